@@ -1,0 +1,34 @@
+#include "mapdpm.h"
+
+const char *mapdpm_version(void)
+{
+    return MAPDPM_VERSION;
+}
+
+int mapdpm_real_size(void)
+{
+    return (int)sizeof(mapdpm_real);
+}
+
+const char *mapdpm_error_name(int error)
+{
+    static const char *const names[] = {"ok",     "argument", "space", "foreign",
+                                        "truncated", "damaged",  "newer", "real"};
+    const int n = (int)(sizeof names / sizeof names[0]);
+
+    return (error <= 0 && -error < n) ? names[-error] : "unknown";
+}
+
+size_t mapdpm_n_parameters(int32_t family, uint32_t n_features)
+{
+    const size_t D = n_features;
+
+    switch (family) {
+    case MAPDPM_NORMAL_GAMMA:
+        return 2 * D + 2;
+    case MAPDPM_NORMAL_KNOWN_VARIANCE:
+        return 3 * D;
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,60 @@
+/* Batch clustering on desktops: the sweep of MAP-DPM and what belongs to it. Statistics and decisions are in double
+ * whatever mapdpm_real is; only data is mapdpm_real. Not for chips. Semantics: mapdpm/backends/generic.py, the twin.
+ */
+#ifndef MAPDPM_BATCH_H
+#define MAPDPM_BATCH_H
+
+#include "mapdpm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* cdef: begin */
+typedef struct mapdpm_problem {
+    int32_t family;
+    int64_t n_points;
+    int64_t n_features;
+    const mapdpm_real *data;  /* [n_points][n_features] */
+    const double *weights;    /* [n_points], > 0, or NULL where all are 1 */
+    const double *parameters; /* in the order of enum mapdpm_family */
+    double alpha;
+    double discount; /* 0: Dirichlet process; else Pitman-Yor process */
+} mapdpm_problem;
+
+/* A partition. A slot of count 0 is free and its row that of an empty cluster. */
+typedef struct mapdpm_clusters {
+    int64_t capacity;
+    int64_t *labels; /* [n_points], -1 for a point that is out */
+    int64_t *counts; /* [capacity] */
+    double *rows;    /* [capacity][mapdpm_row_size(n_features)] */
+} mapdpm_clusters;
+
+/* Entries of a row: weight, mean[D], squares[D] | constant, exponent, log scale, centre[D], inverse scale[D]. */
+int64_t mapdpm_row_size(int64_t n_features);
+size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity);
+
+/* All take a workspace of mapdpm_workspace_bytes, aligned for double, and return 0 or an error. */
+
+/* Assign order[*position], order[*position + 1], ...; ends early, *position telling where, if may_grow and full. */
+int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                            const int64_t *order, int64_t n_order, int may_grow, int64_t *position);
+
+/* Visit points *position, *position + 1, ...; adds to *moved; ends early as above. */
+int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_grow,
+                 int64_t *position, int64_t *moved);
+
+/* scores[n_points][capacity]: log p(z = k) p(x | cluster k); the lowest free slot is a new cluster, others -inf. */
+int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *scores);
+
+/* Make counts and rows anew from the labels. */
+int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace);
+
+/* The log marginal of each slot, 0 for a free one; needs no workspace. */
+int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *clusters, double *log_marginals);
+/* cdef: end */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

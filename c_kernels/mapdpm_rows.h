@@ -1,0 +1,296 @@
+/* One row describes one cluster: the arithmetic of both families, the twin of mapdpm/likelihoods. Internal.
+ *
+ * Whoever includes this names the type of a row first: #define ROW_REAL double. Static inlines only.
+ */
+#ifndef MAPDPM_ROWS_H
+#define MAPDPM_ROWS_H
+
+#include "mapdpm.h"
+
+#include <math.h>
+
+typedef ROW_REAL row_real;
+
+#define ROW_LOG_2PI ((row_real)1.8378770664093453)
+#define ROW_LOG_PI ((row_real)1.1447298858494002)
+/* A product is turned into a logarithm when it leaves these bounds. */
+#define ROW_TINY ((row_real)1e-100)
+#define ROW_HUGE ((row_real)1e100)
+/* A removal that leaves less than this share of the squares has lost four digits: the row must be rebuilt. */
+#define ROW_LEAST_SHARE ((row_real)1e-4)
+
+/* A family with its parameters. Normal-Gamma has b0, c0, a0 (and floor = b0); known variance has rho and floor = variance. */
+typedef struct row_family {
+    int32_t kind;
+    int64_t D;
+    const row_real *m0;
+    const row_real *floor;
+    const row_real *rho;
+    row_real c0;
+    row_real a0;
+} row_family;
+
+static inline row_family row_family_of(int32_t kind, int64_t D, const row_real *parameters)
+{
+    row_family f;
+
+    f.kind = kind;
+    f.D = D;
+    f.m0 = parameters;
+    if (kind == MAPDPM_NORMAL_GAMMA) {
+        f.c0 = parameters[D];
+        f.a0 = parameters[D + 1];
+        f.floor = parameters + D + 2;
+        f.rho = NULL;
+    } else {
+        f.c0 = f.a0 = 0;
+        f.rho = parameters + D;
+        f.floor = parameters + 2 * D;
+    }
+    return f;
+}
+
+/* Where things are in a row. */
+static inline int64_t row_statistics(int64_t D) { return 1 + 2 * D; }
+static inline int64_t row_size(int64_t D) { return row_statistics(D) + 3 + 2 * D; }
+static inline row_real *row_mean(row_real *row) { return row + 1; }
+static inline row_real *row_squares(row_real *row, int64_t D) { return row + 1 + D; }
+static inline row_real *row_constants(row_real *row, int64_t D) { return row + row_statistics(D); }
+static inline row_real *row_centre(row_real *row, int64_t D) { return row + row_statistics(D) + 3; }
+static inline row_real *row_scale(row_real *row, int64_t D) { return row + row_statistics(D) + 3 + D; }
+
+static inline row_real row_stirling_tail(row_real x)
+{
+    const row_real r = 1 / (x * x);
+    const row_real tail = (row_real)(1.0 / 1188) - r * (row_real)(691.0 / 360360);
+
+    return ((row_real)(1.0 / 12) -
+            r * ((row_real)(1.0 / 360) - r * ((row_real)(1.0 / 1260) - r * ((row_real)(1.0 / 1680) - r * tail)))) / x;
+}
+
+/* log Gamma(a + h) - log Gamma(a), without forming either: mapdpm/special.py. */
+static inline row_real row_log_rising(row_real a, row_real h)
+{
+    row_real shift = 1;
+
+    while (a < 10 || a + h < 10) {
+        shift *= a / (a + h);
+        a += 1;
+    }
+    return log(shift) + ((a - (row_real)0.5) * log1p(h / a) + h * (log(a + h) - 1)) +
+           (row_stirling_tail(a + h) - row_stirling_tail(a));
+}
+
+static inline void row_add(const row_family *f, row_real *row, const row_real *x, row_real w)
+{
+    row_real *const mean = row_mean(row), *const squares = row_squares(row, f->D);
+    row_real share;
+    int64_t d;
+
+    row[0] += w;
+    share = w / row[0];
+    for (d = 0; d < f->D; d++) {
+        const row_real delta = x[d] - mean[d];
+
+        mean[d] += delta * share;
+        squares[d] += w * delta * (x[d] - mean[d]);
+    }
+}
+
+/* The inverse of row_add; 0 where rounding has eaten what is left. The caller sees to it that weight remains. */
+static inline int row_remove(const row_family *f, row_real *row, const row_real *x, row_real w)
+{
+    row_real *const mean = row_mean(row), *const squares = row_squares(row, f->D);
+    row_real share;
+    int safe = 1;
+    int64_t d;
+
+    row[0] -= w;
+    share = w / row[0];
+    for (d = 0; d < f->D; d++) {
+        const row_real delta = x[d] - mean[d], before = squares[d];
+        row_real after;
+
+        mean[d] -= delta * share;
+        after = before - w * delta * (x[d] - mean[d]);
+        squares[d] = after > 0 ? after : 0;
+        safe &= squares[d] + 2 * f->floor[d] >= ROW_LEAST_SHARE * before;
+    }
+    return safe;
+}
+
+/* The scale b_n of the Normal-Gamma posterior. */
+static inline row_real row_b(const row_family *f, const row_real *row, int64_t d)
+{
+    const row_real n = row[0], delta = row[1 + d] - f->m0[d];
+
+    return f->floor[d] + (row_real)0.5 * (row[1 + f->D + d] + f->c0 * n * delta * delta / (f->c0 + n));
+}
+
+static inline void row_prepare_normal_gamma(const row_family *f, row_real *row)
+{
+    const int64_t D = f->D;
+    const row_real n = row[0], c = f->c0 + n, a = f->a0 + (row_real)0.5 * n, stretch = 2 * (c + 1) / c;
+    row_real *const constants = row_constants(row, D), *const centre = row_centre(row, D),
+                    *const scale = row_scale(row, D);
+    row_real product = 1, log_b = 0;
+    int64_t d;
+
+    for (d = 0; d < D; d++) {
+        const row_real b = row_b(f, row, d);
+
+        centre[d] = f->m0[d] + n * (row[1 + d] - f->m0[d]) / c;
+        scale[d] = 1 / (stretch * b);
+        product *= b;
+        if (product > ROW_HUGE || product < ROW_TINY) {
+            log_b += log(product);
+            product = 1;
+        }
+    }
+    log_b += log(product);
+    constants[0] = (row_real)D * (row_log_rising(a, (row_real)0.5) - (row_real)0.5 * (ROW_LOG_PI + log(stretch))) -
+                   (row_real)0.5 * log_b;
+    constants[1] = a + (row_real)0.5;
+    constants[2] = log_b;
+}
+
+static inline void row_prepare_known_variance(const row_family *f, row_real *row)
+{
+    const int64_t D = f->D;
+    const row_real n = row[0];
+    row_real *const constants = row_constants(row, D), *const centre = row_centre(row, D),
+                    *const scale = row_scale(row, D);
+    row_real product = 1, total = 0;
+    int64_t d;
+
+    for (d = 0; d < D; d++) {
+        const row_real spread = f->floor[d] + n * f->rho[d];
+        const row_real variance = f->floor[d] * (1 + f->rho[d] / spread);
+
+        centre[d] = f->m0[d] + n * f->rho[d] / spread * (row[1 + d] - f->m0[d]);
+        scale[d] = (row_real)0.5 / variance;
+        product *= variance;
+        if (product > ROW_HUGE || product < ROW_TINY) {
+            total += log(product);
+            product = 1;
+        }
+    }
+    constants[0] = -(row_real)0.5 * ((row_real)D * ROW_LOG_2PI + total + log(product));
+    constants[1] = 1;
+    constants[2] = 0;
+}
+
+/* Rebuild the constants of a row from its statistics. */
+static inline void row_prepare(const row_family *f, row_real *row)
+{
+    if (f->kind == MAPDPM_NORMAL_GAMMA)
+        row_prepare_normal_gamma(f, row);
+    else
+        row_prepare_known_variance(f, row);
+}
+
+static inline void row_clear(const row_family *f, row_real *row)
+{
+    int64_t i;
+
+    for (i = 0; i < row_statistics(f->D); i++)
+        row[i] = 0;
+}
+
+/* sum_d log(1 + stretch scale_d (x_d - centre_d)^2), by one logarithm: of the product less 1, which a large cluster
+ * would otherwise lose, and multiply what is left of it by half its size. */
+static inline row_real row_log_tail(const row_family *f, row_real *row, const row_real *x, row_real stretch)
+{
+    const row_real *const centre = row_centre(row, f->D), *const scale = row_scale(row, f->D);
+    row_real excess = 0, total = 0;
+    int64_t d;
+
+    for (d = 0; d < f->D; d++) {
+        const row_real t = x[d] - centre[d], u = stretch * t * t * scale[d];
+
+        excess += u + excess * u;
+        if (excess > ROW_HUGE) {
+            total += log1p(excess);
+            excess = 0;
+        }
+    }
+    return total + log1p(excess);
+}
+
+/* log p(x | row); the row is prepared. */
+static inline row_real row_log_predictive(const row_family *f, row_real *row, const row_real *x)
+{
+    const row_real *const constants = row_constants(row, f->D), *const centre = row_centre(row, f->D),
+                          *const scale = row_scale(row, f->D);
+    row_real total = 0;
+    int64_t d;
+
+    if (f->kind == MAPDPM_NORMAL_GAMMA)
+        return constants[0] - constants[1] * row_log_tail(f, row, x, 1);
+    for (d = 0; d < f->D; d++) {
+        const row_real t = x[d] - centre[d];
+
+        total += t * t * scale[d];
+    }
+    return constants[0] - total;
+}
+
+/* L(row + w x) - L(row), L the log marginal. */
+static inline row_real row_log_predictive_weighted(const row_family *f, row_real *row, const row_real *x, row_real w)
+{
+    const int64_t D = f->D;
+    const row_real *const centre = row_centre(row, D);
+    const row_real half = (row_real)0.5, n = row[0];
+    row_real product = 1, logs = 0, squares = 0;
+    int64_t d;
+
+    if (f->kind == MAPDPM_NORMAL_GAMMA) {
+        const row_real c = f->c0 + n, a = f->a0 + half * n;
+        const row_real tail = row_log_tail(f, row, x, w * (c + 1) / (c + w));
+        const row_real gain = row_log_rising(a, half * w) + half * (log(c / (c + w)) - w * ROW_LOG_2PI);
+
+        return (row_real)D * gain - half * w * row_constants(row, D)[2] - (a + half * w) * tail;
+    }
+    for (d = 0; d < D; d++) {
+        const row_real shrink = (f->floor[d] + n * f->rho[d]) / (f->floor[d] + (n + w) * f->rho[d]);
+        const row_real t = x[d] - centre[d];
+
+        squares += w * shrink * t * t / f->floor[d];
+        logs -= w * log(f->floor[d]);
+        product *= shrink;
+        if (product < ROW_TINY) {
+            logs += log(product);
+            product = 1;
+        }
+    }
+    return half * (logs + log(product) - squares - w * (row_real)D * ROW_LOG_2PI);
+}
+
+/* L(row): the log of the density of the points in a row, parameters integrated out. */
+static inline row_real row_log_marginal(const row_family *f, const row_real *row)
+{
+    const int64_t D = f->D;
+    const row_real half = (row_real)0.5, n = row[0];
+    row_real total;
+    int64_t d;
+
+    if (f->kind == MAPDPM_NORMAL_GAMMA) {
+        total = (row_real)D * (row_log_rising(f->a0, half * n) - half * (log((f->c0 + n) / f->c0) + n * ROW_LOG_2PI));
+        for (d = 0; d < D; d++) {
+            const row_real b = row_b(f, row, d);
+
+            total -= f->a0 * log(b / f->floor[d]) + half * n * log(b);
+        }
+        return total;
+    }
+    total = -n * (row_real)D * ROW_LOG_2PI;
+    for (d = 0; d < D; d++) {
+        const row_real spread = f->floor[d] + n * f->rho[d], delta = row[1 + d] - f->m0[d];
+
+        total -= (n - 1) * log(f->floor[d]) + log(spread);
+        total -= row[1 + D + d] / f->floor[d] + n * delta * delta / spread;
+    }
+    return half * total;
+}
+
+#endif

@@ -1,0 +1,270 @@
+/* The container for models (docs/format.md), the twin of mapdpm/snapshot.py. No double in a float build. */
+#include "mapdpm.h"
+
+#include <float.h>
+#include <string.h>
+
+enum { HEADER = 40, CRC = 4, BATCH = 1 };
+enum { REAL = sizeof(mapdpm_real) };
+
+typedef char real_is_float_or_double[(REAL == 4 || REAL == 8) ? 1 : -1];
+
+/* The largest array a model may have: sizes computed from smaller ones cannot overflow 64 bits. */
+static const uint32_t LARGEST_COUNT = UINT32_C(1) << 28;
+
+uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
+{
+    static const uint32_t nibble[16] = {
+        0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u, 0x4db26158u, 0x5005713cu,
+        0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu, 0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
+    size_t i;
+
+    crc = ~crc;
+    for (i = 0; i < n; i++) {
+        crc = (crc >> 4) ^ nibble[(crc ^ bytes[i]) & 15u];
+        crc = (crc >> 4) ^ nibble[(crc ^ (uint32_t)(bytes[i] >> 4)) & 15u];
+    }
+    return ~crc;
+}
+
+static uint64_t get_bytes(const unsigned char *p, int n)
+{
+    uint64_t value = 0;
+
+    while (n-- > 0)
+        value = value << 8 | p[n];
+    return value;
+}
+
+static uint32_t get32(const unsigned char *p)
+{
+    return (uint32_t)get_bytes(p, 4);
+}
+
+static unsigned char *put_bytes(unsigned char *p, uint64_t value, int n)
+{
+    for (; n > 0; n--, value >>= 8)
+        *p++ = (unsigned char)(value & 255u);
+    return p;
+}
+
+static mapdpm_real get_real(const unsigned char *p)
+{
+    mapdpm_real value;
+
+    if (REAL == 4) {
+        const uint32_t bits = get32(p);
+        memcpy(&value, &bits, REAL);
+    } else {
+        const uint64_t bits = get_bytes(p, 8);
+        memcpy(&value, &bits, REAL);
+    }
+    return value;
+}
+
+static unsigned char *put_reals(unsigned char *p, const mapdpm_real *values, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        uint32_t half;
+        uint64_t whole;
+
+        if (REAL == 4) {
+            memcpy(&half, &values[i], 4);
+            whole = half;
+        } else {
+            memcpy(&whole, &values[i], REAL);
+        }
+        p = put_bytes(p, whole, REAL);
+    }
+    return p;
+}
+
+static int is_finite(mapdpm_real x)
+{
+    const mapdpm_real largest = REAL == 4 ? (mapdpm_real)FLT_MAX : (mapdpm_real)DBL_MAX;
+
+    return x >= -largest && x <= largest;
+}
+
+static uint64_t n_reals(size_t n_parameters, uint64_t n_features, uint64_t n_clusters)
+{
+    return 2 + n_features + n_parameters + n_clusters * (1 + 2 * n_features);
+}
+
+static int is_shape(int32_t family, uint32_t n_features, uint32_t n_clusters)
+{
+    return mapdpm_n_parameters(family, 1) > 0 && n_features >= 1 && n_clusters >= 1 && n_features <= LARGEST_COUNT &&
+           n_clusters <= LARGEST_COUNT;
+}
+
+static size_t fitting(uint64_t bytes)
+{
+    return bytes <= SIZE_MAX ? (size_t)bytes : 0;
+}
+
+size_t mapdpm_model_bytes(int32_t family, uint32_t n_features, uint32_t n_clusters)
+{
+    if (!is_shape(family, n_features, n_clusters))
+        return 0;
+    return fitting(8 * (uint64_t)n_clusters +
+                   REAL * n_reals(mapdpm_n_parameters(family, n_features), n_features, n_clusters));
+}
+
+size_t mapdpm_model_file_bytes(int32_t family, uint32_t n_features, uint32_t n_clusters)
+{
+    const size_t body = mapdpm_model_bytes(family, n_features, n_clusters);
+
+    return body == 0 ? 0 : fitting((uint64_t)body + HEADER + CRC);
+}
+
+int mapdpm_model_shape(const unsigned char *file, size_t file_bytes, mapdpm_model *shape)
+{
+    uint32_t family, n_features, n_clusters, n_extras;
+    uint64_t total, body;
+
+    if (file == NULL || shape == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (file_bytes < 4 || memcmp(file, "MDPM", 4) != 0)
+        return MAPDPM_E_FOREIGN;
+    if (file_bytes < HEADER + CRC)
+        return MAPDPM_E_TRUNCATED;
+    total = get_bytes(file + 32, 8);
+    if (mapdpm_crc32(0, file, file_bytes - CRC) != get32(file + file_bytes - CRC))
+        return total > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
+    if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
+        return MAPDPM_E_NEWER;
+    if (get_bytes(file + 4, 2) != MAPDPM_FORMAT || file[6] != BATCH || (file[7] != 4 && file[7] != 8))
+        return MAPDPM_E_DAMAGED;
+    if (file[7] != REAL)
+        return MAPDPM_E_REAL;
+    family = (uint32_t)get_bytes(file + 8, 2);
+    n_features = get32(file + 12);
+    n_clusters = get32(file + 16);
+    n_extras = get32(file + 28);
+    if (get_bytes(file + 10, 2) != 0 || !is_shape((int32_t)family, n_features, n_clusters))
+        return MAPDPM_E_DAMAGED;
+    if (get32(file + 20) != mapdpm_n_parameters((int32_t)family, n_features) || get32(file + 24) != 1 + 2 * n_features)
+        return MAPDPM_E_DAMAGED;
+    body = mapdpm_model_bytes((int32_t)family, n_features, n_clusters);
+    if (total != file_bytes || body == 0 || total != HEADER + body + n_extras + CRC)
+        return MAPDPM_E_DAMAGED;
+    shape->family = (int32_t)family;
+    shape->n_features = n_features;
+    shape->n_clusters = n_clusters;
+    return MAPDPM_OK;
+}
+
+/* Whether the parameters of a family are finite, and positive from index `first` on. */
+static int are_parameters(const mapdpm_real *parameters, size_t n, size_t first)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (!is_finite(parameters[i]) || (i >= first && !(parameters[i] > 0)))
+            return 0;
+    return 1;
+}
+
+static int is_model(const mapdpm_model *model)
+{
+    const size_t D = model->n_features, n_parameters = mapdpm_n_parameters(model->family, model->n_features);
+    size_t d, k;
+
+    if (!is_finite(model->alpha) || !(model->discount >= 0 && model->discount < 1))
+        return 0;
+    if (!(model->alpha > -model->discount) || !are_parameters(model->anchor, D, D))
+        return 0;
+    if (!are_parameters(model->parameters, n_parameters, D))
+        return 0;
+    for (k = 0; k < model->n_clusters; k++) {
+        const mapdpm_real *row = model->statistics + k * (1 + 2 * D);
+
+        if (model->counts[k] < 1 || !(row[0] > 0) || !is_finite(row[0]))
+            return 0;
+        for (d = 0; d < D; d++)
+            if (!is_finite(row[1 + d]) || !is_finite(row[1 + D + d]) || !(row[1 + D + d] >= 0))
+                return 0;
+    }
+    return 1;
+}
+
+/* Lay the arrays of a model of known shape out in memory: counts first, for their alignment. */
+static void lay_out(mapdpm_model *model, void *memory)
+{
+    const size_t D = model->n_features;
+
+    model->counts = (uint64_t *)memory;
+    model->anchor = (mapdpm_real *)(void *)(model->counts + model->n_clusters);
+    model->parameters = model->anchor + D;
+    model->statistics = model->parameters + mapdpm_n_parameters(model->family, model->n_features);
+}
+
+int mapdpm_model_read(const unsigned char *file, size_t file_bytes, void *memory, size_t memory_bytes,
+                      mapdpm_model *model)
+{
+    const int error = mapdpm_model_shape(file, file_bytes, model);
+    const unsigned char *p;
+    size_t i, n_before, n_statistics;
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (memory == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (memory_bytes < mapdpm_model_bytes(model->family, model->n_features, model->n_clusters))
+        return MAPDPM_E_SPACE;
+    lay_out(model, memory);
+    p = file + HEADER;
+    model->alpha = get_real(p);
+    model->discount = get_real(p + REAL);
+    p += 2 * REAL;
+    n_before = model->n_features + mapdpm_n_parameters(model->family, model->n_features);
+    for (i = 0; i < n_before; i++, p += REAL)
+        model->anchor[i] = get_real(p);
+    for (i = 0; i < model->n_clusters; i++, p += 8)
+        model->counts[i] = get_bytes(p, 8);
+    n_statistics = (size_t)model->n_clusters * (1 + 2 * (size_t)model->n_features);
+    for (i = 0; i < n_statistics; i++, p += REAL)
+        model->statistics[i] = get_real(p);
+    return is_model(model) ? MAPDPM_OK : MAPDPM_E_DAMAGED;
+}
+
+int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t capacity, size_t *file_bytes)
+{
+    unsigned char *p = file;
+    size_t total, n_parameters, n_statistics, k;
+
+    if (model == NULL || file == NULL || file_bytes == NULL || model->anchor == NULL || model->parameters == NULL ||
+        model->statistics == NULL || model->counts == NULL)
+        return MAPDPM_E_ARGUMENT;
+    total = mapdpm_model_file_bytes(model->family, model->n_features, model->n_clusters);
+    if (total == 0 || !is_model(model))
+        return MAPDPM_E_ARGUMENT;
+    if (capacity < total)
+        return MAPDPM_E_SPACE;
+    n_parameters = mapdpm_n_parameters(model->family, model->n_features);
+    n_statistics = 1 + 2 * (size_t)model->n_features;
+    memcpy(p, "MDPM", 4);
+    p = put_bytes(p + 4, MAPDPM_FORMAT, 2);
+    p = put_bytes(p, BATCH, 1);
+    p = put_bytes(p, REAL, 1);
+    p = put_bytes(p, (uint64_t)model->family, 2);
+    p = put_bytes(p, 0, 2);
+    p = put_bytes(p, model->n_features, 4);
+    p = put_bytes(p, model->n_clusters, 4);
+    p = put_bytes(p, n_parameters, 4);
+    p = put_bytes(p, n_statistics, 4);
+    p = put_bytes(p, 0, 4);
+    p = put_bytes(p, total, 8);
+    p = put_reals(p, &model->alpha, 1);
+    p = put_reals(p, &model->discount, 1);
+    p = put_reals(p, model->anchor, model->n_features);
+    p = put_reals(p, model->parameters, n_parameters);
+    for (k = 0; k < model->n_clusters; k++)
+        p = put_bytes(p, model->counts[k], 8);
+    p = put_reals(p, model->statistics, model->n_clusters * n_statistics);
+    (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
+    *file_bytes = total;
+    return MAPDPM_OK;
+}

@@ -1,0 +1,36 @@
+/* The smallest test harness: CHECK counts, and says where. */
+#ifndef CHECK_H
+#define CHECK_H
+#include <stdint.h>
+#include <stdio.h>
+
+static int checks_passed, checks_failed;
+
+#define CHECK(condition)                                                                                              \
+    do {                                                                                                              \
+        if (condition) {                                                                                              \
+            checks_passed++;                                                                                          \
+        } else {                                                                                                      \
+            checks_failed++;                                                                                          \
+            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                            \
+        }                                                                                                             \
+    } while (0)
+
+#define REPORT() (printf("%s (%u-byte reals): %d passed, %d failed\n", __FILE__, (unsigned)sizeof(mapdpm_real),       \
+                         checks_passed, checks_failed), checks_failed != 0)
+
+/* xorshift64*: any numbers will do, but the same ones everywhere. */
+static uint64_t check_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * UINT64_C(2685821657736338717);
+}
+
+/* Uniform in [-1, 1). */
+static inline double check_uniform(uint64_t *state)
+{
+    return (double)(check_random(state) >> 11) / 4503599627370496.0 - 1.0;
+}
+#endif

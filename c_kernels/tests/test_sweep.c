@@ -1,0 +1,138 @@
+/* The sweep: every decision it makes is the best by the definition, from marginals of whole clusters. */
+#include "check.h"
+#include "mapdpm_batch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 60, D = 5, CAPACITY = 16 };
+
+static mapdpm_real data[N * D];
+static double weights[N];
+static double gamma_parameters[2 * D + 2] = {0, 0, 0, 0, 0, 0.1, 1, 1, 1, 2, 1, 0.5};
+static double known_parameters[3 * D] = {0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 1, 1, 2, 1, 0.5};
+static int64_t labels[N], counts[CAPACITY], order[N];
+static double *rows, *workspace;
+static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL};
+
+static double log_joint(const mapdpm_problem *p)
+{
+    double marginals[CAPACITY], total = 0, joint;
+    int64_t k, used = 0;
+
+    CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
+    CHECK(mapdpm_log_marginals(p, &clusters, marginals) == MAPDPM_OK);
+    joint = 0;
+    for (k = 0; k < CAPACITY; k++)
+        if (counts[k] > 0) {
+            const double n = rows[k * mapdpm_row_size(D)];
+
+            joint += marginals[k] + lgamma(n - p->discount) - lgamma(1 - p->discount);
+            joint += log(p->alpha + (double)used++ * p->discount);
+            total += n;
+        }
+    return joint + lgamma(p->alpha) - lgamma(p->alpha + total);
+}
+
+/* No single point can move: what a sweep that moves nobody promises. */
+static int is_mode(const mapdpm_problem *p)
+{
+    const double best = log_joint(p);
+    int64_t i, k;
+
+    for (i = 0; i < N; i++) {
+        const int64_t own = labels[i];
+
+        for (k = 0; k < CAPACITY; k++) {
+            labels[i] = k;
+            if (log_joint(p) > best + 1e-9 * (1 + fabs(best)))
+                return 0;
+        }
+        labels[i] = own;
+    }
+    (void)log_joint(p);
+    return 1;
+}
+
+static void fits(mapdpm_problem *p)
+{
+    int64_t position = 0, moved = 1, sweeps = 0, i;
+    double before, after;
+
+    memset(counts, 0, sizeof counts);
+    for (i = 0; i < N; i++)
+        labels[i] = -1;
+    CHECK(mapdpm_sequential_start(p, &clusters, workspace, order, N, 0, &position) == MAPDPM_OK && position == N);
+    before = log_joint(p);
+    while (moved > 0 && sweeps++ < 100) {
+        position = moved = 0;
+        CHECK(mapdpm_sweep(p, &clusters, workspace, 0, &position, &moved) == MAPDPM_OK && position == N);
+        after = log_joint(p);
+        CHECK(after >= before - 1e-9 * fabs(before));
+        before = after;
+    }
+    CHECK(moved == 0 && is_mode(p));
+}
+
+static void scores(const mapdpm_problem *p)
+{
+    static double out[N * CAPACITY];
+    int64_t i, k;
+
+    CHECK(mapdpm_score(p, &clusters, workspace, out) == MAPDPM_OK);
+    for (i = 0; i < N; i++)
+        for (k = 0; k < CAPACITY; k++)
+            CHECK(!isnan(out[i * CAPACITY + k]));
+}
+
+static void grows(mapdpm_problem *p)
+{
+    mapdpm_clusters tight = clusters;
+    int64_t position = 0, i;
+
+    tight.capacity = 1;
+    memset(counts, 0, sizeof counts);
+    for (i = 0; i < N; i++)
+        labels[i] = -1;
+    CHECK(mapdpm_sequential_start(p, &tight, workspace, order, N, 1, &position) == MAPDPM_OK);
+    CHECK(position == 1); /* the first point takes the only slot, then there is none to open */
+    CHECK(mapdpm_sequential_start(p, &tight, workspace, order, N, 0, &position) == MAPDPM_OK);
+    CHECK(position == N && counts[0] == N);
+}
+
+int main(void)
+{
+    uint64_t state = 88172645463325252u;
+    mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0};
+    int64_t i, d;
+    int variant;
+
+    rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(D));
+    workspace = (double *)malloc(mapdpm_workspace_bytes(D, CAPACITY));
+    clusters.rows = rows;
+    CHECK(mapdpm_sweep(NULL, &clusters, workspace, 0, &i, &d) == MAPDPM_E_ARGUMENT);
+    for (i = 0; i < N; i++) {
+        const double centre = 6.0 * (double)(i % 4);
+
+        for (d = 0; d < D; d++)
+            data[i * D + d] = (mapdpm_real)(centre + 2.0 * check_uniform(&state));
+        weights[i] = 1.5 + check_uniform(&state);
+        order[i] = i;
+    }
+    data[7] = 1000; /* an outlier that leave-one-out must not cancel on */
+    for (variant = 0; variant < 8; variant++) {
+        const int known = variant & 1;
+
+        p.family = known ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_GAMMA;
+        p.parameters = known ? known_parameters : gamma_parameters;
+        p.weights = variant & 2 ? weights : NULL;
+        p.discount = variant & 4 ? 0.3 : 0.0;
+        fits(&p);
+        scores(&p);
+        grows(&p);
+    }
+    free(rows);
+    free(workspace);
+    return REPORT();
+}
