@@ -1,0 +1,52 @@
+"""mapdpm: clustering when nobody knows the number of clusters.
+
+The public names, loaded when first used: ``import mapdpm`` costs numpy and no more.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np  # noqa: F401  (whoever imports mapdpm has numpy loaded, at the cost of nothing)
+
+if TYPE_CHECKING:
+    from mapdpm.estimators import MAPDPM, load, save
+    from mapdpm.likelihoods import NormalGamma, NormalKnownVariance
+
+__version__ = "0.1.0"
+__all__ = ["MAPDPM", "NormalGamma", "NormalKnownVariance", "get_include", "load", "save"]
+
+_HOMES = {
+    "MAPDPM": "estimators",
+    "load": "estimators",
+    "save": "estimators",
+    "NormalGamma": "likelihoods",
+    "NormalKnownVariance": "likelihoods",
+}
+
+
+def get_include() -> str:
+    """The folder of ``mapdpm.h`` and the C sources, for compiling them into another program.
+
+    Examples
+    --------
+    >>> import os
+    >>> os.path.exists(os.path.join(get_include(), "mapdpm.h"))
+    True
+    """
+    package = Path(__file__).resolve().parent
+    shipped = package / "c_kernels"
+    return str(shipped if shipped.is_dir() else package.parent / "c_kernels")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        msg = f"module 'mapdpm' has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(importlib.import_module(f"mapdpm.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

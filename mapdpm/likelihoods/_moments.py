@@ -1,0 +1,91 @@
+"""Centred moments (n, mean, M2) of a cluster: the statistics of every family of normals with a diagonal covariance.
+
+A row starts with ``n, mean[D], M2[D]``, M2 the sum of squared deviations from the mean. Never sums of squares:
+those lose every digit at an offset of 1e8 (papers: erratum 7). Welford's updates, Chan's merge.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mapdpm.jit import jitable
+from mapdpm.protocol import Matrix, Vector
+
+PREPARED = 3
+"""Scalars between the statistics and the two vectors of constants: constant, exponent, sum of log scales."""
+
+# A product of factors is turned into a logarithm when it leaves these bounds: one logarithm instead of one a factor.
+TINY, HUGE = 1e-100, 1e100
+
+# A removal that leaves less than this share of the squares has lost four digits: the row must be rebuilt.
+LEAST_SHARE = 1e-4
+
+LOG_2PI = math.log(2.0 * math.pi)
+LOG_PI = math.log(math.pi)
+
+
+@jitable
+def row_size(n_features: int) -> int:
+    """Length of a row: statistics, three scalars, a centre and an inverse scale for each feature."""
+    return n_moments(n_features) + PREPARED + 2 * n_features
+
+
+@jitable
+def n_moments(n_features: int) -> int:
+    """Length of the statistics."""
+    return 1 + 2 * n_features
+
+
+@jitable
+def add(row: Vector, data: Any, i: int, w: float) -> None:
+    """Welford's update by point ``i`` of weight ``w``."""
+    D = data.shape[1]
+    row[0] += w
+    share = w / row[0]
+    for d in range(D):
+        x = data[i, d]
+        delta = x - row[1 + d]
+        row[1 + d] += delta * share
+        row[1 + D + d] += w * delta * (x - row[1 + d])
+
+
+@jitable
+def remove(row: Vector, data: Any, i: int, w: float, floor: Vector) -> bool:
+    """The inverse of ``add``; False where it cancels, M2 against ``floor`` (the prior's squared scale) counted.
+
+    The caller sees to it that weight remains.
+    """
+    D = data.shape[1]
+    row[0] -= w
+    share = w / row[0]
+    safe = True
+    for d in range(D):
+        x = data[i, d]
+        before = row[1 + D + d]
+        delta = x - row[1 + d]
+        row[1 + d] -= delta * share
+        after = max(0.0, before - w * delta * (x - row[1 + d]))
+        row[1 + D + d] = after
+        safe &= after + 2.0 * floor[d] >= LEAST_SHARE * before
+    return safe
+
+
+@jitable
+def merge(row: Vector, other: Vector, D: int) -> None:
+    """Chan's union of two clusters, into ``row``."""
+    n, m = row[0], other[0]
+    if m == 0.0:
+        return
+    total = n + m
+    row[0] = total
+    for d in range(D):
+        delta = other[1 + d] - row[1 + d]
+        row[1 + d] += delta * (m / total)
+        row[1 + D + d] += other[1 + D + d] + delta * delta * (n * m / total)
+
+
+def moments(rows: Matrix) -> tuple[Matrix, Matrix]:
+    """Sample means and variances (M2 / n) of the clusters in ``rows``, each (K, D)."""
+    D = (rows.shape[1] - PREPARED - 1) // 4
+    return rows[:, 1 : 1 + D].copy(), rows[:, 1 + D : 1 + 2 * D] / rows[:, :1]

@@ -1,0 +1,150 @@
+"""What every likelihood is as a Python object: an immutable, checked, comparable tuple of parameters."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector
+
+C = TypeVar("C", bound=type)
+
+# A factor 1 + z^2 stays below 1e71, and times a product not yet folded (1e100) finite: docs/maths.md, section 5.
+LARGEST_Z = 1e35
+
+
+def parameters(*, vectors: tuple[str, ...], positive: tuple[str, ...]) -> Any:
+    """Turn a NamedTuple class into a family: arguments are checked and frozen, ``==`` and ``hash`` compare values.
+
+    Fields named in ``vectors`` become read-only float64 arrays of one common length (a scalar is a vector of one
+    entry, stretched to the data later); all others become floats. Fields named in ``positive`` must be > 0.
+    """
+
+    def decorate(cls: C) -> C:
+        bare = cls.__new__
+
+        @functools.wraps(bare)
+        def new(kind: type, *args: Any, **kwargs: Any) -> Any:
+            raw = bare(kind, *args, **kwargs)
+            fields = zip(raw._fields, raw, strict=True)
+            values: list[Any] = [
+                (_vector if name in vectors else _scalar)(name, value, name in positive) for name, value in fields
+            ]
+            length = {len(v) for v in values if isinstance(v, np.ndarray)} - {1}
+            if len(length) > 1:
+                lengths = ", ".join(
+                    f"{n} has {len(v)}" for n, v in zip(raw._fields, values, strict=True) if n in vectors
+                )
+                msg = f"the vectors of {cls.__name__} must have one entry a feature each, got: {lengths}"
+                raise ValueError(msg)
+            return bare(kind, *(stretched(v, *length) if isinstance(v, np.ndarray) else v for v in values))
+
+        cls.vectors = vectors  # type: ignore[attr-defined]
+        cls._make = classmethod(lambda kind, values: kind(*values))  # type: ignore[attr-defined]  # _replace checks too
+        cls.__new__ = new  # type: ignore[method-assign, assignment]
+        cls.__eq__ = _equal  # type: ignore[assignment]
+        cls.__ne__ = _differ  # type: ignore[assignment]
+        cls.__hash__ = _hash  # type: ignore[assignment]
+        return cls
+
+    return decorate
+
+
+def stretched(vector: Vector, length: int = 1) -> Vector:
+    """``vector`` with ``length`` entries, where it has one; read-only, so that a family cannot change."""
+    if len(vector) == length:
+        return vector
+    return frozen(np.full(length, vector[0]))
+
+
+def fitted_to(likelihood: Any, X: Matrix) -> Any:
+    """``likelihood`` with vectors of ``X.shape[1]`` entries; ValueError where it describes another width."""
+    n_features = X.shape[1]
+    values = []
+    for name, value in zip(likelihood._fields, likelihood, strict=True):
+        if isinstance(value, np.ndarray) and len(value) not in (1, n_features):
+            msg = (
+                f"{type(likelihood).__name__}.{name} has {len(value)} entries but the data has {n_features} features; "
+                "give one entry a feature, or a scalar for all"
+            )
+            raise ValueError(msg)
+        values.append(stretched(value, n_features) if isinstance(value, np.ndarray) else value)
+    return type(likelihood)(*values)
+
+
+def frozen(vector: Vector) -> Vector:
+    """``vector``, from now on read-only: the fields of a family never change."""
+    vector.flags.writeable = False
+    return vector
+
+
+def flat_parameters(likelihood: Any) -> Vector:
+    """The parameters of a family one after the other, in the order of ``enum mapdpm_family`` and of model files."""
+    return np.concatenate([np.atleast_1d(value) for value in likelihood])
+
+
+def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:
+    """ValueError where a point lies so many prior scales from the prior mean that squares would overflow."""
+    z = np.maximum(np.abs(X.max(axis=0) - centre), np.abs(X.min(axis=0) - centre)) / scale
+    if np.any(z > LARGEST_Z):
+        column = int(np.argmax(z))
+        msg = (
+            f"column {column} reaches {z[column]:.1e} prior scales from the prior mean (limit {LARGEST_Z:.0e}): rescale"
+        )
+        raise ValueError(msg)
+
+
+def scale_of(X: Matrix) -> Vector:
+    """Variance of each column (ddof 0); a constant column, which has no scale, counts as 1."""
+    variance: Vector = X.var(axis=0)
+    variance[variance <= SMALLEST] = 1.0
+    return variance
+
+
+def _scalar(name: str, value: Any, positive: bool) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        msg = f"{name} must be a number, got {value!r}"
+        raise ValueError(msg) from None
+    _check_values(name, np.array([number]), positive)
+    return number
+
+
+def _vector(name: str, value: Any, positive: bool) -> Vector:
+    try:
+        vector = np.array(value, dtype=np.float64, ndmin=1, order="C")
+    except (TypeError, ValueError):
+        msg = f"{name} must be a number or a sequence of numbers, got {value!r}"
+        raise ValueError(msg) from None
+    if vector.ndim != 1 or vector.size == 0:
+        msg = f"{name} must be a number or one number a feature, got an array of shape {vector.shape}"
+        raise ValueError(msg)
+    _check_values(name, vector, positive)
+    return frozen(vector)
+
+
+def _check_values(name: str, values: Vector, positive: bool) -> None:
+    if positive:
+        wrong = ~((values >= SMALLEST) & (values <= LARGEST))
+        rule = "> 0" if np.any(~(values[wrong] > 0)) else f"between {SMALLEST:.0e} and {LARGEST:.0e}"
+    else:
+        wrong = ~(np.abs(values) <= LARGEST)
+        rule = "finite" if np.any(~np.isfinite(values[wrong])) else f"at most {LARGEST:.0e} in size"
+    if np.any(wrong):
+        msg = f"{name} must be {rule}, got {values[wrong][0]}"
+        raise ValueError(msg)
+
+
+def _equal(self: Any, other: object) -> bool:
+    return type(self) is type(other) and all(map(np.array_equal, self, other))  # type: ignore[call-overload]
+
+
+def _differ(self: Any, other: object) -> bool:
+    return not _equal(self, other)
+
+
+def _hash(self: Any) -> int:
+    return hash((type(self), *(v.tobytes() if isinstance(v, np.ndarray) else v for v in self)))

@@ -1,0 +1,122 @@
+"""A likelihood to copy: waiting times. It is complete, and the laws are run over it like over any other.
+
+To add a family: copy this file, change the mathematics, name it in ``likelihoods/__init__.py``, and add it to
+``FAMILIES`` in tests/families.py so that the laws find it. docs/adding-a-likelihood.md walks through it. What to watch:
+
+- ``row[0]`` is the total weight of the cluster; statistics come first, prepared constants behind them;
+- verbs are plain scalar code (loops, ``math``): they run as Python and under numba; share code through functions that
+  carry ``@jitable``;
+- ``remove`` returns False where rounding may have eaten what is left, and the caller makes the row anew;
+- every constant is in: the laws compare with the definition, and integrate the density.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.likelihoods._parameters import fitted_to, parameters
+from mapdpm.protocol import Matrix, Values, Vector
+from mapdpm.special import log_rising
+
+
+@parameters(vectors=("b0",), positive=("a0", "b0"))
+class GammaExponential(NamedTuple):
+    """Exponential data (waiting times) with independent features, conjugate Gamma prior on each rate.
+
+    ``rate ~ Gamma(shape a0, rate b0)``; with n points of sum S, L = lnG(a0 + n) - lnG(a0) + a0 ln b0 - (a0 + n)
+    ln(b0 + S) a feature, and the predictive is a Lomax density.
+
+    Parameters
+    ----------
+    a0 : float > 0
+        Shape: how many waiting times the prior counts as.
+    b0 : float > 0 or array of shape (n_features,)
+        Rate of the prior, in data units.
+
+    Examples
+    --------
+    >>> GammaExponential(a0=1.0, b0=[2.0, 3.0]).a0
+    1.0
+    """
+
+    a0: float
+    b0: Values
+
+    @classmethod
+    def empirical(cls, X: Matrix) -> GammaExponential:
+        """a0 = 1, b0 = mean of each column (1 for a column of zeros)."""
+        mean = np.asarray(X, dtype=np.float64).mean(axis=0)
+        return cls(1.0, np.where(mean > 0.0, mean, 1.0))
+
+    def for_data(self, X: Matrix) -> GammaExponential:
+        """Self with one entry a feature in every vector; ValueError where a waiting time is negative."""
+        if X.min() < 0.0:
+            msg = f"waiting times must be >= 0, got {X.min()}"
+            raise ValueError(msg)
+        likelihood: GammaExponential = fitted_to(self, X)
+        return likelihood
+
+    def size(self) -> int:
+        return 1 + 2 * self.b0.shape[0] + 1
+
+    def n_statistics(self) -> int:
+        return 1 + self.b0.shape[0]
+
+    def init(self, row: Vector) -> None:
+        row[:] = 0.0
+        self.prepare(row)
+
+    def add(self, row: Vector, data: Any, i: int, w: float) -> None:
+        row[0] += w
+        for d in range(self.b0.shape[0]):
+            row[1 + d] += w * data[i, d]
+
+    def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
+        row[0] -= w
+        safe = True
+        for d in range(self.b0.shape[0]):
+            before = row[1 + d]
+            row[1 + d] = max(0.0, before - w * data[i, d])
+            safe &= row[1 + d] + self.b0[d] >= 1e-4 * before
+        return safe
+
+    def merge(self, row: Vector, other: Vector) -> None:
+        for s in range(self.n_statistics()):
+            row[s] += other[s]
+
+    def prepare(self, row: Vector) -> None:
+        """Constants: sum_d log(a / b_d), then b_d = b0_d + S_d."""
+        D = self.b0.shape[0]
+        row[1 + D] = 0.0
+        for d in range(D):
+            row[2 + D + d] = self.b0[d] + row[1 + d]
+            row[1 + D] += log((self.a0 + row[0]) / row[2 + D + d])
+
+    def log_predictive(self, row: Vector, data: Any, i: int) -> float:
+        """sum_d log(a / b_d) - (a + 1) log(1 + x_d / b_d)."""
+        D = self.b0.shape[0]
+        tail = 0.0
+        for d in range(D):
+            tail += log(1.0 + data[i, d] / row[2 + D + d])
+        return row[1 + D] - (self.a0 + row[0] + 1.0) * tail
+
+    def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
+        D = self.b0.shape[0]
+        a = self.a0 + row[0]
+        total = D * log_rising(a, w)
+        for d in range(D):
+            b = row[2 + D + d]
+            total -= a * log(1.0 + w * data[i, d] / b) + w * log(b + w * data[i, d])
+        return total
+
+    def log_marginal(self, row: Vector) -> float:
+        D = self.b0.shape[0]
+        n = row[0]
+        total = D * log_rising(self.a0, n)
+        for d in range(D):
+            b = self.b0[d] + row[1 + d]
+            total -= self.a0 * log(b / self.b0[d]) + n * log(b)
+        return total

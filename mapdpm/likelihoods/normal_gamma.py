@@ -1,0 +1,186 @@
+"""Normal data, one unknown mean and variance a feature and cluster: the model of Raykov2014 section 3."""
+
+from __future__ import annotations
+
+from math import log, log1p
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.jit import jitable
+from mapdpm.likelihoods import _moments as mo
+from mapdpm.likelihoods._moments import HUGE, LOG_2PI, LOG_PI, PREPARED, TINY
+from mapdpm.likelihoods._parameters import check_range, fitted_to, frozen, parameters, scale_of
+from mapdpm.protocol import Matrix, Values, Vector
+from mapdpm.special import log_rising
+
+# D factors are off by D 1e-16 in all, and the exponent multiplies that: to this product of the two, a tenth of the
+# tolerance of a move.
+_LARGE = 1e5
+
+
+@parameters(vectors=("m0", "b0"), positive=("c0", "a0", "b0"))
+class NormalGamma(NamedTuple):
+    """Normal data with independent features, conjugate Normal-Gamma prior (Raykov2014 (8)).
+
+    ``tau ~ Gamma(shape a0, rate b0)`` and ``mu ~ Normal(m0, 1 / (c0 tau))`` for each feature and cluster. The density
+    of a new point given a cluster is a product of Student t densities with ``2 a_n`` degrees of freedom (11).
+
+    Parameters
+    ----------
+    m0 : float or array of shape (n_features,)
+        Prior mean, in data units.
+    c0 : float > 0
+        How many points the prior mean counts as.
+    a0 : float > 0
+        Shape of the precision's Gamma prior.
+    b0 : float > 0 or array of shape (n_features,)
+        Rate of the precision's Gamma prior (a rate, not a scale), in squared data units.
+
+    Raises
+    ------
+    ValueError
+        A parameter is not a finite number, not positive where it must be, or vectors differ in length.
+
+    Notes
+    -----
+    Immutable and comparable. A row is ``n, mean, M2 | constant, exponent, sum log b_n, m_n, s_n``; ``log_predictive``
+    costs O(D) and one logarithm. Formulas: docs/maths.md, (5) to (11).
+
+    Examples
+    --------
+    >>> prior = NormalGamma(m0=[0.0, 0.0], c0=0.1, a0=1.0, b0=[1.0, 4.0])
+    >>> prior == NormalGamma([0, 0], 0.1, 1, [1, 4])
+    True
+    """
+
+    m0: Values
+    c0: float
+    a0: float
+    b0: Values
+
+    @classmethod
+    def empirical(cls, X: Matrix) -> NormalGamma:
+        """The empirical prior of Raykov2014 section 4.2: m0 = mean, c0 = 10 / N, a0 = 1, b0 = variance (ddof 0).
+
+        A column of zero variance has no scale of its own and gets b0 = 1.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        anchor = X[0]
+        centred = X - anchor
+        return cls(anchor + centred.mean(axis=0), 10.0 / len(X), 1.0, scale_of(centred))
+
+    def for_data(self, X: Matrix) -> NormalGamma:
+        """Self with one entry a feature in every vector; ValueError where the data does not fit."""
+        likelihood: NormalGamma = fitted_to(self, X)
+        check_range(X, likelihood.m0, np.sqrt(likelihood.b0))
+        return likelihood
+
+    def shifted(self, offset: Vector) -> NormalGamma:
+        """The same model for data from which ``offset`` was subtracted."""
+        return self._replace(m0=frozen(self.m0 - offset))
+
+    def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
+        """Sample means and variances of clusters."""
+        return mo.moments(rows)
+
+    def size(self) -> int:
+        return mo.row_size(self.m0.shape[0])
+
+    def n_statistics(self) -> int:
+        return mo.n_moments(self.m0.shape[0])
+
+    def init(self, row: Vector) -> None:
+        row[:] = 0.0
+        self.prepare(row)
+
+    def add(self, row: Vector, data: Any, i: int, w: float) -> None:
+        mo.add(row, data, i, w)
+
+    def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
+        return mo.remove(row, data, i, w, self.b0)
+
+    def merge(self, row: Vector, other: Vector) -> None:
+        mo.merge(row, other, self.m0.shape[0])
+
+    def prepare(self, row: Vector) -> None:
+        """maths (7) to (9): predictive = constant - exponent sum_d log(1 + s_d (x_d - m_d)^2)."""
+        D = self.m0.shape[0]
+        n = row[0]
+        c = self.c0 + n
+        a = self.a0 + 0.5 * n
+        stretch = 2.0 * (c + 1.0) / c
+        centre = 1 + 2 * D + PREPARED
+        product, log_b = 1.0, 0.0
+        for d in range(D):
+            delta = row[1 + d] - self.m0[d]
+            b = self.b0[d] + 0.5 * (row[1 + D + d] + self.c0 * n * delta * delta / c)
+            row[centre + d] = self.m0[d] + n * delta / c
+            row[centre + D + d] = 1.0 / (stretch * b)
+            product *= b
+            if product > HUGE or product < TINY:
+                log_b += log(product)
+                product = 1.0
+        log_b += log(product)
+        row[centre - 3] = D * (log_rising(a, 0.5) - 0.5 * (LOG_PI + log(stretch))) - 0.5 * log_b
+        row[centre - 2] = a + 0.5
+        row[centre - 1] = log_b
+
+    def log_predictive(self, row: Vector, data: Any, i: int) -> float:
+        """Log of the Student t product (11); maths (9)."""
+        constant = 1 + 2 * self.m0.shape[0]
+        return row[constant] - row[constant + 1] * _log_tail(row, data, i, 1.0)
+
+    def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
+        """L(row + w x_i) - L(row); maths (11)."""
+        D = self.m0.shape[0]
+        c = self.c0 + row[0]
+        a = self.a0 + 0.5 * row[0]
+        tail = _log_tail(row, data, i, w * (c + 1.0) / (c + w))
+        gain = log_rising(a, 0.5 * w) + 0.5 * (log(c / (c + w)) - w * LOG_2PI)
+        return D * gain - 0.5 * w * row[2 * D + PREPARED] - (a + 0.5 * w) * tail
+
+    def log_marginal(self, row: Vector) -> float:
+        """maths (6)."""
+        D = self.m0.shape[0]
+        n = row[0]
+        c = self.c0 + n
+        total = D * (log_rising(self.a0, 0.5 * n) - 0.5 * (log(c / self.c0) + n * LOG_2PI))
+        for d in range(D):
+            delta = row[1 + d] - self.m0[d]
+            b = self.b0[d] + 0.5 * (row[1 + D + d] + self.c0 * n * delta * delta / c)
+            total -= self.a0 * log(b / self.b0[d]) + 0.5 * n * log(b)
+        return total
+
+
+@jitable
+def _log_tail(row: Vector, data: Any, i: int, stretch: float) -> float:
+    """sum_d log(1 + stretch s_d (x_d - m_d)^2), by one logarithm; maths section 5 on large clusters."""
+    D = data.shape[1]
+    centre = 1 + 2 * D + PREPARED
+    if row[centre - 2] * D > _LARGE:
+        return _log_tail_of_large(row, data, i, stretch)
+    product, total = 1.0, 0.0
+    for d in range(D):
+        t = data[i, d] - row[centre + d]
+        product *= 1.0 + stretch * t * t * row[centre + D + d]
+        if product > HUGE:
+            total += log(product)
+            product = 1.0
+    return total + log(product)
+
+
+@jitable
+def _log_tail_of_large(row: Vector, data: Any, i: int, stretch: float) -> float:
+    """The same, carrying the product less 1: its logarithm is near 0, and multiplied by half the cluster's size."""
+    D = data.shape[1]
+    centre = 1 + 2 * D + PREPARED
+    excess, total = 0.0, 0.0
+    for d in range(D):
+        t = data[i, d] - row[centre + d]
+        u = stretch * t * t * row[centre + D + d]
+        excess += u + excess * u
+        if excess > HUGE:
+            total += log1p(excess)
+            excess = 0.0
+    return total + log1p(excess)

@@ -1,0 +1,159 @@
+"""Normal data of known variance, unknown means: DP-means is its limit of vanishing variance."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.likelihoods import _moments as mo
+from mapdpm.likelihoods._moments import HUGE, LOG_2PI, PREPARED, TINY
+from mapdpm.likelihoods._parameters import check_range, fitted_to, frozen, parameters, scale_of
+from mapdpm.protocol import Matrix, Values, Vector
+
+_WITHIN = 0.1
+
+
+@parameters(vectors=("m0", "prior_variance", "variance"), positive=("prior_variance", "variance"))
+class NormalKnownVariance(NamedTuple):
+    """Normal data with independent features of known variance, conjugate Normal prior on each mean (Raykov2014 2.3).
+
+    ``mu ~ Normal(m0, prior_variance)`` for each feature and cluster, ``x ~ Normal(mu, variance)``. The density of a
+    new point given a cluster is Normal.
+
+    Parameters
+    ----------
+    m0 : float or array of shape (n_features,)
+        Prior mean, in data units.
+    prior_variance : float > 0 or array of shape (n_features,)
+        Variance of the cluster means (Raykov2014's rho), in squared data units.
+    variance : float > 0 or array of shape (n_features,)
+        Variance within a cluster (Raykov2014's sigma), in squared data units.
+
+    Raises
+    ------
+    ValueError
+        A parameter is not a finite number, not positive where it must be, or vectors differ in length.
+
+    Notes
+    -----
+    Immutable and comparable. A row is ``n, mean, M2 | constant, -, -, m_n, s_n``; ``log_predictive`` costs O(D) and
+    no logarithm. Formulas: docs/maths.md, (12) to (16).
+
+    Examples
+    --------
+    >>> NormalKnownVariance(m0=0.0, prior_variance=10.0, variance=1.0).variance
+    array([1.])
+    """
+
+    m0: Values
+    prior_variance: Values
+    variance: Values
+
+    @classmethod
+    def empirical(cls, X: Matrix) -> NormalKnownVariance:
+        """m0 = mean, prior_variance = variance of the data (ddof 0), variance = a tenth of it.
+
+        The tenth is a convention: the variance within clusters cannot be read off before clusters are known. A
+        column of zero variance has no scale of its own and counts as of variance 1.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        anchor = X[0]
+        centred = X - anchor
+        scale = scale_of(centred)
+        return cls(anchor + centred.mean(axis=0), scale, _WITHIN * scale)
+
+    def for_data(self, X: Matrix) -> NormalKnownVariance:
+        """Self with one entry a feature in every vector; ValueError where the data does not fit."""
+        likelihood: NormalKnownVariance = fitted_to(self, X)
+        check_range(X, likelihood.m0, np.sqrt(likelihood.variance))
+        return likelihood
+
+    def shifted(self, offset: Vector) -> NormalKnownVariance:
+        """The same model for data from which ``offset`` was subtracted."""
+        return self._replace(m0=frozen(self.m0 - offset))
+
+    def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
+        """Sample means and variances of clusters."""
+        return mo.moments(rows)
+
+    def size(self) -> int:
+        return mo.row_size(self.m0.shape[0])
+
+    def n_statistics(self) -> int:
+        return mo.n_moments(self.m0.shape[0])
+
+    def init(self, row: Vector) -> None:
+        row[:] = 0.0
+        self.prepare(row)
+
+    def add(self, row: Vector, data: Any, i: int, w: float) -> None:
+        mo.add(row, data, i, w)
+
+    def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
+        return mo.remove(row, data, i, w, self.variance)
+
+    def merge(self, row: Vector, other: Vector) -> None:
+        mo.merge(row, other, self.m0.shape[0])
+
+    def prepare(self, row: Vector) -> None:
+        """maths (13), (14): predictive = constant - sum_d s_d (x_d - m_d)^2."""
+        D = self.m0.shape[0]
+        n = row[0]
+        centre = 1 + 2 * D + PREPARED
+        product, total = 1.0, 0.0
+        for d in range(D):
+            spread = self.variance[d] + n * self.prior_variance[d]
+            share = n * self.prior_variance[d] / spread
+            predictive_variance = self.variance[d] * (1.0 + self.prior_variance[d] / spread)
+            row[centre + d] = self.m0[d] + share * (row[1 + d] - self.m0[d])
+            row[centre + D + d] = 0.5 / predictive_variance
+            product *= predictive_variance
+            if product > HUGE or product < TINY:
+                total += log(product)
+                product = 1.0
+        row[centre - 3] = -0.5 * (D * LOG_2PI + total + log(product))
+        row[centre - 2] = 1.0
+        row[centre - 1] = 0.0
+
+    def log_predictive(self, row: Vector, data: Any, i: int) -> float:
+        """maths (14)."""
+        D = self.m0.shape[0]
+        centre = 1 + 2 * D + PREPARED
+        total = 0.0
+        for d in range(D):
+            t = data[i, d] - row[centre + d]
+            total += t * t * row[centre + D + d]
+        return row[centre - 3] - total
+
+    def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
+        """L(row + w x_i) - L(row); maths (16)."""
+        D = self.m0.shape[0]
+        n = row[0]
+        centre = 1 + 2 * D + PREPARED
+        product, logs, squares = 1.0, 0.0, 0.0
+        for d in range(D):
+            shrink = (self.variance[d] + n * self.prior_variance[d]) / (
+                self.variance[d] + (n + w) * self.prior_variance[d]
+            )
+            t = data[i, d] - row[centre + d]
+            squares += w * shrink * t * t / self.variance[d]
+            logs -= w * log(self.variance[d])
+            product *= shrink
+            if product < TINY:
+                logs += log(product)
+                product = 1.0
+        return 0.5 * (logs + log(product) - squares - w * D * LOG_2PI)
+
+    def log_marginal(self, row: Vector) -> float:
+        """maths (15)."""
+        D = self.m0.shape[0]
+        n = row[0]
+        total = -n * D * LOG_2PI
+        for d in range(D):
+            spread = self.variance[d] + n * self.prior_variance[d]
+            delta = row[1 + d] - self.m0[d]
+            total -= (n - 1.0) * log(self.variance[d]) + log(spread)
+            total -= row[1 + D + d] / self.variance[d] + n * delta * delta / spread
+        return 0.5 * total

@@ -1,0 +1,92 @@
+"""The objective, and THE definition of "MAP": the log joint log p(x, z) = log p(z) + sum_k log p(x_{c_k}).
+
+In nats, with every constant. Every move raises it, convergence is tested on it, ``log_joint_`` reports it.
+(Raykov2014 (16) is a pseudo-likelihood which sweeps do not always raise: papers, erratum 3.)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mapdpm.jit import jitable
+from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, Vector, Weights
+from mapdpm.state import ClusterState, weight_of
+
+RELATIVE_TOLERANCE = 1e-10
+"""A point moves if the best slot gains more than this times (1 + |its log weight|), and slots so close to the best are
+equals. Kernels differ by rounding below it (docs/maths.md, section 5), so labels agree."""
+
+
+def log_joint(prior: PartitionPriorVerbs, state: ClusterState, log_marginals: Vector) -> float:
+    """log p(x, z) of a state, given the log marginal of each of its slots; O(K)."""
+    live = state.counts > 0
+    return math.fsum([prior.log_partition(state.rows[live, 0]), *log_marginals[live]])
+
+
+@jitable
+def candidate_scores(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    weights: Weights,
+    state: ClusterState,
+    i: int,
+    scores: Vector,
+) -> int:
+    """What the log joint gains by putting point ``i``, which is out of the state, into each slot (Raykov2014 (15)).
+
+    ``scores[k]`` is log N_k + log p(x_i | cluster k) for a slot in use, and log alpha + log p(x_i) for the lowest
+    free slot, which is returned (-1 where there is none); other free slots get -inf. maths (3) and (4).
+    """
+    w = weight_of(weights, i)
+    free, used = -1, 0
+    for k in range(state.counts.shape[0]):
+        row = state.rows[k]
+        if state.counts[k] > 0:
+            used += 1
+            scores[k] = prior.log_existing(row[0], w) + log_predictive(likelihood, row, data, weights, i)
+        elif free < 0:
+            free = k
+            scores[k] = log_predictive(likelihood, row, data, weights, i)
+        else:
+            scores[k] = -math.inf
+    if free >= 0:
+        scores[free] += prior.log_new(used, w)
+    return free
+
+
+@jitable
+def log_predictive(likelihood: LikelihoodVerbs, row: Vector, data: Any, weights: Weights, i: int) -> float:
+    """What the log marginal of ``row`` gains by point ``i`` with its weight."""
+    if weights is None:
+        return likelihood.log_predictive(row, data, i)
+    return likelihood.log_predictive_weighted(row, data, i, weights[i])
+
+
+@jitable
+def best_slot(scores: Vector, free: int, stay: int) -> int:
+    """The slot a point goes to: ``stay`` unless another gains more than the tolerance.
+
+    Among slots within the tolerance of the best, the lowest in use wins, and the free slot comes last. ``stay`` is -1
+    for a point that has no slot yet.
+    """
+    best = scores[0]
+    for k in range(1, scores.shape[0]):
+        best = max(best, scores[k])
+    least = best - RELATIVE_TOLERANCE * (1.0 + abs(best))
+    if stay >= 0 and scores[stay] >= least:
+        return stay
+    for k in range(scores.shape[0]):
+        if k != free and scores[k] >= least:
+            return k
+    return free
+
+
+def best_columns(scores: Matrix) -> Labels:
+    """``best_slot`` for many points at once: the lowest column within the tolerance of the best, a new cluster last."""
+    best = scores.max(axis=1, keepdims=True)
+    within: Labels = (scores >= best - RELATIVE_TOLERANCE * (1.0 + np.abs(best))).argmax(axis=1)
+    return within.astype(np.int64)

@@ -1,0 +1,39 @@
+"""The Dirichlet process, as a distribution over partitions (the Chinese restaurant process)."""
+
+from __future__ import annotations
+
+from math import lgamma, log
+from typing import NamedTuple
+
+from mapdpm.protocol import Vector
+from mapdpm.special import log_rising
+
+
+class DirichletProcess(NamedTuple):
+    """p(z) = Gamma(alpha) / Gamma(alpha + N) alpha^K prod_k Gamma(N_k)  (Raykov2014 (1); maths (1)).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> together = DirichletProcess(1.0).log_partition(np.array([2.0]))
+    >>> print(f"{np.exp(together):.3f}")  # 1 / (1 + alpha)
+    0.500
+    """
+
+    alpha: float
+
+    def log_existing(self, n: float, w: float) -> float:
+        return log(n) if w == 1.0 else log_rising(n, w)
+
+    def log_new(self, k: int, w: float) -> float:  # noqa: ARG002  (a Pitman-Yor process needs k)
+        return log(self.alpha) if w == 1.0 else log(self.alpha) + lgamma(w)
+
+    def log_normaliser(self, total: float, w: float) -> float:
+        return -log_rising(self.alpha + total, w)
+
+    def log_partition(self, sizes: Vector) -> float:
+        total, result = 0.0, 0.0
+        for k in range(sizes.shape[0]):
+            result += log(self.alpha) + lgamma(sizes[k])
+            total += sizes[k]
+        return result - log_rising(self.alpha, total)

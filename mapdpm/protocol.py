@@ -1,0 +1,125 @@
+"""The protocol: the verbs a likelihood, a partition prior and a source of randomness answer to.
+
+A likelihood, a partition prior and an ``Rng`` are ``typing.NamedTuple`` classes whose fields are parameters and whose
+methods are the verbs below. Kernels (a sweep, a sampler) call verbs and nothing else, so one source runs as plain
+Python, and compiled by numba (``jit.py`` registers each verb named here, once). Verbs take ``(row, data, i)`` and not
+a point, so that dense arrays and sparse counts pass through the same kernels.
+
+A *row* describes one cluster: *statistics* first, then *prepared constants*. ``row[0]`` is the total weight of the
+cluster, in every family. ``add``, ``remove`` and ``merge`` touch statistics only; ``prepare`` rebuilds the constants
+from them, and the ``log_*`` verbs read both. Only statistics are merged, decayed and saved.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Bounds of positive parameters and weights: within them squares and short products stay finite in float64."""
+
+Vector: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = NDArray[np.float64]
+Values: TypeAlias = Any
+"""A parameter that is a vector: given as a number or a sequence, kept as a read-only Vector."""
+
+Labels: TypeAlias = NDArray[np.int64]
+Weights: TypeAlias = NDArray[np.float64] | None
+"""One positive weight a point, or None where every point weighs 1."""
+
+
+class LikelihoodVerbs(Protocol):
+    """What kernels ask of a conjugate family. All logarithms are natural, all constants included (nats)."""
+
+    def size(self) -> int:
+        """Length of a row."""
+
+    def n_statistics(self) -> int:
+        """How many leading entries of a row are statistics."""
+
+    def init(self, row: Vector) -> None:
+        """Make ``row`` the row of an empty cluster, prepared."""
+
+    def prepare(self, row: Vector) -> None:
+        """Rebuild the constants of ``row`` from its statistics."""
+
+    def add(self, row: Vector, data: Any, i: int, w: float) -> None:
+        """Add point ``i`` with weight ``w`` to the statistics."""
+
+    def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
+        """Take point ``i`` out of the statistics; False where rounding has eaten them, and the row must be rebuilt.
+
+        Never asked to empty a row: the caller uses ``init`` for that.
+        """
+
+    def merge(self, row: Vector, other: Vector) -> None:
+        """Add the statistics of ``other`` to those of ``row``."""
+
+    def log_predictive(self, row: Vector, data: Any, i: int) -> float:
+        """log p(x_i | the points in ``row``)."""
+
+    def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
+        """L(row + w x_i) - L(row), L the log marginal. A family without it takes no ``sample_weight``."""
+
+    def log_marginal(self, row: Vector) -> float:
+        """L(row): log of the density of the points in ``row``, parameters integrated out; 0 for an empty row."""
+
+
+class PartitionPriorVerbs(Protocol):
+    """What kernels ask of the prior over partitions."""
+
+    def log_existing(self, n: float, w: float) -> float:
+        """Log weight of joining a cluster of total weight ``n`` with a point of weight ``w``."""
+
+    def log_new(self, k: int, w: float) -> float:
+        """Log weight of opening a cluster beside ``k`` others with a point of weight ``w``."""
+
+    def log_normaliser(self, total: float, w: float) -> float:
+        """What the weights above lack to be log probabilities, after points of weight ``total`` in all."""
+
+    def log_partition(self, sizes: Vector) -> float:
+        """log p(z) of a partition, from the total weights of its clusters."""
+
+
+class RngVerbs(Protocol):
+    """The only source of randomness of a sampler, so that tests can enumerate every choice."""
+
+    def categorical(self, logw: Vector) -> int:
+        """An index drawn in proportion to ``exp(logw)``; ``logw`` is overwritten."""
+
+    def integer(self, n: int) -> int:
+        """A uniform integer below ``n``."""
+
+    def accept(self, log_ratio: float) -> bool:
+        """True with probability ``min(1, exp(log_ratio))``."""
+
+    def uniform(self) -> float:
+        """A uniform draw from [0, 1)."""
+
+    def normal(self) -> float:
+        """A standard normal draw."""
+
+    def gamma(self, shape: float) -> float:
+        """A draw from Gamma(shape, rate 1)."""
+
+
+PROTOCOLS = (LikelihoodVerbs, PartitionPriorVerbs, RngVerbs)
+
+
+class Likelihood(LikelihoodVerbs, Protocol):
+    """The verbs, and what an estimator asks besides, outside kernels."""
+
+    @classmethod
+    def empirical(cls, X: Matrix) -> Any:
+        """A prior set from the data."""
+
+    def for_data(self, X: Matrix) -> Any:
+        """Self with one entry a feature in every vector; ValueError where ``X`` is outside of the family's domain."""
+
+    def shifted(self, offset: Vector) -> Any:
+        """The same model for data less ``offset``; a family without location has no such method."""
+
+    def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
+        """Sample means and variances (M2 / n) of the clusters in ``rows``; only where the family has them."""

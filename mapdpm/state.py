@@ -1,0 +1,130 @@
+"""ClusterState: a partition and one row of statistics a cluster, in preallocated arrays.
+
+What always holds between moves: ``counts[k]`` points carry label k; ``rows[k]`` describes exactly those, prepared;
+a slot with count 0 is free, and its row is the row of an empty cluster. While a point is out of the state (between
+``unassign`` and ``assign``) its label is -1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.jit import jitable
+from mapdpm.protocol import Labels, Likelihood, LikelihoodVerbs, Matrix, Weights
+
+
+class ClusterState(NamedTuple):
+    """Labels (N,), counts (capacity,) and rows (capacity, size) of a partition; edited in place by moves."""
+
+    labels: Labels
+    counts: Labels
+    rows: Matrix
+
+    @property
+    def capacity(self) -> int:
+        """How many slots there are."""
+        return len(self.counts)
+
+    @property
+    def n_clusters(self) -> int:
+        """How many slots are in use."""
+        return int(np.count_nonzero(self.counts))
+
+
+@jitable
+def weight_of(weights: Weights, i: int) -> float:
+    """The weight of point ``i``."""
+    if weights is None:
+        return 1.0
+    return float(weights[i])
+
+
+@jitable
+def assign(likelihood: LikelihoodVerbs, data: Any, weights: Weights, state: ClusterState, i: int, k: int) -> None:
+    """Put point ``i``, which is out of the state, into slot ``k``."""
+    row = state.rows[k]
+    state.labels[i] = k
+    state.counts[k] += 1
+    likelihood.add(row, data, i, weight_of(weights, i))
+    likelihood.prepare(row)
+
+
+@jitable
+def unassign(likelihood: LikelihoodVerbs, data: Any, weights: Weights, state: ClusterState, i: int) -> int:
+    """Take point ``i`` out of its slot, and return the slot."""
+    k = state.labels[i]
+    row = state.rows[k]
+    state.labels[i] = -1
+    state.counts[k] -= 1
+    if state.counts[k] == 0:
+        likelihood.init(row)
+    elif likelihood.remove(row, data, i, weight_of(weights, i)):
+        likelihood.prepare(row)
+    else:
+        rebuild(likelihood, data, weights, state, k)
+    return int(k)
+
+
+@jitable
+def rebuild(likelihood: LikelihoodVerbs, data: Any, weights: Weights, state: ClusterState, k: int) -> None:
+    """Make row ``k`` anew from the points that carry its label; O(N + N_k D)."""
+    row = state.rows[k]
+    likelihood.init(row)
+    for j in range(state.labels.shape[0]):
+        if state.labels[j] == k:
+            likelihood.add(row, data, j, weight_of(weights, j))
+    likelihood.prepare(row)
+
+
+@jitable
+def statistics(likelihood: LikelihoodVerbs, data: Any, weights: Weights, state: ClusterState) -> None:
+    """Make all counts and rows anew from the labels, and so free of the rounding of past moves; O(N D)."""
+    for k in range(state.counts.shape[0]):
+        state.counts[k] = 0
+        likelihood.init(state.rows[k])
+    for j in range(state.labels.shape[0]):
+        k = state.labels[j]
+        if k >= 0:
+            state.counts[k] += 1
+            likelihood.add(state.rows[k], data, j, weight_of(weights, j))
+    for k in range(state.counts.shape[0]):
+        if state.counts[k] > 0:
+            likelihood.prepare(state.rows[k])
+
+
+def empty(likelihood: Likelihood, n_points: int, capacity: int) -> ClusterState:
+    """A state of ``n_points`` points, all out, and ``capacity`` free slots."""
+    rows = np.zeros((capacity, likelihood.size()))
+    likelihood.init(rows[0])
+    rows[:] = rows[0]
+    return ClusterState(np.full(n_points, -1, dtype=np.int64), np.zeros(capacity, dtype=np.int64), rows)
+
+
+def resized(likelihood: Likelihood, state: ClusterState, capacity: int) -> ClusterState:
+    """``state`` with another number of slots; the labels are shared, the slots that are cut off must be free."""
+    other = empty(likelihood, 0, capacity)
+    kept = min(capacity, state.capacity)
+    other.counts[:kept] = state.counts[:kept]
+    other.rows[:kept] = state.rows[:kept]
+    return other._replace(labels=state.labels)
+
+
+def compacted(likelihood: Likelihood, state: ClusterState) -> ClusterState:
+    """``state`` with slots 0..K-1 in order of first appearance and one free slot behind them."""
+    _, first, inverse = np.unique(state.labels, return_index=True, return_inverse=True)
+    slots = state.labels[np.sort(first)]
+    order = np.argsort(np.argsort(first))
+    other = empty(likelihood, 0, len(slots) + 1)
+    other.counts[:-1] = state.counts[slots]
+    other.rows[:-1] = state.rows[slots]
+    return other._replace(labels=order[inverse].astype(np.int64))
+
+
+def check(likelihood: Likelihood, data: Any, weights: Weights, state: ClusterState, tolerance: float = 1e-9) -> None:
+    """AssertionError where what should always hold does not; for tests and for who writes a move."""
+    fresh = empty(likelihood, 0, state.capacity)._replace(labels=state.labels)
+    statistics(likelihood, data, weights, fresh)
+    np.testing.assert_array_equal(state.counts, fresh.counts)
+    np.testing.assert_allclose(state.rows, fresh.rows, rtol=tolerance, atol=tolerance)
