@@ -1,0 +1,85 @@
+"""Backends: who computes the inner loops. They differ in arithmetic only; labels agree (see ``objective``)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Protocol
+
+from mapdpm import jit
+from mapdpm.backends import c
+from mapdpm.backends.generic import NUMBA, PYTHON
+from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
+from mapdpm.state import ClusterState
+
+__all__ = ["NAMES", "Backend", "resolve"]
+
+NAMES = ("auto", "c", "numba", "python")
+
+
+class Backend(Protocol):
+    """The inner loops; semantics in the kernels of ``search``, ``objective`` and ``state`` of the same names."""
+
+    @property
+    def name(self) -> str: ...
+
+    def implements(self, likelihood: Any) -> bool:
+        """Whether it can run, and knows the family."""
+
+    def sequential_start(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        state: ClusterState,
+        order: Labels,
+        may_grow: bool,
+    ) -> int: ...
+
+    def sweep(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        state: ClusterState,
+        start: int,
+        may_grow: bool,
+    ) -> tuple[int, int]: ...
+
+    def statistics(self, likelihood: Likelihood, data: Any, weights: Weights, state: ClusterState) -> None: ...
+
+    def log_marginals(self, likelihood: Likelihood, state: ClusterState) -> Vector: ...
+
+    def score(
+        self, likelihood: Likelihood, prior: PartitionPriorVerbs, data: Any, state: ClusterState, scores: Matrix
+    ) -> None: ...
+
+
+_BY_NAME: dict[str, Backend] = {"c": c.C, "numba": NUMBA, "python": PYTHON}
+_HOW_TO_GET = {
+    "c": "the compiled kernels know NormalGamma and NormalKnownVariance, where they are installed; use backend='auto'",
+    "numba": "numba is not installed; try: pip install 'mapdpm[numba]'",
+}
+
+
+def resolve(name: str, likelihood: Likelihood) -> Backend:
+    """The backend called ``name``; "auto" is C where it has the family, else numba, else python with a warning."""
+    if name not in NAMES:
+        msg = f"backend must be one of {', '.join(map(repr, NAMES))}, got {name!r}"
+        raise ValueError(msg)
+    if name != "auto":
+        backend = _BY_NAME[name]
+        if not backend.implements(likelihood):
+            msg = f"backend {name!r} cannot run {type(likelihood).__name__}: {_HOW_TO_GET[name]}"
+            raise ValueError(msg)
+        return backend
+    backend = next(b for b in _BY_NAME.values() if b.implements(likelihood))
+    if backend is PYTHON and not jit.available():
+        warnings.warn(
+            f"{type(likelihood).__name__} runs in plain Python, some 300 times slower than compiled: "
+            "pip install 'mapdpm[numba]'",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return backend

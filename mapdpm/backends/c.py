@@ -1,0 +1,148 @@
+"""The C backend: the twin of ``generic`` for ``NormalGamma`` and ``NormalKnownVariance``, through cffi."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma, NormalKnownVariance
+from mapdpm.likelihoods._parameters import flat_parameters
+from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
+from mapdpm.state import ClusterState
+
+_TWINS = (NormalGamma, NormalKnownVariance)
+
+
+class _Call(NamedTuple):
+    """One call: the library of the data's type, its two structures, and what must live as long as they do."""
+
+    lib: Any
+    ffi: Any
+    problem: Any
+    clusters: Any
+    workspace: Any
+    kept: tuple[Any, ...]
+
+
+class CBackend:
+    """The compiled kernels. They release the GIL; data of float32 is read as it is, all else is float64."""
+
+    name = "c"
+
+    def implements(self, likelihood: Any) -> bool:
+        """Whether the family has a twin in C, and the compiled modules are there."""
+        return type(likelihood) in _TWINS and _is_built()
+
+    def sequential_start(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        state: ClusterState,
+        order: Labels,
+        may_grow: bool,
+    ) -> int:
+        call = _call(likelihood, prior, data, weights, state)
+        position = call.ffi.new("int64_t *", 0)
+        _check(
+            call,
+            call.lib.mapdpm_sequential_start(
+                call.problem,
+                call.clusters,
+                call.workspace,
+                call.ffi.from_buffer("int64_t[]", order),
+                len(order),
+                may_grow,
+                position,
+            ),
+        )
+        return int(position[0])
+
+    def sweep(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        state: ClusterState,
+        start: int,
+        may_grow: bool,
+    ) -> tuple[int, int]:
+        call = _call(likelihood, prior, data, weights, state)
+        position, moved = call.ffi.new("int64_t *", start), call.ffi.new("int64_t *", 0)
+        _check(call, call.lib.mapdpm_sweep(call.problem, call.clusters, call.workspace, may_grow, position, moved))
+        return int(position[0]), int(moved[0])
+
+    def statistics(self, likelihood: Likelihood, data: Any, weights: Weights, state: ClusterState) -> None:
+        call = _call(likelihood, None, data, weights, state)
+        _check(call, call.lib.mapdpm_statistics(call.problem, call.clusters, call.workspace))
+
+    def log_marginals(self, likelihood: Likelihood, state: ClusterState) -> Vector:
+        call = _call(likelihood, None, np.empty((0, likelihood.m0.shape[0])), None, state)  # type: ignore[attr-defined]
+        result = np.empty(state.capacity)
+        into = call.ffi.from_buffer("double[]", result, require_writable=True)
+        _check(call, call.lib.mapdpm_log_marginals(call.problem, call.clusters, into))
+        return result
+
+    def score(
+        self, likelihood: Likelihood, prior: PartitionPriorVerbs, data: Any, state: ClusterState, scores: Matrix
+    ) -> None:
+        call = _call(likelihood, prior, data, None, state)
+        into = call.ffi.from_buffer("double[]", scores, require_writable=True)
+        _check(call, call.lib.mapdpm_score(call.problem, call.clusters, call.workspace, into))
+
+
+@functools.cache
+def _is_built() -> bool:
+    return importlib.util.find_spec("mapdpm.backends._c64") is not None
+
+
+def _library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Each module loads only if its type is used."""
+    compiled = importlib.import_module(f"mapdpm.backends._c{32 if dtype == np.float32 else 64}")
+    return compiled.lib, compiled.ffi
+
+
+def _call(
+    likelihood: Likelihood, prior: PartitionPriorVerbs | None, data: Any, weights: Weights, state: ClusterState
+) -> _Call:
+    lib, ffi = _library(data.dtype)
+    parameters = flat_parameters(likelihood)
+    n_points, n_features = data.shape
+    workspace = np.empty(lib.mapdpm_workspace_bytes(n_features, state.capacity) // 8 + 1)
+
+    def pointer(kind: str, array: NDArray[Any], writable: bool = False) -> Any:
+        return ffi.from_buffer(kind, array, require_writable=writable)
+
+    problem = ffi.new("mapdpm_problem *")
+    problem.family = FAMILY_NUMBERS[type(likelihood)]
+    problem.n_points, problem.n_features = n_points, n_features
+    views = [pointer("mapdpm_real[]", data), pointer("double[]", parameters)]
+    problem.data, problem.parameters = views
+    if weights is not None:
+        views.append(pointer("double[]", weights))
+        problem.weights = views[-1]
+    problem.alpha = getattr(prior, "alpha", 1.0)
+    problem.discount = getattr(prior, "discount", 0.0)
+    clusters = ffi.new("mapdpm_clusters *")
+    clusters.capacity = state.capacity
+    views += [pointer("int64_t[]", state.labels, writable=True), pointer("int64_t[]", state.counts, writable=True)]
+    views += [pointer("double[]", state.rows, writable=True)]
+    clusters.labels, clusters.counts, clusters.rows = views[-3:]
+    space = pointer("unsigned char[]", workspace, writable=True)
+    return _Call(lib, ffi, problem, clusters, space, (views, parameters, workspace))
+
+
+def _check(call: _Call, error: int) -> None:
+    if error:
+        name = call.ffi.string(call.lib.mapdpm_error_name(error)).decode()
+        msg = f"the C library refused a call: {name}"
+        raise RuntimeError(msg)
+
+
+C = CBackend()

@@ -1,0 +1,337 @@
+"""MAPDPM: batch clustering at the mode of a Dirichlet process mixture. No mathematics here: it runs the loop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mapdpm import snapshot
+from mapdpm import state as states
+from mapdpm.backends import resolve
+from mapdpm.likelihoods import NormalGamma
+from mapdpm.model_files import extras_of, revived
+from mapdpm.objective import best_columns
+from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
+from mapdpm.rng import seeded
+from mapdpm.search.ascent import Ascent, Progress
+from mapdpm.search.problem import Problem, anchor_of
+from mapdpm.search.restarts import STARTS, best_of_restarts
+from mapdpm.validation import NotFittedError, Points, check_count, check_labels, check_points, check_weights
+
+_CHUNK = 4096
+
+
+class MAPDPM:
+    r"""Clusters at a mode of the posterior of a Dirichlet process mixture (MAP-DPM, Raykov2014).
+
+    Finds a partition z of the points that maximises the log joint log p(x, z) = log p(z | alpha) + sum_k log p(x_{c_k})
+    by moving single points: point i goes to the cluster of largest log N_k + log p(x_i | x_{c_k} without i), or to a
+    new one of log alpha + log p(x_i) (Raykov2014 (15)). The number of clusters is found, not given.
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Concentration: the expected number of clusters grows as alpha log N.
+    likelihood : Likelihood or None
+        The family with its prior; None is the empirical Normal-Gamma of the paper (``NormalGamma.empirical``).
+    discount : float in [0, 1)
+        Discount of a Pitman-Yor process; 0 is the Dirichlet process. With a discount, alpha > -discount.
+    max_clusters : int or None
+        A hard cap: with as many clusters, a point that would open another joins the best there is. None: no cap.
+    init : {"sequential", "random-order", "single"} or array of shape (n_points,)
+        The start: one pass in which points join clusters in order of the data, or in random order; one cluster of
+        all points; or given integer labels.
+    moves : ()
+        Moves beyond sweeps of single points. There are none yet: the empty tuple is the paper's algorithm.
+    n_restarts : int
+        Runs in all; the best log joint wins. The first starts as ``init`` says, the others in random order.
+    max_sweeps : int
+        A run ends after that many sweeps if points still move.
+    backend : {"auto", "c", "numba", "python"}
+        Who computes. "auto" is C where it implements the family, else numba, else python. Labels agree.
+    n_jobs : int or None
+        Threads over restarts; None is 1. Results do not depend on it.
+    random_state : int, numpy Generator, RandomState or None
+        Source of random orders; a sequential start needs none.
+    verbose : int
+        1 prints a line a sweep.
+    callback : callable or None
+        Called after each sweep with a ``Progress(restart, sweep, moved, n_clusters, log_joint)``; returning True
+        ends that run.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_points,)
+        Cluster of each point, 0..K-1 in order of first appearance.
+    n_clusters_ : int
+        K.
+    cluster_sizes_ : ndarray of shape (K,)
+        Points in each cluster.
+    means_, variances_ : ndarray of shape (K, n_features)
+        Sample mean and variance (ddof 0, weighted) of each cluster; only where the family has them.
+    log_joint_ : float
+        log p(x, z) in nats, all constants included.
+    history_ : ndarray of shape (n_sweeps_ + 1,)
+        Log joint after the start and after each sweep of the winning run; never falls.
+    n_sweeps_ : int
+        Sweeps of the winning run, the last of which moved no point if ``converged_``.
+    converged_ : bool
+        Whether no single point could move any more.
+    likelihood_ : Likelihood
+        The likelihood with the prior that was used.
+    backend_ : str
+        What ran.
+    n_features_in_ : int
+        Features of the data it was fitted on.
+
+    Notes
+    -----
+    O(N K D) a sweep. Data is shifted by a typical point before anything else, so an offset of 1e8 costs no digits.
+    float32 data is kept as such, with statistics and decisions in float64. The mode underestimates K: see
+    docs/maths.md, section 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [0.2], [-0.1], [9.0], [9.3]])
+    >>> model = MAPDPM(likelihood=NormalGamma(m0=0.0, c0=0.01, a0=1.0, b0=0.1)).fit(X)
+    >>> model.labels_.tolist(), model.predict([[8.8]]).tolist()
+    ([0, 0, 0, 1, 1], [1])
+    """
+
+    labels_: Labels
+    n_clusters_: int
+    cluster_sizes_: Labels
+    means_: Matrix
+    variances_: Matrix
+    log_joint_: float
+    history_: Vector
+    n_sweeps_: int
+    converged_: bool
+    likelihood_: Any
+    backend_: str
+    n_features_in_: int
+
+    def __init__(  # noqa: PLR0913  (the public signature; everything but alpha by name)
+        self,
+        alpha: float = 1.0,
+        *,
+        likelihood: Any = None,
+        discount: float = 0.0,
+        max_clusters: int | None = None,
+        init: Any = "sequential",
+        moves: tuple[str, ...] = (),
+        n_restarts: int = 1,
+        max_sweeps: int = 100,
+        backend: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.likelihood = likelihood
+        self.discount = discount
+        self.max_clusters = max_clusters
+        self.init = init
+        self.moves = moves
+        self.n_restarts = n_restarts
+        self.max_sweeps = max_sweeps
+        self.backend = backend
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MAPDPM:  # noqa: ARG002
+        """Cluster the points of ``X``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_points, n_features)
+            Finite numbers. Not changed.
+        y : ignored
+        sample_weight : array-like of shape (n_points,), optional
+            Positive weights; an integer weight counts as repetition in the log joint of a partition. An empirical
+            prior is set without them.
+
+        Returns
+        -------
+        MAPDPM
+            self.
+
+        Raises
+        ------
+        ValueError
+            A parameter or the data is not what it must be; the message says what was got, and where.
+        """
+        points = check_points(X)
+        problem, anchor, likelihood = self._problem(points, sample_weight)
+        best = self._best(problem)
+        state = states.compacted(problem.likelihood, best.state)
+        problem.refresh(state)
+        rows = state.rows[:-1, : problem.likelihood.n_statistics()]
+        model = snapshot.Model(
+            problem.likelihood, problem.prior, anchor.astype(np.float64), state.counts[:-1], rows.copy()
+        )
+        self._adopt(model, likelihood, problem.backend.name)
+        self.labels_ = state.labels
+        self.log_joint_ = best.history[-1]
+        self.history_ = np.array(best.history)
+        self.n_sweeps_ = best.n_sweeps
+        self.converged_ = best.converged
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
+        """Cluster the points of ``X`` and return ``labels_``."""
+        return self.fit(X, y, sample_weight).labels_
+
+    def predict(self, X: Any, novelty: bool = False) -> Labels:
+        """The best existing cluster of each point; with ``novelty``, -1 where a new cluster would win.
+
+        argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing.
+        """
+        parts = []
+        for scores in self._scores(X):
+            best = best_columns(scores if novelty else scores[:, :-1])
+            parts.append(np.where(best == self.n_clusters_, -1, best))
+        return np.concatenate(parts)
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
+        parts = []
+        for scores in self._scores(X):
+            shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+            parts.append(shares / shares.sum(axis=1, keepdims=True))
+        return np.concatenate(parts)
+
+    def score_samples(self, X: Any) -> Vector:
+        """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal."""
+        parts = []
+        for scores in self._scores(X):
+            top = scores.max(axis=1)
+            parts.append(top + np.log(np.exp(scores - top[:, None]).sum(axis=1)))
+        return np.concatenate(parts)
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        """Mean log predictive density of the points of ``X``, in nats a point."""
+        return float(self.score_samples(X).mean())
+
+    def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
+        """Write the model to ``path``, at once or not at all; ``mapdpm.load`` reads it. No pickle.
+
+        With ``dtype="float32"`` reals take 4 bytes, for chips; scores then carry seven digits.
+        """
+        snapshot.write_file(path, self.to_bytes(dtype))
+
+    def to_bytes(self, dtype: str = "float64") -> bytes:
+        """The model in the container of docs/format.md: what scoring needs, and all fitted attributes behind it."""
+        self._check_fitted()
+        return snapshot.pack(self._model, extras_of(self), dtype)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> MAPDPM:
+        """The model that ``to_bytes`` wrote; ValueError where it is not one, or is damaged.
+
+        A file that a device wrote holds what scoring needs; ``labels_`` and the like are then missing.
+        """
+        model, extras = snapshot.unpack(data)
+        return revived(cls, model, extras)
+
+    def _problem(self, points: Points, sample_weight: Any) -> tuple[Problem, Any, Likelihood]:
+        prior = partition_prior(self.alpha, self.discount)
+        if self.moves not in ((), []):
+            msg = f"moves must be (), got {self.moves!r}: there are no moves beyond the sweep yet"
+            raise ValueError(msg)
+        cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
+        weights = check_weights(sample_weight, len(points), self.discount)
+        likelihood = NormalGamma.empirical(points) if self.likelihood is None else self.likelihood
+        if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
+            msg = f"likelihood must be a likelihood such as NormalGamma(...), got {likelihood!r}"
+            raise ValueError(msg)
+        if weights is not None and not hasattr(likelihood, "log_predictive_weighted"):
+            msg = f"{type(likelihood).__name__} takes no sample_weight"
+            raise ValueError(msg)
+        likelihood = likelihood.for_data(points)
+        anchor: Any = anchor_of(points) if hasattr(likelihood, "shifted") else np.zeros(points.shape[1], points.dtype)
+        shifted = likelihood.shifted(anchor.astype(np.float64)) if np.any(anchor) else likelihood
+        problem = Problem(shifted, prior, points - anchor, weights, resolve(self.backend, likelihood), cap)
+        return problem, anchor, likelihood
+
+    def _best(self, problem: Problem) -> Ascent:
+        n_restarts = check_count("n_restarts", self.n_restarts)
+        max_sweeps = check_count("max_sweeps", self.max_sweeps)
+        n_jobs = 1 if self.n_jobs is None else check_count("n_jobs", self.n_jobs)
+        if isinstance(self.init, str) and self.init not in STARTS:
+            msg = f"init must be one of {', '.join(map(repr, STARTS))} or an array of labels, got {self.init!r}"
+            raise ValueError(msg)
+        first = self.init
+        if not isinstance(first, str):
+            first = check_labels(first, len(problem.data), problem.max_clusters)
+        starts = [first, *["random-order"] * (n_restarts - 1)]
+        return best_of_restarts(problem, starts, max_sweeps, seeded(self.random_state), self._report, n_jobs)
+
+    def _report(self, progress: Progress) -> object:
+        if self.verbose:
+            print(
+                f"restart {progress.restart} sweep {progress.sweep}: {progress.moved} points moved, "
+                f"{progress.n_clusters} clusters, log joint {progress.log_joint:.6f}"
+            )
+        return self.callback(progress) if self.callback is not None else None
+
+    def _adopt(self, model: snapshot.Model, likelihood: Likelihood, backend: str) -> None:
+        """Take over what scoring needs: K clusters and one free slot, in coordinates shifted by the anchor."""
+        state = states.empty(model.likelihood, 0, len(model.counts) + 1)
+        state.counts[:-1] = model.counts
+        state.rows[:-1, : model.statistics.shape[1]] = model.statistics
+        for row in state.rows:
+            model.likelihood.prepare(row)
+        self._model, self._state = model, state
+        self.likelihood_ = likelihood
+        self.backend_ = backend
+        self.n_features_in_ = len(model.anchor)
+        self.n_clusters_ = len(model.counts)
+        self.cluster_sizes_ = model.counts.copy()
+        if hasattr(likelihood, "moments"):
+            means, variances = likelihood.moments(state.rows[:-1])
+            self.means_, self.variances_ = means + model.anchor, variances
+
+    def _scores(self, X: Any) -> Iterator[Matrix]:
+        self._check_fitted()
+        points = check_points(X, self.n_features_in_)
+        self.likelihood_.for_data(points)
+        _, prior, anchor, _, _ = self._model
+        backend = resolve(self.backend_, self._model.likelihood)
+        for first in range(0, len(points), _CHUNK):
+            chunk = points[first : first + _CHUNK] - anchor
+            scores = np.empty((len(chunk), self._state.capacity))
+            backend.score(self._model.likelihood, prior, chunk, self._state, scores)
+            yield scores
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_model"):
+            msg = f"this {type(self).__name__} is not fitted yet; call fit first"
+            raise NotFittedError(msg)
+
+
+def load(path: str | os.PathLike[str]) -> MAPDPM:
+    """The model that ``save`` wrote to ``path``.
+
+    Raises
+    ------
+    ValueError
+        The file is foreign, truncated, damaged, or of a newer format.
+    OSError
+        It cannot be read.
+    """
+    return MAPDPM.from_bytes(Path(path).read_bytes())
+
+
+def save(model: MAPDPM, path: str | os.PathLike[str]) -> None:
+    """``model.save(path)``."""
+    model.save(path)

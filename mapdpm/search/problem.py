@@ -1,0 +1,59 @@
+"""What is to be clustered, under which model, and by what."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm import objective
+from mapdpm.backends import Backend
+from mapdpm.protocol import Likelihood, PartitionPriorVerbs, Weights
+from mapdpm.state import ClusterState, resized
+
+_FIRST_CAPACITY = 16
+_ANCHOR_SAMPLE = 1023
+
+
+class Problem(NamedTuple):
+    """The arguments that all moves share; ``max_clusters`` is a hard cap, or None."""
+
+    likelihood: Likelihood
+    prior: PartitionPriorVerbs
+    data: Any
+    weights: Weights
+    backend: Backend
+    max_clusters: int | None
+
+    def capacity(self, n_clusters: int) -> int:
+        """Slots for a state of ``n_clusters``, with room to grow where that is allowed."""
+        wanted = max(_FIRST_CAPACITY, 2 * n_clusters)
+        return wanted if self.max_clusters is None else min(wanted, self.max_clusters)
+
+    def may_grow(self, state: ClusterState) -> bool:
+        """Whether more slots are allowed."""
+        return self.max_clusters is None or state.capacity < self.max_clusters
+
+    def grown(self, state: ClusterState) -> ClusterState:
+        """``state`` with twice the slots."""
+        return resized(self.likelihood, state, self.capacity(state.capacity))
+
+    def refresh(self, state: ClusterState) -> None:
+        """Make the rows of ``state`` anew from its labels, so that rounding does not add up."""
+        self.backend.statistics(self.likelihood, self.data, self.weights, state)
+
+    def log_joint(self, state: ClusterState) -> float:
+        """log p(x, z), in nats."""
+        return objective.log_joint(self.prior, state, self.backend.log_marginals(self.likelihood, state))
+
+
+def anchor_of(points: NDArray[Any]) -> NDArray[Any]:
+    """A typical point: the median of each column over a thousand or two of the rows, in the type of the data.
+
+    Subtracting it is exact near it (Sterbenz), so an offset costs no digits; a mean would follow outliers.
+    """
+    step = max(1, len(points) // _ANCHOR_SAMPLE)
+    sample = np.sort(points[::step], axis=0)
+    middle: NDArray[Any] = sample[len(sample) // 2].copy()
+    return middle

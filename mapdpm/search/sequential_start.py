@@ -1,0 +1,28 @@
+"""The sequential start: points join, one after the other, the slot that raises the log joint most."""
+
+from __future__ import annotations
+
+from mapdpm import state as states
+from mapdpm.protocol import Labels
+from mapdpm.search.problem import Problem
+from mapdpm.state import ClusterState
+
+
+def started_sequentially(problem: Problem, order: Labels) -> ClusterState:
+    """The state that a sequential start in ``order`` leads to (papers, erratum 4); O(N K D)."""
+    state = states.empty(problem.likelihood, len(order), problem.capacity(1))
+    passed = 0
+    while True:
+        rest, may_grow = order[passed:], problem.may_grow(state)
+        passed += problem.backend.sequential_start(*problem[:4], state, rest, may_grow)
+        if passed == len(order):
+            return state
+        state = problem.grown(state)
+
+
+def started_from(problem: Problem, labels: Labels) -> ClusterState:
+    """The state with given labels 0..K-1; O(N D)."""
+    state = states.empty(problem.likelihood, 0, problem.capacity(int(labels.max()) + 1))
+    state = state._replace(labels=labels.copy())
+    problem.refresh(state)
+    return state

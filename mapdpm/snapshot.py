@@ -1,0 +1,273 @@
+"""The one container for models: what a chip can read, and behind it what only Python wants (docs/format.md).
+
+Little-endian. A header of 40 bytes, then reals of 4 or 8 bytes (alpha, discount, anchor, parameters of the family),
+counts, the statistics of each cluster; then extras, which C skips; last a CRC-32 of all before. The twin of this file
+is ``c_kernels/snapshot.c``. Every field is checked on load, whatever the CRC says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.likelihoods import FAMILY_NUMBERS
+from mapdpm.likelihoods._parameters import flat_parameters, frozen
+from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector
+
+MAGIC = b"MDPM"
+FORMAT = 1
+BATCH = 1
+FAMILIES = {number: family for family, number in FAMILY_NUMBERS.items()}
+
+_HEADER = struct.Struct("<4sHBBHHIIIIIQ")
+_CRC = struct.Struct("<I")
+_REALS: dict[int, np.dtype[Any]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}
+_ARRAY_TYPES = {name: np.dtype(name) for name in ("<i8", "<i4", "<i2", "|i1", "<f8")}
+
+
+class ModelFileError(ValueError):
+    """Bytes that are not a whole and sound model."""
+
+
+class UnwritableError(OSError, ValueError):
+    """A file could not be written; what was there before is there still."""
+
+
+class Model(NamedTuple):
+    """What scoring needs, in coordinates shifted by ``anchor``: the same on a chip."""
+
+    likelihood: Likelihood
+    prior: PartitionPriorVerbs
+    anchor: Vector
+    counts: Labels
+    statistics: Matrix
+
+
+def pack(model: Model, extras: dict[str, Any], dtype: str = "float64") -> bytes:
+    """The container of a batch model; ``dtype`` "float32" is for chips whose real type is float.
+
+    ValueError where the family has no number, or the model has reals that float32 cannot hold.
+    """
+    kind = type(model.likelihood)
+    family = FAMILY_NUMBERS.get(kind)
+    if family is None:
+        msg = f"{kind.__name__} has no number in the model format, so it cannot be saved"
+        raise ValueError(msg)
+    try:
+        real = {"float64": _REALS[8], "float32": _REALS[4]}[dtype]
+    except KeyError:
+        msg = f"dtype must be 'float64' or 'float32', got {dtype!r}"
+        raise ValueError(msg) from None
+    model = _rebased(model, model.anchor.astype(real).astype(np.float64))
+    parameters = flat_parameters(model.likelihood)
+    n_clusters, n_statistics = model.statistics.shape
+    tail = _pack_extras(extras)
+    alpha, discount = model.prior.alpha, getattr(model.prior, "discount", 0.0)  # type: ignore[attr-defined]
+    body = b"".join(
+        (
+            _reals(np.concatenate([[alpha, discount], model.anchor, parameters]), real),
+            model.counts.astype("<u8").tobytes(),
+            _reals(model.statistics, real),
+            tail,
+        )
+    )
+    sizes = (len(model.anchor), n_clusters, len(parameters), n_statistics, len(tail))
+    total = _HEADER.size + len(body) + _CRC.size
+    head = _HEADER.pack(MAGIC, FORMAT, BATCH, real.itemsize, family, 0, *sizes, total)
+    data = head + body + _CRC.pack(zlib.crc32(head + body))
+    if dtype == "float32":
+        try:
+            unpack(data)
+        except ModelFileError as error:
+            msg = f"the model does not fit float32; save it as float64 ({error})"
+            raise ValueError(msg) from None
+    return data
+
+
+def unpack(data: bytes) -> tuple[Model, dict[str, Any]]:
+    """The model in ``data``, every field checked; ModelFileError says what is wrong."""
+    header = _checked_header(data)
+    _, _, _, real_size, family, _, D, K, n_parameters, n_statistics, n_extras, _ = header
+    reader = _Reader(data, _HEADER.size, _REALS[real_size])
+    alpha, discount = reader.reals(2)
+    anchor, parameters = reader.reals(D), reader.reals(n_parameters)
+    counts = reader.counts(K)
+    statistics = reader.reals(K * n_statistics).reshape(K, n_statistics)
+    extras = _unpack_extras(data[reader.position : reader.position + n_extras])
+    try:
+        prior = partition_prior(alpha, discount)
+        likelihood = _revived(FAMILIES[family], parameters, D)
+    except ValueError as error:
+        msg = f"the model file is damaged: {error}"
+        raise ModelFileError(msg) from None
+    _check_body(likelihood, anchor, counts, statistics)
+    return Model(likelihood, prior, anchor, counts, statistics), extras
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write ``data`` to ``path``, whole or not at all: a file beside it is synced, then takes its name.
+
+    A symbolic link is followed; what is there and is no file (a folder, a device) is not replaced.
+    """
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        msg = f"cannot write {target}: it is not a file"
+        raise UnwritableError(msg)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        msg = f"cannot write {target}: {error.strerror or error}"
+        raise UnwritableError(msg) from None
+
+
+def _checked_header(data: bytes) -> tuple[Any, ...]:
+    if data[:4] != MAGIC:
+        msg = f"not a mapdpm model: it starts with {data[:4]!r} instead of {MAGIC!r}"
+        raise ModelFileError(msg)
+    if len(data) < _HEADER.size + _CRC.size:
+        msg = f"the model file is truncated: {len(data)} bytes are less than any model has"
+        raise ModelFileError(msg)
+    header = _HEADER.unpack_from(data)
+    _, version, kind, real_size, family, reserved, D, K, n_parameters, n_statistics, n_extras, total = header
+    sound = _CRC.unpack(data[-_CRC.size :])[0] == zlib.crc32(data[: -_CRC.size])
+    if not sound and total > len(data):
+        msg = f"the model file is truncated: {len(data)} of {total} bytes are there"
+        raise ModelFileError(msg)
+    if not sound:
+        msg = "the model file is damaged: its CRC does not match its contents"
+        raise ModelFileError(msg)
+    if version > FORMAT:
+        msg = f"the model file has format {version}, newer than format {FORMAT} that this mapdpm reads; upgrade mapdpm"
+        raise ModelFileError(msg)
+    fields = (
+        ("format", version, version == FORMAT),
+        ("kind", kind, kind == BATCH),
+        ("size of a real", real_size, real_size in _REALS),
+        ("family", family, family in FAMILIES),
+        ("reserved field", reserved, reserved == 0),
+        ("number of features", D, D >= 1),
+        ("number of clusters", K, K >= 1),
+    )
+    for name, value, fine in fields:
+        if not fine:
+            msg = f"the model file is damaged: {name} is {value}"
+            raise ModelFileError(msg)
+    reals = 2 + D + n_parameters + K * n_statistics
+    if total != len(data) or total != _HEADER.size + real_size * reals + 8 * K + n_extras + _CRC.size:
+        msg = f"the model file is damaged: {len(data)} bytes do not hold what the header announces"
+        raise ModelFileError(msg)
+    return header
+
+
+def _check_body(likelihood: Likelihood, anchor: Vector, counts: Labels, statistics: Matrix) -> None:
+    D = len(anchor)
+    squares = statistics[:, 1 + D :]
+    checks = (
+        ("anchor is not finite", np.all(np.isfinite(anchor))),
+        ("length of its statistics is wrong", statistics.shape[1] == likelihood.n_statistics()),
+        ("statistics are not finite", np.all(np.isfinite(statistics))),
+        ("a cluster is empty", np.all(counts >= 1) and np.all(statistics[:, 0] > 0)),
+        ("sums of squares are negative", np.all(squares >= 0)),
+    )
+    for what, fine in checks:
+        if not fine:
+            msg = f"the model file is damaged: {what}"
+            raise ModelFileError(msg)
+
+
+class _Reader:
+    """Walks through the body; lengths were checked against the header before."""
+
+    def __init__(self, data: bytes, position: int, real: np.dtype[Any]) -> None:
+        self.position = position
+        self._data, self._real = data, real
+
+    def reals(self, n: int) -> Vector:
+        values = np.frombuffer(self._data, self._real, n, self.position).astype(np.float64)
+        self.position += n * self._real.itemsize
+        return values
+
+    def counts(self, n: int) -> Labels:
+        values = np.frombuffer(self._data, "<u8", n, self.position).astype(np.int64)
+        self.position += 8 * n
+        return values
+
+
+def _revived(kind: Any, parameters: Vector, D: int) -> Any:
+    fields, position = [], 0
+    vectors = kind.vectors
+    for name in kind._fields:
+        n = D if name in vectors else 1
+        value = parameters[position : position + n]
+        if len(value) < n:
+            break
+        fields.append(frozen(value.copy()) if name in vectors else float(value[0]))
+        position += n
+    if position != len(parameters) or len(fields) != len(kind._fields):
+        msg = f"{kind.__name__} does not have {len(parameters)} parameters"
+        raise ValueError(msg)
+    return kind(*fields)
+
+
+def _rebased(model: Model, anchor: Vector) -> Model:
+    """The same model relative to another anchor: one that the real type of the file holds exactly."""
+    lag = model.anchor - anchor
+    if not np.any(lag):
+        return model
+    statistics = model.statistics.copy()
+    statistics[:, 1 : 1 + len(lag)] += lag
+    return model._replace(likelihood=model.likelihood.shifted(-lag), anchor=anchor, statistics=statistics)
+
+
+def _reals(values: NDArray[np.float64], real: np.dtype[Any]) -> bytes:
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ascontiguousarray(values, dtype=real).tobytes()
+
+
+def _pack_extras(extras: dict[str, Any]) -> bytes:
+    """JSON, and behind it the bytes of the arrays that it lists."""
+    arrays = {name: value for name, value in extras.items() if isinstance(value, np.ndarray)}
+    plain = {name: value for name, value in extras.items() if name not in arrays}
+    listed = [[name, value.dtype.str, len(value)] for name, value in arrays.items()]
+    text = json.dumps({"plain": plain, "arrays": listed}).encode()
+    return _CRC.pack(len(text)) + text + b"".join(value.tobytes() for value in arrays.values())
+
+
+def _unpack_extras(data: bytes) -> dict[str, Any]:
+    if not data:
+        return {}
+    try:
+        (length,) = _CRC.unpack_from(data)
+        content = json.loads(data[_CRC.size : _CRC.size + length])
+        extras: dict[str, Any] = dict(content["plain"])
+        position = _CRC.size + length
+        for name, kind, n in content["arrays"]:
+            extras[name] = np.frombuffer(data, _ARRAY_TYPES[kind], n, position).copy()
+            position += extras[name].nbytes
+    except (ValueError, KeyError, TypeError, struct.error) as error:
+        msg = f"the model file is damaged: its extras cannot be read ({error})"
+        raise ModelFileError(msg) from None
+    return extras
+
+
+def smallest_integers(values: Labels) -> NDArray[Any]:
+    """``values`` in the smallest little-endian integer type that holds them."""
+    top = max(int(values.max(initial=0)), -1 - int(values.min(initial=0)))
+    bits = next(b for b in (8, 16, 32, 64) if top < 2 ** (b - 1))
+    return values.astype(np.dtype(f"int{bits}").newbyteorder("<"))

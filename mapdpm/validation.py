@@ -1,0 +1,116 @@
+"""The border: every input is checked here, once, and trusted behind it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.protocol import LARGEST, SMALLEST, Labels, Weights
+
+Points: TypeAlias = NDArray[Any]  # float64, or float32 where X was
+
+
+class NotFittedError(ValueError, AttributeError):
+    """A model was asked for what only ``fit`` can give."""
+
+
+def check_points(X: Any, n_features: int | None = None) -> Points:
+    """``X`` as a C-contiguous 2-D array of finite floats; float32 stays float32, all else becomes float64.
+
+    Raises
+    ------
+    ValueError
+        Sparse, not numeric, not 2-D, empty, of another width than ``n_features``, or NaN or infinite (with the place).
+    """
+    if hasattr(X, "tocsr"):
+        msg = "X is a sparse matrix, and this likelihood needs a dense array; use X.toarray()"
+        raise ValueError(msg)
+    array = _numeric("X", X)
+    if array.ndim != 2:  # noqa: PLR2004
+        hint = "; one feature? X.reshape(-1, 1). One point? X.reshape(1, -1)" if array.ndim == 1 else ""
+        msg = f"X must be a 2-D array (points x features), got {array.ndim}-D{hint}"
+        raise ValueError(msg)
+    if 0 in array.shape:
+        msg = f"X must hold at least one point of one feature, got shape {array.shape}"
+        raise ValueError(msg)
+    if n_features is not None and array.shape[1] != n_features:
+        msg = f"X has {array.shape[1]} features, but the model was fitted on {n_features}"
+        raise ValueError(msg)
+    _check_finite("X", array)
+    return array
+
+
+def check_weights(sample_weight: Any, n_points: int, discount: float) -> Weights:
+    """One positive finite weight a point, or None for all 1; a Pitman-Yor process needs weights above its discount."""
+    if sample_weight is None:
+        return None
+    weights = _numeric("sample_weight", sample_weight).astype(np.float64, copy=False)
+    if weights.shape != (n_points,):
+        msg = f"sample_weight must have one entry a point, shape ({n_points},), got shape {weights.shape}"
+        raise ValueError(msg)
+    _check_finite("sample_weight", weights)
+    if not np.all(weights > discount):
+        msg = f"sample_weight must be > {discount:g}, got {weights.min()}"
+        raise ValueError(msg)
+    if weights.min() < SMALLEST or weights.max() > LARGEST:
+        msg = f"sample_weight must be between {SMALLEST:.0e} and {LARGEST:.0e}, got {weights.min()} to {weights.max()}"
+        raise ValueError(msg)
+    return None if np.all(weights == 1.0) else weights
+
+
+def check_labels(labels: Any, n_points: int, max_clusters: int | None) -> Labels:
+    """Labels to start from, renamed 0..K-1 in order of first appearance."""
+    array = np.asarray(labels)
+    if array.shape != (n_points,):
+        msg = f"init must have one label a point, shape ({n_points},), got shape {array.shape}"
+        raise ValueError(msg)
+    if array.dtype.kind not in "biu":
+        msg = f"init must hold integer labels, got dtype {array.dtype}"
+        raise ValueError(msg)
+    _, first, inverse = np.unique(array, return_index=True, return_inverse=True)
+    if max_clusters is not None and len(first) > max_clusters:
+        msg = f"init has {len(first)} clusters, more than max_clusters={max_clusters}; raise it or merge labels"
+        raise ValueError(msg)
+    return np.argsort(np.argsort(first))[inverse].astype(np.int64)
+
+
+def check_count(name: str, value: Any, least: int = 1) -> int:
+    """An integer of at least ``least``."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        msg = f"{name} must be an integer >= {least}, got {value!r}"
+        raise ValueError(msg)
+    return int(value)
+
+
+def _numeric(name: str, values: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        msg = f"{name} must be a rectangular array of numbers: {error}"
+        raise ValueError(msg) from None
+    if array.dtype.kind == "c":
+        msg = f"{name} must hold real numbers. Complex data not supported"
+        raise ValueError(msg)
+    try:
+        return np.ascontiguousarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64).reshape(
+            array.shape
+        )
+    except (TypeError, ValueError) as error:
+        msg = f"{name} must hold numbers only: {error}"
+        raise ValueError(msg) from None
+
+
+def _check_finite(name: str, array: NDArray[Any]) -> None:
+    # A sum is finite unless an entry is not, or it overflows: the exact search is made only then.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):
+            return
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        place = ", ".join(f"{axis} {index}" for axis, index in zip(("row", "column"), wrong[0], strict=False))
+        value = array[tuple(wrong[0])]
+        kind = "NaN" if np.isnan(value) else "infinity"
+        msg = f"{name} contains {kind} at {place} (counted from 0; {len(wrong)} in all); remove or impute such points"
+        raise ValueError(msg)
