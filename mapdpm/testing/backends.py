@@ -1,0 +1,29 @@
+"""Backends must agree; by itself that proves nothing, so the python one is held to the oracles as well."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mapdpm.estimators import MAPDPM
+from mapdpm.testing.data import Case
+
+
+def agree(case: Case, first: str, second: str) -> None:
+    """Two backends give the same labels, sweeps, log joint and densities on ``case``; AssertionError where they do not.
+
+    Labels are equal to the letter: decisions differ by less than the tolerance of a move. The log joint is a sum of
+    rounded terms, and densities come from rows whose last digits depend on the order of operations: 1e-9 of a nat and
+    of their size is ten thousand roundings.
+    """
+    models = [
+        MAPDPM(case.alpha, likelihood=case.likelihood, discount=case.discount, backend=name).fit(
+            case.X, sample_weight=case.weights
+        )
+        for name in (first, second)
+    ]
+    one, two = models
+    np.testing.assert_array_equal(one.labels_, two.labels_, f"labels of {first} and {second}")
+    assert (one.n_sweeps_, one.converged_) == (two.n_sweeps_, two.converged_), f"sweeps of {first} and {second}"
+    np.testing.assert_array_equal(one.predict(case.X), two.predict(case.X))
+    np.testing.assert_allclose(one.log_joint_, two.log_joint_, rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(one.score_samples(case.X), two.score_samples(case.X), rtol=1e-9, atol=1e-9)

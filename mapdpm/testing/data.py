@@ -1,0 +1,80 @@
+"""Data to test on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mapdpm.likelihoods import NormalGamma, NormalKnownVariance
+from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
+
+
+def crp(generator: np.random.Generator, n_points: int, alpha: float) -> Labels:
+    """Labels drawn from the Chinese restaurant process (Raykov2014 (2))."""
+    labels = np.zeros(n_points, dtype=np.int64)
+    sizes: list[int] = []
+    for i in range(n_points):
+        u = generator.random() * (i + alpha)
+        labels[i] = next((k for k, total in enumerate(np.cumsum(sizes)) if u < total), len(sizes))
+        if labels[i] == len(sizes):
+            sizes.append(0)
+        sizes[labels[i]] += 1
+    return labels
+
+
+def crp_mixture(
+    generator: np.random.Generator, n_points: int = 600, alpha: float = 3.0
+) -> tuple[Matrix, Labels, NormalGamma]:
+    """Points, labels and prior as in Raykov2014 section 4.1: two features, m0 = 1, c0 = .1, a0 = 1, b0 = 10."""
+    prior = NormalGamma([1.0, 1.0], 0.1, 1.0, [10.0, 10.0])
+    labels = crp(generator, n_points, alpha)
+    shape = (int(labels.max()) + 1, 2)
+    precision = generator.gamma(prior.a0, 1.0 / prior.b0, shape)
+    means = prior.m0 + generator.standard_normal(shape) / np.sqrt(prior.c0 * precision)
+    noise = generator.standard_normal((n_points, 2)) / np.sqrt(precision[labels])
+    return means[labels] + noise, labels, prior
+
+
+class Case(NamedTuple):
+    """One clustering problem."""
+
+    X: Matrix
+    likelihood: Likelihood | None
+    alpha: float
+    discount: float
+    weights: Vector | None
+
+
+def hostile(generator: np.random.Generator) -> Case:
+    """A random problem that a kernel may trip over.
+
+    1 to 60 features, up to 60 clusters, and by chance: heavy tails, ties, a constant column, an offset of 1e6,
+    outliers a billion times too large, repeated points, weights, a Pitman-Yor discount.
+    """
+    chance = generator.random
+    D, K, N = (int(generator.integers(1, top)) for top in (61, 61, 401))
+    centres = generator.normal(0.0, generator.choice([0.3, 1.0, 3.0, 8.0]), (K, D))
+    noise = generator.normal(size=(N, D)) if chance() < 0.6 else generator.standard_t(2, size=(N, D))
+    X = centres[generator.integers(0, K, N)] + noise
+    if chance() < 0.25:
+        X = np.round(X)
+    if chance() < 0.2:
+        X[:, generator.integers(D)] = 3.7
+    if chance() < 0.25:
+        X = X + 1e6
+    if chance() < 0.25:
+        X[generator.integers(0, N, 2)] *= 1e9
+    if chance() < 0.2:
+        X[N // 2 :] = X[: N - N // 2]
+    middle = np.median(X, axis=0)
+    family = generator.choice(["empirical", "gamma", "known"], p=[0.3, 0.45, 0.25])
+    likelihood: Likelihood | None = None
+    if family == "gamma":
+        likelihood = NormalGamma(
+            middle, generator.choice([1e-3, 0.1, 1.0]), generator.choice([1.0, 2.0]), 0.1 + chance()
+        )
+    elif family == "known":
+        likelihood = NormalKnownVariance(middle, generator.choice([1.0, 10.0, 100.0]), 0.5 + chance())
+    weights = generator.uniform(0.5, 3.0, N) if chance() < 0.25 else None
+    return Case(X, likelihood, float(generator.choice([0.1, 1.0, 5.0])), float(generator.choice([0.0, 0.3])), weights)

@@ -1,0 +1,198 @@
+"""What must hold for every likelihood and every partition prior; each law raises AssertionError where it does not.
+
+A bound is a number of roundings times the unit roundoff times the size of what is added up (``_bound``), so it has
+nothing to tune. Laws start from a random row that is not empty: an empty one hides errors.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mapdpm.protocol import Likelihood, LikelihoodVerbs, Matrix, PartitionPriorVerbs, Vector
+from mapdpm.testing.exact import partitions
+
+_UNIT = 2.0**-52
+
+
+def check_likelihood(likelihood: Likelihood, data: Any, n_points: int, seed: int = 0) -> None:
+    """All laws but ``normalisation`` and ``offset``, which need to know the support and what a shift means.
+
+    ``data`` holds ``n_points`` >= 6 points in the form that the verbs read.
+    """
+    order = np.random.default_rng(seed).permutation(n_points)
+    chain_rule(likelihood, data, order)
+    exchangeability(likelihood, data, order)
+    removal_inverts_addition(likelihood, data, order)
+    merge_is_union(likelihood, data, order)
+    if hasattr(likelihood, "log_predictive_weighted"):
+        weight_is_repetition(likelihood, data, order)
+
+
+def row_of(likelihood: LikelihoodVerbs, data: Any, points: Any, w: float = 1.0) -> Vector:
+    """The prepared row of a cluster that holds ``points``, each with weight ``w``."""
+    row = np.full(likelihood.size(), np.nan)  # whatever init leaves out shows
+    likelihood.init(row)
+    for i in points:
+        likelihood.add(row, data, int(i), w)
+    likelihood.prepare(row)
+    return row
+
+
+def chain_rule(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
+    """The log predictives of points, one after the other, add up to the log marginal."""
+    row = row_of(likelihood, data, order[:0])
+    terms = []
+    for i in order:
+        terms.append(likelihood.log_predictive(row, data, int(i)))
+        likelihood.add(row, data, int(i), 1.0)
+        likelihood.prepare(row)
+    _close(math.fsum(terms), likelihood.log_marginal(row), terms, likelihood)
+
+
+def exchangeability(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
+    """The log marginal does not depend on the order of points, nor does the predictive of another."""
+    held, rest = int(order[0]), order[1:]
+    forth, back = row_of(likelihood, data, rest), row_of(likelihood, data, rest[::-1])
+    L = likelihood.log_marginal(forth)
+    _close(L, likelihood.log_marginal(back), [L], likelihood)
+    q = likelihood.log_predictive(forth, data, held)
+    _close(q, likelihood.log_predictive(back, data, held), [q, L], likelihood)
+
+
+def removal_inverts_addition(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
+    """Adding a point and removing it gives back the row, in what it says of the points; or the verb says it did not."""
+    moved, held, rest = int(order[0]), int(order[1]), order[2:]
+    row, expected = row_of(likelihood, data, rest), row_of(likelihood, data, rest)
+    likelihood.add(row, data, moved, 1.0)
+    if not likelihood.remove(row, data, moved, 1.0):
+        return
+    likelihood.prepare(row)
+    assert abs(row[0] - expected[0]) <= 8 * _UNIT * expected[0], "the weight is not what it was"
+    L = likelihood.log_marginal(expected)
+    # A removal that reports success may have lost four digits, and no more.
+    _close(likelihood.log_marginal(row), L, [L, 1e4 * len(order)], likelihood)
+    q = likelihood.log_predictive(expected, data, held)
+    _close(likelihood.log_predictive(row, data, held), q, [q, 1e4 * len(order)], likelihood)
+
+
+def merge_is_union(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
+    """Merging two rows gives the row of all their points."""
+    half = len(order) // 2
+    row, other = row_of(likelihood, data, order[:half]), row_of(likelihood, data, order[half:])
+    likelihood.merge(row, other)
+    likelihood.prepare(row)
+    union = row_of(likelihood, data, order)
+    assert row[0] == union[0], "the weights do not add up"
+    L = likelihood.log_marginal(union)
+    _close(likelihood.log_marginal(row), L, [L], likelihood)
+
+
+def weight_is_repetition(likelihood: LikelihoodVerbs, data: Any, order: Any, times: int = 3) -> None:
+    """A point of integer weight counts as so many copies: in the statistics, and in the weighted predictive."""
+    point, rest = int(order[0]), order[1:]
+    heavy, copies = row_of(likelihood, data, rest), row_of(likelihood, data, rest)
+    gain = likelihood.log_predictive_weighted(heavy, data, point, float(times))
+    once = likelihood.log_predictive_weighted(heavy, data, point, 1.0)
+    before = likelihood.log_marginal(heavy)
+    likelihood.add(heavy, data, point, float(times))
+    likelihood.prepare(heavy)
+    terms = []
+    for _ in range(times):
+        terms.append(likelihood.log_predictive(copies, data, point))
+        likelihood.add(copies, data, point, 1.0)
+        likelihood.prepare(copies)
+    L = likelihood.log_marginal(copies)
+    _close(once, terms[0], [L, *terms], likelihood)
+    _close(gain, math.fsum(terms), [L, *terms], likelihood)
+    _close(likelihood.log_marginal(heavy), L, [L, *terms], likelihood)
+    _close(likelihood.log_marginal(heavy) - before, gain, [L, before, *terms], likelihood)
+
+
+def normalisation(likelihood: LikelihoodVerbs, data: Matrix, support: tuple[float, float]) -> None:
+    """The predictive of a continuous family of one feature integrates to 1, given the points of ``data`` (N, 1)."""
+    from scipy.integrate import quad  # noqa: PLC0415  (an extra)
+
+    row = row_of(likelihood, data, range(len(data)))
+    middle, spread = float(np.median(data)), float(np.ptp(data)) + 1.0
+
+    def density(u: float) -> float:  # x = middle + spread sinh(u): heavy tails become thin
+        x = middle + spread * math.sinh(u)
+        if not support[0] <= x <= support[1]:
+            return 0.0
+        return math.exp(likelihood.log_predictive(row, np.array([[x]]), 0)) * spread * math.cosh(u)
+
+    edges = [
+        math.asinh((edge - middle) / spread) if math.isfinite(edge) else math.copysign(40.0, edge) for edge in support
+    ]
+    integral, error = quad(density, *edges, limit=500, points=None, epsabs=1e-9)
+    assert abs(integral - 1.0) <= 1e-7 + error, f"the predictive integrates to {integral}"
+
+
+def offset(likelihood: Likelihood, data: Matrix, shift: float = 1e8) -> None:
+    """Data and prior at a large offset give the marginal they give at none, to 1e-8 of its size.
+
+    Data is rounded to what remains at the offset first, so only the arithmetic of the family is tested: the mean it
+    keeps is rounded by 1e-16 shift, 1e-8 of a unit, and deviations from it by that much.
+    """
+    shifted = data + shift
+    data = shifted - shift
+    near, far = row_of(likelihood, data, range(len(data))), None
+    there = likelihood.shifted(np.full(data.shape[1], -shift))
+    far = row_of(there, shifted, range(len(data)))
+    L = likelihood.log_marginal(near)
+    loss = abs(there.log_marginal(far) - L)
+    assert loss <= 1e-8 * (abs(L) + data.size), f"an offset of {shift:g} costs {loss} nats of {L}"
+
+
+def check_partition_prior(prior: PartitionPriorVerbs, n_points: int = 6) -> None:
+    """The sequential weights multiply to p(z) in any order of points, and p sums to 1 over all partitions."""
+    logs, largest = [], 0.0
+    for z in partitions(n_points):
+        sizes = np.bincount(z).astype(np.float64)
+        logs.append(prior.log_partition(sizes))
+        for order in (range(n_points), range(n_points - 1, -1, -1)):
+            terms = _sequential(prior, [z[i] for i in order])
+            size = 64 * n_points * _UNIT * (1.0 + sum(map(abs, terms)))
+            largest = max(largest, size)
+            _near(math.fsum(terms), logs[-1], size)
+    _near(math.fsum(map(math.exp, logs)), 1.0, largest)
+
+
+def weight_is_repetition_in_prior(prior: PartitionPriorVerbs, times: int = 3) -> None:
+    """A point of integer weight joins, or opens, a cluster as that many copies do."""
+    for n in (0.0, 1.0, 7.0):
+        total = n + 4.0
+        if n:
+            copies = [prior.log_existing(n + j, 1.0) for j in range(times)]
+            heavy = prior.log_existing(n, float(times))
+        else:
+            copies = [prior.log_new(2, 1.0), *(prior.log_existing(1.0 + j, 1.0) for j in range(times - 1))]
+            heavy = prior.log_new(2, float(times))
+        normalisers = [prior.log_normaliser(total + j, 1.0) for j in range(times)]
+        size = 64 * _UNIT * (1.0 + sum(map(abs, copies + normalisers)))
+        _near(heavy, math.fsum(copies), size)
+        _near(prior.log_normaliser(total, float(times)), math.fsum(normalisers), size)
+
+
+def _sequential(prior: PartitionPriorVerbs, labels: list[int]) -> list[float]:
+    sizes: dict[int, float] = {}
+    terms = []
+    for i, k in enumerate(labels):
+        joining = prior.log_existing(sizes[k], 1.0) if k in sizes else prior.log_new(len(sizes), 1.0)
+        terms += [joining, prior.log_normaliser(float(i), 1.0)]
+        sizes[k] = sizes.get(k, 0.0) + 1.0
+    return terms
+
+
+def _close(value: float, expected: float, terms: list[float], likelihood: LikelihoodVerbs) -> None:
+    # Each entry of a row goes through some 64 roundings on its way into a term, and weighs in it by at most its share.
+    _near(value, expected, 64 * likelihood.size() * _UNIT * (1.0 + sum(map(abs, terms))))
+
+
+def _near(value: float, expected: float, bound: float) -> None:
+    assert abs(value - expected) <= bound, (
+        f"{value} instead of {expected}: off by {abs(value - expected):.1e} > {bound:.1e}"
+    )
