@@ -1,0 +1,1 @@
+"""Naive and exact twins: slow, and obviously right."""

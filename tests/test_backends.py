@@ -1,0 +1,128 @@
+"""C, numba and python decide alike; float32 nearly so."""
+
+import numpy as np
+import pytest
+
+from mapdpm import MAPDPM, NormalGamma
+from mapdpm import state as states
+from mapdpm.backends import resolve
+from mapdpm.likelihoods._template import GammaExponential
+from mapdpm.partition_priors import partition_prior
+from mapdpm.testing.backends import agree
+from mapdpm.testing.data import hostile
+
+
+def problems(n, seed):
+    return [hostile(np.random.default_rng([seed, i])) for i in range(n)]
+
+
+def test_c_and_numba_agree_on_hostile_data():
+    for case in problems(200, 1):
+        agree(case, "c", "numba")
+
+
+def test_python_agrees_on_small_hostile_data():
+    for case in problems(40, 2):
+        small = case._replace(X=case.X[:25], weights=None if case.weights is None else case.weights[:25])
+        agree(small, "c", "python")
+
+
+@pytest.mark.slow
+def test_all_agree_on_hostile_data():
+    for case in problems(200, 3):
+        agree(case, "c", "python")
+        agree(case, "c", "numba")
+
+
+def test_float32_differs_on_few_points():
+    """Decisions are in float64, so only the rounding of the input shows: 6e-8 of a deviation, rarely near a tie."""
+    points = different = 0
+    for seed in range(200):
+        rng = np.random.default_rng([4, seed])
+        D, K = rng.integers(1, 21, 2)
+        X = rng.normal(0.0, 3.0, (K, D))[rng.integers(0, K, 400)] + rng.normal(size=(400, D))
+        X -= X.mean(axis=0)
+        prior = NormalGamma(np.zeros(D), 0.1, 1.0, np.ones(D))
+        one, two = (MAPDPM(likelihood=prior, backend="c").fit(X.astype(t)) for t in (np.float64, np.float32))
+        points += len(X)
+        different += np.count_nonzero(one.labels_ != two.labels_)
+    print(f"float32: {different} of {points} points differ")
+    assert different < 1e-3 * points
+
+
+def test_float32_is_read_alike_by_all():
+    rng = np.random.default_rng(6)
+    X = (rng.normal(0.0, 4.0, (5, 3))[rng.integers(0, 5, 300)] + rng.normal(size=(300, 3))).astype(np.float32)
+    prior = NormalGamma(0.0, 0.1, 1.0, 1.0)
+    c, numba = (MAPDPM(likelihood=prior, backend=name).fit(X) for name in ("c", "numba"))
+    np.testing.assert_array_equal(c.labels_, numba.labels_)
+    np.testing.assert_allclose(c.score_samples(X), numba.score_samples(X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["c", "numba", "python"])
+def test_statistics_hold_after_sweeps(backend):
+    rng = np.random.default_rng(7)
+    X = np.vstack([[[1e9, -1e9]], rng.normal(size=(30, 2)), rng.normal(9.0, 1.0, (30, 2))])
+    likelihood, prior = NormalGamma([0.0, 0.0], 0.1, 1.0, [1.0, 1.0]), partition_prior(1.0)
+    chosen = resolve(backend, likelihood)
+    state = states.empty(likelihood, len(X), 8)
+    state.labels[:] = 0
+    chosen.statistics(likelihood, X, None, state)
+    position, moved = chosen.sweep(likelihood, prior, X, None, state, 0, True)
+    assert position == len(X)
+    assert moved > 0
+    # An outlier of 1e9 has left the cluster: what it leaves behind must have been made anew, not subtracted.
+    states.check(likelihood, X, None, state, tolerance=1e-9)
+
+
+def test_large_clusters_that_are_near_ties_score_alike():
+    """Two clusters of 1e8 points, all but the same: the C sweep's plain product would be off by 5e-8."""
+    D = 20
+    likelihood, prior = NormalGamma(np.zeros(D), 0.1, 1.0, np.ones(D)), partition_prior(1.0)
+    state = states.empty(likelihood, 0, 3)
+    state.counts[:2] = 10**8
+    state.rows[:2, 0] = 1e8
+    state.rows[:2, 1 + D : 1 + 2 * D] = 1e8
+    state.rows[1, 1] = 1e-9
+    for row in state.rows:
+        likelihood.prepare(row)
+    X = np.random.default_rng(3).normal(0.0, 2.0, (50, D))
+    scores = {}
+    for name in ("c", "python"):
+        scores[name] = np.empty((50, 3))
+        resolve(name, likelihood).score(likelihood, prior, X, state, scores[name])
+    old = scores["c"][:, :2].max(axis=1) > scores["c"][:, 2]  # where a new cluster wins, nothing is near
+    assert np.count_nonzero(old) > 25
+    np.testing.assert_allclose(scores["c"][old, :2], scores["python"][old, :2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("cap", [1, 2])
+@pytest.mark.parametrize("backend", ["c", "numba", "python"])
+def test_an_outlier_that_cannot_leave(backend, cap):
+    """Its leave-one-out score is 1e-18 of what it is taken from: it must be made anew, not subtracted to nothing."""
+    X = np.vstack([np.random.default_rng(8).normal(size=(30, 2)), [[1e9, -1e9], [2e9, 2e9]]])
+    start = np.minimum(np.arange(32) // 31, cap - 1)
+    prior = NormalGamma(0.0, 0.1, 1.0, 1.0)
+    model = MAPDPM(likelihood=prior, max_clusters=cap, init=start, backend=backend).fit(X)
+    oracle = MAPDPM(likelihood=prior, max_clusters=cap, init=start, backend="python").fit(X)
+    np.testing.assert_array_equal(model.labels_, oracle.labels_)
+    assert model.n_clusters_ == cap
+    assert model.log_joint_ == pytest.approx(oracle.log_joint_, rel=1e-12)
+
+
+def test_auto_is_c_where_it_can_be():
+    prior = NormalGamma(0.0, 1.0, 1.0, 1.0)
+    assert resolve("auto", prior).name == "c"
+    assert resolve("auto", GammaExponential(1.0, 1.0)).name == "numba"
+    with pytest.raises(ValueError, match="backend 'c' cannot run GammaExponential"):
+        resolve("c", GammaExponential(1.0, 1.0))
+    with pytest.raises(ValueError, match="backend must be one of 'auto', 'c', 'numba', 'python', got 'gpu'"):
+        resolve("gpu", prior)
+
+
+def test_without_numba(monkeypatch):
+    monkeypatch.setattr("mapdpm.jit.available", lambda: False)
+    with pytest.warns(RuntimeWarning, match="runs in plain Python"):
+        assert resolve("auto", GammaExponential(1.0, 1.0)).name == "python"
+    with pytest.raises(ValueError, match="numba is not installed"):
+        resolve("numba", NormalGamma(0.0, 1.0, 1.0, 1.0))
