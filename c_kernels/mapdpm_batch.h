@@ -30,11 +30,12 @@ typedef struct mapdpm_clusters {
     double *rows;    /* [capacity][mapdpm_row_size(n_features)] */
 } mapdpm_clusters;
 
-/* Entries of a row: weight, mean[D], squares[D] | constant, exponent, log scale, centre[D], inverse scale[D]. */
+/* Entries of a row: weight, mean[D], squares[D] | constant, exponent, log scale, share left, centre[D], scale[D]. */
 int64_t mapdpm_row_size(int64_t n_features);
 size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity);
 
-/* All take a workspace of mapdpm_workspace_bytes, aligned for double, and return 0 or an error. */
+/* All take a workspace of mapdpm_workspace_bytes, aligned for double, and return 0 or an error: MAPDPM_E_ARGUMENT for a
+ * null pointer, a size below 1, or a label out of range (of a sweep: also -1). */
 
 /* Assign order[*position], order[*position + 1], ...; ends early, *position telling where, if may_grow and full. */
 int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,

@@ -16,7 +16,7 @@ typedef ROW_REAL row_real;
 /* A product is turned into a logarithm when it leaves these bounds. */
 #define ROW_TINY ((row_real)1e-100)
 #define ROW_HUGE ((row_real)1e100)
-/* A removal that leaves less than this share of the squares has lost four digits: the row must be rebuilt. */
+/* Removals that leave less than this share of the weight or the squares lost four digits: the row must be rebuilt. */
 #define ROW_LEAST_SHARE ((row_real)1e-4)
 
 /* A family with its parameters. Normal-Gamma has b0, c0, a0 (and floor = b0); known variance has rho and floor = variance. */
@@ -52,12 +52,13 @@ static inline row_family row_family_of(int32_t kind, int64_t D, const row_real *
 
 /* Where things are in a row. */
 static inline int64_t row_statistics(int64_t D) { return 1 + 2 * D; }
-static inline int64_t row_size(int64_t D) { return row_statistics(D) + 3 + 2 * D; }
+static inline int64_t row_size(int64_t D) { return row_statistics(D) + 4 + 2 * D; }
 static inline row_real *row_mean(row_real *row) { return row + 1; }
 static inline row_real *row_squares(row_real *row, int64_t D) { return row + 1 + D; }
 static inline row_real *row_constants(row_real *row, int64_t D) { return row + row_statistics(D); }
-static inline row_real *row_centre(row_real *row, int64_t D) { return row + row_statistics(D) + 3; }
-static inline row_real *row_scale(row_real *row, int64_t D) { return row + row_statistics(D) + 3 + D; }
+static inline row_real *row_left(row_real *row, int64_t D) { return row + row_statistics(D) + 3; }
+static inline row_real *row_centre(row_real *row, int64_t D) { return row + row_statistics(D) + 4; }
+static inline row_real *row_scale(row_real *row, int64_t D) { return row + row_statistics(D) + 4 + D; }
 
 static inline row_real row_stirling_tail(row_real x)
 {
@@ -97,16 +98,17 @@ static inline void row_add(const row_family *f, row_real *row, const row_real *x
     }
 }
 
-/* The inverse of row_add; 0 where rounding has eaten what is left. The caller sees to it that weight remains. */
+/* The inverse of row_add; 0 where rounding has eaten what is left, now or over all removals since the row was made. */
 static inline int row_remove(const row_family *f, row_real *row, const row_real *x, row_real w)
 {
     row_real *const mean = row_mean(row), *const squares = row_squares(row, f->D);
-    row_real share;
-    int safe = 1;
+    const row_real weight = row[0] - w, share = w / weight;
+    row_real least = 1;
     int64_t d;
 
-    row[0] -= w;
-    share = w / row[0];
+    if (weight < ROW_LEAST_SHARE * row[0])
+        return 0;
+    row[0] = weight;
     for (d = 0; d < f->D; d++) {
         const row_real delta = x[d] - mean[d], before = squares[d];
         row_real after;
@@ -114,17 +116,19 @@ static inline int row_remove(const row_family *f, row_real *row, const row_real 
         mean[d] -= delta * share;
         after = before - w * delta * (x[d] - mean[d]);
         squares[d] = after > 0 ? after : 0;
-        safe &= squares[d] + 2 * f->floor[d] >= ROW_LEAST_SHARE * before;
+        after = (squares[d] + 2 * f->floor[d]) / (before + 2 * f->floor[d]);
+        least = after < least ? after : least;
     }
-    return safe;
+    *row_left(row, f->D) *= least;
+    return *row_left(row, f->D) >= ROW_LEAST_SHARE;
 }
 
-/* The scale b_n of the Normal-Gamma posterior. */
-static inline row_real row_b(const row_family *f, const row_real *row, int64_t d)
+/* By how much the scale b_n of the Normal-Gamma posterior exceeds b0. */
+static inline row_real row_b_grown(const row_family *f, const row_real *row, int64_t d)
 {
     const row_real n = row[0], delta = row[1 + d] - f->m0[d];
 
-    return f->floor[d] + (row_real)0.5 * (row[1 + f->D + d] + f->c0 * n * delta * delta / (f->c0 + n));
+    return (row_real)0.5 * (row[1 + f->D + d] + f->c0 * n * delta * delta / (f->c0 + n));
 }
 
 static inline void row_prepare_normal_gamma(const row_family *f, row_real *row)
@@ -137,7 +141,7 @@ static inline void row_prepare_normal_gamma(const row_family *f, row_real *row)
     int64_t d;
 
     for (d = 0; d < D; d++) {
-        const row_real b = row_b(f, row, d);
+        const row_real b = f->floor[d] + row_b_grown(f, row, d);
 
         centre[d] = f->m0[d] + n * (row[1 + d] - f->m0[d]) / c;
         scale[d] = 1 / (stretch * b);
@@ -195,6 +199,7 @@ static inline void row_clear(const row_family *f, row_real *row)
 
     for (i = 0; i < row_statistics(f->D); i++)
         row[i] = 0;
+    *row_left(row, f->D) = 1;
 }
 
 /* sum_d log(1 + stretch scale_d (x_d - centre_d)^2), by one logarithm: of the product less 1, which a large cluster
@@ -277,9 +282,9 @@ static inline row_real row_log_marginal(const row_family *f, const row_real *row
     if (f->kind == MAPDPM_NORMAL_GAMMA) {
         total = (row_real)D * (row_log_rising(f->a0, half * n) - half * (log((f->c0 + n) / f->c0) + n * ROW_LOG_2PI));
         for (d = 0; d < D; d++) {
-            const row_real b = row_b(f, row, d);
+            const row_real grown = row_b_grown(f, row, d);
 
-            total -= f->a0 * log(b / f->floor[d]) + half * n * log(b);
+            total -= f->a0 * log1p(grown / f->floor[d]) + half * n * log(f->floor[d] + grown);
         }
         return total;
     }

@@ -29,8 +29,10 @@ enum { ALIGNMENT = 64 };
 /* A move must gain more than this times (1 + |log weight|): mapdpm/objective.py. */
 static const double TOLERANCE = 1e-10;
 
-/* Scores within this times (1 + |best|) of the best are made anew before they are compared. */
-static const double NEAR = 1e-6;
+/* Where D factors times their exponent exceed LARGE, a plain product may be off by a tenth of the tolerance; it is off
+ * by less than ROUNDING times both. Scores within NEAR (1 + |best|) and that of the best may decide; scores NEGLIGIBLE
+ * nats below it do not change a density. */
+static const double LARGE = 1e5, ROUNDING = 4e-16, NEAR = 1e-6, NEGLIGIBLE = 40.0;
 
 /* A product of shares this close to 0 becomes a logarithm before it loses digits. */
 static const double MOST_LOST = 0.5;
@@ -76,6 +78,8 @@ size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity)
 {
     const size_t D = (size_t)n_features, stride = (size_t)padded(capacity + 1);
 
+    if (n_features < 1 || capacity < 1)
+        return 0;
     return ALIGNMENT + sizeof(double) * (3 * D * stride + 7 * stride + D + (size_t)row_size(n_features)) + D;
 }
 
@@ -115,7 +119,7 @@ static double log_new(const mapdpm_problem *p, int64_t used, double w)
 
     if (p->discount > 0.0)
         return (used > 0 ? opening : 0.0) + (w == 1.0 ? 0.0 : row_log_rising(1.0 - p->discount, w - 1.0));
-    return w == 1.0 ? opening : opening + lgamma(w);
+    return w == 1.0 ? opening : opening + row_log_rising(1.0, w - 1.0);
 }
 
 static double log_normaliser(const mapdpm_problem *p, double total)
@@ -227,13 +231,31 @@ static void plan_folds(columns *c)
     }
 }
 
+/* Whether all that is needed is there. */
+static int is_batch(const mapdpm_problem *p, const mapdpm_clusters *z)
+{
+    return p != NULL && z != NULL && p->n_features >= 1 && p->n_points >= 0 && z->capacity >= 1 &&
+           (p->family == MAPDPM_NORMAL_GAMMA || p->family == MAPDPM_NORMAL_KNOWN_VARIANCE) && p->parameters != NULL &&
+           z->counts != NULL && z->rows != NULL && (p->n_points == 0 || p->data != NULL);
+}
+
+/* Whether labels point to slots; least is 0, or -1 where points may be out. */
+static int are_labels(const mapdpm_problem *p, const mapdpm_clusters *z, int64_t least)
+{
+    int64_t i;
+
+    for (i = 0; i < p->n_points; i++)
+        if (z->labels == NULL || z->labels[i] < least || z->labels[i] >= z->capacity)
+            return 0;
+    return 1;
+}
+
 static int set_up(columns *c, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace)
 {
     int64_t k, column;
     double *next;
 
-    if (p == NULL || z == NULL || workspace == NULL || p->n_features < 1 || z->capacity < 1 ||
-        (p->family != MAPDPM_NORMAL_GAMMA && p->family != MAPDPM_NORMAL_KNOWN_VARIANCE))
+    if (!is_batch(p, z) || workspace == NULL)
         return MAPDPM_E_ARGUMENT;
     next = (double *)(void *)((unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);
     c->family = row_family_of(p->family, p->n_features, p->parameters);
@@ -400,30 +422,32 @@ static double score_own(columns *c, int64_t slot, int64_t i)
 }
 
 /* The product of many factors near 1 is off by as many roundings, and a large cluster multiplies its logarithm by half
- * its size. Where that could decide, score plainly: the columns within NEAR of the best, but the point's own. */
-static void settle_near_ties(columns *c, int64_t own, double opening)
+ * its size. Large clusters that score within band of the best, and so may matter, are scored plainly; but the own. */
+static void settle(columns *c, int64_t own, double opening, double band)
 {
-    double best = -INFINITY, least;
-    int64_t k, near = 0;
+    const double large = LARGE / (double)c->family.D;
+    double best = -INFINITY, exponent = 0.0, least;
+    int64_t k;
 
-    for (k = 0; k < c->width; k++)
-        best = c->scores[k] > best ? c->scores[k] : best;
-    least = best - NEAR * (1.0 + fabs(best));
-    for (k = 0; k < c->width; k++)
-        near += c->scores[k] >= least;
-    if (near < 2 || c->family.kind != MAPDPM_NORMAL_GAMMA)
+    if (c->family.kind != MAPDPM_NORMAL_GAMMA)
         return;
     for (k = 0; k < c->width; k++) {
-        double *from = k > 0 ? row(c, k - 1) : c->scratch;
-
-        if (c->scores[k] < least || k == own)
-            continue;
-        if (k == 0) {
-            row_clear(&c->family, from);
-            row_prepare(&c->family, from);
-        }
-        c->scores[k] = (k > 0 ? c->log_size[k] : opening) + row_log_predictive(&c->family, from, c->x);
+        best = c->scores[k] > best ? c->scores[k] : best;
+        exponent = c->exponent[k] > exponent ? c->exponent[k] : exponent;
     }
+    if (exponent <= large)
+        return;
+    least = best - (band > 0.0 ? band : NEAR * (1.0 + fabs(best)) + ROUNDING * exponent * (double)c->family.D);
+    for (k = 0; k < c->width; k++)
+        if (c->scores[k] >= least && c->exponent[k] > large && k != own) {
+            double *const from = k > 0 ? row(c, k - 1) : c->scratch;
+
+            if (k == 0) {
+                row_clear(&c->family, from);
+                row_prepare(&c->family, from);
+            }
+            c->scores[k] = (k > 0 ? c->log_size[k] : opening) + row_log_predictive(&c->family, from, c->x);
+        }
 }
 
 /* All scores of point i of weight 1; slot is its own, or -1. Returns whether it is alone there. */
@@ -438,7 +462,7 @@ static int score_point(columns *c, int64_t i, int64_t slot)
         c->scores[slot + 1] = -INFINITY;
     else if (slot >= 0)
         c->scores[slot + 1] = score_own(c, slot, i);
-    settle_near_ties(c, slot >= 0 ? slot + 1 : -1, opening);
+    settle(c, slot >= 0 ? slot + 1 : -1, opening, 0.0);
     return alone;
 }
 
@@ -494,7 +518,7 @@ static int64_t best_column(const columns *c, int may_open, int64_t stay)
     for (k = 1; k < c->width; k++)
         if (scores[k] >= least)
             return k;
-    return 0;
+    return may_open ? 0 : (stay >= 0 ? stay : 1);
 }
 
 /* ---- moving one point ------------------------------------------------------------------------------------------- */
@@ -536,6 +560,8 @@ int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters
 
     if (error != MAPDPM_OK)
         return error;
+    if (order == NULL || position == NULL || !are_labels(problem, clusters, -1))
+        return MAPDPM_E_ARGUMENT;
     for (; *position < n_order; ++*position) {
         const int64_t i = order[*position];
         int64_t column;
@@ -557,6 +583,8 @@ int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
 
     if (error != MAPDPM_OK)
         return error;
+    if (position == NULL || moved == NULL || !are_labels(problem, clusters, 0))
+        return MAPDPM_E_ARGUMENT;
     for (; *position < problem->n_points; ++*position) {
         const int64_t i = *position, slot = clusters->labels[i];
         int64_t stay, column;
@@ -598,7 +626,7 @@ int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
 
         load(point(&c, i), c.x, c.family.D);
         score_columns(&c);
-        settle_near_ties(&c, -1, c.log_size[0]);
+        settle(&c, -1, c.log_size[0], NEGLIGIBLE);
         for (k = 0; k < clusters->capacity; k++)
             out[k] = k + 1 < c.width ? c.scores[k + 1] + normaliser : -INFINITY;
         if (c.free_slot >= 0)
@@ -607,19 +635,13 @@ int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
     return MAPDPM_OK;
 }
 
-static int is_batch(const mapdpm_problem *p, const mapdpm_clusters *z)
-{
-    return p != NULL && z != NULL && p->n_features >= 1 &&
-           (p->family == MAPDPM_NORMAL_GAMMA || p->family == MAPDPM_NORMAL_KNOWN_VARIANCE);
-}
-
 int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *z, void *workspace)
 {
     double *const x = (double *)workspace;
     int64_t i, k, size;
     row_family f;
 
-    if (!is_batch(problem, z) || x == NULL)
+    if (!is_batch(problem, z) || x == NULL || !are_labels(problem, z, -1))
         return MAPDPM_E_ARGUMENT;
     f = row_family_of(problem->family, problem->n_features, problem->parameters);
     size = row_size(f.D);

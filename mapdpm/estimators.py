@@ -21,7 +21,15 @@ from mapdpm.rng import seeded
 from mapdpm.search.ascent import Ascent, Progress
 from mapdpm.search.problem import Problem, anchor_of
 from mapdpm.search.restarts import STARTS, best_of_restarts
-from mapdpm.validation import NotFittedError, Points, check_count, check_labels, check_points, check_weights
+from mapdpm.validation import (
+    NotFittedError,
+    Points,
+    check_callable,
+    check_count,
+    check_labels,
+    check_points,
+    check_weights,
+)
 
 _CHUNK = 4096
 
@@ -92,7 +100,7 @@ class MAPDPM:
     Notes
     -----
     O(N K D) a sweep. Data is shifted by a typical point before anything else, so an offset of 1e8 costs no digits.
-    float32 data is kept as such, with statistics and decisions in float64. The mode underestimates K: see
+    float32 data is read as it is, with statistics and decisions in float64. The mode underestimates K: see
     docs/maths.md, section 6.
 
     Examples
@@ -176,9 +184,7 @@ class MAPDPM:
         state = states.compacted(problem.likelihood, best.state)
         problem.refresh(state)
         rows = state.rows[:-1, : problem.likelihood.n_statistics()]
-        model = snapshot.Model(
-            problem.likelihood, problem.prior, anchor.astype(np.float64), state.counts[:-1], rows.copy()
-        )
+        model = snapshot.Model(problem.likelihood, problem.prior, anchor, state.counts[:-1], rows.copy())
         self._adopt(model, likelihood, problem.backend.name)
         self.labels_ = state.labels
         self.log_joint_ = best.history[-1]
@@ -243,7 +249,7 @@ class MAPDPM:
         model, extras = snapshot.unpack(data)
         return revived(cls, model, extras)
 
-    def _problem(self, points: Points, sample_weight: Any) -> tuple[Problem, Any, Likelihood]:
+    def _problem(self, points: Points, sample_weight: Any) -> tuple[Problem, Vector, Likelihood]:
         prior = partition_prior(self.alpha, self.discount)
         if self.moves not in ((), []):
             msg = f"moves must be (), got {self.moves!r}: there are no moves beyond the sweep yet"
@@ -257,11 +263,14 @@ class MAPDPM:
         if weights is not None and not hasattr(likelihood, "log_predictive_weighted"):
             msg = f"{type(likelihood).__name__} takes no sample_weight"
             raise ValueError(msg)
+        check_callable("callback", self.callback)
         likelihood = likelihood.for_data(points)
-        anchor: Any = anchor_of(points) if hasattr(likelihood, "shifted") else np.zeros(points.shape[1], points.dtype)
-        shifted = likelihood.shifted(anchor.astype(np.float64)) if np.any(anchor) else likelihood
-        problem = Problem(shifted, prior, points - anchor, weights, resolve(self.backend, likelihood), cap)
-        return problem, anchor, likelihood
+        # float32 resolves no more than float64 rows keep, at any offset: it needs no anchor, and no copy.
+        anchored = hasattr(likelihood, "shifted") and points.dtype == np.float64
+        anchor = anchor_of(points) if anchored else np.zeros(points.shape[1])
+        shifted = likelihood.shifted(anchor) if anchored else likelihood
+        data = points - anchor if anchored else points
+        return Problem(shifted, prior, data, weights, resolve(self.backend, likelihood), cap), anchor, likelihood
 
     def _best(self, problem: Problem) -> Ascent:
         n_restarts = check_count("n_restarts", self.n_restarts)

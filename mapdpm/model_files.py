@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mapdpm.backends import resolve
+from mapdpm.backends import NAMES, resolve
+from mapdpm.likelihoods._parameters import flat_parameters
+from mapdpm.search.restarts import STARTS
 from mapdpm.snapshot import Model, ModelFileError, smallest_integers
+from mapdpm.validation import check_count
 
 if TYPE_CHECKING:
     from mapdpm.estimators import MAPDPM
@@ -44,34 +47,62 @@ def _listed(likelihood: Any) -> list[Any]:
 
 def revived(cls: type[MAPDPM], model: Model, extras: dict[str, Any]) -> MAPDPM:
     """The estimator of a model read from a file; ``extras`` may be empty, and are checked where they are not."""
-    family = type(model.likelihood)
-    try:
-        likelihood = family(*extras["likelihood_"]) if extras else model.likelihood.shifted(-model.anchor)
-        given = family(*extras["likelihood"]) if extras.get("likelihood") else None
-        _check_extras(extras, model)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        msg = f"the model file is damaged: its extras do not fit ({error})"
-        raise ModelFileError(msg) from None
-    parameters = {name: extras[name] for name in (*_PARAMETERS, "init", "random_state") if name in extras}
-    parameters |= {"moves": tuple(extras.get("moves", ())), "likelihood": given if extras else likelihood}
     prior: Any = model.prior
+    likelihood = model.likelihood.shifted(-model.anchor)
+    parameters: dict[str, Any] = {"likelihood": likelihood}
+    if extras:
+        try:
+            likelihood = _checked_likelihood(extras, model)
+            parameters = _checked_parameters(extras, type(likelihood))
+            _check_results(extras, model)
+        except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
+            msg = f"the model file is damaged: its extras do not fit ({error})"
+            raise ModelFileError(msg) from None
     estimator = cls(prior.alpha, discount=getattr(prior, "discount", 0.0), **parameters)
     estimator._adopt(model, likelihood, resolve("auto", likelihood).name)
-    for name in (*_RESULTS, "history_", "labels_"):
+    for name in (*_RESULTS, "history_"):
         if name in extras:
-            value = extras[name]
-            setattr(estimator, name, value.astype(np.int64) if name == "labels_" else value)
+            setattr(estimator, name, extras[name])
+    if extras:
+        estimator.labels_ = extras["labels_"].astype(np.int64)
     return estimator
 
 
-def _check_extras(extras: dict[str, Any], model: Model) -> None:
-    """ValueError where what Python added does not fit the model, or itself."""
-    if not extras:
-        return
+def _checked_likelihood(extras: dict[str, Any], model: Model) -> Any:
+    """``likelihood_``, which must be that of the model but for the rounding of a shift, or of float32."""
+    likelihood = type(model.likelihood)(*extras["likelihood_"])
+    ours, theirs = flat_parameters(likelihood.shifted(model.anchor)), flat_parameters(model.likelihood)
+    size = 1.0 + np.abs(flat_parameters(likelihood)).max()
+    if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=1e-6, atol=1e-12 * size):
+        msg = "likelihood_ is not that of the model"
+        raise ValueError(msg)
+    return likelihood
+
+
+def _checked_parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, Any]:
+    parameters = {name: extras[name] for name in (*_PARAMETERS, "init", "random_state") if name in extras}
+    for name in ("n_restarts", "max_sweeps"):
+        check_count(name, parameters[name])
+    for name in ("max_clusters", "n_jobs", "random_state"):
+        if parameters.get(name) is not None:
+            check_count(name, parameters[name], least=0)
+    init, moves = parameters["init"], extras["moves"]
+    started = init in STARTS if isinstance(init, str) else isinstance(init, np.ndarray) and init.dtype.kind == "i"
+    named = isinstance(moves, list) and all(isinstance(move, str) for move in moves)
+    if not (started and named and parameters["backend"] in NAMES and isinstance(parameters["verbose"], int)):
+        msg = "a parameter is not what it can be"
+        raise ValueError(msg)
+    given = extras["likelihood"]
+    return parameters | {"moves": tuple(moves), "likelihood": None if given is None else family(*given)}
+
+
+def _check_results(extras: dict[str, Any], model: Model) -> None:
+    """ValueError where labels do not have the counts of the model, or the history does not lead to the log joint."""
     labels, history = extras["labels_"], extras["history_"]
+    within = labels.dtype.kind == "i" and labels.min() >= 0 and labels.max() < len(model.counts)
     rising = np.all(np.isfinite(history)) and np.all(np.diff(history) >= 0.0)
     checks = {
-        "labels": labels.min() >= 0 and np.array_equal(np.bincount(labels), model.counts),
+        "labels": within and np.array_equal(np.bincount(labels), model.counts),
         "history": rising and history[-1] == extras["log_joint_"] and len(history) == extras["n_sweeps_"] + 1,
         "converged": isinstance(extras["converged_"], bool),
     }

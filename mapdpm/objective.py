@@ -82,7 +82,7 @@ def best_slot(scores: Vector, free: int, stay: int) -> int:
     for k in range(scores.shape[0]):
         if k != free and scores[k] >= least:
             return k
-    return free
+    return free if free >= 0 else max(stay, 0)
 
 
 def best_columns(scores: Matrix) -> Labels:

@@ -62,4 +62,8 @@ def seeded(random_state: int | np.random.Generator | np.random.RandomState | Non
     """An ``Rng`` from what users pass as ``random_state``: None, an integer, or one of numpy's generators."""
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31 - 1))
-    return Rng(np.random.default_rng(random_state))
+    try:
+        return Rng(np.random.default_rng(random_state))
+    except (TypeError, ValueError):
+        msg = f"random_state must be None, an integer >= 0, or a generator of numpy, got {random_state!r}"
+        raise ValueError(msg) from None

@@ -7,9 +7,11 @@ is ``c_kernels/snapshot.c``. Every field is checked on load, whatever the CRC sa
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import json
 import os
+import secrets
+import stat
 import struct
 import zlib
 from pathlib import Path
@@ -64,7 +66,7 @@ def pack(model: Model, extras: dict[str, Any], dtype: str = "float64") -> bytes:
         raise ValueError(msg)
     try:
         real = {"float64": _REALS[8], "float32": _REALS[4]}[dtype]
-    except KeyError:
+    except (KeyError, TypeError):
         msg = f"dtype must be 'float64' or 'float32', got {dtype!r}"
         raise ValueError(msg) from None
     model = _rebased(model, model.anchor.astype(real).astype(np.float64))
@@ -118,22 +120,25 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
     A symbolic link is followed; what is there and is no file (a folder, a device) is not replaced.
     """
-    target = Path(path).resolve()
-    if target.exists() and not target.is_file():
-        msg = f"cannot write {target}: it is not a file"
-        raise UnwritableError(msg)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    beside = None
     try:
+        target = Path(path).resolve()
+        if target.exists() and not target.is_file():
+            raise OSError(errno.EINVAL, "it is not a file")  # noqa: TRY301  (one sentence for all of them)
+        beside = target.with_name(f".mdpm-{secrets.token_hex(8)}")
         with beside.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        if target.exists():
+            beside.chmod(stat.S_IMODE(target.stat().st_mode))
         beside.replace(target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        msg = f"cannot write {target}: {error.strerror or error}"
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that lead to themselves
+        msg = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
         raise UnwritableError(msg) from None
+    finally:  # an interrupt leaves nothing behind either
+        if beside is not None:
+            beside.unlink(missing_ok=True)
 
 
 def _checked_header(data: bytes) -> tuple[Any, ...]:
@@ -260,8 +265,8 @@ def _unpack_extras(data: bytes) -> dict[str, Any]:
         for name, kind, n in content["arrays"]:
             extras[name] = np.frombuffer(data, _ARRAY_TYPES[kind], n, position).copy()
             position += extras[name].nbytes
-    except (ValueError, KeyError, TypeError, struct.error) as error:
-        msg = f"the model file is damaged: its extras cannot be read ({error})"
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, struct.error) as error:
+        msg = f"the model file is damaged: its extras cannot be read ({type(error).__name__}: {error})"
         raise ModelFileError(msg) from None
     return extras
 

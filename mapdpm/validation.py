@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.protocol import LARGEST, SMALLEST, Labels, Weights
+from mapdpm.protocol import Labels, Weights
+
+# The variance of a column must be a valid parameter of a prior.
+_LARGEST_ENTRY = 1e49
+_LARGEST_WEIGHT = 1e9
 
 Points: TypeAlias = NDArray[Any]  # float64, or float32 where X was
 
@@ -54,8 +59,9 @@ def check_weights(sample_weight: Any, n_points: int, discount: float) -> Weights
     if not np.all(weights > discount):
         msg = f"sample_weight must be > {discount:g}, got {weights.min()}"
         raise ValueError(msg)
-    if weights.min() < SMALLEST or weights.max() > LARGEST:
-        msg = f"sample_weight must be between {SMALLEST:.0e} and {LARGEST:.0e}, got {weights.min()} to {weights.max()}"
+    if weights.min() < 1.0 / _LARGEST_WEIGHT or weights.max() > _LARGEST_WEIGHT:
+        limits = f"{1.0 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}"
+        msg = f"sample_weight must be between {limits}, got {weights.min()} to {weights.max()}"
         raise ValueError(msg)
     return None if np.all(weights == 1.0) else weights
 
@@ -76,6 +82,31 @@ def check_labels(labels: Any, n_points: int, max_clusters: int | None) -> Labels
     return np.argsort(np.argsort(first))[inverse].astype(np.int64)
 
 
+def check_number(name: str, value: Any) -> float:
+    """A finite number, as a float."""
+    if isinstance(value, (str, bytes)):
+        msg = f"{name} must be a number, got {value!r}"
+        raise ValueError(msg)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        msg = f"{name} must be a number, got {value!r}"
+        raise ValueError(msg) from None
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        msg = f"{name} must be a finite number, got {number}"
+        raise ValueError(msg)
+    return number
+
+
+def check_callable(name: str, value: Any) -> None:
+    """A callable, or None."""
+    if value is not None and not callable(value):
+        msg = f"{name} must be callable, got {value!r}"
+        raise ValueError(msg)
+
+
 def check_count(name: str, value: Any, least: int = 1) -> int:
     """An integer of at least ``least``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
@@ -85,6 +116,9 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 
 
 def _numeric(name: str, values: Any) -> NDArray[Any]:
+    if np.ma.is_masked(values):
+        msg = f"{name} has masked entries; remove or impute such points"
+        raise ValueError(msg)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -93,24 +127,23 @@ def _numeric(name: str, values: Any) -> NDArray[Any]:
     if array.dtype.kind == "c":
         msg = f"{name} must hold real numbers. Complex data not supported"
         raise ValueError(msg)
+    if array.dtype.kind not in "biufO":
+        msg = f"{name} must hold numbers only, got {array.dtype}"
+        raise ValueError(msg)
+    kind = np.float32 if array.dtype == np.float32 else np.float64
     try:
-        return np.ascontiguousarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64).reshape(
-            array.shape
-        )
-    except (TypeError, ValueError) as error:
+        return np.ascontiguousarray(array, dtype=kind).reshape(array.shape)
+    except (TypeError, ValueError, OverflowError) as error:
         msg = f"{name} must hold numbers only: {error}"
         raise ValueError(msg) from None
 
 
 def _check_finite(name: str, array: NDArray[Any]) -> None:
-    # A sum is finite unless an entry is not, or it overflows: the exact search is made only then.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(array.sum()):
-            return
-    wrong = np.argwhere(~np.isfinite(array))
-    if len(wrong):
-        place = ", ".join(f"{axis} {index}" for axis, index in zip(("row", "column"), wrong[0], strict=False))
-        value = array[tuple(wrong[0])]
-        kind = "NaN" if np.isnan(value) else "infinity"
-        msg = f"{name} contains {kind} at {place} (counted from 0; {len(wrong)} in all); remove or impute such points"
-        raise ValueError(msg)
+    if float(array.min()) >= -_LARGEST_ENTRY and float(array.max()) <= _LARGEST_ENTRY:  # NaN is neither
+        return
+    wrong = np.argwhere(~(np.abs(array) <= _LARGEST_ENTRY))
+    place = ", ".join(f"{axis} {index}" for axis, index in zip(("row", "column"), wrong[0], strict=False))
+    value = array[tuple(wrong[0])]
+    what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}, beyond {_LARGEST_ENTRY:g},"
+    msg = f"{name} contains {what} at {place} (counted from 0; {len(wrong)} in all); remove or impute such points"
+    raise ValueError(msg)

@@ -3,17 +3,18 @@
 import numpy as np
 import pytest
 
-from mapdpm import MAPDPM, NormalGamma
+from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance
 from mapdpm import state as states
 from mapdpm.backends import resolve
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.partition_priors import partition_prior
 from mapdpm.testing.backends import agree
 from mapdpm.testing.data import hostile
+from mapdpm.testing.laws import row_of
 
 
-def problems(n, seed):
-    return [hostile(np.random.default_rng([seed, i])) for i in range(n)]
+def problems(n, seed, most_points=400):
+    return [hostile(np.random.default_rng([seed, i]), most_points) for i in range(n)]
 
 
 def test_c_and_numba_agree_on_hostile_data():
@@ -21,10 +22,9 @@ def test_c_and_numba_agree_on_hostile_data():
         agree(case, "c", "numba")
 
 
-def test_python_agrees_on_small_hostile_data():
-    for case in problems(40, 2):
-        small = case._replace(X=case.X[:25], weights=None if case.weights is None else case.weights[:25])
-        agree(small, "c", "python")
+def test_c_and_python_agree_on_hostile_data():
+    for case in problems(200, 2, 40):
+        agree(case, "c", "python")
 
 
 @pytest.mark.slow
@@ -32,6 +32,37 @@ def test_all_agree_on_hostile_data():
     for case in problems(200, 3):
         agree(case, "c", "python")
         agree(case, "c", "numba")
+    for case in problems(3000, 4):
+        agree(case, "c", "numba")
+
+
+def test_float32_data_is_not_rounded_again():
+    """Groups 0.02 apart near 0 and most points near 1e6: an anchor at 1e6 in float32 would make the groups one."""
+    rng = np.random.default_rng(3)
+    parts = (rng.normal(1e6, 1.0, (600, 1)), rng.normal(0.0, 1e-3, (100, 1)), rng.normal(0.02, 1e-3, (100, 1)))
+    X = np.vstack(parts).astype(np.float32)
+    prior = NormalGamma(0.0, 1e-14, 1.0, 1e-6)
+    one, two = (MAPDPM(likelihood=prior).fit(data) for data in (X, X.astype(np.float64)))
+    assert one.n_clusters_ == two.n_clusters_ == 3
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    # the anchor of float64 data, near 1e6, rounds the small groups to 1e-10: a ten-millionth of their deviation
+    np.testing.assert_allclose(one.score_samples(X), two.score_samples(X), atol=1e-5)
+
+
+def test_lone_point_stays_alone_in_a_tie():
+    """It is scored as a new cluster, in whichever slot is free; slot 0 is, here, and the point is in slot 2."""
+    X = np.array([[0.0], [0.1], [3.0]])
+    likelihood = NormalKnownVariance(0.0, 9.0, 1.0).for_data(X)
+    joined, alone = (row_of(likelihood, X, points) for points in ((0, 1), ()))
+    gap = likelihood.log_predictive(joined, X, 2) - likelihood.log_predictive(alone, X, 2)
+    prior = partition_prior(2.0 * np.exp(gap))
+    for backend in ("c", "numba", "python"):
+        state = states.empty(likelihood, 3, 4)
+        state.labels[:] = [1, 1, 2]
+        chosen = resolve(backend, likelihood)
+        chosen.statistics(likelihood, X, None, state)
+        assert chosen.sweep(likelihood, prior, X, None, state, 0, True) == (3, 0)
+        assert state.labels.tolist() == [1, 1, 2]
 
 
 def test_float32_differs_on_few_points():

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, metrics
+from mapdpm import state as states
+from mapdpm.backends import resolve
 from mapdpm.likelihoods._template import GammaExponential
+from mapdpm.partition_priors import partition_prior
 from mapdpm.testing.data import crp_mixture, hostile
 from mapdpm.testing.exact import partitions
 from tests.families import dense
@@ -52,9 +55,10 @@ def test_log_joint_is_the_formula(seed):
 @given(SEEDS)
 def test_history_never_falls(seed):
     case = hostile(np.random.default_rng(seed))
-    model = MAPDPM(case.alpha, likelihood=case.likelihood, discount=case.discount, init="single")
-    model.fit(case.X, sample_weight=case.weights)
-    assert np.all(np.diff(model.history_) >= 0.0)
+    parameters = case._asdict()
+    X, weights = parameters.pop("X"), parameters.pop("weights")
+    model = MAPDPM(**parameters).fit(X, sample_weight=weights)
+    assert np.all(np.diff(model.history_) >= 0.0)  # test_search.py has it of the joint itself
     assert len(model.history_) == model.n_sweeps_ + 1
 
 
@@ -197,6 +201,56 @@ def test_restarts_keep_the_best_whatever_the_threads():
     np.testing.assert_array_equal(one.labels_, two.labels_)
     assert one.log_joint_ >= first.log_joint_
     assert one.history_[-1] == one.log_joint_
+
+
+def test_restarts_start_differently():
+    X, _, likelihood = crp_mixture(np.random.default_rng(9), 300)
+    first = {}
+
+    def note(progress):
+        first.setdefault(progress.restart, progress.log_joint)
+
+    MAPDPM(3.0, likelihood=likelihood, n_restarts=6, random_state=1, callback=note).fit(X)
+    assert sorted(first) == list(range(6))
+    assert len(set(first.values())) >= 5  # two random orders of 300 points may meet, six hardly
+
+
+def test_predict_breaks_ties_like_the_fit():
+    """Two clusters that mirror each other; 1e-13 to the right of the middle is within the tolerance of both."""
+    X = np.array([[-1.0], [-1.1], [1.0], [1.1]])
+    model = MAPDPM(likelihood=NormalKnownVariance(0.0, 100.0, 0.01), init=[0, 0, 1, 1]).fit(X)
+    assert model.predict([[-0.1], [1e-13], [-1e-13], [0.1]]).tolist() == [0, 0, 0, 1]
+    assert model.predict([[1e-13]], novelty=True).tolist() in ([0], [-1])
+
+
+def test_weights_of_any_ratio():
+    """The heaviest outweighs the others by 1e18: removing it leaves nothing, and a cap leaves it nowhere to go."""
+    X = np.array([[0.0], [0.1], [50.0]])
+    for weights in ([1e-9, 1e9, 1e-9], [1e9, 1e-9, 1.0]):
+        for cap in (1, 2, None):
+            fits = [
+                MAPDPM(likelihood=NormalGamma(0.0, 0.1, 1.0, 1.0), init="single", max_clusters=cap, backend=name).fit(
+                    X, sample_weight=weights
+                )
+                for name in BACKENDS
+            ]
+            assert all(np.array_equal(model.labels_, fits[0].labels_) for model in fits)
+            assert all(model.n_clusters_ <= (cap or 3) for model in fits)
+            assert all(np.isfinite(model.log_joint_) for model in fits)
+
+
+@pytest.mark.parametrize("backend", ["c", "numba", "python"])
+def test_many_outliers_leave_no_trace(backend):
+    """A thirtieth each: no removal alone costs four digits, seven of them cost all."""
+    X = np.vstack([3.0 * 30.0 ** np.arange(7.0, 0.0, -1.0)[:, None], np.random.default_rng(2).normal(size=(200, 1))])
+    likelihood, prior = NormalGamma([0.0], 0.1, 1.0, [1.0]), partition_prior(1.0)
+    chosen = resolve(backend, likelihood)
+    state = states.empty(likelihood, len(X), 16)
+    state.labels[:] = 0
+    chosen.statistics(likelihood, X, None, state)
+    chosen.sweep(likelihood, prior, X, None, state, 0, True)
+    assert state.n_clusters > 1
+    states.check(likelihood, X, None, state, tolerance=1e-9)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -344,7 +398,10 @@ def test_section_4_1_of_the_paper():
             lambda X: MAPDPM(discount=0.5).fit(X, sample_weight=np.full(120, 0.4)),
             "sample_weight must be > 0.5, got 0.4",
         ),
-        (lambda X: MAPDPM().fit(X, sample_weight=np.full(120, 1e300)), "sample_weight must be between"),
+        (
+            lambda X: MAPDPM().fit(X, sample_weight=np.full(120, 1e20)),
+            "sample_weight must be between 1e-09 and 1e\\+09",
+        ),
         (lambda X: MAPDPM(likelihood=NormalGamma).fit(X), "likelihood must be a likelihood such as"),
         (lambda X: MAPDPM(moves=None).fit(X), r"moves must be \(\), got None"),
         (lambda X: MAPDPM(likelihood=prior()._replace(c0=-1.0)).fit(X), "c0 must be > 0, got -1.0"),
@@ -352,7 +409,21 @@ def test_section_4_1_of_the_paper():
         (lambda X: MAPDPM().save("nowhere"), "not fitted yet; call fit first"),
         (lambda X: MAPDPM().fit(X).predict(X[:, :1]), "X has 1 features, but the model was fitted on 2"),
         (lambda X: MAPDPM().fit(X).score_samples([[0.0, math.nan]]), "X contains NaN at row 0, column 1"),
-        (lambda X: MAPDPM().fit(X).score_samples([[0.0, 1e60]]), "rescale"),
+        (
+            lambda X: MAPDPM().fit(X).score_samples([[0.0, 1e60]]),
+            r"X contains 1e\+60, beyond 1e\+49, at row 0, column 1",
+        ),
+        (lambda X: MAPDPM().fit(X).score_samples([[0.0, 1e40]]), "rescale"),
+        (lambda X: MAPDPM().fit([[10**400], [1]]), "X must hold numbers only"),
+        (lambda X: MAPDPM().fit([["1", "2"]]), "X must hold numbers only, got <U1"),
+        (lambda X: MAPDPM().fit(np.zeros((3, 1), "M8[s]")), "X must hold numbers only, got datetime64"),
+        (lambda X: MAPDPM().fit(np.ma.masked_less(X, 0.0)), "X has masked entries"),
+        (lambda X: MAPDPM(alpha=10**400).fit(X), "alpha must be a finite number"),
+        (lambda X: MAPDPM(alpha="2").fit(X), "alpha must be a number, got '2'"),
+        (lambda X: MAPDPM(alpha=1e200, discount=0.5).fit(X), "alpha must be between"),
+        (lambda X: MAPDPM(random_state="seed").fit(X), "random_state must be None, an integer"),
+        (lambda X: MAPDPM(random_state=-1).fit(X), "random_state must be None, an integer"),
+        (lambda X: MAPDPM(callback=3).fit(X), "callback must be callable, got 3"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(make, message):

@@ -4,6 +4,7 @@ import os
 import stat
 import struct
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -190,9 +191,91 @@ def test_links_are_followed_and_devices_left(tmp_path):
     model.save(tmp_path / "link.mdpm")
     assert (tmp_path / "link.mdpm").is_symlink()
     assert (tmp_path / "real.mdpm").read_bytes() == model.to_bytes()
-    with pytest.raises(ValueError, match="it is not a file"):
+    with pytest.raises(ValueError, match=r"cannot write .*: it is not a file"):
         model.save(os.devnull)
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+def with_extras(data, **changes):
+    model, extras = snapshot.unpack(data)
+    return snapshot.pack(model, extras | changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"labels_": np.full(80, 2**40)},
+        {"labels_": np.zeros(3, np.int8)},
+        {"history_": np.array([0.0, -1.0])},
+        {"converged_": 1},
+        {"moves": 5},
+        {"max_clusters": "x"},
+        {"init": {}},
+        {"backend": "gpu"},
+        {"n_restarts": 0},
+        {"likelihood_": [[0.0] * 3, 0.1, 1.0, [1.0] * 3]},
+        {"likelihood_": [[50.0] * 2, 0.1, 1.0, [1.0] * 2]},
+        {"likelihood_": [10**400, 0.1, 1.0, 1.0]},
+        {"likelihood": [1.0]},
+        {"log_joint_": 3},
+    ],
+    ids=str,
+)
+def test_forged_extras_are_refused(changes):
+    data = fitted()[0].to_bytes()
+    MAPDPM.from_bytes(with_extras(data))
+    with pytest.raises(snapshot.ModelFileError, match="damaged"):
+        MAPDPM.from_bytes(with_extras(data, **changes))
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b'{"plain": {}, "arrays": [["a", "<i8", 1e22]]}', b"\xff", b"{}"])
+def test_forged_json_is_refused(text):
+    data = snapshot.pack(snapshot.unpack(fitted()[0].to_bytes())[0], {})
+    extras = struct.pack("<I", len(text)) + text
+    (old,) = struct.unpack_from("<I", data, 28)
+    body = data[: -4 - old] + extras
+    body = body[:28] + struct.pack("<IQ", len(extras), len(body) + 4) + body[40:]
+    with pytest.raises(snapshot.ModelFileError, match="its extras cannot be read"):
+        MAPDPM.from_bytes(body + struct.pack("<I", zlib.crc32(body)))
+
+
+def test_permissions_are_kept(tmp_path):
+    model, _ = fitted()
+    secret, plain = tmp_path / "secret.mdpm", tmp_path / "plain"
+    secret.touch(mode=0o600)
+    plain.touch()
+    model.save(secret)
+    model.save(tmp_path / "new.mdpm")
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    assert (tmp_path / "new.mdpm").stat().st_mode == plain.stat().st_mode
+    (tmp_path / ("long" * 60)).touch()
+    model.save(tmp_path / ("long" * 60))
+
+
+def test_many_writers_of_one_file(tmp_path):
+    model, _ = fitted()
+    path = tmp_path / "model.mdpm"
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: model.save(path), range(60)))
+    assert path.read_bytes() == model.to_bytes()
+    assert [p.name for p in tmp_path.iterdir()] == ["model.mdpm"]
+
+
+def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fitted()[0].save(tmp_path / "model.mdpm")
+    assert not list(tmp_path.iterdir())
+
+
+def test_links_in_a_circle(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(ValueError, match="cannot write"):
+        fitted()[0].save(tmp_path / "a")
 
 
 def test_missing_file_is_the_systems_error(tmp_path):

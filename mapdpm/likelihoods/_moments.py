@@ -12,13 +12,14 @@ from typing import Any
 from mapdpm.jit import jitable
 from mapdpm.protocol import Matrix, Vector
 
-PREPARED = 3
-"""Scalars between the statistics and the two vectors of constants: constant, exponent, sum of log scales."""
+PREPARED = 4
+"""Scalars between the statistics and the two vectors of constants: constant, exponent, sum of log scales, and what
+removals have left (``remove``)."""
 
 # A product of factors is turned into a logarithm when it leaves these bounds: one logarithm instead of one a factor.
 TINY, HUGE = 1e-100, 1e100
 
-# A removal that leaves less than this share of the squares has lost four digits: the row must be rebuilt.
+# Removals that leave less than this share of the weight or the squares lost four digits: the row must be rebuilt.
 LEAST_SHARE = 1e-4
 
 LOG_2PI = math.log(2.0 * math.pi)
@@ -51,15 +52,26 @@ def add(row: Vector, data: Any, i: int, w: float) -> None:
 
 
 @jitable
+def init(row: Vector, D: int) -> None:
+    """The statistics of an empty cluster."""
+    row[:] = 0.0
+    row[n_moments(D) + 3] = 1.0
+
+
+@jitable
 def remove(row: Vector, data: Any, i: int, w: float, floor: Vector) -> bool:
     """The inverse of ``add``; False where it cancels, M2 against ``floor`` (the prior's squared scale) counted.
 
-    The caller sees to it that weight remains.
+    What all removals since the row was made have left of it, in the worst feature, stands behind the constants: one
+    removal may be harmless and ten of them not.
     """
     D = data.shape[1]
-    row[0] -= w
-    share = w / row[0]
-    safe = True
+    weight = row[0] - w
+    if weight < LEAST_SHARE * row[0]:
+        return False
+    row[0] = weight
+    share = w / weight
+    least = 1.0
     for d in range(D):
         x = data[i, d]
         before = row[1 + D + d]
@@ -67,8 +79,10 @@ def remove(row: Vector, data: Any, i: int, w: float, floor: Vector) -> bool:
         row[1 + d] -= delta * share
         after = max(0.0, before - w * delta * (x - row[1 + d]))
         row[1 + D + d] = after
-        safe &= after + 2.0 * floor[d] >= LEAST_SHARE * before
-    return safe
+        least = min(least, (after + 2.0 * floor[d]) / (before + 2.0 * floor[d]))
+    left = n_moments(D) + 3
+    row[left] *= least
+    return row[left] >= LEAST_SHARE
 
 
 @jitable

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector
+from mapdpm.validation import check_number, check_points
 
 C = TypeVar("C", bound=type)
 
@@ -15,11 +16,12 @@ C = TypeVar("C", bound=type)
 LARGEST_Z = 1e35
 
 
-def parameters(*, vectors: tuple[str, ...], positive: tuple[str, ...]) -> Any:
+def parameters(*, vectors: tuple[str, ...], positive: dict[str, float]) -> Any:
     """Turn a NamedTuple class into a family: arguments are checked and frozen, ``==`` and ``hash`` compare values.
 
     Fields named in ``vectors`` become read-only float64 arrays of one common length (a scalar is a vector of one
-    entry, stretched to the data later); all others become floats. Fields named in ``positive`` must be > 0.
+    entry, stretched to the data later); all others become floats. Fields named in ``positive`` must be > 0 and at most
+    what it says.
     """
 
     def decorate(cls: C) -> C:
@@ -28,18 +30,17 @@ def parameters(*, vectors: tuple[str, ...], positive: tuple[str, ...]) -> Any:
         @functools.wraps(bare)
         def new(kind: type, *args: Any, **kwargs: Any) -> Any:
             raw = bare(kind, *args, **kwargs)
-            fields = zip(raw._fields, raw, strict=True)
-            values: list[Any] = [
-                (_vector if name in vectors else _scalar)(name, value, name in positive) for name, value in fields
-            ]
-            length = {len(v) for v in values if isinstance(v, np.ndarray)} - {1}
-            if len(length) > 1:
-                lengths = ", ".join(
-                    f"{n} has {len(v)}" for n, v in zip(raw._fields, values, strict=True) if n in vectors
-                )
-                msg = f"the vectors of {cls.__name__} must have one entry a feature each, got: {lengths}"
+            checked = {
+                name: _checked(name, value, name in vectors, positive.get(name))
+                for name, value in zip(raw._fields, raw, strict=True)
+            }
+            lengths = {name: len(checked[name]) for name in vectors}
+            common = set(lengths.values()) - {1}
+            if len(common) > 1:
+                got = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+                msg = f"the vectors of {cls.__name__} must have one entry a feature each, got: {got}"
                 raise ValueError(msg)
-            return bare(kind, *(stretched(v, *length) if isinstance(v, np.ndarray) else v for v in values))
+            return bare(kind, *(stretched(v, *common) if name in vectors else v for name, v in checked.items()))
 
         cls.vectors = vectors  # type: ignore[attr-defined]
         cls._make = classmethod(lambda kind, values: kind(*values))  # type: ignore[attr-defined]  # _replace checks too
@@ -96,6 +97,12 @@ def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:
         raise ValueError(msg)
 
 
+def centred(X: Any) -> tuple[Matrix, Vector]:
+    """Points to set a prior from, less the first of them, and the first: float64, at least one; an offset is free."""
+    points = check_points(X).astype(np.float64, copy=False)
+    return points - points[0], points[0]
+
+
 def scale_of(X: Matrix) -> Vector:
     """Variance of each column (ddof 0); a constant column, which has no scale, counts as 1."""
     variance: Vector = X.var(axis=0)
@@ -103,36 +110,33 @@ def scale_of(X: Matrix) -> Vector:
     return variance
 
 
-def _scalar(name: str, value: Any, positive: bool) -> float:
+def _checked(name: str, value: Any, is_vector: bool, largest: float | None) -> Any:
+    if not is_vector:
+        number = check_number(name, value)
+        _check_values(name, np.array([number]), largest)
+        return number
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        msg = f"{name} must be a number, got {value!r}"
-        raise ValueError(msg) from None
-    _check_values(name, np.array([number]), positive)
-    return number
-
-
-def _vector(name: str, value: Any, positive: bool) -> Vector:
-    try:
-        vector = np.array(value, dtype=np.float64, ndmin=1, order="C")
-    except (TypeError, ValueError):
+        given = np.array(value, ndmin=1)
+        if given.dtype.kind not in "biufO":
+            raise TypeError  # noqa: TRY301  (said below)
+        vector = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         msg = f"{name} must be a number or a sequence of numbers, got {value!r}"
         raise ValueError(msg) from None
     if vector.ndim != 1 or vector.size == 0:
         msg = f"{name} must be a number or one number a feature, got an array of shape {vector.shape}"
         raise ValueError(msg)
-    _check_values(name, vector, positive)
+    _check_values(name, vector, largest)
     return frozen(vector)
 
 
-def _check_values(name: str, values: Vector, positive: bool) -> None:
-    if positive:
-        wrong = ~((values >= SMALLEST) & (values <= LARGEST))
-        rule = "> 0" if np.any(~(values[wrong] > 0)) else f"between {SMALLEST:.0e} and {LARGEST:.0e}"
-    else:
+def _check_values(name: str, values: Vector, largest: float | None) -> None:
+    if largest is None:
         wrong = ~(np.abs(values) <= LARGEST)
         rule = "finite" if np.any(~np.isfinite(values[wrong])) else f"at most {LARGEST:.0e} in size"
+    else:
+        wrong = ~((values >= SMALLEST) & (values <= largest))
+        rule = "> 0" if np.any(~(values[wrong] > 0)) else f"between {SMALLEST:.0e} and {largest:.0e}"
     if np.any(wrong):
         msg = f"{name} must be {rule}, got {values[wrong][0]}"
         raise ValueError(msg)

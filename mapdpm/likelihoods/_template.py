@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.likelihoods._parameters import fitted_to, parameters
-from mapdpm.protocol import Matrix, Values, Vector
+from mapdpm.protocol import LARGEST, Matrix, Values, Vector
 from mapdpm.special import log_rising
 
 
-@parameters(vectors=("b0",), positive=("a0", "b0"))
+@parameters(vectors=("b0",), positive={"a0": LARGEST, "b0": LARGEST})
 class GammaExponential(NamedTuple):
     """Exponential data (waiting times) with independent features, conjugate Gamma prior on each rate.
 

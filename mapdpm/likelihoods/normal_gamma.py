@@ -10,8 +10,8 @@ import numpy as np
 from mapdpm.jit import jitable
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, LOG_PI, PREPARED, TINY
-from mapdpm.likelihoods._parameters import check_range, fitted_to, frozen, parameters, scale_of
-from mapdpm.protocol import Matrix, Values, Vector
+from mapdpm.likelihoods._parameters import centred, check_range, fitted_to, frozen, parameters, scale_of
+from mapdpm.protocol import LARGEST, Matrix, Values, Vector
 from mapdpm.special import log_rising
 
 # D factors are off by D 1e-16 in all, and the exponent multiplies that: to this product of the two, a tenth of the
@@ -19,7 +19,7 @@ from mapdpm.special import log_rising
 _LARGE = 1e5
 
 
-@parameters(vectors=("m0", "b0"), positive=("c0", "a0", "b0"))
+@parameters(vectors=("m0", "b0"), positive={"c0": LARGEST, "a0": 1e8, "b0": LARGEST})
 class NormalGamma(NamedTuple):
     """Normal data with independent features, conjugate Normal-Gamma prior (Raykov2014 (8)).
 
@@ -33,7 +33,7 @@ class NormalGamma(NamedTuple):
     c0 : float > 0
         How many points the prior mean counts as.
     a0 : float > 0
-        Shape of the precision's Gamma prior.
+        Shape of the precision's Gamma prior; at most 1e8, for a variance as sure as that is a known one.
     b0 : float > 0 or array of shape (n_features,)
         Rate of the precision's Gamma prior (a rate, not a scale), in squared data units.
 
@@ -44,8 +44,8 @@ class NormalGamma(NamedTuple):
 
     Notes
     -----
-    Immutable and comparable. A row is ``n, mean, M2 | constant, exponent, sum log b_n, m_n, s_n``; ``log_predictive``
-    costs O(D) and one logarithm. Formulas: docs/maths.md, (5) to (11).
+    Immutable and comparable. A row is ``n, mean, M2 | constant, exponent, sum log b_n, share left, m_n, s_n``;
+    ``log_predictive`` costs O(D) and one logarithm. Formulas: docs/maths.md, (5) to (11).
 
     Examples
     --------
@@ -65,10 +65,8 @@ class NormalGamma(NamedTuple):
 
         A column of zero variance has no scale of its own and gets b0 = 1.
         """
-        X = np.asarray(X, dtype=np.float64)
-        anchor = X[0]
-        centred = X - anchor
-        return cls(anchor + centred.mean(axis=0), 10.0 / len(X), 1.0, scale_of(centred))
+        X, first = centred(X)
+        return cls(first + X.mean(axis=0), 10.0 / len(X), 1.0, scale_of(X))
 
     def for_data(self, X: Matrix) -> NormalGamma:
         """Self with one entry a feature in every vector; ValueError where the data does not fit."""
@@ -91,7 +89,7 @@ class NormalGamma(NamedTuple):
         return mo.n_moments(self.m0.shape[0])
 
     def init(self, row: Vector) -> None:
-        row[:] = 0.0
+        mo.init(row, self.m0.shape[0])
         self.prepare(row)
 
     def add(self, row: Vector, data: Any, i: int, w: float) -> None:
@@ -110,7 +108,8 @@ class NormalGamma(NamedTuple):
         c = self.c0 + n
         a = self.a0 + 0.5 * n
         stretch = 2.0 * (c + 1.0) / c
-        centre = 1 + 2 * D + PREPARED
+        constant = mo.n_moments(D)
+        centre = constant + PREPARED
         product, log_b = 1.0, 0.0
         for d in range(D):
             delta = row[1 + d] - self.m0[d]
@@ -122,13 +121,13 @@ class NormalGamma(NamedTuple):
                 log_b += log(product)
                 product = 1.0
         log_b += log(product)
-        row[centre - 3] = D * (log_rising(a, 0.5) - 0.5 * (LOG_PI + log(stretch))) - 0.5 * log_b
-        row[centre - 2] = a + 0.5
-        row[centre - 1] = log_b
+        row[constant] = D * (log_rising(a, 0.5) - 0.5 * (LOG_PI + log(stretch))) - 0.5 * log_b
+        row[constant + 1] = a + 0.5
+        row[constant + 2] = log_b
 
     def log_predictive(self, row: Vector, data: Any, i: int) -> float:
         """Log of the Student t product (11); maths (9)."""
-        constant = 1 + 2 * self.m0.shape[0]
+        constant = mo.n_moments(self.m0.shape[0])
         return row[constant] - row[constant + 1] * _log_tail(row, data, i, 1.0)
 
     def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
@@ -138,7 +137,7 @@ class NormalGamma(NamedTuple):
         a = self.a0 + 0.5 * row[0]
         tail = _log_tail(row, data, i, w * (c + 1.0) / (c + w))
         gain = log_rising(a, 0.5 * w) + 0.5 * (log(c / (c + w)) - w * LOG_2PI)
-        return D * gain - 0.5 * w * row[2 * D + PREPARED] - (a + 0.5 * w) * tail
+        return D * gain - 0.5 * w * row[mo.n_moments(D) + 2] - (a + 0.5 * w) * tail
 
     def log_marginal(self, row: Vector) -> float:
         """maths (6)."""
@@ -148,8 +147,8 @@ class NormalGamma(NamedTuple):
         total = D * (log_rising(self.a0, 0.5 * n) - 0.5 * (log(c / self.c0) + n * LOG_2PI))
         for d in range(D):
             delta = row[1 + d] - self.m0[d]
-            b = self.b0[d] + 0.5 * (row[1 + D + d] + self.c0 * n * delta * delta / c)
-            total -= self.a0 * log(b / self.b0[d]) + 0.5 * n * log(b)
+            grown = 0.5 * (row[1 + D + d] + self.c0 * n * delta * delta / c)
+            total -= self.a0 * log1p(grown / self.b0[d]) + 0.5 * n * log(self.b0[d] + grown)
         return total
 
 
@@ -157,8 +156,9 @@ class NormalGamma(NamedTuple):
 def _log_tail(row: Vector, data: Any, i: int, stretch: float) -> float:
     """sum_d log(1 + stretch s_d (x_d - m_d)^2), by one logarithm; maths section 5 on large clusters."""
     D = data.shape[1]
-    centre = 1 + 2 * D + PREPARED
-    if row[centre - 2] * D > _LARGE:
+    constant = mo.n_moments(D)
+    centre = constant + PREPARED
+    if row[constant + 1] * D > _LARGE:
         return _log_tail_of_large(row, data, i, stretch)
     product, total = 1.0, 0.0
     for d in range(D):
@@ -174,7 +174,8 @@ def _log_tail(row: Vector, data: Any, i: int, stretch: float) -> float:
 def _log_tail_of_large(row: Vector, data: Any, i: int, stretch: float) -> float:
     """The same, carrying the product less 1: its logarithm is near 0, and multiplied by half the cluster's size."""
     D = data.shape[1]
-    centre = 1 + 2 * D + PREPARED
+    constant = mo.n_moments(D)
+    centre = constant + PREPARED
     excess, total = 0.0, 0.0
     for d in range(D):
         t = data[i, d] - row[centre + d]

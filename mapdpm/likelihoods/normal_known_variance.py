@@ -9,13 +9,13 @@ import numpy as np
 
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, PREPARED, TINY
-from mapdpm.likelihoods._parameters import check_range, fitted_to, frozen, parameters, scale_of
-from mapdpm.protocol import Matrix, Values, Vector
+from mapdpm.likelihoods._parameters import centred, check_range, fitted_to, frozen, parameters, scale_of
+from mapdpm.protocol import LARGEST, Matrix, Values, Vector
 
 _WITHIN = 0.1
 
 
-@parameters(vectors=("m0", "prior_variance", "variance"), positive=("prior_variance", "variance"))
+@parameters(vectors=("m0", "prior_variance", "variance"), positive={"prior_variance": LARGEST, "variance": LARGEST})
 class NormalKnownVariance(NamedTuple):
     """Normal data with independent features of known variance, conjugate Normal prior on each mean (Raykov2014 2.3).
 
@@ -38,8 +38,8 @@ class NormalKnownVariance(NamedTuple):
 
     Notes
     -----
-    Immutable and comparable. A row is ``n, mean, M2 | constant, -, -, m_n, s_n``; ``log_predictive`` costs O(D) and
-    no logarithm. Formulas: docs/maths.md, (12) to (16).
+    Immutable and comparable. A row is ``n, mean, M2 | constant, -, -, share left, m_n, s_n``; ``log_predictive`` costs
+    O(D) and no logarithm. Formulas: docs/maths.md, (12) to (16).
 
     Examples
     --------
@@ -58,11 +58,9 @@ class NormalKnownVariance(NamedTuple):
         The tenth is a convention: the variance within clusters cannot be read off before clusters are known. A
         column of zero variance has no scale of its own and counts as of variance 1.
         """
-        X = np.asarray(X, dtype=np.float64)
-        anchor = X[0]
-        centred = X - anchor
-        scale = scale_of(centred)
-        return cls(anchor + centred.mean(axis=0), scale, _WITHIN * scale)
+        X, first = centred(X)
+        scale = scale_of(X)
+        return cls(first + X.mean(axis=0), scale, _WITHIN * scale)
 
     def for_data(self, X: Matrix) -> NormalKnownVariance:
         """Self with one entry a feature in every vector; ValueError where the data does not fit."""
@@ -85,7 +83,7 @@ class NormalKnownVariance(NamedTuple):
         return mo.n_moments(self.m0.shape[0])
 
     def init(self, row: Vector) -> None:
-        row[:] = 0.0
+        mo.init(row, self.m0.shape[0])
         self.prepare(row)
 
     def add(self, row: Vector, data: Any, i: int, w: float) -> None:
@@ -101,7 +99,8 @@ class NormalKnownVariance(NamedTuple):
         """maths (13), (14): predictive = constant - sum_d s_d (x_d - m_d)^2."""
         D = self.m0.shape[0]
         n = row[0]
-        centre = 1 + 2 * D + PREPARED
+        constant = mo.n_moments(D)
+        centre = constant + PREPARED
         product, total = 1.0, 0.0
         for d in range(D):
             spread = self.variance[d] + n * self.prior_variance[d]
@@ -113,25 +112,26 @@ class NormalKnownVariance(NamedTuple):
             if product > HUGE or product < TINY:
                 total += log(product)
                 product = 1.0
-        row[centre - 3] = -0.5 * (D * LOG_2PI + total + log(product))
-        row[centre - 2] = 1.0
-        row[centre - 1] = 0.0
+        row[constant] = -0.5 * (D * LOG_2PI + total + log(product))
+        row[constant + 1] = 1.0
+        row[constant + 2] = 0.0
 
     def log_predictive(self, row: Vector, data: Any, i: int) -> float:
         """maths (14)."""
         D = self.m0.shape[0]
-        centre = 1 + 2 * D + PREPARED
+        constant = mo.n_moments(D)
+        centre = constant + PREPARED
         total = 0.0
         for d in range(D):
             t = data[i, d] - row[centre + d]
             total += t * t * row[centre + D + d]
-        return row[centre - 3] - total
+        return row[constant] - total
 
     def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
         """L(row + w x_i) - L(row); maths (16)."""
         D = self.m0.shape[0]
         n = row[0]
-        centre = 1 + 2 * D + PREPARED
+        centre = mo.n_moments(D) + PREPARED
         product, logs, squares = 1.0, 0.0, 0.0
         for d in range(D):
             shrink = (self.variance[d] + n * self.prior_variance[d]) / (

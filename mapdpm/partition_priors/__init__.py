@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import math
-
 from mapdpm.partition_priors.dirichlet_process import DirichletProcess
 from mapdpm.partition_priors.pitman_yor import PitmanYor
 from mapdpm.protocol import LARGEST, SMALLEST
+from mapdpm.validation import check_number
 
 __all__ = ["DirichletProcess", "PitmanYor", "partition_prior"]
 
 
 def partition_prior(alpha: float, discount: float = 0.0) -> DirichletProcess | PitmanYor:
     """The process with concentration ``alpha`` and ``discount``, checked; a Dirichlet process if that is 0."""
-    alpha, discount = _number("alpha", alpha), _number("discount", discount)
+    alpha, discount = check_number("alpha", alpha), check_number("discount", discount)
     if not 0.0 <= discount < 1.0:
         msg = f"discount must be in [0, 1), got {discount}"
         raise ValueError(msg)
     if discount == 0.0 and not alpha > 0.0:
         msg = f"alpha must be > 0, got {alpha}"
         raise ValueError(msg)
-    if discount == 0.0 and not SMALLEST <= alpha <= LARGEST:
+    if (discount == 0.0 and alpha < SMALLEST) or alpha > LARGEST:
         msg = f"alpha must be between {SMALLEST:.0e} and {LARGEST:.0e}, got {alpha}"
         raise ValueError(msg)
     if not alpha > -discount:
         msg = f"alpha must be > -discount, got alpha {alpha} with discount {discount}"
         raise ValueError(msg)
     return PitmanYor(alpha, discount) if discount else DirichletProcess(alpha)
-
-
-def _number(name: str, value: float) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        msg = f"{name} must be a number, got {value!r}"
-        raise ValueError(msg) from None
-    if not math.isfinite(number):
-        msg = f"{name} must be a finite number, got {number}"
-        raise ValueError(msg)
-    return number

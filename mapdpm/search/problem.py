@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapdpm import objective
 from mapdpm.backends import Backend
-from mapdpm.protocol import Likelihood, PartitionPriorVerbs, Weights
+from mapdpm.protocol import Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
 from mapdpm.state import ClusterState, resized
 
 _FIRST_CAPACITY = 16
@@ -48,12 +47,12 @@ class Problem(NamedTuple):
         return objective.log_joint(self.prior, state, self.backend.log_marginals(self.likelihood, state))
 
 
-def anchor_of(points: NDArray[Any]) -> NDArray[Any]:
-    """A typical point: the median of each column over a thousand or two of the rows, in the type of the data.
+def anchor_of(points: Matrix) -> Vector:
+    """A typical point: the median of each column over a thousand or two of the rows.
 
     Subtracting it is exact near it (Sterbenz), so an offset costs no digits; a mean would follow outliers.
     """
     step = max(1, len(points) // _ANCHOR_SAMPLE)
     sample = np.sort(points[::step], axis=0)
-    middle: NDArray[Any] = sample[len(sample) // 2].copy()
+    middle: Vector = sample[len(sample) // 2].copy()
     return middle

@@ -15,12 +15,9 @@ def agree(case: Case, first: str, second: str) -> None:
     rounded terms, and densities come from rows whose last digits depend on the order of operations: 1e-9 of a nat and
     of their size is ten thousand roundings.
     """
-    models = [
-        MAPDPM(case.alpha, likelihood=case.likelihood, discount=case.discount, backend=name).fit(
-            case.X, sample_weight=case.weights
-        )
-        for name in (first, second)
-    ]
+    parameters = case._asdict()
+    X, weights = parameters.pop("X"), parameters.pop("weights")
+    models = [MAPDPM(backend=name, **parameters).fit(X, sample_weight=weights) for name in (first, second)]
     one, two = models
     np.testing.assert_array_equal(one.labels_, two.labels_, f"labels of {first} and {second}")
     assert (one.n_sweeps_, one.converged_) == (two.n_sweeps_, two.converged_), f"sweeps of {first} and {second}"

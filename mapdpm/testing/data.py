@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,23 +37,26 @@ def crp_mixture(
 
 
 class Case(NamedTuple):
-    """One clustering problem."""
+    """One clustering problem, and how to start on it."""
 
     X: Matrix
-    likelihood: Likelihood | None
-    alpha: float
-    discount: float
-    weights: Vector | None
+    likelihood: Likelihood | None = None
+    alpha: float = 1.0
+    discount: float = 0.0
+    weights: Vector | None = None
+    init: Any = "sequential"
+    max_clusters: int | None = None
 
 
-def hostile(generator: np.random.Generator) -> Case:
+def hostile(generator: np.random.Generator, most_points: int = 400) -> Case:
     """A random problem that a kernel may trip over.
 
     1 to 60 features, up to 60 clusters, and by chance: heavy tails, ties, a constant column, an offset of 1e6,
-    outliers a billion times too large, repeated points, weights, a Pitman-Yor discount.
+    outliers a billion times too large or in geometric progression, repeated points, weights of ratios up to 1e18, a
+    Pitman-Yor discount, a start from labels or from one cluster, a cap on clusters.
     """
     chance = generator.random
-    D, K, N = (int(generator.integers(1, top)) for top in (61, 61, 401))
+    D, K, N = (int(generator.integers(1, top)) for top in (61, 61, most_points + 1))
     centres = generator.normal(0.0, generator.choice([0.3, 1.0, 3.0, 8.0]), (K, D))
     noise = generator.normal(size=(N, D)) if chance() < 0.6 else generator.standard_t(2, size=(N, D))
     X = centres[generator.integers(0, K, N)] + noise
@@ -65,16 +68,32 @@ def hostile(generator: np.random.Generator) -> Case:
         X = X + 1e6
     if chance() < 0.25:
         X[generator.integers(0, N, 2)] *= 1e9
+    elif chance() < 0.2:
+        X[: min(N, 7)] *= 30.0 ** np.arange(7, 7 - min(N, 7), -1)[:, None]
     if chance() < 0.2:
         X[N // 2 :] = X[: N - N // 2]
-    middle = np.median(X, axis=0)
-    family = generator.choice(["empirical", "gamma", "known"], p=[0.3, 0.45, 0.25])
-    likelihood: Likelihood | None = None
-    if family == "gamma":
-        likelihood = NormalGamma(
-            middle, generator.choice([1e-3, 0.1, 1.0]), generator.choice([1.0, 2.0]), 0.1 + chance()
-        )
-    elif family == "known":
-        likelihood = NormalKnownVariance(middle, generator.choice([1.0, 10.0, 100.0]), 0.5 + chance())
-    weights = generator.uniform(0.5, 3.0, N) if chance() < 0.25 else None
-    return Case(X, likelihood, float(generator.choice([0.1, 1.0, 5.0])), float(generator.choice([0.0, 0.3])), weights)
+    starts = [generator.integers(0, 5, N), np.arange(N), "single"]
+    start = starts[generator.integers(3)] if chance() < 0.3 else "sequential"
+    cap = int(generator.integers(1, 8)) if chance() < 0.2 and isinstance(start, str) else None
+    process = (float(generator.choice([0.1, 1.0, 5.0])), float(generator.choice([0.0, 0.3])))
+    return Case(X, _family_for(X, generator), *process, _weights_for(N, generator), start, cap)
+
+
+def _family_for(X: Matrix, generator: np.random.Generator) -> Likelihood | None:
+    middle, scale = np.median(X, axis=0), 0.1 + generator.random()
+    which = generator.choice(["empirical", "gamma", "known"], p=[0.3, 0.45, 0.25])
+    if which == "empirical":
+        return None
+    if which == "gamma":
+        c0, a0 = generator.choice([1e-3, 0.1, 1.0]), generator.choice([1.0, 2.0])
+        return NormalGamma(middle, c0, a0, scale)
+    return NormalKnownVariance(middle, generator.choice([1.0, 10.0, 100.0]), scale)
+
+
+def _weights_for(n: int, generator: np.random.Generator) -> Vector | None:
+    which = generator.choice(["none", "mild", "wild"], p=[0.75, 0.15, 0.1])
+    if which == "none":
+        return None
+    exponents = generator.uniform(-0.3, 0.5, n) if which == "mild" else generator.uniform(-0.5, 9.0, n)
+    weights: Vector = 10.0**exponents
+    return weights
