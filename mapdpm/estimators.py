@@ -247,7 +247,8 @@ class MAPDPM:
         A file that a device wrote holds what scoring needs; ``labels_`` and the like are then missing.
         """
         model, extras = snapshot.unpack(data)
-        return revived(cls, model, extras)
+        estimator: MAPDPM = revived(cls, model, extras)
+        return estimator
 
     def _problem(self, points: Points, sample_weight: Any) -> tuple[Problem, Vector, Likelihood]:
         prior = partition_prior(self.alpha, self.discount)

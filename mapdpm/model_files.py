@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +12,11 @@ from mapdpm.search.restarts import STARTS
 from mapdpm.snapshot import Model, ModelFileError, smallest_integers
 from mapdpm.validation import check_count
 
-if TYPE_CHECKING:
-    from mapdpm.estimators import MAPDPM
-
 _PARAMETERS = ("max_clusters", "n_restarts", "max_sweeps", "backend", "n_jobs", "verbose")
 _RESULTS = ("log_joint_", "n_sweeps_", "converged_")
 
 
-def extras_of(model: MAPDPM) -> dict[str, Any]:
+def extras_of(model: Any) -> dict[str, Any]:
     """What a device does not need and a user does not want to lose: labels, history, parameters."""
     plain = {name: _plain(getattr(model, name)) for name in (*_PARAMETERS, *_RESULTS) if hasattr(model, name)}
     plain["moves"] = list(model.moves)
@@ -45,7 +42,7 @@ def _listed(likelihood: Any) -> list[Any]:
     return [np.asarray(value).tolist() for value in likelihood]
 
 
-def revived(cls: type[MAPDPM], model: Model, extras: dict[str, Any]) -> MAPDPM:
+def revived(cls: Any, model: Model, extras: dict[str, Any]) -> Any:
     """The estimator of a model read from a file; ``extras`` may be empty, and are checked where they are not."""
     prior: Any = model.prior
     likelihood = model.likelihood.shifted(-model.anchor)

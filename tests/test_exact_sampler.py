@@ -13,6 +13,7 @@ from mapdpm.rng import seeded
 from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs, gibbs_sweep
 from mapdpm.testing import exact, laws
 from tests.families import FAMILIES, SparseDirichletMultinomial, example
+from tests.faults import AlphaDropped, CountOffByOne
 from tests.oracle import raw
 
 N = 4
@@ -69,20 +70,6 @@ def test_posterior_is_scipys(family, prior):
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
-class WithoutAlpha(DirichletProcess):
-    __slots__ = ()
-
-    def log_new(self, k, w):
-        return 0.0
-
-
-class CountOffByOne(DirichletProcess):
-    __slots__ = ()
-
-    def log_existing(self, n, w):
-        return super().log_existing(n + 1.0, w)
-
-
 class PointLeftIn(NormalGamma):
     __slots__ = ()
 
@@ -90,7 +77,7 @@ class PointLeftIn(NormalGamma):
         return True
 
 
-@pytest.mark.parametrize("fault", [WithoutAlpha, CountOffByOne, PointLeftIn])
+@pytest.mark.parametrize("fault", [AlphaDropped, CountOffByOne, PointLeftIn])
 def test_faults_show(fault):
     likelihood, data = example(NormalGamma, np.random.default_rng(5), n=N)
     prior = DirichletProcess(0.7)

@@ -10,6 +10,7 @@ from mapdpm.likelihoods import _moments as mo
 from mapdpm.partition_priors import DirichletProcess
 from mapdpm.testing import laws
 from tests.families import dense
+from tests.faults import AlphaDropped, CountOffByOne
 
 ORDER = np.random.default_rng(1).permutation(9)
 
@@ -136,20 +137,6 @@ def test_offset_notices():
     likelihood, X = dense(NormalGamma, np.random.default_rng(4), n=50, D=3)
     with pytest.raises(AssertionError, match="an offset of 1e\\+08 costs"):
         laws.offset(SumsOfSquares(*likelihood), X)
-
-
-class AlphaDropped(DirichletProcess):
-    __slots__ = ()
-
-    def log_new(self, k, w):
-        return 0.0
-
-
-class CountOffByOne(DirichletProcess):
-    __slots__ = ()
-
-    def log_existing(self, n, w):
-        return super().log_existing(n + 1.0, w)
 
 
 class WeightIgnored(DirichletProcess):
