@@ -85,7 +85,7 @@ def _family_for(X: Matrix, generator: np.random.Generator) -> Likelihood | None:
     if which == "empirical":
         return None
     if which == "gamma":
-        c0, a0 = generator.choice([1e-3, 0.1, 1.0]), generator.choice([1.0, 2.0])
+        c0, a0 = float(generator.choice([1e-3, 0.1, 1.0])), float(generator.choice([1.0, 2.0]))
         return NormalGamma(middle, c0, a0, scale)
     return NormalKnownVariance(middle, generator.choice([1.0, 10.0, 100.0]), scale)
 
