@@ -123,7 +123,7 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     beside = None
     try:
         target = Path(path).resolve()
-        if target.exists() and not target.is_file():
+        if target.is_symlink() or (target.exists() and not target.is_file()):
             raise OSError(errno.EINVAL, "it is not a file")  # noqa: TRY301  (one sentence for all of them)
         beside = target.with_name(f".mdpm-{secrets.token_hex(8)}")
         with beside.open("xb") as file:
@@ -133,7 +133,7 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
         if target.exists():
             beside.chmod(stat.S_IMODE(target.stat().st_mode))
         beside.replace(target)
-    except (OSError, RuntimeError) as error:  # RuntimeError: links that lead to themselves
+    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, which newer Pythons leave unresolved
         msg = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
         raise UnwritableError(msg) from None
     finally:  # an interrupt leaves nothing behind either
