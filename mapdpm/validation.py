@@ -116,7 +116,7 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 
 
 def _numeric(name: str, values: Any) -> NDArray[Any]:
-    if np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and np.any(np.asarray(values.mask)):
         msg = f"{name} has masked entries; remove or impute such points"
         raise ValueError(msg)
     try:
