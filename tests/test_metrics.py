@@ -28,6 +28,7 @@ def labelings(draw):
     return rng.integers(k, size=n), rng.integers(m, size=n)
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes:UserWarning")  # some of its versions, of labels
 @given(labelings())
 def test_agrees_with_scikit_learn(pair):
     a, b = pair
