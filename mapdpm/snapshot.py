@@ -127,11 +127,11 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
             raise OSError(errno.EINVAL, "it is not a file")  # noqa: TRY301  (one sentence for all of them)
         beside = target.with_name(f".mdpm-{secrets.token_hex(8)}")
         with beside.open("xb") as file:
+            if target.exists():  # before there is anything to read: the old file may be private
+                beside.chmod(stat.S_IMODE(target.stat().st_mode))
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            beside.chmod(stat.S_IMODE(target.stat().st_mode))
         beside.replace(target)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, which newer Pythons leave unresolved
         msg = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"

@@ -1,0 +1,77 @@
+"""The verbs of Rng turn uniform numbers into the right shares: on a grid of them, so nothing here is random."""
+
+import math
+
+import numpy as np
+import pytest
+
+from mapdpm.jit import compiled
+from mapdpm.rng import Rng, seeded
+
+GRID = (np.arange(1000) + 0.5) / 1000
+
+
+class Fixed:
+    """A generator whose next uniform number is known."""
+
+    def __init__(self, u):
+        self._u = u
+
+    def random(self):
+        return self._u
+
+
+def shares(draw, n):
+    """How often each of n outcomes comes, over the grid."""
+    return np.bincount([draw(Rng(Fixed(u))) for u in GRID], minlength=n) / len(GRID)
+
+
+@pytest.mark.parametrize("shift", [0.0, -1e4, 700.0])
+def test_categorical_draws_in_proportion(shift):
+    p = np.array([0.0, 0.125, 0.5, 0.0, 0.25, 0.125, 0.0])
+    with np.errstate(divide="ignore"):
+        logw = np.log(p) + shift
+    got = shares(lambda rng: rng.categorical(logw.copy()), len(p))
+    np.testing.assert_allclose(got, p, atol=1.0 / len(GRID))  # an edge of an interval lies between two of the grid
+    assert not got[p == 0.0].any()
+    assert Rng(Fixed(1.0 - 2.0**-53)).categorical(logw.copy()) == 5
+    assert (
+        Rng(Fixed(1.0)).categorical(logw.copy()) == 5
+    )  # as where rounding leaves no interval for u: never a share of 0
+    assert Rng(Fixed(0.0)).categorical(logw.copy()) == 1
+
+
+def test_integer_is_uniform():
+    np.testing.assert_allclose(shares(lambda rng: rng.integer(8), 8), 1.0 / 8, atol=1.0 / len(GRID))
+    assert Rng(Fixed(1.0 - 2.0**-53)).integer(3) == 2
+
+
+@pytest.mark.parametrize("log_ratio", [-3.0, -0.5, 0.0, 2.0, -math.inf])
+def test_accept_has_the_probability(log_ratio):
+    accepted = shares(lambda rng: int(rng.accept(log_ratio)), 2)[1]
+    assert accepted == pytest.approx(min(1.0, math.exp(log_ratio)), abs=1.0 / len(GRID))
+
+
+def every_verb(rng, out):
+    out[0] = rng.categorical(np.zeros(5))
+    out[1] = rng.integer(1000)
+    out[2] = rng.accept(-0.7)
+    out[3] = rng.uniform()
+    out[4] = rng.normal()
+    out[5] = rng.gamma(2.5)
+
+
+def test_compiled_verbs_draw_the_same():
+    plain, fast = np.zeros(6), np.zeros(6)
+    one, two = seeded(5), seeded(5)
+    kernel = compiled(every_verb)
+    for _ in range(20):
+        every_verb(one, plain)
+        kernel(two, fast)
+        np.testing.assert_allclose(fast, plain, rtol=1e-14)
+
+
+def test_seeds():
+    assert seeded(3).uniform() == seeded(np.int64(3)).uniform() == seeded(np.random.default_rng(3)).uniform()
+    assert seeded(np.random.RandomState(1)).uniform() == seeded(np.random.RandomState(1)).uniform()
+    assert seeded(None).uniform() != seeded(None).uniform()
