@@ -35,9 +35,8 @@ def test_categorical_draws_in_proportion(shift):
     np.testing.assert_allclose(got, p, atol=1.0 / len(GRID))  # an edge of an interval lies between two of the grid
     assert not got[p == 0.0].any()
     assert Rng(Fixed(1.0 - 2.0**-53)).categorical(logw.copy()) == 5
-    assert (
-        Rng(Fixed(1.0)).categorical(logw.copy()) == 5
-    )  # as where rounding leaves no interval for u: never a share of 0
+    # As where rounding leaves no interval for u: the last that has a share, never one without.
+    assert Rng(Fixed(1.0)).categorical(logw.copy()) == 5
     assert Rng(Fixed(0.0)).categorical(logw.copy()) == 1
 
 
