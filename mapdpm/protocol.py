@@ -66,6 +66,9 @@ class LikelihoodVerbs(Protocol):
     def log_marginal(self, row: Vector) -> float:
         """L(row): log of the density of the points in ``row``, parameters integrated out; 0 for an empty row."""
 
+    def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
+        """L(union) - L(row) - L(other), ``union`` the merged row of the two; from their statistics alone."""
+
 
 class PartitionPriorVerbs(Protocol):
     """What kernels ask of the prior over partitions."""
@@ -106,6 +109,16 @@ class RngVerbs(Protocol):
 
 
 PROTOCOLS = (LikelihoodVerbs, PartitionPriorVerbs, RngVerbs)
+
+
+class PartitionPrior(PartitionPriorVerbs, Protocol):
+    """The verbs, and what a search for the mode asks besides, outside kernels."""
+
+    def beside(self, k: int) -> Any:
+        """The prior of how some of the points are parted, given that ``k`` clusters hold the others.
+
+        Up to a constant: of two partitions of those points the log joints differ by the same.
+        """
 
 
 class Likelihood(LikelihoodVerbs, Protocol):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from math import log, log1p
+from math import lgamma, log, log1p, pi
 
 from mapdpm.jit import jitable
 
 _STIRLING_FROM = 10.0
+_HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
 
 @jitable
@@ -29,3 +30,11 @@ def log_rising(a: float, h: float) -> float:
         a += 1.0
     stirling = (a - 0.5) * log1p(h / a) + h * (log(a + h) - 1.0)
     return log(shift) + stirling + (_stirling_tail(a + h) - _stirling_tail(a))
+
+
+@jitable
+def log_gamma_excess(x: float) -> float:
+    """LnGamma(x) - x ln x + x for x > 0: what is left of lnGamma when its large terms have been taken out by hand."""
+    if x < _STIRLING_FROM:
+        return lgamma(x) - x * log(x) + x
+    return _HALF_LOG_2PI - 0.5 * log(x) + _stirling_tail(x)

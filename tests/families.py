@@ -67,6 +67,9 @@ class SparseDirichletMultinomial(NamedTuple):
             result += lgamma(self.beta + row[2 + v]) - lgamma(self.beta)
         return result
 
+    def log_merge(self, union, row, other):
+        return self.log_marginal(union) - self.log_marginal(row) - self.log_marginal(other)
+
 
 def dense(family, generator, n=8, D=2):
     """A family of ``D`` features with random parameters, and n points for it."""

@@ -46,6 +46,13 @@ class WrongMerge(NormalGamma):
         row[1 + D : 1 + 2 * D] = squares
 
 
+class MergesForNothing(NormalGamma):
+    __slots__ = ()
+
+    def log_merge(self, union, row, other):
+        return super().log_merge(union, row, other) + 0.5 * len(self.m0) * math.log(self.c0)
+
+
 class RemovesNothing(NormalGamma):
     __slots__ = ()
 
@@ -109,6 +116,7 @@ BROKEN = [
     (laws.chain_rule, WrongExponent),
     (laws.chain_rule, WithoutConstant),
     (laws.merge_is_union, WrongMerge),
+    (laws.merge_gain_is_the_difference, MergesForNothing),
     (laws.removal_inverts_addition, RemovesNothing),
     (laws.removal_inverts_addition, RemovesTheWeightOnly),
     (laws.exchangeability, OrderMatters),

@@ -83,7 +83,7 @@ def frozen(vector: Vector) -> Vector:
 
 def flat_parameters(likelihood: Any) -> Vector:
     """The parameters of a family one after the other, in the order of ``enum mapdpm_family`` and of model files."""
-    return np.concatenate([np.atleast_1d(value) for value in likelihood])
+    return np.concatenate([value if isinstance(value, np.ndarray) else [value] for value in likelihood])
 
 
 def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:

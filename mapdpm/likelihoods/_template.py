@@ -120,3 +120,6 @@ class GammaExponential(NamedTuple):
             b = self.b0[d] + row[1 + d]
             total -= self.a0 * log(b / self.b0[d]) + n * log(b)
         return total
+
+    def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
+        return self.log_marginal(union) - self.log_marginal(row) - self.log_marginal(other)

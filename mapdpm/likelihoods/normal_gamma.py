@@ -12,7 +12,7 @@ from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, LOG_PI, PREPARED, TINY
 from mapdpm.likelihoods._parameters import centred, check_range, fitted_to, frozen, parameters, scale_of
 from mapdpm.protocol import LARGEST, Matrix, Values, Vector
-from mapdpm.special import log_rising
+from mapdpm.special import log_gamma_excess, log_rising
 
 # D factors are off by D 1e-16 in all, and the exponent multiplies that: to this product of the two, a tenth of the
 # tolerance of a move.
@@ -150,6 +150,26 @@ class NormalGamma(NamedTuple):
             grown = 0.5 * (row[1 + D + d] + self.c0 * n * delta * delta / c)
             total -= self.a0 * log1p(grown / self.b0[d]) + 0.5 * n * log(self.b0[d] + grown)
         return total
+
+    def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
+        """maths (19): by ratios of variances, for the marginals themselves are large and nearly cancel."""
+        D = self.m0.shape[0]
+        a, a1, a2 = self.a0 + 0.5 * union[0], self.a0 + 0.5 * row[0], self.a0 + 0.5 * other[0]
+        total = log_gamma_excess(a) + log_gamma_excess(self.a0) - log_gamma_excess(a1) - log_gamma_excess(a2)
+        total += 0.5 * log((self.c0 + row[0]) / self.c0 * ((self.c0 + other[0]) / (self.c0 + union[0])))
+        total *= D
+        for d in range(D):
+            v = _scale(self, union, d) / a
+            total += a1 * log(_scale(self, row, d) / a1 / v) + a2 * log(_scale(self, other, d) / a2 / v)
+            total -= self.a0 * log(self.b0[d] / self.a0 / v)
+        return total
+
+
+@jitable
+def _scale(prior: NormalGamma, row: Vector, d: int) -> float:
+    """b_n of feature ``d``; maths (5)."""
+    n, delta = row[0], row[1 + d] - prior.m0[d]
+    return float(prior.b0[d] + 0.5 * (row[1 + prior.m0.shape[0] + d] + prior.c0 * n * delta * delta / (prior.c0 + n)))
 
 
 @jitable

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.jit import jitable
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, PREPARED, TINY
 from mapdpm.likelihoods._parameters import centred, check_range, fitted_to, frozen, parameters, scale_of
@@ -157,3 +158,24 @@ class NormalKnownVariance(NamedTuple):
             total -= (n - 1.0) * log(self.variance[d]) + log(spread)
             total -= row[1 + D + d] / self.variance[d] + n * delta * delta / spread
         return 0.5 * total
+
+    def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
+        """maths (20)."""
+        D = self.m0.shape[0]
+        total = 0.0
+        for d in range(D):
+            variance, between = self.variance[d], row[1 + d] - other[1 + d]
+            total += log((variance + row[0] * self.prior_variance[d]) / variance)
+            total += log(
+                (variance + other[0] * self.prior_variance[d]) / (variance + union[0] * self.prior_variance[d])
+            )
+            total -= row[0] * other[0] / union[0] * between * between / variance
+            total += _pull(self, row, d) + _pull(self, other, d) - _pull(self, union, d)
+        return 0.5 * total
+
+
+@jitable
+def _pull(prior: NormalKnownVariance, row: Vector, d: int) -> float:
+    """n (mean - m0)^2 / (variance + n prior_variance), what the prior's mean costs a cluster."""
+    delta = row[1 + d] - prior.m0[d]
+    return float(row[0] * delta * delta / (prior.variance[d] + row[0] * prior.prior_variance[d]))

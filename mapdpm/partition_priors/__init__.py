@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from mapdpm.partition_priors.cluster_penalty import ClusterPenalty
 from mapdpm.partition_priors.dirichlet_process import DirichletProcess
 from mapdpm.partition_priors.pitman_yor import PitmanYor
 from mapdpm.protocol import LARGEST, SMALLEST
 from mapdpm.validation import check_number
 
-__all__ = ["DirichletProcess", "PitmanYor", "partition_prior"]
+__all__ = ["ClusterPenalty", "DirichletProcess", "PitmanYor", "partition_prior"]
 
 
 def partition_prior(alpha: float, discount: float = 0.0) -> DirichletProcess | PitmanYor:

@@ -22,6 +22,9 @@ class DirichletProcess(NamedTuple):
 
     alpha: float
 
+    def beside(self, k: int) -> DirichletProcess:  # noqa: ARG002  (a Pitman-Yor process needs k)
+        return self
+
     def log_existing(self, n: float, w: float) -> float:
         return log(n) if w == 1.0 else log_rising(n, w)
 

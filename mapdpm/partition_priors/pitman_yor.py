@@ -25,6 +25,9 @@ class PitmanYor(NamedTuple):
     alpha: float
     discount: float
 
+    def beside(self, k: int) -> PitmanYor:
+        return self._replace(alpha=self.alpha + k * self.discount)
+
     def log_existing(self, n: float, w: float) -> float:
         return log(n - self.discount) if w == 1.0 else log_rising(n - self.discount, w)
 

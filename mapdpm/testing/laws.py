@@ -27,6 +27,7 @@ def check_likelihood(likelihood: Likelihood, data: Any, n_points: int, seed: int
     exchangeability(likelihood, data, order)
     removal_inverts_addition(likelihood, data, order)
     merge_is_union(likelihood, data, order)
+    merge_gain_is_the_difference(likelihood, data, order)
     if hasattr(likelihood, "log_predictive_weighted"):
         weight_is_repetition(likelihood, data, order)
 
@@ -88,6 +89,14 @@ def merge_is_union(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
     assert row[0] == union[0], "the weights do not add up"
     L = likelihood.log_marginal(union)
     _close(likelihood.log_marginal(row), L, [L], likelihood)
+
+
+def merge_gain_is_the_difference(likelihood: Likelihood, data: Any, order: Any) -> None:
+    """``log_merge`` is what the log marginal of the union has beyond those of the two."""
+    half = len(order) // 2
+    parts = [row_of(likelihood, data, points) for points in (order, order[:half], order[half:])]
+    union, row, other = (likelihood.log_marginal(part) for part in parts)
+    _close(likelihood.log_merge(*parts), union - row - other, [union, row, other], likelihood)
 
 
 def weight_is_repetition(likelihood: LikelihoodVerbs, data: Any, order: Any, times: int = 3) -> None:
