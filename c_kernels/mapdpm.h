@@ -36,8 +36,9 @@ enum mapdpm_error {
 };
 
 enum mapdpm_family {
-    MAPDPM_NORMAL_GAMMA = 1,         /* parameters: m0[D], c0, a0, b0[D] */
-    MAPDPM_NORMAL_KNOWN_VARIANCE = 2 /* parameters: m0[D], prior_variance[D], variance[D] */
+    MAPDPM_NORMAL_GAMMA = 1,          /* parameters: m0[D], c0, a0, b0[D] */
+    MAPDPM_NORMAL_KNOWN_VARIANCE = 2, /* parameters: m0[D], prior_variance[D], variance[D] */
+    MAPDPM_SQUARED_DISTANCE = 3       /* of DP-means, batch only: scale[D], a squared distance that matters */
 };
 
 /* A batch model: what scoring needs. All positions are relative to the anchor, which is subtracted from data first. */

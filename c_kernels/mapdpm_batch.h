@@ -20,6 +20,7 @@ typedef struct mapdpm_problem {
     const double *parameters; /* in the order of enum mapdpm_family */
     double alpha;
     double discount; /* 0: Dirichlet process; else Pitman-Yor process */
+    double penalty;  /* > 0: DP-means; a cluster costs this, and alpha and discount say nothing */
 } mapdpm_problem;
 
 /* A partition. A slot of count 0 is free and its row that of an empty cluster. */
@@ -45,6 +46,10 @@ int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters
 int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_grow,
                  int64_t *position, int64_t *moved);
 
+/* Redraw the slot of each point given all others by uniforms[n_points] in [0, 1); if full, among the slots in use. */
+int mapdpm_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                       const double *uniforms);
+
 /* scores[n_points][capacity]: log p(z = k) p(x | cluster k); the lowest free slot is a new cluster, others -inf. */
 int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *scores);
 
@@ -53,6 +58,19 @@ int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *clus
 
 /* The log marginal of each slot, 0 for a free one; needs no workspace. */
 int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *clusters, double *log_marginals);
+
+/* The cheapest merges. For each slot k in use: the slot above k that costs least to merge with, and that cost, less the
+ * log weight of a new cluster; -1 and infinity where there is none. Only pairs of slots with stale[k] != 0 are computed,
+ * and all of a slot whose partner is one: the others are as an earlier call left them. */
+int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                        const int64_t *stale, int64_t *partners, double *losses);
+
+/* The best clusterings of n_atoms rows whose clusters are segments of their order. best and came_from are
+ * [n_atoms + 1][width]: of the first r atoms in K clusters, the log joint, and where the last cluster begins; with
+ * width 1 whatever K is. beam starts of the last cluster are kept; n_atoms of them make it exact. */
+size_t mapdpm_segments_bytes(int64_t n_features, int64_t beam, int64_t width);
+int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double *atoms, int64_t n_atoms, int64_t beam,
+                    int64_t width, double *best, int64_t *came_from);
 /* cdef: end */
 
 #ifdef __cplusplus

@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-#define ROW_REAL double
-#include "mapdpm_rows.h"
+#include "mapdpm_priors.h"
 
 /* Slots a vector register may hold at most, in doubles: columns come in multiples of it. */
 enum { LANES = 8 };
@@ -60,38 +59,12 @@ static double *row(const columns *c, int64_t slot)
     return c->clusters->rows + slot * c->row_size;
 }
 
-static double weight(const mapdpm_problem *problem, int64_t i)
-{
-    return problem->weights ? problem->weights[i] : 1.0;
-}
-
 static void load(const mapdpm_real *from, double *to, int64_t D)
 {
     int64_t d;
 
     for (d = 0; d < D; d++)
         to[d] = from[d];
-}
-
-/* ---- the partition prior: mapdpm/partition_priors --------------------------------------------------------------- */
-
-static double log_existing(const mapdpm_problem *p, double n, double w)
-{
-    return w == 1.0 ? log(n - p->discount) : row_log_rising(n - p->discount, w);
-}
-
-static double log_new(const mapdpm_problem *p, int64_t used, double w)
-{
-    double opening = log(p->alpha + (double)used * p->discount);
-
-    if (p->discount > 0.0)
-        return (used > 0 ? opening : 0.0) + (w == 1.0 ? 0.0 : row_log_rising(1.0 - p->discount, w - 1.0));
-    return w == 1.0 ? opening : opening + row_log_rising(1.0, w - 1.0);
-}
-
-static double log_normaliser(const mapdpm_problem *p, double total)
-{
-    return total > 0.0 || p->discount == 0.0 ? -log(p->alpha + total) : 0.0;
 }
 
 /* ---- columns: the constants of all slots, side by side ---------------------------------------------------------- */
@@ -131,6 +104,10 @@ static void set_own(columns *c, int64_t slot)
         c->own_constant[slot] =
             (double)D * (row_log_rising(a - 0.5, 0.5) + 0.5 * (log((cn - 1.0) / cn) - ROW_LOG_2PI)) -
             0.5 * constants[2];
+    } else if (f->kind == MAPDPM_SQUARED_DISTANCE) {
+        for (d = 0; d < D; d++)
+            own[d] = n / left;
+        c->own_constant[slot] = 0.0;
     } else {
         for (d = 0; d < D; d++) {
             const double grown = (f->floor[d] + n * f->rho[d]) / (f->floor[d] + left * f->rho[d]);
@@ -176,6 +153,8 @@ static void plan_folds(columns *c)
     int64_t d, i, k;
     int exponent, sum = 0;
 
+    if (f->kind != MAPDPM_NORMAL_GAMMA)
+        return;
     memset(reach, 0, (size_t)D * sizeof *reach);
     for (i = 0; i < c->problem->n_points; i++)
         for (d = 0; d < D; d++) {
@@ -196,25 +175,6 @@ static void plan_folds(columns *c)
         c->fold[d] = sum + exponent > LARGEST_EXPONENT;
         sum = c->fold[d] ? exponent : sum + exponent;
     }
-}
-
-/* Whether all that is needed is there. */
-static int is_batch(const mapdpm_problem *p, const mapdpm_clusters *z)
-{
-    return p != NULL && z != NULL && p->n_features >= 1 && p->n_points >= 0 && z->capacity >= 1 &&
-           (p->family == MAPDPM_NORMAL_GAMMA || p->family == MAPDPM_NORMAL_KNOWN_VARIANCE) && p->parameters != NULL &&
-           z->counts != NULL && z->rows != NULL && (p->n_points == 0 || p->data != NULL);
-}
-
-/* Whether labels point to slots; least is 0, or -1 where points may be out. */
-static int are_labels(const mapdpm_problem *p, const mapdpm_clusters *z, int64_t least)
-{
-    int64_t i;
-
-    for (i = 0; i < p->n_points; i++)
-        if (z->labels == NULL || z->labels[i] < least || z->labels[i] >= z->capacity)
-            return 0;
-    return 1;
 }
 
 static int set_up(columns *c, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace)

@@ -19,7 +19,8 @@ typedef ROW_REAL row_real;
 /* Removals that leave less than this share of the weight or the squares lost four digits: the row must be rebuilt. */
 #define ROW_LEAST_SHARE ((row_real)1e-4)
 
-/* A family with its parameters. Normal-Gamma has b0, c0, a0 (and floor = b0); known variance has rho and floor = variance. */
+/* A family with its parameters. Normal-Gamma has b0, c0, a0 (and floor = b0); known variance has rho and floor =
+ * variance; squared distance has floor alone. */
 typedef struct row_family {
     int32_t kind;
     int64_t D;
@@ -42,6 +43,10 @@ static inline row_family row_family_of(int32_t kind, int64_t D, const row_real *
         f.a0 = parameters[D + 1];
         f.floor = parameters + D + 2;
         f.rho = NULL;
+    } else if (kind == MAPDPM_SQUARED_DISTANCE) {
+        f.c0 = f.a0 = 0;
+        f.floor = parameters;
+        f.m0 = f.rho = NULL;
     } else {
         f.c0 = f.a0 = 0;
         f.rho = parameters + D;
@@ -95,6 +100,24 @@ static inline void row_add(const row_family *f, row_real *row, const row_real *x
 
         mean[d] += delta * share;
         squares[d] += w * delta * (x[d] - mean[d]);
+    }
+}
+
+/* Chan's union of two clusters, into row: statistics only. */
+static inline void row_merge(const row_family *f, row_real *row, const row_real *other)
+{
+    const int64_t D = f->D;
+    const row_real n = row[0], m = other[0], all = n + m;
+    int64_t d;
+
+    if (m == 0)
+        return;
+    row[0] = all;
+    for (d = 0; d < D; d++) {
+        const row_real delta = other[1 + d] - row[1 + d];
+
+        row[1 + d] += delta * (m / all);
+        row[1 + D + d] += other[1 + D + d] + delta * delta * (n * m / all);
     }
 }
 
@@ -184,11 +207,27 @@ static inline void row_prepare_known_variance(const row_family *f, row_real *row
     constants[2] = 0;
 }
 
+static inline void row_prepare_squared_distance(const row_family *f, row_real *row)
+{
+    row_real *const constants = row_constants(row, f->D), *const centre = row_centre(row, f->D),
+                    *const scale = row_scale(row, f->D);
+    int64_t d;
+
+    for (d = 0; d < f->D; d++) {
+        centre[d] = row_mean(row)[d];
+        scale[d] = row[0] / (row[0] + 1);
+    }
+    constants[0] = constants[2] = 0;
+    constants[1] = 1;
+}
+
 /* Rebuild the constants of a row from its statistics. */
 static inline void row_prepare(const row_family *f, row_real *row)
 {
     if (f->kind == MAPDPM_NORMAL_GAMMA)
         row_prepare_normal_gamma(f, row);
+    else if (f->kind == MAPDPM_SQUARED_DISTANCE)
+        row_prepare_squared_distance(f, row);
     else
         row_prepare_known_variance(f, row);
 }
@@ -256,6 +295,11 @@ static inline row_real row_log_predictive_weighted(const row_family *f, row_real
 
         return (row_real)D * gain - half * w * row_constants(row, D)[2] - (a + half * w) * tail;
     }
+    if (f->kind == MAPDPM_SQUARED_DISTANCE) {
+        for (d = 0; d < D; d++)
+            squares += (x[d] - centre[d]) * (x[d] - centre[d]);
+        return -squares * n * w / (n + w);
+    }
     for (d = 0; d < D; d++) {
         const row_real shrink = (f->floor[d] + n * f->rho[d]) / (f->floor[d] + (n + w) * f->rho[d]);
         const row_real t = x[d] - centre[d];
@@ -288,6 +332,11 @@ static inline row_real row_log_marginal(const row_family *f, const row_real *row
         }
         return total;
     }
+    if (f->kind == MAPDPM_SQUARED_DISTANCE) {
+        for (d = 0, total = 0; d < D; d++)
+            total -= row[1 + D + d];
+        return total;
+    }
     total = -n * (row_real)D * ROW_LOG_2PI;
     for (d = 0; d < D; d++) {
         const row_real spread = f->floor[d] + n * f->rho[d], delta = row[1 + d] - f->m0[d];
@@ -296,6 +345,67 @@ static inline row_real row_log_marginal(const row_family *f, const row_real *row
         total -= row[1 + D + d] / f->floor[d] + n * delta * delta / spread;
     }
     return half * total;
+}
+
+/* log Gamma(x) - x log x + x: mapdpm/special.py. */
+static inline row_real row_log_gamma_excess(row_real x)
+{
+    if (x < 10)
+        return lgamma(x) - x * log(x) + x;
+    return (row_real)0.5 * (ROW_LOG_2PI - log(x)) + row_stirling_tail(x);
+}
+
+static inline row_real row_log_merge_normal_gamma(const row_family *f, const row_real *both, const row_real *row,
+                                                  const row_real *other)
+{
+    const row_real half = (row_real)0.5, a0 = f->a0, a = a0 + half * both[0];
+    const row_real a1 = a0 + half * row[0], a2 = a0 + half * other[0];
+    row_real total = row_log_gamma_excess(a) + row_log_gamma_excess(a0) - row_log_gamma_excess(a1) -
+                     row_log_gamma_excess(a2) +
+                     half * log((f->c0 + row[0]) / f->c0 * ((f->c0 + other[0]) / (f->c0 + both[0])));
+    int64_t d;
+
+    total *= (row_real)f->D;
+    for (d = 0; d < f->D; d++) {
+        const row_real b0 = f->floor[d], v = (b0 + row_b_grown(f, both, d)) / a;
+
+        total += a1 * log((b0 + row_b_grown(f, row, d)) / a1 / v) + a2 * log((b0 + row_b_grown(f, other, d)) / a2 / v);
+        total -= a0 * log(b0 / a0 / v);
+    }
+    return total;
+}
+
+/* n (mean - m0)^2 / (variance + n prior variance). */
+static inline row_real row_pull(const row_family *f, const row_real *row, int64_t d)
+{
+    const row_real delta = row[1 + d] - f->m0[d];
+
+    return row[0] * delta * delta / (f->floor[d] + row[0] * f->rho[d]);
+}
+
+/* L(both) - L(row) - L(other), both the merged row, without the large terms that cancel. */
+static inline row_real row_log_merge(const row_family *f, const row_real *both, const row_real *row, const row_real *other)
+{
+    const row_real weight = row[0] * other[0] / both[0];
+    row_real total = 0;
+    int64_t d;
+
+    if (f->kind == MAPDPM_NORMAL_GAMMA)
+        return row_log_merge_normal_gamma(f, both, row, other);
+    for (d = 0; d < f->D; d++) {
+        const row_real t = row[1 + d] - other[1 + d];
+
+        if (f->kind == MAPDPM_SQUARED_DISTANCE) {
+            total -= t * t;
+        } else {
+            const row_real variance = f->floor[d], rho = f->rho[d];
+
+            total += log((variance + row[0] * rho) / variance);
+            total += log((variance + other[0] * rho) / (variance + both[0] * rho));
+            total += row_pull(f, row, d) + row_pull(f, other, d) - row_pull(f, both, d) - weight * t * t / variance;
+        }
+    }
+    return total * (f->kind == MAPDPM_SQUARED_DISTANCE ? weight : (row_real)0.5);
 }
 
 #endif

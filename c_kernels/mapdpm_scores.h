@@ -82,7 +82,7 @@ static void score_columns(columns *c)
         c->product[k] = 1.0;
         c->logs[k] = 0.0;
     }
-    if (c->family.kind == MAPDPM_NORMAL_KNOWN_VARIANCE) {
+    if (c->family.kind != MAPDPM_NORMAL_GAMMA) {
         accumulate(c, width);
     } else {
         for (d = 1; d < D; d++)
@@ -125,7 +125,7 @@ static double score_own(columns *c, int64_t slot, int64_t i)
     double lost = 0.0, logs = 0.0, sum = 0.0, least = 1.0;
     int64_t d;
 
-    if (c->family.kind == MAPDPM_NORMAL_KNOWN_VARIANCE) {
+    if (c->family.kind != MAPDPM_NORMAL_GAMMA) {
         for (d = 0; d < D; d++)
             sum += own[d] * (c->x[d] - centre[d]) * (c->x[d] - centre[d]);
         return c->own_constant[slot] - sum;

@@ -3,9 +3,6 @@
  */
 #include "mapdpm_scores.h"
 
-/* A move must gain more than this times (1 + |log weight|): mapdpm/objective.py. */
-static const double TOLERANCE = 1e-10;
-
 int64_t mapdpm_row_size(int64_t n_features)
 {
     return row_size(n_features);
@@ -118,6 +115,52 @@ int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
         unassign(&c, i);
         assign(&c, i, column == 0 ? c.free_slot : column - 1);
         ++*moved;
+    }
+    return MAPDPM_OK;
+}
+
+/* The slot where the cumulated shares of exp(score) pass u, in the order of slots. */
+static int64_t drawn_slot(const columns *c, double u)
+{
+    const int64_t capacity = c->clusters->capacity;
+    double best = c->free_slot >= 0 ? c->scores[0] : -INFINITY, total = 0.0;
+    int64_t k, last = 0;
+
+    for (k = 1; k < c->width; k++)
+        best = c->scores[k] > best ? c->scores[k] : best;
+    for (k = 0; k < capacity; k++)
+        total += exp((k == c->free_slot ? c->scores[0] : k + 1 < c->width ? c->scores[k + 1] : -INFINITY) - best);
+    u *= total;
+    for (k = 0; k < capacity; k++) {
+        const double share =
+            exp((k == c->free_slot ? c->scores[0] : k + 1 < c->width ? c->scores[k + 1] : -INFINITY) - best);
+
+        if (share > 0.0) {
+            last = k;
+            u -= share;
+            if (u < 0.0)
+                break;
+        }
+    }
+    return last;
+}
+
+int mapdpm_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                       const double *uniforms)
+{
+    columns c;
+    const int error = set_up(&c, problem, clusters, workspace);
+    int64_t i;
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (uniforms == NULL || !are_labels(problem, clusters, 0))
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < problem->n_points; i++) {
+        load(point(&c, i), c.x, c.family.D);
+        unassign(&c, i);
+        (void)score_any(&c, i, -1);
+        assign(&c, i, drawn_slot(&c, uniforms[i]));
     }
     return MAPDPM_OK;
 }

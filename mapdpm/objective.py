@@ -20,6 +20,11 @@ RELATIVE_TOLERANCE = 1e-10
 equals. Kernels differ by rounding below it (docs/maths.md, section 5), so labels agree."""
 
 
+def is_gain(gain: float, size: float) -> bool:
+    """Whether ``gain`` is more than the tolerance of a move, for a difference of terms as large as ``size``."""
+    return gain > RELATIVE_TOLERANCE * (1.0 + abs(size))
+
+
 def log_joint(prior: PartitionPriorVerbs, state: ClusterState, log_marginals: Vector) -> float:
     """log p(x, z) of a state, given the log marginal of each of its slots; O(K)."""
     live = state.counts > 0

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import Labels, Likelihood, LikelihoodVerbs, Matrix, Weights
+from mapdpm.protocol import Labels, Likelihood, LikelihoodVerbs, Matrix, Vector, Weights
 
 
 class ClusterState(NamedTuple):
@@ -94,15 +94,20 @@ def statistics(likelihood: LikelihoodVerbs, data: Any, weights: Weights, state: 
             likelihood.prepare(state.rows[k])
 
 
-def empty(likelihood: Likelihood, n_points: int, capacity: int) -> ClusterState:
-    """A state of ``n_points`` points, all out, and ``capacity`` free slots."""
-    rows = np.zeros((capacity, likelihood.size()))
-    likelihood.init(rows[0])
-    rows[:] = rows[0]
+def blank_row(likelihood: LikelihoodVerbs) -> Vector:
+    """The row of an empty cluster."""
+    row = np.zeros(likelihood.size())
+    likelihood.init(row)
+    return row
+
+
+def empty(likelihood: LikelihoodVerbs, n_points: int, capacity: int, blank: Vector | None = None) -> ClusterState:
+    """A state of ``n_points`` points, all out, and ``capacity`` free slots; ``blank`` is their row, if at hand."""
+    rows = np.tile(blank_row(likelihood) if blank is None else blank, (capacity, 1))
     return ClusterState(np.full(n_points, -1, dtype=np.int64), np.zeros(capacity, dtype=np.int64), rows)
 
 
-def resized(likelihood: Likelihood, state: ClusterState, capacity: int) -> ClusterState:
+def resized(likelihood: LikelihoodVerbs, state: ClusterState, capacity: int) -> ClusterState:
     """``state`` with another number of slots; the labels are shared, the slots that are cut off must be free."""
     other = empty(likelihood, 0, capacity)
     kept = min(capacity, state.capacity)
@@ -111,7 +116,12 @@ def resized(likelihood: Likelihood, state: ClusterState, capacity: int) -> Clust
     return other._replace(labels=state.labels)
 
 
-def compacted(likelihood: Likelihood, state: ClusterState) -> ClusterState:
+def copied(state: ClusterState) -> ClusterState:
+    """``state`` with arrays of its own."""
+    return ClusterState(state.labels.copy(), state.counts.copy(), state.rows.copy())
+
+
+def compacted(likelihood: LikelihoodVerbs, state: ClusterState) -> ClusterState:
     """``state`` with slots 0..K-1 in order of first appearance and one free slot behind them."""
     _, first, inverse = np.unique(state.labels, return_index=True, return_inverse=True)
     slots = state.labels[np.sort(first)]

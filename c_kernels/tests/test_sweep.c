@@ -104,7 +104,7 @@ static void grows(mapdpm_problem *p)
 int main(void)
 {
     uint64_t state = 88172645463325252u;
-    mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0};
+    mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
     int64_t i, d;
     int variant;
 

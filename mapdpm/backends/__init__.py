@@ -47,12 +47,42 @@ class Backend(Protocol):
         may_grow: bool,
     ) -> tuple[int, int]: ...
 
+    def gibbs_sweep(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        state: ClusterState,
+        uniforms: Vector,
+    ) -> None: ...
+
     def statistics(self, likelihood: Likelihood, data: Any, weights: Weights, state: ClusterState) -> None: ...
 
     def log_marginals(self, likelihood: Likelihood, state: ClusterState) -> Vector: ...
 
     def score(
         self, likelihood: Likelihood, prior: PartitionPriorVerbs, data: Any, state: ClusterState, scores: Matrix
+    ) -> None: ...
+
+    def merge_losses(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        state: ClusterState,
+        stale: Labels,
+        partners: Labels,
+        losses: Vector,
+    ) -> None: ...
+
+    def segments(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        atoms: Matrix,
+        beam: int,
+        best: Matrix,
+        came_from: Labels,
     ) -> None: ...
 
 

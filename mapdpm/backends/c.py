@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma, NormalKnownVariance
+from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
+from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, empty
 
-_TWINS = (NormalGamma, NormalKnownVariance)
+_TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
 
 
 class _Call(NamedTuple):
@@ -78,12 +79,25 @@ class CBackend:
         _check(call, call.lib.mapdpm_sweep(call.problem, call.clusters, call.workspace, may_grow, position, moved))
         return int(position[0]), int(moved[0])
 
+    def gibbs_sweep(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        state: ClusterState,
+        uniforms: Vector,
+    ) -> None:
+        call = _call(likelihood, prior, data, weights, state)
+        draws = call.ffi.from_buffer("double[]", uniforms)
+        _check(call, call.lib.mapdpm_gibbs_sweep(call.problem, call.clusters, call.workspace, draws))
+
     def statistics(self, likelihood: Likelihood, data: Any, weights: Weights, state: ClusterState) -> None:
         call = _call(likelihood, None, data, weights, state)
         _check(call, call.lib.mapdpm_statistics(call.problem, call.clusters, call.workspace))
 
     def log_marginals(self, likelihood: Likelihood, state: ClusterState) -> Vector:
-        call = _call(likelihood, None, np.empty((0, likelihood.m0.shape[0])), None, state)  # type: ignore[attr-defined]
+        call = _call(likelihood, None, _no_data(likelihood), None, state)
         result = np.empty(state.capacity)
         into = call.ffi.from_buffer("double[]", result, require_writable=True)
         _check(call, call.lib.mapdpm_log_marginals(call.problem, call.clusters, into))
@@ -96,12 +110,58 @@ class CBackend:
         into = call.ffi.from_buffer("double[]", scores, require_writable=True)
         _check(call, call.lib.mapdpm_score(call.problem, call.clusters, call.workspace, into))
 
+    def merge_losses(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        state: ClusterState,
+        stale: Labels,
+        partners: Labels,
+        losses: Vector,
+    ) -> None:
+        call = _call(likelihood, prior, _no_data(likelihood), None, state)
+        changed = call.ffi.from_buffer("int64_t[]", stale)
+        to = call.ffi.from_buffer("int64_t[]", partners, require_writable=True)
+        cost = call.ffi.from_buffer("double[]", losses, require_writable=True)
+        _check(call, call.lib.mapdpm_merge_losses(call.problem, call.clusters, call.workspace, changed, to, cost))
+
+    def segments(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        atoms: Matrix,
+        beam: int,
+        best: Matrix,
+        came_from: Labels,
+    ) -> None:
+        call = _call(likelihood, prior, _no_data(likelihood), None, empty(likelihood, 0, 1))
+        n_atoms, width = len(atoms), best.shape[1]
+        workspace = np.empty(call.lib.mapdpm_segments_bytes(len(_no_data(likelihood).T), beam, width) // 8 + 1)
+        _check(
+            call,
+            call.lib.mapdpm_segments(
+                call.problem,
+                call.ffi.from_buffer("unsigned char[]", workspace, require_writable=True),
+                call.ffi.from_buffer("double[]", atoms),
+                n_atoms,
+                beam,
+                width,
+                call.ffi.from_buffer("double[]", best, require_writable=True),
+                call.ffi.from_buffer("int64_t[]", came_from, require_writable=True),
+            ),
+        )
+
+
+def _no_data(likelihood: Likelihood) -> Matrix:
+    return np.empty((0, (likelihood.n_statistics() - 1) // 2))
+
 
 @functools.cache
 def _is_built() -> bool:
     return importlib.util.find_spec("mapdpm.backends._c64") is not None
 
 
+@functools.cache
 def _library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """Each module loads only if its type is used."""
     compiled = importlib.import_module(f"mapdpm.backends._c{32 if dtype == np.float32 else 64}")
@@ -120,7 +180,7 @@ def _call(
         return ffi.from_buffer(kind, array, require_writable=writable)
 
     problem = ffi.new("mapdpm_problem *")
-    problem.family = FAMILY_NUMBERS[type(likelihood)]
+    problem.family = _TWINS[type(likelihood)]
     problem.n_points, problem.n_features = n_points, n_features
     views = [pointer("mapdpm_real[]", data), pointer("double[]", parameters)]
     problem.data, problem.parameters = views
@@ -129,6 +189,7 @@ def _call(
         problem.weights = views[-1]
     problem.alpha = getattr(prior, "alpha", 1.0)
     problem.discount = getattr(prior, "discount", 0.0)
+    problem.penalty = getattr(prior, "lam", 0.0)
     clusters = ffi.new("mapdpm_clusters *")
     clusters.capacity = state.capacity
     views += [pointer("int64_t[]", state.labels, writable=True), pointer("int64_t[]", state.counts, writable=True)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from mapdpm import jit
-from mapdpm.objective import best_slot, candidate_scores
+from mapdpm.jit import jitable
+from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, candidate_scores
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, Vector, Weights
 from mapdpm.state import ClusterState, assign, statistics, unassign
 
@@ -77,6 +79,44 @@ def sweep(
     return n, moved
 
 
+def gibbs_sweep(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    weights: Weights,
+    state: ClusterState,
+    uniforms: Vector,
+) -> None:
+    """Redraw the slot of each point given all others, by the ``uniforms`` in [0, 1), one a point. O(N K D).
+
+    Where no slot is free, among those there are: a perturbation then, and no longer a Gibbs sweep.
+    """
+    scores = np.empty(state.counts.shape[0])
+    for i in range(state.labels.shape[0]):
+        unassign(likelihood, data, weights, state, i)
+        candidate_scores(likelihood, prior, data, weights, state, i, scores)
+        assign(likelihood, data, weights, state, i, drawn_slot(scores, uniforms[i]))
+
+
+@jitable
+def drawn_slot(scores: Vector, u: float) -> int:
+    """The slot where the cumulated shares of exp(scores) pass ``u``; overwrites ``scores``."""
+    top, total, last = scores[0], 0.0, 0
+    for k in range(1, scores.shape[0]):
+        top = max(top, scores[k])
+    for k in range(scores.shape[0]):
+        scores[k] = math.exp(scores[k] - top)
+        total += scores[k]
+    u *= total
+    for k in range(scores.shape[0]):
+        if scores[k] > 0.0:
+            last = k
+            u -= scores[k]
+            if u < 0.0:
+                break
+    return last
+
+
 def log_marginals(likelihood: LikelihoodVerbs, state: ClusterState) -> Vector:
     """The log marginal of each slot, 0 for a free one; O(K D)."""
     result = np.zeros(state.counts.shape[0])
@@ -104,6 +144,105 @@ def score(
             scores[i, k] += normaliser
 
 
+def merge_losses(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    state: ClusterState,
+    stale: Labels,
+    partners: Labels,
+    losses: Vector,
+) -> None:
+    """For each slot k in use, the slot above k that it is cheapest to merge with, and what that costs the log joint.
+
+    ``losses[k]`` leaves out log_new(K - 1, 1), which all pairs gain alike; inf, and partner -1, where there is no slot
+    in use above k. Slots with ``stale[k]`` != 0 have changed since ``partners`` and ``losses`` were filled, all others
+    have not: only pairs of the former are computed, and all of a slot whose partner was one. O(stale K D) at best.
+    """
+    capacity = state.counts.shape[0]
+    union = np.empty(state.rows.shape[1])
+    single = prior.log_new(1, 1.0)
+    for k in range(capacity):
+        anew = stale[k] != 0 or (partners[k] >= 0 and stale[partners[k]] != 0)
+        if anew:
+            partners[k], losses[k] = -1, math.inf
+        if state.counts[k] == 0:
+            continue
+        row = state.rows[k]
+        for j in range(k + 1, capacity):
+            if state.counts[j] > 0 and (anew or stale[j] != 0):
+                other = state.rows[j]
+                union[:] = row
+                likelihood.merge(union, other)
+                gain = prior.log_existing(row[0], other[0]) - (prior.log_new(1, other[0]) - single)
+                loss = -(gain + likelihood.log_merge(union, row, other))
+                if loss < losses[k] - RELATIVE_TOLERANCE * (1.0 + abs(loss)):
+                    partners[k], losses[k] = j, loss
+
+
+def segments(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    atoms: Matrix,
+    beam: int,
+    best: Matrix,
+    came_from: Labels,
+) -> None:
+    """The best clusterings of ``atoms``, rows in a given order, whose clusters are segments of that order.
+
+    The maximising twin of Liang2007 (6): ``best[r, K]`` = max over s of ``best[s, K - 1]`` + log p of the atoms s to
+    r - 1 as a cluster, by the factors of the joint itself; ``came_from[r, K]`` is that s. K is the number of clusters,
+    below the width of the tables, which have a line more than there are atoms. In tables of width 1 K is free and not
+    kept, which a prior allows whose log_new does not depend on it.
+
+    ``beam`` starts s of the last segment are kept in mind (Liang2007 section 3.3): the younger half, and the best of
+    the others; as many as there are atoms make the result exact. O(atoms beam (D + width)).
+    """
+    n, size = atoms.shape
+    width = best.shape[1]
+    up = 1 if width > 1 else 0
+    best[:, :] = -math.inf
+    best[0, 0] = 0.0
+    opening = np.empty(width)
+    for j in range(width):
+        opening[j] = prior.log_new(j, 1.0)
+    single = prior.log_new(1, 1.0)
+    rows = np.empty((beam + 1, size))
+    starts = np.empty(beam + 1, dtype=np.int64)
+    values = np.empty(beam + 1)
+    held = 0
+    for r in range(n):
+        likelihood.init(rows[held])
+        starts[held] = r
+        held += 1
+        for a in range(held):
+            likelihood.merge(rows[a], atoms[r])
+            value = likelihood.log_marginal(rows[a]) + (prior.log_new(1, rows[a, 0]) - single)
+            values[a] = -math.inf
+            for j in range(width - up):
+                if best[starts[a], j] == -math.inf:  # not so many clusters of so few atoms
+                    continue
+                total = best[starts[a], j] + opening[j] + value
+                values[a] = max(values[a], total)
+                if total > best[r + 1, j + up] + RELATIVE_TOLERANCE * (1.0 + abs(total)):
+                    best[r + 1, j + up] = total
+                    came_from[r + 1, j + up] = starts[a]
+        if held > beam:
+            held -= 1
+            for a in range(_worst(values, held + 1 - beam // 2), held):
+                rows[a, :] = rows[a + 1]
+                starts[a] = starts[a + 1]
+
+
+@jitable
+def _worst(values: Vector, n: int) -> int:
+    """The index of the least of the first ``n``; the first of equals."""
+    worst = 0
+    for a in range(1, n):
+        if values[a] < values[worst]:
+            worst = a
+    return worst
+
+
 class Generic:
     """The kernels of this file: as they are (``python``), or compiled (``numba``)."""
 
@@ -113,9 +252,12 @@ class Generic:
         runnable: Any = jit.compiled if compile_kernels else (lambda kernel: kernel)
         self.sequential_start = runnable(sequential_start)
         self.sweep = runnable(sweep)
+        self.gibbs_sweep = runnable(gibbs_sweep)
         self.statistics = runnable(statistics)
         self.log_marginals = runnable(log_marginals)
         self.score = runnable(score)
+        self.merge_losses = runnable(merge_losses)
+        self.segments = runnable(segments)
 
     def implements(self, likelihood: Any) -> bool:  # noqa: ARG002  (every family runs here)
         """True where the kernels can run at all."""
