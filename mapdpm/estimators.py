@@ -12,26 +12,18 @@ import numpy as np
 from mapdpm import snapshot
 from mapdpm import state as states
 from mapdpm.backends import resolve
+from mapdpm.fitting import check_search, check_start, searched
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.model_files import extras_of, revived
 from mapdpm.objective import best_columns
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
-from mapdpm.rng import seeded
-from mapdpm.search.ascent import Ascent, Progress
+from mapdpm.search.ascent import Progress
 from mapdpm.search.problem import Problem, anchor_of
-from mapdpm.search.restarts import STARTS, best_of_restarts
-from mapdpm.validation import (
-    NotFittedError,
-    Points,
-    check_callable,
-    check_count,
-    check_labels,
-    check_points,
-    check_weights,
-)
+from mapdpm.validation import NotFittedError, Points, check_count, check_points, check_weights
 
 _CHUNK = 4096
+_AGAIN = ("gibbs", "gibbs", "random-order")
 
 
 class MAPDPM:
@@ -39,7 +31,8 @@ class MAPDPM:
 
     Finds a partition z of the points that maximises the log joint log p(x, z) = log p(z | alpha) + sum_k log p(x_{c_k})
     by moving single points: point i goes to the cluster of largest log N_k + log p(x_i | x_{c_k} without i), or to a
-    new one of log alpha + log p(x_i) (Raykov2014 (15)). The number of clusters is found, not given.
+    new one of log alpha + log p(x_i) (Raykov2014 (15)); and by merging and splitting clusters. The number of clusters
+    is found, not given.
 
     Parameters
     ----------
@@ -54,23 +47,29 @@ class MAPDPM:
     init : {"sequential", "random-order", "single"} or array of shape (n_points,)
         The start: one pass in which points join clusters in order of the data, or in random order; one cluster of
         all points; or given integer labels.
-    moves : ()
-        Moves beyond sweeps of single points. There are none yet: the empty tuple is the paper's algorithm.
+    moves : tuple of {"merge", "split", "permutation", "regroup"}
+        Moves of many points at once, in the order to try them: they escape modes that single points cannot. The empty
+        tuple is the paper's algorithm.
     n_restarts : int
-        Runs in all; the best log joint wins. The first starts as ``init`` says, the others in random order.
+        Runs in all; the best log joint wins. The first starts as ``init`` says, the others after a few Gibbs sweeps
+        from the best so far or in random order, with "regroup" besides; with ``moves=()``, all in random order.
     max_sweeps : int
         A run ends after that many sweeps if points still move.
+    time_limit : float or None
+        Seconds after which the search ends with the best it has; a sweep under way is finished first. Results then
+        depend on the speed of the machine.
     backend : {"auto", "c", "numba", "python"}
         Who computes. "auto" is C where it implements the family, else numba, else python. Labels agree.
     n_jobs : int or None
         Threads over restarts; None is 1. Results do not depend on it.
     random_state : int, numpy Generator, RandomState or None
-        Source of random orders; a sequential start needs none.
+        Source of all randomness: that of splits, restarts and random orders. With None every fit draws the same, so
+        that equal data gives equal clusters; a Generator draws on.
     verbose : int
-        1 prints a line a sweep.
+        1 prints a line a sweep, and a line for each move that gained.
     callback : callable or None
-        Called after each sweep with a ``Progress(restart, sweep, moved, n_clusters, log_joint)``; returning True
-        ends that run.
+        Called after each sweep, and each move that gained, with a ``Progress(restart, sweep, moved, n_clusters,
+        log_joint, move)``; returning True ends that run.
 
     Attributes
     ----------
@@ -84,12 +83,12 @@ class MAPDPM:
         Sample mean and variance (ddof 0, weighted) of each cluster; only where the family has them.
     log_joint_ : float
         log p(x, z) in nats, all constants included.
-    history_ : ndarray of shape (n_sweeps_ + 1,)
-        Log joint after the start and after each sweep of the winning run; never falls.
+    history_ : ndarray
+        Log joint after the start, after each sweep and after each move that gained, of the winning run; never falls.
     n_sweeps_ : int
         Sweeps of the winning run, the last of which moved no point if ``converged_``.
     converged_ : bool
-        Whether no single point could move any more.
+        Whether no single point could move any more, and no move gained.
     likelihood_ : Likelihood
         The likelihood with the prior that was used.
     backend_ : str
@@ -99,7 +98,8 @@ class MAPDPM:
 
     Notes
     -----
-    O(N K D) a sweep. Data is shifted by a typical point before anything else, so an offset of 1e8 costs no digits.
+    O(N K D) a sweep; moves cost a few sweeps more, for they work on statistics, and on samples of large clusters.
+    Data is shifted by a typical point before anything else, so an offset of 1e8 costs no digits.
     float32 data is read as it is, with statistics and decisions in float64. The mode underestimates K: see
     docs/maths.md, section 6.
 
@@ -133,9 +133,10 @@ class MAPDPM:
         discount: float = 0.0,
         max_clusters: int | None = None,
         init: Any = "sequential",
-        moves: tuple[str, ...] = (),
+        moves: tuple[str, ...] = ("merge", "split"),
         n_restarts: int = 1,
         max_sweeps: int = 100,
+        time_limit: float | None = None,
         backend: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -150,6 +151,7 @@ class MAPDPM:
         self.moves = moves
         self.n_restarts = n_restarts
         self.max_sweeps = max_sweeps
+        self.time_limit = time_limit
         self.backend = backend
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -179,8 +181,9 @@ class MAPDPM:
             A parameter or the data is not what it must be; the message says what was got, and where.
         """
         points = check_points(X)
+        check_search(self)
         problem, anchor, likelihood = self._problem(points, sample_weight)
-        best = self._best(problem)
+        best = searched(self, problem, check_start(self.init, len(points), problem.max_clusters), _AGAIN)
         state = states.compacted(problem.likelihood, best.state)
         problem.refresh(state)
         rows = state.rows[:-1, : problem.likelihood.n_statistics()]
@@ -252,9 +255,6 @@ class MAPDPM:
 
     def _problem(self, points: Points, sample_weight: Any) -> tuple[Problem, Vector, Likelihood]:
         prior = partition_prior(self.alpha, self.discount)
-        if self.moves not in ((), []):
-            msg = f"moves must be (), got {self.moves!r}: there are no moves beyond the sweep yet"
-            raise ValueError(msg)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
         weights = check_weights(sample_weight, len(points), self.discount)
         likelihood = NormalGamma.empirical(points) if self.likelihood is None else self.likelihood
@@ -264,7 +264,6 @@ class MAPDPM:
         if weights is not None and not hasattr(likelihood, "log_predictive_weighted"):
             msg = f"{type(likelihood).__name__} takes no sample_weight"
             raise ValueError(msg)
-        check_callable("callback", self.callback)
         likelihood = likelihood.for_data(points)
         # float32 resolves no more than float64 rows keep, at any offset: it needs no anchor, and no copy.
         anchored = hasattr(likelihood, "shifted") and points.dtype == np.float64
@@ -272,27 +271,6 @@ class MAPDPM:
         shifted = likelihood.shifted(anchor) if anchored else likelihood
         data = points - anchor if anchored else points
         return Problem(shifted, prior, data, weights, resolve(self.backend, likelihood), cap), anchor, likelihood
-
-    def _best(self, problem: Problem) -> Ascent:
-        n_restarts = check_count("n_restarts", self.n_restarts)
-        max_sweeps = check_count("max_sweeps", self.max_sweeps)
-        n_jobs = 1 if self.n_jobs is None else check_count("n_jobs", self.n_jobs)
-        if isinstance(self.init, str) and self.init not in STARTS:
-            msg = f"init must be one of {', '.join(map(repr, STARTS))} or an array of labels, got {self.init!r}"
-            raise ValueError(msg)
-        first = self.init
-        if not isinstance(first, str):
-            first = check_labels(first, len(problem.data), problem.max_clusters)
-        starts = [first, *["random-order"] * (n_restarts - 1)]
-        return best_of_restarts(problem, starts, max_sweeps, seeded(self.random_state), self._report, n_jobs)
-
-    def _report(self, progress: Progress) -> object:
-        if self.verbose:
-            print(
-                f"restart {progress.restart} sweep {progress.sweep}: {progress.moved} points moved, "
-                f"{progress.n_clusters} clusters, log joint {progress.log_joint:.6f}"
-            )
-        return self.callback(progress) if self.callback is not None else None
 
     def _adopt(self, model: snapshot.Model, likelihood: Likelihood, backend: str) -> None:
         """Take over what scoring needs: K clusters and one free slot, in coordinates shifted by the anchor."""

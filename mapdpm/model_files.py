@@ -10,9 +10,9 @@ from mapdpm.backends import NAMES, resolve
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.search.restarts import STARTS
 from mapdpm.snapshot import Model, ModelFileError, smallest_integers
-from mapdpm.validation import check_count
+from mapdpm.validation import check_count, check_number
 
-_PARAMETERS = ("max_clusters", "n_restarts", "max_sweeps", "backend", "n_jobs", "verbose")
+_PARAMETERS = ("max_clusters", "n_restarts", "max_sweeps", "time_limit", "backend", "n_jobs", "verbose")
 _RESULTS = ("log_joint_", "n_sweeps_", "converged_")
 
 
@@ -83,6 +83,10 @@ def _checked_parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, 
     for name in ("max_clusters", "n_jobs", "random_state"):
         if parameters.get(name) is not None:
             check_count(name, parameters[name], least=0)
+    limit = parameters.get("time_limit")
+    if limit is not None and not check_number("time_limit", limit) > 0.0:
+        msg = "time_limit"
+        raise ValueError(msg)
     init, moves = parameters["init"], extras["moves"]
     started = init in STARTS if isinstance(init, str) else isinstance(init, np.ndarray) and init.dtype.kind == "i"
     named = isinstance(moves, list) and all(isinstance(move, str) for move in moves)
@@ -100,7 +104,7 @@ def _check_results(extras: dict[str, Any], model: Model) -> None:
     rising = np.all(np.isfinite(history)) and np.all(np.diff(history) >= 0.0)
     checks = {
         "labels": within and np.array_equal(np.bincount(labels), model.counts),
-        "history": rising and history[-1] == extras["log_joint_"] and len(history) == extras["n_sweeps_"] + 1,
+        "history": rising and history[-1] == extras["log_joint_"] and len(history) > extras["n_sweeps_"],
         "converged": isinstance(extras["converged_"], bool),
     }
     for name, fine in checks.items():

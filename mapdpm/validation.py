@@ -75,10 +75,17 @@ def check_labels(labels: Any, n_points: int, max_clusters: int | None) -> Labels
     if array.dtype.kind not in "biu":
         msg = f"init must hold integer labels, got dtype {array.dtype}"
         raise ValueError(msg)
-    _, first, inverse = np.unique(array, return_index=True, return_inverse=True)
-    if max_clusters is not None and len(first) > max_clusters:
-        msg = f"init has {len(first)} clusters, more than max_clusters={max_clusters}; raise it or merge labels"
+    renamed = in_order_of_appearance(array)
+    n_clusters = int(renamed.max()) + 1
+    if max_clusters is not None and n_clusters > max_clusters:
+        msg = f"init has {n_clusters} clusters, more than max_clusters={max_clusters}; raise it or merge labels"
         raise ValueError(msg)
+    return renamed
+
+
+def in_order_of_appearance(labels: NDArray[Any]) -> Labels:
+    """``labels`` renamed 0..K-1 in the order in which they first appear."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse].astype(np.int64)
 
 

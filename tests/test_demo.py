@@ -65,8 +65,9 @@ def test_the_printed_table_is_the_clustering(result):
 
 
 def test_clusters_are_activities_rather_than_chance(result):
-    # Unrelated clusters have 0 on average; four fifths of the points in their cluster's main activity give about 0.5.
-    assert result.ami > 0.5
+    # Unrelated clusters have 0 on average; k-means told K = 4 has 0.645 on these features.
+    assert result.ami >= 0.66
+    assert adjusted_mutual_info_score(result.windows.activities, result.by_the_paper.labels_) < result.ami
     assert result.model.converged_
 
 

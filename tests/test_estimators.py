@@ -59,7 +59,10 @@ def test_history_never_falls(seed):
     X, weights = parameters.pop("X"), parameters.pop("weights")
     model = MAPDPM(**parameters).fit(X, sample_weight=weights)
     assert np.all(np.diff(model.history_) >= 0.0)  # test_search.py has it of the joint itself
-    assert len(model.history_) == model.n_sweeps_ + 1
+    assert len(model.history_) > model.n_sweeps_
+    plain = MAPDPM(moves=(), **parameters).fit(X, sample_weight=weights)
+    assert np.all(np.diff(plain.history_) >= 0.0)
+    assert len(plain.history_) == plain.n_sweeps_ + 1
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -308,8 +311,12 @@ def test_callback_reports_and_stops(capsys):
     seen = []
     start = np.arange(120) % 7
     MAPDPM(likelihood=prior(), init=start, callback=seen.append, verbose=1).fit(blobs(1))
-    assert [p.sweep for p in seen] == list(range(1, len(seen) + 1))
+    sweeps = [p for p in seen if p.move == "sweep"]
+    assert [p.sweep for p in sweeps] == list(range(1, len(sweeps) + 1))
+    assert {p.move for p in seen} == {"sweep", "split"}
     assert seen[-1].moved == 0
+    assert all(p.moved > 0 for p in seen if p.move != "sweep")
+    assert np.all(np.diff([p.log_joint for p in seen]) >= 0.0)
     assert capsys.readouterr().out.count("\n") == len(seen)
     stopped = MAPDPM(likelihood=prior(), init=start, callback=lambda _: True).fit(blobs(1))
     assert stopped.n_sweeps_ == 1

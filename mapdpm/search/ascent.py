@@ -1,23 +1,51 @@
-"""One ascent to a local mode: sweeps until no point moves."""
+"""One ascent to a local mode: sweeps until no point moves, and moves of many points until none gains."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+import numpy as np
 
 from mapdpm.search.problem import Problem
 from mapdpm.search.sweep import swept
 from mapdpm.state import ClusterState
 
+_SETTLED = 1000
+"""While moves still gain, sweeps stop when only one point in so many changes its cluster."""
+
+
+class Move(Protocol):
+    """A move of many points: raises the log joint, or leaves the state as it is."""
+
+    @property
+    def name(self) -> str:
+        """What ``moves=`` and ``Progress`` call it."""
+
+    def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
+        """The state afterwards, ``state`` edited or another one, and in how many places it gained."""
+
+
+class Plan(NamedTuple):
+    """How a run goes: moves in the order to try them, the most sweeps, and when there is no time left."""
+
+    moves: tuple[Callable[[Problem, np.random.Generator, Callable[[], bool]], Move], ...]
+    max_sweeps: int
+    expired: Callable[[], bool]
+
 
 class Progress(NamedTuple):
-    """What a callback is told after each sweep; if it returns True the ascent ends there."""
+    """What a callback is told after each sweep, and each move that gained; if it returns True the run ends there.
+
+    ``moved`` is how many points moved in a sweep; how many merges, splits and the like were made by a ``move``.
+    """
 
     restart: int
     sweep: int
     moved: int
     n_clusters: int
     log_joint: float
+    move: str = "sweep"
 
 
 class Ascent(NamedTuple):
@@ -27,23 +55,83 @@ class Ascent(NamedTuple):
     history: list[float]
     n_sweeps: int
     converged: bool
+    restart: int
+
+
+def _unheard(progress: Progress) -> object:  # noqa: ARG001
+    return None
 
 
 def ascend(
-    problem: Problem, state: ClusterState, max_sweeps: int, report: Callable[[Progress], object], restart: int = 0
+    problem: Problem,
+    state: ClusterState,
+    plan: Plan,
+    rng: np.random.Generator,
+    report: Callable[[Progress], object] = _unheard,
+    restart: int = 0,
 ) -> Ascent:
-    """Sweep until a whole sweep moves no point, at most ``max_sweeps`` times; rows are made anew after each."""
-    problem.refresh(state)
-    history = [problem.log_joint(state)]
-    for sweep in range(1, max_sweeps + 1):
-        state, moved = swept(problem, state)
+    """Climb from ``state``, which is edited or outgrown, until neither a sweep nor a move of ``plan`` gains.
+
+    Sweeps go first. Then moves, in their order: one that gains is followed by sweeps, and by the first move again; so
+    the cheap ones, named first, have done what they can before the others are asked.
+    """
+    run = _Run(problem, state, plan, report, restart)
+    moves = [make(problem, rng, plan.expired) for make in plan.moves]
+    run.sweep(len(state.labels) // _SETTLED if moves else 0)
+    while not run.ended and (run.gained_by(moves) or not run.converged):
+        pass
+    converged = run.converged and not (moves and run.ended)  # else there was a move that was not asked
+    return Ascent(run.state, run.history, run.n_sweeps, converged, restart)
+
+
+class _Run:
+    """A run under way."""
+
+    def __init__(
+        self, problem: Problem, state: ClusterState, plan: Plan, report: Callable[[Progress], object], restart: int
+    ) -> None:
+        self.problem, self.state, self.plan = problem, state, plan
+        self.report, self.restart = report, restart
+        problem.refresh(state)
+        self.history = [problem.log_joint(state)]
+        self.n_sweeps = 0
+        self.ended = False
+        self.converged = False
+
+    def sweep(self, few: int) -> None:
+        """Sweep until at most ``few`` points move in one."""
+        moved = few + 1
+        while moved > few and not self.ended:
+            self.state, moved = swept(self.problem, self.state)
+            self.n_sweeps += 1
+            self.converged = moved == 0
+            self._record(moved, "sweep")
+            self.ended |= not self.converged and (self.n_sweeps >= self.plan.max_sweeps or self.plan.expired())
+
+    def gained_by(self, moves: list[Move]) -> bool:
+        """Whether one of ``moves`` gained; sweeps follow, to the end if none did."""
+        for move in moves:
+            self.state, gained = move(self.state)
+            if gained:
+                self.converged = False
+                self._record(gained, move.name)
+                self.ended |= self.n_sweeps >= self.plan.max_sweeps
+                self.sweep(len(self.state.labels) // _SETTLED)
+                return True
+            if self.plan.expired():
+                self.ended = True
+                return False
+        if not self.converged:
+            self.sweep(0)
+            return bool(moves)
+        return False
+
+    def _record(self, moved: int, move: str) -> None:
         if moved:
-            problem.refresh(state)
+            self.problem.refresh(self.state)
             # Each move gained: where the sum falls nevertheless, its own rounding did it.
-            history.append(max(problem.log_joint(state), history[-1]))
+            self.history.append(max(self.problem.log_joint(self.state), self.history[-1]))
         else:
-            history.append(history[-1])
-        stop = report(Progress(restart, sweep, moved, state.n_clusters, history[-1]))
-        if moved == 0 or stop is True:
-            return Ascent(state, history, sweep, converged=moved == 0)
-    return Ascent(state, history, max_sweeps, converged=False)
+            self.history.append(self.history[-1])
+        progress = Progress(self.restart, self.n_sweeps, moved, self.state.n_clusters, self.history[-1], move)
+        self.ended |= self.report(progress) is True

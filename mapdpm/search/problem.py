@@ -8,8 +8,8 @@ import numpy as np
 
 from mapdpm import objective
 from mapdpm.backends import Backend
-from mapdpm.protocol import Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
-from mapdpm.state import ClusterState, resized
+from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, Vector, Weights
+from mapdpm.state import ClusterState, empty, resized
 
 _FIRST_CAPACITY = 16
 _ANCHOR_SAMPLE = 1023
@@ -19,11 +19,17 @@ class Problem(NamedTuple):
     """The arguments that all moves share; ``max_clusters`` is a hard cap, or None."""
 
     likelihood: Likelihood
-    prior: PartitionPriorVerbs
+    prior: PartitionPrior
     data: Any
     weights: Weights
     backend: Backend
     max_clusters: int | None
+    blank: Vector | None = None
+    """The row of an empty cluster: made once, for parts of a problem are many and may be small."""
+
+    def empty(self, n_points: int, capacity: int) -> ClusterState:
+        """A state of ``n_points`` points, all out, and ``capacity`` free slots."""
+        return empty(self.likelihood, n_points, capacity, self.blank)
 
     def capacity(self, n_clusters: int) -> int:
         """Slots for a state of ``n_clusters``, with room to grow where that is allowed."""
@@ -45,6 +51,18 @@ class Problem(NamedTuple):
     def log_joint(self, state: ClusterState) -> float:
         """log p(x, z), in nats."""
         return objective.log_joint(self.prior, state, self.backend.log_marginals(self.likelihood, state))
+
+    def part(self, points: Labels, beside: int) -> Problem:
+        """The problem of how ``points`` are parted, while ``beside`` clusters hold all others.
+
+        Its log joint differs from that of the whole by a constant, so what it gains the whole gains.
+        """
+        return self._replace(
+            prior=self.prior.beside(beside),
+            data=np.ascontiguousarray(self.data[points]),
+            weights=None if self.weights is None else self.weights[points],
+            max_clusters=None if self.max_clusters is None else self.max_clusters - beside,
+        )
 
 
 def anchor_of(points: Matrix) -> Vector:

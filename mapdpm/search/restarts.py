@@ -8,49 +8,69 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.rng import Rng, seeded
-from mapdpm.search.ascent import Ascent, Progress, ascend
+from mapdpm.search.ascent import Ascent, Plan, Progress, ascend
+from mapdpm.search.gibbs import perturbed
 from mapdpm.search.problem import Problem
+from mapdpm.search.regroup import Regroup
 from mapdpm.search.sequential_start import started_from, started_sequentially
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, copied
 
 STARTS = ("sequential", "random-order", "single")
+"""Starts that need nothing but data."""
+AGAIN = ("gibbs", "best")
+"""Starts from the best run so far: after a few Gibbs sweeps, or as it is, for ``Regroup`` to perturb it."""
+
+_ROUND = 4
 
 
 def best_of_restarts(
     problem: Problem,
     starts: list[Any],
-    max_sweeps: int,
-    rng: Rng,
+    plan: Plan,
+    rng: np.random.Generator,
     report: Callable[[Progress], object],
     n_jobs: int = 1,
 ) -> Ascent:
-    """The best ascent from ``starts`` (names in ``STARTS``, or labels 0..K-1), by log joint; the earlier of two equals.
+    """The best ascent from ``starts`` (of ``STARTS``, ``AGAIN``, or labels 0..K-1) by log joint; the earlier of equals.
 
-    Each start has a seed of its own, drawn before any runs, so the result does not depend on ``n_jobs``, the number of
-    threads. ``report`` is called from them.
+    The first run is alone, the others come four at a time: those of a round may run at once, in ``n_jobs`` threads, and
+    "the best so far" is that of the rounds before. Each run has a seed of its own, drawn before any begins. So the
+    result does not depend on ``n_jobs``. Runs after the first have ``Regroup`` besides the moves of ``plan``, if there
+    are any: it costs more than they do. ``report`` is called from the threads.
     """
-    seeds = rng.generator.integers(2**63, size=len(starts))
+    seeds = rng.integers(2**63, size=len(starts))
+    later = plan._replace(moves=(*plan.moves, Regroup)) if plan.moves and Regroup not in plan.moves else plan
+    best: Ascent | None = None
 
     def run(restart: int) -> Ascent:
-        state = _started(problem, starts[restart], int(seeds[restart]))
-        return ascend(problem, state, max_sweeps, report, restart)
+        generator = np.random.default_rng(seeds[restart])
+        state = _started(problem, starts[restart], best, generator)
+        return ascend(problem, state, later if restart else plan, generator, report, restart)
 
-    if n_jobs == 1 or len(starts) == 1:
-        return max(map(run, range(len(starts))), key=_log_joint)
-    with ThreadPoolExecutor(min(n_jobs, len(starts))) as pool:
-        return max(pool.map(run, range(len(starts))), key=_log_joint)
+    with ThreadPoolExecutor(n_jobs) as pool:
+        for first in (0, *range(1, len(starts), _ROUND)):
+            numbers = range(first, min(first + _ROUND, len(starts)) if first else 1)
+            if best is not None and plan.expired():
+                break
+            runs = list(pool.map(run, numbers) if n_jobs > 1 else map(run, numbers))
+            best = max(runs if best is None else [best, *runs], key=_log_joint)
+    if best is None:  # there is always a first run
+        raise AssertionError
+    return best
 
 
 def _log_joint(run: Ascent) -> float:
     return run.history[-1]
 
 
-def _started(problem: Problem, start: Any, seed: int) -> ClusterState:
+def _started(problem: Problem, start: Any, best: Ascent | None, rng: np.random.Generator) -> ClusterState:
     n = len(problem.data)
     if isinstance(start, np.ndarray):
         return started_from(problem, start)
+    if start in AGAIN and best is not None:
+        state = copied(best.state)
+        return state if start == "best" else perturbed(problem, state, rng)
     if start == "single":
         return started_from(problem, np.zeros(n, dtype=np.int64))
-    order = np.arange(n) if start == "sequential" else seeded(seed).generator.permutation(n)
+    order = np.arange(n) if start == "sequential" else rng.permutation(n)
     return started_sequentially(problem, order.astype(np.int64))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mapdpm import state as states
 from mapdpm.protocol import Labels
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
@@ -10,7 +9,11 @@ from mapdpm.state import ClusterState
 
 def started_sequentially(problem: Problem, order: Labels) -> ClusterState:
     """The state that a sequential start in ``order`` leads to (papers, erratum 4); O(N K D)."""
-    state = states.empty(problem.likelihood, len(order), problem.capacity(1))
+    return filled(problem, problem.empty(len(order), problem.capacity(1)), order)
+
+
+def filled(problem: Problem, state: ClusterState, order: Labels) -> ClusterState:
+    """``state``, edited or outgrown, with the points of ``order``, which were out, put in one after the other."""
     passed = 0
     while True:
         rest, may_grow = order[passed:], problem.may_grow(state)
@@ -22,7 +25,7 @@ def started_sequentially(problem: Problem, order: Labels) -> ClusterState:
 
 def started_from(problem: Problem, labels: Labels) -> ClusterState:
     """The state with given labels 0..K-1; O(N D)."""
-    state = states.empty(problem.likelihood, 0, problem.capacity(int(labels.max()) + 1))
+    state = problem.empty(0, problem.capacity(int(labels.max()) + 1))
     state = state._replace(labels=labels.copy())
     problem.refresh(state)
     return state

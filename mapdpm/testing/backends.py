@@ -8,7 +8,7 @@ from mapdpm.estimators import MAPDPM
 from mapdpm.testing.data import Case
 
 
-def agree(case: Case, first: str, second: str) -> None:
+def agree(case: Case, first: str, second: str, moves: tuple[str, ...] = ("merge", "split")) -> None:
     """Two backends give the same labels, sweeps, log joint and densities on ``case``; AssertionError where they do not.
 
     Labels are equal to the letter: decisions differ by less than the tolerance of a move. The log joint is a sum of
@@ -17,7 +17,7 @@ def agree(case: Case, first: str, second: str) -> None:
     """
     parameters = case._asdict()
     X, weights = parameters.pop("X"), parameters.pop("weights")
-    models = [MAPDPM(backend=name, **parameters).fit(X, sample_weight=weights) for name in (first, second)]
+    models = [MAPDPM(backend=name, moves=moves, **parameters).fit(X, sample_weight=weights) for name in (first, second)]
     one, two = models
     np.testing.assert_array_equal(one.labels_, two.labels_, f"labels of {first} and {second}")
     assert (one.n_sweeps_, one.converged_) == (two.n_sweeps_, two.converged_), f"sweeps of {first} and {second}"

@@ -1,0 +1,78 @@
+"""What estimators share: the parameters of a search, checked, and the search itself."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from mapdpm.protocol import Labels
+from mapdpm.rng import seeded
+from mapdpm.search.ascent import Ascent, Plan, Progress
+from mapdpm.search.catalogue import MOVES
+from mapdpm.search.problem import Problem
+from mapdpm.search.restarts import STARTS, best_of_restarts
+from mapdpm.state import blank_row
+from mapdpm.validation import check_callable, check_count, check_labels, check_number
+
+_SEED = 0
+
+
+def check_search(estimator: Any) -> None:
+    """ValueError where a parameter of the search is not what it must be: before any work."""
+    _moves_of(estimator.moves)
+    check_count("n_restarts", estimator.n_restarts)
+    check_count("max_sweeps", estimator.max_sweeps)
+    if estimator.n_jobs is not None:
+        check_count("n_jobs", estimator.n_jobs)
+    if estimator.time_limit is not None and not check_number("time_limit", estimator.time_limit) > 0.0:
+        msg = f"time_limit must be > 0 seconds, or None for no limit, got {estimator.time_limit!r}"
+        raise ValueError(msg)
+    check_callable("callback", estimator.callback)
+
+
+def check_start(init: Any, n_points: int, max_clusters: int | None) -> str | Labels:
+    """The name of a start, or labels 0..K-1."""
+    if not isinstance(init, str):
+        return check_labels(init, n_points, max_clusters)
+    if init not in STARTS:
+        msg = f"init must be one of {', '.join(map(repr, STARTS))} or an array of labels, got {init!r}"
+        raise ValueError(msg)
+    return init
+
+
+def searched(estimator: Any, problem: Problem, first: str | Labels, cycle: tuple[str, ...]) -> Ascent:
+    """The best run for a checked ``estimator``: from ``first``, and then in turn from the starts of ``cycle``."""
+    deadline = math.inf if estimator.time_limit is None else time.monotonic() + estimator.time_limit
+
+    def expired() -> bool:
+        return time.monotonic() >= deadline
+
+    def report(progress: Progress) -> object:
+        if estimator.verbose:
+            print(
+                f"restart {progress.restart} {progress.move} {progress.sweep}: {progress.moved} moved, "
+                f"{progress.n_clusters} clusters, objective {progress.log_joint:.6f}"
+            )
+        return estimator.callback(progress) if estimator.callback is not None else None
+
+    plan = Plan(_moves_of(estimator.moves), estimator.max_sweeps, expired)
+    if not plan.moves:
+        cycle = ("random-order",)  # the paper's algorithm knows no way from one run to the next
+    starts = [first, *(cycle[r % len(cycle)] for r in range(estimator.n_restarts - 1))]
+    # Fitting twice gives the same clusters, unless another source of randomness is asked for.
+    problem = problem._replace(blank=blank_row(problem.likelihood))
+    generator = seeded(_SEED if estimator.random_state is None else estimator.random_state).generator
+    return best_of_restarts(problem, starts, plan, generator, report, estimator.n_jobs or 1)
+
+
+def _moves_of(moves: Any) -> tuple[Any, ...]:
+    known = ", ".join(map(repr, MOVES))
+    if isinstance(moves, str) or not isinstance(moves, (tuple, list)):
+        msg = f"moves must be a tuple of names among {known}, got {moves!r}"
+        raise ValueError(msg)
+    for name in moves:
+        if not isinstance(name, str) or name not in MOVES:
+            msg = f"moves must be names among {known}, got {name!r}"
+            raise ValueError(msg)
+    return tuple(MOVES[name] for name in moves)

@@ -1,0 +1,64 @@
+"""Points in an order, and the best clustering whose clusters are segments of it (Liang2007 section 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.search.problem import Problem
+
+
+def standardised(points: Matrix) -> Matrix:
+    """``points`` with mean 0 and standard deviation 1 in each column (0 in a constant one)."""
+    centred = np.asarray(points, dtype=np.float64) - points.mean(axis=0, dtype=np.float64)
+    scale = np.sqrt((centred * centred).mean(axis=0))
+    result: Matrix = centred / np.where(scale > 0.0, scale, 1.0)
+    return result
+
+
+def chunks(n: int, most: int) -> Labels:
+    """To which of at most ``most`` runs of nearly equal length each of n positions belongs."""
+    return np.arange(n) * min(n, most) // n
+
+
+def rows_of(problem: Problem, order: Labels, atoms: Labels) -> Matrix:
+    """One row for each atom: the statistics of the points ``order[p]`` with ``atoms[p]`` = 0, 1, ...; O(N D)."""
+    state = problem.empty(len(problem.data), int(atoms[-1]) + 1)
+    state.labels[order] = atoms
+    problem.refresh(state)
+    return state.rows
+
+
+def best_segments(problem: Problem, rows: Matrix, beam: int, layers: int) -> tuple[Matrix, Labels]:
+    """The tables ``best`` and ``came_from`` of ``backends.generic.segments``, for up to ``layers`` clusters.
+
+    With 0 layers the number of clusters is free, which asks for a prior whose log_new does not depend on it.
+    """
+    best = np.empty((len(rows) + 1, layers + 1))
+    came_from = np.empty(best.shape, dtype=np.int64)
+    problem.backend.segments(problem.likelihood, problem.prior, rows, min(beam, len(rows)), best, came_from)
+    return best, came_from
+
+
+def boundaries(came_from: Labels, n_clusters: int) -> Labels:
+    """The first atom of each segment of the clustering that ends in the last line, column ``n_clusters``."""
+    up = int(came_from.shape[1] > 1)
+    firsts, r, j = [], len(came_from) - 1, n_clusters * up
+    while r > 0:
+        r, j = int(came_from[r, j]), j - up
+        firsts.append(r)
+    return np.array(firsts[::-1], dtype=np.int64)
+
+
+def best_cut(problem: Problem, projection: Vector, most_atoms: int) -> Labels:
+    """Labels 0 and 1 of the best two clusters, one all below the other in ``projection``; O(N log N + N D).
+
+    Cuts are tried between at most ``most_atoms`` runs of points.
+    """
+    order = np.argsort(projection, kind="stable").astype(np.int64)
+    atoms = chunks(len(order), most_atoms)
+    rows = rows_of(problem, order, atoms)
+    _, came_from = best_segments(problem, rows, len(rows), layers=2)
+    labels = np.empty(len(order), dtype=np.int64)
+    labels[order] = atoms >= boundaries(came_from, 2)[1]
+    return labels

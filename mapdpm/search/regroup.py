@@ -1,0 +1,80 @@
+"""Regroup: a few neighbouring clusters are clustered afresh, by themselves, and put back if that is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mapdpm.objective import is_gain
+from mapdpm.protocol import Labels
+from mapdpm.search.ascent import Plan, ascend
+from mapdpm.search.merge import Merge
+from mapdpm.search.parts import put_back
+from mapdpm.search.problem import Problem
+from mapdpm.search.sequential_start import filled
+from mapdpm.search.split import Split
+from mapdpm.state import ClusterState
+
+_MOST = 4
+_SWEEPS = 30
+_TURNS = 2
+
+
+class Regroup:
+    """A perturbed restart in a small place: what escapes optima that neither merging nor splitting can.
+
+    For each cluster in turn, a random point of it names the neighbours, the two to four clusters that score it best.
+    All their points are taken out; about as many random ones found new clusters, the others join in random order, and
+    sweeps, merges and splits follow. O(points taken out, K, D) each.
+    """
+
+    name = "regroup"
+
+    def __init__(self, problem: Problem, rng: np.random.Generator, expired: Callable[[], bool]) -> None:
+        self.problem = problem
+        self.rng = rng
+        self._expired = expired
+        self._plan = Plan((Merge, Split), _SWEEPS, expired)
+
+    def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
+        """Some turns over the clusters of ``state``, which is edited or outgrown; how many groups were bettered."""
+        bettered = 0
+        used = np.flatnonzero(state.counts)
+        for slot in np.concatenate([self.rng.permutation(used) for _ in range(_TURNS)]):
+            if state.n_clusters < 2 or self._expired():  # noqa: PLR2004  (a group needs two)
+                break
+            if state.counts[slot] == 0:
+                continue
+            slots = self._group(state, int(slot))
+            points = np.flatnonzero(np.isin(state.labels, slots)).astype(np.int64)
+            part = self.problem.part(points, state.n_clusters - len(slots))
+            present = ClusterState(points, state.counts[slots], state.rows[slots])
+            before = part.log_joint(present)
+            after = ascend(part, self._afresh(part, len(slots)), self._plan, self.rng)
+            if is_gain(after.history[-1] - before, before):
+                state = put_back(self.problem, state, slots, points, after.state)
+                bettered += 1
+        return state, bettered
+
+    def _group(self, state: ClusterState, slot: int) -> Labels:
+        """``slot`` and its neighbours."""
+        point = int(self.rng.choice(np.flatnonzero(state.labels == slot)))
+        scores = np.empty((1, state.capacity))
+        problem = self.problem
+        problem.backend.score(problem.likelihood, problem.prior, problem.data[[point]], state, scores)
+        scores[0, state.counts == 0] = -np.inf
+        scores[0, slot] = np.inf
+        size = min(int(self.rng.integers(2, _MOST + 1)), state.n_clusters)
+        return np.argsort(-scores[0], kind="stable")[:size].astype(np.int64)
+
+    def _afresh(self, part: Problem, n_clusters: int) -> ClusterState:
+        """A sequential start around random points."""
+        n = len(part.data)
+        most = n if part.max_clusters is None else min(n, part.max_clusters)
+        seeds = min(n_clusters + int(self.rng.integers(2)), most)
+        order = self.rng.permutation(n).astype(np.int64)
+        state = part.empty(n, part.capacity(seeds))
+        state.labels[order[:seeds]] = np.arange(seeds)
+        part.refresh(state)
+        return filled(part, state, order[seeds:])

@@ -1,0 +1,182 @@
+"""Split: one cluster becomes two where that raises the log joint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mapdpm import objective
+from mapdpm.objective import is_gain
+from mapdpm.protocol import SMALLEST, Labels, Matrix, Vector
+from mapdpm.search.order import best_cut, standardised
+from mapdpm.search.parts import members, put_back
+from mapdpm.search.problem import Problem
+from mapdpm.state import ClusterState
+
+_SAMPLE = 2000
+"""Points of a larger cluster that its two halves are sought on."""
+_BLOCK = 4096
+_ATOMS = 64
+_SWEEPS = 10
+_TRIES = 2
+_SAME = 0.98
+"""The share of its points that makes a cluster the one that could not be split before."""
+_POWER_STEPS = 12
+
+Start = Callable[[Problem, Matrix, np.random.Generator], Labels]
+
+
+def widest(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """The best cut along the direction of largest variance, by power iteration."""
+    direction: Vector = rng.standard_normal((Z.shape[1],))
+    for _ in range(_POWER_STEPS):
+        product: Vector = Z.T @ (Z @ direction)
+        direction = product / max(float(np.abs(product).max()), SMALLEST)
+    return best_cut(part, Z @ direction, _ATOMS)
+
+
+def along_an_axis(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """The best cut along a random feature: what features of few values ask for."""
+    return best_cut(part, Z[:, rng.integers(Z.shape[1])], _ATOMS)
+
+
+def along_a_difference(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """The best cut along the line through two random points: a random projection that prefers wide directions."""
+    one, two = rng.choice(len(Z), 2, replace=False)
+    return best_cut(part, Z @ (Z[one] - Z[two]), _ATOMS)
+
+
+def around_the_farthest_pair(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """The point farthest from the mean, and the one farthest from that; others join them in random order."""
+    one = int(np.argmax((Z * Z).sum(axis=1)))
+    two = int(np.argmax(((Z - Z[one]) ** 2).sum(axis=1)))
+    return _around(part, one, two if two != one else (one + 1) % len(Z), rng)
+
+
+def around_a_random_pair(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """Two random points; others join them in random order."""
+    one, two = rng.choice(len(Z), 2, replace=False)
+    return _around(part, int(one), int(two), rng)
+
+
+def _around(part: Problem, one: int, two: int, rng: np.random.Generator) -> Labels:
+    """The sequential start of two clusters, from one point each."""
+    n = len(part.data)
+    state = part.empty(n, 2)
+    state.labels[one], state.labels[two] = 0, 1
+    part.refresh(state)
+    order = rng.permutation(n).astype(np.int64)
+    part.backend.sequential_start(*part[:4], state, order[state.labels[order] < 0], False)
+    return state.labels
+
+
+_AT_FIRST: tuple[Start, ...] = (
+    widest,
+    around_the_farthest_pair,
+    around_a_random_pair,
+    along_a_difference,
+    along_an_axis,
+)
+_LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_a_difference, along_an_axis)
+
+
+class Split:
+    """Splitting gains what merging the two parts would lose (docs/maths.md (19) to (21)).
+
+    Two clusters are sought among the points of one, from several starts, each followed by sweeps; the best log joint is
+    compared with that of the one cluster. Of a large cluster a sample is searched, and what is found there is extended
+    to all of its points before it is judged. A cluster that could not be split is left alone until it has changed.
+    O(N D) for the sorting and judging, and O(D) for each of at most 2,000 points, sweep and start.
+    """
+
+    name = "split"
+
+    def __init__(self, problem: Problem, rng: np.random.Generator, expired: Callable[[], bool]) -> None:
+        self.problem = problem
+        self.rng = rng
+        self._expired = expired
+        self._whole = np.full(len(problem.data), -1, dtype=np.int64)  # the slot in which a point last was in vain
+        self._sizes: dict[int, int] = {}
+
+    def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
+        """Split clusters of ``state``, which is edited or outgrown, and say how many."""
+        split = 0
+        for slot, points in enumerate(members(state)):
+            if self.problem.max_clusters == state.n_clusters or self._expired():
+                break
+            if len(points) < 2 or self._is_known(slot, points):  # noqa: PLR2004  (two halves need two points)
+                continue
+            halves = self._halves(state, slot, points)
+            if halves is None:
+                self._whole[points], self._sizes[slot] = slot, len(points)
+            else:
+                state = put_back(self.problem, state, np.array([slot]), points, halves)
+                split += 1
+        return state, split
+
+    def _is_known(self, slot: int, points: Labels) -> bool:
+        common = np.count_nonzero(self._whole[points] == slot)
+        return bool(common >= _SAME * max(len(points), self._sizes.get(slot, 0)))
+
+    def _halves(self, state: ClusterState, slot: int, points: Labels) -> ClusterState | None:
+        """Two clusters of ``points`` with a higher log joint than one, or None."""
+        problem, others = self.problem, state.n_clusters - 1
+        whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
+        prior = problem.prior.beside(others)
+        before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.likelihood, whole))
+        for attempt in range(_TRIES):
+            large = len(points) > _SAMPLE
+            sample = np.sort(self.rng.choice(points, _SAMPLE, replace=False)) if large else points
+            part = problem.part(sample, others)
+            found = best_halves(part, _AT_FIRST if attempt == 0 else _LATER, self.rng)
+            if found is not None and large:
+                found = extended(problem, points, found)
+            if found is None:
+                continue
+            after = objective.log_joint(prior, found, problem.backend.log_marginals(problem.likelihood, found))
+            if is_gain(after - before, before):
+                return found
+        return None
+
+
+def best_halves(part: Problem, starts: tuple[Start, ...], rng: np.random.Generator) -> ClusterState | None:
+    """The best two clusters of all points of ``part``, from several starts; None where each ended with one."""
+    Z = standardised(part.data)
+    best, best_joint = None, -np.inf
+    for start in starts:
+        state = part.empty(0, 2)._replace(labels=start(part, Z, rng))
+        part.refresh(state)
+        for _ in range(_SWEEPS):
+            _, moved = part.backend.sweep(*part[:4], state, 0, False)
+            if moved == 0:
+                break
+        part.refresh(state)
+        joint = part.log_joint(state)
+        if state.n_clusters > 1 and (best is None or is_gain(joint - best_joint, best_joint)):
+            best, best_joint = state, joint
+    return best
+
+
+def extended(problem: Problem, points: Labels, halves: ClusterState) -> ClusterState | None:
+    """``halves``, found on a sample of ``points``, for all of them: each goes where it scores best, a few times over.
+
+    None where one half remains. Point by point refinement is left to the sweeps over all data that follow a split.
+    """
+    labels = np.full(len(problem.data), -1, dtype=np.int64)
+    state = ClusterState(labels, halves.counts.copy(), halves.rows.copy())
+    for _ in range(3):
+        moved = 0
+        for first in range(0, len(points), _BLOCK):
+            block = points[first : first + _BLOCK]
+            scores = np.empty((len(block), 2))
+            problem.backend.score(problem.likelihood, problem.prior, problem.data[block], state, scores)
+            nearer = objective.best_columns(scores)
+            moved += int(np.count_nonzero(nearer != labels[block]))
+            labels[block] = nearer
+        problem.refresh(state)
+        if state.n_clusters == 1:
+            return None
+        if moved == 0:
+            break
+    return state._replace(labels=labels[points])
