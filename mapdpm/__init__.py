@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np  # noqa: F401  (whoever imports mapdpm has numpy loaded, at the cost of nothing)
 
 if TYPE_CHECKING:
+    from mapdpm.dp_means import DPMeans
     from mapdpm.estimators import MAPDPM, load, save
     from mapdpm.likelihoods import NormalGamma, NormalKnownVariance
 
 __version__ = "0.1.0"
-__all__ = ["MAPDPM", "NormalGamma", "NormalKnownVariance", "get_include", "load", "save"]
+__all__ = ["MAPDPM", "DPMeans", "NormalGamma", "NormalKnownVariance", "get_include", "load", "save"]
 
 _HOMES = {
+    "DPMeans": "dp_means",
     "MAPDPM": "estimators",
     "load": "estimators",
     "save": "estimators",

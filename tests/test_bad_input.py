@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mapdpm import MAPDPM, NormalGamma
+from mapdpm import MAPDPM, DPMeans, NormalGamma
 
 
 def blobs():
@@ -41,7 +41,27 @@ def prior():
         (lambda X: MAPDPM(init="kmeans").fit(X), "init must be one of 'sequential', 'random-order', 'single' or"),
         (lambda X: MAPDPM(init=[0, 1]).fit(X), r"init must have one label a point, shape \(120,\), got shape \(2,\)"),
         (lambda X: MAPDPM(init=X[:, 0]).fit(X), "init must hold integer labels, got dtype float64"),
-        (lambda X: MAPDPM(moves=("merge",)).fit(X), r"moves must be \(\), got \('merge',\)"),
+        (
+            lambda X: MAPDPM(moves=("merge", "swap")).fit(X),
+            "moves must be names among 'merge', 'split', 'permutation', 'regroup', got 'swap'",
+        ),
+        (lambda X: MAPDPM(moves="merge").fit(X), "moves must be a tuple of names among .*, got 'merge'"),
+        (lambda X: MAPDPM(moves=(3,)).fit(X), "moves must be names among .*, got 3"),
+        (lambda X: MAPDPM(time_limit=0).fit(X), "time_limit must be > 0 seconds, or None for no limit, got 0"),
+        (lambda X: MAPDPM(time_limit=-1.5).fit(X), "time_limit must be > 0 seconds, or None for no limit, got -1.5"),
+        (lambda X: MAPDPM(time_limit="1s").fit(X), "time_limit must be a number, got '1s'"),
+        (lambda X: DPMeans(lam=0.0).fit(X), "lam must be > 0, in squared data units, got 0.0"),
+        (lambda X: DPMeans(lam=-2).fit(X), "lam must be > 0, in squared data units, got -2"),
+        (lambda X: DPMeans(lam=math.nan).fit(X), "lam must be a finite number, got nan"),
+        (lambda X: DPMeans(n_clusters=121).fit(X), "n_clusters must be at most the number of points, 120, got 121"),
+        (lambda X: DPMeans(n_clusters=0).fit(X), "n_clusters must be an integer >= 1, got 0"),
+        (lambda X: DPMeans(lam=1.0, n_clusters=2.5).fit(X), "n_clusters must be an integer >= 1, got 2.5"),
+        (lambda X: DPMeans(moves=("fuse",)).fit(X), "moves must be names among .*, got 'fuse'"),
+        (lambda X: DPMeans(time_limit=0.0).fit(X), "time_limit must be > 0 seconds"),
+        (lambda X: DPMeans().fit(X, sample_weight=np.zeros(120)), "sample_weight must be > 0, got 0.0"),
+        (lambda X: DPMeans().fit(X[0]), "X must be a 2-D array"),
+        (lambda X: DPMeans().predict(X), "not fitted yet; call fit first"),
+        (lambda X: DPMeans().fit(X).predict(X[:, :1]), "X has 1 features, but the model was fitted on 2"),
         (lambda X: MAPDPM(n_restarts=0).fit(X), "n_restarts must be an integer >= 1, got 0"),
         (lambda X: MAPDPM(max_sweeps=True).fit(X), "max_sweeps must be an integer >= 1, got True"),
         (lambda X: MAPDPM(n_jobs=0).fit(X), "n_jobs must be an integer >= 1, got 0"),
@@ -71,7 +91,7 @@ def prior():
             "sample_weight must be between 1e-09 and 1e\\+09",
         ),
         (lambda X: MAPDPM(likelihood=NormalGamma).fit(X), "likelihood must be a likelihood such as"),
-        (lambda X: MAPDPM(moves=None).fit(X), r"moves must be \(\), got None"),
+        (lambda X: MAPDPM(moves=None).fit(X), "moves must be a tuple of names among .*, got None"),
         (lambda X: MAPDPM(likelihood=prior()._replace(c0=-1.0)).fit(X), "c0 must be > 0, got -1.0"),
         (lambda X: MAPDPM().predict(X), "not fitted yet; call fit first"),
         (lambda X: MAPDPM().save("nowhere"), "not fitted yet; call fit first"),

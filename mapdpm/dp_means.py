@@ -1,0 +1,201 @@
+"""DPMeans: k-means where the number of clusters is paid for, not given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mapdpm.backends import resolve
+from mapdpm.fitting import check_search, searched
+from mapdpm.likelihoods._squared_distance import SquaredDistance
+from mapdpm.partition_priors import ClusterPenalty
+from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector, Weights
+from mapdpm.search.ascent import Progress
+from mapdpm.search.dp_means import dp_means, farthest_first, means_of, nearest_centres, objective_of
+from mapdpm.search.problem import Problem, anchor_of
+from mapdpm.validation import (
+    NotFittedError,
+    Points,
+    check_count,
+    check_number,
+    check_points,
+    check_weights,
+    in_order_of_appearance,
+)
+
+_SHARE = 0.1
+_AGAIN = ("best", "random-order")
+
+
+class DPMeans:
+    r"""Clusters that minimise sum_i w_i ||x_i - mean||^2 + lam K (DP-means, Kulis and Jordan 2012).
+
+    The small-variance limit of MAP-DPM (Raykov2014 (7)). The published algorithm comes first: passes like those of
+    k-means, in which a point farther than ``lam`` from all centres opens a cluster. Then points move one by one, and
+    clusters merge and split, each of it lowering the same objective.
+
+    Parameters
+    ----------
+    lam : float > 0 or None
+        What a cluster costs, in squared data units. None takes it from ``n_clusters``; without that it is a tenth of
+        the sum of squared distances from the mean of all, so that a cluster must explain a tenth of them.
+    n_clusters : int or None
+        Sets ``lam`` by farthest-first (Kulis and Jordan 2012), unless that is given, and caps the number of clusters.
+        There may be fewer.
+    moves : tuple of {"merge", "split", "permutation", "regroup"}
+        Moves after the published algorithm, which is all there is with the empty tuple.
+    n_restarts, max_sweeps, time_limit, backend, n_jobs, random_state, verbose
+        As in ``MAPDPM``; the first run starts from the published algorithm, of at most ``max_sweeps`` passes, the
+        others by regrouping the best so far, or from points that join in random order.
+    callback : callable or None
+        As in ``MAPDPM``; ``log_joint`` is minus the objective.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_points,)
+        Cluster of each point, 0..K-1 in order of first appearance.
+    cluster_centers_ : ndarray of shape (K, n_features)
+        Means of the clusters.
+    n_clusters_, cluster_sizes_
+        K, and the points in each cluster.
+    objective_ : float
+        sum_i w_i ||x_i - mean||^2 + lam K, in squared data units.
+    history_ : ndarray
+        The objective from the start on, after each pass, sweep and move that gained, of the winning run; never rises.
+    lam_ : float
+        The lambda that was used.
+    n_sweeps_ : int
+        Passes and sweeps of the winning run.
+    converged_ : bool
+        Whether no single point could move any more, and no move gained.
+    backend_, n_features_in_
+        What ran the moves; features of the data.
+
+    Notes
+    -----
+    O(N K D) a pass or sweep. As the number of points grows the objective wants ever more clusters: lam does not grow
+    with them, the squared distances do. ``MAPDPM`` knows no such drift.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [0.5], [9.0], [9.5]])
+    >>> model = DPMeans(lam=2.0).fit(X)
+    >>> model.labels_.tolist(), model.cluster_centers_.ravel().tolist(), model.objective_
+    ([0, 0, 1, 1], [0.25, 9.25], 4.25)
+    """
+
+    labels_: Labels
+    cluster_centers_: Matrix
+    n_clusters_: int
+    cluster_sizes_: Labels
+    objective_: float
+    history_: Vector
+    lam_: float
+    n_sweeps_: int
+    converged_: bool
+    backend_: str
+    n_features_in_: int
+
+    def __init__(  # noqa: PLR0913  (the public signature; everything but lam by name)
+        self,
+        lam: float | None = None,
+        *,
+        n_clusters: int | None = None,
+        moves: tuple[str, ...] = ("merge", "split"),
+        n_restarts: int = 1,
+        max_sweeps: int = 100,
+        time_limit: float | None = None,
+        backend: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> None:
+        self.lam = lam
+        self.n_clusters = n_clusters
+        self.moves = moves
+        self.n_restarts = n_restarts
+        self.max_sweeps = max_sweeps
+        self.time_limit = time_limit
+        self.backend = backend
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DPMeans:  # noqa: ARG002
+        """Cluster the points of ``X``, an array-like of shape (n_points, n_features) of finite numbers.
+
+        ``sample_weight``, one positive number a point, multiplies squared distances. ValueError where a parameter or
+        the data is not what it must be.
+        """
+        points = check_points(X)
+        check_search(self)
+        cap = self._cap(len(points))
+        weights = check_weights(sample_weight, len(points), 0.0)
+        anchor = anchor_of(points)
+        data = np.asarray(points - anchor, dtype=np.float64)
+        lam = self.lam_ = self._lambda(data, weights)
+        family = SquaredDistance(np.full(data.shape[1], lam))
+        problem = Problem(family, ClusterPenalty(lam), data, weights, resolve(self.backend, family), cap)  # type: ignore[arg-type]
+        passes = dp_means(data, weights, lam, cap, self.max_sweeps)
+        labels, objectives = passes.labels, passes.objectives
+        self.n_sweeps_, self.converged_ = len(objectives) - 1, passes.converged
+        if self.moves:
+            run = searched(self, problem, labels, _AGAIN)
+            labels, self.converged_ = run.state.labels, run.converged
+            self.n_sweeps_ = run.n_sweeps + (self.n_sweeps_ if run.restart == 0 else 0)
+            objectives = [*(objectives if run.restart == 0 else ()), *(-value for value in run.history)]
+        self._adopt(data, weights, labels, anchor)
+        # Centres as they are stand for the last digit of the objective; no step raised it.
+        self.history_ = np.minimum.accumulate([*objectives[:-1], self.objective_])
+        self.objective_ = float(self.history_[-1])
+        self.backend_ = problem.backend.name
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
+        """Cluster the points of ``X`` and return ``labels_``."""
+        return self.fit(X, y, sample_weight).labels_
+
+    def predict(self, X: Any) -> Labels:
+        """The cluster of the nearest centre to each point, the first of equals; O(N K D)."""
+        if not hasattr(self, "cluster_centers_"):
+            msg = f"this {type(self).__name__} is not fitted yet; call fit first"
+            raise NotFittedError(msg)
+        return nearest_centres(check_points(X, self.n_features_in_), self.cluster_centers_)[0]
+
+    def _cap(self, n_points: int) -> int | None:
+        if self.n_clusters is None:
+            return None
+        n_clusters = check_count("n_clusters", self.n_clusters)
+        if n_clusters > n_points:
+            msg = f"n_clusters must be at most the number of points, {n_points}, got {n_clusters}"
+            raise ValueError(msg)
+        return n_clusters
+
+    def _lambda(self, data: Points, weights: Weights) -> float:
+        if self.lam is not None:
+            lam = check_number("lam", self.lam)
+            if not lam > 0.0:
+                msg = f"lam must be > 0, in squared data units, got {self.lam!r}"
+                raise ValueError(msg)
+        elif self.n_clusters is not None:
+            lam = farthest_first(data, int(self.n_clusters))
+        else:
+            w = np.ones(len(data)) if weights is None else weights
+            whole = np.zeros(len(data), dtype=np.int64)
+            lam = _SHARE * objective_of(data, w, whole, means_of(data, w, whole), 0.0)
+        # Points that all have a centre of their own leave no distance: any price of a cluster will do.
+        return min(max(lam, SMALLEST), LARGEST)
+
+    def _adopt(self, data: Points, weights: Weights, labels: Labels, anchor: Vector) -> None:
+        w = np.ones(len(data)) if weights is None else weights
+        self.labels_ = in_order_of_appearance(labels)
+        centres = means_of(data, w, self.labels_)
+        self.objective_ = objective_of(data, w, self.labels_, centres, self.lam_)
+        self.cluster_centers_ = centres + anchor
+        self.cluster_sizes_ = np.bincount(self.labels_)
+        self.n_clusters_, self.n_features_in_ = centres.shape

@@ -1,0 +1,107 @@
+"""DP-means as published (Kulis and Jordan 2012): k-means that opens a cluster for a point far from all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from mapdpm.protocol import Labels, Matrix, Vector, Weights
+from mapdpm.validation import Points
+
+_BLOCK = 4096
+
+
+class Passes(NamedTuple):
+    """Where the algorithm ended: labels 0..K-1, and the objective before the first pass and after each."""
+
+    labels: Labels
+    objectives: list[float]
+    converged: bool
+
+
+def dp_means(points: Points, weights: Weights, lam: float, max_clusters: int | None, max_passes: int) -> Passes:
+    """Passes over the data until no label changes; the objective never rises. O(N K D) each.
+
+    From one cluster at the mean of all. In a pass a point goes to the nearest centre, or opens a cluster there and then
+    if its weight times its squared distance from all centres exceeds ``lam``; after it, centres become the means of
+    their points. A point as far from two centres goes to the older; a cluster without points is dropped.
+    """
+    w = np.ones(len(points)) if weights is None else weights
+    labels = np.zeros(len(points), dtype=np.int64)
+    centres = means_of(points, w, labels)
+    objectives = [objective_of(points, w, labels, centres, lam)]
+    for _ in range(max_passes):
+        found = _pass(points, w, centres, lam, max_clusters)
+        moved = bool(np.any(found != labels))
+        used = np.unique(found)
+        labels = np.searchsorted(used, found).astype(np.int64)
+        centres = means_of(points, w, labels)
+        # Each step lowers it: where the sum rises nevertheless, its own rounding did it.
+        objectives.append(min(objective_of(points, w, labels, centres, lam), objectives[-1]))
+        if not moved:
+            return Passes(labels, objectives, converged=True)
+    return Passes(labels, objectives, converged=False)
+
+
+def farthest_first(points: Points, n_clusters: int) -> float:
+    """The lambda for about ``n_clusters`` clusters (Kulis and Jordan 2012, section 3.2); O(N K D).
+
+    From the mean of all on, the point farthest from those chosen is chosen next; lambda is the squared distance of the
+    last of ``n_clusters``.
+    """
+    nearest = _squared_distances(points, points.mean(axis=0, dtype=np.float64))
+    for _ in range(n_clusters - 1):
+        nearest = np.minimum(nearest, _squared_distances(points, points[int(np.argmax(nearest))]))
+    return float(nearest.max())
+
+
+def nearest_centres(points: Points, centres: Matrix) -> tuple[Labels, Vector]:
+    """The nearest of ``centres`` to each point, the first of equals, and its squared distance."""
+    labels, distances = np.empty(len(points), dtype=np.int64), np.empty(len(points))
+    for block in _blocks(len(points)):
+        table = np.stack([_squared_distances(points[block], centre) for centre in centres], axis=1)
+        labels[block] = table.argmin(axis=1)
+        distances[block] = table.min(axis=1)
+    return labels, distances
+
+
+def means_of(points: Points, w: Vector, labels: Labels) -> Matrix:
+    """The weighted mean of each cluster, shape (K, D)."""
+    total = np.bincount(labels, weights=w)
+    columns = [np.bincount(labels, weights=w * column) / total for column in points.T]
+    return np.stack(columns, axis=1)
+
+
+def objective_of(points: Points, w: Vector, labels: Labels, centres: Matrix, lam: float) -> float:
+    """sum_i w_i ||x_i - centre||^2 + lam K."""
+    terms = [w[block] @ ((points[block] - centres[labels[block]]) ** 2).sum(axis=1) for block in _blocks(len(points))]
+    return float(np.sum(terms) + lam * len(centres))
+
+
+def _pass(points: Points, w: Vector, centres: Matrix, lam: float, max_clusters: int | None) -> Labels:
+    """New labels; those from ``len(centres)`` on are of clusters that the pass opened."""
+    labels, distances = nearest_centres(points, centres)
+    K, at = len(centres), 0
+    while max_clusters is None or max_clusters > K:
+        far = np.flatnonzero(w[at:] * distances[at:] > lam)
+        if not len(far):
+            break
+        at += int(far[0])
+        to_new = _squared_distances(points[at:], points[at])
+        closer = to_new < distances[at:]
+        labels[at:][closer] = K
+        distances[at:][closer] = to_new[closer]
+        K += 1
+    return labels
+
+
+def _squared_distances(points: Points, centre: Vector) -> Vector:
+    difference = points - np.asarray(centre, dtype=np.float64)
+    result: Vector = np.einsum("ij,ij->i", difference, difference)
+    return result
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    return (slice(first, first + _BLOCK) for first in range(0, n, _BLOCK))
