@@ -19,7 +19,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def problem(rng):
-    D, K, N = int(rng.integers(1, 5)), int(rng.integers(1, 8)), int(rng.integers(1, 120))
+    D, K, N = int(rng.integers(1, 5)), int(rng.integers(1, 8)), int(rng.integers(1, 70))
     X = rng.normal(0.0, 4.0, (K, D))[rng.integers(0, K, N)] + rng.normal(size=(N, D))
     if rng.random() < 0.3:
         X = np.round(X)
@@ -36,7 +36,7 @@ def test_passes_are_those_of_the_paper(seed):
     labels, objective = oracle.dp_means(X, lam, cap, weights)
     assert passes.converged
     assert np.all(np.diff(passes.objectives) <= 0.0)
-    if np.any(X != np.round(X)):
+    if np.any(np.round(X) != X):
         np.testing.assert_array_equal(passes.labels, labels)
     assert passes.objectives[-1] == pytest.approx(oracle.dp_means_objective(X, passes.labels, lam, weights), rel=1e-10)
     assert passes.objectives[-1] == pytest.approx(objective, rel=1e-10) or np.all(np.round(X) == X)
@@ -49,7 +49,7 @@ def test_moves_end_no_higher_than_the_paper(seed):
     X = X + 100.0
     cap = None if cap is None else min(cap, len(X))
     _, paper = oracle.dp_means(X, lam, cap, weights)
-    for moves, n_restarts in (((), 1), (("merge", "split"), 1), (("merge", "split", "permutation"), 3)):
+    for moves, n_restarts in (((), 1), (("merge", "split"), 1), (("merge", "split", "permutation"), 2)):
         model = DPMeans(lam, n_clusters=cap, moves=moves, n_restarts=n_restarts).fit(X, sample_weight=weights)
         assert model.objective_ <= paper * (1.0 + 1e-12)
         assert model.objective_ == pytest.approx(oracle.dp_means_objective(X, model.labels_, lam, weights), rel=1e-9)
@@ -62,13 +62,11 @@ def test_moves_end_no_higher_than_the_paper(seed):
 
 def test_small_problems_are_solved():
     """Against all partitions of 7 points."""
-    from mapdpm.testing.exact import partitions
-
     solved = 0
     for seed in range(60):
         rng = np.random.default_rng([1, seed])
         X, lam = rng.normal(0.0, 2.0, (7, 2)), rng.uniform(0.5, 8.0)
-        best = min(oracle.dp_means_objective(X, np.array(z), lam) for z in partitions(7))
+        best = oracle.best_dp_means(X, lam)
         model = DPMeans(lam, n_restarts=5).fit(X)
         assert model.objective_ >= best * (1.0 - 1e-12)
         solved += model.objective_ <= best * (1.0 + 1e-9)
@@ -126,19 +124,12 @@ def test_an_offset_is_free_and_data_of_any_kind_is_read():
 @pytest.mark.parametrize("backend", ["numba", "python"])
 def test_backends_agree(backend):
     for seed in range(20):
-        X, lam, weights, cap = problem(np.random.default_rng([6, seed]))
+        X, lam, _, cap = problem(np.random.default_rng([6, seed]))
+        X = X[:40]
         cap = None if cap is None else min(cap, len(X))
-        models = (
-            [
-                DPMeans(lam, n_clusters=cap, backend=name, n_restarts=2).fit(X[:40], sample_weight=None)
-                for name in ("c", backend)
-            ]
-            if cap is None or cap <= 40
-            else []
-        )
-        if models:
-            np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
-            assert models[0].n_sweeps_ == models[1].n_sweeps_
+        fits = [DPMeans(lam, n_clusters=cap, backend=name, n_restarts=2).fit(X) for name in ("c", backend)]
+        np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
+        assert fits[0].n_sweeps_ == fits[1].n_sweeps_
 
 
 def test_the_family_obeys_the_laws():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -35,7 +36,7 @@ class Regroup:
         self.problem = problem
         self.rng = rng
         self._expired = expired
-        self._plan = Plan((Merge, Split), _SWEEPS, expired)
+        self._plan = Plan((Merge, functools.partial(Split, tries=1)), _SWEEPS, expired)
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Some turns over the clusters of ``state``, which is edited or outgrown; how many groups were bettered."""

@@ -92,10 +92,13 @@ class Split:
 
     name = "split"
 
-    def __init__(self, problem: Problem, rng: np.random.Generator, expired: Callable[[], bool]) -> None:
+    def __init__(
+        self, problem: Problem, rng: np.random.Generator, expired: Callable[[], bool], tries: int = _TRIES
+    ) -> None:
         self.problem = problem
         self.rng = rng
         self._expired = expired
+        self._tries = tries
         self._whole = np.full(len(problem.data), -1, dtype=np.int64)  # the slot in which a point last was in vain
         self._sizes: dict[int, int] = {}
 
@@ -125,7 +128,7 @@ class Split:
         whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
         prior = problem.prior.beside(others)
         before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.likelihood, whole))
-        for attempt in range(_TRIES):
+        for attempt in range(self._tries):
             large = len(points) > _SAMPLE
             sample = np.sort(self.rng.choice(points, _SAMPLE, replace=False)) if large else points
             part = problem.part(sample, others)

@@ -42,6 +42,17 @@ def all_joints(X, likelihood, alpha, discount=0.0):
     return every, prior + subset_table(X, likelihood)[masks].sum(axis=1)
 
 
+def best_dp_means(X, lam):
+    """The lowest objective of DP-means over all partitions of the points."""
+    n = len(X)
+    _, masks = _masks(n)
+    cost = np.zeros(2**n)
+    for mask in range(1, 2**n):
+        x = X[[i for i in range(n) if mask >> i & 1]]
+        cost[mask] = ((x - x.mean(axis=0)) ** 2).sum() + lam
+    return cost[masks].sum(axis=1).min()
+
+
 def best_consistent(X, order, likelihood, alpha, discount=0.0, most=None):
     """The highest log joint of a clustering whose clusters are segments of ``order``: all 2^(n-1) of them."""
     n, best = len(X), -math.inf
