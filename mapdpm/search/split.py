@@ -147,8 +147,14 @@ def best_halves(part: Problem, starts: tuple[Start, ...], rng: np.random.Generat
     """The best two clusters of all points of ``part``, from several starts; None where each ended with one."""
     Z = standardised(part.data)
     best, best_joint = None, -np.inf
+    seen: set[bytes] = set()
     for start in starts:
-        state = part.empty(0, 2)._replace(labels=start(part, Z, rng))
+        labels = start(part, Z, rng)
+        halves = (labels == labels[0]).tobytes()
+        if halves in seen:  # a few points have few halves
+            continue
+        seen.add(halves)
+        state = part.empty(0, 2)._replace(labels=labels)
         part.refresh(state)
         for _ in range(_SWEEPS):
             _, moved = part.backend.sweep(*part[:4], state, 0, False)

@@ -1,0 +1,215 @@
+/* Merges, segments and draws, from the definition: the log joint of whole partitions. */
+#include "check.h"
+#include "mapdpm_batch.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { N = 8, D = 3, CAPACITY = 8, WIDTH = N + 1 };
+
+static mapdpm_real data[N * D];
+static double gamma_parameters[2 * D + 2] = {0, 0.5, 0, 0.1, 1, 1, 2, 0.5};
+static double known_parameters[3 * D] = {0, 0.5, 0, 9, 9, 9, 1, 2, 0.5};
+static double distance_parameters[D] = {1, 1, 1};
+static int64_t labels[N], counts[CAPACITY];
+static double *rows, *workspace;
+static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL};
+
+static double log_size(const mapdpm_problem *p, double n)
+{
+    return p->penalty > 0 ? 0 : lgamma(n - p->discount) - lgamma(1 - p->discount);
+}
+
+static double log_opening(const mapdpm_problem *p, int64_t used)
+{
+    if (p->penalty > 0)
+        return -p->penalty;
+    return used == 0 && p->discount > 0 ? 0 : log(p->alpha + (double)used * p->discount);
+}
+
+/* log p(x, z), but for what all partitions share. */
+static double log_joint(const mapdpm_problem *p)
+{
+    double marginals[CAPACITY], joint = 0;
+    int64_t k, used = 0;
+
+    CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
+    CHECK(mapdpm_log_marginals(p, &clusters, marginals) == MAPDPM_OK);
+    for (k = 0; k < CAPACITY; k++)
+        if (counts[k] > 0) {
+            joint += marginals[k] + log_size(p, rows[k * mapdpm_row_size(D)]);
+            joint += log_opening(p, used++);
+        }
+    return joint;
+}
+
+static int near(double a, double b)
+{
+    return fabs(a - b) <= 1e-10 * (1 + fabs(a) + fabs(b));
+}
+
+/* Each loss is what the joint loses when the labels say so; and no partner is cheaper. */
+static void merges(const mapdpm_problem *p)
+{
+    static const int64_t start[N] = {0, 1, 1, 3, 0, 5, 3, 3};
+    int64_t stale[CAPACITY], partners[CAPACITY], used = 0, i, j, k;
+    double losses[CAPACITY], before;
+
+    for (i = 0; i < N; i++)
+        labels[i] = start[i];
+    for (k = 0; k < CAPACITY; k++) {
+        stale[k] = 1;
+        partners[k] = -1;
+    }
+    before = log_joint(p);
+    for (k = 0; k < CAPACITY; k++)
+        used += counts[k] > 0;
+    CHECK(mapdpm_merge_losses(p, &clusters, workspace, stale, partners, losses) == MAPDPM_OK);
+    for (k = 0; k < CAPACITY; k++) {
+        double cheapest = INFINITY;
+        int alive = 0;
+
+        for (j = k + 1; j < CAPACITY; j++) {
+            double loss;
+
+            for (i = 0, alive = 0; i < N; i++)
+                alive |= start[i] == j;
+            for (i = 0; i < N; i++)
+                labels[i] = start[i] == j ? k : start[i];
+            loss = before - log_joint(p) - log_opening(p, used - 1);
+            for (i = 0; i < N; i++)
+                if (alive && start[i] == k) {
+                    cheapest = loss < cheapest ? loss : cheapest;
+                    CHECK(partners[k] != j || near(losses[k], loss));
+                    break;
+                }
+        }
+        CHECK(cheapest < INFINITY ? near(losses[k], cheapest) : partners[k] == -1 && losses[k] == INFINITY);
+    }
+    for (i = 0; i < N; i++)
+        labels[i] = start[i];
+    (void)log_joint(p);
+    for (k = 0; k < CAPACITY; k++)
+        stale[k] = 0;
+    before = losses[0];
+    CHECK(mapdpm_merge_losses(p, &clusters, workspace, stale, partners, losses) == MAPDPM_OK && losses[0] == before);
+}
+
+/* For every number of clusters, the best of all 2^(N - 1) ways to cut the order, and the way back to it. */
+static void cuts(const mapdpm_problem *p, int64_t width)
+{
+    static double best[(N + 1) * WIDTH], enumerated[WIDTH];
+    static int64_t came_from[(N + 1) * WIDTH];
+    double *const space = malloc(mapdpm_segments_bytes(D, N, width));
+    double *atoms = malloc(sizeof *atoms * (size_t)(N * mapdpm_row_size(D)));
+    int64_t cut, i, k, r, j;
+
+    for (k = 0; k < WIDTH; k++)
+        enumerated[k] = -INFINITY;
+    for (cut = 0; cut < 1 << (N - 1); cut++) {
+        double joint;
+
+        for (i = 0, k = 0; i < N; i++) {
+            k += i > 0 && cut >> (i - 1) & 1;
+            labels[i] = k;
+        }
+        joint = log_joint(p);
+        enumerated[k + 1] = joint > enumerated[k + 1] ? joint : enumerated[k + 1];
+        enumerated[0] = joint > enumerated[0] ? joint : enumerated[0];
+    }
+    for (i = 0; i < N; i++)
+        labels[i] = i;
+    (void)log_joint(p);
+    for (i = 0; i < N * mapdpm_row_size(D); i++)
+        atoms[i] = rows[i];
+    CHECK(mapdpm_segments(p, space, atoms, N, N, width, best, came_from) == MAPDPM_OK);
+    if (width == 1) {
+        CHECK(near(best[N], enumerated[0]));
+    } else {
+        for (k = 1; k < width; k++)
+            CHECK(near(best[N * width + k], enumerated[k]));
+        for (k = 1; k < width; k++) {
+            for (r = N, j = k; r > 0; r = i, j--) {
+                i = came_from[r * width + j];
+                CHECK(i >= 0 && i < r);
+            }
+            CHECK(j == 0);
+        }
+    }
+    CHECK(mapdpm_segments(p, space, atoms, N, 2, width, best, came_from) == MAPDPM_OK);
+    CHECK(best[N * width + width / 2] <= enumerated[width == 1 ? 0 : width / 2] + 1e-9);
+    CHECK(mapdpm_segments(p, space, atoms, 1, 1, 1, best, came_from) == MAPDPM_OK);
+    CHECK(mapdpm_segments(p, space, atoms, 0, 1, 1, best, came_from) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_segments(p, NULL, atoms, N, N, 1, best, came_from) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_segments_bytes(D, 0, 1) == 0);
+    free(space);
+    free(atoms);
+}
+
+/* A draw of 0 takes the first slot there is a share for, one near 1 the last; and slots stay what labels say. */
+static void draws(const mapdpm_problem *p)
+{
+    double uniforms[N], held;
+    int64_t i, k, total;
+
+    for (i = 0; i < N; i++) {
+        labels[i] = i % 3;
+        uniforms[i] = (double)(i % 5) / 5.0;
+    }
+    (void)log_joint(p);
+    CHECK(mapdpm_gibbs_sweep(p, &clusters, workspace, uniforms) == MAPDPM_OK);
+    for (k = 0, total = 0; k < CAPACITY; k++) {
+        int64_t found = 0;
+
+        for (i = 0; i < N; i++)
+            found += labels[i] == k;
+        CHECK(found == counts[k] && fabs(rows[k * mapdpm_row_size(D)] - (double)found) < 1e-12);
+        total += found;
+    }
+    CHECK(total == N);
+    held = log_joint(p);
+    CHECK(held == held);
+    for (i = 0; i < N; i++) {
+        labels[i] = 1;
+        uniforms[i] = 0.0;
+    }
+    (void)log_joint(p);
+    CHECK(mapdpm_gibbs_sweep(p, &clusters, workspace, uniforms) == MAPDPM_OK);
+    CHECK(labels[0] == 0); /* the free slot comes first, and its share is not 0 */
+    CHECK(mapdpm_gibbs_sweep(p, &clusters, workspace, NULL) == MAPDPM_E_ARGUMENT);
+}
+
+int main(void)
+{
+    static const int32_t families[] = {MAPDPM_NORMAL_GAMMA, MAPDPM_NORMAL_KNOWN_VARIANCE, MAPDPM_SQUARED_DISTANCE};
+    const double *const parameters[] = {gamma_parameters, known_parameters, distance_parameters};
+    uint64_t seed = 5;
+    int64_t i, f;
+    int discounted;
+
+    rows = malloc(sizeof *rows * (size_t)(CAPACITY * mapdpm_row_size(D)));
+    workspace = malloc(mapdpm_workspace_bytes(D, CAPACITY));
+    clusters.rows = rows;
+    for (i = 0; i < N * D; i++)
+        data[i] = (mapdpm_real)(2.0 * check_uniform(&seed));
+    for (f = 0; f < 3; f++)
+        for (discounted = 0; discounted < 2; discounted++) {
+            mapdpm_problem p = {families[f], N, D, data, NULL, parameters[f], 0.7, 0.0, 0.0};
+
+            p.discount = discounted && f < 2 ? 0.4 : 0.0;
+            p.penalty = f == 2 ? 1.5 : 0.0;
+            merges(&p);
+            cuts(&p, WIDTH);
+            cuts(&p, 3);
+            if (p.discount == 0.0)
+                cuts(&p, 1);
+            draws(&p);
+            CHECK(mapdpm_merge_losses(&p, &clusters, workspace, NULL, labels, rows) == MAPDPM_E_ARGUMENT);
+            CHECK(mapdpm_merge_losses(NULL, &clusters, workspace, counts, labels, rows) == MAPDPM_E_ARGUMENT);
+            p.family = 4;
+            CHECK(mapdpm_gibbs_sweep(&p, &clusters, workspace, rows) == MAPDPM_E_ARGUMENT);
+        }
+    free(rows);
+    free(workspace);
+    return REPORT();
+}
