@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -40,22 +41,21 @@ def best_of_restarts(
     """
     seeds = rng.integers(2**63, size=len(starts))
     later = plan._replace(moves=(*plan.moves, Regroup)) if plan.moves and Regroup not in plan.moves else plan
-    best: Ascent | None = None
 
-    def run(restart: int) -> Ascent:
+    def run(restart: int, best: Ascent | None = None) -> Ascent:
         generator = np.random.default_rng(seeds[restart])
         state = _started(problem, starts[restart], best, generator)
-        return ascend(problem, state, later if restart else plan, generator, report, restart)
+        return ascend(problem, state, plan if best is None else later, generator, report, restart)
 
+    best = run(0)
     with ThreadPoolExecutor(n_jobs) as pool:
-        for first in (0, *range(1, len(starts), _ROUND)):
-            numbers = range(first, min(first + _ROUND, len(starts)) if first else 1)
-            if best is not None and plan.expired():
+        for first in range(1, len(starts), _ROUND):
+            if plan.expired():
                 break
-            runs = list(pool.map(run, numbers) if n_jobs > 1 else map(run, numbers))
-            best = max(runs if best is None else [best, *runs], key=_log_joint)
-    if best is None:  # there is always a first run
-        raise AssertionError
+            together = range(first, min(first + _ROUND, len(starts)))
+            again = functools.partial(run, best=best)
+            runs = pool.map(again, together) if n_jobs > 1 else map(again, together)
+            best = max((best, *runs), key=_log_joint)
     return best
 
 
