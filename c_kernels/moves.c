@@ -97,6 +97,7 @@ int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double
     double *opening;
     row_family f;
     beam_of b;
+    int ends;
 
     if (problem == NULL || problem->n_features < 1 || problem->family < MAPDPM_NORMAL_GAMMA ||
         problem->family > MAPDPM_SQUARED_DISTANCE || problem->parameters == NULL || workspace == NULL ||
@@ -120,8 +121,12 @@ int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double
         double *const to = best + (r + 1) * width;
         int64_t *const from = came_from + (r + 1) * width;
 
-        row_clear(&f, b.rows + b.held * size);
-        b.starts[b.held++] = r;
+        for (j = 0, ends = 0; j + up < width; j++)
+            ends |= best[r * width + j] > -INFINITY;
+        if (ends) { /* a clustering does, before atom r */
+            row_clear(&f, b.rows + b.held * size);
+            b.starts[b.held++] = r;
+        }
         for (a = 0; a < b.held; a++) {
             double *const row = b.rows + a * size;
             const double *const before = best + b.starts[a] * width;

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends import resolve
-from mapdpm.fitting import check_search, searched
+from mapdpm.fitting import Watch, check_search, generator_of, searched
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector, Weights
 from mapdpm.search.ascent import Progress
-from mapdpm.search.dp_means import dp_means, farthest_first, means_of, nearest_centres, objective_of
+from mapdpm.search.dp_means import Limits, Passes, dp_means, farthest_first, means_of, nearest_centres, objective_of
 from mapdpm.search.problem import Problem, anchor_of
 from mapdpm.validation import (
     NotFittedError,
@@ -134,18 +134,19 @@ class DPMeans:
         """
         points = check_points(X)
         check_search(self)
+        watch = Watch(self)
         cap = self._cap(len(points))
         weights = check_weights(sample_weight, len(points), 0.0)
         anchor = anchor_of(points)
-        data = np.asarray(points - anchor, dtype=np.float64)
+        data = points.astype(np.float64, copy=False) - anchor
         lam = self.lam_ = self._lambda(data, weights)
         family = SquaredDistance(np.full(data.shape[1], lam))
         problem = Problem(family, ClusterPenalty(lam), data, weights, resolve(self.backend, family), cap)  # type: ignore[arg-type]
-        passes = dp_means(data, weights, lam, cap, self.max_sweeps)
+        passes = self._published(data, weights, cap, watch)
         labels, objectives = passes.labels, passes.objectives
         self.n_sweeps_, self.converged_ = len(objectives) - 1, passes.converged
         if self.moves:
-            run = searched(self, problem, labels, _AGAIN)
+            run = searched(self, watch, problem, labels, _AGAIN)
             labels, self.converged_ = run.state.labels, run.converged
             self.n_sweeps_ = run.n_sweeps + (self.n_sweeps_ if run.restart == 0 else 0)
             objectives = [*(objectives if run.restart == 0 else ()), *(-value for value in run.history)]
@@ -167,6 +168,23 @@ class DPMeans:
             raise NotFittedError(msg)
         return nearest_centres(check_points(X, self.n_features_in_), self.cluster_centers_)[0]
 
+    def _published(self, data: Points, weights: Weights, cap: int | None, watch: Watch) -> Passes:
+        """The published algorithm: once if moves follow, else ``n_restarts`` times, later in random orders."""
+        generator = generator_of(self)
+        limits = Limits(self.max_sweeps, watch.expired, watch.report)
+        best = dp_means(data, weights, self.lam_, cap, limits)
+        for restart in range(1, 1 if self.moves else self.n_restarts):
+            if watch.expired():
+                break
+            order = generator.permutation(len(data))
+            shuffled = None if weights is None else weights[order]
+            found = dp_means(data[order], shuffled, self.lam_, cap, limits, restart)
+            if found.objectives[-1] < best.objectives[-1]:
+                labels = np.empty_like(found.labels)
+                labels[order] = found.labels
+                best = found._replace(labels=labels)
+        return best
+
     def _cap(self, n_points: int) -> int | None:
         if self.n_clusters is None:
             return None
@@ -181,6 +199,9 @@ class DPMeans:
             lam = check_number("lam", self.lam)
             if not lam > 0.0:
                 msg = f"lam must be > 0, in squared data units, got {self.lam!r}"
+                raise ValueError(msg)
+            if not SMALLEST <= lam <= LARGEST:
+                msg = f"lam must be between {SMALLEST:.0e} and {LARGEST:.0e}, got {lam}: rescale the data"
                 raise ValueError(msg)
         elif self.n_clusters is not None:
             lam = farthest_first(data, int(self.n_clusters))

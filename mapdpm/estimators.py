@@ -12,7 +12,7 @@ import numpy as np
 from mapdpm import snapshot
 from mapdpm import state as states
 from mapdpm.backends import resolve
-from mapdpm.fitting import check_search, check_start, searched
+from mapdpm.fitting import Watch, check_search, check_start, searched
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.model_files import extras_of, revived
 from mapdpm.objective import best_columns
@@ -54,7 +54,7 @@ class MAPDPM:
         Runs in all; the best log joint wins. The first starts as ``init`` says, the others after a few Gibbs sweeps
         from the best so far or in random order, with "regroup" besides; with ``moves=()``, all in random order.
     max_sweeps : int
-        A run ends after that many sweeps if points still move.
+        A run ends after that many sweeps in a row, none of the moves between, if points still move.
     time_limit : float or None
         Seconds after which the search ends with the best it has; a sweep under way is finished first. Results then
         depend on the speed of the machine.
@@ -88,7 +88,8 @@ class MAPDPM:
     n_sweeps_ : int
         Sweeps of the winning run, the last of which moved no point if ``converged_``.
     converged_ : bool
-        Whether no single point could move any more, and no move gained.
+        Whether no single point could move any more, and no move gained (a split is not tried again on a cluster that
+        has kept 98 % of its points since it was tried in vain).
     likelihood_ : Likelihood
         The likelihood with the prior that was used.
     backend_ : str
@@ -182,8 +183,9 @@ class MAPDPM:
         """
         points = check_points(X)
         check_search(self)
+        watch = Watch(self)
         problem, anchor, likelihood = self._problem(points, sample_weight)
-        best = searched(self, problem, check_start(self.init, len(points), problem.max_clusters), _AGAIN)
+        best = searched(self, watch, problem, check_start(self.init, len(points), problem.max_clusters), _AGAIN)
         state = states.compacted(problem.likelihood, best.state)
         problem.refresh(state)
         rows = state.rows[:-1, : problem.likelihood.n_statistics()]

@@ -6,6 +6,8 @@ import math
 import time
 from typing import Any
 
+import numpy as np
+
 from mapdpm.protocol import Labels
 from mapdpm.rng import seeded
 from mapdpm.search.ascent import Ascent, Plan, Progress
@@ -41,29 +43,41 @@ def check_start(init: Any, n_points: int, max_clusters: int | None) -> str | Lab
     return init
 
 
-def searched(estimator: Any, problem: Problem, first: str | Labels, cycle: tuple[str, ...]) -> Ascent:
-    """The best run for a checked ``estimator``: from ``first``, and then in turn from the starts of ``cycle``."""
-    deadline = math.inf if estimator.time_limit is None else time.monotonic() + estimator.time_limit
+class Watch:
+    """Who is told how a fit goes, and when its time is up: the clock starts when this is made."""
 
-    def expired() -> bool:
-        return time.monotonic() >= deadline
+    def __init__(self, estimator: Any) -> None:
+        self._verbose, self._callback = estimator.verbose, estimator.callback
+        self._deadline = math.inf if estimator.time_limit is None else time.monotonic() + estimator.time_limit
 
-    def report(progress: Progress) -> object:
-        if estimator.verbose:
+    def expired(self) -> bool:
+        """Whether no time is left."""
+        return time.monotonic() >= self._deadline
+
+    def report(self, progress: Progress) -> bool:
+        """Tell of ``progress``; whether the run is to end."""
+        if self._verbose:
             print(
                 f"restart {progress.restart} {progress.move} {progress.sweep}: {progress.moved} moved, "
-                f"{progress.n_clusters} clusters, objective {progress.log_joint:.6f}"
+                f"{progress.n_clusters} clusters, log joint {progress.log_joint:.6f}"
             )
-        return estimator.callback(progress) if estimator.callback is not None else None
+        stop = self._callback(progress) if self._callback is not None else False
+        return isinstance(stop, (bool, np.bool_)) and bool(stop)
 
-    plan = Plan(_moves_of(estimator.moves), estimator.max_sweeps, expired)
+
+def searched(estimator: Any, watch: Watch, problem: Problem, first: str | Labels, cycle: tuple[str, ...]) -> Ascent:
+    """The best run for a checked ``estimator``: from ``first``, and then in turn from the starts of ``cycle``."""
+    plan = Plan(_moves_of(estimator.moves), estimator.max_sweeps, watch.expired)
     if not plan.moves:
         cycle = ("random-order",)  # the paper's algorithm knows no way from one run to the next
     starts = [first, *(cycle[r % len(cycle)] for r in range(estimator.n_restarts - 1))]
-    # Fitting twice gives the same clusters, unless another source of randomness is asked for.
     problem = problem._replace(blank=blank_row(problem.likelihood))
-    generator = seeded(_SEED if estimator.random_state is None else estimator.random_state).generator
-    return best_of_restarts(problem, starts, plan, generator, report, estimator.n_jobs or 1)
+    return best_of_restarts(problem, starts, plan, generator_of(estimator), watch.report, estimator.n_jobs or 1)
+
+
+def generator_of(estimator: Any) -> np.random.Generator:
+    """The source of randomness. Fitting twice gives the same clusters, unless another source is asked for."""
+    return seeded(_SEED if estimator.random_state is None else estimator.random_state).generator
 
 
 def _moves_of(moves: Any) -> tuple[Any, ...]:

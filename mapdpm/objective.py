@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, Vector, Weights
@@ -88,6 +89,13 @@ def best_slot(scores: Vector, free: int, stay: int) -> int:
         if k != free and scores[k] >= least:
             return k
     return free if free >= 0 else max(stay, 0)
+
+
+def within_tolerance(scores: Vector) -> NDArray[np.bool_]:
+    """Which of ``scores`` count as equal to the best of them."""
+    best = scores.max()
+    near: NDArray[np.bool_] = scores >= best - RELATIVE_TOLERANCE * (1.0 + abs(best))
+    return near
 
 
 def best_columns(scores: Matrix) -> Labels:

@@ -53,6 +53,7 @@ def prior():
         (lambda X: DPMeans(lam=0.0).fit(X), "lam must be > 0, in squared data units, got 0.0"),
         (lambda X: DPMeans(lam=-2).fit(X), "lam must be > 0, in squared data units, got -2"),
         (lambda X: DPMeans(lam=math.nan).fit(X), "lam must be a finite number, got nan"),
+        (lambda X: DPMeans(lam=1e-200).fit(X), "lam must be between 1e-100 and 1e\\+100, got 1e-200: rescale"),
         (lambda X: DPMeans(n_clusters=121).fit(X), "n_clusters must be at most the number of points, 120, got 121"),
         (lambda X: DPMeans(n_clusters=0).fit(X), "n_clusters must be an integer >= 1, got 0"),
         (lambda X: DPMeans(lam=1.0, n_clusters=2.5).fit(X), "n_clusters must be an integer >= 1, got 2.5"),

@@ -1,4 +1,4 @@
-"""The C backend: the twin of ``generic`` for ``NormalGamma`` and ``NormalKnownVariance``, through cffi."""
+"""The C backend: the twin of ``generic`` for normal data and squared distances, through cffi."""
 
 from __future__ import annotations
 

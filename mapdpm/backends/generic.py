@@ -211,9 +211,10 @@ def segments(
     values = np.empty(beam + 1)
     held = 0
     for r in range(n):
-        likelihood.init(rows[held])
-        starts[held] = r
-        held += 1
+        if best[r, : width - up].max() > -math.inf:  # else no clustering ends here
+            likelihood.init(rows[held])
+            starts[held] = r
+            held += 1
         for a in range(held):
             likelihood.merge(rows[a], atoms[r])
             value = likelihood.log_marginal(rows[a]) + (prior.log_new(1, rows[a, 0]) - single)

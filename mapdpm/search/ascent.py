@@ -14,6 +14,9 @@ from mapdpm.state import ClusterState
 _SETTLED = 1000
 """While moves still gain, sweeps stop when only one point in so many changes its cluster."""
 
+_UNSEEN = 10
+"""Gains in a row that rounding hides in the log joint; or verbs of a likelihood that contradict each other."""
+
 
 class Move(Protocol):
     """A move of many points: raises the log joint, or leaves the state as it is."""
@@ -27,7 +30,7 @@ class Move(Protocol):
 
 
 class Plan(NamedTuple):
-    """How a run goes: moves in the order to try them, the most sweeps, and when there is no time left."""
+    """How a run goes: moves in the order to try them, the most sweeps in a row, and when there is no time left."""
 
     moves: tuple[Callable[[Problem, np.random.Generator, Callable[[], bool]], Move], ...]
     max_sweeps: int
@@ -58,8 +61,8 @@ class Ascent(NamedTuple):
     restart: int
 
 
-def _unheard(progress: Progress) -> object:  # noqa: ARG001
-    return None
+def _unheard(progress: Progress) -> bool:  # noqa: ARG001
+    return False
 
 
 def ascend(
@@ -67,7 +70,7 @@ def ascend(
     state: ClusterState,
     plan: Plan,
     rng: np.random.Generator,
-    report: Callable[[Progress], object] = _unheard,
+    report: Callable[[Progress], bool] = _unheard,
     restart: int = 0,
 ) -> Ascent:
     """Climb from ``state``, which is edited or outgrown, until neither a sweep nor a move of ``plan`` gains.
@@ -88,13 +91,15 @@ class _Run:
     """A run under way."""
 
     def __init__(
-        self, problem: Problem, state: ClusterState, plan: Plan, report: Callable[[Progress], object], restart: int
+        self, problem: Problem, state: ClusterState, plan: Plan, report: Callable[[Progress], bool], restart: int
     ) -> None:
         self.problem, self.state, self.plan = problem, state, plan
         self.report, self.restart = report, restart
         problem.refresh(state)
         self.history = [problem.log_joint(state)]
         self.n_sweeps = 0
+        self.in_a_row = 0  # since a move gained
+        self.unseen = 0  # moves in a row whose gain the joint did not show
         self.ended = False
         self.converged = False
 
@@ -104,9 +109,10 @@ class _Run:
         while moved > few and not self.ended:
             self.state, moved = swept(self.problem, self.state)
             self.n_sweeps += 1
+            self.in_a_row += 1
             self.converged = moved == 0
             self._record(moved, "sweep")
-            self.ended |= not self.converged and (self.n_sweeps >= self.plan.max_sweeps or self.plan.expired())
+            self.ended |= not self.converged and (self.in_a_row >= self.plan.max_sweeps or self.plan.expired())
 
     def gained_by(self, moves: list[Move]) -> bool:
         """Whether one of ``moves`` gained; sweeps follow, to the end if none did."""
@@ -114,8 +120,11 @@ class _Run:
             self.state, gained = move(self.state)
             if gained:
                 self.converged = False
+                self.in_a_row = 0
+                before = self.history[-1]
                 self._record(gained, move.name)
-                self.ended |= self.n_sweeps >= self.plan.max_sweeps
+                self.unseen = 0 if self.history[-1] > before else self.unseen + 1
+                self.ended |= self.unseen >= _UNSEEN
                 self.sweep(len(self.state.labels) // _SETTLED)
                 return True
             if self.plan.expired():
@@ -134,4 +143,4 @@ class _Run:
         else:
             self.history.append(self.history[-1])
         progress = Progress(self.restart, self.n_sweeps, moved, self.state.n_clusters, self.history[-1], move)
-        self.ended |= self.report(progress) is True
+        self.ended |= self.report(progress)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from mapdpm.protocol import Labels, Matrix, Vector, Weights
+from mapdpm.search.ascent import Progress
 from mapdpm.validation import Points
 
 _BLOCK = 4096
+
+
+class Limits(NamedTuple):
+    """The most passes, when there is no time left, and who is told of each pass and may end it all."""
+
+    max_passes: int
+    expired: Callable[[], bool] = lambda: False
+    report: Callable[[Progress], bool] = lambda _: False
 
 
 class Passes(NamedTuple):
@@ -21,7 +30,14 @@ class Passes(NamedTuple):
     converged: bool
 
 
-def dp_means(points: Points, weights: Weights, lam: float, max_clusters: int | None, max_passes: int) -> Passes:
+def dp_means(
+    points: Points,
+    weights: Weights,
+    lam: float,
+    max_clusters: int | None,
+    limits: Limits,
+    restart: int = 0,
+) -> Passes:
     """Passes over the data until no label changes; the objective never rises. O(N K D) each.
 
     From one cluster at the mean of all. In a pass a point goes to the nearest centre, or opens a cluster there and then
@@ -32,16 +48,19 @@ def dp_means(points: Points, weights: Weights, lam: float, max_clusters: int | N
     labels = np.zeros(len(points), dtype=np.int64)
     centres = means_of(points, w, labels)
     objectives = [objective_of(points, w, labels, centres, lam)]
-    for _ in range(max_passes):
-        found = _pass(points, w, centres, lam, max_clusters)
-        moved = bool(np.any(found != labels))
+    for number in range(1, limits.max_passes + 1):
+        found = _pass(points, w, centres, lam, max_clusters, limits.expired)
+        moved = int(np.count_nonzero(found != labels))
         used = np.unique(found)
         labels = np.searchsorted(used, found).astype(np.int64)
         centres = means_of(points, w, labels)
         # Each step lowers it: where the sum rises nevertheless, its own rounding did it.
         objectives.append(min(objective_of(points, w, labels, centres, lam), objectives[-1]))
-        if not moved:
+        stop = limits.report(Progress(restart, number, moved, len(centres), -objectives[-1], "pass"))
+        if moved == 0:
             return Passes(labels, objectives, converged=True)
+        if stop or limits.expired():
+            break
     return Passes(labels, objectives, converged=False)
 
 
@@ -59,11 +78,13 @@ def farthest_first(points: Points, n_clusters: int) -> float:
 
 def nearest_centres(points: Points, centres: Matrix) -> tuple[Labels, Vector]:
     """The nearest of ``centres`` to each point, the first of equals, and its squared distance."""
-    labels, distances = np.empty(len(points), dtype=np.int64), np.empty(len(points))
+    labels, distances = np.zeros(len(points), dtype=np.int64), np.full(len(points), np.inf)
     for block in _blocks(len(points)):
-        table = np.stack([_squared_distances(points[block], centre) for centre in centres], axis=1)
-        labels[block] = table.argmin(axis=1)
-        distances[block] = table.min(axis=1)
+        nearest, at = distances[block], labels[block]
+        for k, centre in enumerate(centres):
+            found = _squared_distances(points[block], centre)
+            closer = found < nearest
+            nearest[closer], at[closer] = found[closer], k
     return labels, distances
 
 
@@ -80,11 +101,13 @@ def objective_of(points: Points, w: Vector, labels: Labels, centres: Matrix, lam
     return float(np.sum(terms) + lam * len(centres))
 
 
-def _pass(points: Points, w: Vector, centres: Matrix, lam: float, max_clusters: int | None) -> Labels:
-    """New labels; those from ``len(centres)`` on are of clusters that the pass opened."""
+def _pass(
+    points: Points, w: Vector, centres: Matrix, lam: float, max_clusters: int | None, expired: Callable[[], bool]
+) -> Labels:
+    """New labels; those from ``len(centres)`` on are of clusters that the pass opened while there was time."""
     labels, distances = nearest_centres(points, centres)
     K, at = len(centres), 0
-    while max_clusters is None or max_clusters > K:
+    while (max_clusters is None or max_clusters > K) and not expired():
         far = np.flatnonzero(w[at:] * distances[at:] > lam)
         if not len(far):
             break

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mapdpm.objective import is_gain
+from mapdpm.objective import is_gain, within_tolerance
 from mapdpm.protocol import Labels
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
@@ -31,7 +31,7 @@ class Merge:
         merged = 0
         while state.n_clusters > 1 and not self._expired():
             self._update(state)
-            k = int(np.argmin(self._losses))
+            k = int(np.argmax(within_tolerance(-self._losses)))
             j = int(self._partners[k])
             log_marginals = self.problem.backend.log_marginals(self.problem.likelihood, state)
             gain = -self._losses[k] - self.problem.prior.log_new(state.n_clusters - 1, 1.0)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from mapdpm.objective import within_tolerance
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.search.problem import Problem
+
+_ROUNDING = 1e-12
+"""A column whose deviations are so small against its entries is constant."""
 
 
 def standardised(points: Matrix) -> Matrix:
     """``points`` with mean 0 and standard deviation 1 in each column (0 in a constant one)."""
     centred = np.asarray(points, dtype=np.float64) - points.mean(axis=0, dtype=np.float64)
     scale = np.sqrt((centred * centred).mean(axis=0))
-    result: Matrix = centred / np.where(scale > 0.0, scale, 1.0)
+    varies = scale > _ROUNDING * np.abs(points).max(axis=0)
+    result: Matrix = np.where(varies, centred, 0.0) / np.where(varies, scale, 1.0)
     return result
 
 
@@ -58,7 +63,9 @@ def best_cut(problem: Problem, projection: Vector, most_atoms: int) -> Labels:
     order = np.argsort(projection, kind="stable").astype(np.int64)
     atoms = chunks(len(order), most_atoms)
     rows = rows_of(problem, order, atoms)
-    _, came_from = best_segments(problem, rows, len(rows), layers=2)
+    # Of one layer only the cluster that begins at 0 is kept: all that lies below a cut, and from the other end above.
+    below, above = (best_segments(problem, side, 1, layers=1)[0][1:-1, 1] for side in (rows, rows[::-1].copy()))
+    cut = int(np.argmax(within_tolerance(below + above[::-1]))) + 1
     labels = np.empty(len(order), dtype=np.int64)
-    labels[order] = atoms >= boundaries(came_from, 2)[1]
+    labels[order] = atoms >= cut
     return labels

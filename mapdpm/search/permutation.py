@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mapdpm.objective import RELATIVE_TOLERANCE, is_gain
+from mapdpm.objective import is_gain, within_tolerance
 from mapdpm.protocol import Labels, Vector
 from mapdpm.search.order import best_segments, boundaries, chunks, rows_of, standardised
 from mapdpm.search.problem import Problem
@@ -15,6 +15,9 @@ from mapdpm.state import ClusterState
 
 _ATOMS = 2000
 _BEAM = 200
+_LEAST_BEAM = 16
+_WORK = 200_000_000
+"""Atoms times beam times entries of a row: a second or two."""
 _PROJECTIONS = 3
 _MORE_LAYERS = 16
 """Clusters beyond twice the present number that a prior is asked about whose log_new depends on that number."""
@@ -25,8 +28,8 @@ class Permutation:
 
     The present clustering is consistent with that order, and dynamic programming finds the best one that is, by the
     factors of the joint itself (docs/maths.md (22)). It is exact for up to 200 points; of more, 200 beginnings of a
-    cluster are kept in mind (section 3.3), and beyond 2,000 points, runs of neighbours stay together: O(N D) and a
-    bounded number of merges.
+    cluster are kept in mind (section 3.3), fewer in many features, and beyond 2,000 points, runs of neighbours stay
+    together: O(N D) and O(atoms beam (D + K)), which is bounded.
     """
 
     name = "permutation"
@@ -72,10 +75,9 @@ def best_consistent(problem: Problem, order: Labels, atoms: Labels, n_clusters: 
     prior, cap = problem.prior, problem.max_clusters
     counted = cap is not None or prior.log_new(1, 1.0) != prior.log_new(2, 1.0)
     layers = min(len(rows), cap or len(rows), 2 * n_clusters + _MORE_LAYERS) if counted else 0
-    best, came_from = best_segments(problem, rows, _BEAM, layers)
-    last = best[-1]
-    K = int(np.argmax(last >= last.max() - RELATIVE_TOLERANCE * (1.0 + abs(last.max()))))
-    firsts = boundaries(came_from, K)
+    beam = min(_BEAM, max(_LEAST_BEAM, _WORK // (len(rows) * (rows.shape[1] + layers))))
+    best, came_from = best_segments(problem, rows, beam, layers)
+    firsts = boundaries(came_from, int(np.argmax(within_tolerance(best[-1]))))
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = np.searchsorted(firsts, atoms, side="right") - 1
     return labels

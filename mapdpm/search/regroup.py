@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mapdpm.objective import is_gain
+from mapdpm.objective import is_gain, within_tolerance
 from mapdpm.protocol import Labels
 from mapdpm.search.ascent import Plan, ascend
 from mapdpm.search.merge import Merge
@@ -17,15 +17,17 @@ from mapdpm.search.sequential_start import filled
 from mapdpm.search.split import Split
 from mapdpm.state import ClusterState
 
-_MOST = 4
+_MOST = 5
 _SWEEPS = 30
-_TURNS = 2
+_TURNS = 3
+_MOST_GROUPS = 100
+"""In one call: of many clusters not all are tried, for each attempt is a search of its own."""
 
 
 class Regroup:
     """A perturbed restart in a small place: what escapes optima that neither merging nor splitting can.
 
-    For each cluster in turn, a random point of it names the neighbours, the two to four clusters that score it best.
+    For each cluster in turn, a random point of it names the neighbours, the two to five clusters that score it best.
     All their points are taken out; about as many random ones found new clusters, the others join in random order, and
     sweeps, merges and splits follow. O(points taken out, K, D) each.
     """
@@ -42,7 +44,8 @@ class Regroup:
         """Some turns over the clusters of ``state``, which is edited or outgrown; how many groups were bettered."""
         bettered = 0
         used = np.flatnonzero(state.counts)
-        for slot in np.concatenate([self.rng.permutation(used) for _ in range(_TURNS)]):
+        turns = np.concatenate([self.rng.permutation(used) for _ in range(_TURNS)])
+        for slot in turns[:_MOST_GROUPS]:
             if state.n_clusters < 2 or self._expired():  # noqa: PLR2004  (a group needs two)
                 break
             if state.counts[slot] == 0:
@@ -65,9 +68,11 @@ class Regroup:
         problem = self.problem
         problem.backend.score(problem.likelihood, problem.prior, problem.data[[point]], state, scores)
         scores[0, state.counts == 0] = -np.inf
-        scores[0, slot] = np.inf
-        size = min(int(self.rng.integers(2, _MOST + 1)), state.n_clusters)
-        return np.argsort(-scores[0], kind="stable")[:size].astype(np.int64)
+        group = [slot]
+        for _ in range(1, min(int(self.rng.integers(2, _MOST + 1)), state.n_clusters)):
+            scores[0, group[-1]] = -np.inf
+            group.append(int(np.argmax(within_tolerance(scores[0]))))
+        return np.array(group, dtype=np.int64)
 
     def _afresh(self, part: Problem, n_clusters: int) -> ClusterState:
         """A sequential start around random points."""

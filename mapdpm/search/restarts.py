@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.objective import is_gain
 from mapdpm.search.ascent import Ascent, Plan, Progress, ascend
 from mapdpm.search.gibbs import perturbed
 from mapdpm.search.problem import Problem
@@ -29,7 +30,7 @@ def best_of_restarts(
     starts: list[Any],
     plan: Plan,
     rng: np.random.Generator,
-    report: Callable[[Progress], object],
+    report: Callable[[Progress], bool],
     n_jobs: int = 1,
 ) -> Ascent:
     """The best ascent from ``starts`` (of ``STARTS``, ``AGAIN``, or labels 0..K-1) by log joint; the earlier of equals.
@@ -43,6 +44,8 @@ def best_of_restarts(
     later = plan._replace(moves=(*plan.moves, Regroup)) if plan.moves and Regroup not in plan.moves else plan
 
     def run(restart: int, best: Ascent | None = None) -> Ascent:
+        if best is not None and plan.expired():
+            return best
         generator = np.random.default_rng(seeds[restart])
         state = _started(problem, starts[restart], best, generator)
         return ascend(problem, state, plan if best is None else later, generator, report, restart)
@@ -50,17 +53,17 @@ def best_of_restarts(
     best = run(0)
     with ThreadPoolExecutor(n_jobs) as pool:
         for first in range(1, len(starts), _ROUND):
-            if plan.expired():
-                break
             together = range(first, min(first + _ROUND, len(starts)))
             again = functools.partial(run, best=best)
             runs = pool.map(again, together) if n_jobs > 1 else map(again, together)
-            best = max((best, *runs), key=_log_joint)
+            best = functools.reduce(_better, runs, best)
     return best
 
 
-def _log_joint(run: Ascent) -> float:
-    return run.history[-1]
+def _better(one: Ascent, two: Ascent) -> Ascent:
+    """The run of the higher log joint; the first of equals."""
+    before, after = one.history[-1], two.history[-1]
+    return two if is_gain(after - before, before) else one
 
 
 def _started(problem: Problem, start: Any, best: Ascent | None, rng: np.random.Generator) -> ClusterState:

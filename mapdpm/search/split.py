@@ -87,7 +87,9 @@ class Split:
     Two clusters are sought among the points of one, from several starts, each followed by sweeps; the best log joint is
     compared with that of the one cluster. Of a large cluster a sample is searched, and what is found there is extended
     to all of its points before it is judged. A cluster that could not be split is left alone until it has changed.
-    O(N D) for the sorting and judging, and O(D) for each of at most 2,000 points, sweep and start.
+    Halves are offered at once again.
+
+    O(N D) for judging, and O(D) for each of at most 2,000 points, sweep and start.
     """
 
     name = "split"
@@ -105,17 +107,21 @@ class Split:
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Split clusters of ``state``, which is edited or outgrown, and say how many."""
         split = 0
-        for slot, points in enumerate(members(state)):
-            if self.problem.max_clusters == state.n_clusters or self._expired():
-                break
+        waiting = list(enumerate(members(state)))[::-1]
+        while waiting and self.problem.max_clusters != state.n_clusters and not self._expired():
+            slot, points = waiting.pop()
             if len(points) < 2 or self._is_known(slot, points):  # noqa: PLR2004  (two halves need two points)
                 continue
             halves = self._halves(state, slot, points)
             if halves is None:
                 self._whole[points], self._sizes[slot] = slot, len(points)
-            else:
-                state = put_back(self.problem, state, np.array([slot]), points, halves)
-                split += 1
+                continue
+            state = put_back(self.problem, state, np.array([slot]), points, halves)
+            split += 1
+            # A cluster of many would otherwise lose one at a time, and all points be swept for each.
+            for half in (0, 1):
+                part = points[halves.labels == half]
+                waiting.append((int(state.labels[part[0]]), part))
         return state, split
 
     def _is_known(self, slot: int, points: Labels) -> bool:
@@ -170,7 +176,8 @@ def best_halves(part: Problem, starts: tuple[Start, ...], rng: np.random.Generat
 def extended(problem: Problem, points: Labels, halves: ClusterState) -> ClusterState | None:
     """``halves``, found on a sample of ``points``, for all of them: each goes where it scores best, a few times over.
 
-    None where one half remains. Point by point refinement is left to the sweeps over all data that follow a split.
+    None where one half remains. Scores take no weights; what they lead to is judged with them. Point by point
+    refinement is left to the sweeps over all data that follow a split.
     """
     labels = np.full(len(problem.data), -1, dtype=np.int64)
     state = ClusterState(labels, halves.counts.copy(), halves.rows.copy())
