@@ -144,8 +144,8 @@ class DPMeans:
         problem = Problem(family, ClusterPenalty(lam), data, weights, resolve(self.backend, family), cap)  # type: ignore[arg-type]
         passes = self._published(data, weights, cap, watch)
         labels, objectives = passes.labels, passes.objectives
-        self.n_sweeps_, self.converged_ = len(objectives) - 1, passes.converged
-        if self.moves:
+        self.n_sweeps_, self.converged_ = len(objectives) - 1, passes.converged and not (self.moves and passes.stopped)
+        if self.moves and not passes.stopped:
             run = searched(self, watch, problem, labels, _AGAIN)
             labels, self.converged_ = run.state.labels, run.converged
             self.n_sweeps_ = run.n_sweeps + (self.n_sweeps_ if run.restart == 0 else 0)

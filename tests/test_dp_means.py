@@ -162,6 +162,7 @@ def test_callback_time_limit_and_copies():
     stopped = DPMeans(30.0, moves=(), callback=lambda _: np.True_).fit(X)
     assert stopped.n_sweeps_ == 1
     assert not stopped.converged_
+    assert DPMeans(30.0, callback=lambda _: True, n_restarts=3).fit(X).n_sweeps_ == 1
     assert not DPMeans(1e-3, moves=(), time_limit=1e-9).fit(X).converged_
     for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(twin.predict(X), model.predict(X))

@@ -23,11 +23,12 @@ class Limits(NamedTuple):
 
 
 class Passes(NamedTuple):
-    """Where the algorithm ended: labels 0..K-1, and the objective before the first pass and after each."""
+    """Where the algorithm ended: labels 0..K-1, the objective before the first pass and after each, and why."""
 
     labels: Labels
     objectives: list[float]
     converged: bool
+    stopped: bool
 
 
 def dp_means(
@@ -57,11 +58,10 @@ def dp_means(
         # Each step lowers it: where the sum rises nevertheless, its own rounding did it.
         objectives.append(min(objective_of(points, w, labels, centres, lam), objectives[-1]))
         stop = limits.report(Progress(restart, number, moved, len(centres), -objectives[-1], "pass"))
-        if moved == 0:
-            return Passes(labels, objectives, converged=True)
-        if stop or limits.expired():
-            break
-    return Passes(labels, objectives, converged=False)
+        late = limits.expired()  # and then the pass may have opened fewer clusters than it should
+        if moved == 0 or stop or late:
+            return Passes(labels, objectives, converged=moved == 0 and not late, stopped=stop)
+    return Passes(labels, objectives, converged=False, stopped=False)
 
 
 def farthest_first(points: Points, n_clusters: int) -> float:
