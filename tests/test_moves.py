@@ -186,7 +186,7 @@ def test_the_best_cut_is_the_best_of_all():
         rng = np.random.default_rng([5, seed])
         X, likelihood, _ = small_case(rng, 9)
         problem = problem_of(X, likelihood, partition_prior(1.0))
-        labels = best_cut(problem, X[:, 0], 64)
+        labels = best_cut(problem, X[:, :1], 64)
         rank = np.argsort(np.argsort(X[:, 0]))
         joints = [raw.log_joint(X, (rank >= cut).astype(int), likelihood, 1.0) for cut in range(1, 9)]
         assert raw.log_joint(X, labels, likelihood, 1.0) == pytest.approx(max(joints), rel=1e-10)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapdpm.objective import within_tolerance
-from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.objective import is_gain, within_tolerance
+from mapdpm.protocol import Labels, Matrix
 from mapdpm.search.problem import Problem
 
 _ROUNDING = 1e-12
@@ -55,17 +55,20 @@ def boundaries(came_from: Labels, n_clusters: int) -> Labels:
     return np.array(firsts[::-1], dtype=np.int64)
 
 
-def best_cut(problem: Problem, projection: Vector, most_atoms: int) -> Labels:
-    """Labels 0 and 1 of the best two clusters, one all below the other in ``projection``; O(N log N + N D).
+def best_cut(problem: Problem, projections: Matrix, most_atoms: int) -> Labels:
+    """Labels 0 and 1 of the best two clusters, one all below the other in one of ``projections`` (N, n of them).
 
-    Cuts are tried between at most ``most_atoms`` runs of points.
+    O(N log N + N D) each. Cuts are tried between at most ``most_atoms`` runs of points.
     """
-    order = np.argsort(projection, kind="stable").astype(np.int64)
-    atoms = chunks(len(order), most_atoms)
-    rows = rows_of(problem, order, atoms)
-    # Of one layer only the cluster that begins at 0 is kept: all that lies below a cut, and from the other end above.
-    below, above = (best_segments(problem, side, 1, layers=1)[0][1:-1, 1] for side in (rows, rows[::-1].copy()))
-    cut = int(np.argmax(within_tolerance(below + above[::-1]))) + 1
-    labels = np.empty(len(order), dtype=np.int64)
-    labels[order] = atoms >= cut
-    return labels
+    best, best_joint = np.zeros(len(projections), dtype=np.int64), -np.inf
+    for projection in projections.T:
+        order = np.argsort(projection, kind="stable").astype(np.int64)
+        atoms = chunks(len(order), most_atoms)
+        rows = rows_of(problem, order, atoms)
+        # Of one layer only the cluster that begins at 0 is kept: all that is below a cut, and from the other end above.
+        below, above = (best_segments(problem, side, 1, layers=1)[0][1:-1, 1] for side in (rows, rows[::-1].copy()))
+        joints = below + above[::-1]
+        cut = int(np.argmax(within_tolerance(joints)))
+        if best_joint == -np.inf or is_gain(joints[cut] - best_joint, best_joint):
+            best[order], best_joint = atoms > cut, joints[cut]
+    return best

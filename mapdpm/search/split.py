@@ -18,6 +18,7 @@ _SAMPLE = 2000
 """Points of a larger cluster that its two halves are sought on."""
 _BLOCK = 4096
 _ATOMS = 64
+_DIRECTIONS = 3
 _SWEEPS = 10
 _TRIES = 2
 _SAME = 0.98
@@ -33,18 +34,19 @@ def widest(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
     for _ in range(_POWER_STEPS):
         product: Vector = Z.T @ (Z @ direction)
         direction = product / max(float(np.abs(product).max()), SMALLEST)
-    return best_cut(part, Z @ direction, _ATOMS)
+    return best_cut(part, (Z @ direction)[:, None], _ATOMS)
 
 
-def along_an_axis(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
-    """The best cut along a random feature: what features of few values ask for."""
-    return best_cut(part, Z[:, rng.integers(Z.shape[1])], _ATOMS)
+def along_axes(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """The best cut along some random features: what features of few values ask for, and independent ones."""
+    axes = rng.choice(Z.shape[1], min(_DIRECTIONS, Z.shape[1]), replace=False)
+    return best_cut(part, Z[:, axes], _ATOMS)
 
 
-def along_a_difference(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
-    """The best cut along the line through two random points: a random projection that prefers wide directions."""
-    one, two = rng.choice(len(Z), 2, replace=False)
-    return best_cut(part, Z @ (Z[one] - Z[two]), _ATOMS)
+def along_differences(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """The best cut along lines through two random points: random projections that prefer wide directions."""
+    pairs = [rng.choice(len(Z), 2, replace=False) for _ in range(_DIRECTIONS)]
+    return best_cut(part, np.stack([Z @ (Z[one] - Z[two]) for one, two in pairs], axis=1), _ATOMS)
 
 
 def around_the_farthest_pair(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
@@ -75,10 +77,10 @@ _AT_FIRST: tuple[Start, ...] = (
     widest,
     around_the_farthest_pair,
     around_a_random_pair,
-    along_a_difference,
-    along_an_axis,
+    along_differences,
+    along_axes,
 )
-_LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_a_difference, along_an_axis)
+_LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_differences, along_axes)
 
 
 class Split:
