@@ -78,7 +78,7 @@ class Regroup:
         """A sequential start around random points."""
         n = len(part.data)
         most = n if part.max_clusters is None else min(n, part.max_clusters)
-        seeds = min(n_clusters + int(self.rng.integers(2)), most)
+        seeds = min(int(self.rng.integers(1, n_clusters + 2)), most)
         order = self.rng.permutation(n).astype(np.int64)
         state = part.empty(n, part.capacity(seeds))
         state.labels[order[:seeds]] = np.arange(seeds)
