@@ -8,15 +8,25 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends import resolve
-from mapdpm.fitting import Watch, check_search, generator_of, searched
+from mapdpm.contract import Estimator
+from mapdpm.fitting import Watch, check_search, generator_of, searched, taking_part, with_absent
+from mapdpm.frames import column_names
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector, Weights
 from mapdpm.search.ascent import Progress
-from mapdpm.search.dp_means import Limits, Passes, dp_means, farthest_first, means_of, nearest_centres, objective_of
+from mapdpm.search.dp_means import (
+    Limits,
+    Passes,
+    distances_from,
+    dp_means,
+    farthest_first,
+    means_of,
+    nearest_centres,
+    objective_of,
+)
 from mapdpm.search.problem import Problem, anchor_of
 from mapdpm.validation import (
-    NotFittedError,
     Points,
     check_count,
     check_number,
@@ -29,7 +39,7 @@ _SHARE = 0.1
 _AGAIN = ("best", "random-order")
 
 
-class DPMeans:
+class DPMeans(Estimator):
     r"""Clusters that minimise sum_i w_i ||x_i - mean||^2 + lam K (DP-means, Kulis and Jordan 2012).
 
     The small-variance limit of MAP-DPM (Raykov2014 (7)). The published algorithm comes first: passes like those of
@@ -55,7 +65,7 @@ class DPMeans:
     Attributes
     ----------
     labels_ : ndarray of shape (n_points,)
-        Cluster of each point, 0..K-1 in order of first appearance.
+        Cluster of each point, 0..K-1 in order of first appearance; -1 for a point of weight 0, which took no part.
     cluster_centers_ : ndarray of shape (K, n_features)
         Means of the clusters.
     n_clusters_, cluster_sizes_
@@ -70,8 +80,10 @@ class DPMeans:
         Passes and sweeps of the winning run.
     converged_ : bool
         Whether no single point could move any more, and no move gained.
-    backend_, n_features_in_
-        What ran the moves; features of the data.
+    backend_ : str
+        What ran the moves.
+    n_features_in_, feature_names_in_
+        Features of the data, and their names where it was a DataFrame.
 
     Notes
     -----
@@ -97,7 +109,6 @@ class DPMeans:
     n_sweeps_: int
     converged_: bool
     backend_: str
-    n_features_in_: int
 
     def __init__(  # noqa: PLR0913  (the public signature; everything but lam by name)
         self,
@@ -127,16 +138,17 @@ class DPMeans:
         self.callback = callback
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DPMeans:  # noqa: ARG002
-        """Cluster the points of ``X``, an array-like of shape (n_points, n_features) of finite numbers.
+        """Cluster the points of ``X``, an array-like or DataFrame (n_points, n_features) of finite numbers.
 
-        ``sample_weight``, one positive number a point, multiplies squared distances. ValueError where a parameter or
-        the data is not what it must be.
+        ``sample_weight``, one number a point, multiplies squared distances; a point of weight 0 takes no part.
+        ValueError where a parameter or the data is not what it must be.
         """
-        points = check_points(X)
+        names, points = column_names(X), check_points(X)
         check_search(self)
         watch = Watch(self)
+        given = check_weights(sample_weight, len(points), 0.0)
+        points, weights, _ = taking_part(points, given, "")
         cap = self._cap(len(points))
-        weights = check_weights(sample_weight, len(points), 0.0)
         anchor = anchor_of(points)
         data = points.astype(np.float64, copy=False) - anchor
         lam = self.lam_ = self._lambda(data, weights)
@@ -151,22 +163,28 @@ class DPMeans:
             self.n_sweeps_ = run.n_sweeps + (self.n_sweeps_ if run.restart == 0 else 0)
             objectives = [*(objectives if run.restart == 0 else ()), *(-value for value in run.history)]
         self._adopt(data, weights, labels, anchor)
+        self._remember(data.shape[1], names)
+        self.labels_ = with_absent(self.labels_, given)
         # Centres as they are stand for the last digit of the objective; no step raised it.
         self.history_ = np.minimum.accumulate([*objectives[:-1], self.objective_])
         self.objective_ = float(self.history_[-1])
         self.backend_ = problem.backend.name
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
-        """Cluster the points of ``X`` and return ``labels_``."""
-        return self.fit(X, y, sample_weight).labels_
-
     def predict(self, X: Any) -> Labels:
         """The cluster of the nearest centre to each point, the first of equals; O(N K D)."""
-        if not hasattr(self, "cluster_centers_"):
-            msg = f"this {type(self).__name__} is not fitted yet; call fit first"
-            raise NotFittedError(msg)
-        return nearest_centres(check_points(X, self.n_features_in_), self.cluster_centers_)[0]
+        points = self._points(X)
+        return nearest_centres(points, self.cluster_centers_)[0]
+
+    def transform(self, X: Any) -> Any:
+        """Distances of each point from each centre, shape (N, K), in the container that ``set_output`` chose."""
+        points = self._points(X)
+        return self._framed(distances_from(points, self.cluster_centers_), X)
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        """Minus the sum of squared distances to the nearest centre, as k-means has it; says nothing of ``lam``."""
+        points = self._points(X)
+        return -float(nearest_centres(points, self.cluster_centers_)[1].sum())
 
     def _published(self, data: Points, weights: Weights, cap: int | None, watch: Watch) -> Passes:
         """The published algorithm: once if moves follow, else ``n_restarts`` times, later in random orders."""
@@ -195,6 +213,7 @@ class DPMeans:
         return n_clusters
 
     def _lambda(self, data: Points, weights: Weights) -> float:
+        w = np.ones(len(data)) if weights is None else weights
         if self.lam is not None:
             lam = check_number("lam", self.lam)
             if not lam > 0.0:
@@ -204,9 +223,8 @@ class DPMeans:
                 msg = f"lam must be between {SMALLEST:.0e} and {LARGEST:.0e}, got {lam}: rescale the data"
                 raise ValueError(msg)
         elif self.n_clusters is not None:
-            lam = farthest_first(data, int(self.n_clusters))
+            lam = farthest_first(data, w, int(self.n_clusters))
         else:
-            w = np.ones(len(data)) if weights is None else weights
             whole = np.zeros(len(data), dtype=np.int64)
             lam = _SHARE * objective_of(data, w, whole, means_of(data, w, whole), 0.0)
         # Points that all have a centre of their own leave no distance: any price of a cluster will do.
@@ -219,4 +237,7 @@ class DPMeans:
         self.objective_ = objective_of(data, w, self.labels_, centres, self.lam_)
         self.cluster_centers_ = centres + anchor
         self.cluster_sizes_ = np.bincount(self.labels_)
-        self.n_clusters_, self.n_features_in_ = centres.shape
+        self.n_clusters_ = len(centres)
+
+    def _names_out(self, prefix: str) -> list[str]:
+        return [f"{prefix}{k}" for k in range(self.n_clusters_)]

@@ -12,21 +12,23 @@ import numpy as np
 from mapdpm import snapshot
 from mapdpm import state as states
 from mapdpm.backends import resolve
-from mapdpm.fitting import Watch, check_search, check_start, searched
-from mapdpm.likelihoods import NormalGamma
-from mapdpm.model_files import extras_of, revived
+from mapdpm.contract import Estimator
+from mapdpm.fitting import Watch, check_search, check_start, searched, taking_part, with_absent
+from mapdpm.frames import column_names
+from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma
+from mapdpm.model_files import extras_of, prepared, revived
 from mapdpm.objective import best_columns
 from mapdpm.partition_priors import partition_prior
-from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
+from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
 from mapdpm.search.ascent import Progress
 from mapdpm.search.problem import Problem, anchor_of
-from mapdpm.validation import NotFittedError, Points, check_count, check_points, check_weights
+from mapdpm.validation import Points, check_count, check_points, check_weights
 
 _CHUNK = 4096
 _AGAIN = ("gibbs", "gibbs", "random-order")
 
 
-class MAPDPM:
+class MAPDPM(Estimator):
     r"""Clusters at a mode of the posterior of a Dirichlet process mixture (MAP-DPM, Raykov2014).
 
     Finds a partition z of the points that maximises the log joint log p(x, z) = log p(z | alpha) + sum_k log p(x_{c_k})
@@ -74,7 +76,7 @@ class MAPDPM:
     Attributes
     ----------
     labels_ : ndarray of shape (n_points,)
-        Cluster of each point, 0..K-1 in order of first appearance.
+        Cluster of each point, 0..K-1 in order of first appearance; -1 for a point of weight 0, which took no part.
     n_clusters_ : int
         K.
     cluster_sizes_ : ndarray of shape (K,)
@@ -96,6 +98,8 @@ class MAPDPM:
         What ran.
     n_features_in_ : int
         Features of the data it was fitted on.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where it was fitted on a DataFrame whose columns have names that are text.
 
     Notes
     -----
@@ -124,7 +128,6 @@ class MAPDPM:
     converged_: bool
     likelihood_: Any
     backend_: str
-    n_features_in_: int
 
     def __init__(  # noqa: PLR0913  (the public signature; everything but alpha by name)
         self,
@@ -164,12 +167,12 @@ class MAPDPM:
 
         Parameters
         ----------
-        X : array-like of shape (n_points, n_features)
+        X : array-like or DataFrame (pandas, polars) of shape (n_points, n_features)
             Finite numbers. Not changed.
         y : ignored
         sample_weight : array-like of shape (n_points,), optional
-            Positive weights; an integer weight counts as repetition in the log joint of a partition. An empirical
-            prior is set without them.
+            Weights; an integer weight counts as repetition, in the log joint of a partition and in an empirical prior.
+            (Not in a whole fit: copies of a point may part.) A point of weight 0 takes no part.
 
         Returns
         -------
@@ -181,26 +184,27 @@ class MAPDPM:
         ValueError
             A parameter or the data is not what it must be; the message says what was got, and where.
         """
-        points = check_points(X)
+        names, points = column_names(X), check_points(X)
         check_search(self)
         watch = Watch(self)
-        problem, anchor, likelihood = self._problem(points, sample_weight)
-        best = searched(self, watch, problem, check_start(self.init, len(points), problem.max_clusters), _AGAIN)
+        cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
+        start = check_start(self.init, len(points), cap)
+        weights = check_weights(sample_weight, len(points), self.discount)
+        points, positive, start = taking_part(points, weights, start)
+        problem, anchor, likelihood = self._problem(points, positive, cap)
+        best = searched(self, watch, problem, start, _AGAIN)
         state = states.compacted(problem.likelihood, best.state)
         problem.refresh(state)
         rows = state.rows[:-1, : problem.likelihood.n_statistics()]
         model = snapshot.Model(problem.likelihood, problem.prior, anchor, state.counts[:-1], rows.copy())
         self._adopt(model, likelihood, problem.backend.name)
-        self.labels_ = state.labels
+        self._remember(len(anchor), names)
+        self.labels_ = with_absent(state.labels, weights)
         self.log_joint_ = best.history[-1]
         self.history_ = np.array(best.history)
         self.n_sweeps_ = best.n_sweeps
         self.converged_ = best.converged
         return self
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
-        """Cluster the points of ``X`` and return ``labels_``."""
-        return self.fit(X, y, sample_weight).labels_
 
     def predict(self, X: Any, novelty: bool = False) -> Labels:
         """The best existing cluster of each point; with ``novelty``, -1 where a new cluster would win.
@@ -220,6 +224,10 @@ class MAPDPM:
             shares = np.exp(scores - scores.max(axis=1, keepdims=True))
             parts.append(shares / shares.sum(axis=1, keepdims=True))
         return np.concatenate(parts)
+
+    def transform(self, X: Any) -> Any:
+        """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
+        return self._framed(self.predict_proba(X), X)
 
     def score_samples(self, X: Any) -> Vector:
         """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal."""
@@ -255,11 +263,24 @@ class MAPDPM:
         estimator: MAPDPM = revived(cls, model, extras)
         return estimator
 
-    def _problem(self, points: Points, sample_weight: Any) -> tuple[Problem, Vector, Likelihood]:
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle, copy and joblib: what scoring needs crosses as the bytes of a model file, checked on arrival."""
+        state = dict(self.__dict__)
+        if state.pop("_state", None) is not None and type(self._model.likelihood) in FAMILY_NUMBERS:
+            state["_model"] = snapshot.pack(self._model, {})
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        model = state.get("_model")
+        if isinstance(model, bytes):
+            model, _ = snapshot.unpack(model)
+        self.__dict__.update(state)
+        if model is not None:
+            self._model, self._state = model, prepared(model)
+
+    def _problem(self, points: Points, weights: Weights, cap: int | None) -> tuple[Problem, Vector, Likelihood]:
         prior = partition_prior(self.alpha, self.discount)
-        cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
-        weights = check_weights(sample_weight, len(points), self.discount)
-        likelihood = NormalGamma.empirical(points) if self.likelihood is None else self.likelihood
+        likelihood = NormalGamma.empirical(points, weights) if self.likelihood is None else self.likelihood
         if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
             msg = f"likelihood must be a likelihood such as NormalGamma(...), got {likelihood!r}"
             raise ValueError(msg)
@@ -275,25 +296,18 @@ class MAPDPM:
         return Problem(shifted, prior, data, weights, resolve(self.backend, likelihood), cap), anchor, likelihood
 
     def _adopt(self, model: snapshot.Model, likelihood: Likelihood, backend: str) -> None:
-        """Take over what scoring needs: K clusters and one free slot, in coordinates shifted by the anchor."""
-        state = states.empty(model.likelihood, 0, len(model.counts) + 1)
-        state.counts[:-1] = model.counts
-        state.rows[:-1, : model.statistics.shape[1]] = model.statistics
-        for row in state.rows:
-            model.likelihood.prepare(row)
-        self._model, self._state = model, state
+        """Take over what scoring needs, and what it shows of the clusters."""
+        self._model, self._state = model, prepared(model)
         self.likelihood_ = likelihood
         self.backend_ = backend
-        self.n_features_in_ = len(model.anchor)
         self.n_clusters_ = len(model.counts)
         self.cluster_sizes_ = model.counts.copy()
         if hasattr(likelihood, "moments"):
-            means, variances = likelihood.moments(state.rows[:-1])
+            means, variances = likelihood.moments(self._state.rows[:-1])
             self.means_, self.variances_ = means + model.anchor, variances
 
     def _scores(self, X: Any) -> Iterator[Matrix]:
-        self._check_fitted()
-        points = check_points(X, self.n_features_in_)
+        points = self._points(X)
         self.likelihood_.for_data(points)
         _, prior, anchor, _, _ = self._model
         backend = resolve(self.backend_, self._model.likelihood)
@@ -303,10 +317,8 @@ class MAPDPM:
             backend.score(self._model.likelihood, prior, chunk, self._state, scores)
             yield scores
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "_model"):
-            msg = f"this {type(self).__name__} is not fitted yet; call fit first"
-            raise NotFittedError(msg)
+    def _names_out(self, prefix: str) -> list[str]:
+        return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]
 
 
 def load(path: str | os.PathLike[str]) -> MAPDPM:

@@ -8,15 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.protocol import Labels
+from mapdpm.protocol import Labels, Weights
 from mapdpm.rng import seeded
 from mapdpm.search.ascent import Ascent, Plan, Progress
 from mapdpm.search.catalogue import MOVES
 from mapdpm.search.problem import Problem
 from mapdpm.search.restarts import STARTS, best_of_restarts
 from mapdpm.state import blank_row
-from mapdpm.validation import check_callable, check_count, check_labels, check_number
+from mapdpm.validation import (
+    Points,
+    check_callable,
+    check_count,
+    check_labels,
+    check_number,
+    in_order_of_appearance,
+)
 
+ABSENT = -1  # the label of a point of weight 0
 _SEED = 0
 
 
@@ -41,6 +49,25 @@ def check_start(init: Any, n_points: int, max_clusters: int | None) -> str | Lab
         msg = f"init must be one of {', '.join(map(repr, STARTS))} or an array of labels, got {init!r}"
         raise ValueError(msg)
     return init
+
+
+def taking_part(points: Points, weights: Weights, labels: str | Labels) -> tuple[Points, Weights, str | Labels]:
+    """Points, weights and labels to start from, of the points whose weight is not 0."""
+    if weights is None or np.all(weights):
+        return points, weights, labels
+    present = np.flatnonzero(weights)
+    kept = weights[present]
+    start = labels if isinstance(labels, str) else in_order_of_appearance(labels[present])
+    return points[present], None if np.all(kept == 1.0) else kept, start
+
+
+def with_absent(labels: Labels, weights: Weights) -> Labels:
+    """``labels`` of the points that took part, and -1 for those whose weight is 0."""
+    if weights is None or len(labels) == len(weights):
+        return labels
+    spread = np.full(len(weights), ABSENT)
+    spread[np.flatnonzero(weights)] = labels
+    return spread
 
 
 class Watch:

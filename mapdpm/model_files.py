@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends import NAMES, resolve
+from mapdpm.fitting import ABSENT
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.search.restarts import STARTS
 from mapdpm.snapshot import Model, ModelFileError, smallest_integers
+from mapdpm.state import ClusterState, empty
 from mapdpm.validation import check_count, check_number
 
 _PARAMETERS = ("max_clusters", "n_restarts", "max_sweeps", "time_limit", "backend", "n_jobs", "verbose")
@@ -22,6 +24,8 @@ def extras_of(model: Any) -> dict[str, Any]:
     plain["moves"] = list(model.moves)
     plain["likelihood_"] = _listed(model.likelihood_)
     plain["likelihood"] = None if model.likelihood is None else _listed(model.likelihood)
+    if hasattr(model, "feature_names_in_"):
+        plain["feature_names_in_"] = model.feature_names_in_.tolist()
     if isinstance(model.random_state, (int, np.integer)):
         plain["random_state"] = int(model.random_state)
     arrays = {name: getattr(model, name) for name in ("labels_", "history_") if hasattr(model, name)}
@@ -42,21 +46,34 @@ def _listed(likelihood: Any) -> list[Any]:
     return [np.asarray(value).tolist() for value in likelihood]
 
 
+def prepared(model: Model) -> ClusterState:
+    """The clusters of ``model`` and a free slot, ready to score, in coordinates shifted by its anchor."""
+    state = empty(model.likelihood, 0, len(model.counts) + 1)
+    state.counts[:-1] = model.counts
+    state.rows[:-1, : model.statistics.shape[1]] = model.statistics
+    for row in state.rows:
+        model.likelihood.prepare(row)
+    return state
+
+
 def revived(cls: Any, model: Model, extras: dict[str, Any]) -> Any:
     """The estimator of a model read from a file; ``extras`` may be empty, and are checked where they are not."""
     prior: Any = model.prior
     likelihood = model.likelihood.shifted(-model.anchor)
     parameters: dict[str, Any] = {"likelihood": likelihood}
+    names = None
     if extras:
         try:
             likelihood = _checked_likelihood(extras, model)
             parameters = _checked_parameters(extras, type(likelihood))
             _check_results(extras, model)
+            names = _checked_names(extras, len(model.anchor))
         except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
             msg = f"the model file is damaged: its extras do not fit ({error})"
             raise ModelFileError(msg) from None
     estimator = cls(prior.alpha, discount=getattr(prior, "discount", 0.0), **parameters)
     estimator._adopt(model, likelihood, resolve("auto", likelihood).name)
+    estimator._remember(len(model.anchor), names)
     for name in (*_RESULTS, "history_"):
         if name in extras:
             setattr(estimator, name, extras[name])
@@ -97,13 +114,23 @@ def _checked_parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, 
     return parameters | {"moves": tuple(moves), "likelihood": None if given is None else family(*given)}
 
 
+def _checked_names(extras: dict[str, Any], n_features: int) -> Any:
+    names = extras.get("feature_names_in_")
+    if names is None:
+        return None
+    if not (isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)):
+        msg = "feature_names_in_"
+        raise ValueError(msg)
+    return np.array(names, dtype=object)
+
+
 def _check_results(extras: dict[str, Any], model: Model) -> None:
     """ValueError where labels do not have the counts of the model, or the history does not lead to the log joint."""
     labels, history = extras["labels_"], extras["history_"]
-    within = labels.dtype.kind == "i" and labels.min() >= 0 and labels.max() < len(model.counts)
+    within = labels.dtype.kind == "i" and labels.min() >= ABSENT and labels.max() < len(model.counts)
     rising = np.all(np.isfinite(history)) and np.all(np.diff(history) >= 0.0)
     checks = {
-        "labels": within and np.array_equal(np.bincount(labels), model.counts),
+        "labels": within and np.array_equal(np.bincount(labels[labels != ABSENT]), model.counts),
         "history": rising and history[-1] == extras["log_joint_"] and len(history) > extras["n_sweeps_"],
         "converged": isinstance(extras["converged_"], bool),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,34 +22,37 @@ class NotFittedError(ValueError, AttributeError):
     """A model was asked for what only ``fit`` can give."""
 
 
-def check_points(X: Any, n_features: int | None = None) -> Points:
+class NotNumbersError(ValueError, TypeError):
+    """Data that numbers cannot be made of: a TypeError too, as ``float`` has it, and scikit-learn."""
+
+
+def check_points(X: Any) -> Points:
     """``X`` as a C-contiguous 2-D array of finite floats; float32 stays float32, all else becomes float64.
 
     Raises
     ------
     ValueError
-        Sparse, not numeric, not 2-D, empty, of another width than ``n_features``, or NaN or infinite (with the place).
+        Sparse, not numeric, not 2-D, empty, or NaN or infinite (with the place).
     """
     if hasattr(X, "tocsr"):
         msg = "X is a sparse matrix, and this likelihood needs a dense array; use X.toarray()"
         raise ValueError(msg)
     array = _numeric("X", X)
     if array.ndim != 2:  # noqa: PLR2004
-        hint = "; one feature? X.reshape(-1, 1). One point? X.reshape(1, -1)" if array.ndim == 1 else ""
+        hint = "X.reshape(-1, 1) if it has one feature, X.reshape(1, -1) if it is one point"
+        hint = f". Reshape your data: {hint}" if array.ndim == 1 else ""
         msg = f"X must be a 2-D array (points x features), got {array.ndim}-D{hint}"
         raise ValueError(msg)
-    if 0 in array.shape:
-        msg = f"X must hold at least one point of one feature, got shape {array.shape}"
-        raise ValueError(msg)
-    if n_features is not None and array.shape[1] != n_features:
-        msg = f"X has {array.shape[1]} features, but the model was fitted on {n_features}"
-        raise ValueError(msg)
-    _check_finite("X", array)
+    for axis, what in enumerate(("sample(s)", "feature(s)")):
+        if array.shape[axis] == 0:
+            msg = f"X has 0 {what} (shape={array.shape}) while a minimum of 1 is required."
+            raise ValueError(msg)
+    _check_finite("X", array, X)
     return array
 
 
 def check_weights(sample_weight: Any, n_points: int, discount: float) -> Weights:
-    """One positive finite weight a point, or None for all 1; a Pitman-Yor process needs weights above its discount."""
+    """One finite weight a point, or None for all 1: 0, or positive, and above the discount of a Pitman-Yor process."""
     if sample_weight is None:
         return None
     weights = _numeric("sample_weight", sample_weight).astype(np.float64, copy=False)
@@ -56,12 +60,16 @@ def check_weights(sample_weight: Any, n_points: int, discount: float) -> Weights
         msg = f"sample_weight must have one entry a point, shape ({n_points},), got shape {weights.shape}"
         raise ValueError(msg)
     _check_finite("sample_weight", weights)
-    if not np.all(weights > discount):
-        msg = f"sample_weight must be > {discount:g}, got {weights.min()}"
+    if not np.any(weights):
+        msg = "sample_weight is zero for every point, so that none takes part; give some a positive weight"
         raise ValueError(msg)
-    if weights.min() < 1.0 / _LARGEST_WEIGHT or weights.max() > _LARGEST_WEIGHT:
+    present = weights[weights != 0.0]
+    if not np.all(present > discount):
+        msg = f"sample_weight must be 0 or > {discount:g}, got {present.min()}"
+        raise ValueError(msg)
+    if present.min() < 1.0 / _LARGEST_WEIGHT or present.max() > _LARGEST_WEIGHT:
         limits = f"{1.0 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}"
-        msg = f"sample_weight must be between {limits}, got {weights.min()} to {weights.max()}"
+        msg = f"sample_weight must be 0 or between {limits}, got {present.min()} to {present.max()}"
         raise ValueError(msg)
     return None if np.all(weights == 1.0) else weights
 
@@ -128,7 +136,7 @@ def _numeric(name: str, values: Any) -> NDArray[Any]:
         raise ValueError(msg)
     try:
         array = np.asarray(values)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         msg = f"{name} must be a rectangular array of numbers: {error}"
         raise ValueError(msg) from None
     if array.dtype.kind == "c":
@@ -136,21 +144,40 @@ def _numeric(name: str, values: Any) -> NDArray[Any]:
         raise ValueError(msg)
     if array.dtype.kind not in "biufO":
         msg = f"{name} must hold numbers only, got {array.dtype}"
-        raise ValueError(msg)
+        raise NotNumbersError(msg)
     kind = np.float32 if array.dtype == np.float32 else np.float64
     try:
         return np.ascontiguousarray(array, dtype=kind).reshape(array.shape)
     except (TypeError, ValueError, OverflowError) as error:
-        msg = f"{name} must hold numbers only: {error}"
-        raise ValueError(msg) from None
+        msg = f"{name} must hold numbers only{_first_not_a_number(array, values)}: {error}"
+        raise NotNumbersError(msg) from None
 
 
-def _check_finite(name: str, array: NDArray[Any]) -> None:
+def _first_not_a_number(array: NDArray[Any], given: Any) -> str:
+    wrong = next((place for place in np.ndindex(array.shape) if not _is_number(array[place])), None)
+    return "" if wrong is None else f", but there is {array[wrong]!r:.40} at {_place(wrong, given)}"
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def _place(place: Sequence[int], given: Any) -> str:
+    """Where an entry is, counted from 0; a column by its name too, where ``given`` is a DataFrame."""
+    text = ", ".join(f"{axis} {index}" for axis, index in zip(("row", "column"), place, strict=False))
+    names = getattr(given, "columns", None)
+    return text if names is None or callable(names) else f"{text} ({names[place[1]]!r})"
+
+
+def _check_finite(name: str, array: NDArray[Any], given: Any = None) -> None:
     if float(array.min()) >= -_LARGEST_ENTRY and float(array.max()) <= _LARGEST_ENTRY:  # NaN is neither
         return
     wrong = np.argwhere(~(np.abs(array) <= _LARGEST_ENTRY))
-    place = ", ".join(f"{axis} {index}" for axis, index in zip(("row", "column"), wrong[0], strict=False))
-    value = array[tuple(wrong[0])]
+    place, value = _place(wrong[0].tolist(), given), array[tuple(wrong[0])]
     what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}, beyond {_LARGEST_ENTRY:g},"
     msg = f"{name} contains {what} at {place} (counted from 0; {len(wrong)} in all); remove or impute such points"
     raise ValueError(msg)

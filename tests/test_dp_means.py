@@ -82,7 +82,7 @@ def test_farthest_first_is_that_of_kulis_and_jordan():
         nearest = [min(((x - t) ** 2).sum() for t in chosen) for x in X]
         expected.append(max(nearest))
         chosen.append(X[int(np.argmax(nearest))])
-    assert [farthest_first(X, k) for k in range(1, 11)] == pytest.approx(expected)
+    assert [farthest_first(X, np.ones(50), k) for k in range(1, 11)] == pytest.approx(expected)
     assert DPMeans(n_clusters=4).fit(X).lam_ == pytest.approx(expected[3])
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector
-from mapdpm.validation import check_number, check_points
+from mapdpm.validation import check_number, check_points, check_weights
 
 C = TypeVar("C", bound=type)
 
@@ -97,17 +97,23 @@ def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:
         raise ValueError(msg)
 
 
-def centred(X: Any) -> tuple[Matrix, Vector]:
-    """Points to set a prior from, less the first of them, and the first: float64, at least one; an offset is free."""
+def described(X: Any, sample_weight: Any = None) -> tuple[float, Vector, Vector]:
+    """What empirical priors are set from: total weight (the number of points), mean and variance (ddof 0) of columns.
+
+    A constant column, which has no scale, counts as of variance 1. An offset costs no digits.
+    """
     points = check_points(X).astype(np.float64, copy=False)
-    return points - points[0], points[0]
-
-
-def scale_of(X: Matrix) -> Vector:
-    """Variance of each column (ddof 0); a constant column, which has no scale, counts as 1."""
-    variance: Vector = X.var(axis=0)
+    weights = check_weights(sample_weight, len(points), 0.0)
+    first = points[0]
+    if weights is None:
+        total, mean = float(len(points)), (points - first).mean(axis=0)
+        variance: Vector = (points - first).var(axis=0)
+    else:
+        total = float(weights.sum())
+        mean = weights @ (points - first) / total
+        variance = weights @ (points - first - mean) ** 2 / total
     variance[variance <= SMALLEST] = 1.0
-    return variance
+    return total, first + mean, variance
 
 
 def _checked(name: str, value: Any, is_vector: bool, largest: float | None) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.jit import jitable
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, LOG_PI, PREPARED, TINY
-from mapdpm.likelihoods._parameters import centred, check_range, fitted_to, frozen, parameters, scale_of
+from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
 from mapdpm.protocol import LARGEST, Matrix, Values, Vector
 from mapdpm.special import log_gamma_excess, log_rising
 
@@ -60,13 +60,14 @@ class NormalGamma(NamedTuple):
     b0: Values
 
     @classmethod
-    def empirical(cls, X: Matrix) -> NormalGamma:
+    def empirical(cls, X: Any, sample_weight: Any = None) -> NormalGamma:
         """The empirical prior of Raykov2014 section 4.2: m0 = mean, c0 = 10 / N, a0 = 1, b0 = variance (ddof 0).
 
-        A column of zero variance has no scale of its own and gets b0 = 1.
+        A column of zero variance has no scale of its own and gets b0 = 1. With ``sample_weight`` a point of weight w
+        counts w times, in N too.
         """
-        X, first = centred(X)
-        return cls(first + X.mean(axis=0), 10.0 / len(X), 1.0, scale_of(X))
+        total, mean, variance = described(X, sample_weight)
+        return cls(mean, 10.0 / total, 1.0, variance)
 
     def for_data(self, X: Matrix) -> NormalGamma:
         """Self with one entry a feature in every vector; ValueError where the data does not fit."""

@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.jit import jitable
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, PREPARED, TINY
-from mapdpm.likelihoods._parameters import centred, check_range, fitted_to, frozen, parameters, scale_of
+from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
 from mapdpm.protocol import LARGEST, Matrix, Values, Vector
 
 _WITHIN = 0.1
@@ -53,15 +53,15 @@ class NormalKnownVariance(NamedTuple):
     variance: Values
 
     @classmethod
-    def empirical(cls, X: Matrix) -> NormalKnownVariance:
+    def empirical(cls, X: Any, sample_weight: Any = None) -> NormalKnownVariance:
         """m0 = mean, prior_variance = variance of the data (ddof 0), variance = a tenth of it.
 
         The tenth is a convention: the variance within clusters cannot be read off before clusters are known. A
-        column of zero variance has no scale of its own and counts as of variance 1.
+        column of zero variance has no scale of its own and counts as of variance 1. With ``sample_weight`` a point of
+        weight w counts w times.
         """
-        X, first = centred(X)
-        scale = scale_of(X)
-        return cls(first + X.mean(axis=0), scale, _WITHIN * scale)
+        _, mean, variance = described(X, sample_weight)
+        return cls(mean, variance, _WITHIN * variance)
 
     def for_data(self, X: Matrix) -> NormalKnownVariance:
         """Self with one entry a feature in every vector; ValueError where the data does not fit."""

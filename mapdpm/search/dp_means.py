@@ -64,13 +64,13 @@ def dp_means(
     return Passes(labels, objectives, converged=False, stopped=False)
 
 
-def farthest_first(points: Points, n_clusters: int) -> float:
+def farthest_first(points: Points, w: Vector, n_clusters: int) -> float:
     """The lambda for about ``n_clusters`` clusters (Kulis and Jordan 2012, section 3.2); O(N K D).
 
     From the mean of all on, the point farthest from those chosen is chosen next; lambda is the squared distance of the
     last of ``n_clusters``.
     """
-    nearest = _squared_distances(points, points.mean(axis=0, dtype=np.float64))
+    nearest = _squared_distances(points, means_of(points, w, np.zeros(len(points), dtype=np.int64))[0])
     for _ in range(n_clusters - 1):
         nearest = np.minimum(nearest, _squared_distances(points, points[int(np.argmax(nearest))]))
     return float(nearest.max())
@@ -86,6 +86,11 @@ def nearest_centres(points: Points, centres: Matrix) -> tuple[Labels, Vector]:
             closer = found < nearest
             nearest[closer], at[closer] = found[closer], k
     return labels, distances
+
+
+def distances_from(points: Points, centres: Matrix) -> Matrix:
+    """The distance of each point from each centre, shape (N, K)."""
+    return np.sqrt(np.stack([_squared_distances(points, centre) for centre in centres], axis=1))
 
 
 def means_of(points: Points, w: Vector, labels: Labels) -> Matrix:

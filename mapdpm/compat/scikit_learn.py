@@ -1,0 +1,62 @@
+"""scikit-learn's own objects, for estimators that keep its contract without importing it (from version 1.6 on)."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from mapdpm.validation import NotFittedError
+
+
+def tags() -> Any:
+    """What ``__sklearn_tags__`` returns: a clusterer that needs no y, and transforms dense finite numbers."""
+    from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags  # noqa: PLC0415  (scikit-learn is asking)
+
+    return Tags(
+        estimator_type="clusterer",
+        target_tags=TargetTags(required=False),
+        transformer_tags=TransformerTags(),
+        input_tags=InputTags(),
+    )
+
+
+def metadata_request(estimator: Any, method: str, requests: Mapping[str, Any]) -> Any:
+    """A MetadataRequest by which ``method`` of ``estimator`` asks for what is named in ``requests``."""
+    from sklearn.utils.metadata_routing import MetadataRequest  # noqa: PLC0415
+
+    request = MetadataRequest(owner=estimator)
+    for name, alias in requests.items():
+        getattr(request, method).add_request(param=name, alias=alias)
+    return request
+
+
+def diagram(estimator: Any) -> str | None:
+    """The estimator in HTML as scikit-learn draws its own; None where scikit-learn is not loaded."""
+    if "sklearn" not in sys.modules:
+        return None
+    from sklearn.utils import estimator_html_repr  # noqa: PLC0415
+
+    return str(estimator_html_repr(estimator))
+
+
+def container() -> str:
+    """What ``sklearn.set_config(transform_output=...)`` says; "default" where scikit-learn is not loaded."""
+    sklearn = sys.modules.get("sklearn")
+    return "default" if sklearn is None else str(sklearn.get_config()["transform_output"])
+
+
+def not_fitted(message: str) -> NotFittedError:
+    """The exception for a model that is not fitted; scikit-learn's as well, where that is loaded."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    return NotFittedError(message) if theirs is None else _both(theirs.NotFittedError)(message)
+
+
+@functools.cache
+def _both(theirs: type[Exception]) -> type[NotFittedError]:
+    def reduced(self: Exception) -> tuple[Any, ...]:  # a class made at run time has no address for pickle
+        return not_fitted, self.args
+
+    members = {"__doc__": NotFittedError.__doc__, "__module__": NotFittedError.__module__, "__reduce__": reduced}
+    return type(NotFittedError.__name__, (NotFittedError, theirs), members)
