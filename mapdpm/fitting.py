@@ -84,10 +84,7 @@ class Watch:
     def report(self, progress: Progress) -> bool:
         """Tell of ``progress``; whether the run is to end."""
         if self._verbose:
-            print(
-                f"restart {progress.restart} {progress.move} {progress.sweep}: {progress.moved} moved, "
-                f"{progress.n_clusters} clusters, log joint {progress.log_joint:.6f}"
-            )
+            print(progress)
         stop = self._callback(progress) if self._callback is not None else False
         return isinstance(stop, (bool, np.bool_)) and bool(stop)
 

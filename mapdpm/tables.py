@@ -2,34 +2,65 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import gzip
+import io
 import math
-import os
+import sys
+import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapdpm.protocol import Matrix
+
+STDIN = "-"
+_GZIP = b"\x1f\x8b"
 
 Row: TypeAlias = tuple[int, list[str]]
 """The line of a row in its file, counted from 1, and its cells."""
 
 
-class Table(NamedTuple):
-    """Names of the columns, or None where the file has no header, and finite values of shape (rows, columns)."""
+class Columns(NamedTuple):
+    """Which columns to read, counted from 0; ``named`` where they were found by name, so that there is a header."""
 
-    names: tuple[str, ...] | None
+    places: Sequence[int]
+    named: bool = False
+
+
+Choice: TypeAlias = Callable[[str, list[str]], Columns]
+"""Told the name of a file and the cells of its first row, says which columns to read."""
+
+
+class Table(NamedTuple):
+    """Finite values of shape (rows, columns), with the names of columns where the file had a header.
+
+    Estimators take it as they take a DataFrame.
+    """
+
+    columns: tuple[str, ...] | None
     values: Matrix
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
 
-def read_csv(path: str | os.PathLike[str]) -> Table:
-    """The numbers in a comma-separated UTF-8 file.
 
-    The first row is a header if one of its cells is text. Blank lines before the first row and after the last are
-    skipped; one between them is an error, for it may be a missing point.
+def every(file: str, cells: list[str]) -> Columns:  # noqa: ARG001  (a Choice)
+    """All columns."""
+    return Columns(range(len(cells)))
+
+
+def read_csv(path: str | Path, choice: Choice = every, delimiter: str = ",") -> Table:
+    """The numbers in the chosen columns of a UTF-8 file of separated values, perhaps compressed by gzip; "-" is stdin.
+
+    The first row is a header if one of the chosen cells is text. Blank lines before the first row and after the last
+    are skipped; one between them is an error, for it may be a missing point.
 
     Raises
     ------
@@ -39,39 +70,39 @@ def read_csv(path: str | os.PathLike[str]) -> Table:
     OSError
         The file cannot be read.
     """
-    source = rows(path)
+    source = rows(path, delimiter)
     first = next(source)
-    names = tuple(cell.strip() for cell in first[1]) if any(map(_is_text, first[1])) else None
-    values = numbers(path, source if names else _chained(first, source), names, range(len(first[1])))
+    cells = [cell.strip() for cell in first[1]]
+    columns = choice(name_of(path), cells)
+    header = columns.named or any(is_text(cells[place]) for place in columns.places)
+    values = numbers(path, source if header else chain([first], source), cells if header else None, columns.places)
     if not len(values):
-        msg = f"{path} has a header but no rows of data"
+        msg = f"{name_of(path)} has a header but no rows of data"
         raise ValueError(msg)
-    return Table(names, values)
+    return Table(tuple(cells[place] for place in columns.places) if header else None, values)
 
 
-def rows(path: str | os.PathLike[str]) -> Iterator[Row]:
-    """The rows of a CSV file, at least one and all of one width; errors as in ``read_csv``."""
+def rows(path: str | Path, delimiter: str = ",") -> Iterator[Row]:
+    """The rows of a file of separated values, at least one and all of one width; errors as in ``read_csv``."""
     width, blank = 0, 0
-    for line, cells in _lines(path):
+    for line, cells in _lines(path, delimiter):
         if not cells:
             blank = blank or line
             continue
         if blank and width:
-            msg = f"{path}: line {blank} is blank"
+            msg = f"{name_of(path)}: line {blank} is blank"
             raise ValueError(msg)
         width, blank = width or len(cells), 0
         if len(cells) != width:
-            msg = f"{path}: line {line} has {len(cells)} columns, but the first row has {width}"
+            msg = f"{name_of(path)}: line {line} has {counted(len(cells), 'column')}, but the first row has {width}"
             raise ValueError(msg)
         yield line, cells
     if not width:
-        msg = f"{path} is empty"
+        msg = f"{name_of(path)} is empty"
         raise ValueError(msg)
 
 
-def numbers(
-    path: str | os.PathLike[str], source: Iterable[Row], names: Sequence[str] | None, columns: Sequence[int]
-) -> Matrix:
+def numbers(path: str | Path, source: Iterable[Row], names: Sequence[str] | None, columns: Sequence[int]) -> Matrix:
     """The given columns of ``source`` as finite float64; errors as in ``read_csv``, with names where there are any."""
     values = array("d")
     for line, cells in source:
@@ -79,32 +110,54 @@ def numbers(
             value = _value(cells[column])
             if value is None or not math.isfinite(value):
                 name = f" ({names[column]})" if names and names[column] else ""
-                msg = f"{path}: line {line}, column {column + 1}{name} {_complaint(cells[column], value)}"
+                complaint = _complaint(cells[column], value)
+                msg = f"{name_of(path)}: line {line}, column {column + 1}{name} {complaint}"
                 raise ValueError(msg)
             values.append(value)
     return np.array(values, dtype=np.float64).reshape(-1, len(columns))
 
 
-def _lines(path: str | os.PathLike[str]) -> Iterator[Row]:
+def name_of(path: str | Path) -> str:
+    """What messages call a file."""
+    return "standard input" if str(path) == STDIN else str(path)
+
+
+def counted(number: int, thing: str) -> str:
+    """``1 column``, ``2 columns``."""
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
+@contextlib.contextmanager
+def _opened(path: str | Path) -> Iterator[IO[str]]:
+    """The text of a file or of standard input, uncompressed where it begins as gzip does."""
+    with contextlib.ExitStack() as stack:
+        raw: Any = sys.stdin.buffer if str(path) == STDIN else stack.enter_context(Path(path).open("rb"))
+        data = raw if raw.peek(len(_GZIP))[: len(_GZIP)] != _GZIP else gzip.GzipFile(fileobj=raw)
+        text = io.TextIOWrapper(data, encoding="utf-8-sig", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()  # standard input is not ours to close
+
+
+def _lines(path: str | Path, delimiter: str) -> Iterator[Row]:
     end = 0
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
+    with _opened(path) as file:
+        reader = csv.reader(file, delimiter=delimiter)
         try:
             for cells in reader:
                 # A quoted cell may span lines: a row is known by its first.
                 yield end + 1, cells
                 end = reader.line_num
         except UnicodeDecodeError:
-            msg = f"{path} is not a text file in UTF-8"
+            msg = f"{name_of(path)} is not a text file in UTF-8"
+            raise ValueError(msg) from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            msg = f"{name_of(path)} is not a whole gzip file: {error}"
             raise ValueError(msg) from None
         except csv.Error as error:
-            msg = f"{path}: line {reader.line_num} is not CSV: {error}"
+            msg = f"{name_of(path)}: line {reader.line_num} is not CSV: {error}"
             raise ValueError(msg) from None
-
-
-def _chained(first: Row, others: Iterator[Row]) -> Iterator[Row]:
-    yield first
-    yield from others
 
 
 def _value(cell: str) -> float | None:
@@ -114,7 +167,8 @@ def _value(cell: str) -> float | None:
         return None
 
 
-def _is_text(cell: str) -> bool:
+def is_text(cell: str) -> bool:
+    """Whether a cell is neither blank nor a number: a header has such cells."""
     return bool(cell.strip()) and _value(cell) is None
 
 
@@ -123,6 +177,8 @@ def _complaint(cell: str, value: float | None) -> str:
     if not text:
         return "is blank; remove or fill such rows"
     if value is None:
-        hint = "; cells are separated by commas" if any(mark in text for mark in ";\t") else ""
-        return f"is not a number: {text[:40]!r}{hint}"
+        separated = any(mark in text for mark in ";\t ")
+        hint = "if cells are not separated by commas, say by what: --delimiter" if separated else ""
+        hint = hint or "if it is no feature, choose those that are: --columns"
+        return f"is not a number: {text[:40]!r}; {hint}"
     return f"is not a finite number: {text[:40]!r}; remove or fill such rows"

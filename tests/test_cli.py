@@ -1,19 +1,27 @@
 """The command line: what it prints and writes is what Python has; what is wrong is one line, and no traceback."""
 
+import gzip
+import io
+import json
 import os
+import re
+import signal
 import struct
 import subprocess
 import sys
+import time
 import warnings
 import zlib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mapdpm
-from mapdpm import backends, cli, tables
+from mapdpm import backends, cli, columns, commands, options, tables
 from mapdpm.search import restarts
+from mapdpm.search.catalogue import MOVES
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -87,15 +95,17 @@ def test_fit_predict_score_equal_the_python_api(folder, points, capsys):
     assert cli.main(["predict", "new.mdpm", "data.csv", "--proba"]) == 0
     header, *rows = lines_of(capsys)
     assert header.split(",") == [*(f"cluster_{k}" for k in range(expected.n_clusters_)), "new"]
-    assert np.array_equal([list(map(float, row.split(","))) for row in rows], model.predict_proba(points))
+    assert list(model.feature_names_in_) == ["height", "width"]
+    frame = pd.DataFrame(points, columns=["height", "width"])
+    assert np.array_equal([list(map(float, row.split(","))) for row in rows], model.predict_proba(frame))
 
     assert cli.main(["score", "new.mdpm", "data.csv"]) == 0
     header, *values = lines_of(capsys)
     assert header == "log_density"
-    assert np.array_equal(np.array(values, dtype=float), model.score_samples(points))
+    assert np.array_equal(np.array(values, dtype=float), model.score_samples(frame))
 
     assert cli.main(["score", "new.mdpm", "data.csv", "--mean"]) == 0
-    assert lines_of(capsys) == [repr(model.score(points))]
+    assert lines_of(capsys) == [repr(model.score(frame))]
 
 
 def test_novelty(folder, points, capsys):
@@ -106,21 +116,36 @@ def test_novelty(folder, points, capsys):
 
 
 def test_every_option_reaches_the_model(folder, points):
-    options = {"alpha": 2.5, "discount": 0.25, "max_clusters": 3, "n_restarts": 2, "max_sweeps": 7, "random_state": 5}
-    names = {"n_restarts": "restarts", "random_state": "seed"}
-    argv = ["fit", "data.csv", "--out", "new.mdpm", "--init", "single", "--backend", "python"]
-    for name, value in options.items():
+    wanted = {"alpha": 2.5, "discount": 0.25, "max_clusters": 3, "n_restarts": 2, "max_sweeps": 7, "random_state": 5}
+    wanted |= {"time_limit": 99.0, "n_jobs": 2}
+    names = {"n_restarts": "restarts", "random_state": "seed", "n_jobs": "jobs"}
+    argv = [
+        "fit",
+        "data.csv",
+        "--out",
+        "new.mdpm",
+        "--init",
+        "single",
+        "--backend",
+        "python",
+        "--moves",
+        "regroup,split",
+    ]
+    for name, value in wanted.items():
         argv += ["--" + names.get(name, name).replace("_", "-"), str(value)]
     assert cli.main([*argv, "--likelihood", "normal-known-variance"]) == 0
     model = mapdpm.load("new.mdpm")
-    assert {name: getattr(model, name) for name in options} == options
-    assert (model.init, model.backend) == ("single", "python")
+    assert {name: getattr(model, name) for name in wanted} == wanted
+    assert (model.init, model.backend, model.moves) == ("single", "python", ("regroup", "split"))
     assert model.likelihood_ == mapdpm.NormalKnownVariance.empirical(points)
 
 
 def test_choices_are_those_of_the_library():
-    assert cli.BACKENDS == backends.NAMES
-    assert cli.STARTS == restarts.STARTS
+    assert options.BACKENDS == backends.NAMES
+    assert options.STARTS == restarts.STARTS
+    assert tuple(MOVES) == options.MOVES
+    assert options.MOVES[:2] == mapdpm.MAPDPM().moves
+    assert tuple(commands.FAMILIES) == options.LIKELIHOODS
 
 
 def test_data_without_a_header(folder, points, capsys):
@@ -142,9 +167,9 @@ def test_data_without_a_header(folder, points, capsys):
 def test_tables_that_are_read(tmp_path, text, names, values):
     (tmp_path / "t.csv").write_bytes(text.encode())
     table = tables.read_csv(tmp_path / "t.csv")
-    assert table.names == names
-    assert table.values.tolist() == values
-    assert table.values.dtype == np.float64
+    assert table.columns == names
+    assert np.asarray(table).tolist() == values
+    assert np.asarray(table).dtype == np.float64
 
 
 def test_help_and_version(capsys):
@@ -160,6 +185,260 @@ def test_warnings_are_lines(capsys):
         warnings.simplefilter("always")
         warnings.warn("slow", RuntimeWarning, stacklevel=1)
     assert capsys.readouterr().err == "mapdpm: warning: slow\n"
+
+
+# ---- columns, compression, standard input and output -----------------------------------------------------------------
+
+
+@pytest.fixture
+def wide(folder, points):
+    """wide.csv: an index, the two features in another order, text; and the same without a header."""
+    rows = [f"{i},{w!r},walk,{h!r}" for i, (h, w) in enumerate(points.tolist())]
+    Path("wide.csv").write_text("\n".join([",width,activity,height", *rows]) + "\n")
+    Path("bare.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def labels_of(path):
+    header, *labels = Path(path).read_text().split()
+    assert header == "label"
+    return list(map(int, labels))
+
+
+@pytest.mark.parametrize(
+    ("file", "columns"),
+    [("bare.csv", "4,2"), *(("wide.csv", text) for text in ("height,width", "4,2", "height,2", " 4 , width"))],
+)
+def test_columns_by_name_and_by_position(wide, points, file, columns):
+    assert cli.main(["fit", file, "--columns", columns, "--out", "new.mdpm", "--labels", "labels.csv"]) == 0
+    model, expected = mapdpm.load("new.mdpm"), mapdpm.MAPDPM().fit(points)
+    assert labels_of("labels.csv") == expected.labels_.tolist()  # no row is lost to a header that is none
+    assert model.log_joint_ == expected.log_joint_
+    names = getattr(model, "feature_names_in_", None)
+    assert names is None if file == "bare.csv" else list(names) == ["height", "width"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("2-3", [1, 2]), ("3-", [2, 3]), ("4,1-2", [3, 0, 1]), ("1-", [0, 1, 2, 3])]
+)
+def test_ranges(text, expected):
+    assert list(columns.chosen(text)("file", list("abcd")).places) == expected
+
+
+def test_names_win_over_positions_and_may_be_quoted():
+    assert columns.chosen("2")("file", ["1", "3", "2"]) == ([2], True)
+    assert columns.chosen('"a, b",2-3')("file", ["a, b", "x", "2-3"]) == ([0, 2], True)
+
+
+def test_a_model_finds_its_columns_by_name(wide, points, capsys):
+    assert cli.main(["fit", "data.csv", "--out", "named.mdpm", "--quiet"]) == 0
+    expected = mapdpm.MAPDPM().fit(points)
+    for argv in (["wide.csv"], ["data.csv"], ["bare.csv", "--columns", "4,2"], ["wide.csv", "--columns", "4,2"]):
+        assert cli.main(["predict", "named.mdpm", *argv]) == 0
+        assert lines_of(capsys) == ["label", *map(str, expected.labels_)]
+    Path("plain.csv").write_text("".join(f"{h!r},{w!r}\n" for h, w in points.tolist()))
+    assert cli.main(["score", "named.mdpm", "plain.csv", "--mean"]) == 0  # no header: by position
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == (f"{expected.score(points)!r}\n", "")
+
+
+def test_an_index_is_warned_of(folder, points, capsys):
+    pd.DataFrame(points, columns=["height", "width"]).to_csv("indexed.csv")
+    assert cli.main(["fit", "indexed.csv"]) == 0
+    error = capsys.readouterr().err
+    assert error == (
+        "mapdpm: warning: column 1 of indexed.csv has no name, like an index, and is used as a feature; "
+        "--columns leaves it out\n"
+    )
+    for argv in (["--columns", "2-"], ["--quiet"]):
+        assert cli.main(["fit", "indexed.csv", *argv]) == 0
+        assert capsys.readouterr().err == ""
+
+
+def test_gzip_in_and_out(folder, points, capsys):
+    Path("data.bin").write_bytes(gzip.compress(Path("data.csv").read_bytes()))  # known by its contents
+    assert cli.main(["fit", "data.bin", "--labels", "labels.csv.gz", "--quiet"]) == 0
+    assert gzip.decompress(Path("labels.csv.gz").read_bytes()).decode().split()[1:] == [
+        *map(str, mapdpm.MAPDPM().fit(points).labels_)
+    ]
+    for damaged in (Path("data.bin").read_bytes()[:-20], b"\x1f\x8b nothing"):
+        Path("bad.csv").write_bytes(damaged)
+        assert_refused(capsys, ["fit", "bad.csv"], 1, "bad.csv is not a whole gzip file")
+
+
+def test_standard_input_and_output(folder, points):
+    data = (folder / "data.csv").read_text()
+    done = run("fit", "-", "--labels", "-", input=data)
+    labels = ["label", *map(str, mapdpm.MAPDPM().fit(points).labels_)]
+    assert done.stdout.split() == labels
+    assert done.stderr.startswith("clusters ")  # what is piped on is labels only
+    done = run("predict", folder / "model.mdpm", "-", "--out", folder / "out.csv", input=data)
+    assert (done.stdout, labels_of(folder / "out.csv")) == ("", list(map(int, labels[1:])))
+    packed = subprocess.run(
+        [sys.executable, "-m", "mapdpm", "score", folder / "model.mdpm", "-", "--mean"],
+        input=gzip.compress(data.encode()),
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    assert float(packed.stdout) == mapdpm.load(folder / "model.mdpm").score(points)
+    bad = run("fit", "-", input="1,2\n3\n")
+    assert (bad.returncode, bad.stderr) == (
+        1,
+        "mapdpm: error: standard input: line 2 has 1 column, but the first row has 2\n",
+    )
+
+
+def test_other_delimiters(folder, points, capsys):
+    for name, mark in (("tab", "\t"), (";", ";"), ("space", " ")):
+        Path("other.csv").write_text(Path("data.csv").read_text().replace(",", mark))
+        assert cli.main(["fit", "other.csv", "--delimiter", name, "--labels", "labels.csv"]) == 0
+        assert labels_of("labels.csv") == mapdpm.MAPDPM().fit(points).labels_.tolist()
+
+
+def test_json_lines(folder, points, capsys):
+    model = mapdpm.load("model.mdpm")
+    assert cli.main(["predict", "model.mdpm", "data.csv", "--format", "jsonl"]) == 0
+    assert [json.loads(line) for line in lines_of(capsys)] == [{"label": k} for k in model.predict(points)]
+    assert cli.main(["predict", "model.mdpm", "data.csv", "--format", "jsonl", "--proba"]) == 0
+    rows = [list(json.loads(line).values()) for line in lines_of(capsys)]
+    assert np.array_equal(rows, model.predict_proba(points))
+    assert cli.main(["score", "model.mdpm", "data.csv", "--format", "jsonl"]) == 0
+    assert [json.loads(line)["log_density"] for line in lines_of(capsys)] == model.score_samples(points).tolist()
+    assert cli.main(["score", "model.mdpm", "data.csv", "--format", "jsonl", "--mean"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"mean_log_density": model.score(points)}
+    assert cli.main(["fit", "data.csv", "--format", "jsonl", "--labels", "labels.jsonl"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["sizes"] == model.cluster_sizes_.tolist()
+    assert facts["log_joint"] == model.log_joint_
+    assert facts["converged"] is True
+    assert [
+        json.loads(line)["label"] for line in Path("labels.jsonl").read_text().splitlines()
+    ] == model.labels_.tolist()
+
+
+# ---- the prior -------------------------------------------------------------------------------------------------------
+
+
+def fitted(*argv):
+    assert cli.main(["fit", "data.csv", "--out", "new.mdpm", "--quiet", *argv]) == 0
+    return mapdpm.load("new.mdpm")
+
+
+def test_prior(folder, points):
+    empirical = mapdpm.NormalGamma.empirical(points)
+    model = fitted("--prior", "b0=0.5,2", "--prior", "c0=0.25")
+    assert model.likelihood_ == empirical._replace(b0=[0.5, 2.0], c0=0.25)
+    model = fitted("--likelihood", "normal-known-variance", "--prior", "variance=0.5")
+    assert model.likelihood_ == mapdpm.NormalKnownVariance.empirical(points)._replace(variance=0.5)
+
+
+@pytest.mark.parametrize("family", options.LIKELIHOODS)
+def test_standardize_is_a_prior_in_standard_units(folder, points, family):
+    name = {"normal-gamma": "b0", "normal-known-variance": "variance"}[family]
+    model = fitted("--standardize", "--likelihood", family, "--prior", f"{name}=0.02", "--prior", "m0=0.5")
+    # The same by the long way: data in standard units.
+    mean, scale = points.mean(axis=0), points.std(axis=0)
+    Z = (points - mean) / scale
+    prior = commands.FAMILIES[family].empirical(Z)._replace(m0=0.5, **{name: 0.02})
+    other = mapdpm.MAPDPM(likelihood=prior).fit(Z)
+    assert np.array_equal(model.labels_, other.labels_)
+    # A density of data in its own units: less the logarithm of the stretch, a point.
+    stretch = np.log(scale).sum()
+    frame = pd.DataFrame(points, columns=["height", "width"])
+    assert model.score_samples(frame) == pytest.approx(other.score_samples(Z) - stretch, rel=1e-9)
+    assert model.log_joint_ == pytest.approx(other.log_joint_ - len(points) * stretch, rel=1e-9)
+
+
+def test_standardize_alone_changes_nothing(folder, points):
+    assert np.array_equal(fitted("--standardize").labels_, mapdpm.MAPDPM().fit(points).labels_)
+
+
+# ---- talk ------------------------------------------------------------------------------------------------------------
+
+
+def test_quiet_and_verbose(folder, capsys):
+    assert cli.main(["fit", "data.csv", "--quiet"]) == 0
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "")
+    assert cli.main(["fit", "data.csv", "--verbose"]) == 0
+    captured = capsys.readouterr()
+    model = mapdpm.MAPDPM().fit(np.loadtxt("data.csv", delimiter=",", skiprows=1))
+    assert len(captured.err.splitlines()) == len(model.history_) - 1
+    assert captured.err.startswith("restart 0 sweep 1: ")
+    assert captured.out.startswith("clusters ")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_on_a_terminal_leaves_nothing_behind(folder, monkeypatch):
+    monkeypatch.setattr(commands, "_PATIENCE", 0.0)
+    monkeypatch.setattr(commands, "_INTERVAL", 0.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert cli.main(["fit", "data.csv"]) == 0
+    said = sys.stderr.getvalue()
+    assert said.count("\r\033[Krestart 0 sweep") >= 1
+    assert said.endswith("\r\033[K")
+    assert "\n" not in said
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert cli.main(["fit", "data.csv", "--quiet"]) == 0
+    assert sys.stderr.getvalue() == ""
+
+
+def test_examples_of_help_run(folder, capsys, monkeypatch):
+    examples = [options._FIT_EXAMPLES, options._PREDICT_EXAMPLES, options._SCORE_EXAMPLES, options._DEMO_EXAMPLES]
+    Path("data.csv.gz").write_bytes(gzip.compress(Path("data.csv").read_bytes()))
+    ours = f"{sys.executable} -m mapdpm"
+    for line in "\n".join(examples).splitlines():
+        command = re.sub(r"(^|\| )mapdpm ", rf"\1{ours} ", line)
+        paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        known = {"capture_output": True, "env": os.environ | {"PYTHONPATH": paths}}
+        done = subprocess.run(command, shell=True, check=False, **known)  # noqa: S602  (there are pipes in them)
+        assert (done.returncode, done.stderr) == (0, b""), (line, done.stderr)
+    assert Path("model.mdpm").exists()
+
+
+def test_completion_knows_the_options(folder):
+    pytest.importorskip("argcomplete")
+    line = "mapdpm fit data.csv --st"
+    asked = {
+        "_ARGCOMPLETE": "1",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "COMP_TYPE": "63",
+        "_ARGCOMPLETE_IFS": "|",
+    }
+    done = subprocess.run(  # it answers on file descriptor 8
+        ["sh", "-c", f"exec 8>&1; {sys.executable} -m mapdpm"],
+        cwd=ROOT,
+        env=os.environ | asked,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "--standardize" in done.stdout
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_leave_nothing_half_written(folder, number, code):
+    """Stopped at any time: either the whole model is there, or none and nothing besides."""
+    rng = np.random.default_rng(0)
+    big = rng.normal(size=(4000, 4)) + 5.0 * rng.integers(0, 9, (4000, 1))
+    np.savetxt(folder / "big.csv", big, delimiter=",")
+    for delay in (0.3, 0.8, 1.2):
+        out = folder / "new.mdpm"
+        command = [sys.executable, "-m", "mapdpm", "fit", folder / "big.csv", "--restarts", "500", "--out", out]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(delay)
+            process.send_signal(number)
+            _, said = process.communicate(timeout=300)
+        assert process.returncode in {code, -number}  # the latter: before Python was ready
+        assert "Error" not in said
+        assert not out.exists()
+        assert not [path.name for path in folder.iterdir() if path.name.startswith(".mdpm")]
 
 
 # ---- bad data: exit code 1 -------------------------------------------------------------------------------------------
@@ -182,7 +461,7 @@ def test_warnings_are_lines(capsys):
         ("height;width\n1;2\n", ["line 2, column 1 (height;width)", "separated by commas"]),
         ("height,width\n1,2\n3,\n", ["line 3, column 2 (width) is blank"]),
         ("1,\n3,4\n", ["line 1, column 2 is blank"]),
-        ("height,width\n1,2\n3\n", ["line 3 has 1 columns, but the first row has 2"]),
+        ("height,width\n1,2\n3\n", ["line 3 has 1 column, but the first row has 2"]),
         ("height,width\n1,2\n3,4,5\n", ["line 3 has 3 columns, but the first row has 2"]),
         ("height\n1\n\n3\n", ["line 3 is blank"]),
         (b"\xff\xfe1,2\n", ["not a text file in UTF-8"]),
@@ -212,6 +491,34 @@ def test_missing_files(folder, capsys, argv):
     assert_refused(capsys, argv, 1, "gone.csv: No such file")
 
 
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("heigth", "wide.csv has no column 'heigth'; it has , width, activity, height"),
+        ("5", "wide.csv has 4 columns, so --columns cannot have 5: they count from 1"),
+        ("0", "cannot have 0: they count from 1"),
+        ("4-2", "--columns cannot have 4-2: a range goes up"),
+        ("height,4", "--columns height,4 has column 4 twice"),
+        ("", "--columns names no column"),
+        ("activity", "line 2, column 3 (activity) is not a number: 'walk'; if it is no feature, choose"),
+    ],
+)
+def test_bad_columns(wide, capsys, text, part):
+    assert_refused(capsys, ["fit", "wide.csv", "--columns", text], 1, part)
+
+
+def test_columns_that_a_model_does_not_find(wide, capsys):
+    assert cli.main(["fit", "data.csv", "--out", "named.mdpm", "--quiet"]) == 0
+    Path("other.csv").write_text("height,weight\n1,2\n")
+    part = "other.csv has no column 'width', on which named.mdpm was fitted; it has height, weight. Choose columns"
+    assert_refused(capsys, ["predict", "named.mdpm", "other.csv"], 1, part)
+    Path("twice.csv").write_text("height,width,width\n1,2,3\n")
+    part = "twice.csv has 2 columns of the name 'width'; choose by position with --columns"
+    assert_refused(capsys, ["score", "named.mdpm", "twice.csv"], 1, part)
+    part = "--columns has 1 column, but named.mdpm was fitted on 2"
+    assert_refused(capsys, ["score", "named.mdpm", "wide.csv", "--columns", "height"], 1, part)
+
+
 def test_a_folder_is_no_data(folder, capsys):
     assert_refused(capsys, ["fit", "."], 1, "directory")
 
@@ -219,7 +526,9 @@ def test_a_folder_is_no_data(folder, capsys):
 def test_wrong_width(folder, capsys):
     Path("wide.csv").write_text("1,2,3\n")
     for command in ("predict", "score"):
-        assert_refused(capsys, [command, "model.mdpm", "wide.csv"], 1, "wide.csv has 3 columns", "was fitted on 2")
+        assert_refused(
+            capsys, [command, "model.mdpm", "wide.csv"], 1, "wide.csv has 3 columns", "was fitted on 2; choose"
+        )
 
 
 def test_bad_model_files(folder, capsys, model_bytes):
@@ -279,6 +588,21 @@ def test_devices_are_not_replaced(folder, capsys):
         (["--backend", "abacus"], "argument --backend: invalid choice: 'abacus'"),
         (["--init", "nowhere"], "argument --init: invalid choice"),
         (["--likelihood", "cauchy"], "argument --likelihood: invalid choice"),
+        (["--moves", "merge,swap"], "argument --moves: must be some of merge,split,permutation,regroup, or none"),
+        (["--moves", ""], "argument --moves: must be some of"),
+        (["--time-limit", "0"], "argument --time-limit: must be a number > 0, got 0"),
+        (
+            ["--prior", "b0"],
+            "argument --prior: must be NAME=NUMBER, or NAME=NUMBER,NUMBER,... with one a column, got 'b0'",
+        ),
+        (["--prior", "b0=wide"], "argument --prior: must be NAME=NUMBER"),
+        (["--prior", "b1=2"], "argument --prior: normal-gamma has no parameter 'b1'; it has m0, c0, a0, b0"),
+        (["--prior", "b0=-1"], "argument --prior: b0 must be > 0, got -1.0"),
+        (["--delimiter", "::"], "argument --delimiter: must be one character, or tab, got '::'"),
+        (["--labels", "new.mdpm"], "new.mdpm cannot be written: another file of this command has that name"),
+        (["--labels", "data.csv"], "data.csv cannot be written: another file of this command has that name"),
+        (["--quiet", "--verbose"], "argument --verbose: not allowed with argument --quiet"),
+        (["--format", "xml"], "argument --format: invalid choice: 'xml'"),
         (["--colour"], "unrecognized arguments: --colour"),
         (["--alph", "2"], "unrecognized arguments: --alph"),
     ],

@@ -79,6 +79,10 @@ class NormalGamma(NamedTuple):
         """The same model for data from which ``offset`` was subtracted."""
         return self._replace(m0=frozen(self.m0 - offset))
 
+    def scaled(self, scale: Vector) -> NormalGamma:
+        """The same model for data that was multiplied by ``scale``."""
+        return self._replace(m0=self.m0 * scale, b0=self.b0 * scale**2)
+
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Sample means and variances of clusters."""
         return mo.moments(rows)

@@ -73,6 +73,11 @@ class NormalKnownVariance(NamedTuple):
         """The same model for data from which ``offset`` was subtracted."""
         return self._replace(m0=frozen(self.m0 - offset))
 
+    def scaled(self, scale: Vector) -> NormalKnownVariance:
+        """The same model for data that was multiplied by ``scale``."""
+        squares = scale**2
+        return NormalKnownVariance(self.m0 * scale, self.prior_variance * squares, self.variance * squares)
+
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Sample means and variances of clusters."""
         return mo.moments(rows)

@@ -50,6 +50,13 @@ class Progress(NamedTuple):
     log_joint: float
     move: str = "sweep"
 
+    def __str__(self) -> str:
+        """One line for a log."""
+        return (
+            f"restart {self.restart} {self.move} {self.sweep}: {self.moved} moved, {self.n_clusters} clusters, "
+            f"log joint {self.log_joint:.6f}"
+        )
+
 
 class Ascent(NamedTuple):
     """A local mode, and how it was reached."""

@@ -1,0 +1,101 @@
+"""Which columns of a CSV file: those that ``--columns`` names, or those that a model was fitted on."""
+
+from __future__ import annotations
+
+import csv
+import re
+import warnings
+from collections.abc import Sequence
+
+from mapdpm.tables import Choice, Columns, counted, every, is_text
+
+_SHOWN = 10
+_RANGE = re.compile(r"(\d+)(-?)(\d*)")
+
+
+def chosen(text: str) -> Choice:
+    """The columns of ``--columns``: names or positions, counted from 1, separated by commas; ``2-4`` and ``3-`` too.
+
+    A name wins over a position of the same spelling; one with a comma in it is quoted as in the file.
+    """
+    words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
+
+    def choice(file: str, cells: list[str]) -> Columns:
+        places, named = [], False
+        for word in words:
+            if word in cells:
+                places.append(_place_of(word, file, cells))
+                named = True
+            else:
+                places += _places_of(word, file, cells)
+        twice = [place for at, place in enumerate(places) if place in places[:at]]
+        if twice:
+            msg = f"--columns {text} has column {twice[0] + 1} twice"
+            raise ValueError(msg)
+        if not places:
+            msg = "--columns names no column; give names or positions, such as height,3 or 2-4"
+            raise ValueError(msg)
+        return Columns(places, named)
+
+    return choice
+
+
+def of_the_model(names: Sequence[str], model: str) -> Choice:
+    """The columns on which a model was fitted, wherever they are in a file with a header; else all there are."""
+
+    def choice(file: str, cells: list[str]) -> Columns:
+        whole = every(file, cells)
+        if list(names) == cells:
+            return Columns(whole.places, named=True)
+        missing = [name for name in names if name not in cells]
+        if not any(map(is_text, cells)):
+            return whole  # no header: by position
+        if missing:
+            msg = (
+                f"{file} has no column {missing[0]!r}, on which {model} was fitted; it has {_listed(cells)}. "
+                "Choose columns of other names with --columns"
+            )
+            raise ValueError(msg)
+        return Columns([_place_of(name, file, cells) for name in names], named=True)
+
+    return choice
+
+
+def warned(file: str, cells: list[str]) -> Columns:
+    """All columns, with a warning for one that looks like an index rather than a feature."""
+    whole = every(file, cells)
+    if "" in cells and any(map(is_text, cells)):
+        at = cells.index("") + 1
+        warnings.warn(
+            f"column {at} of {file} has no name, like an index, and is used as a feature; --columns leaves it out",
+            stacklevel=2,
+        )
+    return whole
+
+
+def _place_of(name: str, file: str, cells: list[str]) -> int:
+    if cells.count(name) > 1:
+        msg = f"{file} has {cells.count(name)} columns of the name {name!r}; choose by position with --columns"
+        raise ValueError(msg)
+    return cells.index(name)
+
+
+def _places_of(word: str, file: str, cells: list[str]) -> list[int]:
+    found = _RANGE.fullmatch(word)
+    if found is None:
+        msg = f"{file} has no column {word!r}; it has {_listed(cells)}"
+        raise ValueError(msg)
+    first, last = int(found[1]), int(found[3] or (len(cells) if found[2] else found[1]))
+    for position in (first, last):
+        if not 1 <= position <= len(cells):
+            msg = f"{file} has {counted(len(cells), 'column')}, so --columns cannot have {word}: they count from 1"
+            raise ValueError(msg)
+    if last < first:
+        msg = f"--columns cannot have {word}: a range goes up"
+        raise ValueError(msg)
+    return list(range(first - 1, last))
+
+
+def _listed(cells: list[str]) -> str:
+    more = f" and {len(cells) - _SHOWN} more" if len(cells) > _SHOWN else ""
+    return ", ".join(cells[:_SHOWN]) + more

@@ -1,0 +1,221 @@
+"""What the commands do: read, fit or score, write. ``cli`` has their options, and what becomes of errors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, demo, load, plots, records, tables
+from mapdpm.columns import chosen, of_the_model, warned
+from mapdpm.likelihoods._parameters import described
+from mapdpm.options import UsageError
+from mapdpm.search.ascent import Progress
+from mapdpm.snapshot import write_file
+from mapdpm.tables import Table, counted, name_of
+
+FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
+PICTURE = Path("mapdpm_demo.png")
+
+_PATIENCE = 0.5  # seconds before a terminal is told that something is going on
+_INTERVAL = 0.1
+
+
+def fit(arguments: argparse.Namespace) -> None:
+    """``mapdpm fit``."""
+    _check_targets([arguments.data], arguments.out, arguments.labels)
+    choice = warned if arguments.columns is None else chosen(arguments.columns)
+    table = tables.read_csv(arguments.data, choice, arguments.delimiter)
+    reporter = Reporter(quiet=arguments.quiet, verbose=arguments.verbose)
+    model = MAPDPM(
+        arguments.alpha,
+        likelihood=_likelihood(arguments, table),
+        discount=arguments.discount,
+        max_clusters=arguments.max_clusters,
+        init=arguments.init,
+        moves=arguments.moves,
+        n_restarts=arguments.restarts,
+        max_sweeps=arguments.max_sweeps,
+        time_limit=arguments.time_limit,
+        backend=arguments.backend,
+        n_jobs=arguments.jobs,
+        random_state=arguments.seed,
+        callback=reporter,
+    )
+    started = time.perf_counter()
+    try:
+        model.fit(table)
+    finally:
+        reporter.end()
+    seconds = time.perf_counter() - started
+    if arguments.out is not None:
+        model.save(arguments.out)
+    if arguments.labels is not None:
+        records.put(arguments.labels, records.lines(["label"], model.labels_[:, None].tolist(), arguments.format))
+    if not arguments.quiet:
+        to_stdout = arguments.labels is None or str(arguments.labels) != records.STDOUT
+        summary = _summary(model, seconds, arguments.format)
+        print(summary, file=sys.stdout if to_stdout else sys.stderr, flush=True)
+
+
+def predict(arguments: argparse.Namespace) -> None:
+    """``mapdpm predict``."""
+    _check_targets([arguments.model, arguments.data], arguments.out)
+    model, table = _model_and_table(arguments)
+    if arguments.proba:
+        names = [*(f"cluster_{k}" for k in range(model.n_clusters_)), "new"]
+        rows = model.predict_proba(table).tolist()
+    else:
+        names, rows = ["label"], model.predict(table, novelty=arguments.novelty)[:, None].tolist()
+    records.put(arguments.out, records.lines(names, rows, arguments.format))
+
+
+def score(arguments: argparse.Namespace) -> None:
+    """``mapdpm score``."""
+    _check_targets([arguments.model, arguments.data], arguments.out)
+    model, table = _model_and_table(arguments)
+    if not arguments.mean:
+        rows = model.score_samples(table)[:, None].tolist()
+        text = records.lines(["log_density"], rows, arguments.format)
+    elif arguments.format == "jsonl":
+        text = records.lines(["mean_log_density"], [[model.score(table)]], arguments.format)
+    else:
+        text = f"{model.score(table)!r}\n"
+    records.put(arguments.out, text)
+
+
+def show(arguments: argparse.Namespace) -> None:
+    """``mapdpm demo``."""
+    target = arguments.picture or PICTURE
+    if not arguments.no_picture:
+        _check_targets([arguments.data], target)
+    found = demo.run(arguments.data)
+    if not arguments.quiet:
+        print(demo.report(found), flush=True)
+    if arguments.no_picture:
+        return
+    try:
+        write_file(target, demo.picture(found))
+    except plots.MissingMatplotlibError as error:
+        if arguments.picture is not None:
+            raise
+        print(f"no picture: {error}", flush=True)
+        return
+    if not arguments.quiet:
+        print(f"picture: {target}", flush=True)
+
+
+class Reporter:
+    """Tells of a fit on stderr: a line a step with --verbose; else, on a terminal, one line that is overwritten."""
+
+    def __init__(self, *, quiet: bool, verbose: bool) -> None:
+        self._verbose = verbose
+        self._live = not quiet and not verbose and sys.stderr.isatty()
+        self._next = time.monotonic() + _PATIENCE
+        self._shown = False
+
+    def __call__(self, progress: Progress) -> None:
+        """Tell of one step."""
+        if self._verbose:
+            print(progress, file=sys.stderr, flush=True)
+        elif self._live and time.monotonic() >= self._next:
+            print(f"\r\033[K{progress}", end="", file=sys.stderr, flush=True)
+            self._next, self._shown = time.monotonic() + _INTERVAL, True
+
+    def end(self) -> None:
+        """Leave the terminal as it was."""
+        if self._shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
+    """The family with its prior from the data, but for what ``--prior`` says; None is MAPDPM's own default."""
+    family, changes = FAMILIES[arguments.likelihood], dict(arguments.prior)
+    if family is NormalGamma and not changes:
+        return None
+    unknown = [name for name in changes if name not in family._fields]
+    if unknown:
+        known = ", ".join(family._fields)
+        msg = f"argument --prior: {arguments.likelihood} has no parameter {unknown[0]!r}; it has {known}"
+        raise UsageError(msg)
+    prior = family.empirical(table)
+    try:
+        if not arguments.standardize:
+            return prior._replace(**changes)
+        # The model is the same in any units: the prior is put into standard ones and back, and the data stays.
+        _, centre, variance = described(table)
+        scale = np.sqrt(variance)
+        return prior.shifted(centre).scaled(1.0 / scale)._replace(**changes).scaled(scale).shifted(-centre)
+    except ValueError as error:
+        msg = f"argument --prior: {error}"
+        raise UsageError(msg) from None
+
+
+def _model_and_table(arguments: argparse.Namespace) -> tuple[MAPDPM, Table]:
+    """The model, and the columns of the data that it was fitted on."""
+    try:
+        model = load(arguments.model)
+    except ValueError as error:
+        msg = f"{arguments.model}: {error}"
+        raise ValueError(msg) from None
+    names = getattr(model, "feature_names_in_", None)
+    if arguments.columns is not None:
+        choice = chosen(arguments.columns)
+    else:
+        choice = tables.every if names is None else of_the_model(list(names), str(arguments.model))
+    table = tables.read_csv(arguments.data, choice, arguments.delimiter)
+    found, wanted = table.values.shape[1], model.n_features_in_
+    if found != wanted:
+        given = f"--columns has {counted(found, 'column')}"
+        given = given if arguments.columns else f"{name_of(arguments.data)} has {counted(found, 'column')}"
+        hint = "" if arguments.columns else "; choose them with --columns"
+        msg = f"{given}, but {arguments.model} was fitted on {wanted}{hint}"
+        raise ValueError(msg)
+    return model, Table(None if names is None else tuple(names), table.values)
+
+
+def _summary(model: MAPDPM, seconds: float, kind: str) -> str:
+    if kind == "jsonl":
+        facts = {
+            "clusters": model.n_clusters_,
+            "sizes": model.cluster_sizes_.tolist(),
+            "log_joint": model.log_joint_,
+            "sweeps": model.n_sweeps_,
+            "converged": model.converged_,
+            "backend": model.backend_,
+            "seconds": round(seconds, 3),
+        }
+        return json.dumps(facts)
+    shown = {
+        "clusters": model.n_clusters_,
+        "sizes": " ".join(map(str, model.cluster_sizes_.tolist())),
+        "log joint": f"{model.log_joint_:.6f} nats",
+        "sweeps": model.n_sweeps_,
+        "converged": "yes" if model.converged_ else "no",
+        "backend": model.backend_,
+        "seconds": f"{seconds:.3f}",
+    }
+    return "\n".join(f"{name:<10} {value}" for name, value in shown.items())
+
+
+def _check_targets(sources: list[Path | None], *targets: Path | None) -> None:
+    """OSError for a path that cannot become a file, or that is read or written besides: said before the work."""
+    taken = [path.resolve() for path in sources if path is not None]
+    for path in targets:
+        if path is None or str(path) == records.STDOUT:
+            continue
+        if not path.parent.is_dir():
+            msg = f"cannot write {path}: there is no folder {path.parent}"
+            raise OSError(msg)
+        if path.exists() and not path.is_file():
+            msg = f"cannot write {path}: it is not a file"
+            raise OSError(msg)
+        if path.resolve() in taken:
+            msg = f"{path} cannot be written: another file of this command has that name"
+            raise UsageError(msg)
+        taken.append(path.resolve())
