@@ -158,11 +158,7 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
 
 def _model_and_table(arguments: argparse.Namespace) -> tuple[MAPDPM, Table]:
     """The model, and the columns of the data that it was fitted on."""
-    try:
-        model = load(arguments.model)
-    except ValueError as error:
-        msg = f"{arguments.model}: {error}"
-        raise ValueError(msg) from None
+    model = load(arguments.model)
     names = getattr(model, "feature_names_in_", None)
     if arguments.columns is not None:
         choice = chosen(arguments.columns)

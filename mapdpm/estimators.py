@@ -282,7 +282,8 @@ class MAPDPM(Estimator):
         prior = partition_prior(self.alpha, self.discount)
         likelihood = NormalGamma.empirical(points, weights) if self.likelihood is None else self.likelihood
         if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
-            msg = f"likelihood must be a likelihood such as NormalGamma(...), got {likelihood!r}"
+            got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
+            msg = f"likelihood must be one with its prior, such as NormalGamma.empirical(X), got {got}"
             raise ValueError(msg)
         if weights is not None and not hasattr(likelihood, "log_predictive_weighted"):
             msg = f"{type(likelihood).__name__} takes no sample_weight"
@@ -331,7 +332,12 @@ def load(path: str | os.PathLike[str]) -> MAPDPM:
     OSError
         It cannot be read.
     """
-    return MAPDPM.from_bytes(Path(path).read_bytes())
+    data = Path(path).read_bytes()
+    try:
+        return MAPDPM.from_bytes(data)
+    except snapshot.ModelFileError as error:
+        msg = f"{path}: {error}"
+        raise snapshot.ModelFileError(msg) from None
 
 
 def save(model: MAPDPM, path: str | os.PathLike[str]) -> None:

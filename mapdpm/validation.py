@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -65,7 +65,8 @@ def check_weights(sample_weight: Any, n_points: int, discount: float) -> Weights
         raise ValueError(msg)
     present = weights[weights != 0.0]
     if not np.all(present > discount):
-        msg = f"sample_weight must be 0 or > {discount:g}, got {present.min()}"
+        rule = f"0 or > {discount:g}, the discount" if discount else ">= 0"
+        msg = f"sample_weight must be {rule}, got {present.min()}"
         raise ValueError(msg)
     if present.min() < 1.0 / _LARGEST_WEIGHT or present.max() > _LARGEST_WEIGHT:
         limits = f"{1.0 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}"
@@ -137,13 +138,16 @@ def _numeric(name: str, values: Any) -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
-        msg = f"{name} must be a rectangular array of numbers: {error}"
+        msg = f"{name} must be a rectangular array of numbers, but {_odd_row(values) or error}"
         raise ValueError(msg) from None
     if array.dtype.kind == "c":
         msg = f"{name} must hold real numbers. Complex data not supported"
         raise ValueError(msg)
+    if array.dtype.kind in "US":
+        msg = f"{name} must hold numbers only{_first_not_a_number(array, values) or ', got text; use X.astype(float)'}"
+        raise NotNumbersError(msg)
     if array.dtype.kind not in "biufO":
-        msg = f"{name} must hold numbers only, got {array.dtype}"
+        msg = f"{name} must hold numbers only, got {array.dtype}; convert it to numbers, or leave it out"
         raise NotNumbersError(msg)
     kind = np.float32 if array.dtype == np.float32 else np.float64
     try:
@@ -153,9 +157,22 @@ def _numeric(name: str, values: Any) -> NDArray[Any]:
         raise NotNumbersError(msg) from None
 
 
+def _odd_row(values: Any) -> str:
+    """Which row of a ragged list of rows differs in length from the first; empty where that is not the matter."""
+    if not isinstance(values, (list, tuple)) or not all(isinstance(row, Sized) for row in values):
+        return ""
+    lengths = [len(row) for row in values]
+    odd = next((row for row, length in enumerate(lengths) if length != lengths[0]), None)
+    return "" if odd is None else f"row {odd} is of length {lengths[odd]}, row 0 of length {lengths[0]}"
+
+
 def _first_not_a_number(array: NDArray[Any], given: Any) -> str:
     wrong = next((place for place in np.ndindex(array.shape) if not _is_number(array[place])), None)
-    return "" if wrong is None else f", but there is {array[wrong]!r:.40} at {_place(wrong, given)}"
+    if wrong is None:
+        return ""
+    value: Any = array[wrong]
+    shown = repr(value.item() if isinstance(value, np.generic) else value)
+    return f", but there is {shown:.40} at {_place(wrong, given)}"
 
 
 def _is_number(value: Any) -> bool:

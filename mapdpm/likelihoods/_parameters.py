@@ -64,11 +64,11 @@ def fitted_to(likelihood: Any, X: Matrix) -> Any:
     """``likelihood`` with vectors of ``X.shape[1]`` entries; ValueError where it describes another width."""
     n_features = X.shape[1]
     values = []
-    for name, value in zip(likelihood._fields, likelihood, strict=True):
+    for value in likelihood:
         if isinstance(value, np.ndarray) and len(value) not in (1, n_features):
             msg = (
-                f"{type(likelihood).__name__}.{name} has {len(value)} entries but the data has {n_features} features; "
-                "give one entry a feature, or a scalar for all"
+                f"{type(likelihood).__name__} has parameters of {len(value)} entries but the data has {n_features} "
+                "features; give one entry a feature, or a scalar for all"
             )
             raise ValueError(msg)
         values.append(stretched(value, n_features) if isinstance(value, np.ndarray) else value)
