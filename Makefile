@@ -16,13 +16,14 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba/$(SOURCES_HASH)
 export MPLBACKEND := Agg
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow lint test-c test-python test-wheel bench clean check-tools
+.PHONY: help demo test test-slow lint test-c test-python test-wheel bench docs pictures clean check-tools
 
 help:
 	@echo 'make demo       cluster smart-watch data, see what is found (about a minute the first time)'
 	@echo 'make test       everything a change must pass: lint, test-c, test-python, test-wheel'
 	@echo 'make test-slow  the statistical tests that take minutes'
 	@echo 'make bench      the figures of the documentation'
+	@echo 'make docs       the documentation as a site, build/site/index.html'
 	@echo 'make clean      remove what make made'
 	@echo 'PYTHON=python3.12 make ... chooses the Python; any from 3.10 on'
 
@@ -53,6 +54,13 @@ test-slow: .venv/tested
 
 bench: .venv/tested
 	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python "$$script"; done
+
+docs: .venv/tested
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/site
+	@echo 'build/site/index.html'
+
+pictures: .venv/tested
+	$(BIN)/python docs/draw.py
 
 clean:
 	rm -rf .venv .cache build dist *.egg-info mapdpm/backends/*.so

@@ -28,7 +28,9 @@ _INTERVAL = 0.1
 
 def fit(arguments: argparse.Namespace) -> None:
     """``mapdpm fit``."""
-    _check_targets([arguments.data], arguments.out, arguments.labels)
+    _check_targets([arguments.data], arguments.out, arguments.labels, arguments.picture)
+    if arguments.picture is not None:
+        plots.check_matplotlib()
     choice = warned if arguments.columns is None else chosen(arguments.columns)
     table = tables.read_csv(arguments.data, choice, arguments.delimiter)
     reporter = Reporter(quiet=arguments.quiet, verbose=arguments.verbose)
@@ -57,6 +59,8 @@ def fit(arguments: argparse.Namespace) -> None:
         model.save(arguments.out)
     if arguments.labels is not None:
         records.put(arguments.labels, records.lines(["label"], model.labels_[:, None].tolist(), arguments.format))
+    if arguments.picture is not None:
+        write_file(arguments.picture, plots.png(plots.clusters(model, table, labels=model.labels_)))
     if not arguments.quiet:
         to_stdout = arguments.labels is None or str(arguments.labels) != records.STDOUT
         summary = _summary(model, seconds, arguments.format)

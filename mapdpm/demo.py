@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -87,10 +86,7 @@ def picture(demo: Demo) -> bytes:
     labels = demo.model.labels_
     ax = plots.clusters(demo.model, demo.windows.features, labels=labels, classes=demo.windows.activities)
     ax.set_title(f"Seconds of a smart watch's recording: {_clusters(demo.model)}, AMI {demo.ami:.2f}", loc="left")
-    file = io.BytesIO()
-    figure: Any = ax.figure
-    figure.savefig(file, format="png", dpi=130)
-    return file.getvalue()
+    return plots.png(ax)
 
 
 def found() -> Path:

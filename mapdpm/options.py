@@ -55,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 _FIT_EXAMPLES = """\
-mapdpm fit data.csv --out model.mdpm --labels labels.csv
+mapdpm fit data.csv --out model.mdpm --labels labels.csv --picture clusters.png
 mapdpm fit data.csv --columns height,width --alpha 2 --restarts 5
 mapdpm fit data.csv --standardize --prior b0=0.1   # narrower clusters
 gzip -dc data.csv.gz | mapdpm fit - --quiet --labels -"""
@@ -75,6 +75,7 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     results = fit.add_argument_group("results")
     results.add_argument("--out", type=Path, metavar="MODEL", help="write the model, for predict and score")
     results.add_argument("--labels", type=Path, metavar="FILE", help="write the cluster of each row; - is stdout")
+    results.add_argument("--picture", type=Path, metavar="PNG", help="draw the rows and their clusters")
     _format_option(results, "labels and the summary")
     model = fit.add_argument_group("model")
     model.add_argument("--alpha", type=_positive, metavar="A", default=1.0, help="concentration, > 0 (%(default)s)")

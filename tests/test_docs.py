@@ -43,10 +43,13 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
-def commands(code: str) -> list[str]:
-    """Return the lines after ``$`` that call mapdpm, continued ones joined; others (pip, make) are not for tests."""
-    lines = re.findall(r"^\$ (.*)$", code.replace("\\\n", " "), flags=re.MULTILINE)
-    return [line for line in lines if line.split()[:1] == ["mapdpm"]]
+def commands(code: str) -> list[tuple[str, str]]:
+    """Return the lines after ``$`` that call mapdpm, continued ones joined, and the output that is shown below each.
+
+    Others (pip, make) are not for tests.
+    """
+    found = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", code.replace("\\\n", " "), flags=re.MULTILINE)
+    return [(line, output) for line, output in found if re.search(r"(^|\| *)mapdpm ", line)]
 
 
 def run_python(block: Block, file: str, namespace: dict) -> None:
@@ -61,7 +64,7 @@ def run_python(block: Block, file: str, namespace: dict) -> None:
         exec(compile("\n" * block.line + block.code, ROOT / file, "exec"), namespace)  # noqa: S102
 
 
-def run_command(command: str, where: str) -> None:
+def run_command(command: str, where: str, output: str = "") -> None:
     # Through the shell, for pipes and redirections; the mapdpm of this interpreter, whatever else is on the PATH.
     ours = f"{shlex.quote(sys.executable)} -m mapdpm"
     home = str(Path(mapdpm.__file__).resolve().parent.parent)
@@ -75,6 +78,8 @@ def run_command(command: str, where: str) -> None:
         env=os.environ | {"PYTHONPATH": paths},
     )
     assert run.returncode == 0, f"{where}: $ {command}\n{run.stdout}{run.stderr}"
+    shown = doctest.OutputChecker().check_output(output, run.stdout, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert shown or not output, f"{where}: $ {command}\n{run.stdout}instead of\n{output}"
 
 
 def run_c(block: Block, where: str, folder: Path) -> None:
@@ -103,8 +108,8 @@ def test_the_code_runs(file, tmp_path, monkeypatch):
         elif block.language == "c":
             run_c(block, f"{file}:{block.line}", tmp_path)
         else:
-            for command in commands(block.code):
-                run_command(command, f"{file}:{block.line}")
+            for command, output in commands(block.code):
+                run_command(command, f"{file}:{block.line}", output)
 
 
 def test_blocks_are_found():
@@ -113,7 +118,10 @@ def test_blocks_are_found():
     found = blocks(text)
     assert found[0] == Block("python", "x = 1\n", 2)
     assert [block.language for block in found] == ["python", "console"]
-    assert [command.split() for command in commands(found[1].code)] == [["mapdpm", "fit", "a.csv", "--alpha", "1"]]
+    assert [(c.split(), out) for c, out in commands(found[1].code)] == [
+        (["mapdpm", "fit", "a.csv", "--alpha", "1"], "out\n")
+    ]
+    assert commands("$ cat a.csv | mapdpm fit -\n$ make\n") == [("cat a.csv | mapdpm fit -", "")]
     assert (ROOT / "README.md").read_text(encoding="utf-8").count("```python") > 0
 
 
@@ -130,6 +138,8 @@ def test_a_wrong_example_fails(tmp_path):
         run_python(Block("python", "1 / 0\n", 1), "README.md", {})
     with pytest.raises(AssertionError, match=r"here: \$ mapdpm no-such-command"):
         run_command("mapdpm no-such-command", "here")
+    with pytest.raises(AssertionError, match="instead of"):
+        run_command("mapdpm --version", "here", "mapdpm 0.0\n")
     with pytest.raises(AssertionError, match="here: "):
         run_c(Block("c", "int main(void) { return 1; }\n", 1), "here", tmp_path)
     with pytest.raises(AssertionError, match="unused variable"):

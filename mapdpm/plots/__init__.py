@@ -1,0 +1,215 @@
+"""Pictures. matplotlib is imported when one is drawn, and its global state (pyplot) is left alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.dp_means import DPMeans
+from mapdpm.plots import canvas
+from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, png
+from mapdpm.plots.densities import density
+from mapdpm.plots.planes import Columns, plane_of
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.validation import check_points
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["MissingMatplotlibError", "check_matplotlib", "clusters", "density", "history", "png", "sizes"]
+
+_MINUS = "\N{MINUS SIGN}"
+_MOST_NUMBERS = 25  # bars with a number each
+_MOST_DOTS = 50  # steps with a dot each
+_NEAREST = 1e-6  # of the whole way: what is nearer to the end is not told apart
+_ROUNDING = 1e-10  # of the value: not a step
+
+
+def clusters(
+    model: Any, X: Any, *, features: Any = None, labels: Any = None, classes: Any = None, ax: Axes | None = None
+) -> Axes:
+    """Draw points in a plane, each in the colour of its cluster.
+
+    An ellipse is one standard deviation of the cluster's points (their sample covariance) in that plane; a cluster of
+    fewer than three points has none.
+
+    Parameters
+    ----------
+    model : MAPDPM or DPMeans
+        Fitted; asked for labels where none are given, and may be None where they are.
+    X : array-like or DataFrame of shape (n_points, n_features)
+        Finite numbers.
+    features : pair of int or str, optional
+        Two columns to draw as they are, by index or name: the names of ``X`` where it is a DataFrame, else
+        ``feature_names_in_``. None: of two features both, of more their two principal directions in the units of the
+        data, and a single one against the number of the row.
+    labels : array-like of int, shape (n_points,), optional
+        Cluster of each point, -1 for none; None is ``model.predict(X)``.
+    classes : array-like of shape (n_points,), optional
+        Known classes of the points, shown by the shape of the marker.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure of its own (``ax.figure``), unknown to pyplot.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        matplotlib is missing, ``model`` is no fitted model, ``features`` are not two columns of ``X``, or ``X``,
+        ``labels`` and ``classes`` do not fit together.
+    """
+    if model is not None or labels is None:
+        canvas.check_model(model)
+    points = check_points(X).astype(np.float64)
+    labels = _check_labels(model.predict(X) if labels is None else labels, len(points))
+    classes = None if classes is None else _one_a_point("classes", classes, len(points))
+    plane = plane_of(points, Columns(X, model, points.shape[1]), features)
+    names, counts = (each.tolist() for each in np.unique(labels, return_counts=True))
+    n_clusters = max(getattr(model, "n_clusters_", 0), names[-1] + 1)
+    ax = canvas.axes(ax)
+    shapes = canvas.draw_points(ax, plane.points, labels, n_clusters, classes=classes)
+    for name in (name for name in names if name >= 0):
+        _draw_cluster(ax, plane.points[labels == name], name, n_clusters)
+    canvas.write_title(ax.xaxis, plane.titles[0])
+    canvas.write_title(ax.yaxis, plane.titles[1])
+    canvas.draw_legend(ax, canvas.entries_of(dict(zip(names, counts, strict=True)), n_clusters) + shapes)
+    return ax
+
+
+def sizes(model: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw how many points each cluster has: bars in the order of the labels, each in the colour of its cluster.
+
+    Parameters
+    ----------
+    model : MAPDPM or DPMeans
+        Fitted.
+    ax : matplotlib Axes, optional
+        As in ``clusters``.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        matplotlib is missing, or ``model`` is no fitted model.
+    """
+    canvas.check_fitted(model)
+    ax = canvas.axes(ax)
+    labels = range(model.n_clusters_)
+    shades = [canvas.colour(label, model.n_clusters_) for label in labels]
+    few = len(labels) <= _MOST_NUMBERS
+    bars = ax.bar(labels, model.cluster_sizes_, width=0.8 if few else 1.0, color=shades)
+    if few:
+        ax.bar_label(bars, [f"{size:,}" for size in model.cluster_sizes_.tolist()], padding=2)
+        ax.set_xticks(labels)
+    room = 1.0 if few else 0.6
+    ax.set_xlim(-room, len(labels) - 1.0 + room)
+    ax.margins(y=0.08)  # room for the numbers
+    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("cluster")
+    ax.set_ylabel("points")
+    return ax
+
+
+def history(model: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the log joint (nats) after the start, each sweep and each move that gained; of DPMeans, the objective.
+
+    The axis tells the distance from the last value, on a scale that is logarithmic, but linear next to that value:
+    the first gains may be thousands of nats, the last ones fractions of one, and all are seen.
+
+    Parameters
+    ----------
+    model : MAPDPM or DPMeans
+        Fitted.
+    ax : matplotlib Axes, optional
+        As in ``clusters``.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        matplotlib is missing, ``model`` is no fitted model, or it is from a file that a device wrote, without history.
+    """
+    canvas.check_fitted(model)
+    if not hasattr(model, "history_"):
+        msg = "this model has no history_: it is from a file that a device wrote, which holds only what scoring needs"
+        raise ValueError(msg)
+    ax = canvas.axes(ax)
+    values = np.asarray(model.history_, dtype=np.float64)
+    dots = {"marker": "o", "markersize": 4.0} if len(values) <= _MOST_DOTS else {}
+    ax.plot(range(len(values)), values, drawstyle="steps-post", color=canvas.INK, **dots)
+    _scale_to_the_end(ax, values)
+    falls = isinstance(model, DPMeans)
+    name, unit = ("objective", "squared data units") if falls else ("log joint", "nats")
+    where = {"xytext": (0, -8 if falls else 8), "textcoords": "offset points", "va": "top" if falls else "bottom"}
+    last = f"{values[-1]:,.3f} {unit}".replace("-", _MINUS)
+    ax.annotate(last, (len(values) - 1, values[-1]), ha="right", **where)
+    ax.set_xlim(-0.5, max(len(values), 2) - 0.5)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("sweeps, and moves that gained (0: the start)")
+    ax.set_ylabel(f"{name} minus its last value ({unit})")
+    return ax
+
+
+def _check_labels(values: Any, n_points: int) -> Labels:
+    labels = _one_a_point("labels", values, n_points)
+    if labels.dtype.kind not in "biu":
+        msg = f"labels must be integers, -1 for no cluster, got dtype {labels.dtype}"
+        raise ValueError(msg)
+    return labels.astype(np.int64)
+
+
+def _one_a_point(name: str, values: Any, n_points: int) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.shape != (n_points,):
+        msg = f"{name} must have one entry a point, shape ({n_points},), got shape {array.shape}"
+        raise ValueError(msg)
+    return array
+
+
+def _draw_cluster(ax: Axes, points: Matrix, label: int, n_clusters: int) -> None:
+    """The ellipse of one standard deviation, and the name of the cluster at its mean."""
+    from matplotlib.patches import Ellipse  # noqa: PLC0415
+
+    centre = points.mean(axis=0).tolist()
+    if len(points) > 2:  # noqa: PLR2004  (the covariance of two points is a line)
+        squares, directions = np.linalg.eigh(np.cov(points.T))
+        height, width = (2.0 * np.sqrt(np.maximum(squares, 0.0))).tolist()
+        angle = float(np.degrees(np.arctan2(directions[1, 1], directions[0, 1])))
+        for edge, thickness in (("white", 4.0), (canvas.colour(label, n_clusters), 2.0)):
+            width_of_line = thickness * canvas.scale_of(n_clusters)
+            style: dict[str, Any] = {"fill": False, "edgecolor": edge, "linewidth": width_of_line}
+            ax.add_patch(Ellipse(centre, width, height, angle=angle, **style))
+    canvas.write_name(ax, label, n_clusters, centre)
+
+
+def _scale_to_the_end(ax: Axes, values: Vector) -> None:
+    """Scale y as arcsinh of the distance from the last of ``values``, in units of (about) the last step; see ticks."""
+    end = float(values[-1])
+    distances = np.abs(values - end)
+    steps = distances[distances > _ROUNDING * (1.0 + abs(end))]
+    furthest = float(steps.max(initial=0.0))
+    unit = 10.0 ** float(np.floor(np.log10(max(steps.min(), _NEAREST * furthest)))) if len(steps) else 1.0
+
+    def scaled(y: Any) -> Any:
+        return np.arcsinh((np.asarray(y) - end) / (0.5 * unit))
+
+    def unscaled(s: Any) -> Any:
+        return end + 0.5 * unit * np.sinh(s)
+
+    side, sign = (1.0, "+") if values[0] > end else (-1.0, _MINUS)
+    ticks = [unit * 10.0**k for k in range(9) if unit * 10.0**k <= max(furthest, unit)]
+    ax.set_yscale("function", functions=(scaled, unscaled))
+    ax.set_yticks([end, *(end + side * tick for tick in ticks)], ["0", *(f"{sign}{tick:,.10g}" for tick in ticks)])
+    start = float(scaled(end + side * max(furthest, unit)))
+    room = 0.6 + 0.1 * abs(start)
+    ax.set_ylim(unscaled(min(start, 0.0) - room), unscaled(max(start, 0.0) + room))

@@ -1,0 +1,164 @@
+"""What pictures share: axes, the colours of clusters, dots, legends. matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Mapping
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.compat.scikit_learn import not_fitted
+from mapdpm.dp_means import DPMeans
+from mapdpm.estimators import MAPDPM
+from mapdpm.protocol import Labels, Matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GREY = "0.6"  # what belongs to no cluster, or to a new one
+INK = "0.15"
+
+_PALETTE, _GREY_OF_PALETTE = "tab10", 7
+_MARKERS = "o^sDvPX*<>"
+_DOT = 24.0  # area of a dot, in square points, where there are up to _FEW
+_FEW = 1000.0
+_MOST_LARGE = 20  # clusters with names in letters of full size
+_MOST_IN_LEGEND = 12
+_LINE = 50  # characters: a longer title of an axis takes more than one line
+
+
+class MissingMatplotlibError(ImportError, ValueError):
+    """A picture was asked for where matplotlib is not installed."""
+
+
+def check_model(model: Any) -> None:
+    """ValueError for what is no model."""
+    if not isinstance(model, (MAPDPM, DPMeans)):
+        msg = f"model must be a MAPDPM or a DPMeans, got an object of type {type(model).__name__}"
+        raise ValueError(msg)
+
+
+def check_fitted(model: Any) -> None:
+    """ValueError for what is no model, NotFittedError for one that is not fitted."""
+    check_model(model)
+    if not hasattr(model, "n_clusters_"):
+        msg = f"this {type(model).__name__} is not fitted yet; call fit first"
+        raise not_fitted(msg)
+
+
+def check_matplotlib() -> None:
+    """MissingMatplotlibError where pictures cannot be drawn."""
+    try:
+        import matplotlib.figure  # noqa: F401, PLC0415  (an extra, loaded by who draws)
+    except ImportError:
+        msg = "pictures need matplotlib, which is not installed; try: pip install 'mapdpm[plot]'"
+        raise MissingMatplotlibError(msg) from None
+
+
+def png(ax: Axes) -> bytes:
+    """The figure of ``ax`` as a PNG."""
+    file = io.BytesIO()
+    figure: Any = ax.figure
+    figure.savefig(file, format="png", dpi=130)
+    return file.getvalue()
+
+
+def axes(given: Axes | None) -> Axes:
+    """The axes that were given, or those of a figure of its own, which pyplot does not know."""
+    if given is None:
+        check_matplotlib()
+        from matplotlib.figure import Figure  # noqa: PLC0415
+
+        given = Figure(figsize=(9.0, 5.6), layout="constrained").add_subplot()
+    given.spines[["top", "right"]].set_visible(False)
+    return given
+
+
+def colour(cluster: int, n_clusters: int) -> Any:
+    """RGBA of cluster ``cluster`` of ``n_clusters``, the same in every picture; -1 is grey.
+
+    Few clusters have colours far apart; of many, each has one of its own.
+    """
+    from matplotlib import colormaps  # noqa: PLC0415
+    from matplotlib.colors import to_rgba  # noqa: PLC0415
+
+    if cluster < 0:
+        return to_rgba(GREY)
+    palette = np.delete(np.array(colormaps[_PALETTE].colors), _GREY_OF_PALETTE, axis=0)
+    if n_clusters <= len(palette):
+        return to_rgba(palette[cluster])
+    return colormaps["turbo"](0.02 + 0.96 * cluster / (n_clusters - 1))  # its ends are nearly black
+
+
+def draw_points(
+    ax: Axes, points: Matrix, labels: Labels, n_clusters: int, *, size: float = 1.0, classes: NDArray[Any] | None = None
+) -> list[Any]:
+    """Dots in the colours of their clusters, of each class in another shape; entries of a legend for the classes.
+
+    ``points`` has shape (n_points, 2). The more there are, the smaller the dots; ``size`` multiplies their areas.
+    """
+    names, inverse = np.unique(labels, return_inverse=True)
+    shades = np.array([colour(name, n_clusters) for name in names.tolist()])[inverse]
+    area = size * _DOT * min(1.0, max(0.2, float(np.sqrt(_FEW / len(points)))))
+    style: dict[str, Any] = {"s": area, "alpha": 0.75, "linewidths": area / 60.0, "edgecolors": "white"}
+    kinds = np.zeros(len(points)) if classes is None else classes
+    entries = []
+    for kind, shape in zip(np.unique(kinds), cycle(_MARKERS)):
+        here = kinds == kind
+        ax.scatter(points[here, 0], points[here, 1], c=shades[here], marker=shape, **style)
+        entries.append(_entry(INK, shape, str(kind)))
+    return [] if classes is None else entries
+
+
+def scale_of(n_clusters: int) -> float:
+    """Of what is drawn for each cluster: 1 for few of them."""
+    return 1.0 if n_clusters <= _MOST_LARGE else 0.6
+
+
+def write_name(ax: Axes, label: int, n_clusters: int, place: list[float]) -> None:
+    """The name of a cluster at ``place`` (2 entries, in units of the data), legible over whatever lies below."""
+    from matplotlib.patheffects import withStroke  # noqa: PLC0415
+
+    scale = scale_of(n_clusters)
+    style = {"weight": "bold", "fontsize": 10.0 * scale, "ha": "center", "va": "center"}
+    ax.annotate(str(label), place, path_effects=[withStroke(linewidth=3.0 * scale, foreground="white")], **style)
+
+
+def write_title(axis: Any, title: str) -> None:
+    """The title of an axis as it is: what stands between dollars is no formula, and long ones take several lines."""
+    axis.set_label_text(textwrap.fill(title, _LINE), parse_math=False)
+
+
+def draw_legend(ax: Axes, entries: list[Any]) -> None:
+    """A legend to the right of the axes, where it hides nothing."""
+    ax.legend(handles=entries, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+
+
+def entries_of(sizes: Mapping[int, int], n_clusters: int) -> list[Any]:
+    """Entries of a legend for clusters, ``sizes`` being the points of each: the largest, and how many others there are.
+
+    Key -1 stands for points without a cluster.
+    """
+    clusters = {label: size for label, size in sizes.items() if label >= 0}
+    shown = sorted(sorted(clusters, key=lambda label: -clusters[label])[:_MOST_IN_LEGEND])
+    entries = [_entry(colour(k, n_clusters), "o", f"cluster {k} ({counted(clusters[k])})") for k in shown]
+    if len(shown) < len(clusters):
+        entries.append(_entry("none", "", f"and {len(clusters) - len(shown)} smaller ones"))
+    if -1 in sizes:
+        entries.append(_entry(GREY, "o", f"none ({counted(sizes[-1])})"))
+    return entries
+
+
+def counted(n_points: int) -> str:
+    """``1 point``, ``1,200 points``."""
+    return f"{n_points:,} point{'s' * (n_points != 1)}"
+
+
+def _entry(shade: Any, shape: str, text: str) -> Any:
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    return Line2D([], [], linestyle="", color=shade, marker=shape, label=text)

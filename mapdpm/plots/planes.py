@@ -1,0 +1,92 @@
+"""The plane in which points are drawn: two of their columns, or the two principal directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.frames import column_names
+from mapdpm.protocol import Matrix
+
+_MOST_LISTED = 12
+
+
+class Plane(NamedTuple):
+    """Coordinates of the points, shape (n_points, 2), and what the two axes are."""
+
+    points: Matrix
+    titles: tuple[str, str]
+
+
+def plane_of(points: Matrix, columns: Columns, chosen: Any) -> Plane:
+    """The plane of two chosen columns; of None, that which shows most."""
+    n_columns = points.shape[1]
+    if chosen is None and n_columns == 1:
+        return Plane(np.column_stack([points[:, 0], np.arange(len(points))]), (columns.titles[0], "row"))
+    if chosen is None and n_columns > 2:  # noqa: PLR2004
+        return _principal(points)
+    first, second = (0, 1) if chosen is None else columns.pair(chosen)
+    return Plane(points[:, [first, second]], (columns.titles[first], columns.titles[second]))
+
+
+def _principal(points: Matrix) -> Plane:
+    """The two principal directions, with the share of the variance that each has."""
+    centred = points - points.mean(axis=0)
+    _, scales, directions = np.linalg.svd(centred, full_matrices=False)
+    # An SVD is free in its signs: the largest entry of each direction is made positive.
+    directions = directions[:2]
+    largest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
+    plane = centred @ (directions * np.where(largest < 0, -1.0, 1.0)[:, None]).T
+    missing = 2 - plane.shape[1]  # of one point
+    shares = scales[:2] ** 2 / max(float((scales**2).sum()), np.finfo(float).tiny)
+    first, second = np.pad(shares, (0, missing)).tolist()
+    titles = (f"first principal direction ({first:.0%} of the variance)", f"second principal direction ({second:.0%})")
+    return Plane(np.pad(plane, ((0, 0), (0, missing))), titles)
+
+
+class Columns:
+    """The columns of data: their titles, and where one is that was chosen by name or index."""
+
+    def __init__(self, X: Any, model: Any, n_columns: int) -> None:
+        """Names are those of ``X`` where it is a DataFrame, else those on which the model was fitted, if any."""
+        own = column_names(X)
+        names: Any = getattr(model, "feature_names_in_", None) if own is None else own
+        self.named = names is not None and len(names) == n_columns
+        self.titles = [str(n) for n in names] if self.named else [f"feature {j}" for j in range(n_columns)]
+
+    def pair(self, chosen: Any) -> list[int]:
+        """Indices of two columns that were chosen; ValueError where they are not two of the columns."""
+        members = list(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else []
+        if len(members) != 2:  # noqa: PLR2004
+            msg = f"features must be a pair of columns, such as (0, 1), got {chosen!r}"
+            raise ValueError(msg)
+        indices = [self._index(member) for member in members]
+        if indices[0] == indices[1]:
+            msg = f"features must be two different columns, got {chosen!r}"
+            raise ValueError(msg)
+        return indices
+
+    def _index(self, member: Any) -> int:
+        n_columns = len(self.titles)
+        if isinstance(member, str):
+            if not self.named:
+                msg = f"features has the name {member!r}, but the columns have no names; give indices"
+                raise ValueError(msg)
+            if self.titles.count(member) != 1:
+                n_called = self.titles.count(member)
+                msg = f"features has the name {member!r}, and {n_called} columns are called so: {self._listed()}"
+                raise ValueError(msg)
+            return self.titles.index(member)
+        if isinstance(member, (bool, np.bool_)) or not isinstance(member, (int, np.integer)):
+            msg = f"features must hold indices or names of columns, got {member!r}"
+            raise ValueError(msg)
+        if not -n_columns <= member < n_columns:
+            msg = f"features has the index {member}, but X has {n_columns} column{'s' * (n_columns != 1)}"
+            raise ValueError(msg)
+        return int(member) % n_columns
+
+    def _listed(self) -> str:
+        more = ", ..." if len(self.titles) > _MOST_LISTED else ""
+        return ", ".join(map(repr, self.titles[:_MOST_LISTED])) + more
