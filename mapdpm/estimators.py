@@ -47,8 +47,8 @@ class MAPDPM(Estimator):
     max_clusters : int or None
         A hard cap: with as many clusters, a point that would open another joins the best there is. None: no cap.
     init : {"sequential", "random-order", "single"} or array of shape (n_points,)
-        The start: one pass in which points join clusters in order of the data, or in random order; one cluster of
-        all points; or given integer labels.
+        The start: one pass in which points join clusters in order of the data, or in random order (with ``moves``, one
+        cluster of all points, where that is better); one cluster of all points; or given integer labels.
     moves : tuple of {"merge", "split", "permutation", "regroup"}
         Moves of many points at once, in the order to try them: they escape modes that single points cannot. The empty
         tuple is the paper's algorithm.

@@ -13,7 +13,7 @@ from mapdpm.rng import seeded
 from mapdpm.search.ascent import Ascent, Plan, Progress
 from mapdpm.search.catalogue import MOVES
 from mapdpm.search.problem import Problem
-from mapdpm.search.restarts import STARTS, best_of_restarts
+from mapdpm.search.restarts import STARTS, Starts, best_of_restarts
 from mapdpm.state import blank_row
 from mapdpm.validation import (
     Points,
@@ -94,7 +94,7 @@ def searched(estimator: Any, watch: Watch, problem: Problem, first: str | Labels
     plan = Plan(_moves_of(estimator.moves), estimator.max_sweeps, watch.expired)
     if not plan.moves:
         cycle = ("random-order",)  # the paper's algorithm knows no way from one run to the next
-    starts = [first, *(cycle[r % len(cycle)] for r in range(estimator.n_restarts - 1))]
+    starts = Starts(first, cycle, estimator.n_restarts)
     problem = problem._replace(blank=blank_row(problem.likelihood))
     return best_of_restarts(problem, starts, plan, generator_of(estimator), watch.report, estimator.n_jobs or 1)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.backends import NAMES, resolve
+from mapdpm import backends
 from mapdpm.fitting import ABSENT
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.search.restarts import STARTS
@@ -72,7 +72,7 @@ def revived(cls: Any, model: Model, extras: dict[str, Any]) -> Any:
             msg = f"the model file is damaged: its extras do not fit ({error})"
             raise ModelFileError(msg) from None
     estimator = cls(prior.alpha, discount=getattr(prior, "discount", 0.0), **parameters)
-    estimator._adopt(model, likelihood, resolve("auto", likelihood).name)
+    estimator._adopt(model, likelihood, backends.resolve("auto", likelihood).name)
     estimator._remember(len(model.anchor), names)
     for name in (*_RESULTS, "history_"):
         if name in extras:
@@ -107,7 +107,7 @@ def _checked_parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, 
     init, moves = parameters["init"], extras["moves"]
     started = init in STARTS if isinstance(init, str) else isinstance(init, np.ndarray) and init.dtype.kind == "i"
     named = isinstance(moves, list) and all(isinstance(move, str) for move in moves)
-    if not (started and named and parameters["backend"] in NAMES and isinstance(parameters["verbose"], int)):
+    if not (started and named and parameters["backend"] in backends.names() and isinstance(parameters["verbose"], int)):
         msg = "a parameter is not what it can be"
         raise ValueError(msg)
     given = extras["likelihood"]

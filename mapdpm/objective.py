@@ -1,7 +1,7 @@
 """The objective, and THE definition of "MAP": the log joint log p(x, z) = log p(z) + sum_k log p(x_{c_k}).
 
 In nats, with every constant. Every move raises it, convergence is tested on it, ``log_joint_`` reports it.
-(Raykov2014 (16) is a pseudo-likelihood which sweeps do not always raise: papers, erratum 3.)
+(Raykov2014 (16) is a pseudo-likelihood which sweeps do not always raise: docs/maths.md, section 6.)
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ import pandas as pd
 import pytest
 
 import mapdpm
-from mapdpm import backends, cli, columns, commands, options, tables
+from mapdpm import backends, cli
+from mapdpm.cli import columns, commands, options, tables
 from mapdpm.search import restarts
 from mapdpm.search.catalogue import MOVES
 
@@ -72,6 +73,7 @@ def test_fit_prints_what_python_finds(folder, points, capsys):
     assert cli.main(["fit", "data.csv"]) == 0
     printed = dict(line.split(maxsplit=1) for line in lines_of(capsys))
     expected = mapdpm.MAPDPM().fit(points)
+    assert (printed["rows"], printed["columns"]) == ("50", "2 (height, width)")
     assert printed["clusters"] == str(expected.n_clusters_)
     assert printed["sizes"] == " ".join(map(str, expected.cluster_sizes_))
     assert printed["log"] == f"joint  {expected.log_joint_:.6f} nats"
@@ -141,7 +143,7 @@ def test_every_option_reaches_the_model(folder, points):
 
 
 def test_choices_are_those_of_the_library():
-    assert options.BACKENDS == backends.NAMES
+    assert backends.names() == options.BACKENDS
     assert options.STARTS == restarts.STARTS
     assert tuple(MOVES) == options.MOVES
     assert options.MOVES[:2] == mapdpm.MAPDPM().moves
@@ -271,7 +273,7 @@ def test_standard_input_and_output(folder, points):
     done = run("fit", "-", "--labels", "-", input=data)
     labels = ["label", *map(str, mapdpm.MAPDPM().fit(points).labels_)]
     assert done.stdout.split() == labels
-    assert done.stderr.startswith("clusters ")  # what is piped on is labels only
+    assert done.stderr.startswith("rows  ")  # what is piped on is labels only
     done = run("predict", folder / "model.mdpm", "-", "--out", folder / "out.csv", input=data)
     assert (done.stdout, labels_of(folder / "out.csv")) == ("", list(map(int, labels[1:])))
     packed = subprocess.run(
@@ -309,6 +311,7 @@ def test_json_lines(folder, points, capsys):
     assert json.loads(capsys.readouterr().out) == {"mean_log_density": model.score(points)}
     assert cli.main(["fit", "data.csv", "--format", "jsonl", "--labels", "labels.jsonl"]) == 0
     facts = json.loads(capsys.readouterr().out)
+    assert (facts["rows"], facts["columns"]) == (50, ["height", "width"])
     assert facts["sizes"] == model.cluster_sizes_.tolist()
     assert facts["log_joint"] == model.log_joint_
     assert facts["converged"] is True
@@ -320,9 +323,21 @@ def test_json_lines(folder, points, capsys):
 # ---- the prior -------------------------------------------------------------------------------------------------------
 
 
-def fitted(*argv):
-    assert cli.main(["fit", "data.csv", "--out", "new.mdpm", "--quiet", *argv]) == 0
+def fitted(*argv, file="data.csv"):
+    assert cli.main(["fit", file, "--out", "new.mdpm", "--quiet", *argv]) == 0
     return mapdpm.load("new.mdpm")
+
+
+def test_repeated_columns_add_up(wide, points):
+    model = fitted("--columns", "height", "--columns", "width", file="wide.csv")
+    assert model.log_joint_ == mapdpm.MAPDPM().fit(points).log_joint_
+
+
+@pytest.mark.parametrize(("name", "begins"), [("p.png", b"\x89PNG"), ("p.pdf", b"%PDF"), ("p.svg", b"<?xml")])
+@pytest.mark.parametrize("columns", ["1", "1-2"])
+def test_pictures(folder, name, begins, columns):
+    fitted("--columns", columns, "--picture", name)
+    assert Path(name).read_bytes().startswith(begins)
 
 
 def test_prior(folder, points):
@@ -350,8 +365,13 @@ def test_standardize_is_a_prior_in_standard_units(folder, points, family):
     assert model.log_joint_ == pytest.approx(other.log_joint_ - len(points) * stretch, rel=1e-9)
 
 
-def test_standardize_alone_changes_nothing(folder, points):
+def test_standardize_alone_changes_nothing(folder, points, capsys):
     assert np.array_equal(fitted("--standardize").labels_, mapdpm.MAPDPM().fit(points).labels_)
+    assert cli.main(["fit", "data.csv", "--standardize"]) == 0
+    assert (
+        capsys.readouterr().err
+        == "mapdpm: warning: --standardize changes nothing without --prior, whose units it chooses\n"
+    )
 
 
 # ---- talk ------------------------------------------------------------------------------------------------------------
@@ -366,7 +386,7 @@ def test_quiet_and_verbose(folder, capsys):
     model = mapdpm.MAPDPM().fit(np.loadtxt("data.csv", delimiter=",", skiprows=1))
     assert len(captured.err.splitlines()) == len(model.history_) - 1
     assert captured.err.startswith("restart 0 sweep 1: ")
-    assert captured.out.startswith("clusters ")
+    assert captured.out.startswith("rows  ")
 
 
 class Terminal(io.StringIO):
@@ -460,6 +480,7 @@ def test_signals_leave_nothing_half_written(folder, number, code):
         ('a,b\n"1",2\n"3\n3",4\n', ["line 3, column 1 (a) is not a number"]),
         ("height;width\n1;2\n", ["line 2, column 1 (height;width)", "separated by commas"]),
         ("height,width\n1,2\n3,\n", ["line 3, column 2 (width) is blank"]),
+        ("height,width\n1,2\n3,NA\n", ["line 3, column 2 (width) is missing: 'NA'; remove or fill"]),
         ("1,\n3,4\n", ["line 1, column 2 is blank"]),
         ("height,width\n1,2\n3\n", ["line 3 has 1 column, but the first row has 2"]),
         ("height,width\n1,2\n3,4,5\n", ["line 3 has 3 columns, but the first row has 2"]),
@@ -494,13 +515,13 @@ def test_missing_files(folder, capsys, argv):
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("heigth", "wide.csv has no column 'heigth'; it has , width, activity, height"),
+        ("heigth", "wide.csv has no column 'heigth'; it has , width, activity, height. Did you mean height?"),
         ("5", "wide.csv has 4 columns, so --columns cannot have 5: they count from 1"),
         ("0", "cannot have 0: they count from 1"),
         ("4-2", "--columns cannot have 4-2: a range goes up"),
         ("height,4", "--columns height,4 has column 4 twice"),
         ("", "--columns names no column"),
-        ("activity", "line 2, column 3 (activity) is not a number: 'walk'; if it is no feature, choose"),
+        ("activity", "line 2, column 3 (activity) is not a number: 'walk'; the columns of numbers are --columns 1-2,4"),
     ],
 )
 def test_bad_columns(wide, capsys, text, part):
@@ -604,7 +625,9 @@ def test_devices_are_not_replaced(folder, capsys):
         (["--quiet", "--verbose"], "argument --verbose: not allowed with argument --quiet"),
         (["--format", "xml"], "argument --format: invalid choice: 'xml'"),
         (["--colour"], "unrecognized arguments: --colour"),
-        (["--alph", "2"], "unrecognized arguments: --alph"),
+        (["--alph", "2"], "unrecognized arguments: --alph 2; did you mean --alpha? (see mapdpm fit --help)"),
+        (["--prior", "b0=1", "--prior", "b0=2"], "argument --prior: each parameter at most once, got b0, b0"),
+        (["--picture", "clusters.gif"], "the name of a picture ends in one of .png, .pdf, .svg, got clusters.gif"),
     ],
 )
 def test_bad_parameters(folder, capsys, options, part):
@@ -614,7 +637,6 @@ def test_bad_parameters(folder, capsys, options, part):
 @pytest.mark.parametrize(
     "argv",
     [
-        [],
         ["cluster", "data.csv"],
         ["fit"],
         ["predict", "model.mdpm"],
@@ -624,6 +646,11 @@ def test_bad_parameters(folder, capsys, options, part):
 )
 def test_bad_usage(folder, capsys, argv):
     assert_refused(capsys, argv, 2, "--help")
+
+
+def test_without_a_command_there_is_help(capsys):
+    assert cli.main([]) == 2
+    assert "mapdpm COMMAND --help" in capsys.readouterr().err
 
 
 # ---- as a process ----------------------------------------------------------------------------------------------------
@@ -638,7 +665,7 @@ def run(*argv, **options):
 def test_as_a_module(folder):
     good = run("fit", folder / "data.csv", "--labels", folder / "labels.csv")
     assert (good.returncode, good.stderr) == (0, "")
-    assert good.stdout.startswith("clusters ")
+    assert good.stdout.startswith("rows  ")
     assert len((folder / "labels.csv").read_text().split()) == 51
     for argv, code in ((["fit", folder / "gone.csv"], 1), (["fit", folder / "data.csv", "--alpha", "nan"], 2)):
         bad = run(*argv)
@@ -651,7 +678,7 @@ def test_version_is_quick_for_what_it_does_not_load():
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300)
     loaded = set(done.stdout.split())
-    assert not loaded & {"numba", "scipy", "sklearn", "matplotlib", "mapdpm.estimators", "mapdpm.demo"}
+    assert not loaded & {"numba", "scipy", "sklearn", "matplotlib", "mapdpm.estimators", "mapdpm.cli.demo"}
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(folder):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score
 
-from mapdpm import cli, demo
+from mapdpm import cli
+from mapdpm.cli import demo
 
 DATA = Path(__file__).resolve().parent.parent / "examples" / "data" / "smartwatch.csv"
 

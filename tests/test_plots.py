@@ -97,11 +97,29 @@ def legend_texts(ax):
 def test_every_point_is_drawn_on_the_principal_plane(model, points):
     plane = drawn(plots.clusters(model, points))
     assert plane.shape == (120, 2)
-    # The two principal directions by another road: eigenvectors of the covariance. Signs are free.
-    _, directions = np.linalg.eigh(np.cov(points.T))
-    expected = (points - points.mean(axis=0)) @ directions[:, [2, 1]]
-    # Of order 40, at an offset of 1e6: rounding of the mean alone is 1e-10.
+    # The two principal directions by another road: eigenvectors of the matrix of correlations. Signs are free.
+    _, directions = np.linalg.eigh(np.corrcoef(points.T))
+    expected = (points - points.mean(axis=0)) / points.std(axis=0) @ directions[:, [2, 1]]
+    # Of order 1, at an offset of 1e6 of a column of order 1: rounding of the mean alone is 1e-10.
     assert np.allclose(np.abs(plane), np.abs(expected), atol=1e-7)
+
+
+def test_units_do_not_change_the_picture(model, points):
+    units = np.array([1e-3, 1.0, 1e4])
+    labels = np.repeat([0, 1, 2], 40)
+    one, two = (drawn(plots.clusters(None, X, labels=labels)) for X in (points, points * units))
+    assert np.allclose(one, two, atol=1e-7)
+
+
+def test_a_constant_column_does_not_become_noise(points):
+    constant = np.column_stack([points, np.full(120, 1e9 / 3.0)])
+    labels = np.zeros(120, int)
+    one, two = (drawn(plots.clusters(None, X, labels=labels)) for X in (points, constant))
+    assert np.allclose(one, two, atol=1e-7)
+
+
+def test_a_single_feature_has_no_ellipses(points):
+    assert not plots.clusters(None, points[:, :1], labels=np.zeros(120, int)).patches
 
 
 def test_two_features_are_drawn_as_they_are(square):
@@ -172,7 +190,7 @@ def test_names_must_be_those_of_one_column(points, name, message):
 def test_ellipses_are_the_sample_covariances(points, features):
     labels = np.repeat([0, 1, 2], 40)
     ax = plots.clusters(None, points, features=features, labels=labels)
-    ellipses = [p for p in ax.patches if isinstance(p, patches.Ellipse)][1::2]  # each has a white one below
+    ellipses = [p for p in ax.patches if isinstance(p, patches.Ellipse)]
     plane = drawn(ax)
     assert len(ellipses) == 3
     for label, ellipse in enumerate(ellipses):

@@ -11,9 +11,7 @@ from mapdpm.backends.generic import NUMBA, PYTHON
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
 from mapdpm.state import ClusterState
 
-__all__ = ["NAMES", "Backend", "resolve"]
-
-NAMES = ("auto", "c", "numba", "python")
+__all__ = ["BACKENDS", "Backend", "names", "resolve"]
 
 
 class Backend(Protocol):
@@ -86,30 +84,35 @@ class Backend(Protocol):
     ) -> None: ...
 
 
-_BY_NAME: dict[str, Backend] = {"c": c.C, "numba": NUMBA, "python": PYTHON}
+BACKENDS: dict[str, Backend] = {"c": c.C, "numba": NUMBA, "python": PYTHON}
+"""In the order in which "auto" asks them."""
+
 _HOW_TO_GET = {
     "c": "the compiled kernels know NormalGamma and NormalKnownVariance, where they are installed; use backend='auto'",
     "numba": "numba is not installed; try: pip install 'mapdpm[numba]'",
 }
 
 
+def names() -> tuple[str, ...]:
+    """What ``backend`` can be."""
+    return ("auto", *BACKENDS)
+
+
 def resolve(name: str, likelihood: Likelihood) -> Backend:
     """The backend called ``name``; "auto" is C where it has the family, else numba, else python with a warning."""
-    if name not in NAMES:
-        msg = f"backend must be one of {', '.join(map(repr, NAMES))}, got {name!r}"
+    if name not in names():
+        msg = f"backend must be one of {', '.join(map(repr, names()))}, got {name!r}"
         raise ValueError(msg)
     if name != "auto":
-        backend = _BY_NAME[name]
+        backend = BACKENDS[name]
         if not backend.implements(likelihood):
-            msg = f"backend {name!r} cannot run {type(likelihood).__name__}: {_HOW_TO_GET[name]}"
+            why = _HOW_TO_GET.get(name, "it does not implement that family; use backend='auto'")
+            msg = f"backend {name!r} cannot run {type(likelihood).__name__}: {why}"
             raise ValueError(msg)
         return backend
-    backend = next(b for b in _BY_NAME.values() if b.implements(likelihood))
+    backend = next(b for b in BACKENDS.values() if b.implements(likelihood))
     if backend is PYTHON and not jit.available():
-        warnings.warn(
-            f"{type(likelihood).__name__} runs in plain Python, some 300 times slower than compiled: "
-            "pip install 'mapdpm[numba]'",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        hint = "pip install 'mapdpm[numba]'" if c.is_built() else c.NOT_BUILT
+        msg = f"{type(likelihood).__name__} runs in plain Python, some 300 times slower than compiled: {hint}"
+        warnings.warn(msg, RuntimeWarning, stacklevel=2)
     return backend

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,10 @@ from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
 from mapdpm.state import ClusterState, empty
 
+NOT_BUILT = (
+    f"the C kernels are not in {Path(__file__).resolve().parent}; in a checkout, pip install -e . compiles them there, "
+    "or work in another folder, where Python finds the installed mapdpm"
+)
 _TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
 
 
@@ -36,7 +41,7 @@ class CBackend:
 
     def implements(self, likelihood: Any) -> bool:
         """Whether the family has a twin in C, and the compiled modules are there."""
-        return type(likelihood) in _TWINS and _is_built()
+        return type(likelihood) in _TWINS and is_built()
 
     def sequential_start(
         self,
@@ -157,7 +162,8 @@ def _no_data(likelihood: Likelihood) -> Matrix:
 
 
 @functools.cache
-def _is_built() -> bool:
+def is_built() -> bool:
+    """Whether the compiled modules are there."""
     return importlib.util.find_spec("mapdpm.backends._c64") is not None
 
 

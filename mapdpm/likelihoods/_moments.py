@@ -1,7 +1,7 @@
 """Centred moments (n, mean, M2) of a cluster: the statistics of every family of normals with a diagonal covariance.
 
 A row starts with ``n, mean[D], M2[D]``, M2 the sum of squared deviations from the mean. Never sums of squares:
-those lose every digit at an offset of 1e8 (papers: erratum 7). Welford's updates, Chan's merge.
+those lose every digit at an offset of 1e8. Welford's updates, Chan's merge.
 """
 
 from __future__ import annotations

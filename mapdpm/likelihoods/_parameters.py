@@ -68,7 +68,7 @@ def fitted_to(likelihood: Any, X: Matrix) -> Any:
         if isinstance(value, np.ndarray) and len(value) not in (1, n_features):
             msg = (
                 f"{type(likelihood).__name__} has parameters of {len(value)} entries but the data has {n_features} "
-                "features; give one entry a feature, or a scalar for all"
+                f"feature{'s' * (n_features != 1)}; give one entry a feature, or a scalar for all"
             )
             raise ValueError(msg)
         values.append(stretched(value, n_features) if isinstance(value, np.ndarray) else value)

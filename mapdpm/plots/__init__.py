@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mapdpm.dp_means import DPMeans
 from mapdpm.plots import canvas
-from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, png
+from mapdpm.plots.canvas import KINDS, MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
 from mapdpm.plots.planes import Columns, plane_of
 from mapdpm.protocol import Labels, Matrix, Vector
@@ -18,10 +18,20 @@ from mapdpm.validation import check_points
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MissingMatplotlibError", "check_matplotlib", "clusters", "density", "history", "png", "sizes"]
+__all__ = [
+    "KINDS",
+    "MissingMatplotlibError",
+    "check_matplotlib",
+    "clusters",
+    "density",
+    "history",
+    "image",
+    "sizes",
+]
 
 _MINUS = "\N{MINUS SIGN}"
 _MOST_NUMBERS = 25  # bars with a number each
+_FEWEST = 3  # points of a cluster with an ellipse: the covariance of two is a line
 _MOST_DOTS = 50  # steps with a dot each
 _NEAREST = 1e-6  # of the whole way: what is nearer to the end is not told apart
 _ROUNDING = 1e-10  # of the value: not a step
@@ -33,7 +43,7 @@ def clusters(
     """Draw points in a plane, each in the colour of its cluster.
 
     An ellipse is one standard deviation of the cluster's points (their sample covariance) in that plane; a cluster of
-    fewer than three points has none.
+    fewer than three points has none, and a single feature no ellipses.
 
     Parameters
     ----------
@@ -43,8 +53,8 @@ def clusters(
         Finite numbers.
     features : pair of int or str, optional
         Two columns to draw as they are, by index or name: the names of ``X`` where it is a DataFrame, else
-        ``feature_names_in_``. None: of two features both, of more their two principal directions in the units of the
-        data, and a single one against the number of the row.
+        ``feature_names_in_``. None: of two features both, of more the two principal directions of standardised data
+        (in standard deviations, for a model knows no units), and a single one against the number of the row.
     labels : array-like of int, shape (n_points,), optional
         Cluster of each point, -1 for none; None is ``model.predict(X)``.
     classes : array-like of shape (n_points,), optional
@@ -72,11 +82,15 @@ def clusters(
     n_clusters = max(getattr(model, "n_clusters_", 0), names[-1] + 1)
     ax = canvas.axes(ax)
     shapes = canvas.draw_points(ax, plane.points, labels, n_clusters, classes=classes)
-    for name in (name for name in names if name >= 0):
-        _draw_cluster(ax, plane.points[labels == name], name, n_clusters)
+    drawn = [plane.points[labels == name] for name in names if name >= 0]
+    for name, own in zip((name for name in names if name >= 0), drawn, strict=True):
+        if points.shape[1] > 1:
+            _draw_ellipse(ax, own, canvas.colour(name, n_clusters), canvas.scale_of(n_clusters))
+        canvas.write_name(ax, name, n_clusters, own.mean(axis=0).tolist(), beside=len(own) < _FEWEST)
     canvas.write_title(ax.xaxis, plane.titles[0])
     canvas.write_title(ax.yaxis, plane.titles[1])
-    canvas.draw_legend(ax, canvas.entries_of(dict(zip(names, counts, strict=True)), n_clusters) + shapes)
+    entries = canvas.entries_of(dict(zip(names, counts, strict=True)), n_clusters) + shapes
+    canvas.draw_legend(ax, entries + ([canvas.ring("one standard deviation")] if ax.patches else []))
     return ax
 
 
@@ -176,20 +190,17 @@ def _one_a_point(name: str, values: Any, n_points: int) -> NDArray[Any]:
     return array
 
 
-def _draw_cluster(ax: Axes, points: Matrix, label: int, n_clusters: int) -> None:
-    """The ellipse of one standard deviation, and the name of the cluster at its mean."""
+def _draw_ellipse(ax: Axes, points: Matrix, colour: Any, scale: float) -> None:
+    """The ellipse of one standard deviation about the mean of a cluster; a cluster of one or two points has none."""
     from matplotlib.patches import Ellipse  # noqa: PLC0415
 
-    centre = points.mean(axis=0).tolist()
-    if len(points) > 2:  # noqa: PLR2004  (the covariance of two points is a line)
-        squares, directions = np.linalg.eigh(np.cov(points.T))
-        height, width = (2.0 * np.sqrt(np.maximum(squares, 0.0))).tolist()
-        angle = float(np.degrees(np.arctan2(directions[1, 1], directions[0, 1])))
-        for edge, thickness in (("white", 4.0), (canvas.colour(label, n_clusters), 2.0)):
-            width_of_line = thickness * canvas.scale_of(n_clusters)
-            style: dict[str, Any] = {"fill": False, "edgecolor": edge, "linewidth": width_of_line}
-            ax.add_patch(Ellipse(centre, width, height, angle=angle, **style))
-    canvas.write_name(ax, label, n_clusters, centre)
+    if len(points) < _FEWEST:
+        return
+    squares, directions = np.linalg.eigh(np.cov(points.T))
+    height, width = (2.0 * np.sqrt(np.maximum(squares, 0.0))).tolist()
+    angle = float(np.degrees(np.arctan2(directions[1, 1], directions[0, 1])))
+    style: dict[str, Any] = {"angle": angle, "fill": False, "edgecolor": colour, "linewidth": 2.0 * scale}
+    ax.add_patch(Ellipse(points.mean(axis=0).tolist(), width, height, **style))
 
 
 def _scale_to_the_end(ax: Axes, values: Vector) -> None:

@@ -19,6 +19,7 @@ from mapdpm.protocol import Labels, Matrix
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+KINDS = ("png", "pdf", "svg")
 GREY = "0.6"  # what belongs to no cluster, or to a new one
 INK = "0.15"
 
@@ -59,11 +60,11 @@ def check_matplotlib() -> None:
         raise MissingMatplotlibError(msg) from None
 
 
-def png(ax: Axes) -> bytes:
-    """The figure of ``ax`` as a PNG."""
+def image(ax: Axes, kind: str = "png") -> bytes:
+    """The figure of ``ax`` as bytes of one of ``KINDS``."""
     file = io.BytesIO()
     figure: Any = ax.figure
-    figure.savefig(file, format="png", dpi=130)
+    figure.savefig(file, format=kind, dpi=130)
     return file.getvalue()
 
 
@@ -119,12 +120,14 @@ def scale_of(n_clusters: int) -> float:
     return 1.0 if n_clusters <= _MOST_LARGE else 0.6
 
 
-def write_name(ax: Axes, label: int, n_clusters: int, place: list[float]) -> None:
-    """The name of a cluster at ``place`` (2 entries, in units of the data), legible over whatever lies below."""
+def write_name(ax: Axes, label: int, n_clusters: int, place: list[float], *, beside: bool = False) -> None:
+    """The name of a cluster at ``place`` (2 entries, in units of the axes) or beside it, legible over what is below."""
     from matplotlib.patheffects import withStroke  # noqa: PLC0415
 
     scale = scale_of(n_clusters)
-    style = {"weight": "bold", "fontsize": 10.0 * scale, "ha": "center", "va": "center"}
+    style: dict[str, Any] = {"weight": "bold", "fontsize": 10.0 * scale, "ha": "center", "va": "center"}
+    aside = (8.0, 8.0) if beside else (0.0, 0.0)
+    style |= {"xytext": aside, "textcoords": "offset points"}
     ax.annotate(str(label), place, path_effects=[withStroke(linewidth=3.0 * scale, foreground="white")], **style)
 
 
@@ -147,7 +150,7 @@ def entries_of(sizes: Mapping[int, int], n_clusters: int) -> list[Any]:
     shown = sorted(sorted(clusters, key=lambda label: -clusters[label])[:_MOST_IN_LEGEND])
     entries = [_entry(colour(k, n_clusters), "o", f"cluster {k} ({counted(clusters[k])})") for k in shown]
     if len(shown) < len(clusters):
-        entries.append(_entry("none", "", f"and {len(clusters) - len(shown)} smaller ones"))
+        entries.append(_entry("none", "", f"and {len(clusters) - len(shown)} more"))
     if -1 in sizes:
         entries.append(_entry(GREY, "o", f"none ({counted(sizes[-1])})"))
     return entries
@@ -156,6 +159,13 @@ def entries_of(sizes: Mapping[int, int], n_clusters: int) -> list[Any]:
 def counted(n_points: int) -> str:
     """``1 point``, ``1,200 points``."""
     return f"{n_points:,} point{'s' * (n_points != 1)}"
+
+
+def ring(text: str) -> Any:
+    """An entry of a legend for ellipses."""
+    entry = _entry(INK, "o", text)
+    entry.set(markerfacecolor="none", markersize=9.0)
+    return entry
 
 
 def _entry(shade: Any, shape: str, text: str) -> Any:

@@ -32,8 +32,11 @@ def plane_of(points: Matrix, columns: Columns, chosen: Any) -> Plane:
 
 
 def _principal(points: Matrix) -> Plane:
-    """The two principal directions, with the share of the variance that each has."""
+    """The two principal directions of standardised data, with the share of the variance that each has."""
     centred = points - points.mean(axis=0)
+    spread = centred.std(axis=0)
+    rounding = 1e-12 * np.abs(points).max(axis=0)  # a constant column has no scale
+    centred /= np.where(spread > rounding, spread, 1.0)
     _, scales, directions = np.linalg.svd(centred, full_matrices=False)
     # An SVD is free in its signs: the largest entry of each direction is made positive.
     directions = directions[:2]
@@ -42,7 +45,10 @@ def _principal(points: Matrix) -> Plane:
     missing = 2 - plane.shape[1]  # of one point
     shares = scales[:2] ** 2 / max(float((scales**2).sum()), np.finfo(float).tiny)
     first, second = np.pad(shares, (0, missing)).tolist()
-    titles = (f"first principal direction ({first:.0%} of the variance)", f"second principal direction ({second:.0%})")
+    titles = (
+        f"first principal direction, standardised data ({first:.0%} of the variance)",
+        f"second principal direction ({second:.0%})",
+    )
     return Plane(np.pad(plane, ((0, 0), (0, missing))), titles)
 
 

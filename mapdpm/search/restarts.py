@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,40 +22,62 @@ STARTS = ("sequential", "random-order", "single")
 AGAIN = ("gibbs", "best")
 """Starts from the best run so far: after a few Gibbs sweeps, or as it is, for ``Regroup`` to perturb it."""
 
+_SEQUENTIAL = ("sequential", "random-order")
 _ROUND = 4
+
+
+class Starts(NamedTuple):
+    """Where runs start from, however many they may be: ``first``, and then in turn what ``cycle`` has.
+
+    Each is one of ``STARTS``, of ``AGAIN``, or labels 0..K-1.
+    """
+
+    first: Any
+    cycle: tuple[Any, ...]
+    n_runs: int
+
+    def of(self, restart: int) -> Any:
+        """The start of run ``restart``, counted from 0."""
+        return self.cycle[(restart - 1) % len(self.cycle)] if restart else self.first
 
 
 def best_of_restarts(
     problem: Problem,
-    starts: list[Any],
+    starts: Starts,
     plan: Plan,
     rng: np.random.Generator,
     report: Callable[[Progress], bool],
     n_jobs: int = 1,
 ) -> Ascent:
-    """The best ascent from ``starts`` (of ``STARTS``, ``AGAIN``, or labels 0..K-1) by log joint; the earlier of equals.
+    """The best ascent by log joint; the earlier of equals.
 
     The first run is alone, the others come four at a time: those of a round may run at once, in ``n_jobs`` threads, and
-    "the best so far" is that of the rounds before. Each run has a seed of its own, drawn before any begins. So the
-    result does not depend on ``n_jobs``. Runs after the first have ``Regroup`` besides the moves of ``plan``, if there
-    are any: it costs more than they do. ``report`` is called from the threads.
+    "the best so far" is that of the rounds before. Each run has a seed of its own, drawn in order before its round. So
+    the result does not depend on ``n_jobs``. No round begins when the time of ``plan`` is up. Runs after the
+    first have ``Regroup`` besides the moves of ``plan``, if there are any: it costs more than they do. ``report`` is
+    called from the threads.
     """
-    seeds = rng.integers(2**63, size=len(starts))
     later = plan._replace(moves=(*plan.moves, Regroup)) if plan.moves and Regroup not in plan.moves else plan
 
-    def run(restart: int, best: Ascent | None = None) -> Ascent:
+    def run(restart: int, seed: int, best: Ascent | None = None) -> Ascent:
         if best is not None and plan.expired():
             return best
-        generator = np.random.default_rng(seeds[restart])
-        state = _started(problem, starts[restart], best, generator)
+        generator = np.random.default_rng(seed)
+        start = starts.of(restart)
+        state = _started(problem, start, best, generator)
+        if plan.moves and isinstance(start, str) and start in _SEQUENTIAL:
+            state = _unless_one_is_better(problem, state)
         return ascend(problem, state, plan if best is None else later, generator, report, restart)
 
-    best = run(0)
+    best = run(0, int(rng.integers(2**63)))
     with ThreadPoolExecutor(n_jobs) as pool:
-        for first in range(1, len(starts), _ROUND):
-            together = range(first, min(first + _ROUND, len(starts)))
+        for first in range(1, starts.n_runs, _ROUND):
+            if plan.expired():
+                break
+            together = range(first, min(first + _ROUND, starts.n_runs))
+            seeds = rng.integers(2**63, size=len(together)).tolist()
             again = functools.partial(run, best=best)
-            runs = pool.map(again, together) if n_jobs > 1 else map(again, together)
+            runs = pool.map(again, together, seeds) if n_jobs > 1 else map(again, together, seeds)
             best = functools.reduce(_better, runs, best)
     return best
 
@@ -64,6 +86,17 @@ def _better(one: Ascent, two: Ascent) -> Ascent:
     """The run of the higher log joint; the first of equals."""
     before, after = one.history[-1], two.history[-1]
     return two if is_gain(after - before, before) else one
+
+
+def _unless_one_is_better(problem: Problem, state: ClusterState) -> ClusterState:
+    """``state``, or one cluster of all points where that has the higher log joint; O(N D).
+
+    A concentration that is large against the data makes points open clusters one by one that no two would leave again.
+    From one cluster, splits find those that are worth it.
+    """
+    problem.refresh(state)
+    single = started_from(problem, np.zeros(len(problem.data), dtype=np.int64))
+    return single if problem.log_joint(single) > problem.log_joint(state) else state
 
 
 def _started(problem: Problem, start: Any, best: Ascent | None, rng: np.random.Generator) -> ClusterState:

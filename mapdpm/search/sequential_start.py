@@ -8,7 +8,7 @@ from mapdpm.state import ClusterState
 
 
 def started_sequentially(problem: Problem, order: Labels) -> ClusterState:
-    """The state that a sequential start in ``order`` leads to (papers, erratum 4); O(N K D)."""
+    """The state that a sequential start in ``order`` leads to (docs/maths.md, section 6, on starts); O(N K D)."""
     return filled(problem, problem.empty(len(order), problem.capacity(1)), order)
 
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm import plots, tables
+from mapdpm import plots
+from mapdpm.cli import tables
 from mapdpm.estimators import MAPDPM
 from mapdpm.metrics import adjusted_mutual_info, contingency
 from mapdpm.protocol import Matrix
@@ -86,12 +87,12 @@ def picture(demo: Demo) -> bytes:
     labels = demo.model.labels_
     ax = plots.clusters(demo.model, demo.windows.features, labels=labels, classes=demo.windows.activities)
     ax.set_title(f"Seconds of a smart watch's recording: {_clusters(demo.model)}, AMI {demo.ami:.2f}", loc="left")
-    return plots.png(ax)
+    return plots.image(ax)
 
 
 def found() -> Path:
     """Where the recording is: in a checkout's examples below the current folder, or in the installed package."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parent.parent
     here = Path("examples", "data", _FILE)
     places = (here, package / "example_data" / _FILE, package.parent / here)
     for place in places:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,15 @@ class UsageError(ValueError):
 
 
 class _Parser(argparse.ArgumentParser):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What a command does not know is its own complaint, not that of the whole, and says what may be meant."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            near = difflib.get_close_matches(unknown[0], self._option_string_actions, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return parsed, unknown
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"mapdpm: error: {message} (see {self.prog} --help)\n")
 
@@ -32,7 +42,8 @@ def parser() -> argparse.ArgumentParser:
     # Abbreviated options would change their meaning when options are added.
     whole = _Parser(prog="mapdpm", description=_ABOUT, allow_abbrev=False)
     whole.add_argument("--version", action="version", version=f"mapdpm {mapdpm.__version__}")
-    commands = whole.add_subparsers(metavar="command", required=True)
+    commands = whole.add_subparsers(metavar="command")
+    whole.set_defaults(run=None)
 
     def command(name: str, run: str, text: str, examples: str) -> Any:
         added = commands.add_parser(
@@ -75,7 +86,7 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     results = fit.add_argument_group("results")
     results.add_argument("--out", type=Path, metavar="MODEL", help="write the model, for predict and score")
     results.add_argument("--labels", type=Path, metavar="FILE", help="write the cluster of each row; - is stdout")
-    results.add_argument("--picture", type=Path, metavar="PNG", help="draw the rows and their clusters")
+    results.add_argument("--picture", type=Path, metavar="FILE", help="draw them: .png, .pdf or .svg")
     _format_option(results, "labels and the summary")
     model = fit.add_argument_group("model")
     model.add_argument("--alpha", type=_positive, metavar="A", default=1.0, help="concentration, > 0 (%(default)s)")
@@ -132,7 +143,7 @@ def _input_options(command: argparse.ArgumentParser, default: str) -> None:
     text = "CSV file of numbers, one point a row, gzip too; - is stdin; a header is recognised"
     command.add_argument("data", type=Path, help=text)
     text = f"names or positions of the columns to use, as height,3 or 2-4 or 3- ({default})"
-    command.add_argument("--columns", metavar="LIST", help=text)
+    command.add_argument("--columns", action="append", metavar="LIST", help=text)
     command.add_argument(
         "--delimiter", type=_character, default=",", metavar="CHAR", help="what separates cells; tab is one (comma)"
     )

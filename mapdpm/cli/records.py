@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mapdpm.tables import STDIN
+from mapdpm.cli.tables import STDIN
 
 STDOUT = STDIN
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mapdpm import options
+from mapdpm.cli import options
 
 _INTERRUPTED = 128 + signal.SIGINT
 _TERMINATED = 128 + signal.SIGTERM
@@ -33,10 +33,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser.parse_args(argv)
     except SystemExit as stop:  # argparse has said what there is to say
         return int(stop.code or 0)
+    if arguments.run is None:
+        parser.print_help(sys.stderr)
+        return 2
     if argv is None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what is half-written is removed
     try:
-        from mapdpm import commands  # noqa: PLC0415  (costs what --help and --version need not pay)
+        from mapdpm.cli import commands  # noqa: PLC0415  (costs what --help and --version need not pay)
 
         with _warnings_as_lines(quiet=arguments.quiet), np.errstate(all="ignore"):
             getattr(commands, arguments.run)(arguments)

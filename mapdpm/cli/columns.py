@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import re
 import warnings
 from collections.abc import Sequence
 
-from mapdpm.tables import Choice, Columns, counted, every, is_text
+from mapdpm.cli.tables import Choice, Columns, counted, every, is_text
 
 _SHOWN = 10
 _RANGE = re.compile(r"(\d+)(-?)(\d*)")
@@ -83,7 +84,9 @@ def _place_of(name: str, file: str, cells: list[str]) -> int:
 def _places_of(word: str, file: str, cells: list[str]) -> list[int]:
     found = _RANGE.fullmatch(word)
     if found is None:
-        msg = f"{file} has no column {word!r}; it has {_listed(cells)}"
+        near = difflib.get_close_matches(word, cells, 1, cutoff=0.5)
+        hint = f". Did you mean {near[0]}?" if near else ""
+        msg = f"{file} has no column {word!r}; it has {_listed(cells)}{hint}"
         raise ValueError(msg)
     first, last = int(found[1]), int(found[3] or (len(cells) if found[2] else found[1]))
     for position in (first, last):

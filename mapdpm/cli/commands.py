@@ -6,22 +6,26 @@ import argparse
 import json
 import sys
 import time
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, demo, load, plots, records, tables
-from mapdpm.columns import chosen, of_the_model, warned
+from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, load, plots
+from mapdpm.cli import demo, records, tables
+from mapdpm.cli.columns import chosen, of_the_model, warned
+from mapdpm.cli.options import UsageError
+from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.likelihoods._parameters import described
-from mapdpm.options import UsageError
 from mapdpm.search.ascent import Progress
-from mapdpm.snapshot import write_file
-from mapdpm.tables import Table, counted, name_of
+from mapdpm.snapshot import ModelFileError, write_file
 
 FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 PICTURE = Path("mapdpm_demo.png")
 
+_MOST_NAMES = 6
 _PATIENCE = 0.5  # seconds before a terminal is told that something is going on
 _INTERVAL = 0.1
 
@@ -30,8 +34,8 @@ def fit(arguments: argparse.Namespace) -> None:
     """``mapdpm fit``."""
     _check_targets([arguments.data], arguments.out, arguments.labels, arguments.picture)
     if arguments.picture is not None:
-        plots.check_matplotlib()
-    choice = warned if arguments.columns is None else chosen(arguments.columns)
+        _check_picture(arguments.picture)
+    choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
     table = tables.read_csv(arguments.data, choice, arguments.delimiter)
     reporter = Reporter(quiet=arguments.quiet, verbose=arguments.verbose)
     model = MAPDPM(
@@ -60,10 +64,10 @@ def fit(arguments: argparse.Namespace) -> None:
     if arguments.labels is not None:
         records.put(arguments.labels, records.lines(["label"], model.labels_[:, None].tolist(), arguments.format))
     if arguments.picture is not None:
-        write_file(arguments.picture, plots.png(plots.clusters(model, table, labels=model.labels_)))
+        write_file(arguments.picture, _picture(model, table, arguments.picture))
     if not arguments.quiet:
         to_stdout = arguments.labels is None or str(arguments.labels) != records.STDOUT
-        summary = _summary(model, seconds, arguments.format)
+        summary = _summary(model, table, seconds, arguments.format)
         print(summary, file=sys.stdout if to_stdout else sys.stderr, flush=True)
 
 
@@ -140,6 +144,12 @@ class Reporter:
 def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
     """The family with its prior from the data, but for what ``--prior`` says; None is MAPDPM's own default."""
     family, changes = FAMILIES[arguments.likelihood], dict(arguments.prior)
+    if len(changes) < len(arguments.prior):
+        names = ", ".join(name for name, _ in arguments.prior)
+        msg = f"argument --prior: each parameter at most once, got {names}"
+        raise UsageError(msg)
+    if arguments.standardize and not changes:
+        warnings.warn("--standardize changes nothing without --prior, whose units it chooses", stacklevel=2)
     if family is NormalGamma and not changes:
         return None
     unknown = [name for name in changes if name not in family._fields]
@@ -162,10 +172,14 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
 
 def _model_and_table(arguments: argparse.Namespace) -> tuple[MAPDPM, Table]:
     """The model, and the columns of the data that it was fitted on."""
-    model = load(arguments.model)
+    try:
+        model = load(arguments.model)
+    except ModelFileError as error:
+        msg = f"{error}; the model comes first, then the data" if "not a mapdpm model" in str(error) else str(error)
+        raise ValueError(msg) from None
     names = getattr(model, "feature_names_in_", None)
     if arguments.columns is not None:
-        choice = chosen(arguments.columns)
+        choice = chosen(",".join(arguments.columns))
     else:
         choice = tables.every if names is None else of_the_model(list(names), str(arguments.model))
     table = tables.read_csv(arguments.data, choice, arguments.delimiter)
@@ -179,9 +193,27 @@ def _model_and_table(arguments: argparse.Namespace) -> tuple[MAPDPM, Table]:
     return model, Table(None if names is None else tuple(names), table.values)
 
 
-def _summary(model: MAPDPM, seconds: float, kind: str) -> str:
+def _check_picture(path: Path) -> None:
+    plots.check_matplotlib()
+    if path.suffix[1:] not in plots.KINDS:
+        kinds = ", ".join(f".{kind}" for kind in plots.KINDS)
+        msg = f"argument --picture: the name of a picture ends in one of {kinds}, got {path}"
+        raise UsageError(msg)
+
+
+def _picture(model: MAPDPM, table: Table, path: Path) -> bytes:
+    """Clusters in a plane; of a single column, the density."""
+    one = model.n_features_in_ == 1
+    ax = plots.density(model, table) if one else plots.clusters(model, table, labels=model.labels_)
+    return plots.image(ax, path.suffix[1:])
+
+
+def _summary(model: MAPDPM, table: Table, seconds: float, kind: str) -> str:
+    rows, columns = table.values.shape
     if kind == "jsonl":
         facts = {
+            "rows": rows,
+            "columns": columns if table.columns is None else list(table.columns),
             "clusters": model.n_clusters_,
             "sizes": model.cluster_sizes_.tolist(),
             "log_joint": model.log_joint_,
@@ -191,7 +223,10 @@ def _summary(model: MAPDPM, seconds: float, kind: str) -> str:
             "seconds": round(seconds, 3),
         }
         return json.dumps(facts)
+    names = "" if table.columns is None else f" ({_shortened(table.columns)})"
     shown = {
+        "rows": rows,
+        "columns": f"{columns}{names}",
         "clusters": model.n_clusters_,
         "sizes": " ".join(map(str, model.cluster_sizes_.tolist())),
         "log joint": f"{model.log_joint_:.6f} nats",
@@ -201,6 +236,12 @@ def _summary(model: MAPDPM, seconds: float, kind: str) -> str:
         "seconds": f"{seconds:.3f}",
     }
     return "\n".join(f"{name:<10} {value}" for name, value in shown.items())
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """All of a few names; of many the first ones and the last."""
+    few = [*names[:_MOST_NAMES], "...", names[-1]] if len(names) > _MOST_NAMES + 1 else names
+    return ", ".join(few)
 
 
 def _check_targets(sources: list[Path | None], *targets: Path | None) -> None:

@@ -22,6 +22,7 @@ from mapdpm.protocol import Matrix
 
 STDIN = "-"
 _GZIP = b"\x1f\x8b"
+_MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
 
 Row: TypeAlias = tuple[int, list[str]]
 """The line of a row in its file, counted from 1, and its cells."""
@@ -110,7 +111,7 @@ def numbers(path: str | Path, source: Iterable[Row], names: Sequence[str] | None
             value = _value(cells[column])
             if value is None or not math.isfinite(value):
                 name = f" ({names[column]})" if names and names[column] else ""
-                complaint = _complaint(cells[column], value)
+                complaint = _complaint(cells[column], value, cells)
                 msg = f"{name_of(path)}: line {line}, column {column + 1}{name} {complaint}"
                 raise ValueError(msg)
             values.append(value)
@@ -172,13 +173,23 @@ def is_text(cell: str) -> bool:
     return bool(cell.strip()) and _value(cell) is None
 
 
-def _complaint(cell: str, value: float | None) -> str:
+def _complaint(cell: str, value: float | None, row: Sequence[str]) -> str:
     text = cell.strip()
-    if not text:
-        return "is blank; remove or fill such rows"
+    if text.lower() in _MISSING:
+        return f"is {'missing: ' + repr(text) if text else 'blank'}; remove or fill such rows"
     if value is None:
         separated = any(mark in text for mark in ";\t ")
-        hint = "if cells are not separated by commas, say by what: --delimiter" if separated else ""
-        hint = hint or "if it is no feature, choose those that are: --columns"
+        numbers = [place for place, other in enumerate(row, 1) if _value(other) is not None]
+        if separated or not numbers:
+            hint = "if cells are not separated by commas, say by what: --delimiter"
+        else:
+            hint = f"the columns of numbers are --columns {_ranges(numbers)}"
         return f"is not a number: {text[:40]!r}; {hint}"
     return f"is not a finite number: {text[:40]!r}; remove or fill such rows"
+
+
+def _ranges(positions: Sequence[int]) -> str:
+    """``1-3,5`` for 1, 2, 3, 5."""
+    first = [p for p in positions if p - 1 not in positions]
+    last = [p for p in positions if p + 1 not in positions]
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(first, last, strict=True))
