@@ -4,7 +4,7 @@ A smart watch learns what standing and walking look like; running and badminton 
 predictive density in nats: high is normal. A quantile of the scores of normal seconds that were held out is the
 threshold, so that about one normal second in a hundred raises an alarm.
 
-    python examples/anomalies.py
+    python examples/anomalies.py          # reads the recording as activities.py does, which lies beside it
 """
 
 import numpy as np

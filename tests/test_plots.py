@@ -208,7 +208,7 @@ def test_colours_are_clusters_and_markers_classes(model, points):
     assert [len(c.get_offsets()) for c in ax.collections] == [60, 60]
     colours = np.concatenate([c.get_facecolors() for c in ax.collections])
     assert len(np.unique(colours, axis=0)) == model.n_clusters_
-    assert legend_texts(ax)[-2:] == ["even", "odd"]
+    assert legend_texts(ax)[-3:] == ["even", "odd", "one standard deviation"]
     assert legend_texts(ax)[0].startswith("cluster 0 (")
 
 

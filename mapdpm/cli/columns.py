@@ -84,7 +84,7 @@ def _place_of(name: str, file: str, cells: list[str]) -> int:
 def _places_of(word: str, file: str, cells: list[str]) -> list[int]:
     found = _RANGE.fullmatch(word)
     if found is None:
-        near = difflib.get_close_matches(word, cells, 1, cutoff=0.5)
+        near = difflib.get_close_matches(word, cells, 1, cutoff=0.65)
         hint = f". Did you mean {near[0]}?" if near else ""
         msg = f"{file} has no column {word!r}; it has {_listed(cells)}{hint}"
         raise ValueError(msg)

@@ -29,7 +29,7 @@ _DOT = 24.0  # area of a dot, in square points, where there are up to _FEW
 _FEW = 1000.0
 _MOST_LARGE = 20  # clusters with names in letters of full size
 _MOST_IN_LEGEND = 12
-_LINE = 50  # characters: a longer title of an axis takes more than one line
+_LINE = 64  # characters: a longer title of an axis takes more than one line
 
 
 class MissingMatplotlibError(ImportError, ValueError):
@@ -39,7 +39,8 @@ class MissingMatplotlibError(ImportError, ValueError):
 def check_model(model: Any) -> None:
     """ValueError for what is no model."""
     if not isinstance(model, (MAPDPM, DPMeans)):
-        msg = f"model must be a MAPDPM or a DPMeans, got an object of type {type(model).__name__}"
+        hint = "; of a pipeline draw pipeline[-1], with pipeline[:-1].transform(X)" if hasattr(model, "steps") else ""
+        msg = f"model must be a MAPDPM or a DPMeans, got an object of type {type(model).__name__}{hint}"
         raise ValueError(msg)
 
 

@@ -46,7 +46,7 @@ def _principal(points: Matrix) -> Plane:
     shares = scales[:2] ** 2 / max(float((scales**2).sum()), np.finfo(float).tiny)
     first, second = np.pad(shares, (0, missing)).tolist()
     titles = (
-        f"first principal direction, standardised data ({first:.0%} of the variance)",
+        f"first principal direction ({first:.0%} of the standardised variance)",
         f"second principal direction ({second:.0%})",
     )
     return Plane(np.pad(plane, ((0, 0), (0, missing))), titles)
