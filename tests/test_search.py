@@ -1,11 +1,13 @@
 """Each sweep raises the log joint, by itself and without the help of whoever reports it."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapdpm import NormalGamma
+from mapdpm import MAPDPM, NormalGamma
 from mapdpm import state as states
 from mapdpm.backends import resolve
 from mapdpm.objective import best_columns, best_slot
@@ -106,3 +108,25 @@ def test_assign_and_unassign_are_inverse():
     for i in (0, 1, 3, 4):
         states.unassign(likelihood, X, None, state, i)
     np.testing.assert_array_equal(state.rows[0], state.rows[1])
+
+
+@pytest.mark.parametrize("alpha", [0.1, 10.0, 100.0])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("init", ["sequential", "random-order"])
+def test_a_search_starts_no_worse_than_from_one_cluster(alpha, seed, init):
+    rng = np.random.default_rng([7, seed])
+    X = rng.normal(size=(5, 2))[rng.integers(0, 5, 100)] * 4.0 + rng.normal(size=(100, 2))
+    model = MAPDPM(alpha, init=init, random_state=seed).fit(X)
+    one = MAPDPM(alpha, init=np.zeros(100, int), moves=()).fit(X).history_[0]
+    assert model.history_[0] >= one
+    labels = np.arange(100)  # labels that were given are started from, whatever they are worth
+    assert MAPDPM(alpha, init=labels).fit(X).history_[0] == MAPDPM(alpha, init=labels, moves=()).fit(X).history_[0]
+
+
+def test_a_time_limit_holds_for_any_number_of_restarts():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    started = time.monotonic()
+    model = MAPDPM(n_restarts=10**15, time_limit=0.3).fit(X)
+    # Seconds of a busy machine, against the years, and the memory, of so many runs.
+    assert time.monotonic() - started < 60.0
+    assert model.n_clusters_ >= 1
