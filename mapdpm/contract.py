@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import copy
 import html
 import inspect
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from mapdpm.validation import Points, check_points
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
+_UNCHANGED = "$UNCHANGED$"  # scikit-learn's word for it
 _OURS = ("get_params", "set_params", "__sklearn_tags__")
 
 
@@ -32,7 +34,7 @@ class Estimator(abc.ABC):
         super().__init_subclass__(**kwargs)
         for name in _OURS:
             ours = next(kind for kind in cls.__mro__ if issubclass(kind, Estimator) and name in vars(kind))
-            if getattr(cls, name) is not vars(ours)[name]:
+            if getattr(cls, name).__module__.startswith("sklearn."):
                 setattr(cls, name, vars(ours)[name])
 
     @abc.abstractmethod
@@ -67,7 +69,7 @@ class Estimator(abc.ABC):
         >>> model.get_params()["likelihood__c0"]
         0.1
         """
-        named = {name: getattr(self, name) for name in sorted(_defaults(type(self)))}
+        named = {name: self._parameter(name) for name in sorted(_defaults(type(self)))}
         if deep:
             for name, value in list(named.items()):
                 named |= {f"{name}__{inner}": each for inner, each in _parameters_of(value).items()}
@@ -90,9 +92,11 @@ class Estimator(abc.ABC):
         plain = {name: value for name, value in params.items() if "__" not in name}
         nested: dict[str, dict[str, Any]] = {}
         for name, value in params.items():
-            outer, _, inner = name.partition("__")
-            if outer not in known:
-                msg = f"Invalid parameter {outer!r} for estimator {self}. Valid parameters are: {sorted(known)}."
+            outer, nests, inner = name.partition("__")
+            if outer not in known or bool(nests) != bool(inner):
+                msg = (
+                    f"Invalid parameter {outer + nests!r} for estimator {self}. Valid parameters are: {sorted(known)}."
+                )
                 raise ValueError(msg)
             if inner:
                 nested.setdefault(outer, {})[inner] = value
@@ -105,13 +109,20 @@ class Estimator(abc.ABC):
     def __repr__(self) -> str:
         """The call that makes such an estimator: parameters that differ from their defaults."""
         defaults = _defaults(type(self))
-        given = {name: repr(getattr(self, name)) for name in defaults}
+        given = {name: repr(self._parameter(name)) for name in defaults}
         changed = (f"{n}={' '.join(text.split())}" for n, text in given.items() if text != repr(defaults[n]))
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def _repr_html_(self) -> str:
         """For notebooks: scikit-learn's diagram where that is loaded, else the text."""
         return scikit_learn.diagram(self) or f"<pre>{html.escape(repr(self))}</pre>"
+
+    def _parameter(self, name: str) -> Any:
+        try:
+            return getattr(self, name)
+        except AttributeError:
+            msg = f"{type(self).__name__}.__init__ must keep its parameter {name!r} as the attribute self.{name}"
+            raise AttributeError(msg) from None
 
     # ---- what scikit-learn asks ------------------------------------------------------------------------------------
 
@@ -121,12 +132,15 @@ class Estimator(abc.ABC):
 
     def get_metadata_routing(self) -> Any:
         """For scikit-learn's metadata routing: whether ``fit`` asks for ``sample_weight``."""
-        return getattr(self, "_metadata_request", None) or scikit_learn.metadata_request(
-            self, "fit", {"sample_weight": None}
-        )
+        kept = getattr(self, "_metadata_request", None)
+        if kept is not None:
+            return copy.deepcopy(kept)
+        return scikit_learn.metadata_request(self, "fit", {"sample_weight": None})
 
-    def set_fit_request(self, *, sample_weight: bool | str | None = None) -> Self:
+    def set_fit_request(self, *, sample_weight: bool | str | None = _UNCHANGED) -> Self:
         """Ask for ``sample_weight`` in ``fit`` where scikit-learn's metadata routing is on: True, False or an alias."""
+        if sample_weight == _UNCHANGED:
+            return self
         self._metadata_request = scikit_learn.metadata_request(self, "fit", {"sample_weight": sample_weight})
         return self
 
@@ -191,7 +205,8 @@ class Estimator(abc.ABC):
 
 def _defaults(kind: type[Any]) -> dict[str, Any]:
     signature = inspect.signature(kind.__init__)
-    return {name: each.default for name, each in list(signature.parameters.items())[1:]}
+    named = list(signature.parameters.items())[1:]
+    return {name: each.default for name, each in named if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
 
 
 def _parameters_of(value: Any) -> dict[str, Any]:
@@ -206,12 +221,14 @@ def _parameters_of(value: Any) -> dict[str, Any]:
 def _replaced(name: str, value: Any, changes: dict[str, Any]) -> Any:
     if value is None:
         first = next(iter(changes))
-        msg = f"{name} is None, which has no parameter {first!r}; set {name} first, to NormalGamma.empirical(X) say"
+        hint = ", to NormalGamma.empirical(X) say" if name == "likelihood" else ""
+        msg = f"{name} is None, which has no parameter {first!r}; set {name} first{hint}"
         raise ValueError(msg)
     known = _parameters_of(value)
+    deep = hasattr(value, "set_params")
     for inner in changes:
-        if inner.partition("__")[0] not in known:
+        if (inner.partition("__")[0] if deep else inner) not in known:
             valid = sorted(known)
             msg = f"Invalid parameter {inner!r} for {name} {type(value).__name__}. Valid parameters are: {valid}."
             raise ValueError(msg)
-    return value.set_params(**changes) if hasattr(value, "set_params") else value._replace(**changes)
+    return value.set_params(**changes) if deep else value._replace(**changes)

@@ -151,17 +151,18 @@ class DPMeans(Estimator):
         cap = self._cap(len(points))
         anchor = anchor_of(points)
         data = points.astype(np.float64, copy=False) - anchor
-        lam = self.lam_ = self._lambda(data, weights)
+        lam = self._lambda(data, weights)
         family = SquaredDistance(np.full(data.shape[1], lam))
         problem = Problem(family, ClusterPenalty(lam), data, weights, resolve(self.backend, family), cap)  # type: ignore[arg-type]
-        passes = self._published(data, weights, cap, watch)
+        passes = self._published(data, weights, lam, cap, watch)
         labels, objectives = passes.labels, passes.objectives
-        self.n_sweeps_, self.converged_ = len(objectives) - 1, passes.converged and not (self.moves and passes.stopped)
+        n_sweeps, converged = len(objectives) - 1, passes.converged and not (self.moves and passes.stopped)
         if self.moves and not passes.stopped:
             run = searched(self, watch, problem, labels, _AGAIN)
-            labels, self.converged_ = run.state.labels, run.converged
-            self.n_sweeps_ = run.n_sweeps + (self.n_sweeps_ if run.restart == 0 else 0)
+            labels, converged = run.state.labels, run.converged
+            n_sweeps = run.n_sweeps + (n_sweeps if run.restart == 0 else 0)
             objectives = [*(objectives if run.restart == 0 else ()), *(-value for value in run.history)]
+        self.lam_, self.n_sweeps_, self.converged_ = lam, n_sweeps, converged
         self._adopt(data, weights, labels, anchor)
         self._remember(data.shape[1], names)
         self.labels_ = with_absent(self.labels_, given)
@@ -186,17 +187,17 @@ class DPMeans(Estimator):
         points = self._points(X)
         return -float(nearest_centres(points, self.cluster_centers_)[1].sum())
 
-    def _published(self, data: Points, weights: Weights, cap: int | None, watch: Watch) -> Passes:
+    def _published(self, data: Points, weights: Weights, lam: float, cap: int | None, watch: Watch) -> Passes:
         """The published algorithm: once if moves follow, else ``n_restarts`` times, later in random orders."""
         generator = generator_of(self)
         limits = Limits(self.max_sweeps, watch.expired, watch.report)
-        best = dp_means(data, weights, self.lam_, cap, limits)
+        best = dp_means(data, weights, lam, cap, limits)
         for restart in range(1, 1 if self.moves else self.n_restarts):
             if watch.expired():
                 break
             order = generator.permutation(len(data))
             shuffled = None if weights is None else weights[order]
-            found = dp_means(data[order], shuffled, self.lam_, cap, limits, restart)
+            found = dp_means(data[order], shuffled, lam, cap, limits, restart)
             if found.objectives[-1] < best.objectives[-1]:
                 labels = np.empty_like(found.labels)
                 labels[order] = found.labels

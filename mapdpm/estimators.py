@@ -19,7 +19,7 @@ from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma
 from mapdpm.model_files import extras_of, prepared, revived
 from mapdpm.objective import best_columns
 from mapdpm.partition_priors import partition_prior
-from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
+from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, Vector, Weights
 from mapdpm.search.ascent import Progress
 from mapdpm.search.problem import Problem, anchor_of
 from mapdpm.validation import Points, check_count, check_points, check_weights
@@ -187,11 +187,13 @@ class MAPDPM(Estimator):
         names, points = column_names(X), check_points(X)
         check_search(self)
         watch = Watch(self)
+        prior = partition_prior(self.alpha, self.discount)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
-        start = check_start(self.init, len(points), cap)
+        start = check_start(self.init, len(points), None)
         weights = check_weights(sample_weight, len(points), self.discount)
         points, positive, start = taking_part(points, weights, start)
-        problem, anchor, likelihood = self._problem(points, positive, cap)
+        start = check_start(start, len(points), cap)
+        problem, anchor, likelihood = self._problem(points, positive, prior)
         best = searched(self, watch, problem, start, _AGAIN)
         state = states.compacted(problem.likelihood, best.state)
         problem.refresh(state)
@@ -212,7 +214,7 @@ class MAPDPM(Estimator):
         argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing.
         """
         parts = []
-        for scores in self._scores(X):
+        for scores in self._scores(self._points(X)):
             best = best_columns(scores if novelty else scores[:, :-1])
             parts.append(np.where(best == self.n_clusters_, -1, best))
         return np.concatenate(parts)
@@ -220,7 +222,7 @@ class MAPDPM(Estimator):
     def predict_proba(self, X: Any) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
         parts = []
-        for scores in self._scores(X):
+        for scores in self._scores(self._points(X)):
             shares = np.exp(scores - scores.max(axis=1, keepdims=True))
             parts.append(shares / shares.sum(axis=1, keepdims=True))
         return np.concatenate(parts)
@@ -232,7 +234,7 @@ class MAPDPM(Estimator):
     def score_samples(self, X: Any) -> Vector:
         """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal."""
         parts = []
-        for scores in self._scores(X):
+        for scores in self._scores(self._points(X)):
             top = scores.max(axis=1)
             parts.append(top + np.log(np.exp(scores - top[:, None]).sum(axis=1)))
         return np.concatenate(parts)
@@ -278,8 +280,7 @@ class MAPDPM(Estimator):
         if model is not None:
             self._model, self._state = model, prepared(model)
 
-    def _problem(self, points: Points, weights: Weights, cap: int | None) -> tuple[Problem, Vector, Likelihood]:
-        prior = partition_prior(self.alpha, self.discount)
+    def _problem(self, points: Points, weights: Weights, prior: PartitionPrior) -> tuple[Problem, Vector, Likelihood]:
         likelihood = NormalGamma.empirical(points, weights) if self.likelihood is None else self.likelihood
         if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
             got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
@@ -294,7 +295,11 @@ class MAPDPM(Estimator):
         anchor = anchor_of(points) if anchored else np.zeros(points.shape[1])
         shifted = likelihood.shifted(anchor) if anchored else likelihood
         data = points - anchor if anchored else points
-        return Problem(shifted, prior, data, weights, resolve(self.backend, likelihood), cap), anchor, likelihood
+        return (
+            Problem(shifted, prior, data, weights, resolve(self.backend, likelihood), self.max_clusters),
+            anchor,
+            likelihood,
+        )
 
     def _adopt(self, model: snapshot.Model, likelihood: Likelihood, backend: str) -> None:
         """Take over what scoring needs, and what it shows of the clusters."""
@@ -307,8 +312,7 @@ class MAPDPM(Estimator):
             means, variances = likelihood.moments(self._state.rows[:-1])
             self.means_, self.variances_ = means + model.anchor, variances
 
-    def _scores(self, X: Any) -> Iterator[Matrix]:
-        points = self._points(X)
+    def _scores(self, points: Points) -> Iterator[Matrix]:
         self.likelihood_.for_data(points)
         _, prior, anchor, _, _ = self._model
         backend = resolve(self.backend_, self._model.likelihood)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm import backends
 from mapdpm.protocol import Labels, Weights
 from mapdpm.rng import seeded
 from mapdpm.search.ascent import Ascent, Plan, Progress
@@ -39,6 +40,13 @@ def check_search(estimator: Any) -> None:
         msg = f"time_limit must be > 0 seconds, or None for no limit, got {estimator.time_limit!r}"
         raise ValueError(msg)
     check_callable("callback", estimator.callback)
+    if not isinstance(estimator.verbose, (bool, np.bool_)):
+        check_count("verbose", estimator.verbose, 0)
+    if estimator.backend not in backends.names():
+        msg = f"backend must be one of {', '.join(map(repr, backends.names()))}, got {estimator.backend!r}"
+        raise ValueError(msg)
+    if not isinstance(estimator.random_state, np.random.RandomState):  # which drawing from would change
+        generator_of(estimator)
 
 
 def check_start(init: Any, n_points: int, max_clusters: int | None) -> str | Labels:

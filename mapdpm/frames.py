@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,8 +24,11 @@ def column_names(X: Any) -> Names | None:
 
     TypeError where some are text and some are not, as in scikit-learn.
     """
+    if hasattr(X, "collect") and hasattr(X, "lazy"):
+        msg = "X is a lazy frame; use X.collect()"
+        raise ValueError(msg)
     columns = getattr(X, "columns", None)
-    if columns is None or callable(columns):
+    if not isinstance(columns, Iterable) or isinstance(columns, str):
         return None
     names = list(columns)
     kinds = sorted({type(name).__name__ for name in names if not isinstance(name, str)})
@@ -48,7 +53,7 @@ def check_names(given: Names | None, fitted: Names | None, estimator: str) -> No
         return
     if given is None or fitted is None:
         seen, now = ("without", "has") if fitted is None else ("with", "does not have valid")
-        warnings.warn(f"X {now} feature names, but {estimator} was fitted {seen} feature names", stacklevel=4)
+        warnings.warn(f"X {now} feature names, but {estimator} was fitted {seen} feature names", stacklevel=_level())
         return
     if np.array_equal(given, fitted):
         return
@@ -59,6 +64,14 @@ def check_names(given: Names | None, fitted: Names | None, estimator: str) -> No
     if not unseen and not missing:
         lines.append("Feature names must be in the same order as they were in fit.")
     raise ValueError("\n".join(lines) + "\n")
+
+
+def _level() -> int:
+    """The stack level, for a warning of who calls this, of the first function that is not of this package."""
+    package, level, frame = str(Path(__file__).parent), 1, sys._getframe(1)  # noqa: SLF001  (warnings does likewise)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def framed(values: Matrix, container: str, names: Iterable[str], like: Any) -> Any:

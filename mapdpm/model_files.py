@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from mapdpm import backends
-from mapdpm.fitting import ABSENT
+from mapdpm.fitting import ABSENT, check_search, check_start
+from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.search.restarts import STARTS
-from mapdpm.snapshot import Model, ModelFileError, smallest_integers
+from mapdpm.snapshot import FAMILIES, Model, ModelFileError, smallest_integers
 from mapdpm.state import ClusterState, empty
 from mapdpm.validation import check_count, check_number
 
@@ -19,10 +20,18 @@ _RESULTS = ("log_joint_", "n_sweeps_", "converged_")
 
 
 def extras_of(model: Any) -> dict[str, Any]:
-    """What a device does not need and a user does not want to lose: labels, history, parameters."""
+    """What a device does not need and a user does not want to lose: labels, history, parameters.
+
+    ValueError where a parameter, set since the fit perhaps, is not what it must be: it could not be read again.
+    """
+    check_search(model)
+    check_start(model.init, len(np.atleast_1d(model.init)), None)
+    if model.max_clusters is not None:
+        check_count("max_clusters", model.max_clusters)
     plain = {name: _plain(getattr(model, name)) for name in (*_PARAMETERS, *_RESULTS) if hasattr(model, name)}
     plain["moves"] = list(model.moves)
     plain["likelihood_"] = _listed(model.likelihood_)
+    plain["likelihood_family"] = None if model.likelihood is None else _family_of(model.likelihood)
     plain["likelihood"] = None if model.likelihood is None else _listed(model.likelihood)
     if hasattr(model, "feature_names_in_"):
         plain["feature_names_in_"] = model.feature_names_in_.tolist()
@@ -40,6 +49,14 @@ def extras_of(model: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """A number of numpy's as one of Python's, which JSON knows."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _family_of(likelihood: Any) -> int:
+    family = FAMILY_NUMBERS.get(type(likelihood))
+    if family is None:
+        msg = f"likelihood {likelihood!r} has no number in the model format, so the model cannot be saved"
+        raise ValueError(msg)
+    return family
 
 
 def _listed(likelihood: Any) -> list[Any]:
@@ -68,7 +85,7 @@ def revived(cls: Any, model: Model, extras: dict[str, Any]) -> Any:
             parameters = _checked_parameters(extras, type(likelihood))
             _check_results(extras, model)
             names = _checked_names(extras, len(model.anchor))
-        except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             msg = f"the model file is damaged: its extras do not fit ({error})"
             raise ModelFileError(msg) from None
     estimator = cls(prior.alpha, discount=getattr(prior, "discount", 0.0), **parameters)
@@ -77,7 +94,7 @@ def revived(cls: Any, model: Model, extras: dict[str, Any]) -> Any:
     for name in (*_RESULTS, "history_"):
         if name in extras:
             setattr(estimator, name, extras[name])
-    if extras:
+    if "labels_" in extras:
         estimator.labels_ = extras["labels_"].astype(np.int64)
     return estimator
 
@@ -110,8 +127,9 @@ def _checked_parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, 
     if not (started and named and parameters["backend"] in backends.names() and isinstance(parameters["verbose"], int)):
         msg = "a parameter is not what it can be"
         raise ValueError(msg)
-    given = extras["likelihood"]
-    return parameters | {"moves": tuple(moves), "likelihood": None if given is None else family(*given)}
+    given, number = extras["likelihood"], extras.get("likelihood_family")
+    kind = family if number is None else FAMILIES[number]
+    return parameters | {"moves": tuple(moves), "likelihood": None if given is None else kind(*given)}
 
 
 def _checked_names(extras: dict[str, Any], n_features: int) -> Any:
@@ -125,7 +143,12 @@ def _checked_names(extras: dict[str, Any], n_features: int) -> Any:
 
 
 def _check_results(extras: dict[str, Any], model: Model) -> None:
-    """ValueError where labels do not have the counts of the model, or the history does not lead to the log joint."""
+    """ValueError where labels do not have the counts of the model, or the history does not lead to the log joint.
+
+    A model that a device wrote has none of these, and is saved without them.
+    """
+    if not {"labels_", "history_", *_RESULTS} & set(extras):
+        return
     labels, history = extras["labels_"], extras["history_"]
     within = labels.dtype.kind == "i" and labels.min() >= ABSENT and labels.max() < len(model.counts)
     rising = np.all(np.isfinite(history)) and np.all(np.diff(history) >= 0.0)

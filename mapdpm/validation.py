@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,6 +37,7 @@ def check_points(X: Any) -> Points:
     if hasattr(X, "tocsr"):
         msg = "X is a sparse matrix, and this likelihood needs a dense array; use X.toarray()"
         raise ValueError(msg)
+    _refuse_dates(X)
     array = _numeric("X", X)
     if array.ndim != 2:  # noqa: PLR2004
         hint = "X.reshape(-1, 1) if it has one feature, X.reshape(1, -1) if it is one point"
@@ -131,6 +132,15 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
+def _refuse_dates(X: Any) -> None:
+    """polars makes numbers of dates, of one unit or another, where a column of numbers stands beside them."""
+    schema = getattr(X, "schema", None)
+    for name, kind in schema.items() if isinstance(schema, Mapping) else ():
+        if hasattr(kind, "is_temporal") and kind.is_temporal():
+            msg = f"X must hold numbers only, but column {name!r} holds {kind}; convert it to numbers, or leave it out"
+            raise NotNumbersError(msg)
+
+
 def _numeric(name: str, values: Any) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.any(np.asarray(values.mask)):
         msg = f"{name} has masked entries; remove or impute such points"
@@ -187,7 +197,7 @@ def _place(place: Sequence[int], given: Any) -> str:
     """Where an entry is, counted from 0; a column by its name too, where ``given`` is a DataFrame."""
     text = ", ".join(f"{axis} {index}" for axis, index in zip(("row", "column"), place, strict=False))
     names = getattr(given, "columns", None)
-    return text if names is None or callable(names) else f"{text} ({names[place[1]]!r})"
+    return f"{text} ({names[place[1]]!r})" if isinstance(names, Sized) and len(names) > place[-1] else text  # type: ignore[index]
 
 
 def _check_finite(name: str, array: NDArray[Any], given: Any = None) -> None:

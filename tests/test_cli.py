@@ -228,8 +228,37 @@ def test_ranges(text, expected):
 
 
 def test_names_win_over_positions_and_may_be_quoted():
-    assert columns.chosen("2")("file", ["1", "3", "2"]) == ([2], True)
+    assert columns.chosen("2")("file", ["1", "id", "2"]) == ([2], True)
+    assert columns.chosen("2")("file", ["1", "3", "2"]) == ([1], False)  # a row of numbers is no header
+    assert columns.chosen("2020")("file", ["2020", "2021"]) == ([0], True)  # but that can be no position
     assert columns.chosen('"a, b",2-3')("file", ["a, b", "x", "2-3"]) == ([0, 2], True)
+
+
+def test_years_for_names(folder, capsys):
+    rows = "1,2\n3,4\n9,8\n7,7\n"
+    Path("years.csv").write_text("2020,2021\n" + rows)
+    Path("id.csv").write_text("id,2020,2021\n" + "".join(f"{i},{row}\n" for i, row in enumerate(rows.split())))
+    fitted("--columns", "2020,2021", file="years.csv")
+    for file in ("years.csv", "id.csv"):
+        assert cli.main(["predict", "new.mdpm", file]) == 0
+        assert len(lines_of(capsys)) == 1 + 4
+    assert len(fitted("--columns", "2-3", file="id.csv").labels_) == 4
+    Path("swapped.csv").write_text("2021,2020\n2,1\n")
+    Path("straight.csv").write_text("2020,2021\n1,2\n")
+    scores = []
+    for file in ("swapped.csv", "straight.csv"):
+        assert cli.main(["score", "new.mdpm", file]) == 0
+        scores.append(lines_of(capsys))
+    assert scores[0] == scores[1]  # by name, though all cells of the header are numbers
+
+
+def test_a_position_in_a_row_of_numbers_is_a_position(folder):
+    Path("int.csv").write_text("0,1\n1,0\n1,1\n0,0\n9,9\n9,8\n8,9\n")
+    model = fitted("--columns", "1", file="int.csv")
+    assert model.means_.min() >= 0.0
+    assert len(model.labels_) == 7
+    assert not hasattr(model, "feature_names_in_")
+    assert len(fitted("--columns", "1,2", file="int.csv").labels_) == 7
 
 
 def test_a_model_finds_its_columns_by_name(wide, points, capsys):
@@ -408,6 +437,40 @@ def test_progress_on_a_terminal_leaves_nothing_behind(folder, monkeypatch):
     assert sys.stderr.getvalue() == ""
 
 
+@pytest.mark.parametrize("closed", ["2>&-", "2>&1 >/dev/null | true", "2>/dev/full"])
+def test_nobody_listens_and_the_fit_is_kept(folder, closed):
+    if "/dev/full" in closed and not Path("/dev/full").exists():
+        closed = "2>&-"
+    command = (
+        f"{sys.executable} -m mapdpm fit data.csv --verbose --restarts 20 --out new.mdpm --labels new.csv {closed}"
+    )
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    subprocess.run(command, shell=True, check=False, capture_output=True, env=os.environ | {"PYTHONPATH": paths})  # noqa: S602
+    assert mapdpm.load("new.mdpm").n_clusters_ >= 1
+    assert len(Path("new.csv").read_text().split()) == 51
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("fit - <&-", 1, "mapdpm: error: standard input is closed\n"),
+        ("predict model.mdpm data.csv >&-", 1, "mapdpm: error: standard output is closed\n"),
+        ("fit gone.csv 2>&-", 1, ""),
+        ("predict model.mdpm data.csv --out /dev/stdout", 1, "cannot write /dev/stdout: it is not a file"),
+        ("fit data.csv --out -", 2, "models and pictures are no text"),
+        ("fit data.csv --columns $'a\\nb'", 2, "--columns must be names or positions separated by commas"),
+    ],
+)
+def test_closed_streams_and_devices(folder, command, code, said):
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    ours = ["bash", "-c", f"{sys.executable} -m mapdpm {command}"]
+    done = subprocess.run(ours, check=False, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": paths})
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+    assert done.stdout == ""
+
+
 def test_examples_of_help_run(folder, capsys, monkeypatch):
     examples = [options._FIT_EXAMPLES, options._PREDICT_EXAMPLES, options._SCORE_EXAMPLES, options._DEMO_EXAMPLES]
     Path("data.csv.gz").write_bytes(gzip.compress(Path("data.csv").read_bytes()))
@@ -457,6 +520,7 @@ def test_signals_leave_nothing_half_written(folder, number, code):
             _, said = process.communicate(timeout=300)
         assert process.returncode in {code, -number}  # the latter: before Python was ready
         assert "Error" not in said
+        assert "Traceback" not in said or process.returncode == -number
         assert not out.exists()
         assert not [path.name for path in folder.iterdir() if path.name.startswith(".mdpm")]
 

@@ -405,3 +405,84 @@ def test_labels_to_start_from_lose_absent_points_too(X):
     assert np.array_equal(model.history_, alone.history_)
     restored = MAPDPM.from_bytes(model.to_bytes())
     assert np.array_equal(restored.labels_, model.labels_)
+
+
+def test_an_empirical_prior_knows_nothing_of_points_of_weight_zero():
+    X = np.array([[1e20], [1.0], [2.0]])
+    assert NormalGamma.empirical(X, [0, 1, 1]) == NormalGamma.empirical(X[1:])
+    assert NormalKnownVariance.empirical(X, [0, 2, 2]) == NormalKnownVariance.empirical(X[1:], [2, 2])
+
+
+def test_a_cap_counts_labels_of_those_that_take_part():
+    X, start = np.arange(6.0)[:, None], np.array([0, 0, 1, 1, 2, 2])
+    model = MAPDPM(init=start, max_clusters=2, moves=()).fit(X, sample_weight=[1, 1, 1, 1, 0, 0])
+    assert model.n_clusters_ <= 2
+
+
+def test_a_wrong_discount_is_said_before_weights_are_judged_by_it(X):
+    for wrong in ("a", None, 1.5, [0.1, 0.2]):
+        with pytest.raises(ValueError, match="discount must be"):
+            MAPDPM(discount=wrong).fit(X, sample_weight=np.ones(150))
+
+
+# ---- corners ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_mixin_of_the_user_keeps_its_say():
+    class Tagged:
+        def __sklearn_tags__(self):
+            return "mine"
+
+        def get_params(self, deep=True):
+            return {"deep": deep}
+
+    class Mine(Tagged, MAPDPM):
+        pass
+
+    assert Mine().__sklearn_tags__() == "mine"
+    assert Mine().get_params() == {"deep": True}
+
+
+def test_a_parameter_that_is_not_kept_is_said():
+    class Forgetful(MAPDPM):
+        def __init__(self, alpha=1.0, depth=2, **others):
+            super().__init__(alpha, **others)
+
+    with pytest.raises(AttributeError, match=r"Forgetful.__init__ must keep its parameter 'depth'"):
+        repr(Forgetful())
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(X):
+    model = DPMeans(lam=5.0).fit(X)
+    with pytest.raises(ValueError, match="backend"):
+        model.set_params(lam=50.0, backend="gpu").fit(X)
+    assert model.lam_ == 5.0
+    with pytest.raises(ValueError, match="backend"):
+        DPMeans(backend="gpu").fit(X)
+
+
+@BOTH
+def test_warnings_point_at_the_caller(kind, X):
+    model = kind().fit(pd.DataFrame(X, columns=list("abc")))
+    for call in (model.predict, model.score):
+        with pytest.warns(UserWarning, match="valid feature names") as caught:
+            call(X)
+        assert "mapdpm" not in Path(caught[0].filename).parent.name
+
+
+@BOTH
+def test_dates_of_polars_are_no_numbers(kind):
+    frame = pl.DataFrame({"x": [1.0, 2.0], "when": ["2026-01-01", "2026-01-02"]}).with_columns(
+        pl.col("when").str.to_date()
+    )
+    with pytest.raises(ValueError, match="column 'when' holds Date; convert it"):
+        kind().fit(frame)
+    with pytest.raises(ValueError, match=r"use X\.collect"):
+        kind().fit(frame.lazy())
+
+
+def test_set_fit_request_alone_changes_nothing():
+    model = MAPDPM().set_fit_request(sample_weight=True)
+    assert model.set_fit_request().get_metadata_routing().fit.requests == {"sample_weight": True}
+    model.get_metadata_routing().fit.add_request(param="sample_weight", alias=False)
+    assert model.get_metadata_routing().fit.requests == {"sample_weight": True}

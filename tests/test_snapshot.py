@@ -13,6 +13,7 @@ import pytest
 import mapdpm
 from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, snapshot
 from mapdpm.backends import _c32, _c64
+from mapdpm.model_files import extras_of
 
 
 def fitted(family=NormalGamma, **parameters):
@@ -286,3 +287,57 @@ def test_missing_file_is_the_systems_error(tmp_path):
 def test_unknown_dtype():
     with pytest.raises(ValueError, match="dtype must be 'float64' or 'float32', got 'float16'"):
         fitted()[0].to_bytes("float16")
+
+
+def device_model():
+    """A model as a device writes it: what scoring needs, and no extras."""
+    X = np.random.default_rng(2).normal(size=(60, 2)) + 8.0 * (np.arange(60) % 2)[:, None]
+    model = MAPDPM().fit(X)
+    return MAPDPM.from_bytes(snapshot.pack(model._model, {})), model, X
+
+
+def test_a_model_of_a_device_can_be_saved_again(tmp_path):
+    device, model, X = device_model()
+    assert not hasattr(device, "labels_")
+    device.save(tmp_path / "again.mdpm")
+    again = mapdpm.load(tmp_path / "again.mdpm")
+    assert not hasattr(again, "labels_")
+    assert np.array_equal(again.score_samples(X), model.score_samples(X))
+
+
+def test_what_is_set_after_the_fit_is_kept_or_refused():
+    _, model, X = device_model()
+    model.set_params(likelihood=NormalKnownVariance(0.0, 9.0, 1.0), n_restarts=3)
+    again = MAPDPM.from_bytes(model.to_bytes())
+    assert again.get_params(deep=False) == model.get_params(deep=False)
+    assert np.array_equal(again.score_samples(X), model.score_samples(X))
+    wrong = {
+        "n_restarts": 0,
+        "backend": "gpu",
+        "init": "kmeans",
+        "random_state": -3,
+        "time_limit": -1,
+        "verbose": "yes",
+    }
+    wrong |= {"moves": "merge", "likelihood": 3, "max_clusters": 2.5}
+    for name, value in wrong.items():
+        _, model, _ = device_model()
+        with pytest.raises(ValueError, match=name):
+            model.set_params(**{name: value}).to_bytes()
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b", "c"], ["a", 2], "ab", {"a": 1, "b": 2}])
+def test_wrong_names_of_features_are_refused(names):
+    _, model, _ = device_model()
+    extras = extras_of(model) | {"feature_names_in_": names}
+    with pytest.raises(ValueError, match="damaged: its extras do not fit"):
+        MAPDPM.from_bytes(snapshot.pack(model._model, extras))
+    extras["feature_names_in_"] = ["a", "b"]
+    assert list(MAPDPM.from_bytes(snapshot.pack(model._model, extras)).feature_names_in_) == ["a", "b"]
+
+
+def test_an_empty_history_is_refused():
+    _, model, _ = device_model()
+    extras = extras_of(model) | {"history_": np.zeros(0)}
+    with pytest.raises(ValueError, match="damaged: its extras do not fit"):
+        MAPDPM.from_bytes(snapshot.pack(model._model, extras))

@@ -47,11 +47,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_stdout()
     except (ValueError, OSError, ImportError, OverflowError, MemoryError) as error:
         _drop_stdout()
-        print(f"mapdpm: error: {_one_line(error)}", file=sys.stderr)
+        _say(f"mapdpm: error: {_one_line(error)}")
         return 2 if isinstance(error, options.UsageError) else 1
     except KeyboardInterrupt:
         return _INTERRUPTED
     return 0
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):
+        if sys.stderr is not None:  # else print would take standard output
+            print(line, file=sys.stderr)
 
 
 def _drop_stdout() -> None:
@@ -73,7 +79,7 @@ def _one_line(error: Exception) -> str:
 def _warnings_as_lines(*, quiet: bool = False) -> Iterator[None]:
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if not quiet:
-            print(f"mapdpm: warning: {message}", file=sys.stderr)
+            _say(f"mapdpm: warning: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)  # whatever the environment makes of warnings

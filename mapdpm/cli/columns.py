@@ -8,10 +8,11 @@ import re
 import warnings
 from collections.abc import Sequence
 
+from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Choice, Columns, counted, every, is_text
 
 _SHOWN = 10
-_RANGE = re.compile(r"(\d+)(-?)(\d*)")
+_RANGE = re.compile(r"(\d{1,9})(-?)(\d{0,9})")
 
 
 def chosen(text: str) -> Choice:
@@ -19,12 +20,18 @@ def chosen(text: str) -> Choice:
 
     A name wins over a position of the same spelling; one with a comma in it is quoted as in the file.
     """
-    words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
+    try:
+        words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error:
+        msg = f"--columns must be names or positions separated by commas, got {text!r}"
+        raise UsageError(msg) from None
 
     def choice(file: str, cells: list[str]) -> Columns:
         places, named = [], False
+        header = any(map(is_text, cells))
         for word in words:
-            if word in cells:
+            # In a row of numbers a word that may be a position is one, even if a number is spelt like it.
+            if word in cells and (header or not _may_be_positions(word, len(cells))):
                 places.append(_place_of(word, file, cells))
                 named = True
             else:
@@ -49,7 +56,7 @@ def of_the_model(names: Sequence[str], model: str) -> Choice:
         if list(names) == cells:
             return Columns(whole.places, named=True)
         missing = [name for name in names if name not in cells]
-        if not any(map(is_text, cells)):
+        if missing and not any(map(is_text, cells)):
             return whole  # no header: by position
         if missing:
             msg = (
@@ -79,6 +86,11 @@ def _place_of(name: str, file: str, cells: list[str]) -> int:
         msg = f"{file} has {cells.count(name)} columns of the name {name!r}; choose by position with --columns"
         raise ValueError(msg)
     return cells.index(name)
+
+
+def _may_be_positions(word: str, n_columns: int) -> bool:
+    found = _RANGE.fullmatch(word)
+    return found is not None and 1 <= int(found[1]) <= n_columns
 
 
 def _places_of(word: str, file: str, cells: list[str]) -> list[int]:

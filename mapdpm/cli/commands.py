@@ -32,7 +32,7 @@ _INTERVAL = 0.1
 
 def fit(arguments: argparse.Namespace) -> None:
     """``mapdpm fit``."""
-    _check_targets([arguments.data], arguments.out, arguments.labels, arguments.picture)
+    _check_targets([arguments.data], arguments.out, _file(arguments.labels), arguments.picture)
     if arguments.picture is not None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
@@ -61,10 +61,10 @@ def fit(arguments: argparse.Namespace) -> None:
     seconds = time.perf_counter() - started
     if arguments.out is not None:
         model.save(arguments.out)
-    if arguments.labels is not None:
-        records.put(arguments.labels, records.lines(["label"], model.labels_[:, None].tolist(), arguments.format))
     if arguments.picture is not None:
         write_file(arguments.picture, _picture(model, table, arguments.picture))
+    if arguments.labels is not None:
+        records.put(arguments.labels, records.lines(["label"], model.labels_[:, None].tolist(), arguments.format))
     if not arguments.quiet:
         to_stdout = arguments.labels is None or str(arguments.labels) != records.STDOUT
         summary = _summary(model, table, seconds, arguments.format)
@@ -73,7 +73,7 @@ def fit(arguments: argparse.Namespace) -> None:
 
 def predict(arguments: argparse.Namespace) -> None:
     """``mapdpm predict``."""
-    _check_targets([arguments.model, arguments.data], arguments.out)
+    _check_targets([arguments.model, arguments.data], _file(arguments.out))
     model, table = _model_and_table(arguments)
     if arguments.proba:
         names = [*(f"cluster_{k}" for k in range(model.n_clusters_)), "new"]
@@ -85,7 +85,7 @@ def predict(arguments: argparse.Namespace) -> None:
 
 def score(arguments: argparse.Namespace) -> None:
     """``mapdpm score``."""
-    _check_targets([arguments.model, arguments.data], arguments.out)
+    _check_targets([arguments.model, arguments.data], _file(arguments.out))
     model, table = _model_and_table(arguments)
     if not arguments.mean:
         rows = model.score_samples(table)[:, None].tolist()
@@ -122,23 +122,30 @@ class Reporter:
     """Tells of a fit on stderr: a line a step with --verbose; else, on a terminal, one line that is overwritten."""
 
     def __init__(self, *, quiet: bool, verbose: bool) -> None:
-        self._verbose = verbose
-        self._live = not quiet and not verbose and sys.stderr.isatty()
+        self._verbose = verbose and sys.stderr is not None
+        self._live = not (quiet or verbose or sys.stderr is None) and sys.stderr.isatty()
         self._next = time.monotonic() + _PATIENCE
         self._shown = False
 
     def __call__(self, progress: Progress) -> None:
         """Tell of one step."""
         if self._verbose:
-            print(progress, file=sys.stderr, flush=True)
+            self._write(f"{progress}\n")
         elif self._live and time.monotonic() >= self._next:
-            print(f"\r\033[K{progress}", end="", file=sys.stderr, flush=True)
+            self._write(f"\r\033[K{progress}")
             self._next, self._shown = time.monotonic() + _INTERVAL, True
 
     def end(self) -> None:
         """Leave the terminal as it was."""
         if self._shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            self._write("\r\033[K")
+
+    def _write(self, text: str) -> None:
+        """Nobody listens any more: that is no reason to lose the fit."""
+        try:
+            print(text, end="", file=sys.stderr, flush=True)
+        except OSError:
+            self._verbose = self._live = self._shown = False
 
 
 def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
@@ -244,12 +251,23 @@ def _shortened(names: Sequence[str]) -> str:
     return ", ".join(few)
 
 
+def _file(path: Path | None) -> Path | None:
+    """``path`` where it is one, and not standard output."""
+    return None if path is None or str(path) == records.STDOUT else path
+
+
 def _check_targets(sources: list[Path | None], *targets: Path | None) -> None:
     """OSError for a path that cannot become a file, or that is read or written besides: said before the work."""
     taken = [path.resolve() for path in sources if path is not None]
     for path in targets:
-        if path is None or str(path) == records.STDOUT:
+        if path is None:
             continue
+        if str(path) == records.STDOUT:
+            msg = "models and pictures are no text, and cannot be written to standard output; name a file"
+            raise UsageError(msg)
+        if path.absolute().is_relative_to("/dev"):
+            msg = f"cannot write {path}: it is not a file; standard output is what there is without the option"
+            raise OSError(msg)
         if not path.parent.is_dir():
             msg = f"cannot write {path}: there is no folder {path.parent}"
             raise OSError(msg)

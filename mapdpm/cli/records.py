@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ def lines(names: Sequence[str], rows: Iterable[Sequence[Any]], kind: str) -> str
 def put(path: Path | None, text: str) -> None:
     """Print ``text`` where ``path`` is None or ``-``; else write it there, by gzip where the name ends in ``.gz``."""
     if path is None or str(path) == STDOUT:
+        if sys.stdout is None:
+            msg = "standard output is closed"
+            raise OSError(msg)
         print(text, end="", flush=True)
         return
     from mapdpm.snapshot import write_file  # noqa: PLC0415  (costs what --version need not pay)

@@ -60,8 +60,8 @@ def every(file: str, cells: list[str]) -> Columns:  # noqa: ARG001  (a Choice)
 def read_csv(path: str | Path, choice: Choice = every, delimiter: str = ",") -> Table:
     """The numbers in the chosen columns of a UTF-8 file of separated values, perhaps compressed by gzip; "-" is stdin.
 
-    The first row is a header if one of the chosen cells is text. Blank lines before the first row and after the last
-    are skipped; one between them is an error, for it may be a missing point.
+    The first row is a header if one of the chosen cells is text, or another one above a number. Blank lines before the
+    first row and after the last are skipped; one between them is an error, for it may be a missing point.
 
     Raises
     ------
@@ -75,8 +75,10 @@ def read_csv(path: str | Path, choice: Choice = every, delimiter: str = ",") -> 
     first = next(source)
     cells = [cell.strip() for cell in first[1]]
     columns = choice(name_of(path), cells)
-    header = columns.named or any(is_text(cells[place]) for place in columns.places)
-    values = numbers(path, source if header else chain([first], source), cells if header else None, columns.places)
+    second = next(source, None)
+    header = columns.named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second)
+    rest = chain(() if header else (first,), () if second is None else (second,), source)
+    values = numbers(path, rest, cells if header else None, columns.places)
     if not len(values):
         msg = f"{name_of(path)} has a header but no rows of data"
         raise ValueError(msg)
@@ -132,6 +134,9 @@ def counted(number: int, thing: str) -> str:
 def _opened(path: str | Path) -> Iterator[IO[str]]:
     """The text of a file or of standard input, uncompressed where it begins as gzip does."""
     with contextlib.ExitStack() as stack:
+        if str(path) == STDIN and sys.stdin is None:
+            msg = "standard input is closed"
+            raise ValueError(msg)
         raw: Any = sys.stdin.buffer if str(path) == STDIN else stack.enter_context(Path(path).open("rb"))
         data = raw if raw.peek(len(_GZIP))[: len(_GZIP)] != _GZIP else gzip.GzipFile(fileobj=raw)
         text = io.TextIOWrapper(data, encoding="utf-8-sig", newline="")
@@ -159,6 +164,13 @@ def _lines(path: str | Path, delimiter: str) -> Iterator[Row]:
         except csv.Error as error:
             msg = f"{name_of(path)}: line {reader.line_num} is not CSV: {error}"
             raise ValueError(msg) from None
+
+
+def _is_header(cells: Sequence[str], second: Row | None) -> bool:
+    """Whether a text stands above a number: so columns named 2020 and 2021, beside one named id, have a header."""
+    if second is None:
+        return False
+    return any(is_text(above) and _value(below) is not None for above, below in zip(cells, second[1], strict=True))
 
 
 def _value(cell: str) -> float | None:

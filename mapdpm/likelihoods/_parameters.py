@@ -104,6 +104,8 @@ def described(X: Any, sample_weight: Any = None) -> tuple[float, Vector, Vector]
     """
     points = check_points(X).astype(np.float64, copy=False)
     weights = check_weights(sample_weight, len(points), 0.0)
+    if weights is not None:
+        points, weights = points[weights > 0.0], weights[weights > 0.0]
     first = points[0]
     if weights is None:
         total, mean = float(len(points)), (points - first).mean(axis=0)

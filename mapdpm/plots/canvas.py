@@ -139,7 +139,9 @@ def write_title(axis: Any, title: str) -> None:
 
 def draw_legend(ax: Axes, entries: list[Any]) -> None:
     """A legend to the right of the axes, where it hides nothing."""
-    ax.legend(handles=entries, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    legend = ax.legend(handles=entries, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def entries_of(sizes: Mapping[int, int], n_clusters: int) -> list[Any]:
