@@ -19,6 +19,7 @@ from mapdpm.cli.columns import chosen, of_the_model, warned
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.likelihoods._parameters import described
+from mapdpm.plots.canvas import KINDS
 from mapdpm.search.ascent import Progress
 from mapdpm.snapshot import ModelFileError, write_file
 
@@ -202,8 +203,8 @@ def _model_and_table(arguments: argparse.Namespace) -> tuple[MAPDPM, Table]:
 
 def _check_picture(path: Path) -> None:
     plots.check_matplotlib()
-    if path.suffix[1:] not in plots.KINDS:
-        kinds = ", ".join(f".{kind}" for kind in plots.KINDS)
+    if path.suffix[1:] not in KINDS:
+        kinds = ", ".join(f".{kind}" for kind in KINDS)
         msg = f"argument --picture: the name of a picture ends in one of {kinds}, got {path}"
         raise UsageError(msg)
 

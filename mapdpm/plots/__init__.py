@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mapdpm.dp_means import DPMeans
 from mapdpm.plots import canvas
-from mapdpm.plots.canvas import KINDS, MissingMatplotlibError, check_matplotlib, image
+from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
 from mapdpm.plots.planes import Columns, plane_of
 from mapdpm.protocol import Labels, Matrix, Vector
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "KINDS",
     "MissingMatplotlibError",
     "check_matplotlib",
     "clusters",
