@@ -23,6 +23,6 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 # quick: the same examples in every run, so that a commit that passed passes again. slow: new ones each time, and more;
 # what fails is printed as a blob to reproduce it, and kept. Compiling makes first examples slow: no deadlines.
 _SHARED = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("quick", derandomize=True, database=None, **_SHARED)
+settings.register_profile("quick", max_examples=50, derandomize=True, database=None, **_SHARED)
 settings.register_profile("slow", max_examples=1000, **_SHARED)
 settings.load_profile("quick")

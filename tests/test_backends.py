@@ -22,7 +22,7 @@ def problems(n, seed, most_points=400):
 
 
 def test_c_and_numba_agree_on_hostile_data():
-    for i, case in enumerate(problems(200, 1)):
+    for i, case in enumerate(problems(100, 1)):
         agree(case, "c", "numba", moves=("merge", "split") if i % 4 == 0 else ())
     for case in problems(20, 5, 80):
         agree(case, "c", "numba", moves=MOVES)
@@ -44,7 +44,7 @@ def test_backends_agree_on_exact_ties(backend):
 
 
 def test_c_and_python_agree_on_hostile_data():
-    for i, case in enumerate(problems(200, 2, 40)):
+    for i, case in enumerate(problems(100, 2, 40)):
         agree(case, "c", "python", moves=MOVES if i % 8 == 0 else ())
 
 
@@ -90,7 +90,7 @@ def test_lone_point_stays_alone_in_a_tie():
 def test_float32_differs_on_few_points():
     """Decisions are in float64, so only the rounding of the input shows: 6e-8 of a deviation, rarely near a tie."""
     points = different = 0
-    for seed in range(200):
+    for seed in range(80):
         rng = np.random.default_rng([4, seed])
         D, K = rng.integers(1, 21, 2)
         X = rng.normal(0.0, 3.0, (K, D))[rng.integers(0, K, 400)] + rng.normal(size=(400, D))
