@@ -21,7 +21,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "build" / "dist"
 MINORS = range(10, 15)
-OLDEST_SCIKIT_LEARN = "scikit-learn==1.6.0"
+OLDEST_SCIKIT_LEARN = ("scikit-learn==1.6.0", "pandas", "polars")
 SHIPPED = (
     "mapdpm/py.typed",
     "mapdpm/backends/_c32.abi3.so",
@@ -119,8 +119,8 @@ def look_inside(wheel: Path) -> list[str]:
     return [requirement for requirement in requirements if "extra ==" not in requirement]
 
 
-def use(python: Python, wheel: Path, requirements: list[str], guest: str | None = None) -> dict:
-    """Install the wheel in a fresh environment, without a compiler, and use it there; in the end with ``guest``."""
+def use(python: Python, wheel: Path, requirements: list[str], guests: tuple[str, ...] = ()) -> dict:
+    """Install the wheel in a fresh environment, without a compiler, and use it there; in the end with ``guests``."""
     oldest = [r.replace(">=", "==") for r in requirements] if python.version[:2] == (3, 10) else []
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as folder:
@@ -130,8 +130,8 @@ def use(python: Python, wheel: Path, requirements: list[str], guest: str | None 
         run(*install, env={**os.environ, "CC": "/bin/false"})
         said = run(binaries / "python", "-Ic", SMOKE, cwd=folder, env=clean)
         demo = run(binaries / "mapdpm", "demo", cwd=folder, env=clean)
-        if guest is not None:
-            run(*pip(binaries / "python", "install", "--only-binary=:all:", guest), env=os.environ)
+        if guests:
+            run(*pip(binaries / "python", "install", "--only-binary=:all:", *guests), env=os.environ)
             print(run(binaries / "python", "-I", ROOT / "tests" / "contract_check.py", cwd=folder, env=clean).strip())
     assert "cluster" in demo, demo
     return json.loads(said)
@@ -145,8 +145,8 @@ def main() -> None:
     wheel = build()
     requirements = look_inside(wheel)
     with ThreadPoolExecutor() as pool:
-        guests = (OLDEST_SCIKIT_LEARN, None)  # the newest is that of the other tests
-        answers = list(pool.map(lambda python, guest: use(python, wheel, requirements, guest), pythons(), guests))
+        guests = (OLDEST_SCIKIT_LEARN, ())  # the newest is that of the other tests
+        answers = list(pool.map(lambda python, more: use(python, wheel, requirements, more), pythons(), guests))
     assert all(answer["labels"] == answers[0]["labels"] for answer in answers), "labels differ between Pythons"
     ran = ", ".join(f"Python {answer['python']} with numpy {answer['numpy']}" for answer in answers)
     print(f"wheel check: {wheel.name} works on {ran}")
