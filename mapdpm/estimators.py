@@ -295,11 +295,8 @@ class MAPDPM(Estimator):
         anchor = anchor_of(points) if anchored else np.zeros(points.shape[1])
         shifted = likelihood.shifted(anchor) if anchored else likelihood
         data = points - anchor if anchored else points
-        return (
-            Problem(shifted, prior, data, weights, resolve(self.backend, likelihood), self.max_clusters),
-            anchor,
-            likelihood,
-        )
+        cap = None if self.max_clusters is None else int(self.max_clusters)
+        return Problem(shifted, prior, data, weights, resolve(self.backend, likelihood), cap), anchor, likelihood
 
     def _adopt(self, model: snapshot.Model, likelihood: Likelihood, backend: str) -> None:
         """Take over what scoring needs, and what it shows of the clusters."""

@@ -42,9 +42,7 @@ def check_search(estimator: Any) -> None:
     check_callable("callback", estimator.callback)
     if not isinstance(estimator.verbose, (bool, np.bool_)):
         check_count("verbose", estimator.verbose, 0)
-    if estimator.backend not in backends.names():
-        msg = f"backend must be one of {', '.join(map(repr, backends.names()))}, got {estimator.backend!r}"
-        raise ValueError(msg)
+    backends.check_name(estimator.backend)
     if not isinstance(estimator.random_state, np.random.RandomState):  # which drawing from would change
         generator_of(estimator)
 

@@ -11,7 +11,7 @@ from mapdpm.backends.generic import NUMBA, PYTHON
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
 from mapdpm.state import ClusterState
 
-__all__ = ["BACKENDS", "Backend", "names", "resolve"]
+__all__ = ["BACKENDS", "Backend", "check_name", "names", "resolve"]
 
 
 class Backend(Protocol):
@@ -98,11 +98,16 @@ def names() -> tuple[str, ...]:
     return ("auto", *BACKENDS)
 
 
-def resolve(name: str, likelihood: Likelihood) -> Backend:
-    """The backend called ``name``; "auto" is C where it has the family, else numba, else python with a warning."""
+def check_name(name: Any) -> None:
+    """ValueError for what is no name of a backend."""
     if name not in names():
         msg = f"backend must be one of {', '.join(map(repr, names()))}, got {name!r}"
         raise ValueError(msg)
+
+
+def resolve(name: str, likelihood: Likelihood) -> Backend:
+    """The backend called ``name``; "auto" is C where it has the family, else numba, else python with a warning."""
+    check_name(name)
     if name != "auto":
         backend = BACKENDS[name]
         if not backend.implements(likelihood):
