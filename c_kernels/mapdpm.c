@@ -12,8 +12,8 @@ int mapdpm_real_size(void)
 
 const char *mapdpm_error_name(int error)
 {
-    static const char *const names[] = {"ok",     "argument", "space", "foreign",
-                                        "truncated", "damaged",  "newer", "real"};
+    static const char *const names[] = {"ok",     "argument", "space", "foreign", "truncated", "damaged", "newer",  "real",
+                                        "kind",   "number",   "range", "full",    "ids",       "time",    "unknown", "warming"};
     const int n = (int)(sizeof names / sizeof names[0]);
 
     return (error <= 0 && -error < n) ? names[-error] : "unknown";

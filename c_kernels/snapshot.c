@@ -1,13 +1,7 @@
 /* The container for models (docs/format.md), the twin of mapdpm/snapshot.py. No double in a float build. */
-#include "mapdpm.h"
+#include "mapdpm_bytes.h"
 
 #include <float.h>
-#include <string.h>
-
-enum { HEADER = 40, CRC = 4, BATCH = 1 };
-enum { REAL = sizeof(mapdpm_real) };
-
-typedef char real_is_float_or_double[(REAL == 4 || REAL == 8) ? 1 : -1];
 
 /* The largest array a model may have: sizes computed from smaller ones cannot overflow 64 bits. */
 static const uint32_t LARGEST_COUNT = UINT32_C(1) << 28;
@@ -25,60 +19,6 @@ uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
         crc = (crc >> 4) ^ nibble[(crc ^ (uint32_t)(bytes[i] >> 4)) & 15u];
     }
     return ~crc;
-}
-
-static uint64_t get_bytes(const unsigned char *p, int n)
-{
-    uint64_t value = 0;
-
-    while (n-- > 0)
-        value = value << 8 | p[n];
-    return value;
-}
-
-static uint32_t get32(const unsigned char *p)
-{
-    return (uint32_t)get_bytes(p, 4);
-}
-
-static unsigned char *put_bytes(unsigned char *p, uint64_t value, int n)
-{
-    for (; n > 0; n--, value >>= 8)
-        *p++ = (unsigned char)(value & 255u);
-    return p;
-}
-
-static mapdpm_real get_real(const unsigned char *p)
-{
-    mapdpm_real value;
-
-    if (REAL == 4) {
-        const uint32_t bits = get32(p);
-        memcpy(&value, &bits, REAL);
-    } else {
-        const uint64_t bits = get_bytes(p, 8);
-        memcpy(&value, &bits, REAL);
-    }
-    return value;
-}
-
-static unsigned char *put_reals(unsigned char *p, const mapdpm_real *values, size_t n)
-{
-    size_t i;
-
-    for (i = 0; i < n; i++) {
-        uint32_t half;
-        uint64_t whole;
-
-        if (REAL == 4) {
-            memcpy(&half, &values[i], 4);
-            whole = half;
-        } else {
-            memcpy(&whole, &values[i], REAL);
-        }
-        p = put_bytes(p, whole, REAL);
-    }
-    return p;
 }
 
 static int is_finite(mapdpm_real x)
@@ -119,13 +59,10 @@ size_t mapdpm_model_file_bytes(int32_t family, uint32_t n_features, uint32_t n_c
     return body == 0 ? 0 : fitting((uint64_t)body + HEADER + CRC);
 }
 
-int mapdpm_model_shape(const unsigned char *file, size_t file_bytes, mapdpm_model *shape)
+int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
 {
-    uint32_t family, n_features, n_clusters, n_extras;
-    uint64_t total, body;
+    uint64_t total;
 
-    if (file == NULL || shape == NULL)
-        return MAPDPM_E_ARGUMENT;
     if (file_bytes < 4 || memcmp(file, "MDPM", 4) != 0)
         return MAPDPM_E_FOREIGN;
     if (file_bytes < HEADER + CRC)
@@ -135,20 +72,51 @@ int mapdpm_model_shape(const unsigned char *file, size_t file_bytes, mapdpm_mode
         return total > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
     if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;
-    if (get_bytes(file + 4, 2) != MAPDPM_FORMAT || file[6] != BATCH || (file[7] != 4 && file[7] != 8))
+    if (get_bytes(file + 4, 2) != MAPDPM_FORMAT || (file[6] != BATCH && file[6] != STREAM) ||
+        (file[7] != 4 && file[7] != 8) || total != file_bytes || get_bytes(file + 10, 2) != 0)
         return MAPDPM_E_DAMAGED;
-    if (file[7] != REAL)
-        return MAPDPM_E_REAL;
+    if (file[6] != kind)
+        return MAPDPM_E_KIND;
+    return file[7] == REAL ? MAPDPM_OK : MAPDPM_E_REAL;
+}
+
+unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes, uint64_t total)
+{
+    unsigned char *p = file;
+    int i;
+
+    memcpy(p, "MDPM", 4);
+    p = put_bytes(p + 4, MAPDPM_FORMAT, 2);
+    p = put_bytes(p, (uint64_t)kind, 1);
+    p = put_bytes(p, REAL, 1);
+    p = put_bytes(p, (uint64_t)family, 2);
+    p = put_bytes(p, 0, 2);
+    for (i = 0; i < 5; i++)
+        p = put_bytes(p, sizes[i], 4);
+    return put_bytes(p, total, 8);
+}
+
+int mapdpm_model_shape(const unsigned char *file, size_t file_bytes, mapdpm_model *shape)
+{
+    uint32_t family, n_features, n_clusters, n_extras;
+    uint64_t body;
+    int error;
+
+    if (file == NULL || shape == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = mapdpm_file_check(file, file_bytes, BATCH);
+    if (error != MAPDPM_OK)
+        return error;
     family = (uint32_t)get_bytes(file + 8, 2);
     n_features = get32(file + 12);
     n_clusters = get32(file + 16);
     n_extras = get32(file + 28);
-    if (get_bytes(file + 10, 2) != 0 || !is_shape((int32_t)family, n_features, n_clusters))
+    if (!is_shape((int32_t)family, n_features, n_clusters))
         return MAPDPM_E_DAMAGED;
     if (get32(file + 20) != mapdpm_n_parameters((int32_t)family, n_features) || get32(file + 24) != 1 + 2 * n_features)
         return MAPDPM_E_DAMAGED;
     body = mapdpm_model_bytes((int32_t)family, n_features, n_clusters);
-    if (total != file_bytes || body == 0 || total != HEADER + body + n_extras + CRC)
+    if (body == 0 || file_bytes != HEADER + body + n_extras + CRC)
         return MAPDPM_E_DAMAGED;
     shape->family = (int32_t)family;
     shape->n_features = n_features;
@@ -232,8 +200,9 @@ int mapdpm_model_read(const unsigned char *file, size_t file_bytes, void *memory
 
 int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t capacity, size_t *file_bytes)
 {
-    unsigned char *p = file;
+    unsigned char *p;
     size_t total, n_parameters, n_statistics, k;
+    uint32_t sizes[5];
 
     if (model == NULL || file == NULL || file_bytes == NULL || model->anchor == NULL || model->parameters == NULL ||
         model->statistics == NULL || model->counts == NULL)
@@ -245,18 +214,12 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
         return MAPDPM_E_SPACE;
     n_parameters = mapdpm_n_parameters(model->family, model->n_features);
     n_statistics = 1 + 2 * (size_t)model->n_features;
-    memcpy(p, "MDPM", 4);
-    p = put_bytes(p + 4, MAPDPM_FORMAT, 2);
-    p = put_bytes(p, BATCH, 1);
-    p = put_bytes(p, REAL, 1);
-    p = put_bytes(p, (uint64_t)model->family, 2);
-    p = put_bytes(p, 0, 2);
-    p = put_bytes(p, model->n_features, 4);
-    p = put_bytes(p, model->n_clusters, 4);
-    p = put_bytes(p, n_parameters, 4);
-    p = put_bytes(p, n_statistics, 4);
-    p = put_bytes(p, 0, 4);
-    p = put_bytes(p, total, 8);
+    sizes[0] = model->n_features;
+    sizes[1] = model->n_clusters;
+    sizes[2] = (uint32_t)n_parameters;
+    sizes[3] = (uint32_t)n_statistics;
+    sizes[4] = 0;
+    p = mapdpm_file_begin(file, BATCH, model->family, sizes, total);
     p = put_reals(p, &model->alpha, 1);
     p = put_reals(p, &model->discount, 1);
     p = put_reals(p, model->anchor, model->n_features);

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from mapdpm.dp_means import DPMeans
     from mapdpm.estimators import MAPDPM, load, save
     from mapdpm.likelihoods import NormalGamma, NormalKnownVariance
+    from mapdpm.online import OnlineMAPDPM
 
 __version__ = "0.1.0"
-__all__ = ["MAPDPM", "DPMeans", "NormalGamma", "NormalKnownVariance", "get_include", "load", "save"]
+__all__ = ["MAPDPM", "DPMeans", "NormalGamma", "NormalKnownVariance", "OnlineMAPDPM", "get_include", "load", "save"]
 
 _HOMES = {
     "DPMeans": "dp_means",
@@ -25,6 +26,7 @@ _HOMES = {
     "load": "estimators",
     "save": "estimators",
     "NormalGamma": "likelihoods",
+    "OnlineMAPDPM": "online",
     "NormalKnownVariance": "likelihoods",
 }
 

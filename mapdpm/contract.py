@@ -22,42 +22,8 @@ _UNCHANGED = "$UNCHANGED$"  # scikit-learn's word for it
 _OURS = ("get_params", "set_params", "__sklearn_tags__")
 
 
-class Estimator(abc.ABC):
-    """Parameters by name, names of features, containers of output: what MAPDPM and DPMeans have in common."""
-
-    n_features_in_: int
-    feature_names_in_: Names
-    labels_: Labels
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """A class that inherits from scikit-learn as well keeps our parameters and tags, in whatever order it does."""
-        super().__init_subclass__(**kwargs)
-        for name in _OURS:
-            ours = next(kind for kind in cls.__mro__ if issubclass(kind, Estimator) and name in vars(kind))
-            if getattr(cls, name).__module__.startswith("sklearn."):
-                setattr(cls, name, vars(ours)[name])
-
-    @abc.abstractmethod
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Cluster the points of ``X``."""
-
-    @abc.abstractmethod
-    def transform(self, X: Any) -> Any:
-        """One row a point, one column a name of ``get_feature_names_out``."""
-
-    @abc.abstractmethod
-    def _names_out(self, prefix: str) -> list[str]:
-        """Names of the columns of ``transform``."""
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
-        """Cluster the points of ``X`` and return ``labels_``."""
-        return self.fit(X, y, sample_weight).labels_
-
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Cluster the points of ``X`` and return their ``transform``."""
-        return self.fit(X, y, sample_weight).transform(X)
-
-    # ---- parameters ------------------------------------------------------------------------------------------------
+class Parameters:
+    """Parameters by name: what every object has in common that is made by a call with parameters."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` those of the likelihood too, as ``likelihood__c0``.
@@ -123,6 +89,42 @@ class Estimator(abc.ABC):
         except AttributeError:
             msg = f"{type(self).__name__}.__init__ must keep its parameter {name!r} as the attribute self.{name}"
             raise AttributeError(msg) from None
+
+
+class Estimator(Parameters, abc.ABC):
+    """Parameters by name, names of features, containers of output: what MAPDPM and DPMeans have in common."""
+
+    n_features_in_: int
+    feature_names_in_: Names
+    labels_: Labels
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A class that inherits from scikit-learn as well keeps our parameters and tags, in whatever order it does."""
+        super().__init_subclass__(**kwargs)
+        for name in _OURS:
+            ours = next(kind for kind in cls.__mro__ if issubclass(kind, Parameters) and name in vars(kind))
+            if getattr(cls, name).__module__.startswith("sklearn."):
+                setattr(cls, name, vars(ours)[name])
+
+    @abc.abstractmethod
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cluster the points of ``X``."""
+
+    @abc.abstractmethod
+    def transform(self, X: Any) -> Any:
+        """One row a point, one column a name of ``get_feature_names_out``."""
+
+    @abc.abstractmethod
+    def _names_out(self, prefix: str) -> list[str]:
+        """Names of the columns of ``transform``."""
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
+        """Cluster the points of ``X`` and return ``labels_``."""
+        return self.fit(X, y, sample_weight).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Cluster the points of ``X`` and return their ``transform``."""
+        return self.fit(X, y, sample_weight).transform(X)
 
     # ---- what scikit-learn asks ------------------------------------------------------------------------------------
 

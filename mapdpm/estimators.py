@@ -323,8 +323,8 @@ class MAPDPM(Estimator):
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]
 
 
-def load(path: str | os.PathLike[str]) -> MAPDPM:
-    """The model that ``save`` wrote to ``path``.
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model that ``save`` wrote to ``path``: a ``MAPDPM`` or an ``OnlineMAPDPM``.
 
     Raises
     ------
@@ -335,6 +335,10 @@ def load(path: str | os.PathLike[str]) -> MAPDPM:
     """
     data = Path(path).read_bytes()
     try:
+        if snapshot.kind_of(data) == snapshot.STREAM:
+            from mapdpm.online import OnlineMAPDPM  # noqa: PLC0415  (a stream learner, and a user of few has one)
+
+            return OnlineMAPDPM.from_bytes(data)
         return MAPDPM.from_bytes(data)
     except snapshot.ModelFileError as error:
         msg = f"{path}: {error}"

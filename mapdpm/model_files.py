@@ -11,7 +11,7 @@ from mapdpm.fitting import ABSENT, check_search, check_start
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.search.restarts import STARTS
-from mapdpm.snapshot import FAMILIES, Model, ModelFileError, smallest_integers
+from mapdpm.snapshot import FAMILIES, Model, ModelFileError, checked_names, smallest_integers
 from mapdpm.state import ClusterState, empty
 from mapdpm.validation import check_count, check_number
 
@@ -84,7 +84,7 @@ def revived(cls: Any, model: Model, extras: dict[str, Any]) -> Any:
             likelihood = _checked_likelihood(extras, model)
             parameters = _checked_parameters(extras, type(likelihood))
             _check_results(extras, model)
-            names = _checked_names(extras, len(model.anchor))
+            names = checked_names(extras, len(model.anchor))
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             msg = f"the model file is damaged: its extras do not fit ({error})"
             raise ModelFileError(msg) from None
@@ -130,16 +130,6 @@ def _checked_parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, 
     given, number = extras["likelihood"], extras.get("likelihood_family")
     kind = family if number is None else FAMILIES[number]
     return parameters | {"moves": tuple(moves), "likelihood": None if given is None else kind(*given)}
-
-
-def _checked_names(extras: dict[str, Any], n_features: int) -> Any:
-    names = extras.get("feature_names_in_")
-    if names is None:
-        return None
-    if not (isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)):
-        msg = "feature_names_in_"
-        raise ValueError(msg)
-    return np.array(names, dtype=object)
 
 
 def _check_results(extras: dict[str, Any], model: Model) -> None:

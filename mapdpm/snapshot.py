@@ -28,6 +28,7 @@ from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vec
 MAGIC = b"MDPM"
 FORMAT = 1
 BATCH = 1
+STREAM = 2
 FAMILIES = {number: family for family, number in FAMILY_NUMBERS.items()}
 
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
@@ -97,7 +98,7 @@ def pack(model: Model, extras: dict[str, Any], dtype: str = "float64") -> bytes:
 
 def unpack(data: bytes) -> tuple[Model, dict[str, Any]]:
     """The model in ``data``, every field checked; ModelFileError says what is wrong."""
-    header = _checked_header(data)
+    header = _checked_header(data, BATCH)
     _, _, _, real_size, family, _, D, K, n_parameters, n_statistics, n_extras, _ = header
     reader = _Reader(data, _HEADER.size, _REALS[real_size])
     alpha, discount = reader.reals(2)
@@ -141,7 +142,46 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
             beside.unlink(missing_ok=True)
 
 
-def _checked_header(data: bytes) -> tuple[Any, ...]:
+def kind_of(data: bytes) -> int:
+    """What is in a file, BATCH or STREAM, as far as its seventh byte tells."""
+    return data[6] if len(data) >= _HEADER.size else BATCH
+
+
+def check_stream(data: bytes) -> tuple[str, dict[str, Any]]:
+    """The dtype of the stream learner in ``data`` and its extras; its body is checked where it is read, in C."""
+    header = _checked_header(data, STREAM)
+    n_extras = header[10]
+    end = len(data) - _CRC.size
+    if n_extras > end - _HEADER.size:
+        msg = "the model file is damaged: its extras are longer than it"
+        raise ModelFileError(msg)
+    return {4: "float32", 8: "float64"}[header[3]], _unpack_extras(data[end - n_extras : end])
+
+
+def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
+    """The file of a stream learner, with ``extras`` behind its body, besides those that it has."""
+    if not extras:
+        return data
+    header = list(_HEADER.unpack_from(data))
+    end = len(data) - _CRC.size - header[10]
+    tail = _pack_extras(_unpack_extras(data[end : -_CRC.size]) | extras)
+    header[10], header[11] = len(tail), end + len(tail) + _CRC.size
+    whole = _HEADER.pack(*header) + data[_HEADER.size : end] + tail
+    return whole + _CRC.pack(zlib.crc32(whole))
+
+
+def checked_names(extras: dict[str, Any], n_features: int) -> NDArray[np.object_] | None:
+    """Names of features among the extras, if there are any."""
+    names = extras.get("feature_names_in_")
+    if names is None:
+        return None
+    if not (isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)):
+        msg = "the model file is damaged: its names of features do not fit"
+        raise ModelFileError(msg)
+    return np.array(names, dtype=object)
+
+
+def _checked_header(data: bytes, wanted: int) -> tuple[Any, ...]:
     if data[:4] != MAGIC:
         msg = f"not a mapdpm model: it starts with {data[:4]!r} instead of {MAGIC!r}"
         raise ModelFileError(msg)
@@ -149,7 +189,7 @@ def _checked_header(data: bytes) -> tuple[Any, ...]:
         msg = f"the model file is truncated: {len(data)} bytes are less than any model has"
         raise ModelFileError(msg)
     header = _HEADER.unpack_from(data)
-    _, version, kind, real_size, family, reserved, D, K, n_parameters, n_statistics, n_extras, total = header
+    _, version, kind, real_size, _, _, D, K, n_parameters, n_statistics, n_extras, total = header
     sound = _CRC.unpack(data[-_CRC.size :])[0] == zlib.crc32(data[: -_CRC.size])
     if not sound and total > len(data):
         msg = f"the model file is truncated: {len(data)} of {total} bytes are there"
@@ -160,9 +200,25 @@ def _checked_header(data: bytes) -> tuple[Any, ...]:
     if version > FORMAT:
         msg = f"the model file has format {version}, newer than format {FORMAT} that this mapdpm reads; upgrade mapdpm"
         raise ModelFileError(msg)
+    _check_fields(header)
+    if kind != wanted:
+        kinds = {BATCH: "a batch model, which MAPDPM reads", STREAM: "a stream learner, which OnlineMAPDPM reads"}
+        msg = f"the model file holds {kinds[kind]}; mapdpm.load reads both"
+        raise ModelFileError(msg)
+    reals = 2 + D + n_parameters + K * n_statistics
+    whole = kind == STREAM or total == _HEADER.size + real_size * reals + 8 * K + n_extras + _CRC.size
+    if total != len(data) or not whole:
+        msg = f"the model file is damaged: {len(data)} bytes do not hold what the header announces"
+        raise ModelFileError(msg)
+    return header
+
+
+def _check_fields(header: tuple[Any, ...]) -> None:
+    """ModelFileError where a field of the header has a value that it cannot have."""
+    _, version, kind, real_size, family, reserved, D, K, *_ = header
     fields = (
         ("format", version, version == FORMAT),
-        ("kind", kind, kind == BATCH),
+        ("kind", kind, kind in {BATCH, STREAM}),
         ("size of a real", real_size, real_size in _REALS),
         ("family", family, family in FAMILIES),
         ("reserved field", reserved, reserved == 0),
@@ -173,11 +229,6 @@ def _checked_header(data: bytes) -> tuple[Any, ...]:
         if not fine:
             msg = f"the model file is damaged: {name} is {value}"
             raise ModelFileError(msg)
-    reals = 2 + D + n_parameters + K * n_statistics
-    if total != len(data) or total != _HEADER.size + real_size * reals + 8 * K + n_extras + _CRC.size:
-        msg = f"the model file is damaged: {len(data)} bytes do not hold what the header announces"
-        raise ModelFileError(msg)
-    return header
 
 
 def _check_body(likelihood: Likelihood, anchor: Vector, counts: Labels, statistics: Matrix) -> None:

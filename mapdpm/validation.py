@@ -26,8 +26,10 @@ class NotNumbersError(ValueError, TypeError):
     """Data that numbers cannot be made of: a TypeError too, as ``float`` has it, and scikit-learn."""
 
 
-def check_points(X: Any) -> Points:
+def check_points(X: Any, *, missing: bool = False) -> Points:
     """``X`` as a C-contiguous 2-D array of finite floats; float32 stays float32, all else becomes float64.
+
+    With ``missing``, NaN is a value that is missing, and each point must have one that is not.
 
     Raises
     ------
@@ -48,7 +50,10 @@ def check_points(X: Any) -> Points:
         if array.shape[axis] == 0:
             msg = f"X has 0 {what} (shape={array.shape}) while a minimum of 1 is required."
             raise ValueError(msg)
-    _check_finite("X", array, X)
+    if missing:
+        _check_some(array)
+    else:
+        _check_finite("X", array, X)
     return array
 
 
@@ -198,6 +203,15 @@ def _place(place: Sequence[int], given: Any) -> str:
     text = ", ".join(f"{axis} {index}" for axis, index in zip(("row", "column"), place, strict=False))
     names = getattr(given, "columns", None)
     return f"{text} ({names[place[1]]!r})" if isinstance(names, Sized) and len(names) > place[-1] else text  # type: ignore[index]
+
+
+def _check_some(array: NDArray[Any]) -> None:
+    absent = np.isnan(array)
+    _check_finite("X", np.where(absent, 0.0, array))
+    empty = np.flatnonzero(absent.all(axis=1))
+    if len(empty):
+        msg = f"X has no value at all in row {empty[0]} (counted from 0; {len(empty)} such rows); leave such points out"
+        raise ValueError(msg)
 
 
 def _check_finite(name: str, array: NDArray[Any], given: Any = None) -> None:

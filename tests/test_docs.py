@@ -85,7 +85,9 @@ def run_command(command: str, where: str, output: str = "") -> None:
 def run_c(block: Block, where: str, folder: Path) -> None:
     """Compile a program with the files of the library that it says it needs, warnings being errors, and run it."""
     kernels = Path(mapdpm.get_include())
-    needed = ["mapdpm.c", "sweep.c" if "mapdpm_batch.h" in block.code else "snapshot.c"]
+    stream = ["online.c", "warmup.c", "window.c", "stream.c"]
+    batch = ["sweep.c"] if "mapdpm_batch.h" in block.code else ["snapshot.c"]
+    needed = ["mapdpm.c", *(stream if "mapdpm_stream" in block.code else batch)]
     source, program = folder / "block.c", folder / "block"
     source.write_text(block.code, encoding="utf-8")
     flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", f"-I{kernels}"]

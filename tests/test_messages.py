@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import mapdpm
-from mapdpm import MAPDPM, DPMeans, NormalGamma, cli, plots
+from mapdpm import MAPDPM, DPMeans, NormalGamma, OnlineMAPDPM, cli, plots
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "messages.md"
 ROW = re.compile(r"^\| `(?P<call>.*?)` \|(?: (?P<code>\d) \|)? (?P<says>.*?) \|$", re.MULTILINE)
@@ -37,6 +37,8 @@ def names():
     frame = pd.DataFrame(X, columns=["height", "width"])
     prior = NormalGamma(m0=0.0, c0=0.1, a0=1.0, b0=1.0)
     library = {"MAPDPM": MAPDPM, "DPMeans": DPMeans, "NormalGamma": NormalGamma, "load": mapdpm.load, "plots": plots}
+    library |= {"OnlineMAPDPM": OnlineMAPDPM, "stream": OnlineMAPDPM(4, likelihood=prior, n_features=2, half_life=9.0)}
+    library["stream"].learn_one([0.0, 1.0], t=5.0)
     libraries = {"np": np, "pd": pd, "sparse": sparse}
     return library | libraries | {"X": X, "frame": frame, "prior": prior, "model": MAPDPM().fit(frame)}
 
@@ -65,7 +67,7 @@ def test_there_are_forty():
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize(("call", "says"), PYTHON)
 def test_python(folder, names, call, says):
-    with pytest.raises((ValueError, OSError)) as caught:
+    with pytest.raises((ValueError, OSError, KeyError)) as caught:
         eval(call, dict(names))  # noqa: S307  (a page of ours)
     assert re.fullmatch(pattern(says), " ".join(str(caught.value).split()))
 

@@ -13,7 +13,7 @@ import pytest
 import mapdpm
 
 ROOT = Path(__file__).resolve().parent.parent
-GUESTS = ("numba", "scipy", "matplotlib", "sklearn", "pandas")
+GUESTS = ("numba", "scipy", "matplotlib", "sklearn", "pandas", "river", "paho")
 
 
 def child(code: str) -> str:

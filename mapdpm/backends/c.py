@@ -168,7 +168,7 @@ def is_built() -> bool:
 
 
 @functools.cache
-def _library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+def library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """Each module loads only if its type is used."""
     compiled = importlib.import_module(f"mapdpm.backends._c{32 if dtype == np.float32 else 64}")
     return compiled.lib, compiled.ffi
@@ -177,7 +177,7 @@ def _library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 def _call(
     likelihood: Likelihood, prior: PartitionPriorVerbs | None, data: Any, weights: Weights, state: ClusterState
 ) -> _Call:
-    lib, ffi = _library(data.dtype)
+    lib, ffi = library(data.dtype)
     parameters = flat_parameters(likelihood)
     n_points, n_features = data.shape
     workspace = np.empty(lib.mapdpm_workspace_bytes(n_features, state.capacity) // 8 + 1)

@@ -1,0 +1,149 @@
+/* Many learners into one: clusters are inserted by their statistics, then merged as the log joint says. */
+#include "mapdpm_learner.h"
+
+int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *mean, const real *variance)
+{
+    real *slot;
+    uint32_t k;
+    size_t d;
+
+    if (s == NULL || cluster == NULL || mean == NULL || variance == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (s->warming)
+        return MAPDPM_E_WARMING;
+    if (!(cluster->weight > 0 && cluster->weight <= MOST_WEIGHT && cluster->weight_low >= -cluster->weight &&
+          cluster->weight_low <= cluster->weight))
+        return MAPDPM_E_ARGUMENT;
+    for (d = 0; d < s->n_features; d++) {
+        const real centre = mean[d] * unit_of(s)[d], spread = variance[d] * unit_of(s)[d] * unit_of(s)[d];
+
+        if (!(centre >= -LIMIT && centre <= LIMIT && spread >= 0 && spread <= LIMIT * LIMIT))
+            return MAPDPM_E_RANGE;
+    }
+    if (s->n_clusters == s->max_clusters)
+        return MAPDPM_E_SPACE;
+    if (s->next_id == NONE)
+        return MAPDPM_E_IDS;
+    k = stream_free_slot(s);
+    stream_open(s, k);
+    ids_of(s)[k] = s->next_id++;
+    slot = slot_of(s, k);
+    *slot = cluster->weight;
+    if (COMPENSATED)
+        slot[half_size(s)] = cluster->weight_low;
+    for (d = 0; d < s->n_features; d++) {
+        const real unit = unit_of(s)[d];
+
+        if (HAS_MISSING(s))
+            counts_in(s, slot)[d] = cluster->weight;
+        mean_in(s, slot)[d] = mean[d] * unit;
+        squares_in(s, slot)[d] = variance[d] * unit * unit * cluster->weight;
+    }
+    s->n_seen += (uint64_t)(cluster->weight + HALF);
+    stream_refresh(s, k);
+    return MAPDPM_OK;
+}
+
+/* Whether slot a comes before slot b: by weight, the heaviest first, then by the moments in their order. */
+static int comes_before(const mapdpm_stream *s, uint32_t a, uint32_t b)
+{
+    const real *const x = slot_of(s, a), *const y = slot_of(s, b);
+    size_t i;
+
+    for (i = 0; i < moments_size(s); i++)
+        if (x[i] < y[i] || x[i] > y[i])
+            return x[i] > y[i];
+    return 0;
+}
+
+static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
+{
+    const int64_t last = lasts(s)[a];
+    const uint32_t seen = seen_of(s)[a];
+    real *const x = slot_of(s, a), *const y = slot_of(s, b);
+    size_t i;
+
+    lasts(s)[a] = lasts(s)[b];
+    lasts(s)[b] = last;
+    seen_of(s)[a] = seen_of(s)[b];
+    seen_of(s)[b] = seen;
+    for (i = 0; i < slot_size(s); i++) {
+        const real t = x[i];
+
+        x[i] = y[i];
+        y[i] = t;
+    }
+}
+
+/* The slots in order, the free ones last; their ids from `first` on. Insertion sort: bounded, and no memory. */
+static void put_in_order(mapdpm_stream *s, uint32_t first)
+{
+    uint32_t i, k;
+
+    for (i = 1; i < s->max_clusters; i++)
+        for (k = i; k > 0 && comes_before(s, k, k - 1); k--)
+            swap_slots(s, k, k - 1);
+    s->width = s->n_clusters;
+    for (k = 0; k < s->max_clusters; k++) {
+        if (k >= s->n_clusters) {
+            stream_clear(s, k);
+            ids_of(s)[k] = 0;
+            continue;
+        }
+        ids_of(s)[k] = first + k;
+        partner_of(s)[k] = NONE;
+        trials_of(s)[k] = 0;
+        stream_refresh(s, k);
+    }
+    s->next_id = first + s->n_clusters;
+}
+
+/* Merge the pair with the largest gain, if that is above `least`; whether there was one. */
+static int merge_best(mapdpm_stream *s, real least)
+{
+    uint32_t a, b, to = NONE, from = NONE;
+    real most = least;
+
+    for (a = 0; a < s->width; a++)
+        for (b = a + 1; b < s->width; b++)
+            if (is_used(s, a) && is_used(s, b)) {
+                const real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
+
+                if (gain > most) {
+                    most = gain;
+                    to = a;
+                    from = b;
+                }
+            }
+    if (to == NONE)
+        return 0;
+    stream_merge(s, to, from);
+    return 1;
+}
+
+int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
+{
+    uint32_t k;
+
+    if (s == NULL || n < 1)
+        return MAPDPM_E_ARGUMENT;
+    if (s->warming)
+        return MAPDPM_E_WARMING;
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            stream_settle(s, k);
+            memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+            *loss_of(s, k) = 0;
+        }
+    for (k = 0; k < s->window; k++)
+        kept_of(s)[k] = NONE;
+    put_in_order(s, s->warmup);
+    while (merge_best(s, HYSTERESIS))
+        ;
+    while (s->n_clusters > n && merge_best(s, -ALWAYS))
+        ;
+    put_in_order(s, s->warmup);
+    s->n_events = 0;
+    memset(ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)s->n_ring);
+    return MAPDPM_OK;
+}

@@ -1,0 +1,103 @@
+/* Where things lie in the memory of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
+ *
+ * head | last[K], times[B] (int64) | prior: anchor, unit, floor, rho, scale, each [D] | slots[K] | columns | points[B][D]
+ * (reals) | id, seen, partner, trials, each [K], ring[], labels[warm-up], kept[window] (uint32); B is the larger of
+ * warm-up and window.
+ *
+ * A slot is: moments of the cluster | moments of its two halves | loss. Moments are weight, (counts[D],) mean[D],
+ * squares[D]: sums of squared deviations. In float each of the cluster's own has behind it what rounding lost. Columns
+ * are what the density needs of all slots, side by side: constant, exponent, centre[D], scale[D], each [K]. Coordinates
+ * are (x - anchor) unit, the anchor being the prior mean, the unit a power of 2 near one over the prior scale.
+ */
+#ifndef MAPDPM_LAYOUT_H
+#define MAPDPM_LAYOUT_H
+
+#include "mapdpm.h"
+
+typedef mapdpm_real real;
+
+/* Whether sums have low parts. */
+enum { COMPENSATED = sizeof(real) == 4 };
+enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_ROWS = 5 };
+enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
+
+#ifdef MAPDPM_MISSING
+#define HAS_MISSING(s) ((s)->missing != 0)
+#else
+#define HAS_MISSING(s) ((s)->missing != 0 && 0)
+#endif
+
+typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1 : -1];
+
+static inline size_t vectors_of(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
+static inline size_t half_size(const mapdpm_stream *s) { return s->half_reals; }
+static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ? 2 * half_size(s) : half_size(s); }
+static inline size_t slot_size(const mapdpm_stream *s) { return s->slot_reals; }
+static inline size_t buffer_of(const mapdpm_stream *s) { return s->warmup > s->window ? s->warmup : s->window; }
+
+static inline void *at(const mapdpm_stream *s, size_t bytes)
+{
+    return (unsigned char *)(uintptr_t)s + bytes;
+}
+static inline int64_t *lasts(const mapdpm_stream *s) { return (int64_t *)at(s, sizeof *s); }
+static inline int64_t *times_of(const mapdpm_stream *s) { return lasts(s) + s->max_clusters; }
+static inline real *prior_row(const mapdpm_stream *s, size_t row)
+{
+    return (real *)at(s, s->at_reals) + row * s->n_features;
+}
+static inline real *anchor_of(const mapdpm_stream *s) { return prior_row(s, 0); }
+static inline real *unit_of(const mapdpm_stream *s) { return prior_row(s, 1); }
+static inline real *floor_of(const mapdpm_stream *s) { return prior_row(s, 2); }
+static inline real *rho_of(const mapdpm_stream *s) { return prior_row(s, 3); }
+static inline real *prior_scale(const mapdpm_stream *s) { return prior_row(s, 4); }
+static inline real *slot_of(const mapdpm_stream *s, size_t k)
+{
+    return (real *)at(s, s->at_slots) + k * slot_size(s);
+}
+static inline real *half_of(const mapdpm_stream *s, size_t k, size_t h)
+{
+    return slot_of(s, k) + moments_size(s) + h * half_size(s);
+}
+static inline real *loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
+static inline real *constants_of(const mapdpm_stream *s) { return (real *)at(s, s->at_columns); }
+static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + s->max_clusters; }
+static inline real *centres_of(const mapdpm_stream *s, size_t d)
+{
+    return constants_of(s) + (2 + d) * s->max_clusters;
+}
+static inline real *scales_of(const mapdpm_stream *s, size_t d)
+{
+    return constants_of(s) + (2 + s->n_features + d) * s->max_clusters;
+}
+static inline real *points_of(const mapdpm_stream *s)
+{
+    return constants_of(s) + (2 + 2 * (size_t)s->n_features) * s->max_clusters;
+}
+static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)at(s, s->at_words); }
+static inline uint32_t *ids_of(const mapdpm_stream *s) { return words_of(s); }
+static inline uint32_t *seen_of(const mapdpm_stream *s) { return words_of(s) + s->max_clusters; }
+static inline uint32_t *partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)s->max_clusters; }
+static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)s->max_clusters; }
+static inline uint32_t *ring_of(const mapdpm_stream *s)
+{
+    return words_of(s) + WORDS_PER_SLOT * (size_t)s->max_clusters;
+}
+static inline uint32_t *labels_of(const mapdpm_stream *s) { return ring_of(s) + WORDS_PER_EVENT * (size_t)s->n_ring; }
+static inline uint32_t *kept_of(const mapdpm_stream *s) { return labels_of(s) + s->warmup; }
+
+/* Where a weight, the counts a feature, the means and the squares are in moments; low parts lie half_size behind. */
+static inline real *counts_in(const mapdpm_stream *s, const real *moments)
+{
+    return (real *)(uintptr_t)moments + (HAS_MISSING(s) ? 1 : 0);
+}
+static inline size_t count_step(const mapdpm_stream *s) { return HAS_MISSING(s) ? 1 : 0; }
+static inline real *mean_in(const mapdpm_stream *s, const real *moments)
+{
+    return (real *)(uintptr_t)moments + 1 + (vectors_of(s) - 2) * s->n_features;
+}
+static inline real *squares_in(const mapdpm_stream *s, const real *moments)
+{
+    return mean_in(s, moments) + s->n_features;
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* What the files of the stream learner share: its small steps. Internal. */
+#ifndef MAPDPM_LEARNER_H
+#define MAPDPM_LEARNER_H
+
+#include "mapdpm_moments.h"
+
+/* Nats that a split or a merge must gain, so that what one point does the next does not undo; a split of n points log n
+ * more, for it has been tried as often. */
+#define HYSTERESIS ((real)3)
+/* A cluster of less weight has been forgotten: a lone point, after one half-life. */
+#define FLOOR ((real)0.5)
+/* Points after which halves that have not become clusters start anew, from another division; twice as many each time, up
+ * to TRIAL << DOUBLINGS. */
+#define TRIAL 300u
+#define DOUBLINGS 4u
+/* A half must hold so many points to have a say. */
+#define LEAST_HALF ((real)2)
+/* Halves of VOICE points or more speak for up to SPEAKS_FOR times as many of their cluster. */
+#define VOICE ((real)500)
+#define SPEAKS_FOR ((real)4)
+/* Splitting is considered each time that a cluster has learned so many points. */
+#define EVERY 2u
+/* Nats that do not matter. */
+#define ABOUT ((real)1e-3)
+/* So that a constant feature divides by something. */
+#define TINY_VARIANCE ((real)1e-30)
+
+/* A cluster so many nats below the best adds nothing to a density that a real could show. */
+#define NEGLIGIBLE ((real)40)
+
+/* How large an entry may be before there is a prior to measure it by. */
+#define WARMUP_LIMIT (COMPENSATED ? (real)1e15 : (real)1e100)
+/* No cluster weighs more, whatever a file says. */
+#define MOST_WEIGHT ((real)1e18)
+
+#define NONE UINT32_MAX
+/* As large as reals get, nearly. */
+#define ALWAYS (COMPENSATED ? (real)3e38 : (real)1e300)
+
+enum { CLOCK_UNKNOWN = 0, CLOCK_POINTS = 1, CLOCK_MICROSECONDS = 2 };
+
+/* What a point sees: the best cluster, the likeliest of the others, and whether a new one would win. */
+typedef struct {
+    uint32_t best;
+    uint32_t second;
+    int has_aged; /* a cluster's weight has fallen below the floor */
+    int opens;
+    real density;
+} choice;
+
+int stream_begin(mapdpm_stream *s, const mapdpm_options *options);
+real stream_parameter(const mapdpm_stream *s, size_t i);
+choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);
+void stream_open(mapdpm_stream *s, uint32_t k);
+int stream_set_prior(mapdpm_stream *s, const real *parameters);
+void stream_clear(mapdpm_stream *s, uint32_t k);
+void stream_settle(mapdpm_stream *s, uint32_t k);
+void stream_refresh(mapdpm_stream *s, uint32_t k);
+void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+void stream_relabel(mapdpm_stream *s, uint32_t from, uint32_t to);
+void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id);
+void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
+uint32_t stream_free_slot(const mapdpm_stream *s);
+int stream_hand_over(mapdpm_stream *s);
+
+static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
+
+/* By what a cluster's weight has decayed since it last learned. */
+static inline real fade_of(const mapdpm_stream *s, uint32_t k, int64_t now)
+{
+    return s->rate > 0 ? math_exp(-(real)(now - lasts(s)[k]) * s->rate) : 1;
+}
+
+static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
+{
+    view v;
+
+    v.moments = slot_of(s, k);
+    v.fade = fade_of(s, k, now);
+    return v;
+}
+
+static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
+{
+    view v;
+
+    v.moments = half_of(s, k, h);
+    v.fade = 1;
+    return v;
+}
+
+/* By how much a value is nearer to the second half's mean than to the first's in feature d: difference of squares, over
+ * the squares within the halves and as much as two points of the whole cluster have; two is 2 / its weight. */
+static inline real nearer(const mapdpm_stream *s, const real *slot, const real *h0, const real *h1, real two, real x,
+                          size_t d)
+{
+    const real t0 = x - mean_in(s, h0)[d], t1 = x - mean_in(s, h1)[d];
+    const real whole = squares_in(s, slot)[d] * two + TINY_VARIANCE;
+
+    return (t0 - t1) * (t0 + t1) / (squares_in(s, h0)[d] + squares_in(s, h1)[d] + whole);
+}
+
+/* Whether constants are kept for the density: they are not where every point would change them all. */
+static inline int is_prepared(const mapdpm_stream *s) { return !(s->rate > 0) && !HAS_MISSING(s); }
+
+#endif

@@ -1,0 +1,223 @@
+/* Logarithm, exponential and differences of log-gamma, of our own: the same bits wherever they are compiled with
+ * -ffp-contract=off and IEEE reals, which libm does not promise. No double in a float build. Internal; static inlines.
+ *
+ * Worst errors, in units of the last place (ulp) of the result or in 1e-16 (double) and 1e-8 (float) where the result
+ * crosses 0: docs/maths.md, section 10; measured by tests/test_math.c.
+ */
+#ifndef MAPDPM_MATH_H
+#define MAPDPM_MATH_H
+
+#include "mapdpm.h"
+
+#include <string.h>
+
+enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 };
+
+#define MATH_LN2_HIGH (MATH_IS_FLOAT ? (mapdpm_real)6.9313812256e-01 : (mapdpm_real)6.93147180369123816490e-01)
+#define MATH_LN2_LOW (MATH_IS_FLOAT ? (mapdpm_real)9.0580006145e-06 : (mapdpm_real)1.90821492927058770002e-10)
+#define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)
+#define MATH_PI ((mapdpm_real)3.14159265358979324)
+
+/* x = 2^k (1 + f), with f in [sqrt(1/2) - 1, sqrt(2) - 1]; x is normal. */
+static inline int math_split(mapdpm_real x, mapdpm_real *f)
+{
+    int k;
+
+    if (MATH_IS_FLOAT) {
+        uint32_t bits;
+
+        memcpy(&bits, &x, 4);
+        bits += 0x3f800000u - 0x3f3504f3u;
+        k = (int)(bits >> 23) - 127;
+        bits = (bits & 0x007fffffu) + 0x3f3504f3u;
+        memcpy(&x, &bits, 4);
+    } else {
+        uint64_t bits;
+
+        memcpy(&bits, &x, sizeof x);
+        bits += UINT64_C(0x3ff0000000000000) - UINT64_C(0x3fe6a09e667f3bcd);
+        k = (int)(bits >> 52) - 1023;
+        bits = (bits & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd);
+        memcpy(&x, &bits, sizeof x);
+    }
+    *f = x - 1;
+    return k;
+}
+
+/* k ln 2 + log(1 + f): atanh series in s = f / (2 + f), its coefficients from fdlibm. */
+static inline mapdpm_real math_log_of(int k, mapdpm_real f)
+{
+    const mapdpm_real s = f / (2 + f), z = s * s, half = (mapdpm_real)0.5 * f * f, e = (mapdpm_real)k;
+    mapdpm_real r;
+
+    if (MATH_IS_FLOAT)
+        r = z * ((mapdpm_real)0.66666662693 +
+                 z * ((mapdpm_real)0.40000972152 + z * ((mapdpm_real)0.28498786688 + z * (mapdpm_real)0.24279078841)));
+    else
+        r = z * ((mapdpm_real)6.666666666666735130e-01 +
+                 z * ((mapdpm_real)3.999999999940941908e-01 +
+                      z * ((mapdpm_real)2.857142874366239149e-01 +
+                           z * ((mapdpm_real)2.222219843214978396e-01 +
+                                z * ((mapdpm_real)1.818357216161805012e-01 +
+                                     z * ((mapdpm_real)1.531383769920937332e-01 +
+                                          z * (mapdpm_real)1.479819860511658591e-01))))));
+    return e * MATH_LN2_HIGH - ((half - (s * (half + r) + e * MATH_LN2_LOW)) - f);
+}
+
+/* log x for positive finite x. */
+static inline mapdpm_real math_log(mapdpm_real x)
+{
+    const mapdpm_real least = MATH_IS_FLOAT ? (mapdpm_real)1.17549435e-38 : (mapdpm_real)2.2250738585072014e-308;
+    mapdpm_real f;
+    int k = 0;
+
+    if (x < least) { /* subnormal */
+        x *= MATH_IS_FLOAT ? (mapdpm_real)16777216 : (mapdpm_real)18014398509481984;
+        k = MATH_IS_FLOAT ? -24 : -54;
+    }
+    k += math_split(x, &f);
+    return math_log_of(k, f);
+}
+
+/* log(1 + x) for x >= 0. */
+static inline mapdpm_real math_log1p(mapdpm_real x)
+{
+    mapdpm_real f;
+    int k;
+
+    if (x < (mapdpm_real)0.41421356)
+        return math_log_of(0, x);
+    k = math_split(1 + x, &f);
+    return math_log_of(k, f);
+}
+
+/* A lower bound of log x, less by up to 0.06: the logarithm to base 2 is above its chord between powers of 2. Without
+ * branches or conversions, so that it is computed for several x at once. */
+static inline mapdpm_real math_log_below(mapdpm_real x)
+{
+    mapdpm_real mantissa, exponent, log2;
+
+    if (MATH_IS_FLOAT) {
+        uint32_t bits, m, e;
+
+        memcpy(&bits, &x, 4);
+        m = (bits & 0x007fffffu) | 0x3f800000u;
+        e = (bits >> 23) | 0x4b000000u;
+        memcpy(&mantissa, &m, 4);
+        memcpy(&exponent, &e, 4);
+        log2 = (exponent - (mapdpm_real)8388736) + mantissa; /* 2^23 + 128 */
+    } else {
+        uint64_t bits, m, e;
+
+        memcpy(&bits, &x, sizeof x);
+        m = (bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000);
+        e = (bits >> 52) | UINT64_C(0x4330000000000000);
+        memcpy(&mantissa, &m, sizeof m);
+        memcpy(&exponent, &e, sizeof e);
+        log2 = (exponent - (mapdpm_real)4503599627371520) + mantissa; /* 2^52 + 1024 */
+    }
+    return log2 * (log2 < 0 ? (mapdpm_real)0.693148 : (mapdpm_real)0.693147);
+}
+
+/* exp x for x <= 0; 0 below the logarithm of the least normal real. */
+static inline mapdpm_real math_exp(mapdpm_real x)
+{
+    mapdpm_real k, r, y, scale;
+
+    if (!(x > (MATH_IS_FLOAT ? (mapdpm_real)-87 : (mapdpm_real)-708)))
+        return 0;
+    k = (mapdpm_real)(int)(x * (mapdpm_real)1.4426950408889634 - (mapdpm_real)0.5);
+    r = (x - k * MATH_LN2_HIGH) - k * MATH_LN2_LOW;
+    if (MATH_IS_FLOAT) {
+        const uint32_t bits = (uint32_t)((int)k + 127) << 23;
+
+        y = 1 + r * (1 + r * ((mapdpm_real)0.5 +
+                              r * ((mapdpm_real)(1.0 / 6) +
+                                   r * ((mapdpm_real)(1.0 / 24) +
+                                        r * ((mapdpm_real)(1.0 / 120) + r * (mapdpm_real)(1.0 / 720))))));
+        memcpy(&scale, &bits, 4);
+    } else {
+        static const mapdpm_real c[] = {(mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0),
+                                        (mapdpm_real)(1.0 / 39916800.0),   (mapdpm_real)(1.0 / 3628800.0),
+                                        (mapdpm_real)(1.0 / 362880.0),     (mapdpm_real)(1.0 / 40320.0),
+                                        (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),
+                                        (mapdpm_real)(1.0 / 120.0),        (mapdpm_real)(1.0 / 24.0),
+                                        (mapdpm_real)(1.0 / 6.0),          (mapdpm_real)0.5};
+        const uint64_t bits = (uint64_t)((int)k + 1023) << 52;
+        unsigned i;
+
+        y = c[0];
+        for (i = 1; i < sizeof c / sizeof *c; i++)
+            y = c[i] + r * y;
+        y = 1 + r * (1 + r * y);
+        memcpy(&scale, &bits, sizeof scale);
+    }
+    return y * scale;
+}
+
+/* log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2) for x >= 8. */
+static inline mapdpm_real math_stirling_tail(mapdpm_real x)
+{
+    const mapdpm_real i = 1 / x, r = i * i;
+
+    if (MATH_IS_FLOAT)
+        return i * ((mapdpm_real)(1.0 / 12) - r * ((mapdpm_real)(1.0 / 360) - r * (mapdpm_real)(1.0 / 1260)));
+    return i * ((mapdpm_real)(1.0 / 12) -
+                r * ((mapdpm_real)(1.0 / 360) -
+                     r * ((mapdpm_real)(1.0 / 1260) -
+                          r * ((mapdpm_real)(1.0 / 1680) -
+                               r * ((mapdpm_real)(1.0 / 1188) -
+                                    r * ((mapdpm_real)(691.0 / 360360) - r * (mapdpm_real)(1.0 / 156)))))));
+}
+
+/* h(x) = log Gamma(x) - x log x + x, as log(2 pi) / 2 + (what is returned) - log(*root) / 2: logarithms that have the
+ * same factor are taken together, of the product of the roots. x > 0. */
+static inline mapdpm_real math_excess(mapdpm_real x, mapdpm_real *root)
+{
+    mapdpm_real shifted, rising = 1, power = 1;
+    int i;
+
+    if (x >= 8) {
+        *root = x;
+        return math_stirling_tail(x);
+    }
+    shifted = x + 8;
+    for (i = 0; i < 8; i++) {
+        rising *= x + (mapdpm_real)i;
+        power *= shifted;
+    }
+    rising /= power;
+    *root = shifted * rising * rising;
+    return math_stirling_tail(shifted) - 8 + x * math_log(shifted / x);
+}
+
+/* log Gamma(a + 1/2) - log Gamma(a), as (what is returned) + log(*square) / 2; a > 0. In z = a - 1/4 the series has
+ * even powers only, its coefficients are Euler's numbers: E_2n / (4 n 16^n). */
+static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
+{
+    mapdpm_real z, r, numerator = 1, denominator = 1;
+
+    if (a < 10) {
+        int i;
+
+        for (i = 0; i < 10; i++) {
+            numerator *= a + (mapdpm_real)i;
+            denominator *= a + (mapdpm_real)i + (mapdpm_real)0.5;
+        }
+        numerator /= denominator;
+        a += 10;
+    }
+    z = a - (mapdpm_real)0.25;
+    *square = z * numerator * numerator;
+    r = 1 / (z * z);
+    if (MATH_IS_FLOAT)
+        return r * ((mapdpm_real)(1.0 / 64) - r * (mapdpm_real)(5.0 / 2048));
+    return r * ((mapdpm_real)(1.0 / 64) -
+                r * ((mapdpm_real)(5.0 / 2048) -
+                     r * ((mapdpm_real)(61.0 / 49152) -
+                          r * ((mapdpm_real)(1385.0 / 1048576) -
+                               r * ((mapdpm_real)(50521.0 / 20971520) -
+                                    r * (mapdpm_real)(2702765.0 / 402653184))))));
+}
+
+#endif

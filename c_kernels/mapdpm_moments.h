@@ -1,0 +1,499 @@
+/* The arithmetic of a stream's clusters, of both families: the twin of mapdpm_rows.h, without libm, with forgetting and
+ * missing values, in coordinates in which the prior mean is 0 (docs/maths.md, section 10). Internal; static inlines.
+ *
+ * Features that share their number of points share their logarithms: products run until the number changes, which
+ * without missing values is never.
+ */
+#ifndef MAPDPM_MOMENTS_H
+#define MAPDPM_MOMENTS_H
+
+#include "mapdpm_layout.h"
+#include "mapdpm_math.h"
+
+#define HALF ((real)0.5)
+/* Products become logarithms beyond these bounds; LIMIT is how far a point may lie, so that none overflows before. */
+#define PRODUCT_TINY (COMPENSATED ? (real)1e-9 : (real)1e-100)
+#define PRODUCT_HUGE (COMPENSATED ? (real)1e18 : (real)1e100)
+#define LIMIT (COMPENSATED ? (real)1e9 : (real)1e75)
+
+#define PRIOR_NATS 12
+
+/* Moments as they are at some time: weights and squares times fade. */
+typedef struct {
+    const real *moments;
+    real fade;
+} view;
+
+static inline int is_there(real x) { return x == x; }
+static inline real entry(const mapdpm_stream *s, const real *x, size_t d)
+{
+    return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+
+/* *sum += x; what rounding loses is kept `low` reals behind it (low = 0: it is lost). Knuth's two-sum. */
+static inline void grow(real *sum, size_t low, real x)
+{
+    if (COMPENSATED && low) {
+        const real old = *sum, all = old + x, rest = all - old;
+        const real lost = sum[low] + ((old - (all - rest)) + (x - rest));
+
+        *sum = all + lost;
+        sum[low] = lost - (*sum - all);
+    } else {
+        *sum += x;
+    }
+}
+
+static inline real low_part(const real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
+
+/* Add a point of weight w, or take one out with w < 0 (never the last one). */
+static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low, const real *x, real w)
+{
+    real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments), *const counts = counts_in(s, moments);
+    real share;
+    size_t d;
+
+    grow(moments, low, w);
+    share = w / *moments;
+    for (d = 0; d < s->n_features; d++) {
+        real delta;
+
+        if (HAS_MISSING(s)) {
+            if (!is_there(x[d]))
+                continue;
+            grow(counts + d, low, w);
+            share = w / counts[d];
+        }
+        delta = (entry(s, x, d) - mean[d]) - low_part(mean + d, low);
+        grow(mean + d, low, delta * share);
+        grow(squares + d, low, w * delta * ((entry(s, x, d) - mean[d]) - low_part(mean + d, low)));
+        if (w < 0 && !(squares[d] > 0))
+            squares[d] = 0;
+    }
+}
+
+/* Chan's union: the moments of one cluster into those of another. */
+static inline void moments_merge(const mapdpm_stream *s, real *to, const real *from, size_t low)
+{
+    real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
+    const real *const mean2 = mean_in(s, from), *const squares2 = squares_in(s, from),
+                     *const counts2 = counts_in(s, from);
+    real n = *to, m = *from;
+    size_t d;
+
+    grow(to, low, m);
+    grow(to, low, low_part(from, low));
+    for (d = 0; d < s->n_features; d++) {
+        real delta, all = n + m;
+
+        if (HAS_MISSING(s)) {
+            n = counts[d];
+            m = counts2[d];
+            all = n + m;
+            if (!(m > 0))
+                continue;
+            grow(counts + d, low, m);
+            grow(counts + d, low, low_part(counts2 + d, low));
+        }
+        delta = (mean2[d] - mean[d]) + (low_part(mean2 + d, low) - low_part(mean + d, low));
+        grow(mean + d, low, delta * (m / all));
+        grow(squares + d, low, squares2[d]);
+        grow(squares + d, low, low_part(squares2 + d, low));
+        grow(squares + d, low, delta * delta * (n * (m / all)));
+    }
+}
+
+/* Weights and squares times g: forgetting, or a half that stands for the whole. */
+static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t low, real g)
+{
+    const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = s->n_features;
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        if (i >= mean && i < mean + D)
+            continue;
+        moments[i] *= g;
+        if (COMPENSATED && low)
+            moments[low + i] *= g;
+    }
+}
+
+/* ---- densities ------------------------------------------------------------------------------------------------------ */
+
+/* *product *= factor, its logarithm going to *logs before it leaves the range of a real. */
+static inline void multiply_into(real *product, real *logs, real factor)
+{
+    *product *= factor;
+    if (*product > PRODUCT_HUGE || *product < PRODUCT_TINY) {
+        *logs += math_log(*product);
+        *product = 1;
+    }
+}
+
+/* 1 + *excess times 1 + u, u >= 0: a large cluster multiplies the logarithm by half its size, which must not be lost. */
+static inline void compound(real *excess, real *logs, real u)
+{
+    *excess += u + *excess * u;
+    if (*excess > PRODUCT_HUGE) {
+        *logs += math_log1p(*excess);
+        *excess = 0;
+    }
+}
+
+/* What a family makes of n points: Normal-Gamma's a_n, c_n, and Gamma(a_n + 1/2) / Gamma(a_n). */
+typedef struct {
+    real a;
+    real c;
+    real series;
+    real square;
+} posterior;
+
+static inline posterior posterior_of(const mapdpm_stream *s, real n)
+{
+    posterior p;
+
+    p.a = s->a0 + HALF * n;
+    p.c = s->c0 + n;
+    p.series = math_half_rising(p.a, &p.square);
+    return p;
+}
+
+/* c0 n / (c0 + n): how strongly the prior mean pulls. */
+static inline real pull_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
+
+/* b_n of a feature. */
+static inline real spread_of(real floor, real pull, real mean, real squares)
+{
+    return floor + HALF * (squares + pull * mean * mean);
+}
+
+/* log p(x | moments), or where x is NULL its constant, exponent, centres and scales into column k. */
+static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k)
+{
+    const size_t D = s->n_features, step = count_step(s);
+    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
+    const real *const floor = floor_of(s);
+    real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0, pull = 0;
+    posterior p = {0, 0, 0, 0};
+    size_t d;
+
+    for (d = 0; d < D; d++) {
+        const real now = v.fade * counts[d * step];
+        real scale;
+
+        if (step && x && !is_there(x[d]))
+            continue;
+        if (now != n) {
+            total -= (p.a + HALF) * (tail + math_log1p(excess));
+            tail = excess = 0;
+            n = now;
+            p = posterior_of(s, n);
+            stretch = HALF * p.c / (p.c + 1);
+            shrink = n / p.c;
+            square = p.square / MATH_PI;
+            pull = pull_of(s, n);
+        }
+        scale = stretch / spread_of(floor[d], pull, mean[d], v.fade * squares[d]);
+        total += p.series;
+        multiply_into(&product, &logs, scale * square);
+        if (x == NULL) {
+            centres_of(s, d)[k] = shrink * mean[d];
+            scales_of(s, d)[k] = scale;
+        } else {
+            const real t = entry(s, x, d) - shrink * mean[d];
+
+            compound(&excess, &tail, t * t * scale);
+        }
+    }
+    if (x == NULL && n > 0) { /* log n, by the same logarithm */
+        multiply_into(&product, &logs, n);
+        multiply_into(&product, &logs, n);
+    }
+    total += HALF * (logs + math_log(product));
+    if (x == NULL) {
+        constants_of(s)[k] = total;
+        exponents_of(s)[k] = p.a + HALF;
+        return total;
+    }
+    return total - (p.a + HALF) * (tail + math_log1p(excess));
+}
+
+static inline real known_variance_density(const mapdpm_stream *s, view v, const real *x, size_t k)
+{
+    const size_t D = s->n_features, step = count_step(s);
+    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const real *const mean = mean_in(s, v.moments), *const variance = floor_of(s), *const rho = rho_of(s);
+    real logs = 0, product = 1, sum = 0, features = 0;
+    size_t d;
+
+    for (d = 0; d < D; d++) {
+        real n, spread, wide, centre;
+
+        if (step && x && !is_there(x[d]))
+            continue;
+        n = v.fade * counts[d * step];
+        spread = variance[d] + n * rho[d];
+        wide = variance[d] * (1 + rho[d] / spread);
+        centre = n * rho[d] / spread * mean[d];
+        features += 1;
+        multiply_into(&product, &logs, wide);
+        if (x == NULL) {
+            centres_of(s, d)[k] = centre;
+            scales_of(s, d)[k] = HALF / wide;
+        } else {
+            const real t = entry(s, x, d) - centre;
+
+            sum += t * t * (HALF / wide);
+        }
+    }
+    logs = -HALF * (features * MATH_LOG_2PI + logs + math_log(product));
+    if (x == NULL) {
+        const real n = v.fade * *v.moments;
+
+        constants_of(s)[k] = n > 0 ? logs + math_log(n) : logs;
+        exponents_of(s)[k] = 1;
+    }
+    return logs - sum;
+}
+
+/* log p(x | moments), from the moments. */
+static inline real density(const mapdpm_stream *s, view v, const real *x)
+{
+    return s->family == MAPDPM_NORMAL_GAMMA ? normal_gamma_density(s, v, x, 0) : known_variance_density(s, v, x, 0);
+}
+
+/* Into column k the constants by which the density of many points, times the weight if there is one, costs a product each
+ * feature and one logarithm. */
+static inline void prepare(const mapdpm_stream *s, view v, size_t k)
+{
+    if (s->family == MAPDPM_NORMAL_GAMMA)
+        (void)normal_gamma_density(s, v, NULL, k);
+    else
+        (void)known_variance_density(s, v, NULL, k);
+}
+
+enum { BLOCK = 8 };
+
+/* log p(x | column k), with care for products that overflow. */
+static inline real column_density(const mapdpm_stream *s, const real *x, size_t k)
+{
+    real excess = 0, logs = 0;
+    size_t d;
+
+    for (d = 0; d < s->n_features; d++) {
+        const real t = entry(s, x, d) - centres_of(s, d)[k];
+
+        if (s->family == MAPDPM_NORMAL_GAMMA)
+            compound(&excess, &logs, t * t * scales_of(s, d)[k]);
+        else
+            logs += t * t * scales_of(s, d)[k];
+    }
+    return constants_of(s)[k] - exponents_of(s)[k] * (logs + math_log1p(excess));
+}
+
+/* The same given its tail. */
+static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t k, real tail)
+{
+    if (s->family != MAPDPM_NORMAL_GAMMA)
+        return constants_of(s)[k] - tail;
+    if (!(tail <= PRODUCT_HUGE))
+        return column_density(s, x, k);
+    return constants_of(s)[k] - exponents_of(s)[k] * math_log1p(tail);
+}
+
+/* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ------------------------------------------- */
+
+/* Normal-Gamma's terms that depend on the numbers of points only, of one feature. */
+static inline real merge_by_number(const mapdpm_stream *s, real n1, real n2)
+{
+    const real a0 = s->a0, c0 = s->c0;
+    real r1, r2, r, ratio;
+    const real tails = math_excess(a0 + HALF * (n1 + n2), &r) + s->excess - math_excess(a0 + HALF * n1, &r1) -
+                       math_excess(a0 + HALF * n2, &r2);
+
+    ratio = ((c0 + n1) * r1) / ((c0 + n1 + n2) * r) * (((c0 + n2) * r2) / (c0 * s->root));
+    return tails + HALF * math_log(ratio);
+}
+
+static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
+{
+    const size_t D = s->n_features, step = count_step(s);
+    const real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
+    const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
+    const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
+    const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
+    const real *const floor = floor_of(s);
+    real total = 0, n1 = -1, n2 = -1, a1 = 0, a2 = 0, a = 0, by_number = 0, ratio1 = 0, ratio2 = 0, ratio0 = 0;
+    real pull1 = 0, pull2 = 0, pull = 0, share = 0, between = 0;
+    real product1 = 1, product2 = 1, product0 = 1, logs1 = 0, logs2 = 0, logs0 = 0;
+    size_t d;
+
+    for (d = 0; d <= D; d++) {
+        const real next1 = d < D ? v1.fade * counts1[d * step] : -1, next2 = d < D ? v2.fade * counts2[d * step] : -1;
+        real delta, inverse, b1, b2;
+
+        if (d == D || next1 != n1 || next2 != n2) {
+            if (d > 0)
+                total += a1 * (logs1 + math_log(product1)) + a2 * (logs2 + math_log(product2)) -
+                         s->a0 * (logs0 + math_log(product0));
+            if (d == D)
+                break;
+            product1 = product2 = product0 = 1;
+            logs1 = logs2 = logs0 = 0;
+            n1 = next1;
+            n2 = next2;
+            a1 = s->a0 + HALF * n1;
+            a2 = s->a0 + HALF * n2;
+            a = s->a0 + HALF * (n1 + n2);
+            by_number = merge_by_number(s, n1, n2);
+            ratio1 = a / a1;
+            ratio2 = a / a2;
+            ratio0 = a / s->a0;
+            pull1 = pull_of(s, n1);
+            pull2 = pull_of(s, n2);
+            pull = pull_of(s, n1 + n2);
+            share = n1 + n2 > 0 ? n2 / (n1 + n2) : 0;
+            between = n1 * share;
+        }
+        total += by_number;
+        delta = mean2[d] - mean1[d];
+        b1 = spread_of(floor[d], pull1, mean1[d], v1.fade * squares1[d]);
+        b2 = spread_of(floor[d], pull2, mean2[d], v2.fade * squares2[d]);
+        inverse = 1 / spread_of(floor[d], pull, mean1[d] + delta * share,
+                                v1.fade * squares1[d] + v2.fade * squares2[d] + delta * delta * between);
+        multiply_into(&product1, &logs1, b1 * inverse * ratio1);
+        multiply_into(&product2, &logs2, b2 * inverse * ratio2);
+        multiply_into(&product0, &logs0, floor[d] * inverse * ratio0);
+    }
+    return total;
+}
+
+/* n mean^2 / (variance + n rho), in the mean's own unit. */
+static inline real pull(real n, real mean, real variance, real rho)
+{
+    return n * mean * mean / (variance + n * rho);
+}
+
+static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2)
+{
+    const size_t D = s->n_features, step = count_step(s);
+    const real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
+    const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
+    const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
+    real total = 0, product = 1, logs = 0;
+    size_t d;
+
+    for (d = 0; d < D; d++) {
+        const real n1 = v1.fade * counts1[d * step], n2 = v2.fade * counts2[d * step], n = n1 + n2;
+        const real variance = floor_of(s)[d], rho = rho_of(s)[d], delta = mean2[d] - mean1[d];
+        const real share = n > 0 ? n2 / n : 0;
+
+        multiply_into(&product, &logs, (variance + n1 * rho) / variance);
+        multiply_into(&product, &logs, (variance + n2 * rho) / (variance + n * rho));
+        total += pull(n1, mean1[d], variance, rho) + pull(n2, mean2[d], variance, rho) -
+                 pull(n, mean1[d] + delta * share, variance, rho) - n1 * share * delta * delta / variance;
+    }
+    return HALF * (total + logs + math_log(product));
+}
+
+/* log Gamma(n1 + n2) - log Gamma(n1) - log Gamma(n2), each of max(n, 1). */
+static inline real merge_of_sizes(real n1, real n2)
+{
+    const real x1 = n1 > 1 ? n1 : 1, x2 = n2 > 1 ? n2 : 1, x = n1 + n2 > 1 ? n1 + n2 : 1, over = x - x1 - x2;
+    real r, r1, r2;
+    const real tails = math_excess(x, &r) - math_excess(x1, &r1) - math_excess(x2, &r2);
+
+    return tails + x1 * math_log(x / x1) + x2 * math_log(x / x2) + over * (math_log(x) - 1) +
+           HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
+}
+
+/* Whether two clusters are so far apart that merging them must lose: with y = sum_d n1 n2 / n^2 delta^2 / variance
+ * within, they lose n/2 log(1 + y) nats at least, and gain n H(n1 / n) from one label less and a prior each feature, for
+ * which PRIOR_NATS are plenty. By bounds of logarithms that cost no more than a product. */
+static inline int are_far(const mapdpm_stream *s, view v1, view v2)
+{
+    const size_t D = s->n_features;
+    const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
+    const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
+    const real *const floor = floor_of(s);
+    const real n1 = v1.fade * *v1.moments, n2 = v2.fade * *v2.moments, n = n1 + n2;
+    const real share = (n1 < n2 ? n1 : n2) / n;
+    real sum = 0;
+    size_t d;
+
+    if (HAS_MISSING(s) || s->family != MAPDPM_NORMAL_GAMMA || !(share > 0))
+        return 0;
+    for (d = 0; d < D; d++) {
+        const real delta = mean2[d] - mean1[d];
+
+        sum += delta * delta / (2 * floor[d] + v1.fade * squares1[d] + v2.fade * squares2[d]);
+    }
+    sum *= n * share * (1 - share);
+    return HALF * math_log_below(1 + sum) > share * (1 - math_log_below(share)) + PRIOR_NATS * (real)(D + 1) / n;
+}
+
+/* By how much the log joint rises when two clusters become one. */
+static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
+{
+    const real data = s->family == MAPDPM_NORMAL_GAMMA ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
+
+    return data + merge_of_sizes(v1.fade * *v1.moments, v2.fade * *v2.moments) - s->log_alpha;
+}
+
+/* ---- forgetting ----------------------------------------------------------------------------------------------------- */
+
+/* log p of all points of a cluster, less what the same points cost as clusters of their own at their rms distance from
+ * the prior mean: the first two terms of the eviction loss, without the log joint's. *alone is a point's. */
+static inline real log_evidence(const mapdpm_stream *s, view v, real *alone)
+{
+    const size_t D = s->n_features, step = count_step(s);
+    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
+    real total = 0, logs = 0, product = 1, excess = 0, sum = 0;
+    size_t d;
+
+    *alone = s->opening - s->log_alpha;
+    for (d = 0; d < D; d++) {
+        const real n = v.fade * counts[d * step], M2 = v.fade * squares[d];
+        const real away = (n > 0 ? M2 / n : 0) + mean[d] * mean[d];
+
+        if (s->family == MAPDPM_NORMAL_GAMMA) {
+            const real a = s->a0 + HALF * n, b = spread_of(floor_of(s)[d], pull_of(s, n), mean[d], M2);
+            real root;
+            const real h = math_excess(a, &root) - s->excess;
+
+            total += h - HALF * n * (1 + MATH_LOG_2PI) - a * math_log(b / a) +
+                     s->a0 * math_log(floor_of(s)[d] / s->a0);
+            multiply_into(&product, &logs, s->c0 / (s->c0 + n) * (s->root / root));
+            compound(&excess, &sum, away * prior_scale(s)[d]);
+        } else {
+            const real variance = floor_of(s)[d], grown = variance + n * rho_of(s)[d];
+
+            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(variance) + math_log(grown) + M2 / variance +
+                             n * mean[d] * mean[d] / grown);
+            sum += away * prior_scale(s)[d];
+        }
+    }
+    if (s->family == MAPDPM_NORMAL_GAMMA)
+        *alone -= (s->a0 + HALF) * (sum + math_log1p(excess));
+    else
+        *alone -= sum;
+    return total + HALF * (logs + math_log(product));
+}
+
+/* The log joint without a cluster, were its points alone; less where it has not been seen for long (maths (27)). */
+static inline real eviction_loss(const mapdpm_stream *s, view v, real idle, real total_weight)
+{
+    const real n = v.fade * *v.moments, size = n > 1 ? n : 1;
+    real alone, root, loss;
+
+    loss = log_evidence(s, v, &alone);
+    loss += math_excess(size, &root) + size * (math_log(size) - 1) + HALF * (MATH_LOG_2PI - math_log(root));
+    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: a unit of data must not matter */
+    return loss * math_exp(-idle * n / (3 * total_weight));
+}
+
+#endif

@@ -1,0 +1,260 @@
+/* A stream learner's memory: how much, what is in it at first, and what can be read from it. */
+#include "mapdpm_learner.h"
+
+enum { LARGEST_COUNT = 1 << 20 };
+
+/* The least and the largest that a shape, a number of pseudo-points or a ratio of variances may be. */
+#define SMALL (COMPENSATED ? (real)1e-9 : (real)1e-30)
+#define LARGE (COMPENSATED ? (real)1e9 : (real)1e30)
+
+static int is_within(real x, real least, real most)
+{
+    return x >= least && x <= most;
+}
+
+static int is_sound(const mapdpm_options *o)
+{
+    if (o == NULL || (o->family != MAPDPM_NORMAL_GAMMA && o->family != MAPDPM_NORMAL_KNOWN_VARIANCE))
+        return 0;
+    if (o->n_features < 1 || o->n_features > LARGEST_COUNT || o->max_clusters < 1 || o->max_clusters > LARGEST_COUNT)
+        return 0;
+    if (o->warmup > LARGEST_COUNT || o->window > LARGEST_COUNT || o->when_full > MAPDPM_FULL_ERROR || o->missing > 1)
+        return 0;
+#ifndef MAPDPM_MISSING
+    if (o->missing)
+        return 0;
+#endif
+    return 1;
+}
+
+/* The head that says where everything lies; 0 where sizes overflow. */
+static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
+{
+    uint64_t D, K, B, bytes;
+
+    memset(s, 0, sizeof *s);
+    s->family = (uint32_t)o->family;
+    s->n_features = o->n_features;
+    s->max_clusters = o->max_clusters;
+    s->warmup = o->warmup;
+    s->window = o->window;
+    s->n_ring = EVENTS_PER_SLOT * o->max_clusters;
+    s->when_full = o->when_full;
+    s->missing = o->missing;
+    s->half_reals = 1 + (uint32_t)vectors_of(s) * o->n_features;
+    s->slot_reals = (COMPENSATED ? 4 : 3) * s->half_reals + 1;
+    D = s->n_features;
+    K = s->max_clusters;
+    B = buffer_of(s);
+    bytes = sizeof *s + 8 * (K + B);
+    s->at_reals = (uint32_t)bytes;
+    bytes += PRIOR_ROWS * D * sizeof(real);
+    s->at_slots = (uint32_t)bytes;
+    bytes += K * s->slot_reals * sizeof(real);
+    s->at_columns = (uint32_t)bytes;
+    bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
+    s->at_words = (uint32_t)bytes;
+    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)s->n_ring + s->warmup + s->window);
+    bytes = (bytes + 7) / 8 * 8;
+    s->bytes = (uint32_t)bytes;
+    return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
+}
+
+size_t mapdpm_stream_bytes(const mapdpm_options *options)
+{
+    mapdpm_stream s;
+
+    return is_sound(options) && lay_out(&s, options) ? s.bytes : 0;
+}
+
+/* 2^-round(log2(variance) / 2): exact to multiply with. */
+static real unit_for(real variance)
+{
+    real f, unit;
+    const int k = math_split(variance, &f), half = k >= 0 ? k / 2 : -((1 - k) / 2);
+
+    if (MATH_IS_FLOAT) {
+        const uint32_t bits = (uint32_t)(127 - half) << 23;
+        memcpy(&unit, &bits, 4);
+    } else {
+        const uint64_t bits = (uint64_t)(1023 - half) << 52;
+        memcpy(&unit, &bits, sizeof unit);
+    }
+    return unit;
+}
+
+/* Set the prior from the parameters of the family, in the user's units. All slots are empty. */
+int stream_set_prior(mapdpm_stream *s, const real *parameters)
+{
+    const size_t D = s->n_features;
+    const int is_gamma = s->family == MAPDPM_NORMAL_GAMMA;
+    const real *const variances = is_gamma ? parameters + D + 2 : parameters + 2 * D;
+    const real least = COMPENSATED ? (real)1e-30 : (real)1e-200, most = COMPENSATED ? (real)1e30 : (real)1e200;
+    view empty;
+    size_t d;
+
+    if (is_gamma && !(is_within(parameters[D], SMALL, LARGE) && is_within(parameters[D + 1], SMALL, LARGE)))
+        return MAPDPM_E_ARGUMENT;
+    s->log_units = 0;
+    for (d = 0; d < D; d++) {
+        const real rho = is_gamma ? 0 : parameters[D + d], m0 = parameters[d];
+
+        if (!is_within(m0, -most, most) || !is_within(variances[d], least, most))
+            return MAPDPM_E_ARGUMENT;
+        if (!is_gamma && !is_within(rho / variances[d], SMALL, LARGE))
+            return MAPDPM_E_ARGUMENT;
+        anchor_of(s)[d] = m0;
+        unit_of(s)[d] = unit_for(variances[d]);
+        floor_of(s)[d] = variances[d] * unit_of(s)[d] * unit_of(s)[d];
+        rho_of(s)[d] = rho * unit_of(s)[d] * unit_of(s)[d];
+        s->log_units += math_log(unit_of(s)[d]);
+    }
+    if (is_gamma) {
+        s->c0 = parameters[D];
+        s->a0 = parameters[D + 1];
+        s->excess = math_excess(s->a0, &s->root);
+    }
+    empty.moments = slot_of(s, 0);
+    empty.fade = 0;
+    prepare(s, empty, 0);
+    s->opening = constants_of(s)[0] + s->log_alpha;
+    for (d = 0; d < D; d++)
+        prior_scale(s)[d] = scales_of(s, d)[0];
+    stream_clear(s, 0);
+    return MAPDPM_OK;
+}
+
+/* Everything but the prior: a learner that has seen nothing. The memory is large enough. */
+int stream_begin(mapdpm_stream *s, const mapdpm_options *o)
+{
+    size_t i;
+    uint32_t k;
+
+    if (!(o->alpha == 0 || is_within(o->alpha, SMALL, LARGE)) || !is_within(o->log_alpha, -ALWAYS, ALWAYS))
+        return MAPDPM_E_ARGUMENT;
+    if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
+        return MAPDPM_E_ARGUMENT;
+    if (o->warmup > 0 && (o->family != MAPDPM_NORMAL_GAMMA || o->warmup < 2))
+        return MAPDPM_E_ARGUMENT;
+    memset(s, 0, mapdpm_stream_bytes(o));
+    (void)lay_out(s, o);
+    s->alpha = o->alpha;
+    s->log_alpha = o->alpha > 0 ? math_log(o->alpha) : o->log_alpha;
+    s->half_life = o->half_life;
+    s->rate = o->half_life > 0 ? (real)0.69314718055994531 / o->half_life : 0;
+    s->warming = o->warmup > 0;
+    s->next_id = o->warmup;
+    for (k = 0; k < s->max_clusters; k++)
+        stream_clear(s, k);
+    for (i = 0; i < s->window; i++)
+        kept_of(s)[i] = NONE;
+    return MAPDPM_OK;
+}
+
+int mapdpm_init(mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
+{
+    const size_t needed = mapdpm_stream_bytes(o);
+    int error;
+
+    if (s == NULL || needed == 0 || (o->warmup > 0) != (o->parameters == NULL))
+        return MAPDPM_E_ARGUMENT;
+    if (bytes < needed)
+        return MAPDPM_E_SPACE;
+    error = stream_begin(s, o);
+    return error != MAPDPM_OK || s->warming ? error : stream_set_prior(s, o->parameters);
+}
+
+int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
+{
+    uint64_t i, first;
+    uint32_t k;
+
+    if (s == NULL || now == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (id < s->warmup) {
+        if (s->warming) {
+            *now = id;
+            return id < s->n_seen ? MAPDPM_OK : MAPDPM_E_UNKNOWN;
+        }
+        id = labels_of(s)[id];
+    }
+    first = s->n_events > s->n_ring ? s->n_events - s->n_ring : 0;
+    for (i = first; i < s->n_events; i++) {
+        const uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * (size_t)(i % s->n_ring);
+
+        if (event[0] == MAPDPM_MERGED && event[1] == id)
+            id = event[2];
+    }
+    for (k = 0; k < s->max_clusters; k++)
+        if (is_used(s, k) && ids_of(s)[k] == id) {
+            *now = id;
+            return MAPDPM_OK;
+        }
+    return MAPDPM_E_UNKNOWN;
+}
+
+int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
+{
+    if (s == NULL || event == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (i >= s->n_events || s->n_events - i > s->n_ring)
+        return MAPDPM_E_UNKNOWN;
+    memcpy(event, ring_of(s) + WORDS_PER_EVENT * (size_t)(i % s->n_ring), sizeof *event);
+    return MAPDPM_OK;
+}
+
+int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, real *mean, real *variance)
+{
+    size_t d;
+    real fade;
+
+    if (s == NULL || cluster == NULL || k >= s->max_clusters)
+        return MAPDPM_E_ARGUMENT;
+    if (!is_used(s, k))
+        return 0;
+    fade = fade_of(s, k, s->now);
+    cluster->id = ids_of(s)[k];
+    cluster->weight = *slot_of(s, k) * fade;
+    cluster->weight_low = low_part(slot_of(s, k), half_size(s)) * fade;
+    for (d = 0; d < s->n_features; d++) {
+        const real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * fade;
+        const real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
+
+        if (mean)
+            mean[d] = m / unit_of(s)[d];
+        if (variance)
+            variance[d] = n > 0 ? squares_in(s, slot)[d] * fade / n / unit_of(s)[d] / unit_of(s)[d] : 0;
+    }
+    return 1;
+}
+
+/* Parameter i of the family, in the user's units. */
+real stream_parameter(const mapdpm_stream *s, size_t i)
+{
+    const size_t D = s->n_features, d = i % D;
+
+    if (i < D)
+        return anchor_of(s)[i];
+    if (s->family != MAPDPM_NORMAL_GAMMA)
+        return (i < 2 * D ? rho_of(s)[d] : floor_of(s)[d]) / unit_of(s)[d] / unit_of(s)[d];
+    if (i < D + 2)
+        return i == D ? s->c0 : s->a0;
+    i -= D + 2;
+    return floor_of(s)[i] / unit_of(s)[i] / unit_of(s)[i];
+}
+
+int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)
+{
+    size_t i;
+
+    if (s == NULL || anchor == NULL || parameters == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (s->warming)
+        return MAPDPM_E_WARMING;
+    for (i = 0; i < mapdpm_n_parameters((int32_t)s->family, s->n_features); i++) {
+        parameters[i] = stream_parameter(s, i);
+        if (i < s->n_features)
+            anchor[i] = parameters[i];
+    }
+    return MAPDPM_OK;
+}

@@ -1,0 +1,278 @@
+"""The stream learner of the C library, through cffi: its memory, its calls, its errors as exceptions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.backends.c import NOT_BUILT, is_built, library
+from mapdpm.backends.stream_errors import Told, meant
+from mapdpm.likelihoods import FAMILY_NUMBERS
+from mapdpm.likelihoods._parameters import flat_parameters
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.stream_setting import DTYPES, WHEN_FULL, Setting, check_point
+
+_KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out"}
+_ALIGNMENT = 8
+
+
+class Event(NamedTuple):
+    """Something that happened to a cluster.
+
+    ``kind`` is "created", "split" (``id`` stays with the heavier part, ``other`` is new), "merged" (``id`` went into
+    ``other``), "evicted" (to make room) or "aged out" (forgotten); ``when`` the number of points seen by then.
+    """
+
+    kind: str
+    id: int
+    other: int | None
+    when: int
+
+
+class Clusters(NamedTuple):
+    """The clusters as they are now, in the order of their ids."""
+
+    ids: Labels
+    weights: Vector
+    means: Matrix
+    variances: Matrix
+
+
+class Learner:
+    """A stream learner in memory of a fixed size, which Python owns."""
+
+    def __init__(self, dtype: str, n_bytes: int) -> None:
+        self.lib, self.ffi = _modules(dtype)
+        self.dtype = DTYPES[dtype]
+        self._memory = np.zeros(-(-n_bytes // _ALIGNMENT), dtype=np.int64)
+        self.stream = self.ffi.cast("mapdpm_stream *", self.ffi.from_buffer(self._memory))
+        self.nbytes = n_bytes
+        self.id = self.ffi.new("uint32_t *")
+        self.score = self.ffi.new("mapdpm_real *")
+
+    @classmethod
+    def new(cls, setting: Setting) -> Learner:
+        """A learner that has seen nothing; ValueError where the C library refuses the setting."""
+        lib, ffi = _modules(setting.dtype)
+        options, kept = _options(ffi, setting)
+        n_bytes = lib.mapdpm_stream_bytes(options)
+        learner = cls(setting.dtype, n_bytes)
+        error = lib.mapdpm_init(learner.stream, n_bytes, options) if n_bytes else lib.MAPDPM_E_ARGUMENT
+        del kept
+        if error:
+            msg = (
+                f"a parameter is beyond what {setting.dtype} streams can hold: features {setting.n_features}, clusters "
+                f"{setting.max_clusters}, alpha {setting.alpha!r}, half-life {setting.half_life!r}, likelihood "
+                f"{setting.likelihood!r}; rescale the data" + (", or use float64" if setting.dtype == "float32" else "")
+            )
+            raise ValueError(msg)
+        learner.bind()
+        return learner
+
+    @classmethod
+    def read(cls, dtype: str, data: bytes) -> tuple[Learner | None, str]:
+        """The learner in a file, or None and the C library's word for what is wrong."""
+        lib, ffi = _modules(dtype)
+        options = ffi.new("mapdpm_options *")
+        file = ffi.from_buffer("unsigned char[]", data)
+        error = lib.mapdpm_snapshot_options(file, len(data), options)
+        if not error:
+            n_bytes = lib.mapdpm_stream_bytes(options)
+            learner = cls(dtype, n_bytes)
+            error = lib.mapdpm_snapshot_read(learner.stream, n_bytes, file, len(data))
+        if error:
+            return None, ffi.string(lib.mapdpm_error_name(error)).decode()
+        learner.bind()
+        return learner, "ok"
+
+    def bind(self) -> None:
+        """Make what every call needs, so that one point costs no more than the call: its place, arguments bound."""
+        lib, null = self.lib, self.ffi.NULL
+        self.n_features = int(self.stream.n_features)
+        self.point = np.zeros(self.n_features, dtype=self.dtype)
+        self.x = x = self.ffi.from_buffer("mapdpm_real[]", self.point)
+        self._shape, self._all = self.point.shape, slice(0, self.n_features)
+        self.learn = partial(lib.mapdpm_learn, self.stream, x, self.id, null)
+        self.learn_scored = partial(lib.mapdpm_learn, self.stream, x, self.id, self.score)
+        self.predict = partial(lib.mapdpm_predict, self.stream, x, self.id, null)
+        self.predict_score = partial(lib.mapdpm_predict, self.stream, x, null, self.score)
+
+    def place(self, x: Any) -> None:
+        """Put a point where the C library reads it; ValueError where it has not one number a feature."""
+        try:
+            if type(x) is list or type(x) is tuple:
+                self.x[self._all] = x  # cffi wants as many
+                return
+            array = np.asarray(x)
+            if array.shape == self._shape and array.dtype.kind in "biuf":
+                self.point[:] = array
+                return
+        except (TypeError, ValueError, OverflowError):
+            pass
+        width = check_point(x)
+        if width != self.n_features:
+            msg = f"x has {width} features, but OnlineMAPDPM is expecting {self.n_features} features as input"
+            raise ValueError(msg)
+        msg = f"x must be a sequence of {self.n_features} numbers, got {x!r}"
+        raise ValueError(msg)
+
+    def learn_at(self, microseconds: int, scored: bool) -> int:
+        """Learn the point in its place at a time; the C library's error."""
+        into = self.score if scored else self.ffi.NULL
+        error: int = self.lib.mapdpm_learn_at(self.stream, self.x, microseconds, self.id, into)
+        return error
+
+    def write(self) -> bytes:
+        """The file of the learner."""
+        capacity = self.lib.mapdpm_snapshot_bytes(self.stream)
+        file, written = bytearray(capacity), self.ffi.new("size_t *")
+        into = self.ffi.from_buffer("unsigned char[]", file, require_writable=True)
+        error = self.lib.mapdpm_snapshot_write(self.stream, into, capacity, written)
+        if error:
+            self.fail(error)
+        return bytes(file)
+
+    def setting(self) -> Setting:
+        """What the learner is made of, as far as it says."""
+        s = self.stream
+        return Setting(
+            likelihood=None if s.warmup else self.likelihood(),
+            n_features=int(s.n_features),
+            max_clusters=int(s.max_clusters),
+            warmup=int(s.warmup),
+            window=int(s.window),
+            when_full=next(name for name, number in WHEN_FULL.items() if number == s.when_full),
+            missing=bool(s.missing),
+            alpha=float(s.alpha),
+            log_alpha=float(s.log_alpha),
+            half_life=float(s.half_life),
+            dtype=self.dtype.name,
+        )
+
+    def many(self, function: Any, points: NDArray[Any], ids: bool, scores: bool) -> tuple[Labels, Vector]:
+        """Run ``mapdpm_learn_many`` or ``mapdpm_predict_many`` over points of the learner's type."""
+        n = len(points)
+        numbers = np.empty(n if ids else 0, dtype=np.uint32)
+        densities = np.empty(n if scores else 0, dtype=self.dtype)
+        done = self.ffi.new("size_t *")
+        into_ids = self.ffi.from_buffer("uint32_t[]", numbers, require_writable=True) if ids else self.ffi.NULL
+        into = self.ffi.from_buffer("mapdpm_real[]", densities, require_writable=True) if scores else self.ffi.NULL
+        error = function(self.stream, self.ffi.from_buffer("mapdpm_real[]", points), n, into_ids, into, done)
+        if error:
+            self.fail(error, points[done[0]], int(done[0]), learned=function is self.lib.mapdpm_learn_many)
+        return numbers.astype(np.int64), densities.astype(np.float64)
+
+    def clusters(self) -> Clusters:
+        """All clusters, with weights as they have decayed by now."""
+        lib, ffi, D = self.lib, self.ffi, self.n_features
+        found: list[tuple[int, float, Vector, Vector]] = []
+        cluster = ffi.new("mapdpm_cluster *")
+        anchor = self.anchor()
+        for slot in range(self.stream.max_clusters):
+            mean, variance = np.empty(D, self.dtype), np.empty(D, self.dtype)
+            views = [ffi.from_buffer("mapdpm_real[]", each, require_writable=True) for each in (mean, variance)]
+            if lib.mapdpm_get_cluster(self.stream, slot, cluster, *views) == 1:
+                weight = float(cluster.weight) + float(cluster.weight_low)
+                found.append((int(cluster.id), weight, anchor + mean, variance.astype(np.float64)))
+        found.sort(key=lambda each: each[0])
+        return Clusters(
+            np.array([each[0] for each in found], dtype=np.int64),
+            np.array([each[1] for each in found], dtype=np.float64),
+            np.array([each[2] for each in found]).reshape(len(found), D),
+            np.array([each[3] for each in found]).reshape(len(found), D),
+        )
+
+    def insert(self, weight: float, mean: Vector, variance: Vector) -> None:
+        """One more cluster, by its statistics."""
+        cluster = self.ffi.new("mapdpm_cluster *")
+        cluster.weight = weight
+        cluster.weight_low = weight - float(cluster.weight)
+        given = [np.ascontiguousarray(each, dtype=self.dtype) for each in (mean - self.anchor(), variance)]
+        error = self.lib.mapdpm_insert(
+            self.stream, cluster, *(self.ffi.from_buffer("mapdpm_real[]", each) for each in given)
+        )
+        if error:
+            self.fail(error)
+
+    def reduce(self, n: int) -> None:
+        """Merge what should be merged, and more until ``n`` clusters are left."""
+        error = self.lib.mapdpm_reduce(self.stream, n)
+        if error:
+            self.fail(error)
+
+    def anchor(self) -> Vector:
+        """What is subtracted from data first: the prior mean; zeros before there is one."""
+        parameters = self._prior()
+        return np.zeros(self.n_features) if parameters is None else parameters[: self.n_features]
+
+    def likelihood(self) -> Any:
+        """The family with its prior; None before the warm-up has set it."""
+        parameters = self._prior()
+        if parameters is None:
+            return None
+        D = self.n_features
+        kind = next(kind for kind, number in FAMILY_NUMBERS.items() if number == self.stream.family)
+        if self.stream.family == self.lib.MAPDPM_NORMAL_GAMMA:
+            return kind(parameters[:D], parameters[D], parameters[D + 1], parameters[D + 2 :])
+        return kind(parameters[:D], parameters[D : 2 * D], parameters[2 * D :])
+
+    def _prior(self) -> Vector | None:
+        D = self.n_features
+        anchor = np.empty(D, self.dtype)
+        parameters = np.empty(self.lib.mapdpm_n_parameters(self.stream.family, D), self.dtype)
+        views = [self.ffi.from_buffer("mapdpm_real[]", a, require_writable=True) for a in (anchor, parameters)]
+        error = self.lib.mapdpm_get_prior(self.stream, *views)
+        return None if error else parameters.astype(np.float64)
+
+    def events(self) -> list[Event]:
+        """What the ring still holds, the oldest first."""
+        total, ring = int(self.stream.n_events), int(self.stream.n_ring)
+        event, found = self.ffi.new("mapdpm_event *"), []
+        for i in range(max(0, total - ring), total):
+            if self.lib.mapdpm_get_event(self.stream, i, event) == 0:
+                other = int(event.other) if event.kind in (2, 3) else None
+                found.append(Event(_KINDS[event.kind], int(event.id), other, int(event.when)))
+        return found
+
+    def resolve(self, number: int) -> int:
+        """The id that ``number`` has now; KeyError where that is not known."""
+        error = self.lib.mapdpm_resolve(self.stream, number, self.id)
+        if error:
+            why = "it was never given, or has ended, or its merge is beyond the events kept"
+            msg = f"no cluster has the id {number}: {why}"
+            raise KeyError(msg)
+        return int(self.id[0])
+
+    def fail(self, error: int, x: Any = None, row: int | None = None, learned: bool = False) -> None:
+        """Raise what ``error`` means to a user; ``x`` is the point that it is about, ``row`` where it stood."""
+        name = self.ffi.string(self.lib.mapdpm_error_name(error)).decode()
+        raise meant(
+            name, Told(self.dtype.name, int(self.stream.max_clusters), bool(self.stream.missing), x, row, learned)
+        )
+
+
+def _modules(dtype: str) -> tuple[Any, Any]:
+    if not is_built():
+        raise RuntimeError(NOT_BUILT)
+    return library(DTYPES[dtype])
+
+
+def _options(ffi: Any, setting: Setting) -> tuple[Any, Any]:
+    """The C structure, and what must live as long as it does."""
+    options = ffi.new("mapdpm_options *")
+    options.family = 1 if setting.likelihood is None else FAMILY_NUMBERS[type(setting.likelihood)]
+    options.n_features, options.max_clusters = setting.n_features, setting.max_clusters
+    options.warmup = setting.warmup if setting.likelihood is None else 0
+    options.window = setting.window
+    options.when_full = WHEN_FULL[setting.when_full]
+    options.missing = setting.missing
+    options.alpha, options.log_alpha, options.half_life = setting.alpha, setting.log_alpha, setting.half_life
+    parameters = None
+    if setting.likelihood is not None:
+        with np.errstate(over="ignore", under="ignore"):
+            parameters = flat_parameters(setting.likelihood).astype(DTYPES[setting.dtype])
+        options.parameters = ffi.from_buffer("mapdpm_real[]", parameters)
+    return options, parameters

@@ -1,0 +1,224 @@
+"""river's own objects: ``OnlineMAPDPM`` as a clusterer and as an anomaly detector, of points that are dicts by name."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from mapdpm.online import OnlineMAPDPM
+
+try:
+    from river.base import Clusterer
+except ImportError as error:
+    _MISSING = "mapdpm.compat.river needs river, which is not installed; try: pip install 'mapdpm[river]'"
+    raise ImportError(_MISSING) from error
+try:
+    from river.base import AnomalyDetector
+except ImportError:  # before river 0.26
+    from river.anomaly.base import AnomalyDetector
+
+__all__ = ["OnlineMAPDPMAnomaly", "OnlineMAPDPMClusterer"]
+
+Features: TypeAlias = tuple[Hashable, ...]
+
+
+class _Adapter:
+    """What both have in common: parameters as river asks for them, and the way from a dict to a row."""
+
+    def __init__(  # noqa: PLR0913  (the parameters of OnlineMAPDPM)
+        self,
+        max_clusters: int = 16,
+        *,
+        alpha: float = 1.0,
+        likelihood: Any = None,
+        warmup: int = 200,
+        n_features: int | None = None,
+        half_life: float | None = None,
+        when_full: str = "least-loss",
+        missing: str = "skip",
+        dtype: str = "float64",
+        window: int = 0,
+        log_alpha: float | None = None,
+    ) -> None:
+        self.max_clusters = max_clusters
+        self.alpha = alpha
+        self.likelihood = likelihood
+        self.warmup = warmup
+        self.n_features = n_features
+        self.half_life = half_life
+        self.when_full = when_full
+        self.missing = missing
+        self.dtype = dtype
+        self.window = window
+        self.log_alpha = log_alpha
+        self.model = OnlineMAPDPM(
+            max_clusters,
+            alpha=alpha,
+            likelihood=likelihood,
+            warmup=warmup,
+            n_features=n_features,
+            half_life=half_life,
+            when_full=when_full,
+            missing=missing,
+            dtype=dtype,
+            window=window,
+            log_alpha=log_alpha,
+        )
+        self.features: Features = ()
+
+    def learn_one(self, x: Mapping[Any, Any], *, t: float | None = None) -> None:
+        """Learn a point; ``t``, by its name only, is in seconds where ``half_life`` is to be in seconds.
+
+        With ``missing="skip"`` a point without any known value is passed over: it says nothing. ValueError, and nothing
+        has changed, where x is not such a point.
+        """
+        features, row = self._row(x, learning=True)
+        if row is not None:
+            self.model.learn_one(row, t)
+            self.features = features
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {}
+        yield {"warmup": 20}  # river's streams are short: most of the default warm-up, and little else
+
+    def _row(self, x: Any, learning: bool = False) -> tuple[Features, array[float] | None]:
+        """The features, and their numbers in x: NaN where there is none, None where there is none at all."""
+        if not isinstance(x, Mapping):
+            msg = f"x must be a dict of numbers by the names of their features, got {x!r}"
+            raise ValueError(msg)
+        room = getattr(self.model, "n_features_in_", len(x))
+        features = self.features
+        if len(features) < room and (learning or not features):
+            features = (features + _in_order(name for name in x if name not in features))[:room]
+        values = [x.get(name) for name in features]
+        try:  # an array, not a list: numpy would take the text "1.5" for a number
+            row = array("d", [math.nan if value is None else value for value in values])
+        except (TypeError, OverflowError):
+            row = array("d", [math.inf])
+        if any(map(math.isinf, row)):
+            name, value = next(each for each in zip(features, values, strict=True) if not _is_number(each[1]))
+            msg = f"x must have finite numbers, but the feature {name!r} is {value!r}"
+            raise ValueError(msg)
+        if self.missing == "error":
+            self._check_complete(x, features, row)
+        elif all(map(math.isnan, row)):
+            return features, None
+        row.extend([math.nan] * (room - len(features)))
+        return features, row
+
+    def _check_complete(self, x: Mapping[Any, Any], features: Features, row: array[float]) -> None:
+        n_features = getattr(self.model, "n_features_in_", len(x))
+        if absent := [name for name, number in zip(features, row, strict=True) if math.isnan(number)]:
+            problem = f"x has no value for {_listed(absent)}"
+        elif len(x) != len(features):
+            problem = f"x has unseen features: {_listed(name for name in x if name not in features)}"
+        elif len(x) != n_features or not x:
+            problem = f"x has {len(x)} features, but {type(self).__name__} is expecting {n_features or 'some'}"
+        else:
+            return
+        msg = f"{problem}; with missing='skip' a point need not have exactly the features of the first one"
+        raise ValueError(msg)
+
+
+class OnlineMAPDPMClusterer(_Adapter, Clusterer):  # type: ignore[misc]  # river's classes are Any here
+    """``OnlineMAPDPM`` as a clusterer of river: the number of clusters is found, and memory never grows.
+
+    Parameters
+    ----------
+    max_clusters, alpha, likelihood, warmup, half_life, when_full, dtype, window, log_alpha
+        As in ``mapdpm.OnlineMAPDPM``.
+    n_features
+        How many features there is room for. None: as many as the likelihood says, else as the first point has.
+    missing
+        "skip": a feature that a point does not have (or that is None or NaN) has no say in it. A name that is new takes
+        a place as long as there is one, and is ignored from then on: memory is fixed. "error": every point must have
+        the features of the first one, each with a number.
+
+    Attributes
+    ----------
+    model : OnlineMAPDPM
+        The learner behind: ``ids``, ``weights``, ``events``, ``resolve`` and so on.
+    features : tuple
+        Names in the order of the learner's columns: those of the first point sorted, then as they came.
+
+    Examples
+    --------
+    >>> from mapdpm import NormalKnownVariance
+    >>> from mapdpm.compat.river import OnlineMAPDPMClusterer
+    >>> clusterer = OnlineMAPDPMClusterer(likelihood=NormalKnownVariance(0.0, 100.0, 1.0))
+    >>> for x in ({"a": 0.1, "b": 9.0}, {"a": 7.0, "b": 0.2}, {"b": 8.8, "a": 0.4}, {"a": 6.5}):
+    ...     clusterer.learn_one(x)
+    >>> clusterer.features, [clusterer.predict_one(x) for x in ({"a": 0.0, "b": 9.5}, {"b": 0.5}, {"a": 6.6})]
+    (('a', 'b'), [0, 1, 1])
+    """
+
+    def predict_one(self, x: Mapping[Any, Any]) -> int:
+        """The id of the best cluster there is, 0 before there is one; changes nothing.
+
+        Of a point without any known value the heaviest cluster: so the model has it.
+        """
+        _, row = self._row(x)
+        if not self.model.n_clusters:
+            return 0
+        return int(self.model.ids[self.model.weights.argmax()]) if row is None else self.model.predict_one(row)
+
+    @property
+    def centers(self) -> dict[int, dict[Hashable, float]]:
+        """Mean of each cluster by its id, as river's metrics of clusterings ask for them."""
+        if not self.model.n_clusters:
+            return {}
+        ids, means = self.model.ids.tolist(), self.model.means.tolist()
+        return {number: dict(zip(self.features, mean, strict=False)) for number, mean in zip(ids, means, strict=True)}
+
+
+class OnlineMAPDPMAnomaly(_Adapter, AnomalyDetector):  # type: ignore[misc]  # likewise
+    """``OnlineMAPDPM`` as an anomaly detector of river: a point is as anomalous as its density is low.
+
+    The score is -log p(x) in nats: high is anomalous, as river has it, and the opposite of ``OnlineMAPDPM.score_one``.
+    It may be any number, also below 0: metrics must rank it (``metrics.RollingROCAUC``; ``ROCAUC`` wants 0 to 1).
+    Points that lack features have the density of those they have, which is not to be compared with that of more.
+
+    Parameters and attributes are those of ``OnlineMAPDPMClusterer``.
+
+    Examples
+    --------
+    >>> from mapdpm import NormalKnownVariance
+    >>> from mapdpm.compat.river import OnlineMAPDPMAnomaly
+    >>> detector = OnlineMAPDPMAnomaly(likelihood=NormalKnownVariance(0.0, 100.0, 1.0))
+    >>> for value in (0.1, 0.3, -0.2):
+    ...     detector.learn_one({"a": value})
+    >>> detector.score_one({"a": 0.0}) < detector.score_one({"a": 5.0}) < detector.score_one({"a": 50.0})
+    True
+    """
+
+    def score_one(self, x: Mapping[Any, Any]) -> float:
+        """-log predictive density of x in nats, 0.0 while there is no model (the warm-up); changes nothing."""
+        _, row = self._row(x)
+        if row is None or not self.features:
+            return 0.0
+        score = self.model.score_one(row)
+        return 0.0 if math.isnan(score) else -score
+
+
+def _in_order(names: Iterable[Hashable]) -> Features:
+    """Sorted, so that the order in a dict is nothing; names that do not compare, by type and text."""
+    listed: list[Any] = list(names)
+    try:
+        return tuple(sorted(listed))
+    except TypeError:
+        return tuple(sorted(listed, key=lambda name: (type(name).__name__, str(name))))
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that is not infinite, or is none that is there: None or NaN."""
+    try:
+        return value is None or not math.isinf(array("d", [value])[0])
+    except (TypeError, OverflowError):
+        return False
+
+
+def _listed(names: Iterable[Hashable]) -> str:
+    return ", ".join(map(repr, names))

@@ -1,0 +1,316 @@
+"""The stream learner, slowly: the steps of docs/streams.md from marginals and densities of scipy, in the data's units.
+
+Float64, a prior that is given, nothing missing. What is cached, bounded or rearranged in C is written out here; the
+two places where C decides by a bound of a logarithm (which other cluster is likely, which pair is too far apart) are
+decided by the same bound, for that is what the page says.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+HYSTERESIS, FLOOR, TRIAL, DOUBLINGS, LEAST_HALF, VOICE, SPEAKS_FOR, EVERY, PRIOR_NATS = 3, 0.5, 300, 4, 2, 500, 4, 2, 12
+ABOUT = 1e-3
+
+
+def log_below(x):
+    """The chord of log2 between powers of 2, in nats."""
+    mantissa, exponent = math.frexp(x)
+    value = (exponent - 1) + (2 * mantissa - 1)
+    return value * (0.693148 if value < 0 else 0.693147)
+
+
+class Moments:
+    def __init__(self, D):
+        self.n, self.mean, self.M2 = 0.0, np.zeros(D), np.zeros(D)
+
+    def add(self, x):
+        self.n += 1
+        delta = x - self.mean
+        self.mean = self.mean + delta / self.n
+        self.M2 = self.M2 + delta * (x - self.mean)
+
+    def fade(self, g):
+        self.n, self.M2 = self.n * g, self.M2 * g
+
+    def scaled(self, g):
+        copy = Moments(len(self.mean))
+        copy.n, copy.mean, copy.M2 = self.n * g, self.mean, self.M2 * g
+        return copy
+
+    def union(self, other):
+        both = Moments(len(self.mean))
+        both.n = self.n + other.n
+        delta = other.mean - self.mean
+        both.mean = self.mean + delta * other.n / both.n
+        both.M2 = self.M2 + other.M2 + delta**2 * self.n * other.n / both.n
+        return both
+
+
+class Slot:
+    def __init__(self, D, number, now, seen):
+        self.all, self.halves = Moments(D), [Moments(D), Moments(D)]
+        self.id, self.last, self.seen = number, now, seen
+        self.partner, self.loss, self.trial, self.tried = None, 0.0, 0, 0
+
+    def restart(self):
+        self.halves = [Moments(len(self.all.mean)), Moments(len(self.all.mean))]
+
+
+class NormalGammaModel:
+    def __init__(self, prior):
+        self.m0, self.c0, self.a0, self.b0 = prior
+        self.width = self.b0
+
+    def posterior(self, m):
+        c, a = self.c0 + m.n, self.a0 + m.n / 2
+        mean = self.m0 + m.n * (m.mean - self.m0) / c
+        return mean, c, a, self.b0 + m.M2 / 2 + self.c0 * m.n * (m.mean - self.m0) ** 2 / (2 * c)
+
+    def log_marginal(self, m):
+        _, c, a, b = self.posterior(m)
+        one = gammaln(a) - gammaln(self.a0) + self.a0 * np.log(self.b0) - a * np.log(b)
+        return float(np.sum(one + 0.5 * np.log(self.c0 / c) - m.n / 2 * math.log(2 * math.pi)))
+
+    def terms(self, m):
+        """Constant, exponent and scale of the Student t densities of a point."""
+        _, c, a, b = self.posterior(m)
+        scale = c / (2 * b * (c + 1))
+        return float(np.sum(gammaln(a + 0.5) - gammaln(a) + 0.5 * np.log(scale / math.pi))), a + 0.5, scale
+
+    def density(self, m, x):
+        constant, exponent, scale = self.terms(m)
+        return constant - exponent * float(np.sum(np.log1p((x - self.posterior(m)[0]) ** 2 * scale)))
+
+    def bound(self, m, x):
+        constant, exponent, scale = self.terms(m)
+        return constant - exponent * log_below(float(np.prod(1 + (x - self.posterior(m)[0]) ** 2 * scale)))
+
+    def alone(self, m):
+        """The prior's density of a point at the root mean square distance."""
+        constant, exponent, scale = self.terms(Moments(len(m.mean)))
+        return constant - exponent * float(np.sum(np.log1p((m.M2 / m.n + (m.mean - self.m0) ** 2) * scale)))
+
+    def are_far(self, a, b):
+        n, share = a.n + b.n, min(a.n, b.n) / (a.n + b.n)
+        y = float(np.sum((b.mean - a.mean) ** 2 / (2 * self.b0 + a.M2 + b.M2))) * n * share * (1 - share)
+        least = PRIOR_NATS * (len(a.mean) + 1) / n
+        return 0.5 * log_below(1 + y) > share * (1 - log_below(share)) + least
+
+
+class KnownVarianceModel:
+    def __init__(self, prior):
+        self.m0, self.rho, self.variance = prior
+        self.width = self.variance
+
+    def posterior(self, m):
+        spread = self.variance + m.n * self.rho
+        return self.m0 + m.n * self.rho / spread * (m.mean - self.m0), self.variance * (1 + self.rho / spread)
+
+    def log_marginal(self, m):
+        spread = self.variance + m.n * self.rho
+        parts = (m.n - 1) * np.log(self.variance) + np.log(spread) + m.M2 / self.variance
+        parts = parts + m.n * (m.mean - self.m0) ** 2 / spread + m.n * math.log(2 * math.pi)
+        return -0.5 * float(np.sum(parts))
+
+    def density(self, m, x):
+        mean, variance = self.posterior(m)
+        return -0.5 * float(np.sum(np.log(2 * math.pi * variance) + (x - mean) ** 2 / variance))
+
+    bound = density
+
+    def alone(self, m):
+        variance = self.variance + self.rho
+        away = m.M2 / m.n + (m.mean - self.m0) ** 2
+        return -0.5 * float(np.sum(np.log(2 * math.pi * variance) + away / variance))
+
+    def are_far(self, a, b):
+        return False
+
+
+class NaiveStream:
+    """``learn(x, now)`` returns the id and the log predictive density before x was learned."""
+
+    def __init__(self, model, max_clusters, alpha=1.0, half_life=None, when_full="least-loss"):
+        self.model, self.alpha, self.policy = model, alpha, when_full
+        self.rate = 0.0 if half_life is None else math.log(2) / half_life
+        self.slots = [None] * max_clusters
+        self.now, self.n_seen, self.next_id, self.turn = 0, 0, 0, 0
+        self.events = []
+
+    # what things are now
+
+    def faded(self, slot):
+        return slot.all.scaled(math.exp(-(self.now - slot.last) * self.rate))
+
+    def used(self):
+        return [(k, slot) for k, slot in enumerate(self.slots) if slot is not None]
+
+    def gain(self, a, b):
+        """By how much the log joint rises when moments a and b become one cluster."""
+        both = a.union(b)
+        sizes = gammaln(max(both.n, 1)) - gammaln(max(a.n, 1)) - gammaln(max(b.n, 1))
+        L = self.model.log_marginal
+        return L(both) - L(a) - L(b) + float(sizes) - math.log(self.alpha)
+
+    def choose(self, x):
+        scores, bounds, total, aged = {}, {}, self.alpha, []
+        for k, slot in self.used():
+            m = self.faded(slot)
+            if self.rate and m.n < FLOOR:
+                aged.append(k)
+                continue
+            total += m.n
+            scores[k] = math.log(m.n) + self.model.density(m, x)
+            bounds[k] = scores[k] if self.rate else math.log(m.n) + self.model.bound(m, x)
+        new = math.log(self.alpha) + self.model.density(Moments(len(x)), x)
+        best = max(scores, key=lambda k: (scores[k], -k), default=None)
+        second = max((k for k in bounds if k != best), key=lambda k: (bounds[k], -k), default=None)
+        every = np.array([*scores.values(), new])
+        density = float(every.max() + np.log(np.exp(every - every.max()).sum()) - math.log(total))
+        return best, second, best is None or new > scores[best], aged, density
+
+    # what changes them
+
+    def settle(self, slot):
+        g = math.exp(-(self.now - slot.last) * self.rate)
+        for m in (slot.all, *slot.halves):
+            m.fade(g)
+        slot.last = self.now
+
+    def open(self, k):
+        self.slots[k] = Slot(len(self.model.m0), self.next_id, self.now, self.n_seen)
+        self.next_id += 1
+
+    def merge(self, to, source):
+        a, b = self.slots[to], self.slots[source]
+        self.settle(a)
+        self.settle(b)
+        kept, gone = (b.id, a.id) if b.all.n > a.all.n else (a.id, b.id)
+        a.all = a.all.union(b.all)
+        a.id, a.seen, a.partner, a.trial, a.tried = kept, max(a.seen, b.seen), None, 0, 0
+        a.restart()
+        self.slots[source] = None
+        self.events.append(("merged", gone, kept))
+
+    def half_of(self, slot, x):
+        h0, h1 = slot.halves
+        if h0.n >= LEAST_HALF and h1.n >= LEAST_HALF:
+            within = h0.M2 + h1.M2 + 2 * slot.all.M2 / slot.all.n
+            return int(float(np.sum(((x - h0.mean) ** 2 - (x - h1.mean) ** 2) / within)) > 0)
+        d = (slot.trial >> 1) % len(x) if slot.trial % 2 else int(np.argmax(slot.all.M2 / self.model.width))
+        return int(x[d] > slot.all.mean[d])
+
+    def split_gain(self, slot):
+        n = slot.halves[0].n + slot.halves[1].n
+        scale = min(slot.all.n, SPEAKS_FOR * n) / n
+        scale = scale if scale > 1 and n >= VOICE else 1.0
+        return -self.gain(*(h.scaled(scale) for h in slot.halves)) - HYSTERESIS - math.log(slot.all.n)
+
+    def try_split(self, k, half):
+        slot = self.slots[k]
+        slot.tried += 1
+        h0, h1 = slot.halves
+        if not (h0.n >= LEAST_HALF and h1.n >= LEAST_HALF):
+            return k
+        gain = self.split_gain(slot) if slot.tried % EVERY == 0 else 0.0
+        if gain > 0:
+            e = next((i for i, other in enumerate(self.slots) if other is None), None)
+            e = self.make_room(k, gain) if e is None else e
+            if e is not None:
+                light, heavy = (h0, h1) if h1.n > h0.n else (h1, h0)
+                part = slot.all.n * light.n / (h0.n + h1.n)
+                part = part if self.rate else float(math.floor(part + 0.5))
+                rest = slot.all.n - part
+                self.open(e)
+                new = self.slots[e]
+                new.all, slot.all = light.scaled(part / light.n), heavy.scaled(rest / heavy.n)
+                new.seen, slot.partner, slot.trial, slot.tried = slot.seen, None, 0, 0
+                slot.restart()
+                self.events.append(("split", slot.id, new.id))
+                return e if light is (h0, h1)[half] else k
+        if slot.tried >= TRIAL << min(slot.trial, DOUBLINGS):
+            slot.restart()
+            slot.trial, slot.tried = slot.trial + 1, 0
+        return k
+
+    def try_merge(self, k, b):
+        if b is None or b == k or self.slots[b] is None:
+            return
+        slot, one, two = self.slots[k], self.faded(self.slots[k]), self.faded(self.slots[b])
+        if self.model.are_far(one, two):
+            return
+        gain = self.gain(one, two)
+        if slot.partner is None or slot.partner == b or -gain < slot.loss:
+            slot.partner, slot.loss = b, -gain
+        if gain > HYSTERESIS:
+            self.merge(k, b)
+
+    def eviction_loss(self, slot, total):
+        m = self.faded(slot)
+        size = max(m.n, 1.0)
+        loss = self.model.log_marginal(m) - m.n * self.model.alone(m)
+        loss += float(gammaln(size)) + (1 - size) * math.log(self.alpha)
+        return loss * math.exp(-(self.n_seen - slot.seen) * m.n / (3 * total))
+
+    def make_room(self, spared, gain):  # noqa: C901  (one rule after the other, as the page has them)
+        if self.policy in {"refuse", "error"}:
+            return None
+        pair = victim = None
+        merging = evicting = math.inf
+        if self.policy != "evict":
+            for k, slot in self.used():
+                b = slot.partner
+                if spared in (k, b) or b is None or b == k or self.slots[b] is None:
+                    continue
+                if pair is None or slot.loss < self.slots[pair].loss:
+                    pair = k
+            if pair is not None:
+                slot = self.slots[pair]
+                merging = slot.loss = -self.gain(self.faded(slot), self.faded(self.slots[slot.partner]))
+        if self.policy != "merge":
+            total = sum(self.faded(slot).n for _, slot in self.used()) + self.alpha
+            for k, slot in self.used():
+                loss = self.eviction_loss(slot, total)
+                longer = victim is None or slot.seen < self.slots[victim].seen
+                if k != spared and (loss < evicting - ABOUT or (loss <= evicting + ABOUT and longer)):
+                    victim, evicting = k, loss
+        if pair is not None and merging <= evicting:
+            if not merging < gain:
+                return None
+            b = self.slots[pair].partner
+            self.merge(pair, b)
+            return b
+        if victim is None or not evicting < gain:
+            return None
+        self.events.append(("evicted", self.slots[victim].id, None))
+        self.slots[victim] = None
+        return victim
+
+    def learn(self, x, now=None):
+        self.now = self.now + 1 if now is None else now
+        best, second, opens, aged, density = self.choose(x)
+        self.n_seen += 1
+        for k in aged:
+            self.events.append(("aged out", self.slots[k].id, None))
+            self.slots[k] = None
+        k = best
+        if opens:
+            e = next((i for i, slot in enumerate(self.slots) if slot is None), None)
+            e = self.make_room(None, math.inf) if e is None else e
+            if e is not None:
+                self.open(e)
+                self.events.append(("created", self.slots[e].id, None))
+                k, second = e, best
+        slot = self.slots[k]
+        self.settle(slot)
+        slot.all.add(x)
+        slot.seen = self.n_seen
+        half = self.half_of(slot, x)
+        slot.halves[half].add(x)
+        k = self.try_split(k, half)
+        self.try_merge(k, second)
+        self.turn = (self.turn + 1) % len(self.slots)
+        self.try_merge(k, self.turn)
+        return self.slots[k].id, density
