@@ -87,10 +87,11 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
     for (k = 0; k < s->max_clusters; k++) {
         if (k >= s->n_clusters) {
             stream_clear(s, k);
-            ids_of(s)[k] = 0;
+            ids_of(s)[k] = seen_of(s)[k] = 0;
             continue;
         }
         ids_of(s)[k] = first + k;
+        seen_of(s)[k] = (uint32_t)s->n_seen; /* when it was inserted does not matter */
         partner_of(s)[k] = NONE;
         trials_of(s)[k] = 0;
         stream_refresh(s, k);
@@ -132,11 +133,17 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
             stream_settle(s, k);
+            if (!is_used(s, k)) { /* nothing is left of it */
+                s->n_clusters--;
+                continue;
+            }
             memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
             *loss_of(s, k) = 0;
         }
     for (k = 0; k < s->window; k++)
         kept_of(s)[k] = NONE;
+    for (k = 0; k < s->warmup; k++) /* ids begin anew */
+        labels_of(s)[k] = NONE;
     put_in_order(s, s->warmup);
     while (merge_best(s, HYSTERESIS))
         ;

@@ -121,7 +121,7 @@ typedef struct mapdpm_options {
     uint32_t missing;              /* 1: NaN is a missing value (a library built with MAPDPM_MISSING only) */
     const mapdpm_real *parameters; /* [mapdpm_n_parameters(family, n_features)], or NULL with a warm-up */
     mapdpm_real alpha;             /* > 0 */
-    mapdpm_real log_alpha;         /* instead, where alpha is 0: for one too small to be a real (DP-means) */
+    mapdpm_real log_alpha;         /* instead, where alpha is 0: for one below 1e-9, or 1e-30 in double (DP-means) */
     mapdpm_real half_life;         /* 0: nothing is forgotten. In points, or in seconds with mapdpm_learn_at */
 } mapdpm_options;
 

@@ -19,7 +19,7 @@
 #define VOICE ((real)500)
 #define SPEAKS_FOR ((real)4)
 /* Splitting is considered each time that a cluster has learned so many points. */
-#define EVERY 2u
+#define EVERY 4u
 /* Nats that do not matter. */
 #define ABOUT ((real)1e-3)
 /* So that a constant feature divides by something. */
@@ -32,6 +32,10 @@
 #define WARMUP_LIMIT (COMPENSATED ? (real)1e15 : (real)1e100)
 /* No cluster weighs more, whatever a file says. */
 #define MOST_WEIGHT ((real)1e18)
+
+/* No variance of a prior is less, or more. */
+#define LEAST_VARIANCE (COMPENSATED ? (real)1e-30 : (real)1e-200)
+#define MOST_VARIANCE (COMPENSATED ? (real)1e30 : (real)1e200)
 
 #define NONE UINT32_MAX
 /* As large as reals get, nearly. */
@@ -89,15 +93,25 @@ static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
     return v;
 }
 
-/* By how much a value is nearer to the second half's mean than to the first's in feature d: difference of squares, over
- * the squares within the halves and as much as two points of the whole cluster have; two is 2 / its weight. */
-static inline real nearer(const mapdpm_stream *s, const real *slot, const real *h0, const real *h1, real two, real x,
-                          size_t d)
+/* Whether x is nearer to the second half's mean than to the first's: in each feature in units of the squares within the
+ * halves, and as much more as two points of the whole cluster have. */
+static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, const real *h0, const real *h1,
+                                      const real *x)
 {
-    const real t0 = x - mean_in(s, h0)[d], t1 = x - mean_in(s, h1)[d];
-    const real whole = squares_in(s, slot)[d] * two + TINY_VARIANCE;
+    const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const squares = squares_in(s, slot);
+    const real *const mean0 = mean_in(s, h0), *const squares0 = squares_in(s, h0);
+    const real *const mean1 = mean_in(s, h1), *const squares1 = squares_in(s, h1);
+    const real two = 2 / *slot;
+    real difference = 0;
+    size_t d;
 
-    return (t0 - t1) * (t0 + t1) / (squares_in(s, h0)[d] + squares_in(s, h1)[d] + whole);
+    for (d = 0; d < s->n_features; d++) {
+        const real t = (x[d] - anchor[d]) * unit[d], t0 = t - mean0[d], t1 = t - mean1[d];
+
+        if (!HAS_MISSING(s) || is_there(x[d]))
+            difference += (t0 - t1) * (t0 + t1) / (squares0[d] + squares1[d] + two * squares[d] + TINY_VARIANCE);
+    }
+    return difference > 0;
 }
 
 /* Whether constants are kept for the density: they are not where every point would change them all. */

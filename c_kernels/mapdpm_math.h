@@ -134,7 +134,8 @@ static inline mapdpm_real math_exp(mapdpm_real x)
         y = 1 + r * (1 + r * ((mapdpm_real)0.5 +
                               r * ((mapdpm_real)(1.0 / 6) +
                                    r * ((mapdpm_real)(1.0 / 24) +
-                                        r * ((mapdpm_real)(1.0 / 120) + r * (mapdpm_real)(1.0 / 720))))));
+                                        r * ((mapdpm_real)(1.0 / 120) +
+                                             r * ((mapdpm_real)(1.0 / 720) + r * (mapdpm_real)(1.0 / 5040)))))));
         memcpy(&scale, &bits, 4);
     } else {
         static const mapdpm_real c[] = {(mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0),

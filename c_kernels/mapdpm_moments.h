@@ -52,25 +52,36 @@ static inline real low_part(const real *sum, size_t low) { return COMPENSATED &&
 static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low, const real *x, real w)
 {
     real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments), *const counts = counts_in(s, moments);
+    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     real share;
     size_t d;
 
     grow(moments, low, w);
     share = w / *moments;
     for (d = 0; d < s->n_features; d++) {
-        real delta;
+        real delta, t;
 
         if (HAS_MISSING(s)) {
             if (!is_there(x[d]))
                 continue;
             grow(counts + d, low, w);
+            if (w < 0 && !(counts[d] > -w / 1024)) { /* the last that was there: what is left is rounding */
+                counts[d] = mean[d] = squares[d] = 0;
+                if (COMPENSATED && low)
+                    counts[low + d] = mean[low + d] = squares[low + d] = 0;
+                continue;
+            }
             share = w / counts[d];
         }
-        delta = (entry(s, x, d) - mean[d]) - low_part(mean + d, low);
+        t = (x[d] - anchor[d]) * unit[d];
+        delta = (t - mean[d]) - low_part(mean + d, low);
         grow(mean + d, low, delta * share);
-        grow(squares + d, low, w * delta * ((entry(s, x, d) - mean[d]) - low_part(mean + d, low)));
-        if (w < 0 && !(squares[d] > 0))
+        grow(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
+        if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it all but equals */
             squares[d] = 0;
+            if (COMPENSATED && low)
+                squares[low + d] = 0;
+        }
     }
 }
 

@@ -42,7 +42,7 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
                 u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
         if (multiplies)
             for (j = 0; j < BLOCK; j++)
-                tails[j] += u[j] + tails[j] * u[j];
+                tails[j] = tails[j] * (1 + u[j]) + u[j]; /* infinite at most, never NaN */
         else
             for (j = 0; j < BLOCK; j++)
                 tails[j] += u[j];
@@ -144,7 +144,7 @@ static void note_bound(contest *c, uint32_t k, real bound)
 /* All clusters by their columns, whose constants hold the logarithms of the weights; those of free slots are -ALWAYS. */
 static void compare_columns(const mapdpm_stream *s, const real *x, contest *c, int with_density)
 {
-    real tails[BLOCK], bounds[BLOCK];
+    real tails[BLOCK], bounds[BLOCK], least = least_score(c, with_density), next = c->next_bound;
     uint32_t first, j;
 
     for (first = 0; first < s->width; first += BLOCK) {
@@ -152,10 +152,13 @@ static void compare_columns(const mapdpm_stream *s, const real *x, contest *c, i
 
         tails_of(s, x, first, n, tails, bounds);
         for (j = 0; j < n; j++) {
-            if (bounds[j] > least_score(c, with_density))
+            if (!(bounds[j] > least || bounds[j] > next))
+                continue;
+            if (bounds[j] > least)
                 enter(c, first + j, density_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
-            if (bounds[j] > c->next_bound)
-                note_bound(c, first + j, bounds[j]);
+            note_bound(c, first + j, bounds[j]);
+            least = least_score(c, with_density);
+            next = c->next_bound;
         }
     }
 }
@@ -217,7 +220,9 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
     c.second = all.likely == all.best ? all.next : all.likely;
     c.opens = c.best == NONE || (bound > all.best_score && opening > all.best_score);
     if (with_density) {
-        c.density = all.top + math_log(all.sum) - math_log(total_weight + s->alpha) + s->log_units;
+        const real all_weight = total_weight + s->alpha;
+
+        c.density = all.top + math_log(all.sum) - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + s->log_units;
 #ifdef MAPDPM_MISSING
         if (HAS_MISSING(s)) {
             size_t d;
@@ -344,21 +349,14 @@ static void age_out(mapdpm_stream *s)
 static size_t half_for(const mapdpm_stream *s, uint32_t k, const real *x)
 {
     const size_t D = s->n_features;
-    const real *const mean = mean_in(s, slot_of(s, k)), *const squares = squares_in(s, slot_of(s, k));
-    const real *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
-    const real n0 = *h0, n1 = *h1;
+    const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
+    const real *const mean = mean_in(s, slot), *const squares = squares_in(s, slot);
     const uint32_t trial = trials_of(s)[k] >> 16;
     size_t d, widest = (trial >> 1) % D;
-    const real two = 2 / *slot_of(s, k);
-    real most = -1, difference = 0;
+    real most = -1;
 
-    if (n0 >= LEAST_HALF && n1 >= LEAST_HALF) {
-        for (d = 0; d < D; d++) {
-            if (!HAS_MISSING(s) || is_there(x[d]))
-                difference += nearer(s, slot_of(s, k), h0, h1, two, entry(s, x, d), d);
-        }
-        return difference > 0;
-    }
+    if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
+        return is_nearer_to_second(s, slot, h0, h1, x);
     for (d = 0; d < D && trial % 2 == 0; d++) { /* each other trial by another feature */
         const real width = squares[d] / floor_of(s)[d];
 
@@ -448,6 +446,28 @@ static uint32_t try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
     return k;
 }
 
+/* The lightest slot, its cheapest partner cached; NONE where there are no two. For clusters that have met no other. */
+static uint32_t lightest_pair(mapdpm_stream *s, uint32_t spared)
+{
+    uint32_t k, lightest = NONE;
+
+    for (k = 0; k < s->width; k++)
+        if (k != spared && is_used(s, k) && (lightest == NONE || *slot_of(s, k) < *slot_of(s, lightest)))
+            lightest = k;
+    if (lightest != NONE)
+        partner_of(s)[lightest] = NONE;
+    for (k = 0; k < s->width && lightest != NONE; k++)
+        if (k != spared && k != lightest && is_used(s, k)) {
+            const real gain = merge_gain(s, view_of(s, lightest, s->now), view_of(s, k, s->now));
+
+            if (partner_of(s)[lightest] == NONE || -gain < *loss_of(s, lightest)) {
+                partner_of(s)[lightest] = k;
+                *loss_of(s, lightest) = -gain;
+            }
+        }
+    return lightest != NONE && partner_of(s)[lightest] != NONE ? lightest : NONE;
+}
+
 /* The slot whose cached partner costs least to merge with, and that loss, computed anew; NONE where there is none. Slot
  * `spared` has no part in it. */
 static uint32_t cheapest_pair(mapdpm_stream *s, uint32_t spared, real *loss)
@@ -461,6 +481,8 @@ static uint32_t cheapest_pair(mapdpm_stream *s, uint32_t spared, real *loss)
             (best == NONE || *loss_of(s, k) < *loss_of(s, best)))
             best = k;
     }
+    if (best == NONE && s->when_full == MAPDPM_FULL_MERGE)
+        best = lightest_pair(s, spared);
     if (best != NONE) {
         *loss = -merge_gain(s, view_of(s, best, s->now), view_of(s, partner_of(s)[best], s->now));
         *loss_of(s, best) = *loss;
@@ -527,6 +549,8 @@ static uint32_t try_split(mapdpm_stream *s, uint32_t k, size_t h)
 
     trials_of(s)[k]++;
     if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == NONE)
+        return k;
+    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has taken so much out */
         return k;
     gain = trials_of(s)[k] % EVERY == 0 ? split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k)) : 0;
     if (gain > 0) {
@@ -679,6 +703,7 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
     uint32_t unasked;
     const int starts = s != NULL && s->clock == CLOCK_UNKNOWN;
     real rate;
+    uint32_t k;
     int error;
 
     if (s == NULL || x == NULL)
@@ -688,13 +713,18 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
         microseconds < -(INT64_MAX / 2))
         return MAPDPM_E_TIME;
     rate = s->rate;
-    if (starts)
+    if (starts) { /* what was inserted before there was a time is as of now */
         s->rate = rate / 1000000;
+        for (k = 0; k < s->width; k++)
+            lasts(s)[k] = microseconds;
+    }
     error = learn(s, x, microseconds, id ? id : &unasked, score);
     if (error == MAPDPM_OK)
         s->clock = CLOCK_MICROSECONDS;
     else
         s->rate = rate;
+    for (k = 0; starts && error != MAPDPM_OK && k < s->width; k++)
+        lasts(s)[k] = s->now;
     return error;
 }
 

@@ -89,7 +89,7 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
     const size_t D = s->n_features;
     const int is_gamma = s->family == MAPDPM_NORMAL_GAMMA;
     const real *const variances = is_gamma ? parameters + D + 2 : parameters + 2 * D;
-    const real least = COMPENSATED ? (real)1e-30 : (real)1e-200, most = COMPENSATED ? (real)1e30 : (real)1e200;
+    const real least = LEAST_VARIANCE, most = MOST_VARIANCE;
     view empty;
     size_t d;
 
@@ -130,7 +130,9 @@ int stream_begin(mapdpm_stream *s, const mapdpm_options *o)
     size_t i;
     uint32_t k;
 
-    if (!(o->alpha == 0 || is_within(o->alpha, SMALL, LARGE)) || !is_within(o->log_alpha, -ALWAYS, ALWAYS))
+    if (!is_within(o->log_alpha, -ALWAYS, ALWAYS))
+        return MAPDPM_E_ARGUMENT;
+    if (!(is_within(o->alpha, SMALL, LARGE) || (o->alpha == 0 && is_within(o->log_alpha, -ALWAYS, math_log(SMALL)))))
         return MAPDPM_E_ARGUMENT;
     if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
         return MAPDPM_E_ARGUMENT;

@@ -178,9 +178,12 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
             !is_between(mean_in(s, moments)[d], -reach, reach) ||
             !is_between(squares_in(s, moments)[d], 0, squares))
             return 0;
-    for (i = 0; COMPENSATED && has_low && i < low; i++)
-        if (!is_between(moments[low + i], -LIMIT, LIMIT))
+    for (i = 0; COMPENSATED && has_low && i < low; i++) {
+        const real range = moments + i < mean_in(s, moments) ? moments[i] / 2 : ALWAYS; /* a weight stays above 0 */
+
+        if (!is_between(moments[low + i], -range, range))
             return 0;
+    }
     return 1;
 }
 
@@ -259,7 +262,10 @@ static int is_stream(const mapdpm_stream *s)
         if (!is_event(s, i))
             return 0;
     for (i = 0; !s->warming && i < s->warmup; i++)
-        if (labels_of(s)[i] < s->warmup || labels_of(s)[i] >= s->next_id)
+        if (labels_of(s)[i] != NONE && (labels_of(s)[i] < s->warmup || labels_of(s)[i] >= s->next_id))
+            return 0;
+    for (i = 0; s->warming && i < s->window; i++)
+        if (kept_of(s)[i] != NONE)
             return 0;
     for (i = 0; i < buffer_of(s); i++)
         if (!is_kept(s, i))
@@ -286,7 +292,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     mapdpm_options o;
     real *parameters;
     cursor c;
-    size_t n;
+    size_t n, i;
     int error = mapdpm_snapshot_options(file, file_bytes, &o);
 
     if (error != MAPDPM_OK)
@@ -298,7 +304,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     error = stream_begin(s, &o);
     n = mapdpm_n_parameters(o.family, o.n_features);
     if (error != MAPDPM_OK || file_bytes != HEADER + body_bytes(s) + get32(file + 28) + CRC || get32(file + 20) != n ||
-        get32(file + 24) != s->slot_reals)
+        get32(file + 24) != s->slot_reals || memcmp(&o.log_alpha, &s->log_alpha, sizeof(real)) != 0)
         return MAPDPM_E_DAMAGED;
     c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
     c.reads = 1;
@@ -309,6 +315,10 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         error = stream_set_prior(s, parameters);
         if (error != MAPDPM_OK)
             return MAPDPM_E_DAMAGED;
+    } else {
+        for (i = 0; i < n * REAL; i++)
+            if (file[HEADER + OPTIONS + i] != 0)
+                return MAPDPM_E_DAMAGED;
     }
     pass_state(&c, s);
     if (s->clock == CLOCK_MICROSECONDS)

@@ -51,7 +51,7 @@ static void describe(const mapdpm_stream *s, size_t d, real *mean, real *varianc
         }
     *mean += first;
     *variance = n > 0 ? squares / n : 0;
-    if (!(*variance > (COMPENSATED ? (real)1e-30 : (real)1e-200)))
+    if (!(*variance > LEAST_VARIANCE))
         *variance = 1;
 }
 
@@ -122,21 +122,15 @@ static int reassign_halves(mapdpm_stream *s, uint32_t k)
 {
     uint32_t *const labels = labels_of(s);
     const real *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1), *const slot = slot_of(s, k);
-    const size_t D = s->n_features;
-    size_t i, d;
+    size_t i;
     int moved = 0;
 
     for (i = 0; i < s->warmup; i++) {
-        const real *const x = point(s, i);
-        real difference = 0;
         uint32_t side;
 
         if ((labels[i] & ~SIDE) != k)
             continue;
-        for (d = 0; d < D; d++)
-            if (is_there(x[d]))
-                difference += nearer(s, slot, h0, h1, 2 / *slot, entry(s, x, d), d);
-        side = difference > 0 ? SIDE : 0;
+        side = is_nearer_to_second(s, slot, h0, h1, point(s, i)) ? SIDE : 0;
         moved |= side != (labels[i] & SIDE);
         labels[i] = k | side;
     }
@@ -281,17 +275,23 @@ static void adopt(mapdpm_stream *s)
     uint32_t k;
     size_t i;
 
-    for (k = 0; k < s->max_clusters; k++) {
+    for (k = 0; k < s->max_clusters; k++)
         ids_of(s)[k] = NONE;
-        stream_clear(s, k);
-    }
+    clear_all(s);
     for (i = 0; i < s->warmup; i++) {
+        const real weight = s->rate > 0 ? math_exp(-(real)(s->now - times_of(s)[i]) * s->rate) : 1;
+
         k = labels[i];
+        if (!(weight > 0)) { /* forgotten while the warm-up lasted */
+            labels[i] = NONE;
+            continue;
+        }
         if (ids_of(s)[k] == NONE) {
+            stream_open(s, k);
             ids_of(s)[k] = s->next_id++;
             stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
         }
-        put(s, i, k, s->rate > 0 ? math_exp(-(real)(s->now - times_of(s)[i]) * s->rate) : 1);
+        put(s, i, k, weight);
         labels[i] = ids_of(s)[k];
         lasts(s)[k] = s->now;
         seen_of(s)[k] = (uint32_t)(i + 1);
@@ -333,6 +333,11 @@ static int fit(mapdpm_stream *s, guess g)
             if (round == 0)
                 parameters[D + 2 + d] = g.share * g.shape * variance;
         }
+        for (d = 0; d < D; d++)
+            if (!(parameters[D + 2 + d] >= LEAST_VARIANCE))
+                parameters[D + 2 + d] = LEAST_VARIANCE;
+            else if (parameters[D + 2 + d] > MOST_VARIANCE)
+                parameters[D + 2 + d] = MOST_VARIANCE;
         parameters[D] = EMPIRICAL_POINTS / (real)s->warmup;
         parameters[D + 1] = g.shape;
         error = stream_set_prior(s, parameters);

@@ -36,11 +36,9 @@ static void visit(mapdpm_stream *s, size_t i)
     const uint32_t k = slot_with(s, kept_of(s)[i]);
     choice c;
 
-    if (k == NONE)
+    if (k == NONE || !(*slot_of(s, k) * fade_of(s, k, s->now) > weight + FLOOR) || !(weight > 0))
         return;
     stream_settle(s, k);
-    if (!(*slot_of(s, k) > weight + FLOOR))
-        return;
     put(s, k, x, -weight);
     c = stream_choose(s, x, 0);
     if (c.best == NONE || c.opens)

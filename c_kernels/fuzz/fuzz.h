@@ -1,0 +1,102 @@
+/* What both fuzzers ask of a learner, whatever has happened to it. */
+#ifndef FUZZ_H
+#define FUZZ_H
+#include "mapdpm_learner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MUST(condition)                                                                                               \
+    do {                                                                                                              \
+        if (!(condition)) {                                                                                           \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                   \
+            abort();                                                                                                  \
+        }                                                                                                             \
+    } while (0)
+
+/* Bytes of the input, one after the other; zeros when they are over. */
+typedef struct {
+    const uint8_t *p;
+    size_t left;
+} tape;
+
+static inline uint8_t take(tape *t)
+{
+    if (t->left == 0)
+        return 0;
+    t->left--;
+    return *t->p++;
+}
+
+/* Mostly a value that learners meet, at times any bits at all. */
+static inline mapdpm_real take_real(tape *t)
+{
+    static const mapdpm_real powers[] = {(mapdpm_real)1e-12, (mapdpm_real)0.01, 1, 1, 1, 100, (mapdpm_real)1e6, (mapdpm_real)1e9};
+    const uint8_t kind = take(t);
+    mapdpm_real value;
+    unsigned char bytes[sizeof value];
+    size_t i;
+
+    if (kind >= 16)
+        return ((mapdpm_real)take(t) - 128) * powers[kind & 7];
+    for (i = 0; i < sizeof bytes; i++)
+        bytes[i] = take(t);
+    memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+/* What nothing may break, not even a forged snapshot that was accepted. */
+static inline void must_be_whole(const mapdpm_stream *s)
+{
+    uint32_t k, used = 0;
+
+    for (k = 0; k < s->max_clusters; k++) {
+        used += is_used(s, k);
+        MUST(!is_used(s, k) || k < s->width);
+    }
+    MUST(used == s->n_clusters);
+    MUST(s->warming ? s->n_seen < s->warmup : s->turn < s->max_clusters);
+}
+
+/* Exactly as much memory as is asked for: what lies behind is poisoned. */
+static inline mapdpm_stream *new_stream(size_t bytes)
+{
+    mapdpm_stream *const s = (mapdpm_stream *)malloc(bytes);
+
+    MUST(s != NULL);
+    memset(s, 0xa5, bytes);
+    return s;
+}
+
+static inline void *copy_of(const void *memory, size_t bytes)
+{
+    void *const copy = malloc(bytes);
+
+    MUST(copy != NULL);
+    return memcpy(copy, memory, bytes);
+}
+
+/* Ask all that can be asked without changing anything. */
+static inline void ask(const mapdpm_stream *s, const mapdpm_real *x)
+{
+    unsigned char *const before = (unsigned char *)copy_of(s, s->bytes);
+    mapdpm_real *const room = (mapdpm_real *)malloc((4 * (size_t)s->n_features + 2) * sizeof *room);
+    mapdpm_cluster cluster;
+    mapdpm_event event;
+    mapdpm_real score;
+    uint32_t id, k;
+
+    MUST(room != NULL);
+    if (mapdpm_predict(s, x, &id, &score) == MAPDPM_OK)
+        (void)mapdpm_resolve(s, id, &id);
+    (void)mapdpm_predict(s, x, NULL, &score);
+    for (k = 0; k < s->max_clusters; k++)
+        (void)mapdpm_get_cluster(s, k, &cluster, room, room + s->n_features);
+    (void)mapdpm_get_event(s, s->n_events - 1, &event);
+    (void)mapdpm_resolve(s, 0, &id);
+    (void)mapdpm_get_prior(s, room, room + s->n_features);
+    MUST(memcmp(before, s, s->bytes) == 0);
+    free(before);
+    free(room);
+}
+#endif

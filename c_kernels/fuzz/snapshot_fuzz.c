@@ -1,0 +1,120 @@
+/* Any bytes as a snapshot, with a length and a CRC that are right: refused, or a learner that goes on without harm.
+ *
+ * Where there is no corpus the mutator begins with snapshots of its own, in each state that a learner can be in.
+ */
+#include "fuzz.h"
+
+enum { D = 2, K = 4, MOST = 1 << 20, SNAPSHOT_HEAD = 40 };
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A snapshot of a learner, its options and its state given by the bits of `which`. */
+static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
+{
+    static const mapdpm_real gamma[] = {0, 0, (mapdpm_real)0.1, 2, 1, 1}, known[] = {0, 0, 100, 100, 1, 1};
+    const int by_time = which & 1, warms = which & 2;
+    const unsigned points = which >> 6 & 63u;
+    mapdpm_options o;
+    mapdpm_stream *s;
+    unsigned i;
+    size_t n = 0;
+
+    memset(&o, 0, sizeof o);
+    o.family = warms || which & 4 ? MAPDPM_NORMAL_GAMMA : MAPDPM_NORMAL_KNOWN_VARIANCE;
+    o.parameters = warms ? NULL : (which & 4 ? gamma : known);
+    o.n_features = D;
+    o.max_clusters = K;
+    o.warmup = warms ? 16 : 0;
+    o.window = which & 8 ? 5 : 0;
+    o.missing = (which & 16) != 0;
+    o.half_life = which & 32 ? 20 : 0;
+    o.when_full = which >> 12 & 3u;
+    o.alpha = 1;
+    s = new_stream(mapdpm_stream_bytes(&o));
+    MUST(mapdpm_init(s, mapdpm_stream_bytes(&o), &o) == MAPDPM_OK);
+    for (i = 0; i < points; i++) {
+        mapdpm_real x[D];
+
+        x[0] = (mapdpm_real)(i % 5) * 10 + (mapdpm_real)(i % 7) / 8;
+        x[1] = (mapdpm_real)(i % 3) * 20;
+        MUST((by_time ? mapdpm_learn_at(s, x, 1000000 * (int64_t)i, NULL, NULL) : mapdpm_learn(s, x, NULL, NULL)) ==
+             MAPDPM_OK);
+    }
+    if (mapdpm_snapshot_write(s, file, capacity, &n) != MAPDPM_OK)
+        n = 0;
+    free(s);
+    return n;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    if (size < SNAPSHOT_HEAD || seed % 1000 == 0)
+        size = a_snapshot(seed / 1000 * 2654435761u >> 7, data, max_size);
+    return LLVMFuzzerMutate(data, size, max_size);
+}
+
+static void go_on(mapdpm_stream *s)
+{
+    mapdpm_real *const x = (mapdpm_real *)calloc(s->n_features, sizeof *x);
+    int i;
+
+    MUST(x != NULL);
+    for (i = 0; i < 24; i++) {
+        x[0] = (mapdpm_real)((i * 37 % 11) * 10 - 50) + (mapdpm_real)(i % 4) / 16;
+        ask(s, x);
+        if (mapdpm_learn(s, x, NULL, NULL) == MAPDPM_E_TIME)
+            (void)mapdpm_learn_at(s, x, s->now + (i % 8 == 7 ? INT64_C(1) << (i + 20) : 1000), NULL, NULL);
+        must_be_whole(s);
+    }
+    (void)mapdpm_reduce(s, 2);
+    must_be_whole(s);
+    free(x);
+}
+
+/* What is written after reading is what was read, but for the flags and extras of the header. */
+static void differs(const uint8_t *file, const uint8_t *again, size_t n)
+{
+    size_t i;
+
+    for (i = SNAPSHOT_HEAD; i < n - 4; i++)
+        if (file[i] != again[i]) {
+            fprintf(stderr, "byte %u of %u differs\n", (unsigned)i, (unsigned)n);
+            MUST(file[i] == again[i]);
+        }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *file, *again;
+    mapdpm_options o;
+    mapdpm_stream *s;
+    size_t bytes, n, i;
+
+    if (size < SNAPSHOT_HEAD + 4)
+        return 0;
+    file = (uint8_t *)copy_of(data, size);
+    for (i = 0; i < 8; i++)
+        file[32 + i] = (uint8_t)((uint64_t)size >> (8 * i));
+    for (i = 0; i < 4; i++)
+        file[size - 4 + i] = (uint8_t)(mapdpm_crc32(0, file, size - 4) >> (8 * i));
+    if (mapdpm_snapshot_options(file, size, &o) == MAPDPM_OK && mapdpm_stream_bytes(&o) <= MOST) {
+        bytes = mapdpm_stream_bytes(&o);
+        s = new_stream(bytes);
+        if (mapdpm_snapshot_read(s, bytes, file, size) == MAPDPM_OK) {
+            again = (uint8_t *)malloc(mapdpm_snapshot_bytes(s));
+            MUST(again != NULL);
+            MUST(mapdpm_snapshot_write(s, again, mapdpm_snapshot_bytes(s), &n) == MAPDPM_OK && n <= size);
+            differs(file, again, n);
+            must_be_whole(s);
+            go_on(s);
+            MUST(mapdpm_snapshot_write(s, again, mapdpm_snapshot_bytes(s), &n) == MAPDPM_OK);
+            (void)mapdpm_snapshot_read(s, bytes, again, n);
+            free(again);
+        }
+        free(s);
+    }
+    free(file);
+    return 0;
+}

@@ -1,0 +1,123 @@
+/* Any bytes as options and what is done with them: points, times, predictions, snapshots, clusters that are inserted. What
+ * cannot be learned changes nothing, and whatever was learned can be saved and read. */
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { D_MOST = 4 };
+
+static void take_options(tape *t, mapdpm_options *o, mapdpm_real *parameters)
+{
+    const uint8_t a = take(t), b = take(t), c = take(t);
+    uint32_t d;
+
+    memset(o, 0, sizeof *o);
+    o->family = a & 1 ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_GAMMA;
+    o->n_features = 1 + (a >> 1) % D_MOST;
+    o->max_clusters = 1 + (a >> 3) % 12;
+    o->warmup = b & 1 ? b % 32 : 0;
+    o->window = b & 64 ? b >> 3 & 7u : 0;
+    o->missing = b >> 7;
+    o->when_full = c & 7u;
+    o->alpha = c & 8 ? take_real(t) : (c & 16 ? 0 : 1);
+    o->log_alpha = c & 16 ? take_real(t) : 0;
+    o->half_life = c & 32 ? take_real(t) : (c & 64 ? 5 : 0);
+    for (d = 0; d < 3 * D_MOST; d++)
+        parameters[d] = c & 128 ? take_real(t) : 1;
+    o->parameters = o->warmup > 0 ? NULL : parameters;
+}
+
+/* Through a file and back, into other memory: the same learner. */
+static mapdpm_stream *through_file(mapdpm_stream *s)
+{
+    const size_t bytes = s->bytes;
+    unsigned char *const file = (unsigned char *)malloc(mapdpm_snapshot_bytes(s)), *again;
+    mapdpm_stream *back = new_stream(bytes);
+    size_t n, m;
+
+    MUST(file != NULL);
+    MUST(mapdpm_snapshot_write(s, file, mapdpm_snapshot_bytes(s), &n) == MAPDPM_OK);
+    MUST(mapdpm_snapshot_read(back, bytes, file, n) == MAPDPM_OK);
+    again = (unsigned char *)malloc(n);
+    MUST(again != NULL);
+    MUST(mapdpm_snapshot_write(back, again, n, &m) == MAPDPM_OK && m == n && memcmp(file, again, n) == 0);
+    free(file);
+    free(again);
+    free(s);
+    return back;
+}
+
+static void insert_one(tape *t, mapdpm_stream *s)
+{
+    mapdpm_real mean[D_MOST], variance[D_MOST];
+    mapdpm_cluster cluster;
+    uint32_t d;
+
+    memset(&cluster, 0, sizeof cluster);
+    cluster.weight = take_real(t);
+    for (d = 0; d < s->n_features; d++) {
+        mean[d] = take_real(t);
+        variance[d] = take_real(t);
+    }
+    (void)mapdpm_insert(s, &cluster, mean, variance);
+}
+
+/* A point, with its error changing nothing. */
+static void learn_one(tape *t, mapdpm_stream *s, int op)
+{
+    unsigned char *const before = (unsigned char *)copy_of(s, s->bytes);
+    mapdpm_real x[D_MOST], score;
+    int64_t when = s->now;
+    uint32_t id, d;
+    int error;
+
+    for (d = 0; d < D_MOST; d++)
+        x[d] = take_real(t);
+    ask(s, x);
+    if (op & 1) {
+        const unsigned shift = take(t) & 63u;
+
+        when = (int64_t)((uint64_t)when + ((uint64_t)take(t) << shift));
+        error = mapdpm_learn_at(s, x, when, op & 2 ? &id : NULL, op & 4 ? &score : NULL);
+    } else {
+        error = mapdpm_learn(s, x, op & 2 ? &id : NULL, op & 4 ? &score : NULL);
+    }
+    MUST(error == MAPDPM_OK || memcmp(before, s, s->bytes) == 0);
+    free(before);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    mapdpm_real parameters[3 * D_MOST];
+    tape t;
+    mapdpm_options o;
+    mapdpm_stream *s;
+    size_t bytes;
+
+    t.p = data;
+    t.left = size;
+    take_options(&t, &o, parameters);
+    bytes = mapdpm_stream_bytes(&o);
+    if (bytes == 0)
+        return 0;
+    s = new_stream(bytes);
+    if (mapdpm_init(s, bytes, &o) == MAPDPM_OK) {
+        while (t.left > 0) {
+            const uint8_t op = take(&t);
+
+            if (op < 8)
+                s = through_file(s);
+            else if (op < 16)
+                insert_one(&t, s);
+            else if (op < 20)
+                (void)mapdpm_reduce(s, op - 15u);
+            else
+                learn_one(&t, s, op);
+            must_be_whole(s);
+        }
+        s = through_file(s);
+        must_be_whole(s);
+    }
+    free(s);
+    return 0;
+}

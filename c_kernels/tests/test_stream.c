@@ -1,0 +1,885 @@
+/* The stream learner by its promises: what is refused, what is conserved, and scores against a plain reference. */
+#include "check.h"
+#include "mapdpm_learner.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { MEMORY = 1 << 20, D_MOST = 4, K_MOST = 32 };
+
+#ifdef MAPDPM_MISSING
+enum { WITH_MISSING = 1 };
+#else
+enum { WITH_MISSING = 0 };
+#endif
+
+#define EPS ((double)(COMPENSATED ? FLT_EPSILON : DBL_EPSILON))
+
+typedef union {
+    uint64_t aligned;
+    mapdpm_stream stream;
+    unsigned char bytes[MEMORY];
+} memory;
+
+static memory first, second, third;
+
+static const real gamma_prior[2 * D_MOST + 2] = {1, -2, 3, (real)0.1, 2, 1, (real)0.5, 2};
+static const real known_prior[3 * D_MOST] = {1, -2, 3, 100, 50, 200, 1, (real)0.5, 2};
+
+static mapdpm_options options_of(int32_t family, uint32_t max_clusters)
+{
+    mapdpm_options o;
+
+    memset(&o, 0, sizeof o);
+    o.family = family;
+    o.n_features = 3;
+    o.max_clusters = max_clusters;
+    o.alpha = 1;
+    o.parameters = family == MAPDPM_NORMAL_GAMMA ? gamma_prior : known_prior;
+    return o;
+}
+
+static mapdpm_options warming(uint32_t max_clusters, uint32_t warmup)
+{
+    mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, max_clusters);
+
+    o.warmup = warmup;
+    o.parameters = NULL;
+    return o;
+}
+
+static mapdpm_stream *begin(memory *m, const mapdpm_options *o)
+{
+    memset(m->bytes, 0xa5, sizeof m->bytes);
+    CHECK(mapdpm_init(&m->stream, sizeof m->bytes, o) == MAPDPM_OK);
+    return &m->stream;
+}
+
+static int is_same(const memory *a, const memory *b) { return memcmp(a, b, a->stream.bytes) == 0; }
+
+/* A point near one of `groups` centres that lie `apart`. */
+static void draw(uint64_t *state, unsigned groups, double apart, real *x)
+{
+    const unsigned g = (unsigned)(check_random(state) >> 33) % groups;
+    unsigned d;
+
+    for (d = 0; d < 3; d++)
+        x[d] = (real)(apart * ((g * (2 * d + 3) + d * d) % 13) + check_uniform(state) + check_uniform(state) +
+                      check_uniform(state));
+}
+
+static double total_weight(const mapdpm_stream *s)
+{
+    mapdpm_cluster c;
+    double total = 0;
+    uint32_t k, used = 0;
+
+    for (k = 0; k < s->max_clusters; k++)
+        if (mapdpm_get_cluster(s, k, &c, NULL, NULL) == 1) {
+            total += (double)c.weight + (double)c.weight_low;
+            used++;
+        }
+    CHECK(used == s->n_clusters);
+    return total;
+}
+
+/* ---- options -------------------------------------------------------------------------------------------------------- */
+
+static int refused(const mapdpm_options *o)
+{
+    return mapdpm_init(&first.stream, sizeof first.bytes, o) == MAPDPM_E_ARGUMENT;
+}
+
+static void options(void)
+{
+    const mapdpm_options good = options_of(MAPDPM_NORMAL_GAMMA, 8);
+    mapdpm_options o;
+    real broken[12];
+    uint32_t D, K, i;
+
+    CHECK(refused(NULL));
+    CHECK(mapdpm_init(NULL, 1 << 20, &good) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_init(&first.stream, mapdpm_stream_bytes(&good) - 1, &good) == MAPDPM_E_SPACE);
+    CHECK(mapdpm_init(&first.stream, mapdpm_stream_bytes(&good), &good) == MAPDPM_OK);
+    CHECK(mapdpm_stream_bytes(NULL) == 0);
+#define BAD(field, value) o = good; o.field = (value); CHECK(refused(&o))
+    BAD(family, 0);
+    BAD(family, MAPDPM_SQUARED_DISTANCE);
+    BAD(family, -1);
+    BAD(n_features, 0);
+    BAD(n_features, UINT32_MAX);
+    BAD(max_clusters, 0);
+    BAD(max_clusters, UINT32_MAX);
+    BAD(warmup, 10);     /* and parameters */
+    BAD(parameters, NULL); /* and no warm-up */
+    BAD(window, UINT32_MAX);
+    BAD(when_full, 5);
+    BAD(missing, 2);
+    BAD(alpha, -1);
+    BAD(alpha, (real)NAN);
+    BAD(alpha, (real)INFINITY);
+    BAD(log_alpha, (real)NAN);
+    BAD(log_alpha, -(real)INFINITY);
+    BAD(half_life, -1);
+    BAD(half_life, (real)NAN);
+#undef BAD
+    o = good;
+    o.missing = 1;
+    CHECK((mapdpm_stream_bytes(&o) > 0) == WITH_MISSING);
+    for (i = 0; i < 8; i++) {
+        const real values[] = {(real)NAN, (real)INFINITY, 0, -1};
+        unsigned j;
+
+        o = good;
+        o.parameters = broken;
+        for (j = i < 3 ? 2 : 0; j < 4; j++) { /* a mean may be 0 or negative */
+            memcpy(broken, gamma_prior, sizeof gamma_prior);
+            broken[i] = values[i < 3 ? j - 2 : j];
+            CHECK(refused(&o));
+        }
+    }
+    o = warming(8, 10);
+    o.family = MAPDPM_NORMAL_KNOWN_VARIANCE;
+    CHECK(refused(&o));
+    o = warming(8, 1);
+    CHECK(refused(&o));
+    o = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8);
+    o.parameters = broken;
+    for (i = 3; i < 9; i++) {
+        memcpy(broken, known_prior, 9 * sizeof(real));
+        broken[i] = (real)NAN;
+        CHECK(refused(&o));
+        broken[i] = 0;
+        CHECK(refused(&o));
+    }
+    for (D = 1; D < 40; D += 3)
+        for (K = 1; K < 300; K += K < 20 ? 1 : 31) {
+            o = good;
+            o.n_features = D;
+            o.max_clusters = K;
+            CHECK(mapdpm_stream_bytes(&o) == MAPDPM_STATE_BYTES(D, K));
+        }
+    CHECK(sizeof(real) != 4 || MAPDPM_STATE_BYTES(3, 8) <= 2048);
+}
+
+/* ---- points that are refused, and functions that only look ----------------------------------------------------------- */
+
+static void refusals(const mapdpm_options *o, unsigned n)
+{
+    const real far = COMPENSATED ? (real)1e30 : (real)1e120;
+    uint64_t state = 7;
+    real x[3], score;
+    uint32_t id;
+    unsigned i, d;
+    mapdpm_stream *const s = begin(&first, o);
+
+    for (i = 0; i < n; i++) {
+        draw(&state, 4, 12, x);
+        CHECK(mapdpm_learn(s, x, &id, &score) == MAPDPM_OK);
+    }
+    memcpy(&second, &first, s->bytes);
+    for (d = 0; d < 3; d++) {
+        real bad[3] = {1, 2, 3};
+
+        bad[d] = (real)INFINITY;
+        CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_NUMBER);
+        bad[d] = -(real)INFINITY;
+        CHECK(mapdpm_learn(s, bad, NULL, NULL) == MAPDPM_E_NUMBER && mapdpm_predict(s, bad, NULL, NULL) == MAPDPM_E_NUMBER);
+        bad[d] = far;
+        CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_RANGE && mapdpm_predict(s, bad, &id, &score) == MAPDPM_E_RANGE);
+        if (!o->missing) {
+            bad[d] = (real)NAN;
+            CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_NUMBER);
+        }
+    }
+    x[0] = x[1] = x[2] = (real)NAN;
+    CHECK(mapdpm_learn(s, x, &id, &score) == MAPDPM_E_NUMBER);
+    CHECK(mapdpm_learn(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT && mapdpm_learn(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_predict(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT && mapdpm_predict(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
+    if (n > 0)
+        CHECK(mapdpm_learn_at(s, gamma_prior, 1, NULL, NULL) == MAPDPM_E_TIME);
+    for (i = 0; i < 50; i++) {
+        draw(&state, 4, 12, x);
+        id = NONE;
+        CHECK(mapdpm_predict(s, x, &id, &score) == (s->n_clusters ? MAPDPM_OK : MAPDPM_E_WARMING));
+        CHECK((score == score) == (s->warming == 0));
+        CHECK(mapdpm_predict(s, x, NULL, NULL) == MAPDPM_OK);
+        if (s->n_clusters)
+            CHECK(mapdpm_resolve(s, id, &id) == MAPDPM_OK);
+    }
+    CHECK(is_same(&first, &second));
+}
+
+/* Many at once, elsewhere in memory, and without asking for scores: all the same. */
+static void equivalents(const mapdpm_options *o)
+{
+    enum { N = 700 };
+    static real points[3 * N], scores[N], scores2[N];
+    static uint32_t ids[N], ids2[N];
+    uint64_t state = 11;
+    size_t i, done;
+    mapdpm_stream *const s = begin(&first, o), *const t = begin(&second, o);
+
+    for (i = 0; i < N; i++)
+        draw(&state, 5, 7, points + 3 * i);
+    for (i = 0; i < N; i++)
+        CHECK(mapdpm_learn(s, points + 3 * i, &ids[i], &scores[i]) == MAPDPM_OK);
+    CHECK(mapdpm_learn_many(t, points, N, ids2, scores2, &done) == MAPDPM_OK && done == N);
+    CHECK(is_same(&first, &second) && memcmp(ids, ids2, sizeof ids) == 0 && memcmp(scores, scores2, sizeof scores) == 0);
+    CHECK(mapdpm_predict_many(s, points, N, ids, scores, &done) == MAPDPM_OK && done == N);
+    for (i = 0; i < N; i += 7) {
+        uint32_t id;
+        real score;
+
+        CHECK(mapdpm_predict(s, points + 3 * i, &id, &score) == MAPDPM_OK && id == ids[i] &&
+              memcmp(&score, &scores[i], sizeof score) == 0);
+    }
+    points[3 * 600] = (real)INFINITY;
+    (void)begin(&second, o);
+    CHECK(mapdpm_learn_many(t, points, N, NULL, NULL, &done) == MAPDPM_E_NUMBER && done == 600);
+    (void)begin(&first, o);
+    CHECK(mapdpm_learn_many(s, points, 300, NULL, NULL, &done) == MAPDPM_OK);
+    memcpy(third.bytes + 64, &first, s->bytes); /* moved */
+    memset(&first, 0, s->bytes);
+    CHECK(mapdpm_learn_many((mapdpm_stream *)(void *)(third.bytes + 64), points + 900, 300, ids2, scores2, &done) == MAPDPM_OK);
+    CHECK(memcmp(third.bytes + 64, &second, second.stream.bytes) == 0);
+}
+
+/* ---- scores against a reference in long double --------------------------------------------------------------------------- */
+
+typedef long double wide;
+
+/* log p(x | n points of a mean and a sum of squares), of one feature; positions from the prior mean. */
+static wide student(wide c0, wide a0, wide b0, wide n, wide mean, wide squares, wide x)
+{
+    const wide c = c0 + n, a = a0 + n / 2, b = b0 + (squares + c0 * n / c * mean * mean) / 2, t = x - n * mean / c;
+    const wide width = 2 * b * (c + 1) / c;
+
+    return lgammal(a + 0.5) - lgammal(a) - logl(3.14159265358979323846L * width) / 2 - (a + 0.5) * log1pl(t * t / width);
+}
+
+static wide normal(wide rho, wide variance, wide n, wide mean, wide x)
+{
+    const wide spread = variance + n * rho, width = variance * (1 + rho / spread), t = x - n * rho / spread * mean;
+
+    return -(logl(2 * 3.14159265358979323846L * width) + t * t / width) / 2;
+}
+
+/* The mixture of all clusters and a new one, from what can be asked; counts[k][d] where values are missing. */
+static wide reference(const mapdpm_stream *s, const real *x, wide alpha, uint32_t *best)
+{
+    const uint32_t D = s->n_features;
+    real anchor[D_MOST], parameters[3 * D_MOST], mean[D_MOST], variance[D_MOST];
+    wide top = -1e300, sum = 0, total = 0, best_score = -1e300, scores[K_MOST + 1];
+    uint32_t k, d;
+
+    CHECK(mapdpm_get_prior(s, anchor, parameters) == MAPDPM_OK && memcmp(anchor, parameters, D * sizeof(real)) == 0);
+    *best = NONE;
+    for (k = 0; k <= s->max_clusters; k++) {
+        mapdpm_cluster c = {0, 0, 0};
+        wide n = 0;
+
+        scores[k] = -1e300;
+        if (k < s->max_clusters) {
+            if (mapdpm_get_cluster(s, k, &c, mean, variance) == 0)
+                continue;
+            n = (wide)c.weight;
+            if (n < 0.5)
+                continue;
+            total += n;
+        }
+        scores[k] = logl(n > 0 ? n : alpha);
+        for (d = 0; d < D; d++) {
+            const wide t = (wide)x[d] - (wide)anchor[d];
+            const wide there = n > 0 && s->missing ? (wide)(counts_in(s, slot_of(s, k))[d] * fade_of(s, k, s->now)) : n;
+            const wide m = n > 0 ? (wide)mean[d] : 0, v = n > 0 ? (wide)variance[d] : 0;
+
+            if (!is_there(x[d]))
+                continue;
+            scores[k] += s->family == MAPDPM_NORMAL_GAMMA
+                             ? student((wide)parameters[D], (wide)parameters[D + 1], (wide)parameters[D + 2 + d], there,
+                                       m, v * there, t)
+                             : normal((wide)parameters[D + d], (wide)parameters[2 * D + d], there, m, t);
+        }
+        if (k < s->max_clusters && scores[k] > best_score) {
+            best_score = scores[k];
+            *best = c.id;
+        }
+        if (scores[k] > top)
+            top = scores[k];
+    }
+    for (k = 0; k <= s->max_clusters; k++)
+        sum += scores[k] > -1e299 ? expl(scores[k] - top) : 0;
+    return top + logl(sum) - logl(total + alpha);
+}
+
+static double worst_score;
+
+/* A score's error: 20 eps (1 + |score|) were measured with forgetting, 6 without; 50 leave room for other machines. */
+static void scores(const mapdpm_options *o, double apart)
+{
+    uint64_t state = 5;
+    real x[3], score;
+    uint32_t id, expected, wrong = 0;
+    unsigned i, d;
+    double worst = 0;
+    mapdpm_stream *const s = begin(&first, o);
+
+    for (i = 0; i < 2000; i++) {
+        draw(&state, 5, apart, x);
+        if (o->missing)
+            for (d = 0; d < 3; d++)
+                if (check_random(&state) >> 62 == 0 && d != i % 3)
+                    x[d] = (real)NAN;
+        if (i % 10 == 9 && !s->warming && s->n_clusters > 0) {
+            const double right = (double)reference(s, x, (wide)o->alpha, &expected);
+
+            CHECK(mapdpm_predict(s, x, &id, &score) == MAPDPM_OK);
+            wrong += id != expected;
+            if (!(fabs((double)score - right) / (1 + fabs(right)) <= worst))
+                worst = fabs((double)score - right) / (1 + fabs(right));
+        }
+        CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+        CHECK(!s->warming || total_weight(s) == 0);
+    }
+    if (worst > worst_score)
+        worst_score = worst;
+    CHECK(worst < 50 * EPS);
+    CHECK(wrong <= 1); /* where two clusters are equal to rounding */
+}
+
+/* Far away products overflow: the nearer cluster must win all the same. */
+static void far_points(void)
+{
+    static real prior[2 * 24 + 2];
+    static real x[24];
+    mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
+    uint32_t d, id, near_id = 0;
+    int i;
+    mapdpm_stream *s;
+
+    for (d = 0; d < 24; d++)
+        prior[24 + 2 + d] = 1;
+    prior[24] = (real)0.001;
+    prior[25] = 1;
+    o.n_features = 24;
+    o.parameters = prior;
+    s = begin(&first, &o);
+    for (i = 0; i < 40; i++) {
+        for (d = 0; d < 24; d++)
+            x[d] = d < 12 ? (real)(i % 4) / 4 : (real)(i % 2 ? 400 : 0) + (real)(i % 4) / 4;
+        CHECK(mapdpm_learn(s, x, &id, NULL) == MAPDPM_OK);
+        if (i % 2)
+            near_id = id;
+    }
+    CHECK(s->n_clusters == 2);
+    for (d = 0; d < 24; d++) /* as far from both in 12 features; in the others where the second is */
+        x[d] = d < 12 ? (COMPENSATED ? (real)1e8 : (real)1e70) : centres_of(s, d)[1];
+    x[23] = 400;
+    CHECK(mapdpm_predict(s, x, &id, NULL) == MAPDPM_OK && id == near_id);
+    for (d = 0; d < 12; d++) { /* features in the other order */
+        const real t = x[d];
+
+        x[d] = x[d + 12];
+        x[d + 12] = t;
+    }
+    CHECK(mapdpm_predict(s, x, &id, NULL) == MAPDPM_OK);
+}
+
+/* ---- what is conserved ---------------------------------------------------------------------------------------------- */
+
+static void whole(const mapdpm_options *o, int exactly)
+{
+    uint64_t state = 3;
+    real x[3];
+    unsigned i;
+    mapdpm_stream *const s = begin(&first, o);
+
+    for (i = 0; i < 4000; i++) {
+        draw(&state, 1 + i / 500, 1 + (i / 250) % 9, x);
+        CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+        CHECK(s->n_clusters <= s->max_clusters);
+        if (s->warming)
+            continue;
+        if (exactly)
+            CHECK(total_weight(s) == (double)s->n_seen);
+        else
+            CHECK(fabs(total_weight(s) - (double)s->n_seen) <= 64 * EPS * (double)s->n_seen);
+    }
+}
+
+/* Every id is new: created and split in ascending order, and never again after it ended. */
+static void ids(const mapdpm_options *o)
+{
+    static unsigned char ended[1 << 16];
+    uint64_t state = 17, seen = 0;
+    uint32_t newest = o->warmup, id, now;
+    real x[3];
+    unsigned i, n_ended = 0;
+    int is_new = 1, is_alive = 1;
+    mapdpm_stream *const s = begin(&first, o);
+
+    memset(ended, 0, sizeof ended);
+    for (i = 0; i < 20000; i++) {
+        mapdpm_event event;
+
+        draw(&state, 2 + i / 100 % 7, 3 + i / 300 % 11, x);
+        x[0] += (real)(i / 50 % 13 * 40);
+        CHECK(mapdpm_learn(s, x, &id, NULL) == MAPDPM_OK);
+        for (; seen < s->n_events; seen++) {
+            uint32_t made;
+
+            if (mapdpm_get_event(s, seen, &event) != MAPDPM_OK) {
+                CHECK(s->n_events - seen > s->n_ring);
+                continue;
+            }
+            made = event.kind == MAPDPM_CREATED ? event.id : event.kind == MAPDPM_SPLIT ? event.other : NONE;
+            if (made != NONE) {
+                is_new &= made == newest;
+                newest = made + 1;
+            }
+            if (event.kind != MAPDPM_CREATED && event.kind != MAPDPM_SPLIT) {
+                is_new &= event.id < newest && !ended[event.id & 0xffff];
+                ended[event.id & 0xffff] = 1;
+                n_ended++;
+            }
+            CHECK(event.when <= (uint32_t)s->n_seen);
+        }
+        if (id >= s->warmup)
+            is_alive &= !ended[id & 0xffff] && mapdpm_resolve(s, id, &now) == MAPDPM_OK && now == id;
+        if (i % 100 == 0)
+            (void)total_weight(s);
+    }
+    CHECK(is_new && is_alive && newest < 65536);
+    CHECK(n_ended > 50 && s->next_id == newest);
+    CHECK(mapdpm_get_event(s, s->n_events, NULL) == MAPDPM_E_ARGUMENT);
+    {
+        mapdpm_event event;
+
+        CHECK(mapdpm_get_event(s, s->n_events, &event) == MAPDPM_E_UNKNOWN);
+        CHECK(mapdpm_get_event(s, 0, &event) == MAPDPM_E_UNKNOWN);
+        CHECK(mapdpm_get_event(s, s->n_events - s->n_ring, &event) == MAPDPM_OK);
+    }
+}
+
+static void when_full(uint32_t policy, int32_t family)
+{
+    mapdpm_options o = options_of(family, 4);
+    uint64_t state = 23, i;
+    unsigned kinds[6] = {0}, n_full = 0;
+    mapdpm_event event;
+    mapdpm_stream *s;
+    real x[3];
+
+    o.when_full = policy;
+    s = begin(&first, &o);
+    for (i = 0; i < 1500; i++) {
+        const uint64_t before = s->n_events;
+        uint64_t e;
+        int error;
+
+        draw(&state, 9, 60, x);
+        memcpy(&second, &first, s->bytes);
+        error = mapdpm_learn(s, x, NULL, NULL);
+        CHECK(error == MAPDPM_OK || (error == MAPDPM_E_FULL && policy == MAPDPM_FULL_ERROR));
+        if (error != MAPDPM_OK) {
+            CHECK(is_same(&first, &second));
+            n_full++;
+        }
+        for (e = before; e < s->n_events; e++) {
+            CHECK(mapdpm_get_event(s, e, &event) == MAPDPM_OK && event.kind >= 1 && event.kind <= 5);
+            kinds[event.kind % 6]++;
+        }
+        CHECK(s->n_clusters <= 4);
+        if (kinds[MAPDPM_EVICTED] == 0)
+            CHECK(total_weight(s) == (double)s->n_seen);
+    }
+    CHECK(s->n_clusters == 4 && kinds[MAPDPM_AGED] == 0);
+    if (family != MAPDPM_NORMAL_GAMMA) /* whose wide clusters take in what they then divide */
+        CHECK((n_full > 0) == (policy == MAPDPM_FULL_ERROR));
+    if (policy == MAPDPM_FULL_EVICT)
+        CHECK(kinds[MAPDPM_EVICTED] > 0);
+    else if (policy != MAPDPM_FULL_LEAST_LOSS)
+        CHECK(kinds[MAPDPM_EVICTED] == 0);
+    if (policy == MAPDPM_FULL_MERGE)
+        CHECK(kinds[MAPDPM_MERGED] > 0);
+}
+
+/* ---- time ----------------------------------------------------------------------------------------------------------- */
+
+static void half_lives(void)
+{
+    mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
+    const real a[3] = {0, 0, 0}, b[3] = {300, 300, 300}, other[3] = {(real)0.5, 0, 0};
+    mapdpm_cluster before, after;
+    uint32_t id, id2;
+    int i;
+    mapdpm_stream *s;
+
+    o.half_life = 30;
+    s = begin(&first, &o);
+    for (i = 0; i < 10; i++)
+        CHECK(mapdpm_learn_at(s, i % 2 ? a : other, 1000000 * INT64_C(1000), &id, NULL) == MAPDPM_OK);
+    CHECK(mapdpm_get_cluster(s, 0, &before, NULL, NULL) == 1 && before.weight == 10 && before.id == id);
+    memcpy(&second, &first, s->bytes);
+    CHECK(mapdpm_learn_at(s, a, 1000000 * INT64_C(1000) - 1, NULL, NULL) == MAPDPM_E_TIME);
+    CHECK(mapdpm_learn_at(s, a, INT64_MAX, NULL, NULL) == MAPDPM_E_TIME);
+    CHECK(mapdpm_learn(s, a, NULL, NULL) == MAPDPM_E_TIME);
+    CHECK(is_same(&first, &second));
+    for (i = 1; i <= 3; i++) {
+        const double right = 10 * pow(2, -i);
+
+        CHECK(mapdpm_learn_at(s, b, 1000000 * (INT64_C(1000) + 30 * i), &id2, NULL) == MAPDPM_OK && id2 != id);
+        CHECK(mapdpm_get_cluster(s, 0, &after, NULL, NULL) == 1 && after.id == id);
+        CHECK(fabs((double)after.weight - right) < 16 * EPS * right);
+    }
+    /* After so long nothing is left: clusters age one a point, and the slots they held are free again. */
+    for (i = 0; i < 12; i++)
+        CHECK(mapdpm_learn_at(s, a, INT64_C(1) << 50, &id, NULL) == MAPDPM_OK);
+    CHECK(s->n_clusters == 1 && total_weight(s) == 12);
+
+    begin(&first, &o);
+    CHECK(mapdpm_learn_at(s, a, -(INT64_C(1) << 61), &id, NULL) == MAPDPM_OK);
+    CHECK(mapdpm_learn_at(s, a, INT64_C(1) << 61, &id, NULL) == MAPDPM_OK);
+    begin(&first, &o);
+    CHECK(mapdpm_learn(s, a, NULL, NULL) == MAPDPM_OK && mapdpm_learn_at(s, a, 5, NULL, NULL) == MAPDPM_E_TIME);
+}
+
+/* A point that jumps in time leaves a window, and a warm-up, with points that weigh nothing any more. */
+static void long_gaps(uint32_t warmup, uint32_t window)
+{
+    mapdpm_options o = warmup ? warming(4, warmup) : options_of(MAPDPM_NORMAL_GAMMA, 4);
+    uint64_t state = 41;
+    int64_t now = 0;
+    real x[3];
+    int i;
+    mapdpm_stream *s;
+
+    o.window = window;
+    o.half_life = 1;
+    o.when_full = MAPDPM_FULL_REFUSE;
+    s = begin(&first, &o);
+    for (i = 0; i < 400; i++) {
+        draw(&state, 3, 20, x);
+        now += i % 11 == 10 ? INT64_C(1) << 40 : 50000;
+        CHECK(mapdpm_learn_at(s, x, now, NULL, NULL) == MAPDPM_OK);
+        (void)total_weight(s);
+        CHECK(s->warming || (s->n_clusters > 0 && total_weight(s) > 0.5 && total_weight(s) < 400));
+    }
+}
+
+/* ---- ids that have changed ------------------------------------------------------------------------------------------ */
+
+static void resolving(void)
+{
+    mapdpm_options o = warming(8, 60);
+    uint64_t state = 2;
+    uint32_t provisional[60], id, now, j;
+    real x[60][3];
+    int i;
+    mapdpm_stream *const s = begin(&first, &o);
+
+    for (i = 0; i < 60; i++) {
+        draw(&state, 3, 30, x[i]);
+        CHECK(mapdpm_learn(s, x[i], &provisional[i], NULL) == MAPDPM_OK && provisional[i] == (uint32_t)i);
+        if (i < 59)
+            CHECK(mapdpm_resolve(s, (uint32_t)i, &now) == MAPDPM_OK && now == (uint32_t)i);
+        CHECK(s->warming == (i < 59));
+    }
+    CHECK(s->n_clusters == 3 && total_weight(s) == 60);
+    for (i = 0; i < 60; i++) {
+        CHECK(mapdpm_resolve(s, provisional[i], &now) == MAPDPM_OK && now >= 60);
+        CHECK(mapdpm_predict(s, x[i], &id, NULL) == MAPDPM_OK && id == now);
+    }
+    /* The gap between two groups is filled: they merge, and the old ids lead to what is left. */
+    for (i = 0; i < 3000; i++) {
+        draw(&state, 3, 30, x[0]);
+        for (j = 0; j < 3; j++)
+            x[0][j] = (real)(45 + 60 * check_uniform(&state));
+        CHECK(mapdpm_learn(s, x[0], &id, NULL) == MAPDPM_OK && mapdpm_resolve(s, id, &now) == MAPDPM_OK && now == id);
+        CHECK(mapdpm_resolve(s, s->next_id, &now) == MAPDPM_E_UNKNOWN);
+    }
+    for (j = 0; j < s->next_id; j++) /* whatever is known is alive */
+        if (mapdpm_resolve(s, j, &now) == MAPDPM_OK) {
+            CHECK(mapdpm_resolve(s, now, &id) == MAPDPM_OK && id == now);
+        }
+}
+
+/* ---- the warm-up ---------------------------------------------------------------------------------------------------- */
+
+/* Whatever the scale and the offset, the hand-over succeeds and finds the same. */
+static void scales(void)
+{
+    const double units[] = {1, 1e-6, 1e4, COMPENSATED ? 4e-16 : 1e-99, COMPENSATED ? 1e-13 : 1e-90, COMPENSATED ? 1e6 : 1e70};
+    mapdpm_options o = warming(8, 50);
+    unsigned u, i, d;
+
+    for (u = 0; u < sizeof units / sizeof *units; u++) {
+        uint64_t state = 19;
+        real x[3];
+        mapdpm_stream *const s = begin(&first, &o);
+
+        for (i = 0; i < 200; i++) {
+            draw(&state, 3, 30, x);
+            for (d = 0; d < 3; d++)
+                x[d] = (real)((double)x[d] * units[u]);
+            CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+            if (i >= 50)
+                break;
+        }
+        CHECK(!s->warming && s->n_seen == 51);
+        if (u < 3)
+            CHECK(s->n_clusters == 3 && total_weight(s) == 51);
+    }
+    for (u = 0; u < 200; u++) { /* as wide as may be, by the most there is of a half each */
+        const real most = WARMUP_LIMIT, wide_one[3] = {u % 2 ? most : -most, 0, u % 3 ? most : 0};
+
+        CHECK(mapdpm_learn(u ? &first.stream : begin(&first, &o), wide_one, NULL, NULL) == MAPDPM_OK);
+    }
+    CHECK(!first.stream.warming && total_weight(&first.stream) == 200);
+    for (u = 0; u < 2; u++) { /* all the same point */
+        const real same[3] = {5, u ? 5 : (real)1e8, 0};
+        mapdpm_stream *const s = begin(&first, &o);
+
+        for (i = 0; i < 200; i++)
+            CHECK(mapdpm_learn(s, same, NULL, NULL) == MAPDPM_OK);
+        CHECK(s->n_clusters == 1 && total_weight(s) == 200);
+    }
+}
+
+/* By their snapshots: free slots may differ in memory. */
+static int are_equal(const mapdpm_stream *s, const mapdpm_stream *t)
+{
+    static unsigned char a[1 << 16], b[1 << 16];
+    size_t n = 0, m = 1;
+
+    CHECK(mapdpm_snapshot_write(s, a, sizeof a, &n) == MAPDPM_OK && mapdpm_snapshot_write(t, b, sizeof b, &m) == MAPDPM_OK);
+    return n == m && memcmp(a, b, n) == 0;
+}
+
+/* ---- gateways ------------------------------------------------------------------------------------------------------- */
+
+static void insert_all(mapdpm_stream *s, int backwards)
+{
+    int i;
+
+    for (i = 0; i < 12; i++) {
+        const int j = backwards ? 11 - i : i;
+        const mapdpm_cluster c = {0, (real)(j + 2), 0};
+        const real mean[3] = {(real)(j % 3 * 50), (real)(j % 3), (real)(j % 4) / 4}, variance[3] = {1, (real)0.5, 2};
+
+        CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK);
+    }
+}
+
+static void gateways(int32_t family)
+{
+    mapdpm_options o = options_of(family, 12);
+    const real ok[3] = {1, 1, 1}, bad[3] = {1, (real)NAN, 1}, negative[3] = {1, -1, 1};
+    mapdpm_cluster c = {0, 2, 0};
+    mapdpm_stream *const s = begin(&first, &o), *const t = begin(&second, &o);
+
+    CHECK(mapdpm_insert(s, &c, bad, ok) == MAPDPM_E_RANGE && mapdpm_insert(s, &c, ok, bad) == MAPDPM_E_RANGE);
+    CHECK(mapdpm_insert(s, &c, ok, negative) == MAPDPM_E_RANGE && mapdpm_insert(s, NULL, ok, ok) == MAPDPM_E_ARGUMENT);
+    c.weight = 0;
+    CHECK(mapdpm_insert(s, &c, ok, ok) == MAPDPM_E_ARGUMENT);
+    c.weight = (real)NAN;
+    CHECK(mapdpm_insert(s, &c, ok, ok) == MAPDPM_E_ARGUMENT && mapdpm_reduce(s, 0) == MAPDPM_E_ARGUMENT);
+    CHECK(is_same(&first, &second));
+    insert_all(s, 0);
+    insert_all(t, 1);
+    c.weight = 1;
+    CHECK(mapdpm_insert(s, &c, ok, ok) == MAPDPM_E_SPACE && s->n_clusters == 12 && total_weight(s) == 90);
+    CHECK(mapdpm_reduce(s, 12) == MAPDPM_OK && mapdpm_reduce(t, 12) == MAPDPM_OK);
+    CHECK(are_equal(s, t));
+    CHECK(s->n_clusters == 3 && total_weight(s) == 90 && s->n_events == 0);
+    CHECK(mapdpm_reduce(s, 12) == MAPDPM_OK && are_equal(s, t)); /* once more changes nothing */
+    CHECK(mapdpm_reduce(s, 2) == MAPDPM_OK && s->n_clusters == 2 && total_weight(s) == 90);
+    CHECK(mapdpm_learn(s, ok, NULL, NULL) == MAPDPM_OK && total_weight(s) == 91 && s->n_seen == 91);
+}
+
+/* Inserted before there is a time: as of the first, wherever that lies. And after a warm-up: its ids have ended. */
+static void gateways_in_time(void)
+{
+    const int64_t times[] = {INT64_C(1700000000000000), -INT64_C(1700000000000000), 0};
+    mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 16);
+    const real x[3] = {200, 200, 200};
+    uint64_t state = 77;
+    uint32_t now;
+    real y[3];
+    unsigned i;
+    mapdpm_stream *s = &first.stream;
+
+    o.half_life = 1000;
+    for (i = 0; i < 3; i++) {
+        begin(&first, &o);
+        insert_all(s, 0);
+        CHECK(mapdpm_learn_at(s, x, times[i], NULL, NULL) == MAPDPM_OK);
+        CHECK(fabs(total_weight(s) - 91) < 1e-3);
+    }
+    CHECK(mapdpm_learn_at(s, x, INT64_C(1) << 60, NULL, NULL) == MAPDPM_OK);
+    CHECK(mapdpm_reduce(s, 4) == MAPDPM_OK && total_weight(s) == 1);
+    o = warming(16, 40);
+    begin(&first, &o);
+    CHECK(mapdpm_reduce(s, 4) == MAPDPM_E_WARMING);
+    for (i = 0; i < 40; i++) {
+        draw(&state, 5, 40, y);
+        CHECK(mapdpm_learn(s, y, NULL, NULL) == MAPDPM_OK);
+    }
+    CHECK(s->n_clusters > 2 && mapdpm_reduce(s, 2) == MAPDPM_OK && s->n_clusters == 2);
+    for (i = 0; i < 40; i++)
+        CHECK(mapdpm_resolve(s, i, &now) == MAPDPM_E_UNKNOWN);
+}
+
+/* ---- missing values ------------------------------------------------------------------------------------------------- */
+
+static void nothing_missing(int32_t family)
+{
+    mapdpm_options o = options_of(family, 8);
+    uint64_t state = 13;
+    unsigned i, differ = 0;
+    real x[3], a, b;
+    uint32_t id, id2;
+    double worst = 0;
+    mapdpm_stream *const s = begin(&first, &o), *t;
+
+    o.missing = 1;
+    t = begin(&second, &o);
+    for (i = 0; i < 1000; i++) {
+        draw(&state, 4, 15, x);
+        CHECK(mapdpm_learn(s, x, &id, &a) == MAPDPM_OK && mapdpm_learn(t, x, &id2, &b) == MAPDPM_OK);
+        differ += id != id2;
+        if (fabs((double)a - (double)b) / (1 + fabs((double)a)) > worst)
+            worst = fabs((double)a - (double)b) / (1 + fabs((double)a));
+    }
+    CHECK(differ == 0);
+    CHECK(worst < 50 * EPS);
+}
+
+/* A feature of which one value is known, in a point that then moves: nothing of it stays. */
+static void rarely_there(uint32_t warmup, uint32_t window)
+{
+    mapdpm_options o = warmup ? warming(8, warmup) : options_of(MAPDPM_NORMAL_GAMMA, 8);
+    uint64_t state = 29;
+    unsigned i;
+    uint32_t k;
+    mapdpm_stream *s;
+
+    o.missing = 1;
+    o.window = window;
+    s = begin(&first, &o);
+    for (i = 0; i < 600; i++) {
+        real x[3], score = 0;
+
+        draw(&state, 3, 4, x);
+        if (i % 9)
+            x[1] = (real)NAN;
+        if (i % 5)
+            x[2] = (real)NAN;
+        CHECK(mapdpm_learn(s, x, NULL, &score) == MAPDPM_OK && (i < warmup || score == score));
+        for (k = 0; k < s->max_clusters; k++)
+            CHECK(!is_used(s, k) || mean_in(s, slot_of(s, k))[1] * 0 == 0);
+        CHECK(s->warming || fabs(total_weight(s) - (double)s->n_seen) < 0.01);
+    }
+}
+
+/* ---- DP-means -------------------------------------------------------------------------------------------------------- */
+
+/* With alpha beyond what a real holds, a cluster opens where a squared distance of -2 log alpha is exceeded, about. */
+static void dp_means(void)
+{
+    mapdpm_options o = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 16);
+    const real origin[3] = {1, -2, 3}, near_by[3] = {41, -2, 3}, far[3] = {401, -2, 3};
+    double right = 0;
+    real score;
+    uint32_t a, b, c, d;
+    mapdpm_stream *const s = &first.stream;
+
+    o.alpha = 0;
+    o.log_alpha = -5000;
+    begin(&first, &o);
+    for (d = 0; d < 3; d++)
+        right += (double)normal((wide)known_prior[3 + d], (wide)known_prior[6 + d], 0, 0, 0);
+    CHECK(mapdpm_predict(s, origin, NULL, &score) == MAPDPM_OK && fabs((double)score - right) < 1e-3 * (1 + fabs(right)));
+    CHECK(mapdpm_learn(s, origin, &a, &score) == MAPDPM_OK && fabs((double)score - right) < 1e-3 * (1 + fabs(right)));
+    CHECK(mapdpm_learn(s, near_by, &b, NULL) == MAPDPM_OK && b == a);
+    CHECK(mapdpm_learn(s, far, &c, NULL) == MAPDPM_OK && c != a && s->n_clusters == 2);
+}
+
+int main(void)
+{
+    mapdpm_options gamma = options_of(MAPDPM_NORMAL_GAMMA, 8), known = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8);
+    mapdpm_options warm = warming(8, 50), o;
+    uint32_t i;
+
+    options();
+    refusals(&gamma, 0);
+    refusals(&gamma, 300);
+    refusals(&known, 300);
+    refusals(&warm, 49);
+    refusals(&warm, 300);
+    equivalents(&gamma);
+    equivalents(&known);
+    equivalents(&warm);
+    scores(&gamma, 10);
+    scores(&gamma, 2);
+    scores(&known, 10);
+    scores(&warm, 10);
+    far_points();
+    for (i = MAPDPM_FULL_MERGE; i <= MAPDPM_FULL_REFUSE; i += 2) {
+        gamma.when_full = known.when_full = i;
+        whole(&gamma, 1);
+        whole(&known, 1);
+        o = gamma;
+        o.window = 50;
+        whole(&o, 0);
+    }
+    gamma.when_full = known.when_full = 0;
+    o = gamma;
+    o.window = 50;
+    scores(&o, 5);
+    o = gamma;
+    o.half_life = 100;
+    scores(&o, 10);
+    equivalents(&o);
+    o.max_clusters = 5;
+    ids(&o);
+    o.window = 20;
+    ids(&o);
+    o = gamma;
+    o.max_clusters = 5;
+    o.when_full = MAPDPM_FULL_EVICT;
+    ids(&o);
+    o = warming(5, 20);
+    o.half_life = 60;
+    ids(&o);
+    for (i = 0; i <= MAPDPM_FULL_ERROR; i++) {
+        when_full(i, MAPDPM_NORMAL_GAMMA);
+        when_full(i, MAPDPM_NORMAL_KNOWN_VARIANCE);
+    }
+    half_lives();
+    long_gaps(0, 0);
+    long_gaps(0, 5);
+    long_gaps(20, 0);
+    long_gaps(20, 30);
+    resolving();
+    scales();
+    gateways(MAPDPM_NORMAL_GAMMA);
+    gateways(MAPDPM_NORMAL_KNOWN_VARIANCE);
+    gateways_in_time();
+    dp_means();
+    if (WITH_MISSING) {
+        nothing_missing(MAPDPM_NORMAL_GAMMA);
+        nothing_missing(MAPDPM_NORMAL_KNOWN_VARIANCE);
+        gamma.missing = known.missing = warm.missing = 1;
+        refusals(&gamma, 300);
+        scores(&gamma, 10);
+        scores(&known, 10);
+        scores(&warm, 10);
+        rarely_there(0, 7);
+        rarely_there(30, 0);
+        rarely_there(30, 50);
+    }
+    printf("scores: worst error %.1f eps (1 + |score|)\n", worst_score / EPS);
+    return REPORT();
+}
