@@ -177,7 +177,7 @@ def test_tables_that_are_read(tmp_path, text, names, values):
 def test_help_and_version(capsys):
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == f"mapdpm {mapdpm.__version__}\n"
-    for command in ("fit", "predict", "score", "demo"):
+    for command in ("fit", "predict", "score", "stream", "demo"):
         assert cli.main([command, "--help"]) == 0
         assert command in capsys.readouterr().out
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, load, plots
 from mapdpm.cli import demo, records, tables
+from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import chosen, of_the_model, warned
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table, counted, name_of
@@ -96,6 +97,12 @@ def score(arguments: argparse.Namespace) -> None:
     else:
         text = f"{model.score(table)!r}\n"
     records.put(arguments.out, text)
+
+
+def stream(arguments: argparse.Namespace) -> None:
+    """``mapdpm stream``."""
+    _check_targets([arguments.data], arguments.state, _file(arguments.output))
+    streaming.run(arguments)
 
 
 def show(arguments: argparse.Namespace) -> None:

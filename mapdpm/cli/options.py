@@ -16,6 +16,8 @@ STARTS = ("sequential", "random-order", "single")
 MOVES = ("merge", "split", "permutation", "regroup")
 BACKENDS = ("auto", "c", "numba", "python")
 FORMATS = ("csv", "jsonl")
+WHEN_FULL = ("least-loss", "merge", "evict", "refuse", "error")
+DTYPES = ("float64", "float32")
 _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND --help` has the options of a command."
 
 
@@ -61,6 +63,8 @@ def parser() -> argparse.ArgumentParser:
     _predict_options(command("predict", "predict", "print the cluster of each row of a CSV file", _PREDICT_EXAMPLES))
     text = "print the log predictive density of each row of a CSV file, in nats: high is normal"
     _score_options(command("score", "score", text, _SCORE_EXAMPLES))
+    text = "cluster points as they come, line by line or by MQTT, in fixed memory"
+    _stream_options(command("stream", "stream", text, _STREAM_EXAMPLES))
     _demo_options(command("demo", "show", "cluster a smart watch's recording into activities", _DEMO_EXAMPLES))
     return whole
 
@@ -77,6 +81,11 @@ mapdpm predict model.mdpm - --proba < data.csv"""
 _SCORE_EXAMPLES = """\
 mapdpm score model.mdpm data.csv --out scores.csv
 mapdpm score model.mdpm data.csv --mean"""
+_STREAM_EXAMPLES = """\
+mapdpm stream < data.csv
+mapdpm stream data.csv --columns height,width --state state.mdpm --output results.jsonl
+tail -n +1 -f sensor.csv | mapdpm stream --half-life 10000 --on-error skip
+mapdpm stream --mqtt localhost --topic sensor --publish clusters --state state.mdpm"""
 _DEMO_EXAMPLES = """\
 mapdpm demo --picture demo.png"""
 
@@ -131,6 +140,54 @@ def _score_options(score: argparse.ArgumentParser) -> None:
     score.add_argument("--mean", action="store_true", help="their mean only")
 
 
+def _stream_options(stream: argparse.ArgumentParser) -> None:
+    # No defaults here: what is not said is taken from the state, and only then from stream.py.
+    text = "CSV file of numbers, one point a line; - is stdin, and what is read where nothing is said"
+    stream.add_argument("data", type=Path, nargs="?", help=text)
+    text = "wait for more at the end of the file, until a signal comes"
+    stream.add_argument("--follow", action="store_true", help=text)
+    _column_options(stream, "all", None)
+    stream.add_argument("--time", metavar="COLUMN", help="the column with the time of each point, in seconds (none)")
+    text = "a line that cannot be learned ends it, or is left out and counted (%(default)s)"
+    stream.add_argument("--on-error", choices=("fail", "skip"), default="fail", help=text)
+    text = "stop after so many points, those that were left out included"
+    stream.add_argument("--count", type=_count, metavar="N", help=text)
+    results = stream.add_argument_group("results")
+    results.add_argument(
+        "--output", type=Path, metavar="FILE", help="where id, score and event of each point go (stdout)"
+    )
+    text = "CSV with a header, or JSON lines (jsonl)"
+    results.add_argument("--format", choices=FORMATS, help=text)
+    results.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    model = stream.add_argument_group("model")
+    model.add_argument("--max-clusters", type=_count, metavar="K", help="room for so many (16)")
+    model.add_argument("--alpha", type=_positive, metavar="A", help="concentration, > 0 (1.0)")
+    text = "points, or seconds with --time, after which what was learned counts half (never)"
+    model.add_argument("--half-life", type=_positive, metavar="H", help=text)
+    model.add_argument("--warmup", type=_count, metavar="N", help="points that set the prior, >= 2 (200)")
+    model.add_argument("--when-full", choices=WHEN_FULL, help="what makes room for another cluster (least-loss)")
+    model.add_argument("--missing", choices=("error", "skip"), help="what a blank cell or nan is (error)")
+    model.add_argument("--dtype", choices=DTYPES, help="what it computes in (float64)")
+    model.add_argument("--likelihood", choices=LIKELIHOODS, help="family (normal-gamma)")
+    text = "instead of a warm-up: all parameters of the prior, as m0=0 or m0=0,2 (one a column)"
+    model.add_argument("--prior", type=_assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
+    state = stream.add_argument_group("state")
+    text = "go on from there if the file exists; checkpoints are written there, and the end"
+    state.add_argument("--state", type=Path, metavar="FILE", help=text)
+    text = "most points between checkpoints (10000)"
+    state.add_argument("--checkpoint-points", type=_count, metavar="N", help=text)
+    text = "most seconds between checkpoints, where points come (10)"
+    state.add_argument("--checkpoint-seconds", type=_positive, metavar="T", help=text)
+    broker = stream.add_argument_group("MQTT")
+    broker.add_argument("--mqtt", type=_address, metavar="HOST[:PORT]", help="points come from this broker")
+    broker.add_argument("--topic", help="what to subscribe to")
+    broker.add_argument("--publish", metavar="TOPIC", help="where results go, instead of --output")
+    text = "0: a message may be lost; 1: each is counted once (1)"
+    broker.add_argument("--qos", type=int, choices=(0, 1), help=text)
+    text = "under which the broker keeps messages (one for this machine, topic and state)"
+    broker.add_argument("--client-id", metavar="ID", help=text)
+
+
 def _demo_options(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("data", type=Path, nargs="?", help="the recording (the one that comes with mapdpm)")
     pictures = demo.add_mutually_exclusive_group()
@@ -142,10 +199,18 @@ def _demo_options(demo: argparse.ArgumentParser) -> None:
 def _input_options(command: argparse.ArgumentParser, default: str) -> None:
     text = "CSV file of numbers, one point a row, gzip too; - is stdin; a header is recognised"
     command.add_argument("data", type=Path, help=text)
+    _column_options(command, default, ",")
+
+
+def _column_options(command: argparse.ArgumentParser, default: str, delimiter: str | None) -> None:
     text = f"names or positions of the columns to use, as height,3 or 2-4 or 3- ({default})"
     command.add_argument("--columns", action="append", metavar="LIST", help=text)
     command.add_argument(
-        "--delimiter", type=_character, default=",", metavar="CHAR", help="what separates cells; tab is one (comma)"
+        "--delimiter",
+        type=_character,
+        default=delimiter,
+        metavar="CHAR",
+        help="what separates cells; tab is one (comma)",
     )
 
 
@@ -213,6 +278,16 @@ def _assignment(text: str) -> tuple[str, float | list[float]]:
         msg = f"must be NAME=NUMBER, or NAME=NUMBER,NUMBER,... with one a column, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return name, numbers if len(numbers) > 1 else numbers[0]
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or port.endswith("]"):
+        host, port = text, "1883"
+    if not host.strip("[]") or not port.isdecimal() or not 1 <= int(port) < 1 << 16:
+        msg = f"must be HOST or HOST:PORT, got {text}"
+        raise argparse.ArgumentTypeError(msg)
+    return host.strip("[]"), int(port)
 
 
 def _character(text: str) -> str:

@@ -22,7 +22,7 @@ from mapdpm.protocol import Matrix
 
 STDIN = "-"
 _GZIP = b"\x1f\x8b"
-_MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
+MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
 
 Row: TypeAlias = tuple[int, list[str]]
 """The line of a row in its file, counted from 1, and its cells."""
@@ -110,10 +110,10 @@ def numbers(path: str | Path, source: Iterable[Row], names: Sequence[str] | None
     values = array("d")
     for line, cells in source:
         for column in columns:
-            value = _value(cells[column])
+            value = value_of(cells[column])
             if value is None or not math.isfinite(value):
                 name = f" ({names[column]})" if names and names[column] else ""
-                complaint = _complaint(cells[column], value, cells)
+                complaint = complaint_of(cells[column], value, cells)
                 msg = f"{name_of(path)}: line {line}, column {column + 1}{name} {complaint}"
                 raise ValueError(msg)
             values.append(value)
@@ -170,10 +170,11 @@ def _is_header(cells: Sequence[str], second: Row | None) -> bool:
     """Whether a text stands above a number: so columns named 2020 and 2021, beside one named id, have a header."""
     if second is None:
         return False
-    return any(is_text(above) and _value(below) is not None for above, below in zip(cells, second[1], strict=True))
+    return any(is_text(above) and value_of(below) is not None for above, below in zip(cells, second[1], strict=True))
 
 
-def _value(cell: str) -> float | None:
+def value_of(cell: str) -> float | None:
+    """The number in a cell, which may be NaN or infinite; None where there is none."""
     try:
         return None if "_" in cell else float(cell)  # Python's own 1_000 is no number elsewhere
     except ValueError:
@@ -182,16 +183,17 @@ def _value(cell: str) -> float | None:
 
 def is_text(cell: str) -> bool:
     """Whether a cell is neither blank nor a number: a header has such cells."""
-    return bool(cell.strip()) and _value(cell) is None
+    return bool(cell.strip()) and value_of(cell) is None
 
 
-def _complaint(cell: str, value: float | None, row: Sequence[str]) -> str:
+def complaint_of(cell: str, value: float | None, row: Sequence[str]) -> str:
+    """What is wrong with a cell that holds no finite number, and what to do."""
     text = cell.strip()
-    if text.lower() in _MISSING:
+    if text.lower() in MISSING:
         return f"is {'missing: ' + repr(text) if text else 'blank'}; remove or fill such rows"
     if value is None:
         separated = any(mark in text for mark in ";\t ")
-        numbers = [place for place, other in enumerate(row, 1) if _value(other) is not None]
+        numbers = [place for place, other in enumerate(row, 1) if value_of(other) is not None]
         if separated or not numbers:
             hint = "if cells are not separated by commas, say by what: --delimiter"
         else:

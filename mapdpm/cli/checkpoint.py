@@ -1,0 +1,128 @@
+"""Where a stream is: the learner, how its input is read, and the positions in input and output, in one file.
+
+They are written together, and the file is replaced at once: after any end, what is there fits together.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mapdpm import snapshot
+from mapdpm.cli.options import UsageError
+from mapdpm.likelihoods import NormalKnownVariance
+from mapdpm.online import OnlineMAPDPM
+from mapdpm.snapshot import ModelFileError
+
+LEARNER = ("max_clusters", "alpha", "half_life", "warmup", "when_full", "missing", "dtype")
+OTHERS = {
+    "likelihood": "normal-gamma",
+    "prior": None,
+    "delimiter": ",",
+    "columns": None,
+    "time": None,
+    "format": "jsonl",
+}
+"""Settings that are no parameters of a learner, and what they are where nobody says."""
+
+_KEY = "stream"
+_MARKED = 4096  # so many bytes before a position tell whether a file is the one it was
+
+
+class Saved(NamedTuple):
+    """What a state file holds; all but the learner and its settings is None where Python wrote it."""
+
+    model: OnlineMAPDPM
+    settings: dict[str, Any]
+    columns: dict[str, Any] | None
+    input: dict[str, Any] | None
+    output: dict[str, Any] | None
+    counts: dict[str, int] | None
+
+
+def read(path: Path) -> Saved | None:
+    """What ``path`` holds, None where there is no such file; ModelFileError where it is not a stream's."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        model = OnlineMAPDPM.from_bytes(data)
+        held = snapshot.check_stream(data)[1].get(_KEY)
+        if held is None:
+            own = {name: getattr(model, name) for name in LEARNER}
+            family = "normal-known-variance" if isinstance(model.likelihood_, NormalKnownVariance) else "normal-gamma"
+            return Saved(model, own | {"likelihood": family, "prior": None}, None, None, None, None)
+        parts = [held[name] for name in Saved._fields[1:]]
+        found = Saved(model, *parts)
+        if not (
+            all(isinstance(part, dict) for part in parts)
+            and isinstance(found.settings["delimiter"], str)
+            and all(isinstance(part["path"], str) for part in parts[2:4])
+        ):
+            msg = "the model file is damaged: its position is none"
+            raise ModelFileError(msg)  # noqa: TRY301  (one sentence for all of them)
+    except (KeyError, TypeError, AttributeError) as error:
+        msg = f"{path}: the model file is damaged: its position cannot be read ({type(error).__name__}: {error})"
+        raise ModelFileError(msg) from None
+    except ModelFileError as error:
+        msg = f"{path}: {error}"
+        raise ModelFileError(msg) from None
+    return found
+
+
+def write(path: Path, saved: Saved) -> None:
+    """Replace ``path``; UnwritableError, and the old file is there still, where that cannot be."""
+    held = saved._asdict()
+    del held["model"]
+    snapshot.write_file(path, snapshot.with_extras(saved.model.to_bytes(), {_KEY: held}))
+
+
+def settled(given: dict[str, Any], saved: Saved | None, path: Path | None) -> dict[str, Any]:
+    """The settings: those of the state, else those given; UsageError where both say, and not the same."""
+    if saved is None:
+        return OTHERS | given
+    for name, value in given.items():
+        was = saved.settings.get(name, value)
+        if value != was:
+            option = f"--{name.replace('_', '-')}"
+            begun = "without it" if was is None else f"with {_shown(was)}"
+            hint = f"leave {option} out, or begin another state"
+            msg = f"argument {option}: {path} was begun {begun}, got {_shown(value)}; {hint}"
+            raise UsageError(msg)
+    return OTHERS | given | saved.settings
+
+
+def mark(file: int, offset: int) -> dict[str, int]:
+    """A position in a file, and a check sum of what is before it."""
+    first = max(0, offset - _MARKED)
+    return {"offset": offset, "crc": zlib.crc32(os.pread(file, offset - first, first))}
+
+
+def check(file: int, position: dict[str, Any], name: str, state: Path) -> int:
+    """The offset of ``position``; ValueError where the file ends before it, or has other bytes there."""
+    offset, size = _whole(position.get("offset")), os.fstat(file).st_size
+    if size < offset:
+        wrong = f"has {size} bytes, but {state} goes on after byte {offset}: it is shorter than it was"
+        msg = f"{name} {wrong}; begin another state"
+        raise ValueError(msg)
+    if mark(file, offset)["crc"] != position.get("crc"):
+        wrong = f"has changed before byte {offset}, after which {state} goes on: it is another file"
+        msg = f"{name} {wrong}; begin another state"
+        raise ValueError(msg)
+    return offset
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or value < 0:
+        msg = f"the model file is damaged: a position is {value!r}"
+        raise ModelFileError(msg)
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{name}={number}" for name, number in value.items())
+    return str(value)

@@ -1,0 +1,324 @@
+"""Points that come as MQTT messages, and results that go as such: each is counted once, whoever is killed when.
+
+The broker sends a message again until it is acknowledged, which happens only when it was learned and that is safe. One
+that comes again nevertheless has the number and the contents of one that was learned, and is only acknowledged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import random
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mapdpm.cli.feed import Refused, Signals, cells_of
+from mapdpm.cli.options import UsageError
+
+_KEEPALIVE = 60
+_FIRST_DELAY, _LONGEST_DELAY = 0.1, 60.0
+_PATIENCE = 10.0  # seconds for the broker to answer
+_PARTING = 5.0  # seconds for it to take the last results
+_WINDOW = 10  # brokers stop after 10 to 20 messages that nobody acknowledges
+_PAUSE = 0.005  # seconds of silence that say so
+_REMEMBERED = 1000  # messages after their acknowledgement, which may have been lost
+_UNSENT = 1000  # results that the broker has not taken; then no more points are asked for
+
+
+class Message(NamedTuple):
+    """A message, and the connection on which it came: only there can it be acknowledged."""
+
+    mid: int
+    digest: str | None
+    payload: bytes
+    connection: int
+
+
+class Subscription:
+    """The messages of a topic."""
+
+    headed = False
+
+    def __init__(self, arguments: argparse.Namespace, signals: Signals) -> None:
+        paho = _paho()
+        host, port = arguments.mqtt
+        self.name = f"topic {arguments.topic}"
+        self.identity = f"mqtt://{host}:{port}/{arguments.topic}"
+        self.unsent: dict[int, str] = {}  # results by the numbers of their messages
+        self._topic, self._qos = arguments.topic, 1 if arguments.qos is None else arguments.qos
+        self._at, self._signals, self._quiet = f"{host}:{port}", signals, arguments.quiet
+        self._number = self._connection = 0
+        self._inbox: list[Message] = []
+        self._learned: dict[int, str] = {}
+        self._to_acknowledge: list[int] = []
+        self._failure: str | None = None
+        self._subscribed = self._idle = self._fresh = False
+        self._delay, self._next_try = _FIRST_DELAY, math.inf
+        self._client = paho.Client(
+            paho.CallbackAPIVersion.VERSION2,
+            client_id=arguments.client_id or _client_id(arguments),
+            clean_session=False,  # what comes while nobody is there waits
+        )
+        self._client.manual_ack_set(True)
+        self._client.on_connect = self._on_connect
+        self._client.on_disconnect = self._on_disconnect
+        self._client.on_subscribe = self._on_subscribe
+        self._client.on_message = self._on_message
+        self._client.on_publish = lambda _client, _data, mid, *_: self.unsent.pop(mid, None)
+        self._host, self._port = host, port
+
+    # ---- a Source ----------------------------------------------------------------------------------------------------
+
+    def resume(self, position: dict[str, Any], state: Path) -> str:  # noqa: ARG002  (a Source)
+        """Remember what was learned, in case it comes again."""
+        self._number = int(position["line"])
+        self._learned = {int(mid): str(digest) for mid, digest in position["learned"]}
+        return f"{self.name} goes on after message {self._number}"
+
+    def read(self, timeout: float) -> list[Message]:
+        """The messages that have come, for ever."""
+        if not self._connection:
+            self._connect()
+        if not self._inbox or len(self.unsent) >= _UNSENT:
+            self._turn(min(timeout, _PAUSE) if self._waited_for() else timeout)
+        if len(self.unsent) >= _UNSENT:
+            return []
+        messages, self._inbox = self._inbox, []
+        return messages
+
+    def where(self, item: Message) -> str:  # noqa: ARG002  (a Source)
+        """By its number since the beginning: the one after all that were taken."""
+        return f"{self.name}: message {self._number + 1}"
+
+    def cells(self, item: Message, delimiter: str) -> list[str] | dict[str, str]:
+        """The cells of a line of CSV, of a JSON array or object; Refused where it is none of these."""
+        text = item.payload.strip()
+        if text[:1] not in {b"[", b"{"}:
+            if b"\n" in text:
+                msg = " has more than one line"
+                raise Refused(msg)
+            return cells_of(text, delimiter)
+        try:
+            held = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            msg = f" is not JSON: {error}"
+            raise Refused(msg) from None
+        # As text, so that what is no number is refused as it is in a file.
+        if isinstance(held, dict):
+            return {name: _cell(value) for name, value in held.items()}
+        return [_cell(value) for value in held]
+
+    def taken(self, item: Message) -> None:
+        """Remember it until long after it is acknowledged."""
+        self._number += 1
+        self._fresh = True
+        if item.digest is None:
+            return
+        self._learned.pop(item.mid, None)
+        self._learned[item.mid] = item.digest
+        if item.connection == self._connection:
+            self._to_acknowledge.append(item.mid)
+        while len(self._learned) > _REMEMBERED + len(self._to_acknowledge):
+            del self._learned[next(iter(self._learned))]
+
+    def progress(self) -> str:
+        """How many messages there were."""
+        return f"{self.name} up to message {self._number}"
+
+    def hungry(self) -> bool:
+        """Whether the broker has stopped sending for want of acknowledgements."""
+        return self._idle and self._waited_for()
+
+    def position(self) -> dict[str, Any]:
+        """What was learned, as it may come again."""
+        return {"path": self.identity, "line": self._number, "learned": list(self._learned.items())}
+
+    def committed(self) -> None:
+        """Acknowledge what was learned."""
+        waiting, self._to_acknowledge, self._fresh = self._to_acknowledge, [], False
+        for mid in waiting:
+            self._client.ack(mid, 1)
+
+    def close(self) -> None:
+        """Take leave of the broker, which keeps what comes from now on."""
+        self._client.disconnect()
+        until = time.monotonic() + _PARTING
+        while self._client.socket() is not None and self._client.want_write() and time.monotonic() < until:
+            self._client.loop_write()
+
+    def _waited_for(self) -> bool:
+        """Whether the broker may have stopped for want of acknowledgements, or they cost no commit."""
+        return len(self._to_acknowledge) >= _WINDOW or (bool(self._to_acknowledge) and not self._fresh)
+
+    # ---- for a Publication -------------------------------------------------------------------------------------------
+
+    def publish(self, topic: str, text: str) -> None:
+        """Send a result; what the broker has not taken yet is among ``unsent``."""
+        info = self._client.publish(topic, text, qos=1)
+        self.unsent[info.mid] = text
+
+    def drain(self) -> None:
+        """Wait until the broker has taken all results, or is not there."""
+        until = time.monotonic() + _PARTING
+        while self.unsent and self._client.socket() is not None and time.monotonic() < until:
+            self._turn(until - time.monotonic(), heed=False)
+
+    def echoes(self, topic: str) -> bool:
+        """Whether what is published there would come back as points."""
+        return bool(_paho().topic_matches_sub(self._topic, topic))
+
+    # ---- the network -------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        """The first connection: what is wrong with it will not pass by waiting."""
+        try:
+            self._client.connect(self._host, self._port, _KEEPALIVE)
+        except (OSError, ValueError) as error:
+            msg = f"cannot connect to {self._at}: {getattr(error, 'strerror', None) or error}"
+            raise ConnectionError(msg) from None
+        until = time.monotonic() + _PATIENCE
+        while not self._subscribed and not self._signals.number:
+            self._turn(until - time.monotonic())
+            if self._client.socket() is None or time.monotonic() > until:
+                msg = f"cannot connect to {self._at}: it does not answer as an MQTT broker does"
+                raise ConnectionError(msg)
+
+    def _turn(self, timeout: float, *, heed: bool = True) -> None:
+        """Send and receive for a moment."""
+        client, now = self._client, time.monotonic()
+        file = client.socket()
+        if file is None:
+            self._signals.wait(min(timeout, self._next_try - now))
+            if time.monotonic() >= self._next_try:
+                self._try_again()
+            return
+        writes = [file.fileno()] if client.want_write() else []
+        reads = self._signals.wait(timeout, [file.fileno()], writes, heed=heed)
+        self._idle = not reads
+        if reads:
+            client.loop_read()
+        if client.want_write():
+            client.loop_write()
+        client.loop_misc()
+        if self._failure is not None:
+            raise ConnectionError(self._failure)
+
+    def _try_again(self) -> None:
+        self._delay = min(2.0 * self._delay, _LONGEST_DELAY)
+        # Many devices that lost one broker shall not come back in step.
+        self._next_try = time.monotonic() + self._delay * random.uniform(0.5, 1.0)  # noqa: S311
+        try:
+            self._client.reconnect()
+        except OSError:
+            return
+        self._next_try = math.inf if self._client.socket() is not None else self._next_try
+
+    def _on_connect(self, _client: Any, _data: Any, flags: Any, reason: Any, _properties: Any) -> None:
+        if reason.is_failure:
+            if not self._connection:
+                self._failure = f"{self._at} refuses the connection: {reason}"
+            return
+        if not flags.session_present:
+            if self._connection:
+                self._say(f"warning: {self._at} has forgotten this client, and what came for it meanwhile")
+            self._learned.clear()  # numbers begin anew
+        if not flags.session_present or not self._connection:
+            try:
+                self._client.subscribe(self._topic, self._qos)
+            except ValueError as error:
+                self._failure = f"argument --topic: {error}"
+        else:
+            self._say(f"connected to {self._at} again")
+        self._connection += 1
+        self._delay = _FIRST_DELAY
+
+    def _on_disconnect(self, _client: Any, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+        # What was not acknowledged comes again, learned or not.
+        self._to_acknowledge.clear()
+        self._inbox = [message for message in self._inbox if message.digest is None]
+        if self._next_try == math.inf:
+            self._next_try = time.monotonic() + self._delay
+            if self._connection and reason.is_failure:
+                self._say(f"warning: lost the connection to {self._at} ({reason}); trying again")
+
+    def _on_subscribe(self, _client: Any, _data: Any, _mid: Any, reasons: Any, _properties: Any) -> None:
+        if reasons[0].is_failure:
+            self._failure = f"{self._at} refuses the {self.name}: {reasons[0]}"
+        elif not self._subscribed:
+            self._subscribed = True
+            self._say(f"listening to {self.name} at {self._at}")
+
+    def _on_message(self, _client: Any, _data: Any, message: Any) -> None:
+        if message.retain:  # an old value that every new subscription is told, not a new point
+            if message.qos:
+                self._to_acknowledge.append(message.mid)
+            return
+        digest = None
+        if message.qos:
+            digest = hashlib.sha256(message.topic.encode() + b"\0" + message.payload).hexdigest()[:16]
+            if message.dup and self._learned.get(message.mid) == digest:
+                self._to_acknowledge.append(message.mid)
+                return
+        self._inbox.append(Message(message.mid, digest, message.payload, self._connection))
+
+    def _say(self, text: str) -> None:
+        if not self._quiet and sys.stderr is not None:
+            print(f"mapdpm: {text}", file=sys.stderr, flush=True)
+
+
+class Publication:
+    """Results as messages to a topic; those that the broker may not have are part of the state."""
+
+    def __init__(self, subscription: Subscription, topic: str, position: dict[str, Any] | None) -> None:
+        if not topic or set(topic) & set("+#") or subscription.echoes(topic):
+            msg = f"argument --publish: must be one topic, and not among those of --topic, got {topic!r}"
+            raise UsageError(msg)
+        self._subscription, self._topic = subscription, topic
+        if position is not None and position["path"] == topic:
+            for text in position["unsent"]:
+                subscription.publish(topic, str(text))
+
+    def put(self, line: str) -> None:
+        """Send it, now or when there is a connection."""
+        self._subscription.publish(self._topic, line.rstrip("\n"))
+
+    def flush(self) -> None:
+        """Nothing waits here."""
+
+    def sync(self) -> dict[str, Any]:
+        """What may have to be sent again."""
+        return {"path": self._topic, "unsent": list(self._subscription.unsent.values())}
+
+    def finish(self) -> None:
+        """Wait for the broker to take the last ones."""
+        self._subscription.drain()
+
+    def close(self) -> None:
+        """The subscription takes leave."""
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else json.dumps(value)
+
+
+def _client_id(arguments: argparse.Namespace) -> str:
+    """The same for the same command on the same machine, in the 23 characters that every broker takes."""
+    state = "" if arguments.state is None else str(arguments.state.resolve())
+    text = f"{socket.gethostname()}\0{state}\0{arguments.topic}"
+    return f"mapdpm-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _paho() -> Any:
+    try:
+        from paho.mqtt import client  # noqa: PLC0415  (an extra)
+    except ImportError:
+        client = None
+    if not hasattr(client, "CallbackAPIVersion"):
+        msg = "--mqtt needs paho-mqtt 2.0 or newer: pip install 'mapdpm[mqtt]'"
+        raise ImportError(msg)
+    return client

@@ -1,0 +1,402 @@
+"""``mapdpm stream``: a line in, what became of it out, for ever; with ``--state`` it goes on where it was."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm import NormalGamma, NormalKnownVariance
+from mapdpm.cli import checkpoint, mqtt
+from mapdpm.cli.checkpoint import LEARNER, OTHERS, Saved
+from mapdpm.cli.columns import chosen, warned
+from mapdpm.cli.feed import Lines, Printed, Refused, Signals, Sink, Source, Written
+from mapdpm.cli.options import UsageError
+from mapdpm.cli.records import STDOUT
+from mapdpm.cli.tables import MISSING, STDIN, complaint_of, counted, is_text, value_of
+from mapdpm.online import Event, OnlineMAPDPM, StreamFullError
+from mapdpm.snapshot import ModelFileError, UnwritableError
+
+FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
+HEADER = "id,score,event\n"
+
+_TOLD = 10  # refused lines that are told of; the others are counted
+_PATIENCE = 1.0  # seconds to wait for input before looking at the clock
+_LATEST = 1e12  # seconds, which a clock of microseconds in 64 bits still holds
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Learn what comes until it ends, or a signal comes."""
+    _check(arguments)
+    saved = None if arguments.state is None else checkpoint.read(arguments.state)
+    settings = checkpoint.settled(_given(arguments), saved, arguments.state)
+    model = _learner(settings) if saved is None else saved.model
+    with Signals() as signals, contextlib.ExitStack() as stack:
+        source = _source(arguments, signals)
+        stack.callback(source.close)
+        sink = _sink(arguments, settings, saved, source)
+        stack.callback(sink.close)
+        Stream(arguments, settings, model, source, sink).run(saved, signals)
+    signals.end()
+
+
+class Fields(NamedTuple):
+    """Which cells of a line are the point, and which one its time."""
+
+    names: list[str] | None
+    width: int
+    places: list[int]
+    time: int | None
+
+    @classmethod
+    def revived(cls, columns: dict[str, Any], n_features: int) -> Fields:
+        """Those of a state; ModelFileError where they are none."""
+        names, width, places, at = (columns.get(name) for name in cls._fields)
+        if not (
+            isinstance(width, int)
+            and (names is None or (isinstance(names, list) and len(names) == width))
+            and isinstance(places, list)
+            and len(places) == n_features
+            and all(isinstance(place, int) and 0 <= place < width for place in [*places, 0 if at is None else at])
+        ):
+            msg = "the model file is damaged: its columns do not fit"
+            raise ModelFileError(msg)
+        return cls(names, width, places, at)
+
+    def point(self, cells: list[str] | dict[str, str], *, gaps: bool) -> tuple[list[float], float | None]:
+        """The point and its time; Refused where a cell is not what it must be. With ``gaps`` it may be missing."""
+        if isinstance(cells, dict):
+            if self.names is None:
+                msg = " is an object, but the first message was none"
+                raise Refused(msg)
+            cells = [cells.get(name, "") for name in self.names]
+        if len(cells) != self.width:
+            msg = f" has {counted(len(cells), 'column')}, but the first has {self.width}"
+            raise Refused(msg)
+        x = []
+        for place in self.places:
+            value = value_of(cells[place])
+            if gaps and (math.isnan(value) if value is not None else cells[place].strip().lower() in MISSING):
+                value = math.nan
+            elif value is None or not math.isfinite(value):
+                raise self._refused(place, complaint_of(cells[place], value, cells))
+            x.append(value)
+        if self.time is None:
+            return x, None
+        t = value_of(cells[self.time])
+        if t is None or not abs(t) <= _LATEST:
+            raise self._refused(self.time, f"is not a time in seconds: {cells[self.time].strip()[:40]!r}")
+        return x, t
+
+    def chosen_names(self) -> list[str] | None:
+        """Names of the features."""
+        return None if self.names is None else [self.names[place] for place in self.places]
+
+    def _refused(self, place: int, complaint: str) -> Refused:
+        name = f" ({self.names[place]})" if self.names and self.names[place] else ""
+        return Refused(f", column {place + 1}{name} {complaint}")
+
+
+class Stream:
+    """One run: what comes from ``source`` is learned, and what became of it goes to ``sink``."""
+
+    def __init__(
+        self, arguments: argparse.Namespace, settings: dict[str, Any], model: OnlineMAPDPM, source: Source, sink: Sink
+    ) -> None:
+        self._arguments, self._settings, self._model = arguments, settings, model
+        self._source, self._sink = source, sink
+        self._fields: Fields | None = None
+        self._begins = True  # the next item may be a header
+        self._counts = {"learned": 0, "skipped": 0}
+        self._told = self._uncommitted = 0
+        self._committed = time.monotonic()
+        self._gaps = model.missing == "skip"
+        self._text = _as_csv if settings["format"] == "csv" else _as_json
+
+    def run(self, saved: Saved | None, signals: Signals) -> None:
+        """Until the end, a signal or a mistake; what was learned is committed, except where it cannot be written."""
+        if saved is not None:
+            self._go_on(saved)
+        try:
+            self._loop(signals)
+            self._sink.finish()
+        except UnwritableError:
+            raise
+        except (OSError, ValueError, OverflowError):
+            if self._uncommitted:  # else files stay as they are
+                self._commit()
+            raise
+        self._commit(anyway=True)
+        self._say(
+            f"{counted(self._counts['learned'], 'point')} learned, {self._counts['skipped']} skipped, "
+            f"{counted(self._model.n_clusters, 'cluster')}; {self._source.progress()}"
+        )
+
+    def _go_on(self, saved: Saved) -> None:
+        """Take up what a state says of the input."""
+        path = self._arguments.state
+        try:
+            if saved.columns is not None:
+                self._fields = Fields.revived(saved.columns, self._model.n_features_in_)
+            if saved.counts is not None:
+                self._counts = {name: int(saved.counts[name]) for name in self._counts}
+            if saved.input is None:
+                return
+            if saved.input["path"] == self._source.identity:
+                self._say(f"{path}: {self._source.resume(saved.input, path)}")
+                self._begins = False
+            else:
+                self._say(
+                    f"{path} was at line {saved.input['line']} of {saved.input['path']}; "
+                    f"{self._source.name} is read from its beginning"
+                )
+        except (KeyError, TypeError, ModelFileError) as error:
+            msg = f"{path}: the model file is damaged: its position cannot be read ({error})"
+            raise ModelFileError(msg) from None
+
+    def _loop(self, signals: Signals) -> None:
+        left = self._arguments.count or math.inf
+        while left > 0 and not signals.number:
+            items = self._source.read(_PATIENCE)
+            if items is None:
+                return
+            for item in items:
+                left -= self._take(item)
+                if self._due():
+                    self._commit()
+                if left <= 0:
+                    break
+            self._sink.flush()
+            if self._arguments.state is None or self._source.hungry() or self._due():
+                self._commit()
+
+    def _take(self, item: Any) -> int:
+        """Learn an item, or refuse it; 0 where it was a header."""
+        try:
+            cells = self._source.cells(item, self._settings["delimiter"])
+            if self._begins and self._is_header(cells):
+                self._source.taken(item)
+                return 0
+            assert self._fields is not None  # noqa: S101  (_is_header saw to it)
+            x, t = self._fields.point(cells, gaps=self._gaps)
+            before = self._model.n_events
+            try:
+                number, score = self._model.learn_scored(x, t)
+            except (ValueError, StreamFullError) as error:
+                msg = f": {error}"
+                raise Refused(msg) from None
+        except Refused as refused:
+            self._refuse(item, refused)
+        else:
+            self._counts["learned"] += 1
+            new = self._model.n_events - before
+            self._sink.put(self._text(number, score, self._model.events[-new:] if new else []))
+        self._source.taken(item)
+        self._uncommitted += 1
+        return 1
+
+    def _refuse(self, item: Any, refused: Refused) -> None:
+        text = f"{self._source.where(item)}{refused}"
+        if self._arguments.on_error == "fail":
+            msg = f"{text}; --on-error skip leaves out what cannot be learned"
+            raise ValueError(msg)
+        self._counts["skipped"] += 1
+        self._told += 1
+        if self._told <= _TOLD:
+            self._say(f"warning: {text}; skipped{'; others are only counted' if self._told == _TOLD else ''}")
+
+    def _is_header(self, cells: list[str] | dict[str, str]) -> bool:
+        """Whether the first item is a header; which columns there are is known afterwards."""
+        names = [cell.strip() for cell in cells]
+        if self._fields is not None:
+            header = self._source.headed and any(is_text(names[p]) for p in self._fields.places if p < len(names))
+            if header and names != self._fields.names:
+                expected = "none" if self._fields.names is None else ",".join(self._fields.names)
+                msg = (
+                    f"{self._source.name} has the columns {','.join(names)}, but {self._arguments.state} is of others: "
+                    f"{expected}; begin another state"
+                )
+                raise ValueError(msg)
+        else:
+            header = self._choose(cells, names)
+        self._begins = False
+        return header
+
+    def _choose(self, cells: list[str] | dict[str, str], names: list[str]) -> bool:
+        """Choose the columns by the first item; True where it is a header."""
+        words, at = self._settings["columns"], self._settings["time"]
+        name = self._source.name
+        try:
+            when = None if at is None else _place_of_time(at, name, names)
+            columns = (warned if words is None else chosen(words))(name, names)
+        except UsageError:
+            raise
+        except ValueError as error:
+            if self._source.headed:
+                raise
+            msg = f": {error}"
+            raise Refused(msg) from None
+        places = [place for place in columns.places if words is not None or place != when]
+        if not places:
+            msg = f"{name} has no column but the time"
+            raise ValueError(msg)
+        read = places if when is None else [*places, when]
+        header = self._source.headed and (columns.named or any(is_text(names[place]) for place in read))
+        named = names if header or isinstance(cells, dict) else None
+        fields = Fields(named, len(names), places, when)
+        if not header:
+            fields.point(cells, gaps=self._gaps)  # what is garbage does not choose
+        self._start(fields)
+        return header
+
+    def _start(self, fields: Fields) -> None:
+        D = len(fields.places)
+        known = getattr(self._model, "n_features_in_", D)
+        if known != D:
+            other = "--prior" if self._model.n_seen == 0 else self._arguments.state
+            wrong = f"has {counted(D, 'column')}, but {other} is of {known}"
+            msg = f"{self._source.name} {wrong}; choose with --columns"
+            raise ValueError(msg)
+        if not hasattr(self._model, "n_features_in_"):
+            try:
+                self._model.set_params(n_features=D)
+            except RuntimeError as error:  # the C library is not built
+                raise ImportError(str(error)) from None
+        names = fields.chosen_names()
+        if names is not None:
+            self._model.feature_names_in_ = np.array(names, dtype=object)
+        self._fields = fields
+
+    def _due(self) -> bool:
+        if self._arguments.state is None or not self._uncommitted:
+            return False
+        late = time.monotonic() - self._committed >= self._arguments.checkpoint_seconds
+        return late or self._uncommitted >= self._arguments.checkpoint_points
+
+    def _commit(self, *, anyway: bool = False) -> None:
+        """Make output safe, then the state, then the input's mind: at no time does one claim what another lacks."""
+        if self._arguments.state is not None and self._fields is not None and (anyway or self._uncommitted):
+            output = self._sink.sync()
+            saved = Saved(
+                self._model, self._settings, self._fields._asdict(), self._source.position(), output, self._counts
+            )
+            checkpoint.write(self._arguments.state, saved)
+        else:
+            self._sink.flush()
+        self._source.committed()
+        self._uncommitted, self._committed = 0, time.monotonic()
+
+    def _say(self, text: str) -> None:
+        if not self._arguments.quiet and sys.stderr is not None:
+            with contextlib.suppress(OSError):
+                print(f"mapdpm: {text}", file=sys.stderr, flush=True)
+
+
+def _as_json(number: int, score: float, events: list[Event]) -> str:
+    happened = json.dumps([{"kind": e.kind, "id": e.id, "other": e.other} for e in events]) if events else "null"
+    return f'{{"id": {number}, "score": {score if math.isfinite(score) else "null"!s}, "event": {happened}}}\n'
+
+
+def _as_csv(number: int, score: float, events: list[Event]) -> str:
+    happened = (f"{e.kind} {e.id}" + ("" if e.other is None else f" {e.other}") for e in events)
+    return f"{number},{score if math.isfinite(score) else ''!s},{';'.join(happened)}\n"
+
+
+def _place_of_time(text: str, file: str, cells: list[str]) -> int:
+    if cells.count(text) == 1:
+        return cells.index(text)
+    if text.isdecimal() and 1 <= int(text) <= len(cells):
+        return int(text) - 1
+    msg = f"{file} has no column {text!r} for --time; it has {', '.join(cells[:10])}"
+    raise ValueError(msg)
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings that the command line says."""
+    given = {name: getattr(arguments, name) for name in (*LEARNER, *OTHERS)}
+    given["columns"] = None if arguments.columns is None else ",".join(arguments.columns)
+    given["prior"] = dict(arguments.prior) or None
+    if len(given["prior"] or {}) < len(arguments.prior):
+        msg = f"argument --prior: each parameter at most once, got {', '.join(name for name, _ in arguments.prior)}"
+        raise UsageError(msg)
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _learner(settings: dict[str, Any]) -> OnlineMAPDPM:
+    """A new learner; ``settings`` has all its parameters afterwards."""
+    chosen_ones = {name: settings[name] for name in LEARNER if name in settings}
+    try:
+        model = OnlineMAPDPM(likelihood=_likelihood(settings), **chosen_ones)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    settings.update({name: getattr(model, name) for name in LEARNER})
+    return model
+
+
+def _likelihood(settings: dict[str, Any]) -> Any:
+    family, prior = FAMILIES[settings["likelihood"]], settings["prior"]
+    if prior is None and family is NormalGamma:
+        return None
+    needed = ", ".join(family._fields)
+    if prior is None or set(prior) != set(family._fields):
+        hint = "; or leave --prior out: then the warm-up sets it" if family is NormalGamma else ""
+        got = ", ".join(prior) if prior else "none of them"
+        msg = f"argument --prior: {settings['likelihood']} needs all of {needed} before there is data, got {got}{hint}"
+        raise UsageError(msg)
+    if "warmup" in settings:
+        msg = "argument --warmup: with --prior there is no warm-up; leave one of them out"
+        raise UsageError(msg)
+    try:
+        return family(**prior)
+    except ValueError as error:
+        msg = f"argument --prior: {error}"
+        raise UsageError(msg) from None
+
+
+def _source(arguments: argparse.Namespace, signals: Signals) -> Source:
+    if arguments.mqtt is not None:
+        return mqtt.Subscription(arguments, signals)
+    return Lines(arguments.data or Path(STDIN), signals, follow=arguments.follow)
+
+
+def _sink(arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved | None, source: Source) -> Sink:
+    position = None if saved is None else saved.output
+    if isinstance(source, mqtt.Subscription) and arguments.publish is not None:
+        return mqtt.Publication(source, arguments.publish, position)
+    header = HEADER if settings["format"] == "csv" else ""
+    if arguments.output is None or str(arguments.output) == STDOUT:
+        return Printed(header)
+    return Written(arguments.output, header, position, arguments.state)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """UsageError for options that do not go together."""
+    piped = arguments.data is None or str(arguments.data) == STDIN
+    wrongs = (
+        (arguments.mqtt and arguments.data is not None, "--mqtt: points come from there or from a file, not both"),
+        (arguments.mqtt and not arguments.topic, "--mqtt: needs --topic, where the points come"),
+        (arguments.follow and (arguments.mqtt or piped), "--follow: needs a file; what else there is comes by itself"),
+        (arguments.publish and arguments.output, "--publish: results go there or to --output, not both"),
+        (arguments.output and arguments.output.suffix == ".gz", "--output: results are not compressed as they come"),
+        *(
+            (getattr(arguments, name) is not None and not arguments.mqtt, f"--{name.replace('_', '-')}: needs --mqtt")
+            for name in ("topic", "publish", "qos", "client_id")
+        ),
+        *(
+            (getattr(arguments, name) is not None and not arguments.state, f"--{name.replace('_', '-')}: needs --state")
+            for name in ("checkpoint_points", "checkpoint_seconds")
+        ),
+    )
+    for wrong, text in wrongs:
+        if wrong:
+            msg = f"argument {text}"
+            raise UsageError(msg)
+    arguments.checkpoint_points = arguments.checkpoint_points or 10_000
+    arguments.checkpoint_seconds = arguments.checkpoint_seconds or 10.0
