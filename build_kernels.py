@@ -15,6 +15,17 @@ _KERNELS = "c_kernels"  # relative to the root, as setuptools wants its sources
 _HEADERS = ("mapdpm.h", "mapdpm_batch.h")
 _BEGIN, _END = "/* cdef: begin */", "/* cdef: end */"
 # No contraction: the same bits from every compiler. Hidden: the two modules must not see each other's symbols.
+# For Python alone: one point for one number, the id, or where it is negative the error.
+_LEARN_ONE = "int64_t mapdpm_learn_one(mapdpm_stream *stream, const mapdpm_real *x);\n"
+_LEARN_ONE_SOURCE = """
+static int64_t mapdpm_learn_one(mapdpm_stream *stream, const mapdpm_real *x)
+{
+    uint32_t id;
+    const int error = mapdpm_learn(stream, x, &id, NULL);
+
+    return error ? error : (int64_t)id;
+}
+"""
 _FLAGS = ["-std=c99", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra"]
 
 
@@ -34,10 +45,10 @@ def _files(pattern: str) -> list[str]:
 def builder(module: str, real: str) -> FFI:
     """The cffi builder of the extension ``module`` whose ``mapdpm_real`` is the C type ``real``."""
     ffi = FFI()
-    ffi.cdef(f"typedef {real} mapdpm_real;\n" + "".join(map(declarations, _HEADERS)))
+    ffi.cdef(f"typedef {real} mapdpm_real;\n" + "".join(map(declarations, _HEADERS)) + _LEARN_ONE)
     ffi.set_source(
         module,
-        '#include "mapdpm_batch.h"',
+        '#include "mapdpm_batch.h"' + _LEARN_ONE_SOURCE,
         sources=_files("*.c"),
         depends=_files("*.h"),
         include_dirs=[_KERNELS],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mapdpm import gateways, snapshot
-from mapdpm.backends.c_stream import Event, Learner
+from mapdpm.backends.c_stream import Clusters, Event, Learner
 from mapdpm.backends.stream_errors import StreamFullError
 from mapdpm.compat import scikit_learn
 from mapdpm.contract import Parameters
@@ -23,7 +23,7 @@ from mapdpm.validation import check_count, check_number, check_points
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Event", "OnlineMAPDPM", "StreamFullError"]
+__all__ = ["Clusters", "Event", "OnlineMAPDPM", "StreamFullError"]
 
 _MICROSECONDS = 1_000_000
 
@@ -87,8 +87,9 @@ class OnlineMAPDPM(Parameters):
 
     Notes
     -----
-    O(K D) a point, in the worst case too. Ids rise and are never used twice. One point at a time changes the learner:
-    calls from several threads wait for each other. docs/streams.md says all of it.
+    O(K D) a point, in the worst case too, but for the one that ends the warm-up, which takes tens of milliseconds (some
+    hundreds with a half-life, or with thousands of points). Ids rise and are never used twice. One point at a time
+    changes the learner: calls from several threads wait for each other. docs/streams.md says all of it.
 
     Examples
     --------
@@ -181,26 +182,30 @@ class OnlineMAPDPM(Parameters):
         >>> [model.learn_one([x]) for x in (0.1, 20.0, -0.3)]
         [0, 1, 0]
         """
-        with self._lock:
-            learner = self._learner or self._started(x)
-            learner.place(x)
-            error = learner.learn() if t is None else learner.learn_at(_microseconds(t), scored=False)
-            if error:
-                learner.fail(error, learner.point)
-            return learner.id[0]
+        if t is not None:
+            return self.learn_scored(x, t)[0]
+        try:
+            with self._lock:
+                learner = self._learner or self._started(x)
+                number = learner.learn(learner.point(x))
+                if number < 0:
+                    learner.check(number, x)
+                return number
+        except (TypeError, OverflowError):
+            raise _not_numbers(x) from None
 
     def learn_scored(self, x: Any, t: float | None = None) -> tuple[int, float]:
         """``learn_one``, and the log predictive density that x had before it was learned, in nats.
 
         One call, and half the cost of ``score_one`` and ``learn_one``.
         """
-        with self._lock:
-            learner = self._learner or self._started(x)
-            learner.place(x)
-            error = learner.learn_scored() if t is None else learner.learn_at(_microseconds(t), scored=True)
-            if error:
-                learner.fail(error, learner.point)
-            return learner.id[0], learner.score[0]
+        try:
+            with self._lock:
+                learner = self._learner or self._started(x)
+                point = learner.point(x)
+                return learner.learn_scored(point) if t is None else learner.learn_at(point, _microseconds(t))
+        except (TypeError, OverflowError):
+            raise _not_numbers(x) from None
 
     def learn_many(self, X: Any, t: Any = None) -> Labels:
         """Learn the points of ``X`` in their order and return the id of each at its time: ``learn_one`` in a loop.
@@ -242,15 +247,15 @@ class OnlineMAPDPM(Parameters):
 
         NotFittedError before there are clusters.
         """
-        with self._lock:
-            learner = self._learner or self._started(x)
-            learner.place(x)
-            error = learner.predict()
-            if error == learner.lib.MAPDPM_E_WARMING:
-                raise self._not_ready()
-            if error:
-                learner.fail(error, learner.point)
-            return learner.id[0]
+        try:
+            with self._lock:
+                learner = self._learner or self._started(x)
+                number = learner.predict(learner.point(x))
+        except (TypeError, OverflowError):
+            raise _not_numbers(x) from None
+        if number is None:
+            raise self._not_ready()
+        return number
 
     def score_one(self, x: Any) -> float:
         """Log predictive density of x (Raykov2014 (17)), in nats with all constants; high is normal. Changes nothing.
@@ -258,13 +263,12 @@ class OnlineMAPDPM(Parameters):
         nan during the warm-up. With forgetting the weights are those of now: log (n_k p(x | k) + ... + alpha p(x)) /
         (n + alpha), n the decayed total.
         """
-        with self._lock:
-            learner = self._learner or self._started(x)
-            learner.place(x)
-            error = learner.predict_score()
-            if error:
-                learner.fail(error, learner.point)
-            return learner.score[0]
+        try:
+            with self._lock:
+                learner = self._learner or self._started(x)
+                return learner.predict_score(learner.point(x))
+        except (TypeError, OverflowError):
+            raise _not_numbers(x) from None
 
     def predict(self, X: Any) -> Labels:
         """``predict_one`` of each point of ``X``."""
@@ -296,25 +300,30 @@ class OnlineMAPDPM(Parameters):
                 raise KeyError(msg)
             return self._learner.resolve(number)
 
+    def clusters(self) -> Clusters:
+        """``ids, weights, means, variances`` of one moment, and for the price of one of them."""
+        with self._lock:
+            return self.ready_learner().clusters()
+
     @property
     def ids(self) -> Labels:
         """Ids of the clusters there are, rising, shape (K,)."""
-        return self._clusters().ids
+        return self.clusters().ids
 
     @property
     def weights(self) -> Vector:
         """Points in each cluster, as decayed by now, shape (K,)."""
-        return self._clusters().weights
+        return self.clusters().weights
 
     @property
     def means(self) -> Matrix:
         """Sample means of the clusters, shape (K, n_features)."""
-        return self._clusters().means
+        return self.clusters().means
 
     @property
     def variances(self) -> Matrix:
         """Sample variances M2 / n of the clusters, shape (K, n_features)."""
-        return self._clusters().variances
+        return self.clusters().variances
 
     @property
     def n_clusters(self) -> int:
@@ -480,10 +489,6 @@ class OnlineMAPDPM(Parameters):
         with np.errstate(over="ignore"):
             return learner, np.ascontiguousarray(points, dtype=learner.dtype)
 
-    def _clusters(self) -> Any:
-        with self._lock:
-            return self.ready_learner().clusters()
-
 
 def _revived(cls: type[OnlineMAPDPM], parameters: dict[str, Any], state: bytes | None) -> OnlineMAPDPM:
     model = cls(**parameters)
@@ -495,3 +500,7 @@ def _revived(cls: type[OnlineMAPDPM], parameters: dict[str, Any], state: bytes |
 
 def _microseconds(t: Any) -> int:
     return round(check_number("t", t) * _MICROSECONDS)
+
+
+def _not_numbers(x: Any) -> ValueError:
+    return ValueError(f"x must be a sequence of {check_point(x)} numbers, got {x!r}")

@@ -16,6 +16,8 @@ DTYPES: dict[str, np.dtype[Any]] = {"float64": np.dtype(np.float64), "float32": 
 
 _LARGEST_NUMBER = 1e9
 _LARGEST_COUNT = 10**6
+# Below these the C library takes the logarithm of alpha in its place.
+_LEAST_LOG_ALPHA = {"float64": math.log(1e-29), "float32": math.log(1e-8)}
 # The variance of the DP-means limit, in lambdas, and how much wider the prior of the means is: as far from each other
 # as the real type can keep apart.
 _VANISHING = {"float64": (1e-9, 1e18), "float32": (1e-5, 1e9)}
@@ -83,11 +85,19 @@ def setting_of(model: Any, n_features: int) -> Setting:
         int(model.window),
         model.when_full,
         model.missing == "skip",
-        float(model.alpha) if model.log_alpha is None else 0.0,
-        0.0 if model.log_alpha is None else float(model.log_alpha),
+        *_concentration(model),
         0.0 if model.half_life is None else float(model.half_life),
         model.dtype,
     )
+
+
+def _concentration(model: Any) -> tuple[float, float]:
+    """alpha, or 0 and its logarithm where it is too small for the real type."""
+    if model.log_alpha is None:
+        return float(model.alpha), 0.0
+    if model.log_alpha > _LEAST_LOG_ALPHA[model.dtype]:
+        return math.exp(min(model.log_alpha, math.log(_LARGEST_NUMBER))), 0.0
+    return 0.0, float(model.log_alpha)
 
 
 def vanishing(lam: float, centre: Any, n_features: int | None, dtype: str) -> dict[str, Any]:

@@ -135,6 +135,18 @@ def test_warmup():
     assert now == model.predict(X[:100]).tolist()
 
 
+@pytest.mark.parametrize("when_full", ["least-loss", "merge", "evict", "refuse", "error"])
+def test_warmup_may_take_every_slot(when_full):
+    X, _ = blobs(400, seed=2, K=5)
+    for room in (1, 3, 5):
+        model = OnlineMAPDPM(room, warmup=200, when_full=when_full).partial_fit(X[:200])
+        assert model.n_clusters == room
+        assert set(model.predict(X).tolist()) <= set(model.ids.tolist())
+        if when_full != "error":
+            model.learn_many([*X[200:], [400.0, 400.0]])
+            assert model.n_clusters <= room
+
+
 def test_warmup_is_its_own_prior_for_points_in_hindsight():
     """b0 / a0 is the pooled variance within the clusters of the warm-up."""
     X, y = blobs(300, seed=4)
@@ -228,6 +240,15 @@ def test_policies():
         model.learn_one(far[4])
     assert model.to_bytes() == before
     model.learn_one(far[1])
+
+
+def test_clusters_at_once():
+    model = OnlineMAPDPM(6, likelihood=PRIOR).partial_fit(flow(500))
+    ids, weights, means, variances = model.clusters()
+    assert np.array_equal(ids, model.ids)
+    assert np.array_equal(weights, model.weights)
+    assert np.array_equal(means, model.means)
+    assert np.array_equal(variances, model.variances)
 
 
 def test_resolve():

@@ -89,41 +89,51 @@ class Learner:
         return learner, "ok"
 
     def bind(self) -> None:
-        """Make what every call needs, so that one point costs no more than the call: its place, arguments bound."""
+        """Bind arguments, so that one point costs no more than the call."""
         lib, null = self.lib, self.ffi.NULL
         self.n_features = int(self.stream.n_features)
-        self.point = np.zeros(self.n_features, dtype=self.dtype)
-        self.x = x = self.ffi.from_buffer("mapdpm_real[]", self.point)
-        self._shape, self._all = self.point.shape, slice(0, self.n_features)
-        self.learn = partial(lib.mapdpm_learn, self.stream, x, self.id, null)
-        self.learn_scored = partial(lib.mapdpm_learn, self.stream, x, self.id, self.score)
-        self.predict = partial(lib.mapdpm_predict, self.stream, x, self.id, null)
-        self.predict_score = partial(lib.mapdpm_predict, self.stream, x, null, self.score)
+        self.learn = partial(lib.mapdpm_learn_one, self.stream)
+        self._learn, self._predict = partial(lib.mapdpm_learn, self.stream), partial(lib.mapdpm_predict, self.stream)
+        self._null = null
 
-    def place(self, x: Any) -> None:
-        """Put a point where the C library reads it; ValueError where it has not one number a feature."""
-        try:
-            if type(x) is list or type(x) is tuple:
-                self.x[self._all] = x  # cffi wants as many
-                return
-            array = np.asarray(x)
-            if array.shape == self._shape and array.dtype.kind in "biuf":
-                self.point[:] = array
-                return
-        except (TypeError, ValueError, OverflowError):
-            pass
-        width = check_point(x)
-        if width != self.n_features:
-            msg = f"x has {width} features, but OnlineMAPDPM is expecting {self.n_features} features as input"
+    def point(self, x: Any) -> Any:
+        """``x`` as a list or tuple of n_features numbers, as cffi takes it; ValueError where it is none."""
+        if type(x) is not list and type(x) is not tuple:
+            if not isinstance(x, np.ndarray) or x.ndim != 1:
+                check_point(x)
+            x = np.asarray(x).tolist()
+        if len(x) != self.n_features:
+            msg = f"x has {check_point(x)} features, but OnlineMAPDPM is expecting {self.n_features} features as input"
             raise ValueError(msg)
-        msg = f"x must be a sequence of {self.n_features} numbers, got {x!r}"
-        raise ValueError(msg)
+        return x
 
-    def learn_at(self, microseconds: int, scored: bool) -> int:
-        """Learn the point in its place at a time; the C library's error."""
-        into = self.score if scored else self.ffi.NULL
-        error: int = self.lib.mapdpm_learn_at(self.stream, self.x, microseconds, self.id, into)
-        return error
+    def learn_scored(self, x: Any) -> tuple[int, float]:
+        """Learn a point: its id, and its log density before."""
+        self.check(self._learn(x, self.id, self.score), x)
+        return self.id[0], self.score[0]
+
+    def learn_at(self, x: Any, microseconds: int) -> tuple[int, float]:
+        """The same at a time."""
+        self.check(self.lib.mapdpm_learn_at(self.stream, x, microseconds, self.id, self.score), x)
+        return self.id[0], self.score[0]
+
+    def predict(self, x: Any) -> int | None:
+        """The id of the best cluster, or None where there are none."""
+        error = self._predict(x, self.id, self._null)
+        if error == self.lib.MAPDPM_E_WARMING:
+            return None
+        self.check(error, x)
+        return self.id[0]
+
+    def predict_score(self, x: Any) -> float:
+        """The log density of a point."""
+        self.check(self._predict(x, self._null, self.score), x)
+        return self.score[0]
+
+    def check(self, error: int, x: Any) -> None:
+        """Raise what ``error`` means, if it is one."""
+        if error:
+            self.fail(error, np.array(x, dtype=self.dtype))
 
     def write(self) -> bytes:
         """The file of the learner."""

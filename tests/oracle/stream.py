@@ -10,7 +10,7 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-HYSTERESIS, FLOOR, TRIAL, DOUBLINGS, LEAST_HALF, VOICE, SPEAKS_FOR, EVERY, PRIOR_NATS = 3, 0.5, 300, 4, 2, 500, 4, 2, 12
+HYSTERESIS, FLOOR, TRIAL, DOUBLINGS, LEAST_HALF, VOICE, SPEAKS_FOR, EVERY, PRIOR_NATS = 3, 0.5, 300, 4, 2, 500, 4, 4, 12
 ABOUT = 1e-3
 
 
@@ -254,7 +254,7 @@ class NaiveStream:
         loss += float(gammaln(size)) + (1 - size) * math.log(self.alpha)
         return loss * math.exp(-(self.n_seen - slot.seen) * m.n / (3 * total))
 
-    def make_room(self, spared, gain):  # noqa: C901  (one rule after the other, as the page has them)
+    def make_room(self, spared, gain):  # noqa: C901, PLR0912  (one rule after the other, as the page has them)
         if self.policy in {"refuse", "error"}:
             return None
         pair = victim = None
@@ -266,6 +266,8 @@ class NaiveStream:
                     continue
                 if pair is None or slot.loss < self.slots[pair].loss:
                     pair = k
+            if pair is None and self.policy == "merge":
+                pair = self.lightest_pair(spared)
             if pair is not None:
                 slot = self.slots[pair]
                 merging = slot.loss = -self.gain(self.faded(slot), self.faded(self.slots[slot.partner]))
@@ -287,6 +289,16 @@ class NaiveStream:
         self.events.append(("evicted", self.slots[victim].id, None))
         self.slots[victim] = None
         return victim
+
+    def lightest_pair(self, spared):
+        others = [k for k, _ in self.used() if k != spared]
+        if len(others) < 2:
+            return None
+        k = min(others, key=lambda k: (self.slots[k].all.n, k))
+        losses = {b: -self.gain(self.faded(self.slots[k]), self.faded(self.slots[b])) for b in others if b != k}
+        self.slots[k].partner = min(losses, key=lambda b: (losses[b], b))
+        self.slots[k].loss = losses[self.slots[k].partner]
+        return k
 
     def learn(self, x, now=None):
         self.now = self.now + 1 if now is None else now
