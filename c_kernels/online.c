@@ -30,23 +30,31 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
 
     for (j = 0; j < BLOCK; j++)
         tails[j] = 0;
-    for (d = 0; d < s->n_features; d++) {
-        const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
-        const real t = (x[d] - anchor[d]) * unit[d];
+    if (n == BLOCK && multiplies) /* the usual case, by itself: it stays in registers */
+        for (d = 0; d < s->n_features; d++) {
+            const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
+            const real t = (x[d] - anchor[d]) * unit[d];
 
-        if (n == BLOCK)
-            for (j = 0; j < BLOCK; j++)
-                u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
-        else
+            for (j = 0; j < BLOCK; j++) {
+                const real v = (t - centre[j]) * (t - centre[j]) * scale[j];
+
+                tails[j] = tails[j] * (1 + v) + v; /* infinite at most, never NaN */
+            }
+        }
+    else
+        for (d = 0; d < s->n_features; d++) {
+            const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
+            const real t = (x[d] - anchor[d]) * unit[d];
+
             for (j = 0; j < n; j++)
                 u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
-        if (multiplies)
-            for (j = 0; j < BLOCK; j++)
-                tails[j] = tails[j] * (1 + u[j]) + u[j]; /* infinite at most, never NaN */
-        else
-            for (j = 0; j < BLOCK; j++)
-                tails[j] += u[j];
-    }
+            if (multiplies)
+                for (j = 0; j < BLOCK; j++)
+                    tails[j] = tails[j] * (1 + u[j]) + u[j];
+            else
+                for (j = 0; j < BLOCK; j++)
+                    tails[j] += u[j];
+        }
     if (!multiplies)
         for (j = 0; j < n; j++)
             bounds[j] = constants[j] - tails[j];
@@ -434,16 +442,13 @@ static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
     return gain > HYSTERESIS;
 }
 
-/* Merge k with the slot b if that raises the log joint; returns where k is now. */
-static uint32_t try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
+/* Slot k takes over the slot b if that raises the log joint. */
+static void try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
 {
-    if (b == NONE || b == k || !is_used(s, b))
-        return k;
-    if (should_merge(s, k, b)) {
+    if (b != NONE && b != k && is_used(s, b) && should_merge(s, k, b)) {
         stream_settle(s, b);
         stream_merge(s, k, b);
     }
-    return k;
 }
 
 /* The lightest slot, its cheapest partner cached; NONE where there are no two. For clusters that have met no other. */
@@ -587,19 +592,17 @@ static real not_a_number(void)
 /* MAPDPM_OK where x is a point that can be learned or scored. */
 static int check_point(const mapdpm_stream *s, const real *x)
 {
-    const size_t D = s->n_features;
+    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
+    const real most = s->warming ? WARMUP_LIMIT : LIMIT;
     size_t d, n_there = 0;
 
-    for (d = 0; d < D; d++) {
-        const real size = x[d] < 0 ? -x[d] : x[d];
-        const real place = s->warming ? 0 : entry(s, x, d), reach = place < 0 ? -place : place;
+    for (d = 0; d < s->n_features; d++) {
+        const real place = s->warming ? x[d] : (x[d] - anchor[d]) * unit[d];
 
-        if (!is_there(x[d]) && HAS_MISSING(s))
+        if (HAS_MISSING(s) && !is_there(x[d]))
             continue;
-        if (!(size - size <= 0)) /* infinity less itself is NaN */
-            return MAPDPM_E_NUMBER;
-        if (!(reach <= LIMIT) || (s->warming && size > WARMUP_LIMIT))
-            return MAPDPM_E_RANGE;
+        if (!(place >= -most && place <= most))
+            return x[d] - x[d] == 0 ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER; /* infinity less itself is NaN */
         n_there++;
     }
     return n_there > 0 ? MAPDPM_OK : MAPDPM_E_NUMBER;
@@ -628,9 +631,10 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
     moments_add(s, half_of(s, k, h), 0, x, 1);
     stream_refresh(s, k);
     k = try_split(s, k, h);
-    k = try_merge(s, k, second);
+    try_merge(s, k, second);
     s->turn = s->turn + 1 < s->max_clusters ? s->turn + 1 : 0;
-    return try_merge(s, k, s->turn);
+    try_merge(s, k, s->turn);
+    return k;
 }
 
 static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score)

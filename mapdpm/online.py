@@ -178,6 +178,7 @@ class OnlineMAPDPM(Parameters):
 
         Examples
         --------
+        >>> from mapdpm import NormalKnownVariance
         >>> model = OnlineMAPDPM(likelihood=NormalKnownVariance(0.0, 100.0, 1.0))
         >>> [model.learn_one([x]) for x in (0.1, 20.0, -0.3)]
         [0, 1, 0]
@@ -413,6 +414,7 @@ class OnlineMAPDPM(Parameters):
 
         Examples
         --------
+        >>> from mapdpm import NormalKnownVariance
         >>> prior = NormalKnownVariance(0.0, 100.0, 1.0)
         >>> devices = [OnlineMAPDPM(likelihood=prior).partial_fit([[0.0], [float(x)]]) for x in (1, 30)]
         >>> OnlineMAPDPM.merged(devices).weights.tolist()

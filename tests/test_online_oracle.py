@@ -41,7 +41,7 @@ PRIORS = {
 @pytest.mark.parametrize("name", sorted(PRIORS))
 def test_same_as_the_naive_learner(name, half_life, when_full):
     family, prior, model = PRIORS[name]
-    X = stream(1, 1500, 3, "churn")
+    X = stream(1, 1000, 3, "churn")
     naive = NaiveStream(model(prior), 5, alpha=0.7, half_life=half_life, when_full=when_full)
     ours = OnlineMAPDPM(5, alpha=0.7, likelihood=family(*prior), half_life=half_life, when_full=when_full)
     seen = 0
@@ -67,7 +67,7 @@ def test_the_streams_above_meet_every_kind_of_event():
     for half_life in (None, 150.0):
         for _, prior, model in PRIORS.values():
             naive = NaiveStream(model(prior), 5, alpha=0.7, half_life=half_life)
-            for x in stream(1, 1500, 3, "churn"):
+            for x in stream(1, 1000, 3, "churn"):
                 naive.learn(x)
             kinds |= {kind for kind, _, _ in naive.events}
     assert kinds == {"created", "split", "merged", "evicted", "aged out"}
