@@ -19,7 +19,7 @@ from streams import stream
 import mapdpm
 
 HERE = Path(__file__).resolve().parent
-SOURCES = ("mapdpm", "online", "warmup", "window", "stream")
+SOURCES = ("mapdpm", "online", "choose", "clusters", "split_merge", "warmup", "window", "stream")
 FLAGS = ("-std=gnu99", "-O2", "-ffp-contract=off", "-DMAPDPM_NO_CLONES")
 
 

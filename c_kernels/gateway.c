@@ -145,7 +145,7 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
     for (k = 0; k < s->warmup; k++) /* ids begin anew */
         labels_of(s)[k] = NONE;
     put_in_order(s, s->warmup);
-    while (merge_best(s, HYSTERESIS))
+    while (merge_best(s, 0))
         ;
     while (s->n_clusters > n && merge_best(s, -ALWAYS))
         ;

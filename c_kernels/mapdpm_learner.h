@@ -55,6 +55,14 @@ typedef struct {
 int stream_begin(mapdpm_stream *s, const mapdpm_options *options);
 real stream_parameter(const mapdpm_stream *s, size_t i);
 choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);
+real stream_weight(const mapdpm_stream *s);
+size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x);
+uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
+void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
+uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain);
+void stream_clear_halves(mapdpm_stream *s, uint32_t k);
+void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind);
+void stream_age_out(mapdpm_stream *s);
 void stream_open(mapdpm_stream *s, uint32_t k);
 int stream_set_prior(mapdpm_stream *s, const real *parameters);
 void stream_clear(mapdpm_stream *s, uint32_t k);

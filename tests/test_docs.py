@@ -85,7 +85,7 @@ def run_command(command: str, where: str, output: str = "") -> None:
 def run_c(block: Block, where: str, folder: Path) -> None:
     """Compile a program with the files of the library that it says it needs, warnings being errors, and run it."""
     kernels = Path(mapdpm.get_include())
-    stream = ["online.c", "warmup.c", "window.c", "stream.c"]
+    stream = [f"{name}.c" for name in ("online", "choose", "clusters", "split_merge", "warmup", "window", "stream")]
     batch = ["sweep.c"] if "mapdpm_batch.h" in block.code else ["snapshot.c"]
     needed = ["mapdpm.c", *(stream if "mapdpm_stream" in block.code else batch)]
     source, program = folder / "block.c", folder / "block"

@@ -1,0 +1,106 @@
+/* The small steps of a stream learner: a slot is opened, brought up to now, merged, forgotten; what happened is recorded. */
+#include "mapdpm_learner.h"
+
+void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
+{
+    uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * (size_t)(s->n_events % s->n_ring);
+
+    event[0] = kind;
+    event[1] = id;
+    event[2] = other;
+    event[3] = (uint32_t)s->n_seen;
+    s->n_events++;
+}
+
+void stream_clear_halves(mapdpm_stream *s, uint32_t k)
+{
+    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+}
+
+void stream_clear(mapdpm_stream *s, uint32_t k)
+{
+    memset(slot_of(s, k), 0, slot_size(s) * sizeof(real));
+    constants_of(s)[k] = -ALWAYS;
+    partner_of(s)[k] = NONE;
+    trials_of(s)[k] = 0;
+    while (s->width > 0 && !is_used(s, s->width - 1))
+        s->width--;
+}
+
+uint32_t stream_free_slot(const mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->max_clusters; k++)
+        if (!is_used(s, k))
+            return k;
+    return NONE;
+}
+
+/* After the moments of a slot have changed. */
+void stream_refresh(mapdpm_stream *s, uint32_t k)
+{
+    if (k >= s->width)
+        s->width = k + 1;
+    if (is_prepared(s))
+        prepare(s, view_of(s, k, s->now), k);
+}
+
+/* Bring the moments of a slot up to now. */
+void stream_settle(mapdpm_stream *s, uint32_t k)
+{
+    const real fade = fade_of(s, k, s->now);
+
+    if (fade < 1) {
+        moments_scale(s, slot_of(s, k), half_size(s), fade);
+        moments_scale(s, half_of(s, k, 0), 0, fade);
+        moments_scale(s, half_of(s, k, 1), 0, fade);
+    }
+    lasts(s)[k] = s->now;
+}
+
+void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind)
+{
+    stream_relabel(s, ids_of(s)[k], NONE);
+    stream_record(s, kind, ids_of(s)[k], 0);
+    stream_clear(s, k);
+    s->n_clusters--;
+}
+
+void stream_open(mapdpm_stream *s, uint32_t k)
+{
+    stream_clear(s, k);
+    lasts(s)[k] = s->now;
+    seen_of(s)[k] = (uint32_t)s->n_seen;
+    s->n_clusters++;
+}
+
+/* One slot takes over another, both up to now; the id of the heavier stays. */
+void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
+{
+    const int keeps = !(*slot_of(s, from) > *slot_of(s, to));
+    const uint32_t kept = ids_of(s)[keeps ? to : from], gone = ids_of(s)[keeps ? from : to];
+
+    moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
+    if ((int32_t)(seen_of(s)[from] - seen_of(s)[to]) > 0)
+        seen_of(s)[to] = seen_of(s)[from];
+    ids_of(s)[to] = kept;
+    stream_relabel(s, gone, kept);
+    stream_record(s, MAPDPM_MERGED, gone, kept);
+    stream_clear_halves(s, to);
+    trials_of(s)[to] = 0;
+    partner_of(s)[to] = NONE;
+    stream_clear(s, from);
+    s->n_clusters--;
+    stream_refresh(s, to);
+}
+
+/* Forget the clusters whose weight has fallen below the floor. */
+void stream_age_out(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->max_clusters; k++)
+        if (is_used(s, k) && *slot_of(s, k) * fade_of(s, k, s->now) < FLOOR)
+            stream_forget(s, k, MAPDPM_AGED);
+}

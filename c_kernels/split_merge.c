@@ -1,0 +1,224 @@
+/* Clusters that become two, or one, where that raises the log joint; and room for a new one where there is none. */
+#include "mapdpm_learner.h"
+
+/* In which half of slot k the point belongs: the one with the nearer mean, in units of the variance within halves; while
+ * they are young, by the side of the cluster's mean on which it lies in one feature, the widest or the next in turn. */
+size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
+{
+    const size_t D = s->n_features;
+    const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
+    const real *const mean = mean_in(s, slot), *const squares = squares_in(s, slot);
+    const uint32_t trial = trials_of(s)[k] >> 16;
+    size_t d, widest = (trial >> 1) % D;
+    real most = -1;
+
+    if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
+        return is_nearer_to_second(s, slot, h0, h1, x);
+    for (d = 0; d < D && trial % 2 == 0; d++) { /* each other trial by another feature */
+        const real width = squares[d] / floor_of(s)[d];
+
+        if ((!HAS_MISSING(s) || is_there(x[d])) && width > most) {
+            most = width;
+            widest = d;
+        }
+    }
+    return entry(s, x, widest) > mean[widest];
+}
+
+/* The halves of slot k become clusters, the lighter one in a free slot e; both together weigh what k did. */
+static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
+{
+    const size_t size = half_size(s), lighter = *half_of(s, k, 1) > *half_of(s, k, 0) ? 0 : 1;
+    real *const light = half_of(s, k, lighter), *const heavy = half_of(s, k, 1 - lighter);
+    real *const slot = slot_of(s, k);
+    const real low = low_part(slot, size), all = *light + *heavy;
+    real part = *slot * (*light / all), rest;
+
+    if (!(s->rate > 0) && part < (real)8388608) /* counts stay whole numbers; beyond, a real is one */
+        part = (real)(int32_t)(part + HALF);
+    rest = *slot;
+    moments_scale(s, light, 0, part / *light);
+    moments_scale(s, heavy, 0, (rest - part) / *heavy);
+    *light = part;
+
+    stream_open(s, e);
+    ids_of(s)[e] = s->next_id++;
+    memcpy(slot_of(s, e), light, size * sizeof(real));
+    memcpy(slot, heavy, size * sizeof(real));
+    if (COMPENSATED)
+        memset(slot + size, 0, size * sizeof(real));
+    *slot = rest;
+    if (COMPENSATED)
+        slot[size] = low;
+    grow(slot, size, -part);
+    seen_of(s)[e] = seen_of(s)[k];
+    stream_clear_halves(s, k);
+    trials_of(s)[k] = 0;
+    partner_of(s)[k] = NONE;
+    stream_relabel(s, ids_of(s)[k], NONE);
+    stream_record(s, MAPDPM_SPLIT, ids_of(s)[k], ids_of(s)[e]);
+    stream_refresh(s, k);
+    stream_refresh(s, e);
+}
+
+/* What splitting slot k would gain if its halves stood for all that it holds, or for so much as they may speak for. */
+static real split_gain(const mapdpm_stream *s, uint32_t k)
+{
+    view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
+    const real n = *v0.moments + *v1.moments, all = *slot_of(s, k), most = SPEAKS_FOR * n;
+    const real scale = (all < most ? all : most) / n;
+
+    if (scale > 1 && n >= VOICE)
+        v0.fade = v1.fade = scale;
+    return -merge_gain(s, v0, v1);
+}
+
+/* ---- merging, and making room -------------------------------------------------------------------------------------- */
+
+/* Whether the log joint rises when slots a and b merge; remembers the cheapest partner that a has been seen with. */
+static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
+{
+    const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
+    real gain;
+
+    if (are_far(s, va, vb))
+        return 0;
+    gain = merge_gain(s, va, vb);
+    if (partner_of(s)[a] == NONE || partner_of(s)[a] == b || -gain < *loss_of(s, a)) {
+        partner_of(s)[a] = b;
+        *loss_of(s, a) = -gain;
+    }
+    return gain > HYSTERESIS;
+}
+
+/* Slot k takes over the slot b if that raises the log joint. */
+void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
+{
+    if (b != NONE && b != k && is_used(s, b) && should_merge(s, k, b)) {
+        stream_settle(s, b);
+        stream_merge(s, k, b);
+    }
+}
+
+/* The lightest slot, its cheapest partner cached; NONE where there are no two. For clusters that have met no other. */
+static uint32_t lightest_pair(mapdpm_stream *s, uint32_t spared)
+{
+    uint32_t k, lightest = NONE;
+
+    for (k = 0; k < s->width; k++)
+        if (k != spared && is_used(s, k) && (lightest == NONE || *slot_of(s, k) < *slot_of(s, lightest)))
+            lightest = k;
+    if (lightest != NONE)
+        partner_of(s)[lightest] = NONE;
+    for (k = 0; k < s->width && lightest != NONE; k++)
+        if (k != spared && k != lightest && is_used(s, k)) {
+            const real gain = merge_gain(s, view_of(s, lightest, s->now), view_of(s, k, s->now));
+
+            if (partner_of(s)[lightest] == NONE || -gain < *loss_of(s, lightest)) {
+                partner_of(s)[lightest] = k;
+                *loss_of(s, lightest) = -gain;
+            }
+        }
+    return lightest != NONE && partner_of(s)[lightest] != NONE ? lightest : NONE;
+}
+
+/* The slot whose cached partner costs least to merge with, and that loss, computed anew; NONE where there is none. Slot
+ * `spared` has no part in it. */
+static uint32_t cheapest_pair(mapdpm_stream *s, uint32_t spared, real *loss)
+{
+    uint32_t k, best = NONE;
+
+    for (k = 0; k < s->max_clusters; k++) {
+        const uint32_t b = partner_of(s)[k];
+
+        if (k != spared && b != spared && is_used(s, k) && b != NONE && b != k && is_used(s, b) &&
+            (best == NONE || *loss_of(s, k) < *loss_of(s, best)))
+            best = k;
+    }
+    if (best == NONE && s->when_full == MAPDPM_FULL_MERGE)
+        best = lightest_pair(s, spared);
+    if (best != NONE) {
+        *loss = -merge_gain(s, view_of(s, best, s->now), view_of(s, partner_of(s)[best], s->now));
+        *loss_of(s, best) = *loss;
+    }
+    return best;
+}
+
+/* The slot that is cheapest to forget, and its loss; of losses that are about equal, as those of lone points are, the one
+ * that was not seen for longest. */
+static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real *loss)
+{
+    const real total_weight = stream_weight(s) + s->alpha;
+    uint32_t k, best = NONE, longest = 0;
+
+    for (k = 0; k < s->width; k++)
+        if (k != spared && is_used(s, k)) {
+            const uint32_t idle = (uint32_t)s->n_seen - seen_of(s)[k];
+            const real cost = eviction_loss(s, view_of(s, k, s->now), (real)idle, total_weight);
+
+            if (best == NONE || cost < *loss - ABOUT || (cost <= *loss + ABOUT && idle > longest)) {
+                best = k;
+                *loss = cost;
+                longest = idle;
+            }
+        }
+    return best;
+}
+
+/* Free a slot by the policy, if that costs less than `gain`; NONE where it does not, or refuses. */
+uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
+{
+    real merging = 0, evicting = 0;
+    uint32_t pair = NONE, victim = NONE;
+
+    if (s->when_full == MAPDPM_FULL_REFUSE || s->when_full == MAPDPM_FULL_ERROR)
+        return NONE;
+    if (s->when_full != MAPDPM_FULL_EVICT)
+        pair = cheapest_pair(s, spared, &merging);
+    if (s->when_full != MAPDPM_FULL_MERGE)
+        victim = cheapest_eviction(s, spared, &evicting);
+    if (pair != NONE && (victim == NONE || merging <= evicting)) {
+        const uint32_t b = partner_of(s)[pair];
+
+        if (!(merging < gain))
+            return NONE;
+        stream_settle(s, pair);
+        stream_settle(s, b);
+        stream_merge(s, pair, b);
+        return b;
+    }
+    if (victim == NONE || !(evicting < gain))
+        return NONE;
+    stream_forget(s, victim, MAPDPM_EVICTED);
+    return victim;
+}
+
+/* Split slot k if that raises the log joint, by more than the slot costs that must be freed for it. Returns the slot
+ * where the half h is now. */
+uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
+{
+    const real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
+    const uint32_t trial = trials_of(s)[k] >> 16;
+    real gain;
+
+    trials_of(s)[k]++;
+    if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == NONE)
+        return k;
+    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has taken so much out */
+        return k;
+    gain = trials_of(s)[k] % EVERY == 0 ? split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k)) : 0;
+    if (gain > 0) {
+        const size_t lighter = n1 > n0 ? 0 : 1;
+        const uint32_t e = s->n_clusters < s->max_clusters ? stream_free_slot(s) : stream_make_room(s, k, gain);
+
+        if (e != NONE) {
+            split(s, k, e);
+            return h == lighter ? e : k;
+        }
+    }
+    if ((trials_of(s)[k] & 0xffffu) >= (TRIAL << (trial < DOUBLINGS ? trial : DOUBLINGS))) {
+        stream_clear_halves(s, k);
+        trials_of(s)[k] = (trial + 1) << 16;
+    }
+    return k;
+}
