@@ -37,7 +37,7 @@ int main(int argc, char **argv)
         return 2;
     if (mapdpm_init(stream, bytes, &options) != MAPDPM_OK)
         return 3;
-    if (mapdpm_learn_many(stream, x, n - counted, NULL, NULL, &done) != MAPDPM_OK)
+    if (mapdpm_learn_many(stream, x, NULL, n - counted, NULL, NULL, &done) != MAPDPM_OK)
         return 4;
     for (i = n - counted; i < n; i++)
         learn_counted(stream, x + i * D, &id);

@@ -9,9 +9,8 @@
 #define CLONES
 #endif
 
-/* What the densities of columns k .. k + n - 1, n <= BLOCK, need of x: for Normal-Gamma a product less 1, for known
- * variances a sum; infinite or NaN where a product has overflowed. And upper bounds of them. Here, and only here, the two
- * families differ. */
+/* What the densities of columns k .. k + n - 1, n <= BLOCK, need of x: for Normal-Gamma a product less 1, infinite where
+ * it has overflowed, for known variances a sum. And upper bounds of the densities. */
 CLONES
 static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, real *restrict tails,
                      real *restrict bounds)
@@ -143,25 +142,42 @@ static void note_bound(contest *c, uint32_t k, real bound)
     }
 }
 
-/* All clusters by their columns, whose constants hold the logarithms of the weights; those of free slots are -ALWAYS. */
+/* Tails and bounds of the block of clusters from `first` on. Returns how many there are. */
+static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
+{
+    const uint32_t room = s->max_clusters - first, left = s->width - first;
+
+    tails_of(s, x, first, room < BLOCK ? room : BLOCK, tails, bounds);
+    return left < BLOCK ? left : BLOCK;
+}
+
+/* All clusters by their columns, whose constants hold the logarithms of the weights; those of free slots are -ALWAYS.
+ * First by bounds: mostly they say which one is best, and there is one logarithm to take. */
 static void compare_columns(const mapdpm_stream *s, const real *x, contest *c, int with_density)
 {
-    real tails[BLOCK], bounds[BLOCK], least = least_score(c, with_density), next = c->next_bound;
-    uint32_t first, j;
+    real tails[BLOCK], bounds[BLOCK], tail = 0;
+    uint32_t first, j, n;
 
     for (first = 0; first < s->width; first += BLOCK) {
-        const uint32_t left = s->max_clusters - first, n = left < BLOCK ? left : BLOCK;
-
-        tails_of(s, x, first, n, tails, bounds);
-        for (j = 0; j < n; j++) {
-            if (!(bounds[j] > least || bounds[j] > next))
-                continue;
-            if (bounds[j] > least)
+        n = bound_block(s, x, first, tails, bounds);
+        for (j = 0; j < n; j++)
+            if (bounds[j] > c->next_bound) {
+                if (bounds[j] > c->likely_bound)
+                    tail = tails[j];
+                note_bound(c, first + j, bounds[j]);
+            }
+    }
+    if (c->likely == NONE)
+        return;
+    c->best = c->likely;
+    c->best_score = c->top = density_of_tail(s, x, c->likely, tail);
+    if (!with_density && c->next_bound < c->best_score)
+        return;
+    for (first = 0; first < s->width; first += BLOCK) {
+        n = bound_block(s, x, first, tails, bounds);
+        for (j = 0; j < n; j++)
+            if (bounds[j] > least_score(c, with_density))
                 enter(c, first + j, density_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
-            note_bound(c, first + j, bounds[j]);
-            least = least_score(c, with_density);
-            next = c->next_bound;
-        }
     }
 }
 

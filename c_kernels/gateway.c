@@ -102,21 +102,9 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
 /* Merge the pair with the largest gain, if that is above `least`; whether there was one. */
 static int merge_best(mapdpm_stream *s, real least)
 {
-    uint32_t a, b, to = NONE, from = NONE;
-    real most = least;
+    uint32_t to, from;
 
-    for (a = 0; a < s->width; a++)
-        for (b = a + 1; b < s->width; b++)
-            if (is_used(s, a) && is_used(s, b)) {
-                const real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
-
-                if (gain > most) {
-                    most = gain;
-                    to = a;
-                    from = b;
-                }
-            }
-    if (to == NONE)
+    if (!stream_best_pair(s, least, &to, &from))
         return 0;
     stream_merge(s, to, from);
     return 1;

@@ -192,10 +192,10 @@ int mapdpm_learn(mapdpm_stream *stream, const mapdpm_real *x, uint32_t *id, mapd
 int mapdpm_learn_at(mapdpm_stream *stream, const mapdpm_real *x, int64_t microseconds, uint32_t *id,
                     mapdpm_real *score);
 
-/* Learn n points, one after the other, as by mapdpm_learn; ids[n] and scores[n] may be NULL. *done says how many were
- * learned, all but where an error stops it. */
-int mapdpm_learn_many(mapdpm_stream *stream, const mapdpm_real *x, size_t n, uint32_t *ids, mapdpm_real *scores,
-                      size_t *done);
+/* Learn n points, one after the other, as by mapdpm_learn, or by mapdpm_learn_at where microseconds[n] is not NULL; ids[n]
+ * and scores[n] may be NULL. *done says how many were learned, all but where an error stops it. */
+int mapdpm_learn_many(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
+                      mapdpm_real *scores, size_t *done);
 
 /* The best of the clusters there are, and the log predictive density; changes nothing. id and score may be NULL. */
 int mapdpm_predict(const mapdpm_stream *stream, const mapdpm_real *x, uint32_t *id, mapdpm_real *score);

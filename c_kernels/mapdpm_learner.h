@@ -18,7 +18,7 @@
 /* Halves of VOICE points or more speak for up to SPEAKS_FOR times as many of their cluster. */
 #define VOICE ((real)500)
 #define SPEAKS_FOR ((real)4)
-/* Splitting is considered each time that a cluster has learned so many points. */
+/* Of so many points that a cluster learns, one is followed by a look at splitting it, the others by one at merging. */
 #define EVERY 4u
 /* Nats that do not matter. */
 #define ABOUT ((real)1e-3)
@@ -59,6 +59,7 @@ real stream_weight(const mapdpm_stream *s);
 size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x);
 uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
 void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
+int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from);
 uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain);
 void stream_clear_halves(mapdpm_stream *s, uint32_t k);
 void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind);

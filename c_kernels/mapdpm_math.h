@@ -44,23 +44,22 @@ static inline int math_split(mapdpm_real x, mapdpm_real *f)
     return k;
 }
 
-/* k ln 2 + log(1 + f): atanh series in s = f / (2 + f), its coefficients from fdlibm. */
+/* k ln 2 + log(1 + f): atanh series in s = f / (2 + f), its coefficients from fdlibm; even and odd terms apart, so that
+ * neither waits for the other. */
 static inline mapdpm_real math_log_of(int k, mapdpm_real f)
 {
-    const mapdpm_real s = f / (2 + f), z = s * s, half = (mapdpm_real)0.5 * f * f, e = (mapdpm_real)k;
+    const mapdpm_real s = f / (2 + f), z = s * s, w = z * z, half = (mapdpm_real)0.5 * f * f, e = (mapdpm_real)k;
     mapdpm_real r;
 
     if (MATH_IS_FLOAT)
-        r = z * ((mapdpm_real)0.66666662693 +
-                 z * ((mapdpm_real)0.40000972152 + z * ((mapdpm_real)0.28498786688 + z * (mapdpm_real)0.24279078841)));
+        r = w * ((mapdpm_real)0.40000972152 + w * (mapdpm_real)0.24279078841) +
+            z * ((mapdpm_real)0.66666662693 + w * (mapdpm_real)0.28498786688);
     else
-        r = z * ((mapdpm_real)6.666666666666735130e-01 +
-                 z * ((mapdpm_real)3.999999999940941908e-01 +
-                      z * ((mapdpm_real)2.857142874366239149e-01 +
-                           z * ((mapdpm_real)2.222219843214978396e-01 +
-                                z * ((mapdpm_real)1.818357216161805012e-01 +
-                                     z * ((mapdpm_real)1.531383769920937332e-01 +
-                                          z * (mapdpm_real)1.479819860511658591e-01))))));
+        r = w * ((mapdpm_real)3.999999999940941908e-01 +
+                 w * ((mapdpm_real)2.222219843214978396e-01 + w * (mapdpm_real)1.531383769920937332e-01)) +
+            z * ((mapdpm_real)6.666666666666735130e-01 +
+                 w * ((mapdpm_real)2.857142874366239149e-01 +
+                      w * ((mapdpm_real)1.818357216161805012e-01 + w * (mapdpm_real)1.479819860511658591e-01)));
     return e * MATH_LN2_HIGH - ((half - (s * (half + r) + e * MATH_LN2_LOW)) - f);
 }
 

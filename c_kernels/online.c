@@ -48,9 +48,11 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
     return s->n_seen == s->warmup ? stream_hand_over(s) : MAPDPM_OK;
 }
 
-/* The point joins slot k, new or not; then what follows from that. Returns the slot where it is in the end. */
+/* The point joins slot k, new or not; then one look at what may follow from that: at merging with the second best, or
+ * with the next slot in turn, or at splitting. Returns the slot where the point is in the end. */
 static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *x)
 {
+    uint32_t look;
     size_t h;
 
     stream_settle(s, k);
@@ -59,10 +61,14 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
     h = stream_half_for(s, k, x);
     moments_add(s, half_of(s, k, h), 0, x, 1);
     stream_refresh(s, k);
-    k = stream_try_split(s, k, h);
+    look = ++trials_of(s)[k] % EVERY;
+    if (look == 0)
+        return stream_try_split(s, k, h);
+    if (look % 2 == 0) {
+        second = s->turn;
+        s->turn = s->turn + 1 < s->max_clusters ? s->turn + 1 : 0;
+    }
     stream_try_merge(s, k, second);
-    s->turn = s->turn + 1 < s->max_clusters ? s->turn + 1 : 0;
-    stream_try_merge(s, k, s->turn);
     return k;
 }
 
@@ -161,7 +167,8 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
     return error;
 }
 
-int mapdpm_learn_many(mapdpm_stream *s, const real *x, size_t n, uint32_t *ids, real *scores, size_t *done)
+int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, uint32_t *ids, real *scores,
+                      size_t *done)
 {
     size_t i;
     int error = MAPDPM_OK;
@@ -169,7 +176,11 @@ int mapdpm_learn_many(mapdpm_stream *s, const real *x, size_t n, uint32_t *ids, 
     if (s == NULL || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
-        error = mapdpm_learn(s, x + i * s->n_features, ids ? ids + i : NULL, scores ? scores + i : NULL);
+        const real *const point = x + i * s->n_features;
+        uint32_t *const id = ids ? ids + i : NULL;
+        real *const score = scores ? scores + i : NULL;
+
+        error = microseconds ? mapdpm_learn_at(s, point, microseconds[i], id, score) : mapdpm_learn(s, point, id, score);
         if (error != MAPDPM_OK)
             break;
     }

@@ -100,6 +100,27 @@ void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
     }
 }
 
+/* The pair whose merging raises the log joint most, if by more than `least`; whether there is one. */
+int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from)
+{
+    uint32_t a, b;
+    int found = 0;
+
+    for (a = 0; a < s->width; a++)
+        for (b = a + 1; b < s->width; b++)
+            if (is_used(s, a) && is_used(s, b)) {
+                const real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
+
+                if (gain > least) {
+                    least = gain;
+                    *to = a;
+                    *from = b;
+                    found = 1;
+                }
+            }
+    return found;
+}
+
 /* The lightest slot, its cheapest partner cached; NONE where there are no two. For clusters that have met no other. */
 static uint32_t lightest_pair(mapdpm_stream *s, uint32_t spared)
 {
@@ -201,12 +222,11 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
     const uint32_t trial = trials_of(s)[k] >> 16;
     real gain;
 
-    trials_of(s)[k]++;
     if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == NONE)
         return k;
     if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has taken so much out */
         return k;
-    gain = trials_of(s)[k] % EVERY == 0 ? split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k)) : 0;
+    gain = split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k));
     if (gain > 0) {
         const size_t lighter = n1 > n0 ? 0 : 1;
         const uint32_t e = s->n_clusters < s->max_clusters ? stream_free_slot(s) : stream_make_room(s, k, gain);

@@ -90,22 +90,10 @@ static void take(mapdpm_stream *s, size_t i)
 /* Merge the pair that raises the log joint most; whether there was one. */
 static int merge_best(mapdpm_stream *s)
 {
-    uint32_t a, b, to = NONE, from = NONE;
-    real most = 0;
+    uint32_t to, from;
     size_t i;
 
-    for (a = 0; a < s->max_clusters; a++)
-        for (b = a + 1; b < s->max_clusters; b++)
-            if (is_used(s, a) && is_used(s, b)) {
-                const real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
-
-                if (gain > most) {
-                    most = gain;
-                    to = a;
-                    from = b;
-                }
-            }
-    if (to == NONE)
+    if (!stream_best_pair(s, 0, &to, &from))
         return 0;
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     stream_clear(s, from);
@@ -263,8 +251,7 @@ static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
             }
         describe(s, d, &mean, &variance);
         squares = n > 0 ? squares / n : variance;
-        squares *= a0; variance *= a0;
-        parameters[D + 2 + d] = squares > LEAST_SHARE * variance ? squares : LEAST_SHARE * variance;
+        parameters[D + 2 + d] = a0 * (squares > LEAST_SHARE * variance ? squares : LEAST_SHARE * variance);
     }
 }
 

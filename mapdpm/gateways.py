@@ -21,31 +21,28 @@ def merged(cls: Any, states: list[Any], likelihood: Any, max_clusters: int | Non
         msg = f"states must have the same features, got states of {', '.join(map(str, widths))} features"
         raise ValueError(msg)
     first = _foremost(models, parts)
-    setting = setting_of(first, widths[0])._replace(
-        likelihood=first.likelihood_ if likelihood is None else likelihood,
-        window=0,
-        dtype=first.dtype if dtype is None else dtype,
-    )
-    if setting.likelihood is None:
+    prior = first.likelihood_ if likelihood is None else likelihood
+    if prior is None:
         msg = "no state has ended its warm-up, so there is no prior; name one by likelihood="
         raise ValueError(msg)
-    found = [part.clusters() for part in parts]
     capacity = first.max_clusters if max_clusters is None else check_count("max_clusters", max_clusters)
-    pool = Learner.new(setting._replace(max_clusters=max(capacity, sum(len(each.ids) for each in found))))
-    for clusters in found:
-        _pour(clusters, pool)
-    pool.reduce(capacity)
     result = cls(
         capacity,
         alpha=first.alpha,
-        likelihood=setting.likelihood,
+        likelihood=prior,
         n_features=widths[0],
         half_life=first.half_life,
         when_full=first.when_full,
         missing=first.missing,
-        dtype=setting.dtype,
+        dtype=first.dtype if dtype is None else dtype,
         log_alpha=first.log_alpha,
     )
+    found = [part.clusters() for part in parts]
+    room = max(capacity, sum(len(each.ids) for each in found))
+    pool = Learner.new(setting_of(result, widths[0])._replace(max_clusters=room))
+    for clusters in found:
+        _pour(clusters, pool)
+    pool.reduce(capacity)
     learner = result.ready_learner()
     _pour(pool.clusters(), learner)
     learner.reduce(capacity)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +17,21 @@ from mapdpm.contract import Parameters
 from mapdpm.frames import Names, check_names, column_names
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.snapshot import ModelFileError
-from mapdpm.stream_setting import check_parameters, check_point, setting_of, vanishing, width_of
-from mapdpm.validation import check_count, check_number, check_points
+from mapdpm.stream_setting import (
+    check_parameters,
+    check_point,
+    microseconds,
+    microseconds_of_many,
+    setting_of,
+    vanishing,
+    width_of,
+)
+from mapdpm.validation import check_count, check_points
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["Clusters", "Event", "OnlineMAPDPM", "StreamFullError"]
-
-_MICROSECONDS = 1_000_000
 
 
 class OnlineMAPDPM(Parameters):
@@ -183,30 +189,22 @@ class OnlineMAPDPM(Parameters):
         >>> [model.learn_one([x]) for x in (0.1, 20.0, -0.3)]
         [0, 1, 0]
         """
-        if t is not None:
-            return self.learn_scored(x, t)[0]
-        try:
-            with self._lock:
-                learner = self._learner or self._started(x)
-                number = learner.learn(learner.point(x))
-                if number < 0:
-                    learner.check(number, x)
+        if t is None and type(x) is list and len(x) == self._width:  # the usual case costs the call, and little else
+            try:
+                with self._lock:
+                    number = self._learn(x)
+            except (TypeError, OverflowError):
+                number = -1
+            if number >= 0:
                 return number
-        except (TypeError, OverflowError):
-            raise _not_numbers(x) from None
+        return self.learn_scored(x, t)[0]  # what went wrong has changed nothing: the long way says what it is
 
     def learn_scored(self, x: Any, t: float | None = None) -> tuple[int, float]:
         """``learn_one``, and the log predictive density that x had before it was learned, in nats.
 
-        One call, and half the cost of ``score_one`` and ``learn_one``.
+        One call for both ``score_one`` and ``learn_one``.
         """
-        try:
-            with self._lock:
-                learner = self._learner or self._started(x)
-                point = learner.point(x)
-                return learner.learn_scored(point) if t is None else learner.learn_at(point, _microseconds(t))
-        except (TypeError, OverflowError):
-            raise _not_numbers(x) from None
+        return self._of_one(Learner.learn_scored, x, None if t is None else microseconds(t))
 
     def learn_many(self, X: Any, t: Any = None) -> Labels:
         """Learn the points of ``X`` in their order and return the id of each at its time: ``learn_one`` in a loop.
@@ -216,19 +214,13 @@ class OnlineMAPDPM(Parameters):
         """
         with self._lock:
             learner, points = self._checked(X)
-            if t is None:
-                return learner.many(learner.lib.mapdpm_learn_many, points, ids=True, scores=False)[0]
-        times = np.asarray(t, dtype=np.float64)
-        if times.shape != (len(points),):
-            msg = f"t must have one entry a point, shape ({len(points)},), got shape {times.shape}"
-            raise ValueError(msg)
-        return np.array([self.learn_one(x, at) for x, at in zip(points, times, strict=True)], dtype=np.int64)
+            return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=False)[0]
 
-    def learn_many_scored(self, X: Any) -> tuple[Labels, Vector]:
+    def learn_many_scored(self, X: Any, t: Any = None) -> tuple[Labels, Vector]:
         """``learn_many``, and the log predictive density that each point had before it was learned."""
         with self._lock:
             learner, points = self._checked(X)
-            return learner.many(learner.lib.mapdpm_learn_many, points, ids=True, scores=True)
+            return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=True)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """``learn_many`` as scikit-learn has it; returns self."""
@@ -248,12 +240,7 @@ class OnlineMAPDPM(Parameters):
 
         NotFittedError before there are clusters.
         """
-        try:
-            with self._lock:
-                learner = self._learner or self._started(x)
-                number = learner.predict(learner.point(x))
-        except (TypeError, OverflowError):
-            raise _not_numbers(x) from None
+        number = self._of_one(Learner.predict, x)
         if number is None:
             raise self._not_ready()
         return number
@@ -264,12 +251,7 @@ class OnlineMAPDPM(Parameters):
         nan during the warm-up. With forgetting the weights are those of now: log (n_k p(x | k) + ... + alpha p(x)) /
         (n + alpha), n the decayed total.
         """
-        try:
-            with self._lock:
-                learner = self._learner or self._started(x)
-                return learner.predict_score(learner.point(x))
-        except (TypeError, OverflowError):
-            raise _not_numbers(x) from None
+        return self._of_one(Learner.predict_score, x)
 
     def predict(self, X: Any) -> Labels:
         """``predict_one`` of each point of ``X``."""
@@ -277,13 +259,13 @@ class OnlineMAPDPM(Parameters):
             learner, points = self._checked(X)
             if learner.stream.warming or not learner.stream.n_clusters:
                 raise self._not_ready()
-            return learner.many(learner.lib.mapdpm_predict_many, points, ids=True, scores=False)[0]
+            return learner.predict_many(points, ids=True, scores=False)[0]
 
     def score_samples(self, X: Any) -> Vector:
         """``score_one`` of each point of ``X``, shape (N,)."""
         with self._lock:
             learner, points = self._checked(X)
-            return learner.many(learner.lib.mapdpm_predict_many, points, ids=False, scores=True)[1]
+            return learner.predict_many(points, ids=False, scores=True)[1]
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Mean log predictive density of the points of ``X``, in nats a point."""
@@ -442,6 +424,7 @@ class OnlineMAPDPM(Parameters):
         """Check all parameters, and take all memory if they say how much."""
         self._lock = threading.Lock()
         self._learner: Learner | None = None
+        self._width = -1
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         check_parameters(self)
@@ -450,8 +433,8 @@ class OnlineMAPDPM(Parameters):
             self._adopt(Learner.new(setting_of(self, D)))
 
     def _adopt(self, learner: Learner) -> None:
-        self._learner = learner
-        self.n_features_in_ = learner.n_features
+        self._learner, self._learn = learner, learner.learn
+        self._width = self.n_features_in_ = learner.n_features
 
     def _started(self, x: Any) -> Learner:
         """The learner, made for as many features as the first point has."""
@@ -464,6 +447,16 @@ class OnlineMAPDPM(Parameters):
             msg = "this OnlineMAPDPM has seen nothing yet; call learn_one, learn_many or partial_fit first"
             raise scikit_learn.not_fitted(msg)
         return self._learner
+
+    def _of_one(self, ask: Callable[..., Any], x: Any, *more: Any) -> Any:
+        """What the learner answers about the point x."""
+        try:
+            with self._lock:
+                learner = self._learner or self._started(x)
+                return ask(learner, learner.point(x), *more)
+        except (TypeError, OverflowError):
+            msg = f"x must be a sequence of {check_point(x)} numbers, got {x!r}"
+            raise ValueError(msg) from None
 
     def _not_ready(self) -> Exception:
         msg = (
@@ -498,11 +491,3 @@ def _revived(cls: type[OnlineMAPDPM], parameters: dict[str, Any], state: bytes |
         kept = cls.from_bytes(state)
         model.__dict__.update({name: value for name, value in kept.__dict__.items() if name not in parameters})
     return model
-
-
-def _microseconds(t: Any) -> int:
-    return round(check_number("t", t) * _MICROSECONDS)
-
-
-def _not_numbers(x: Any) -> ValueError:
-    return ValueError(f"x must be a sequence of {check_point(x)} numbers, got {x!r}")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapdpm.likelihoods import FAMILY_NUMBERS, NormalKnownVariance
 from mapdpm.validation import check_count, check_number
@@ -14,6 +15,8 @@ from mapdpm.validation import check_count, check_number
 WHEN_FULL = {"least-loss": 0, "merge": 1, "evict": 2, "refuse": 3, "error": 4}
 DTYPES: dict[str, np.dtype[Any]] = {"float64": np.dtype(np.float64), "float32": np.dtype(np.float32)}
 
+_MICROSECONDS = 1e6
+_NO_TIME = 2.0**62
 _LARGEST_NUMBER = 1e9
 _LARGEST_COUNT = 10**6
 # Below these the C library takes the logarithm of alpha in its place.
@@ -129,6 +132,34 @@ def check_point(x: Any) -> int:
         msg = f"x must be a sequence of numbers, one a feature, got {x!r}{hint}"
         raise ValueError(msg)
     return len(x)
+
+
+def microseconds(t: Any) -> int:
+    """A time in seconds as the C library counts it."""
+    return int(_counted(np.array(check_number("t", t))))
+
+
+def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
+    """Times of n points likewise, None where there are none."""
+    if t is None:
+        return None
+    try:
+        times = np.asarray(t, dtype=np.float64)
+    except (TypeError, ValueError):
+        msg = f"t must be numbers, in seconds, got {t!r}"
+        raise ValueError(msg) from None
+    if times.shape != (n,):
+        msg = f"t must have one entry a point, shape ({n},), got shape {times.shape}"
+        raise ValueError(msg)
+    if not np.isfinite(times).all():
+        msg = f"t contains NaN or infinity at entry {int(np.argmin(np.isfinite(times)))}"
+        raise ValueError(msg)
+    return _counted(times)
+
+
+def _counted(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """What no clock shows becomes a time that the C library refuses."""
+    return np.rint(np.clip(seconds * _MICROSECONDS, -_NO_TIME, _NO_TIME)).astype(np.int64)
 
 
 def _check_positive(name: str, value: Any) -> None:

@@ -72,10 +72,11 @@ class Peer:
         assert subscribed.wait(PATIENCE)
 
     def send(self, texts, **options):
-        """Publish, as soon as there is a connection, and wait until the broker has them all."""
-        sent = {self.client.publish("in", text, qos=1, **options).mid for text in texts}
-        with self._news:
-            assert self._news.wait_for(lambda: sent <= self._taken, PATIENCE)
+        """Publish, as soon as there is a connection; one by one: paho keeps no order while it reconnects."""
+        for text in texts:
+            mid = self.client.publish("in", text, qos=1, **options).mid
+            with self._news:
+                assert self._news.wait_for(lambda mid=mid: mid in self._taken, PATIENCE)
 
     def wait_for(self, fine):
         with self._news:

@@ -76,7 +76,8 @@ def test_many_is_one_by_one_and_snapshots_change_nothing(name):
     for i, x in enumerate(X):
         if i % 3 == 0:  # asking changes nothing, and asking for a score does not either
             single.score_one(x)
-        singly.append(single.learn_scored(x)[0] if i % 2 else single.learn_one(x))
+        row = x if i % 4 == 0 else x.tolist()
+        singly.append(single.learn_scored(row)[0] if i % 2 else single.learn_one(row))
         if i % 97 == 0:
             single = OnlineMAPDPM.from_bytes(single.to_bytes())
     assert ids.tolist() == singly
@@ -580,7 +581,25 @@ def test_bad_times():
     assert model.to_bytes() == before
     with pytest.raises(ValueError, match=r"t must have one entry a point, shape \(2,\), got shape \(3,\)"):
         model.learn_many(np.zeros((2, 2)), [1.0, 2.0, 3.0])
-    model.learn_many(np.zeros((2, 2)), [10.0, 12.0])
+    for bad, message in (([1.0, "x"], "t must be numbers, in seconds"), ([1.0, np.inf], "infinity at entry 1")):
+        with pytest.raises(ValueError, match=message):
+            model.learn_many(np.zeros((2, 2)), bad)
+    with pytest.raises(ValueError, match="t went backwards"):
+        model.learn_many(np.zeros((2, 2)), [1e300, 1e300])
+    assert model.to_bytes() == before
+    with pytest.raises(ValueError, match=r"t went backwards.*; the 2 rows before it were learned"):
+        model.learn_many(np.zeros((4, 2)), [10.0, 12.0, 11.0, 13.0])
+    assert model.n_seen == 3
+
+
+def test_many_at_times_is_one_by_one():
+    X = flow(300)
+    times = np.cumsum(np.random.default_rng(0).exponential(0.1, len(X))).tolist()
+    whole, single = (OnlineMAPDPM(6, likelihood=PRIOR, half_life=5.0) for _ in range(2))
+    ids, scores = whole.learn_many_scored(X, times)
+    assert ids.tolist() == [single.learn_one(x.tolist(), t) for x, t in zip(X, times, strict=True)]
+    assert whole.to_bytes() == single.to_bytes()
+    assert np.isfinite(scores).all()
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ static void equivalents(const mapdpm_options *o)
         draw(&state, 5, 7, points + 3 * i);
     for (i = 0; i < N; i++)
         CHECK(mapdpm_learn(s, points + 3 * i, &ids[i], &scores[i]) == MAPDPM_OK);
-    CHECK(mapdpm_learn_many(t, points, N, ids2, scores2, &done) == MAPDPM_OK && done == N);
+    CHECK(mapdpm_learn_many(t, points, NULL, N, ids2, scores2, &done) == MAPDPM_OK && done == N);
     CHECK(is_same(&first, &second) && memcmp(ids, ids2, sizeof ids) == 0 && memcmp(scores, scores2, sizeof scores) == 0);
     CHECK(mapdpm_predict_many(s, points, N, ids, scores, &done) == MAPDPM_OK && done == N);
     for (i = 0; i < N; i += 7) {
@@ -236,12 +236,13 @@ static void equivalents(const mapdpm_options *o)
     }
     points[3 * 600] = (real)INFINITY;
     (void)begin(&second, o);
-    CHECK(mapdpm_learn_many(t, points, N, NULL, NULL, &done) == MAPDPM_E_NUMBER && done == 600);
+    CHECK(mapdpm_learn_many(t, points, NULL, N, NULL, NULL, &done) == MAPDPM_E_NUMBER && done == 600);
     (void)begin(&first, o);
-    CHECK(mapdpm_learn_many(s, points, 300, NULL, NULL, &done) == MAPDPM_OK);
+    CHECK(mapdpm_learn_many(s, points, NULL, 300, NULL, NULL, &done) == MAPDPM_OK);
     memcpy(third.bytes + 64, &first, s->bytes); /* moved */
     memset(&first, 0, s->bytes);
-    CHECK(mapdpm_learn_many((mapdpm_stream *)(void *)(third.bytes + 64), points + 900, 300, ids2, scores2, &done) == MAPDPM_OK);
+    CHECK(mapdpm_learn_many((mapdpm_stream *)(void *)(third.bytes + 64), points + 900, NULL, 300, ids2, scores2,
+                            &done) == MAPDPM_OK);
     CHECK(memcmp(third.bytes + 64, &second, second.stream.bytes) == 0);
 }
 

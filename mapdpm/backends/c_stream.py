@@ -107,14 +107,12 @@ class Learner:
             raise ValueError(msg)
         return x
 
-    def learn_scored(self, x: Any) -> tuple[int, float]:
-        """Learn a point: its id, and its log density before."""
-        self.check(self._learn(x, self.id, self.score), x)
-        return self.id[0], self.score[0]
-
-    def learn_at(self, x: Any, microseconds: int) -> tuple[int, float]:
-        """The same at a time."""
-        self.check(self.lib.mapdpm_learn_at(self.stream, x, microseconds, self.id, self.score), x)
+    def learn_scored(self, x: Any, microseconds: int | None = None) -> tuple[int, float]:
+        """Learn a point, at a time if there is one: its id, and its log density before."""
+        if microseconds is None:
+            self.check(self._learn(x, self.id, self.score), x)
+        else:
+            self.check(self.lib.mapdpm_learn_at(self.stream, x, microseconds, self.id, self.score), x)
         return self.id[0], self.score[0]
 
     def predict(self, x: Any) -> int | None:
@@ -162,17 +160,29 @@ class Learner:
             dtype=self.dtype.name,
         )
 
-    def many(self, function: Any, points: NDArray[Any], ids: bool, scores: bool) -> tuple[Labels, Vector]:
-        """Run ``mapdpm_learn_many`` or ``mapdpm_predict_many`` over points of the learner's type."""
+    def learn_many(
+        self, points: NDArray[Any], microseconds: NDArray[np.int64] | None, scores: bool
+    ) -> tuple[Labels, Vector]:
+        """Learn points of the learner's type: their ids, and their log densities before."""
+        times = self.ffi.NULL if microseconds is None else self.ffi.from_buffer("int64_t[]", microseconds)
+        return self._many(partial(self.lib.mapdpm_learn_many, self.stream), points, (times,), True, scores)
+
+    def predict_many(self, points: NDArray[Any], ids: bool, scores: bool) -> tuple[Labels, Vector]:
+        """The best clusters of points of the learner's type, and their log densities."""
+        return self._many(partial(self.lib.mapdpm_predict_many, self.stream), points, (), ids, scores)
+
+    def _many(
+        self, call: Any, points: NDArray[Any], times: tuple[Any, ...], ids: bool, scores: bool
+    ) -> tuple[Labels, Vector]:
         n = len(points)
         numbers = np.empty(n if ids else 0, dtype=np.uint32)
         densities = np.empty(n if scores else 0, dtype=self.dtype)
         done = self.ffi.new("size_t *")
         into_ids = self.ffi.from_buffer("uint32_t[]", numbers, require_writable=True) if ids else self.ffi.NULL
         into = self.ffi.from_buffer("mapdpm_real[]", densities, require_writable=True) if scores else self.ffi.NULL
-        error = function(self.stream, self.ffi.from_buffer("mapdpm_real[]", points), n, into_ids, into, done)
+        error = call(self.ffi.from_buffer("mapdpm_real[]", points), *times, n, into_ids, into, done)
         if error:
-            self.fail(error, points[done[0]], int(done[0]), learned=function is self.lib.mapdpm_learn_many)
+            self.fail(error, points[done[0]], int(done[0]), learned=bool(times))
         return numbers.astype(np.int64), densities.astype(np.float64)
 
     def clusters(self) -> Clusters:

@@ -65,4 +65,4 @@ def _no_ids(_: Told) -> str:
 
 
 def _time(_: Told) -> str:
-    return "t went backwards, or some points had a time and some had none"
+    return "t went backwards at {where}, or some points had a time and some had none"

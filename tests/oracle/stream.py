@@ -210,11 +210,10 @@ class NaiveStream:
 
     def try_split(self, k, half):
         slot = self.slots[k]
-        slot.tried += 1
         h0, h1 = slot.halves
         if not (h0.n >= LEAST_HALF and h1.n >= LEAST_HALF):
             return k
-        gain = self.split_gain(slot) if slot.tried % EVERY == 0 else 0.0
+        gain = self.split_gain(slot)
         if gain > 0:
             e = next((i for i, other in enumerate(self.slots) if other is None), None)
             e = self.make_room(k, gain) if e is None else e
@@ -321,8 +320,12 @@ class NaiveStream:
         slot.seen = self.n_seen
         half = self.half_of(slot, x)
         slot.halves[half].add(x)
-        k = self.try_split(k, half)
-        self.try_merge(k, second)
-        self.turn = (self.turn + 1) % len(self.slots)
-        self.try_merge(k, self.turn)
+        slot.tried += 1
+        if slot.tried % EVERY == 0:
+            k = self.try_split(k, half)
+        elif slot.tried % 2 == 1:
+            self.try_merge(k, second)
+        else:
+            self.turn, other = (self.turn + 1) % len(self.slots), self.turn
+            self.try_merge(k, other)
         return self.slots[k].id, density
