@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-enum { D = 2, K = 4, MOST = 1 << 20, SNAPSHOT_HEAD = 40 };
+enum { D = 2, K = 4, MOST = 1 << 14, SNAPSHOT_HEAD = 40 };
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
