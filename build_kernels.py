@@ -15,15 +15,33 @@ _KERNELS = "c_kernels"  # relative to the root, as setuptools wants its sources
 _HEADERS = ("mapdpm.h", "mapdpm_batch.h")
 _BEGIN, _END = "/* cdef: begin */", "/* cdef: end */"
 # No contraction: the same bits from every compiler. Hidden: the two modules must not see each other's symbols.
-# For Python alone: one point for one number, the id, or where it is negative the error.
-_LEARN_ONE = "int64_t mapdpm_learn_one(mapdpm_stream *stream, const mapdpm_real *x);\n"
-_LEARN_ONE_SOURCE = """
-static int64_t mapdpm_learn_one(mapdpm_stream *stream, const mapdpm_real *x)
+# For Python alone: whose turn it is, for other threads run while cffi is in C; and one point for one number, the id, or
+# -1 where the function that it calls must say why, or somebody else's turn must be waited for.
+_FOR_PYTHON = """
+int mapdpm_enter(long *busy);
+void mapdpm_leave(long *busy);
+int64_t mapdpm_one(mapdpm_stream *stream, long *busy, int learns, const mapdpm_real *x, mapdpm_real *score);
+"""
+_FOR_PYTHON_SOURCE = """
+#ifdef _MSC_VER
+#include <intrin.h>
+static int mapdpm_enter(long *busy) { return _InterlockedExchange(busy, 1) == 0; }
+static void mapdpm_leave(long *busy) { (void)_InterlockedExchange(busy, 0); }
+#else
+static int mapdpm_enter(long *busy) { return __atomic_exchange_n(busy, 1, __ATOMIC_ACQUIRE) == 0; }
+static void mapdpm_leave(long *busy) { __atomic_store_n(busy, 0, __ATOMIC_RELEASE); }
+#endif
+
+static int64_t mapdpm_one(mapdpm_stream *stream, long *busy, int learns, const mapdpm_real *x, mapdpm_real *score)
 {
     uint32_t id;
-    const int error = mapdpm_learn(stream, x, &id, NULL);
+    int error;
 
-    return error ? error : (int64_t)id;
+    if (!mapdpm_enter(busy))
+        return -1;
+    error = learns ? mapdpm_learn(stream, x, &id, score) : mapdpm_predict(stream, x, &id, score);
+    mapdpm_leave(busy);
+    return error ? -1 : (int64_t)id;
 }
 """
 _FLAGS = ["-std=c99", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra"]
@@ -45,10 +63,10 @@ def _files(pattern: str) -> list[str]:
 def builder(module: str, real: str) -> FFI:
     """The cffi builder of the extension ``module`` whose ``mapdpm_real`` is the C type ``real``."""
     ffi = FFI()
-    ffi.cdef(f"typedef {real} mapdpm_real;\n" + "".join(map(declarations, _HEADERS)) + _LEARN_ONE)
+    ffi.cdef(f"typedef {real} mapdpm_real;\n" + "".join(map(declarations, _HEADERS)) + _FOR_PYTHON)
     ffi.set_source(
         module,
-        '#include "mapdpm_batch.h"' + _LEARN_ONE_SOURCE,
+        '#include "mapdpm_batch.h"' + _FOR_PYTHON_SOURCE,
         sources=_files("*.c"),
         depends=_files("*.h"),
         include_dirs=[_KERNELS],

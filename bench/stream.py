@@ -12,7 +12,7 @@ b  from priors that a user may state: Normal-Gamma with m0 the mean of the first
 c  with room for 12 clusters only, by what happens when they are taken
 d  beside the batch search on the same 25,000 points
 e  eight devices whose learners are merged, each with every eighth point or with its own share of each true cluster
-f  points a second, and microseconds a call, of processor time: others at work on the machine still cost some
+f  nanoseconds a point of processor time: others at work on the machine still cost some
 g  bytes of a learner, and whether they and the speed stay the same (--long: for ten million points)
 """
 
@@ -49,6 +49,7 @@ SHARES = (0.1, 1.0, 10.0)
 POLICIES = ("least-loss", "merge", "evict", "refuse")
 DEVICES, CONCENTRATION = 8, 0.3
 TOLD_K, BATCH = 10, 100
+TIMED = ((4, 10), (10, 16))
 SHAPES = ((1, 8), (4, 16), (4, 32), (10, 32), (50, 64))
 
 Labels = NDArray[np.int64]
@@ -214,27 +215,37 @@ def dealt(s: Stream, seed: int, how: str) -> list[NDArray[np.float64]]:
 
 def table_f(n_points: int, repeats: int) -> None:
     """Speed."""
-    ways = itertools.product(("float64", "float32"), ("error", "skip"))
-    rows = [speeds(dtype, missing, n_points, repeats) for dtype, missing in ways]
-    names = ("learn_many, points/s", "learn_one (list)", "(array)", "learn_scored", "mapdpm_learn", "empty call")
-    title = f"(f) speed at 4 features and {TOLD_K} clusters, us a call but for the first; median of {repeats} repeats"
+    cases = [(shape, *way) for shape in TIMED for way in itertools.product(("float64", "float32"), ("error", "skip"))]
+    rows = [speeds(*case, n_points, repeats) for case in cases]
+    names = (
+        "learn_many",
+        "learn_one (list)",
+        "(array)",
+        "learn_scored",
+        "mapdpm_learn",
+        "empty call",
+        "learn_one / empty",
+    )
+    title = f"(f) ns a point: median of {repeats} repeats of {n_points:,} points, each call in its turn, and the least"
     print_table(title, ("", *names), rows)
     print("  mapdpm_learn: the C function through cffi, the point in place; empty call: a C function that does nothing")
 
 
-def speeds(dtype: str, missing: str, n_points: int, repeats: int) -> tuple[str, ...]:
+def speeds(shape: tuple[int, int], dtype: str, missing: str, n_points: int, repeats: int) -> tuple[str, ...]:
     """A row: each call timed in turn, on a learner that knows the stream."""
-    s = made("stationary", 0, POINTS)
-    model = OnlineMAPDPM(dtype=dtype, missing=missing).partial_fit(s.X)
-    assert model.n_clusters == TOLD_K
-    X = np.ascontiguousarray(s.X[:n_points], dtype=dtype)
-    lists, arrays = [(x,) for x in X.tolist()], [(x,) for x in X]
+    D, K = shape
+    rng = np.random.default_rng(0)
+    centres = rng.normal(0.0, 5.0, (K, D))
+    data = centres[rng.integers(0, K, 20_000)] + rng.normal(size=(20_000, D))
+    model = OnlineMAPDPM(dtype=dtype, missing=missing).partial_fit(data)
+    assert model.n_clusters == K
+    X = np.ascontiguousarray(data[:n_points], dtype=dtype)
     learner, _ = Learner.read(dtype, model.to_bytes())
     assert learner is not None
     lib, null = learner.lib, learner.ffi.NULL
     base = learner.ffi.from_buffer("mapdpm_real[]", X)
-    in_place = [(learner.stream, base + i * X.shape[1], learner.id, null) for i in range(len(X))]
-    nothing = [(1, 4)] * len(X)
+    in_place = [(learner.stream, base + i * D, learner.id, null) for i in range(len(X))]
+    lists, arrays, nothing = [(x,) for x in X.tolist()], [(x,) for x in X], [(1, 4)] * len(X)
     parts: list[Callable[[], None]] = [
         functools.partial(each, model.learn_many, [(X,)]),
         functools.partial(each, model.learn_one, lists),
@@ -248,9 +259,10 @@ def speeds(dtype: str, missing: str, n_points: int, repeats: int) -> tuple[str, 
         for part, taken in zip(parts, times, strict=True):
             start = time.process_time()
             part()
-            taken.append((time.process_time() - start) / len(X))
-    many, *calls = map(statistics.median, times)
-    return f"{dtype}, missing={missing!r}", f"{1.0 / many:,.0f}", *(f"{1e6 * call:.2f}" for call in calls)
+            taken.append(1e9 * (time.process_time() - start) / len(X))
+    ratio = statistics.median(one / empty for one, empty in zip(times[1], times[-1], strict=True))
+    cells = (f"{statistics.median(taken):,.0f} ({min(taken):,.0f})" for taken in times)
+    return f"{D} features, {K} clusters, {dtype}, missing={missing!r}", *cells, f"{ratio:.1f}"
 
 
 def each(function: Callable[..., object], arguments: Iterable[tuple[Any, ...]]) -> None:
@@ -304,7 +316,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two seeds, 10,000 points: does it run?")
     parser.add_argument("--long", type=int, nargs="?", const=10**7, default=10**6, help="points of the long run in (g)")
     arguments = parser.parse_args()
-    seeds, n_points, few, repeats = list(arguments.seeds), POINTS, 3, 9
+    seeds, n_points, few, repeats = list(arguments.seeds), POINTS, 3, 15
     if arguments.quick:
         seeds, n_points, few, repeats = seeds[:2], 10_000, 1, 3
     machine = platform.processor() or platform.machine()
@@ -316,7 +328,7 @@ def main() -> None:
         "c": lambda: table_c(lowest, n_points),
         "d": lambda: table_d(lowest, n_points),
         "e": lambda: table_e(lowest, n_points),
-        "f": lambda: table_f(n_points if arguments.quick else 20_000, repeats),
+        "f": lambda: table_f(10_000, repeats),
         "g": lambda: table_g(arguments.long),
     }
     start = time.perf_counter()

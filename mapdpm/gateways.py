@@ -37,7 +37,7 @@ def merged(cls: Any, states: list[Any], likelihood: Any, max_clusters: int | Non
         dtype=first.dtype if dtype is None else dtype,
         log_alpha=first.log_alpha,
     )
-    found = [part.clusters() for part in parts]
+    found = [model.clusters() for model in models]
     room = max(capacity, sum(len(each.ids) for each in found))
     pool = Learner.new(setting_of(result, widths[0])._replace(max_clusters=room))
     for clusters in found:

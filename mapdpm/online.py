@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mapdpm import gateways, snapshot
-from mapdpm.backends.c_stream import Clusters, Event, Learner
+from mapdpm.backends.c_stream import Clusters, Event, Learner, Quick, Turn
 from mapdpm.backends.stream_errors import StreamFullError
 from mapdpm.compat import scikit_learn
 from mapdpm.contract import Parameters
@@ -189,22 +188,28 @@ class OnlineMAPDPM(Parameters):
         >>> [model.learn_one([x]) for x in (0.1, 20.0, -0.3)]
         [0, 1, 0]
         """
-        if t is None and type(x) is list and len(x) == self._width:  # the usual case costs the call, and little else
+        quick = self._quick
+        if t is None and type(x) is list and len(x) == quick.width:  # the usual case; another call would be seen
             try:
-                with self._lock:
-                    number = self._learn(x)
+                number = quick.learn(x, quick.unasked)
             except (TypeError, OverflowError):
                 number = -1
-            if number >= 0:
-                return number
-        return self.learn_scored(x, t)[0]  # what went wrong has changed nothing: the long way says what it is
+        else:
+            number = -1 if t is not None else quick(quick.learn, x, quick.unasked)
+        return number if number >= 0 else self._of_one(Learner.learn_scored, x, t)[0]
 
     def learn_scored(self, x: Any, t: float | None = None) -> tuple[int, float]:
         """``learn_one``, and the log predictive density that x had before it was learned, in nats.
 
         One call for both ``score_one`` and ``learn_one``.
         """
-        return self._of_one(Learner.learn_scored, x, None if t is None else microseconds(t))
+        quick = self._quick
+        if t is None:
+            score = quick.score()
+            number = quick(quick.learn, x, score)
+            if number >= 0:
+                return number, score[0]
+        return self._of_one(Learner.learn_scored, x, t)
 
     def learn_many(self, X: Any, t: Any = None) -> Labels:
         """Learn the points of ``X`` in their order and return the id of each at its time: ``learn_one`` in a loop.
@@ -212,13 +217,13 @@ class OnlineMAPDPM(Parameters):
         Bit for bit the same. ``t`` is None or one time a point. ValueError where X or a point is not what it must be;
         where only the learner could know (a point too far away), those before it were learned, and the error says so.
         """
-        with self._lock:
+        with self._turn:
             learner, points = self._checked(X)
             return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=False)[0]
 
     def learn_many_scored(self, X: Any, t: Any = None) -> tuple[Labels, Vector]:
         """``learn_many``, and the log predictive density that each point had before it was learned."""
-        with self._lock:
+        with self._turn:
             learner, points = self._checked(X)
             return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=True)
 
@@ -229,7 +234,7 @@ class OnlineMAPDPM(Parameters):
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Forget everything, then ``partial_fit``."""
-        with self._lock:
+        with self._turn:
             self._begin()
         return self.partial_fit(X)
 
@@ -240,7 +245,10 @@ class OnlineMAPDPM(Parameters):
 
         NotFittedError before there are clusters.
         """
-        number = self._of_one(Learner.predict, x)
+        quick = self._quick
+        number = quick(quick.predict, x, quick.unasked)
+        if number < 0:
+            number = self._of_one(Learner.predict, x)
         if number is None:
             raise self._not_ready()
         return number
@@ -251,11 +259,15 @@ class OnlineMAPDPM(Parameters):
         nan during the warm-up. With forgetting the weights are those of now: log (n_k p(x | k) + ... + alpha p(x)) /
         (n + alpha), n the decayed total.
         """
+        quick = self._quick
+        score = quick.score()
+        if quick(quick.predict, x, score) >= 0:
+            return float(score[0])
         return self._of_one(Learner.predict_score, x)
 
     def predict(self, X: Any) -> Labels:
         """``predict_one`` of each point of ``X``."""
-        with self._lock:
+        with self._turn:
             learner, points = self._checked(X)
             if learner.stream.warming or not learner.stream.n_clusters:
                 raise self._not_ready()
@@ -263,7 +275,7 @@ class OnlineMAPDPM(Parameters):
 
     def score_samples(self, X: Any) -> Vector:
         """``score_one`` of each point of ``X``, shape (N,)."""
-        with self._lock:
+        with self._turn:
             learner, points = self._checked(X)
             return learner.predict_many(points, ids=False, scores=True)[1]
 
@@ -277,7 +289,7 @@ class OnlineMAPDPM(Parameters):
         KeyError where it was never given, or the cluster has ended, or its merge is beyond the events that are kept.
         """
         number = check_count("id", id, least=0)
-        with self._lock:
+        with self._turn:
             if self._learner is None or number >= 2**32:
                 msg = f"no cluster has the id {number}: it was never given"
                 raise KeyError(msg)
@@ -285,7 +297,7 @@ class OnlineMAPDPM(Parameters):
 
     def clusters(self) -> Clusters:
         """``ids, weights, means, variances`` of one moment, and for the price of one of them."""
-        with self._lock:
+        with self._turn:
             return self.ready_learner().clusters()
 
     @property
@@ -326,7 +338,7 @@ class OnlineMAPDPM(Parameters):
     @property
     def events(self) -> list[Event]:
         """What happened to clusters, the oldest first, as far as it is kept."""
-        with self._lock:
+        with self._turn:
             return [] if self._learner is None else self._learner.events()
 
     @property
@@ -343,7 +355,7 @@ class OnlineMAPDPM(Parameters):
 
     def to_bytes(self) -> bytes:
         """All of the learner, in the container of docs/format.md; a chip reads it, and goes on with the same bits."""
-        with self._lock:
+        with self._turn:
             if self._learner is None:
                 msg = "this OnlineMAPDPM has seen nothing, not even how many features there are; give it n_features"
                 raise scikit_learn.not_fitted(msg)
@@ -422,19 +434,19 @@ class OnlineMAPDPM(Parameters):
 
     def _begin(self) -> None:
         """Check all parameters, and take all memory if they say how much."""
-        self._lock = threading.Lock()
+        check_parameters(self)
         self._learner: Learner | None = None
-        self._width = -1
+        self._turn = Turn(self.dtype)
+        self._quick = Quick(None, self._turn)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        check_parameters(self)
         D = width_of(self)
         if D is not None:
             self._adopt(Learner.new(setting_of(self, D)))
 
     def _adopt(self, learner: Learner) -> None:
-        self._learner, self._learn = learner, learner.learn
-        self._width = self.n_features_in_ = learner.n_features
+        self._learner, self._quick = learner, Quick(learner, self._turn)
+        self.n_features_in_ = learner.n_features
 
     def _started(self, x: Any) -> Learner:
         """The learner, made for as many features as the first point has."""
@@ -448,12 +460,13 @@ class OnlineMAPDPM(Parameters):
             raise scikit_learn.not_fitted(msg)
         return self._learner
 
-    def _of_one(self, ask: Callable[..., Any], x: Any, *more: Any) -> Any:
-        """What the learner answers about the point x."""
+    def _of_one(self, ask: Callable[..., Any], x: Any, t: Any = None) -> Any:
+        """What the learner answers about the point x, or what is wrong with it."""
+        at = () if t is None else (microseconds(t),)
         try:
-            with self._lock:
+            with self._turn:
                 learner = self._learner or self._started(x)
-                return ask(learner, learner.point(x), *more)
+                return ask(learner, learner.point(x), *at)
         except (TypeError, OverflowError):
             msg = f"x must be a sequence of {check_point(x)} numbers, got {x!r}"
             raise ValueError(msg) from None

@@ -506,15 +506,32 @@ def test_frames_and_scikit_learn_names():
     assert np.isfinite(model.score(X))
 
 
-def test_threads_take_turns():
+def test_threads_take_turns(monkeypatch):
     X, _ = blobs(20_000)
     model = OnlineMAPDPM(8, likelihood=PRIOR)
-    threads = [threading.Thread(target=model.learn_many, args=(X,)) for _ in range(4)]
-    for thread in threads:
+    rows = X.tolist()
+
+    def one_by_one():
+        for i, row in enumerate(rows):
+            (model.learn_one, model.learn_scored)[i % 2](row)
+
+    def ask():
+        while any(thread.is_alive() for thread in threads[1:]):
+            seen = model.n_seen
+            assert seen <= model.weights.sum() + 0.5
+            assert model.predict_one(rows[0]) >= 0
+
+    model.learn_one(rows[0])
+    failed = []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    threads = [threading.Thread(target=ask), *(threading.Thread(target=one_by_one) for _ in range(2))]
+    threads += [threading.Thread(target=model.learn_many, args=(X,)) for _ in range(2)]
+    for thread in reversed(threads):
         thread.start()
     for thread in threads:
         thread.join()
-    assert model.n_seen == model.weights.sum() == 4 * len(X)
+    assert failed == []
+    assert model.n_seen == model.weights.sum() == 4 * len(X) + 1
 
 
 @pytest.mark.parametrize("x", [[1, 2], (1.0, 2.0), np.array([1.0, 2.0]), np.array([1, 2]), np.float32([1, 2])])
