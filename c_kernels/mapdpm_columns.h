@@ -17,6 +17,9 @@ enum { LANES = 8 };
 /* Of a cache line: a vector that straddles two is stored and loaded again at half the speed. */
 enum { ALIGNMENT = 64 };
 
+/* Features whose factors are multiplied before the product is brought back to about 1. */
+enum { GROUP = 8 };
+
 /* Products of factors below 2^LARGEST_EXPONENT are finite. */
 enum { LARGEST_EXPONENT = 1000 };
 
@@ -42,7 +45,31 @@ typedef struct columns {
     double *x;            /* [D] the point, in double */
     double *scratch;      /* [row_size] */
     unsigned char *fold;  /* [D] whether products must become logarithms before this feature */
+
+    /* For bounds (mapdpm_certain.h), made anew where a column is not fresh, before they are used. */
+    double *spread;    /* [D][stride] 1 / scale */
+    double *norm;      /* [D / GROUP][stride] products of scales */
+    double *top;       /* [stride] no score is above it */
+    double *own_top;   /* [stride] leave-one-out: no score is below own_top - own_exponent log (1 - own_share ...) */
+    double *own_share;
+    double *own_exponent;
+    double *tails;     /* [FOUR][stride] */
+    double *least;     /* [FOUR] */
+    double *copies;    /* [FOUR][D] */
+    const double *four; /* the points, in double */
+    unsigned char *fresh; /* [stride] */
+    double far;           /* no squared distance from a centre is larger, in any feature */
+    int is_stale;
+    int is_bounded; /* whether no product can overflow */
 } columns;
+
+/* Points whose bounds are computed at once. */
+enum { FOUR = 4 };
+
+static int64_t groups(int64_t D)
+{
+    return (D + GROUP - 1) / GROUP;
+}
 
 static int64_t padded(int64_t n)
 {
@@ -130,6 +157,8 @@ static void refresh(columns *c, int64_t slot)
     const mapdpm_clusters *const z = c->clusters;
     int64_t k;
 
+    c->fresh[slot + 1] = 0;
+    c->is_stale = 1;
     row_prepare(&c->family, row(c, slot));
     set_column(c, slot + 1, row(c, slot));
     set_own(c, slot);
@@ -171,6 +200,7 @@ static void plan_folds(columns *c)
             far = t > far ? t : far;
         }
         far += reach[d];
+        c->far = far * far > c->far ? far * far : c->far;
         (void)frexp(1.0 + far * far / (2.0 * f->floor[d]), &exponent);
         c->fold[d] = sum + exponent > LARGEST_EXPONENT;
         sum = c->fold[d] ? exponent : sum + exponent;
@@ -200,9 +230,22 @@ static int set_up(columns *c, const mapdpm_problem *p, const mapdpm_clusters *z,
     c->scores = next += c->stride;
     c->own_constant = next += c->stride;
     c->own_scale = next += c->stride;
-    c->x = next += p->n_features * c->stride;
-    c->scratch = next += p->n_features;
-    c->fold = (unsigned char *)(next + c->row_size);
+    c->spread = next += p->n_features * c->stride;
+    c->norm = next += p->n_features * c->stride;
+    c->top = next += groups(p->n_features) * c->stride;
+    c->own_top = next += c->stride;
+    c->own_share = next += c->stride;
+    c->own_exponent = next += c->stride;
+    c->tails = next += c->stride;
+    c->least = next += FOUR * c->stride;
+    c->x = next += LANES;
+    c->copies = next += p->n_features;
+    c->scratch = next += FOUR * p->n_features;
+    c->fresh = (unsigned char *)(next + c->row_size);
+    c->fold = c->fresh + c->stride;
+    c->far = 0.0;
+    c->is_stale = c->is_bounded = 1;
+    memset(c->fresh, 0, (size_t)c->stride);
 
     row_clear(&c->family, c->scratch);
     row_prepare(&c->family, c->scratch);

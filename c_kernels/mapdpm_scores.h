@@ -116,8 +116,9 @@ static double *row_without(columns *c, int64_t slot, int64_t i)
     return own;
 }
 
-/* The score of point i, in c->x, with its own slot, which holds others too, as if it were not there. */
-static double score_own(columns *c, int64_t slot, int64_t i)
+/* The score of a point with its own slot, which holds others too, as if it were not there; from the full statistics.
+ * Whether these could tell: where little is left without the point, they cannot. */
+static int own_in_closed_form(const columns *c, int64_t slot, const double *x, double *score)
 {
     const int64_t D = c->family.D;
     double *const from = row(c, slot);
@@ -127,11 +128,12 @@ static double score_own(columns *c, int64_t slot, int64_t i)
 
     if (c->family.kind != MAPDPM_NORMAL_GAMMA) {
         for (d = 0; d < D; d++)
-            sum += own[d] * (c->x[d] - centre[d]) * (c->x[d] - centre[d]);
-        return c->own_constant[slot] - sum;
+            sum += own[d] * (x[d] - centre[d]) * (x[d] - centre[d]);
+        *score = c->own_constant[slot] - sum;
+        return 1;
     }
     for (d = 0; d < D; d++) {
-        const double t = c->x[d] - centre[d], u = own[d] * t * t;
+        const double t = x[d] - centre[d], u = own[d] * t * t;
 
         least = 1.0 - u < least ? 1.0 - u : least;
         lost += u - lost * u; /* 1 - the product of all 1 - u, as in row_log_tail */
@@ -140,9 +142,18 @@ static double score_own(columns *c, int64_t slot, int64_t i)
             lost = 0.0;
         }
     }
-    if (least >= ROW_LEAST_SHARE)
-        return c->own_constant[slot] + (c->family.a0 + 0.5 * from[0] - 0.5) * (logs + log1p(-lost));
-    return log_existing(c->problem, from[0] - 1.0, 1.0) +
+    *score = c->own_constant[slot] + (c->family.a0 + 0.5 * from[0] - 0.5) * (logs + log1p(-lost));
+    return least >= ROW_LEAST_SHARE;
+}
+
+/* The same of point i, in c->x, in any case. */
+static double score_own(columns *c, int64_t slot, int64_t i)
+{
+    double score;
+
+    if (own_in_closed_form(c, slot, c->x, &score))
+        return score;
+    return log_existing(c->problem, row(c, slot)[0] - 1.0, 1.0) +
            row_log_predictive(&c->family, row_without(c, slot, i), c->x);
 }
 

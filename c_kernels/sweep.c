@@ -1,7 +1,10 @@
 /* The sweep of MAP-DPM on a desktop: point by point, against constants cached a cluster (mapdpm_columns.h,
  * mapdpm_scores.h). The twin of mapdpm/backends/generic.py.
  */
-#include "mapdpm_scores.h"
+#include "mapdpm_certain.h"
+
+/* Points after which bounds are tried again at the latest. */
+enum { LONGEST_PAUSE = 1024 };
 
 int64_t mapdpm_row_size(int64_t n_features)
 {
@@ -14,7 +17,9 @@ size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity)
 
     if (n_features < 1 || capacity < 1)
         return 0;
-    return ALIGNMENT + sizeof(double) * (3 * D * stride + 7 * stride + D + (size_t)row_size(n_features)) + D;
+    return ALIGNMENT + stride + D +
+           sizeof(double) * ((4 * D + (size_t)groups(n_features) + 11 + FOUR) * stride + LANES + (1 + FOUR) * D +
+                             (size_t)row_size(n_features));
 }
 
 /* objective.best_slot over columns: `stay` if within the tolerance of the best, else the lowest slot, else column 0. */
@@ -89,32 +94,68 @@ int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters
     return MAPDPM_OK;
 }
 
+/* Score point i, and put it where it belongs. Returns whether it has moved. */
+static int visit(columns *c, int64_t i)
+{
+    const int64_t slot = c->clusters->labels[i];
+    const int alone = score_any(c, i, slot);
+    /* A point that was alone stays by opening a cluster: it keeps its own slot, whichever is free. */
+    const int64_t stay = alone ? 0 : slot + 1;
+    const int64_t column = best_column(c, alone || c->free_slot >= 0, stay);
+
+    if (column == stay)
+        return 0;
+    unassign(c, i);
+    assign(c, i, column == 0 ? c->free_slot : column - 1);
+    return 1;
+}
+
+/* When bounds are tried: at once where the last ones decided most, else after a pause that grows. */
+typedef struct {
+    int64_t wait;
+    int64_t pause;
+} patience;
+
+static void learn_from(patience *p, int were_tried, int scored, int moved)
+{
+    if (!were_tried) {
+        p->wait--;
+    } else if (moved || 2 * scored > FOUR) {
+        p->wait = p->pause;
+        p->pause = p->pause < LONGEST_PAUSE ? 2 * p->pause : p->pause;
+    } else {
+        p->pause = FOUR;
+    }
+}
+
 int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_grow,
                  int64_t *position, int64_t *moved)
 {
     columns c;
     const int error = set_up(&c, problem, clusters, workspace);
+    patience p = {0, FOUR};
 
     if (error != MAPDPM_OK)
         return error;
     if (position == NULL || moved == NULL || !are_labels(problem, clusters, 0))
         return MAPDPM_E_ARGUMENT;
-    for (; *position < problem->n_points; ++*position) {
-        const int64_t i = *position, slot = clusters->labels[i];
-        int64_t stay, column;
-        int alone;
+    if (problem->weights) /* bounds are for points of weight 1 */
+        p.wait = INT64_MAX;
+    while (*position < problem->n_points) {
+        const int tries = p.wait <= 0 && problem->n_points - *position >= FOUR;
+        const unsigned sure = tries ? certain(&c, *position) : 0;
+        int q, scored = 0, moves = 0;
 
-        if (c.free_slot < 0 && may_grow)
-            return MAPDPM_OK;
-        alone = score_any(&c, i, slot);
-        /* A point that was alone stays by opening a cluster: it keeps its own slot, whichever is free. */
-        stay = alone ? 0 : slot + 1;
-        column = best_column(&c, alone || c.free_slot >= 0, stay);
-        if (column == stay)
-            continue;
-        unassign(&c, i);
-        assign(&c, i, column == 0 ? c.free_slot : column - 1);
-        ++*moved;
+        for (q = 0; q < (tries ? FOUR : 1) && !moves; q++, ++*position) {
+            if (sure >> q & 1)
+                continue;
+            if (c.free_slot < 0 && may_grow)
+                return MAPDPM_OK;
+            moves = visit(&c, *position);
+            scored++;
+        }
+        *moved += moves;
+        learn_from(&p, tries, scored, moves);
     }
     return MAPDPM_OK;
 }

@@ -1,0 +1,160 @@
+/* Bounds are bounds: who is certain to stay stays, whatever the data; and where clusters lie apart nearly all are. */
+#include "check.h"
+#include "mapdpm_certain.h"
+
+#include <stdlib.h>
+
+enum { N = 240, MOST_FEATURES = 40, CAPACITY = 12, K = 7 };
+
+static mapdpm_real data[N * MOST_FEATURES];
+static double parameters[3 * MOST_FEATURES + 2];
+static int64_t labels[N], counts[CAPACITY];
+static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL};
+static uint64_t state = 88172645463325252u;
+
+typedef struct {
+    double apart;  /* how far clusters lie from each other, in deviations */
+    double scale;  /* of all data */
+    double offset; /* of all data, in units of scale */
+    double strange; /* how far out a few points lie, in units of scale */
+    int tied;      /* points are rounded, so that many are equal */
+    int wrong;     /* one in so many points has another's label; 0: none */
+} shape;
+
+static double normal(void)
+{
+    double sum = 0.0;
+    int i;
+
+    for (i = 0; i < 12; i++)
+        sum += check_uniform(&state);
+    return 0.5 * sum;
+}
+
+static void draw(int64_t D, const shape *s)
+{
+    double centres[K * MOST_FEATURES];
+    int64_t i, d;
+
+    for (i = 0; i < K * D; i++)
+        centres[i] = s->apart * normal();
+    for (i = 0; i < N; i++) {
+        const int64_t k = i % 40 == 0 ? K - 1 : (int64_t)((check_uniform(&state) + 1.0) * 0.5 * (K - 1)); /* one is small */
+
+        labels[i] = s->wrong && i % s->wrong == 1 ? (k + 1) % K : k;
+        for (d = 0; d < D; d++) {
+            double x = centres[k * D + d] + normal() * (1.0 + 0.5 * (double)k);
+
+            x = s->tied ? floor(x) : x;
+            x += s->strange > 0.0 && i % 50 == 7 ? s->strange * normal() : 0.0;
+            data[i * D + d] = (mapdpm_real)(s->scale * (x + s->offset));
+        }
+    }
+    labels[N - 1] = K; /* one is alone */
+}
+
+static void set_parameters(int family, int64_t D, const shape *s)
+{
+    const double unit = s->scale * s->scale;
+    int64_t d;
+
+    for (d = 0; d < D; d++)
+        parameters[d] = s->scale * s->offset;
+    if (family == MAPDPM_NORMAL_GAMMA) {
+        parameters[D] = 0.1;
+        parameters[D + 1] = 1.0;
+        for (d = 0; d < D; d++)
+            parameters[D + 2 + d] = unit * (d % 2 ? 0.1 : 3.0);
+    } else {
+        for (d = 0; d < D && family == MAPDPM_SQUARED_DISTANCE; d++)
+            parameters[d] = unit;
+        for (d = 0; d < D && family != MAPDPM_SQUARED_DISTANCE; d++) {
+            parameters[D + d] = unit * s->apart * s->apart;
+            parameters[2 * D + d] = unit * (1.0 + (double)(d % 3));
+        }
+    }
+}
+
+/* Returns how many of all points are certain. */
+static int64_t check_bounds(const mapdpm_problem *p)
+{
+    const size_t bytes = mapdpm_workspace_bytes(p->n_features, CAPACITY);
+    void *const workspace = malloc(bytes);
+    int64_t i, k, found = 0;
+    columns c;
+
+    clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p->n_features));
+    CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
+    CHECK(set_up(&c, p, &clusters, workspace) == MAPDPM_OK);
+    for (i = 0; i + FOUR <= p->n_points; i += FOUR) {
+        const unsigned sure = certain(&c, i);
+        double least[FOUR], lower[FOUR], others[FOUR];
+        int64_t q;
+
+        memcpy(least, c.least, sizeof least);
+        for (q = 0; q < FOUR; q++) {
+            const int64_t slot = labels[i + q];
+            const int alone = score_any(&c, i + q, slot);
+            double own = c.scores[slot + 1];
+
+            others[q] = -INFINITY;
+            for (k = 0; k < c.width; k++)
+                others[q] = k != slot + 1 && c.scores[k] > others[q] ? c.scores[k] : others[q];
+            lower[q] = own < others[q] ? own : others[q];
+            if (c.is_bounded)
+                CHECK(alone ? !(least[q] > -INFINITY) : least[q] <= own);
+            if (sure >> q & 1) {
+                CHECK(!alone && own >= others[q]);
+                found++;
+            }
+        }
+#if defined(__GNUC__)
+        if (c.is_bounded) { /* two are above the lower of two scores, if bounds are above scores */
+            (void)certain(&c, i);
+            for (q = 0; q < FOUR; q++)
+                c.least[q] = lower[q] > -INFINITY ? lower[q] : c.least[q];
+            CHECK(only_one_above(&c, padded(c.width), c.least) == 0);
+        }
+#endif
+    }
+    free(workspace);
+    free(clusters.rows);
+    return found;
+}
+
+int main(void)
+{
+    static const shape shapes[] = {{6, 1, 0, 0, 0, 0},   {6, 1, 0, 0, 0, 9},   {1, 1, 0, 0, 0, 3},    {0, 1, 0, 0, 1, 2},
+                                   {4, 1e-6, 0, 0, 0, 9}, {4, 1e6, 0, 0, 1, 9}, {4, 1, 1000, 0, 0, 9}, {4, 1, 0, 1e9, 0, 9},
+                                   {4, 1, 0, 1e15, 1, 4}, {4, 1e15, 0, 1e9, 0, 9}};
+    static const int64_t widths[] = {1, 2, 3, 8, 9, 17, MOST_FEATURES};
+    size_t i, j;
+    int family, with;
+
+    for (i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (j = 0; j < sizeof widths / sizeof *widths; j++)
+            for (family = MAPDPM_NORMAL_GAMMA; family <= MAPDPM_SQUARED_DISTANCE; family++)
+                for (with = 0; with < 2; with++) {
+                    mapdpm_problem p = {family, N, widths[j], data, NULL, parameters, 1.0, 0.0, 0.0};
+                    int64_t found;
+
+                    if (sizeof(mapdpm_real) == 4 && shapes[i].scale * shapes[i].strange > 1e18)
+                        continue;
+                    p.discount = with ? 0.3 : 0.0;
+                    if (family == MAPDPM_SQUARED_DISTANCE) {
+                        p.penalty = shapes[i].scale * shapes[i].scale * 20.0 * (double)widths[j];
+                        p.alpha = 1.0;
+                        p.discount = 0.0;
+                    }
+                    draw(widths[j], &shapes[i]);
+                    set_parameters(family, widths[j], &shapes[i]);
+                    found = check_bounds(&p);
+#if defined(__GNUC__)
+                    if (i == 0 && widths[j] >= 8 && family == MAPDPM_NORMAL_GAMMA)
+                        CHECK(found > N * 8 / 10);
+#endif
+                    if (getenv("MAPDPM_TOLD"))
+                        printf("shape %d, %d features, family %d: %d certain\n", (int)i, (int)widths[j], family, (int)found);
+                }
+    return REPORT();
+}
