@@ -1,0 +1,70 @@
+"""The C sweep, which passes over points by bounds, against the plain one of numba: every label, whatever the data."""
+
+import numpy as np
+import pytest
+
+from mapdpm import MAPDPM, DPMeans, NormalGamma, NormalKnownVariance
+
+
+def blobs(rng, n=1500, D=4, K=8, apart=6.0):
+    return rng.normal(0.0, apart, (K, D))[rng.integers(0, K, n)] + rng.normal(size=(n, D))
+
+
+def with_outliers(rng, far):
+    X = blobs(rng)
+    X[rng.integers(0, len(X), 12)] *= far
+    return X
+
+
+def unequal(rng):
+    """Clusters of sizes from 1 to 700, and of spreads from 0.01 to 10."""
+    sizes = (700, 300, 100, 30, 10, 3, 2, 1, 1)
+    centres, spreads = rng.normal(0.0, 20.0, (len(sizes), 3)), 10.0 ** rng.uniform(-2.0, 1.0, len(sizes))
+    parts = [m + s * rng.normal(size=(n, 3)) for n, m, s in zip(sizes, centres, spreads, strict=True)]
+    return rng.permutation(np.concatenate(parts))
+
+
+REGIMES = {
+    "apart": blobs,
+    "near": lambda rng: blobs(rng, apart=1.5),
+    "one cluster": lambda rng: rng.normal(size=(1500, 3)),
+    "one point": lambda rng: rng.normal(size=(1, 3)),
+    "three points": lambda rng: rng.normal(size=(3, 2)),
+    "one feature": lambda rng: blobs(rng, D=1, apart=30.0),
+    "many features": lambda rng: blobs(rng, n=600, D=60, apart=2.0),
+    "many clusters": lambda rng: blobs(rng, n=3000, D=6, K=120, apart=15.0),
+    "outliers": lambda rng: with_outliers(rng, 1e9),
+    "outliers that overflow": lambda rng: with_outliers(rng, 1e25),
+    "large": lambda rng: 1e10 * blobs(rng),
+    "small": lambda rng: 1e-10 * blobs(rng),
+    "offset": lambda rng: blobs(rng) + 1e6,
+    "heavy tails": lambda rng: rng.standard_t(1.5, size=(1500, 3)),
+    "ties": lambda rng: np.round(blobs(rng, apart=3.0)),
+    "duplicates": lambda rng: blobs(rng, n=150)[rng.integers(0, 150, 1500)],
+    "constant column": lambda rng: blobs(rng) * [1.0, 0.0, 1.0, 1.0],
+    "unequal": unequal,
+    "float32": lambda rng: blobs(rng).astype(np.float32),
+}
+
+
+def same(models, X):
+    fits = [model.fit(X) for model in models]
+    np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
+    assert fits[0].history_ == pytest.approx(fits[1].history_, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", REGIMES)
+def test_no_label_differs(name):
+    X = REGIMES[name](np.random.default_rng([29, *name.encode()]))
+    scale = np.maximum(np.var(X, axis=0, dtype=np.float64), 1e-30)
+    for alpha, share in (
+        (1.0, 0.05),
+        (1e-6, 1.0),
+        (200.0, 0.01),
+    ):  # the last one opens and closes clusters all the time
+        family = NormalGamma(X.mean(axis=0, dtype=np.float64), 0.05, 1.0, share * scale)
+        same([MAPDPM(alpha, likelihood=family, moves=(), backend=b) for b in ("c", "numba")], X)
+    known = NormalKnownVariance(X.mean(axis=0, dtype=np.float64), scale, 0.02 * scale)
+    same([MAPDPM(1.0, likelihood=known, moves=(), discount=0.2, backend=b) for b in ("c", "numba")], X)
+    lam = 0.05 * float(scale.sum())
+    same([DPMeans(lam, moves=(), backend=b) for b in ("c", "numba")], X)
