@@ -62,14 +62,46 @@ static void accumulate(const columns *c, int64_t width)
         add_feature(c->x[d], c->centre + d * c->stride, c->scale + d * c->stride, width, c->logs);
 }
 
-static void take_logs(columns *c)
+/* x = 2^k (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1], and log x = k ln 2 + log(1 + f) by fdlibm's series in
+ * f / (2 + f): 1 ulp, and several at once, as libm's is not. x is positive, finite and not subnormal. */
+static inline double log_in_lanes(double x)
+{
+    const uint64_t half = UINT64_C(0x3fe6a09e667f3bcd), magic = UINT64_C(0x4330000000000000); /* sqrt(1/2), 2^52 */
+    uint64_t bits, mantissa, power;
+    double f, s, z, w, r, e;
+
+    memcpy(&bits, &x, sizeof bits);
+    bits += UINT64_C(0x3ff0000000000000) - half;
+    power = bits >> 52 | magic;
+    mantissa = (bits & UINT64_C(0x000fffffffffffff)) + half;
+    memcpy(&e, &power, sizeof e);
+    memcpy(&f, &mantissa, sizeof f);
+    e -= 4503599627371519.0; /* 2^52 + 1023 */
+    f -= 1.0;
+    s = f / (2.0 + f);
+    z = s * s;
+    w = z * z;
+    r = w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)) +
+        z * (6.666666666666735130e-01 +
+             w * (2.857142874366239149e-01 + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
+    return e * 6.93147180369123816490e-01 -
+           ((0.5 * f * f - (s * (0.5 * f * f + r) + e * 1.90821492927058770002e-10)) - f);
+}
+
+CLONES
+static void log_columns(double *restrict product, double *restrict logs, int64_t width)
 {
     int64_t k;
 
-    for (k = 0; k < c->width; k++) {
-        c->logs[k] += log(c->product[k]);
-        c->product[k] = 1.0;
+    for (k = 0; k < width; k++) {
+        logs[k] += log_in_lanes(product[k]);
+        product[k] = 1.0;
     }
+}
+
+static void take_logs(columns *c)
+{
+    log_columns(c->product, c->logs, padded(c->width));
 }
 
 /* log p(x | column) for the point in c->x and every column below the width, as sum of logs or of squares. */

@@ -212,6 +212,7 @@ int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
     const int error = set_up(&c, problem, clusters, workspace);
     double total = 0.0, normaliser;
     int64_t i, k;
+    int by_four = 0;
 
     if (error != MAPDPM_OK || scores == NULL)
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
@@ -226,7 +227,12 @@ int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
         double *const out = scores + i * clusters->capacity;
 
         load(point(&c, i), c.x, c.family.D);
-        score_columns(&c);
+        if (i % FOUR == 0)
+            by_four = i + FOUR <= problem->n_points && score_four(&c, i);
+        if (by_four)
+            memcpy(c.scores, c.tails + i % FOUR * c.stride, (size_t)c.width * sizeof *c.scores);
+        else
+            score_columns(&c);
         settle(&c, -1, c.log_size[0], NEGLIGIBLE);
         for (k = 0; k < clusters->capacity; k++)
             out[k] = k + 1 < c.width ? c.scores[k + 1] + normaliser : -INFINITY;

@@ -1,0 +1,247 @@
+"""How near the sweep is to what the machine can do, and how far from plain C, numpy and scikit-learn; on one core.
+
+Run: python bench/roofline.py [--points 100000] [--rounds 9] [--shapes 2,5 10,20 ...]. Data: K separated normal clusters
+in D features, float64. For each shape, in one process, in turn in each round:
+
+floor         4 K D operations a point at the peak of fused multiply-adds, which roofline.c measures
+sweep         a converged sweep: nobody moves
+first         a sweep from random labels, of at most 20,000 points: nearly all move
+score         log densities of all points under all clusters
+naive         naive_sweep.c: Algorithm 2 as it is written, -O3 -march=native, on fewer points
+numpy         the same with one numpy expression a point, on fewer points
+KMeans        an iteration of Lloyd, scikit-learn, one thread
+BGM           an iteration of BayesianGaussianMixture, diagonal, one thread
+
+A JSON line a shape with medians in ns a point, then the table of ratios; a ratio is the median of the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import math
+import platform
+import statistics
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from paper_map import print_table
+from sklearn.cluster import KMeans
+from sklearn.mixture import BayesianGaussianMixture
+from threadpoolctl import threadpool_limits
+
+from mapdpm import NormalGamma, __version__
+from mapdpm import state as states
+from mapdpm.backends.c import C
+from mapdpm.partition_priors import partition_prior
+
+SHAPES = ((2, 5), (2, 100), (10, 20), (10, 100), (50, 20), (50, 100))
+FIRST = 20_000
+CALIBRATION = 20_000
+ITERATIONS = 3
+_DECLARATIONS = """
+int64_t multiply_add(int64_t rounds, double *sum);
+int64_t naive_sweep(const double *X, int64_t N, int64_t D, int64_t K, int64_t *labels, double *n, double *mean,
+    double *squares, const double *m0, double c0, double a0, const double *b0, double alpha);
+"""
+PRIOR = partition_prior(1.0)
+
+Matrix = NDArray[np.float64]
+
+
+@functools.cache
+def library() -> tuple[cffi.FFI, Any]:
+    """roofline.c and naive_sweep.c, compiled for this machine."""
+    here, folder = Path(__file__).parent, Path(tempfile.mkdtemp())
+    sources = [str(here / name) for name in ("roofline.c", "naive_sweep.c")]
+    flags = ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC"]
+    subprocess.run(["cc", *flags, *sources, "-o", str(folder / "bench.so"), "-lm"], check=True)
+    ffi = cffi.FFI()
+    ffi.cdef(_DECLARATIONS)
+    return ffi, ffi.dlopen(str(folder / "bench.so"))
+
+
+class Case:
+    """One data set, and every way to go over it once. Each method returns seconds a point."""
+
+    def __init__(self, D: int, K: int, n_points: int) -> None:
+        rng = np.random.default_rng([D, K])
+        truth = rng.integers(0, K, n_points)
+        self.X = rng.normal(0.0, 8.0 if D < 10 else 3.0, (K, D))[truth] + rng.normal(size=(n_points, D))
+        self.D, self.K = D, K
+        self.likelihood = NormalGamma(np.zeros(D), 0.1, 1.0, np.ones(D))
+        self.converged = self._state(self.X, truth)
+        while C.sweep(self.likelihood, PRIOR, self.X, None, self.converged, 0, False)[1]:
+            C.statistics(self.likelihood, self.X, None, self.converged)
+        self.head = self.X[: min(n_points, FIRST)]
+        self.random = rng.integers(0, K, len(self.head))
+        self.scores = np.empty((n_points, self.converged.capacity))
+        self.few = max(100, min(n_points // 20, 200_000 // (D * K)))
+
+    def _state(self, X: Matrix, labels: NDArray[np.int64]) -> Any:
+        state = states.empty(self.likelihood, len(X), self.K + 4)
+        state.labels[:] = labels
+        C.statistics(self.likelihood, X, None, state)
+        return state
+
+    def floor(self) -> float:
+        """What no sweep can take less than."""
+        ffi, lib = library()
+        total = ffi.new("double *")
+        start = time.perf_counter()
+        operations = lib.multiply_add(CALIBRATION, total)
+        return 4.0 * self.K * self.D * (time.perf_counter() - start) / (CALIBRATION * operations)
+
+    def sweep(self) -> float:
+        """Nobody moves."""
+        start = time.perf_counter()
+        _, moved = C.sweep(self.likelihood, PRIOR, self.X, None, self.converged, 0, False)
+        assert moved == 0
+        return (time.perf_counter() - start) / len(self.X)
+
+    def first(self) -> float:
+        """Nearly all move."""
+        state = self._state(self.head, self.random)
+        start = time.perf_counter()
+        _, moved = C.sweep(self.likelihood, PRIOR, self.head, None, state, 0, False)
+        assert moved > 0.5 * len(self.head)
+        return (time.perf_counter() - start) / len(self.head)
+
+    def score(self) -> float:
+        """All points, all clusters."""
+        start = time.perf_counter()
+        C.score(self.likelihood, PRIOR, self.X, self.converged, self.scores)
+        return (time.perf_counter() - start) / len(self.X)
+
+    def naive(self) -> float:
+        """The algorithm as it is written, in C."""
+        ffi, lib = library()
+        D, state = self.D, self.converged
+        columns = [state.rows[:, a:b].copy() for a, b in ((0, 1), (1, 1 + D), (1 + D, 1 + 2 * D))]
+        labels = state.labels.copy()
+        arrays = [ffi.from_buffer("double[]", a) for a in columns]
+        m0, b0 = (ffi.from_buffer("double[]", a) for a in (self.likelihood.m0, self.likelihood.b0))
+        head = ffi.from_buffer("double[]", self.X)
+        start = time.perf_counter()
+        lib.naive_sweep(
+            head, self.few, D, state.capacity, ffi.from_buffer("int64_t[]", labels), *arrays, m0, 0.1, 1.0, b0, 1.0
+        )
+        return (time.perf_counter() - start) / self.few
+
+    def numpy(self) -> float:
+        """The algorithm as it is written, a line of numpy a point."""
+        D, few = self.D, min(self.few, 300)
+        rows = self.converged.rows
+        used = np.flatnonzero(self.converged.counts)
+        n, mean, squares = rows[used, 0].copy(), rows[used, 1 : 1 + D].copy(), rows[used, 1 + D : 1 + 2 * D].copy()
+        of = np.searchsorted(used, self.converged.labels[:few])
+        b0, c0, a0 = self.likelihood.b0, 0.1, 1.0
+        rising = np.vectorize(lambda a: math.lgamma(a + 0.5) - math.lgamma(a))
+        start = time.perf_counter()
+        for x, own in zip(self.X[:few], of, strict=True):
+            n[own] -= 1.0
+            delta = x - mean[own]
+            mean[own] -= delta / n[own]
+            squares[own] -= delta * (x - mean[own])
+            c, a = c0 + n, a0 + 0.5 * n
+            b = b0 + 0.5 * squares + 0.5 * c0 * (n / c)[:, None] * mean**2
+            t = x - (n / c)[:, None] * mean
+            scale = (c / (2.0 * (c + 1.0)))[:, None] / b
+            q = D * rising(a) + 0.5 * np.log(scale).sum(1) - (a + 0.5) * np.log1p(scale * t**2).sum(1) + np.log(n)
+            new = D * math.lgamma(1.5) - 1.5 * np.log1p(x**2 * c0 / (2.0 * (c0 + 1.0))).sum()
+            assert q.argmax() == own
+            assert q[own] > new - 1e9
+            n[own] += 1.0
+            delta = x - mean[own]
+            mean[own] += delta / n[own]
+            squares[own] += delta * (x - mean[own])
+        return (time.perf_counter() - start) / few
+
+    def KMeans(self) -> float:  # noqa: N802  (its name)
+        """An iteration of Lloyd, the start with them."""
+        return self._iterations(KMeans(self.K, init="random", n_init=1, max_iter=ITERATIONS, tol=0.0, random_state=0))
+
+    def BGM(self) -> float:  # noqa: N802
+        """An iteration, the start with them."""
+        kind = {"covariance_type": "diag", "init_params": "random_from_data", "tol": 0.0, "random_state": 0}
+        return self._iterations(BayesianGaussianMixture(n_components=self.K, max_iter=ITERATIONS, **kind))
+
+    def _iterations(self, model: Any) -> float:
+        start = time.perf_counter()
+        with warnings.catch_warnings(), threadpool_limits(1):
+            warnings.simplefilter("ignore")
+            model.fit(self.head)
+        return (time.perf_counter() - start) / (len(self.head) * model.n_iter_)
+
+
+WAYS = ("floor", "sweep", "first", "score", "naive", "numpy", "KMeans", "BGM")
+SLOW = {"numpy", "KMeans", "BGM"}  # timed in the first rounds only
+
+
+def measure(D: int, K: int, n_points: int, rounds: int) -> tuple[dict[str, Any], list[str]]:
+    """Medians in ns a point, and the row of ratios."""
+    case = Case(D, K, n_points)
+    ways: dict[str, Callable[[], float]] = {name: getattr(case, name) for name in WAYS}
+    times: dict[str, list[float]] = {name: [] for name in WAYS}
+    for i in range(rounds):
+        for name, way in ways.items():
+            if i < 2 or name not in SLOW:
+                times[name].append(1e9 * way())
+    medians = {name: round(statistics.median(taken), 2) for name, taken in times.items()}
+
+    def ratio(a: str, b: str) -> float:
+        return statistics.median(x / y for x, y in zip(times[a], times[b], strict=False))
+
+    pairs = (("sweep", "floor"), ("score", "floor"), ("first", "sweep"), ("naive", "sweep"), ("numpy", "sweep"))
+    pairs += (("KMeans", "sweep"), ("BGM", "sweep"))
+    cells = [f"{ratio(a, b):.2f}" if b == "floor" else f"{ratio(a, b):,.1f}" for a, b in pairs]
+    peak = f"{4.0 * K * D / medians['floor']:.0f}"
+    return {"D": D, "K": K, "ns_a_point": medians}, [f"{D}, {K}", f"{medians['sweep']:.1f}", peak, *cells]
+
+
+def commit() -> str:
+    """What is measured; empty outside a repository."""
+    here = Path(__file__).parent
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip()
+
+
+def main() -> None:
+    """Print JSON lines, and the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--points", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--shapes", nargs="+", default=[f"{D},{K}" for D, K in SHAPES])
+    arguments = parser.parse_args()
+    about = {
+        "machine": platform.processor() or platform.machine(),
+        "commit": commit(),
+        "mapdpm": __version__,
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+        "points": arguments.points,
+    }
+    rows = []
+    for shape in arguments.shapes:
+        D, K = map(int, shape.split(","))
+        found, row = measure(D, K, arguments.points, arguments.rounds)
+        print(json.dumps(found | about), flush=True)
+        rows.append(row)
+    header = ("D, K", "sweep, ns", "peak, Gflop/s", "sweep / floor", "score / floor", "first / sweep", "naive / sweep")
+    print_table("medians of ratios", (*header, "numpy / sweep", "KMeans / sweep", "BGM / sweep"), rows)
+
+
+if __name__ == "__main__":
+    main()
