@@ -1,6 +1,6 @@
-/* Points that surely stay where they are, by bounds, four at a time: in a sweep where few points move that is most of
- * them, and a bound costs a tenth of a score. Who is not certain is scored as ever, so labels do not depend on any of
- * this. Internal to the batch sweep.
+/* Points that surely stay where they are, by bounds, four at a time: in a sweep where few points move that is nearly
+ * all of them, and bounds cost a fraction of scores. Who is not certain is scored as ever, so labels do not depend on any
+ * of this. Internal to the batch sweep.
  *
  * A point stays if its own cluster, as if it were not in it, scores no less than all others (docs/maths.md (30)). The
  * bound of the own score comes from the same product as the others'; of its full statistics, so that the own cluster

@@ -46,7 +46,7 @@ typedef struct columns {
     double *scratch;      /* [row_size] */
     unsigned char *fold;  /* [D] whether products must become logarithms before this feature */
 
-    /* For bounds (mapdpm_certain.h), made anew where a column is not fresh, before they are used. */
+    /* For four points at a time and for bounds (mapdpm_four.h), made anew before use where a column is not fresh. */
     double *spread;    /* [D][stride] 1 / scale */
     double *norm;      /* [D / GROUP][stride] products of scales */
     double *top;       /* [stride] no score is above it */
