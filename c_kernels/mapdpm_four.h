@@ -133,7 +133,8 @@ static void set_bounds(columns *c, int64_t column)
 /* What the tails of four points need, brought up to date, and the points from the i-th on; whether tails are sound. */
 static int prepare_four(columns *c, int64_t i)
 {
-    int64_t column;
+    const int64_t D = c->family.D, left = c->problem->n_points - i;
+    int64_t column, q;
 
     for (column = 0; column < padded(c->width) && c->is_stale; column++)
         if (!c->fresh[column] || column == 0) {
@@ -141,26 +142,29 @@ static int prepare_four(columns *c, int64_t i)
             c->fresh[column] = 1;
         }
     c->is_stale = 0;
-    if (sizeof(mapdpm_real) == sizeof(double)) {
+    if (sizeof(mapdpm_real) == sizeof(double) && left >= FOUR) {
         c->four = (const double *)(const void *)point(c, i);
-    } else {
-        load(point(c, i), c->copies, FOUR * c->family.D);
+    } else { /* the last one fills up, so that a point's score does not depend on how many come after it */
+        for (q = 0; q < FOUR; q++)
+            load(point(c, i + (q < left ? q : left - 1)), c->copies + q * D, D);
         c->four = c->copies;
     }
     return c->is_bounded;
 }
 
-/* Scores of points i .. i + 3 with all columns, of Normal-Gamma data, into c->tails; whether that can be done. */
-static int score_four(columns *c, int64_t i)
+/* Scores of points i .. i + 3 with all columns, of Normal-Gamma data, into c->tails; of which that can be done, as bits. */
+static unsigned score_four(columns *c, int64_t i)
 {
     const int64_t width = padded(c->width);
-    int64_t q, k, too_large = 0;
+    unsigned sound = 0;
+    int64_t q, k;
 
     if (c->family.kind != MAPDPM_NORMAL_GAMMA || !prepare_four(c, i))
         return 0;
     plain_products_of_four(c, width);
     for (q = 0; q < FOUR; q++) {
         double *const scores = c->tails + q * c->stride;
+        int64_t too_large = 0;
 
         for (k = 0; k < width; k++)
             too_large += !(scores[k] < HUGE_PRODUCT);
@@ -168,13 +172,14 @@ static int score_four(columns *c, int64_t i)
         log_columns(scores, c->logs, width);
         for (k = 0; k < width; k++)
             scores[k] = c->constant[k] + c->log_size[k] - c->exponent[k] * c->logs[k];
+        sound |= (unsigned)(too_large == 0) << q;
     }
-    return too_large == 0;
+    return sound;
 }
 
 #else /* one point after the other */
 
-static int score_four(columns *c, int64_t i)
+static unsigned score_four(columns *c, int64_t i)
 {
     (void)c;
     (void)i;

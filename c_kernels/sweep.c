@@ -212,7 +212,7 @@ int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
     const int error = set_up(&c, problem, clusters, workspace);
     double total = 0.0, normaliser;
     int64_t i, k;
-    int by_four = 0;
+    unsigned by_four = 0;
 
     if (error != MAPDPM_OK || scores == NULL)
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
@@ -228,8 +228,8 @@ int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
 
         load(point(&c, i), c.x, c.family.D);
         if (i % FOUR == 0)
-            by_four = i + FOUR <= problem->n_points && score_four(&c, i);
-        if (by_four)
+            by_four = score_four(&c, i);
+        if (by_four >> i % FOUR & 1)
             memcpy(c.scores, c.tails + i % FOUR * c.stride, (size_t)c.width * sizeof *c.scores);
         else
             score_columns(&c);

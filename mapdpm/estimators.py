@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapdpm import snapshot
 from mapdpm import state as states
@@ -24,7 +26,10 @@ from mapdpm.search.ascent import Progress
 from mapdpm.search.problem import Problem, anchor_of
 from mapdpm.validation import Points, check_count, check_points, check_weights
 
-_CHUNK = 4096
+# Entries of a matrix of scores, and rows, that are made at once.
+_ENTRIES, _FEWEST, _MOST = 2**16, 256, 4096
+# Nats below the largest: a term that no sum of a million shows. exp is dear where it underflows.
+_UNSEEN = -60.0
 _AGAIN = ("gibbs", "gibbs", "random-order")
 
 
@@ -63,7 +68,7 @@ class MAPDPM(Estimator):
     backend : {"auto", "c", "numba", "python"}
         Who computes. "auto" is C where it implements the family, else numba, else python. Labels agree.
     n_jobs : int or None
-        Threads over restarts; None is 1. Results do not depend on it.
+        Threads over restarts, and over points that are scored; None is 1. Results do not depend on it.
     random_state : int, numpy Generator, RandomState or None
         Source of all randomness: that of splits, restarts and random orders. With None every fit draws the same, so
         that equal data gives equal clusters; a Generator draws on.
@@ -213,19 +218,22 @@ class MAPDPM(Estimator):
 
         argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing.
         """
-        parts = []
-        for scores in self._scores(self._points(X)):
-            best = best_columns(scores if novelty else scores[:, :-1])
-            parts.append(np.where(best == self.n_clusters_, -1, best))
-        return np.concatenate(parts)
+
+        def best(scores: Matrix) -> Labels:
+            found = best_columns(scores if novelty else scores[:, :-1])
+            return np.where(found == self.n_clusters_, -1, found)
+
+        return self._of_scores(X, best)
 
     def predict_proba(self, X: Any) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
-        parts = []
-        for scores in self._scores(self._points(X)):
-            shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-            parts.append(shares / shares.sum(axis=1, keepdims=True))
-        return np.concatenate(parts)
+
+        def shares(scores: Matrix) -> Matrix:
+            scores -= scores.max(axis=1, keepdims=True)
+            np.exp(scores, out=scores)
+            return scores / scores.sum(axis=1, keepdims=True)
+
+        return self._of_scores(X, shares)
 
     def transform(self, X: Any) -> Any:
         """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
@@ -233,11 +241,14 @@ class MAPDPM(Estimator):
 
     def score_samples(self, X: Any) -> Vector:
         """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal."""
-        parts = []
-        for scores in self._scores(self._points(X)):
+
+        def density(scores: Matrix) -> Vector:
             top = scores.max(axis=1)
-            parts.append(top + np.log(np.exp(scores - top[:, None]).sum(axis=1)))
-        return np.concatenate(parts)
+            scores -= top[:, None]
+            seen = scores > _UNSEEN
+            return top + np.log(np.exp(scores, out=np.zeros_like(scores), where=seen).sum(axis=1))
+
+        return self._of_scores(X, density)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Mean log predictive density of the points of ``X``, in nats a point."""
@@ -309,15 +320,29 @@ class MAPDPM(Estimator):
             means, variances = likelihood.moments(self._state.rows[:-1])
             self.means_, self.variances_ = means + model.anchor, variances
 
-    def _scores(self, points: Points) -> Iterator[Matrix]:
+    def _of_scores(self, X: Any, reduced: Callable[[Matrix], NDArray[Any]]) -> NDArray[Any]:
+        """What ``reduced`` makes of all scores, which it may overwrite; as many points at a time as a cache holds."""
+        points = self._points(X)
         self.likelihood_.for_data(points)
         _, prior, anchor, _, _ = self._model
         backend = resolve(self.backend_, self._model.likelihood)
-        for first in range(0, len(points), _CHUNK):
-            chunk = points[first : first + _CHUNK] - anchor
-            scores = np.empty((len(chunk), self._state.capacity))
-            backend.score(self._model.likelihood, prior, chunk, self._state, scores)
-            yield scores
+        size = min(max(_ENTRIES // self._state.capacity, _FEWEST), _MOST)
+
+        def part(points: Points) -> NDArray[Any]:
+            room, matrix = np.empty((size, points.shape[1])), np.empty((size, self._state.capacity))
+            found = []
+            for first in range(0, len(points), size):
+                n = min(size, len(points) - first)
+                chunk, scores = np.subtract(points[first : first + n], anchor, out=room[:n]), matrix[:n]
+                backend.score(self._model.likelihood, prior, chunk, self._state, scores)
+                found.append(reduced(scores))
+            return np.concatenate(found)
+
+        n_jobs = 1 if self.n_jobs is None else check_count("n_jobs", self.n_jobs)
+        if n_jobs == 1 or len(points) <= size:
+            return part(points)
+        with ThreadPoolExecutor(n_jobs) as pool:
+            return np.concatenate(list(pool.map(part, np.array_split(points, n_jobs))))
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]

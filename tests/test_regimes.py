@@ -68,3 +68,20 @@ def test_no_label_differs(name):
     same([MAPDPM(1.0, likelihood=known, moves=(), discount=0.2, backend=b) for b in ("c", "numba")], X)
     lam = 0.05 * float(scale.sum())
     same([DPMeans(lam, moves=(), backend=b) for b in ("c", "numba")], X)
+
+
+@pytest.mark.parametrize("name", ["apart", "float32", "outliers that overflow", "many features"])
+def test_scores_do_not_depend_on_company(name):
+    """Neither on what is scored with a point, nor on how many threads do it: to the last bit."""
+    X = REGIMES[name](np.random.default_rng([31, *name.encode()]))
+    scale = np.maximum(np.var(X, axis=0, dtype=np.float64), 1e-30)
+    family = NormalGamma(X.mean(axis=0, dtype=np.float64), 0.05, 1.0, 0.05 * scale)
+    model = MAPDPM(likelihood=family, moves=(), backend="c").fit(X)
+    Y = np.tile(X, (20, 1))
+    scores = model.score_samples(Y)
+    np.testing.assert_array_equal(scores, np.tile(scores[: len(X)], 20))
+    np.testing.assert_array_equal(scores[:50], [model.score_samples(x[None])[0] for x in X[:50]])
+    threaded = model.set_params(n_jobs=2)
+    np.testing.assert_array_equal(threaded.score_samples(Y), scores)
+    plain = MAPDPM(likelihood=family, moves=(), backend="numba").fit(X)
+    np.testing.assert_allclose(plain.score_samples(X), scores[: len(X)], rtol=1e-11, atol=1e-10)

@@ -79,11 +79,12 @@ static void set_parameters(int family, int64_t D, const shape *s)
 static void check_scores(columns *c, int64_t i)
 {
     const double exponent = c->family.a0 + 0.5 * N;
+    const unsigned sound = score_four(c, i);
     int64_t q, k;
 
-    if (!score_four(c, i))
-        return;
-    for (q = 0; q < FOUR; q++) {
+    for (q = 0; q < FOUR && i + q < N; q++) {
+        if (!(sound >> q & 1))
+            continue;
         load(point(c, i + q), c->x, c->family.D);
         score_columns(c);
         for (k = 0; k < c->width; k++) {
@@ -138,7 +139,7 @@ static int64_t check_bounds(const mapdpm_problem *p)
         }
 #endif
     }
-    for (i = 0; i + FOUR <= p->n_points; i += FOUR)
+    for (i = 2; i < p->n_points; i += FOUR)
         check_scores(&c, i);
     free(workspace);
     free(clusters.rows);
