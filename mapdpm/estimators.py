@@ -338,8 +338,8 @@ class MAPDPM(Estimator):
                 found.append(reduced(scores))
             return np.concatenate(found)
 
-        n_jobs = 1 if self.n_jobs is None else check_count("n_jobs", self.n_jobs)
-        if n_jobs == 1 or len(points) <= size:
+        n_jobs = 1 if self.n_jobs is None else min(check_count("n_jobs", self.n_jobs), -(-len(points) // size))
+        if n_jobs == 1:
             return part(points)
         with ThreadPoolExecutor(n_jobs) as pool:
             return np.concatenate(list(pool.map(part, np.array_split(points, n_jobs))))

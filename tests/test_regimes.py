@@ -81,7 +81,7 @@ def test_scores_do_not_depend_on_company(name):
     scores = model.score_samples(Y)
     np.testing.assert_array_equal(scores, np.tile(scores[: len(X)], 20))
     np.testing.assert_array_equal(scores[:50], [model.score_samples(x[None])[0] for x in X[:50]])
-    threaded = model.set_params(n_jobs=2)
-    np.testing.assert_array_equal(threaded.score_samples(Y), scores)
+    for n_jobs in (2, 100_000):
+        np.testing.assert_array_equal(model.set_params(n_jobs=n_jobs).score_samples(Y), scores)
     plain = MAPDPM(likelihood=family, moves=(), backend="numba").fit(X)
     np.testing.assert_allclose(plain.score_samples(X), scores[: len(X)], rtol=1e-11, atol=1e-10)
