@@ -174,6 +174,7 @@ int main(void)
                     set_parameters(family, widths[j], &shapes[i]);
                     found = check_bounds(&p);
 #if defined(__GNUC__)
+                    /* Clusters that lie apart: all but few, else bounds are of no use. */
                     if (i == 0 && widths[j] >= 8 && family == MAPDPM_NORMAL_GAMMA)
                         CHECK(found > N * 8 / 10);
 #endif
