@@ -53,6 +53,15 @@ int mapdpm_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clu
 /* scores[n_points][capacity]: log p(z = k) p(x | cluster k); the lowest free slot is a new cluster, others -inf. */
 int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *scores);
 
+/* slots[n_points]: the slot of the highest score, the lowest of equals; with may_open, the lowest free slot where a new
+ * cluster scores higher than all that there are. */
+int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_open,
+                      int64_t *slots);
+
+/* log_densities[n_points]: log p(x), the logarithm of the sum of exp(scores). */
+int mapdpm_log_densities(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                         double *log_densities);
+
 /* Make counts and rows anew from the labels. */
 int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace);
 

@@ -1,6 +1,5 @@
 /* The constants of all slots, side by side, one array a feature: so that one pass over the features scores a point
- * against all clusters at once, and the compiler vectorises it. Column 0 is a new cluster, column k + 1 slot k.
- * Internal to the batch sweep.
+ * against all clusters at once. Column 0 is a new cluster, column k + 1 slot k. Internal to the batch sweep.
  */
 #ifndef MAPDPM_COLUMNS_H
 #define MAPDPM_COLUMNS_H
@@ -11,17 +10,50 @@
 
 #include "mapdpm_priors.h"
 
-/* Slots a vector register may hold at most, in doubles: columns come in multiples of it. */
-enum { LANES = 8 };
+/* Runtime dispatch by the dynamic linker; the sanitizers start too late for it. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
+    !defined(MAPDPM_NO_CLONES)
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), unused))
+#elif defined(__GNUC__)
+#define CLONES __attribute__((unused))
+#else
+#define CLONES
+#endif
+
+/* Whether there are vectors, as GCC and Clang have them. */
+#if defined(__GNUC__)
+#define HAS_LANES 1
+#else
+#define HAS_LANES 0
+#endif
+
+/* Columns come in multiples of it: of what one step of the widest kernel takes. */
+enum { LANES = 16 };
 
 /* Of a cache line: a vector that straddles two is stored and loaded again at half the speed. */
 enum { ALIGNMENT = 64 };
 
+/* Points that are taken at once. */
+enum { FOUR = 4 };
+
 /* Features whose factors are multiplied before the product is brought back to about 1. */
 enum { GROUP = 8 };
 
-/* Products of factors below 2^LARGEST_EXPONENT are finite. */
-enum { LARGEST_EXPONENT = 1000 };
+/* Cluster sizes whose logarithms are kept at hand; a power of two. */
+enum { SIZES = 1024 };
+
+/* Beyond it GROUP factors, or their inverse, could overflow. */
+static const double FAR = 1e36;
+
+/* Room for what is lost of a score, and of each feature's factor; twice what rounding can lose, at least. */
+static const double SLACK = 1e-12, ROUNDINGS = 4e-15;
+
+/* What the weight of a cluster alone says, and a move changes by 1 only. */
+typedef struct size_terms {
+    double n;
+    double gain;     /* row_gain */
+    double log_size; /* log weight of joining */
+} size_terms;
 
 typedef struct columns {
     row_family family;
@@ -32,48 +64,40 @@ typedef struct columns {
     int64_t used;      /* slots in use */
     int64_t free_slot; /* the lowest free one, or -1 */
     int64_t row_size;
+    int multiplies;      /* a score is the log of a product over features, else a sum */
+    int has_tails;       /* whether products over features can be formed, and say where a point goes: mapdpm_tails.h */
     double *centre;      /* [D][stride] */
-    double *scale;       /* [D][stride] */
+    double *scale;       /* [D][stride] g, where factors are 1 + (x - centre)^2 / g; else of (x - centre)^2 */
+    double *norm;        /* [groups][stride] 1 / the product of the g of GROUP features */
     double *constant;    /* [stride], and so on */
     double *exponent;
-    double *log_size;    /* log weight of joining; -inf for a free slot */
-    double *product;
-    double *logs;
-    double *scores;
+    double *log_size;    /* log weight of joining, or of opening; -inf for a free slot */
+    double *top;         /* no score is above it */
     double *own_constant; /* leave-one-out, with the log weight of joining what is left */
-    double *own_scale;    /* [capacity][D] */
-    double *x;            /* [D] the point, in double */
-    double *scratch;      /* [row_size] */
-    unsigned char *fold;  /* [D] whether products must become logarithms before this feature */
-
-    /* For four points at a time and for bounds (mapdpm_four.h), made anew before use where a column is not fresh. */
-    double *spread;    /* [D][stride] 1 / scale */
-    double *norm;      /* [D / GROUP][stride] products of scales */
-    double *top;       /* [stride] no score is above it */
-    double *own_top;   /* [stride] leave-one-out: no score is below own_top - own_exponent log (1 - own_share ...) */
+    double *own_top;      /* no leave-one-out score is below own_top - own_exponent log (1 - own_share ...) */
     double *own_share;
     double *own_exponent;
-    double *tails;     /* [FOUR][stride] */
-    double *least;     /* [FOUR] */
-    double *copies;    /* [FOUR][D] */
-    const double *four; /* the points, in double */
-    unsigned char *fresh; /* [stride] */
-    double far;           /* no squared distance from a centre is larger, in any feature */
-    int is_stale;
-    int is_bounded; /* whether no product can overflow */
+    double *own_scale;  /* [capacity][D] */
+    double *scores;     /* [stride] */
+    int64_t *listed;    /* [stride] columns that may decide */
+    double *tails;      /* [FOUR][stride] products, or sums, of points with columns */
+    double *copies;     /* [FOUR][D] points in double */
+    double *other;      /* [D] */
+    double *scratch;    /* [row_size] */
+    double *blank;      /* [row_size] the row of an empty cluster */
+    const double *x;    /* [D] the point */
+    const double *four; /* [FOUR][D] the points */
+    size_terms *sizes;  /* [SIZES] */
 } columns;
 
-/* Points whose bounds are computed at once. */
-enum { FOUR = 4 };
-
-static int64_t groups(int64_t D)
+static inline int64_t groups(int64_t D)
 {
     return (D + GROUP - 1) / GROUP;
 }
 
-static int64_t padded(int64_t n)
+static inline int64_t padded(int64_t n, int64_t to)
 {
-    return (n + LANES - 1) / LANES * LANES;
+    return (n + to - 1) / to * to;
 }
 
 static const mapdpm_real *point(const columns *c, int64_t i)
@@ -81,12 +105,12 @@ static const mapdpm_real *point(const columns *c, int64_t i)
     return c->problem->data + i * c->family.D;
 }
 
-static double *row(const columns *c, int64_t slot)
+static inline double *row(const columns *c, int64_t slot)
 {
     return c->clusters->rows + slot * c->row_size;
 }
 
-static void load(const mapdpm_real *from, double *to, int64_t D)
+static inline void load(const mapdpm_real *from, double *to, int64_t D)
 {
     int64_t d;
 
@@ -94,175 +118,273 @@ static void load(const mapdpm_real *from, double *to, int64_t D)
         to[d] = from[d];
 }
 
-/* ---- columns: the constants of all slots, side by side ---------------------------------------------------------- */
-
-static void set_column(columns *c, int64_t column, double *from)
+/* Point i for scoring. */
+static inline void look_at(columns *c, int64_t i)
 {
-    const int64_t D = c->family.D;
-    const double *const constants = row_constants(from, D), *const centre = row_centre(from, D),
-                 *const scale = row_scale(from, D);
+    if (sizeof(mapdpm_real) == sizeof(double)) {
+        c->x = (const double *)(const void *)point(c, i);
+    } else {
+        load(point(c, i), c->copies, c->family.D);
+        c->x = c->copies;
+    }
+}
+
+/* ---- bringing columns up to date --------------------------------------------------------------------------------- */
+
+static const size_terms *of_size(columns *c, double n)
+{
+    size_terms *const terms = c->sizes + ((uint64_t)n & (SIZES - 1));
+
+    if (terms->n != n) {
+        terms->n = n;
+        terms->gain = row_gain(&c->family, n);
+        terms->log_size = c->problem->weights ? 0.0 : n > 0.0 ? log_existing(c->problem, n, 1.0) : -INFINITY;
+    }
+    return terms;
+}
+
+static inline void set_top(columns *c, int64_t column)
+{
+    const double top = c->constant[column] + c->log_size[column];
+
+    c->top[column] =
+        top + SLACK * (1.0 + fabs(top)) + ROUNDINGS * (double)(c->family.D + 4) * c->exponent[column];
+}
+
+/* A prepared row becomes a column, and what bounds need to know of it; where factors multiply, spread is 1 / scale. */
+ROW_INLINE void set_column(columns *c, int64_t column, double *from, const double *spread)
+{
+    const int64_t D = c->family.D, stride = c->stride;
+    const double *const constants = row_constants(from, D), *const centre = row_centre(from, D);
+    const double *const scale = c->multiplies ? spread : row_scale(from, D);
     int64_t d;
 
     for (d = 0; d < D; d++) {
-        c->centre[d * c->stride + column] = centre[d];
-        c->scale[d * c->stride + column] = scale[d];
+        c->centre[d * stride + column] = centre[d];
+        c->scale[d * stride + column] = scale[d];
+    }
+    for (d = 0; d < D && c->multiplies; d += GROUP) {
+        double product = 1.0;
+        int64_t j;
+
+        for (j = d; j < D && j < d + GROUP; j++)
+            product *= scale[j];
+        c->norm[d / GROUP * stride + column] = 1.0 / product;
     }
     c->constant[column] = constants[0];
     c->exponent[column] = constants[1];
+    set_top(c, column);
 }
 
-/* What the leave-one-out of a point of weight 1 needs, from the full row (docs/maths.md (10), (14)). */
-static void set_own(columns *c, int64_t slot)
+/* What the leave-one-out of a point of weight 1 needs, from the full row (docs/maths.md (10), (14)), and its bounds. */
+ROW_INLINE void set_own(columns *c, int64_t slot)
 {
     const row_family *const f = &c->family;
-    const int64_t D = f->D;
-    double *const from = row(c, slot), *const own = c->own_scale + slot * D, *const constants = row_constants(from, D);
-    const double n = from[0], left = n - 1.0;
-    double product = 1.0, logs = 0.0;
+    const int64_t D = f->D, column = slot + 1;
+    double *const from = row(c, slot), *const own = c->own_scale + slot * D, *const scale = row_scale(from, D);
+    const double n = from[0], left = n - 1.0, log_b = row_constants(from, D)[2];
+    double share = 0.0, constant, exponent = 1.0;
     int64_t d;
 
+    c->own_share[column] = c->own_exponent[column] = 0.0;
+    c->own_top[column] = -INFINITY; /* one that is alone is scored */
     if (c->clusters->counts[slot] < 2 || c->problem->weights)
         return;
-    if (f->kind == MAPDPM_NORMAL_GAMMA) {
-        const double cn = f->c0 + n, a = f->a0 + 0.5 * n, ratio = (cn + 1.0) / (cn - 1.0);
-
+    if (f->kind == MAPDPM_NORMAL_KNOWN_VARIANCE) {
         for (d = 0; d < D; d++)
-            own[d] = row_scale(from, D)[d] * ratio;
-        c->own_constant[slot] =
-            (double)D * (row_log_rising(a - 0.5, 0.5) + 0.5 * (log((cn - 1.0) / cn) - ROW_LOG_2PI)) -
-            0.5 * constants[2];
-    } else if (f->kind == MAPDPM_SQUARED_DISTANCE) {
-        for (d = 0; d < D; d++)
-            own[d] = n / left;
-        c->own_constant[slot] = 0.0;
-    } else {
+            own[d] = f->floor[d] * ((f->floor[d] + n * f->rho[d]) / (f->floor[d] + left * f->rho[d]));
+        constant = -0.5 * ((double)D * ROW_LOG_2PI + row_log_product(own, D));
         for (d = 0; d < D; d++) {
-            const double grown = (f->floor[d] + n * f->rho[d]) / (f->floor[d] + left * f->rho[d]);
-
-            own[d] = 0.5 * grown / f->floor[d];
-            product *= f->floor[d] * grown;
-            if (product > ROW_HUGE || product < ROW_TINY) {
-                logs += log(product);
-                product = 1.0;
-            }
+            own[d] *= 0.5 / (f->floor[d] * f->floor[d]);
+            share = own[d] / scale[d] > share ? own[d] / scale[d] : share;
         }
-        c->own_constant[slot] = -0.5 * ((double)D * ROW_LOG_2PI + logs + log(product));
+    } else {
+        if (f->kind == MAPDPM_NORMAL_GAMMA) {
+            const double cn = f->c0 + n;
+
+            share = (cn + 1.0) / (cn - 1.0);
+            constant = (double)D * of_size(c, left)->gain - 0.5 * log_b;
+            exponent = f->a0 + 0.5 * n - 0.5;
+        } else {
+            share = (n + 1.0) / left;
+            constant = 0.0;
+        }
+        for (d = 0; d < D; d++)
+            own[d] = scale[d] * share;
     }
-    c->own_constant[slot] += log_existing(c->problem, left, 1.0);
+    constant += of_size(c, left)->log_size;
+    c->own_constant[column] = constant;
+    c->own_share[column] = share * (1.0 + SLACK);
+    c->own_exponent[column] = exponent * (1.0 + (double)D * SLACK);
+    c->own_top[column] = constant - SLACK * (1.0 + fabs(constant));
 }
 
-/* After a slot has changed: its constants, and which slots are in use. */
-static void refresh(columns *c, int64_t slot)
+static inline void count_used(columns *c, int64_t used)
+{
+    c->used = used;
+    c->log_size[0] = log_new(c->problem, used, 1.0);
+    set_top(c, 0);
+}
+
+/* The column of a slot in use, whose row is prepared. */
+ROW_INLINE void use_column(columns *c, int64_t slot, const double *spread)
+{
+    const int64_t column = slot + 1;
+
+    c->log_size[column] = of_size(c, row(c, slot)[0])->log_size;
+    c->width = column + 1 > c->width ? column + 1 : c->width;
+    set_column(c, column, row(c, slot), spread);
+    set_own(c, slot);
+}
+
+static inline void find_free_slot(columns *c)
 {
     const mapdpm_clusters *const z = c->clusters;
     int64_t k;
 
-    c->fresh[slot + 1] = 0;
-    c->is_stale = 1;
-    row_prepare(&c->family, row(c, slot));
-    set_column(c, slot + 1, row(c, slot));
-    set_own(c, slot);
-    c->log_size[slot + 1] =
-        z->counts[slot] == 0 ? -INFINITY : (c->problem->weights ? 0.0 : log_existing(c->problem, row(c, slot)[0], 1.0));
-    if (z->counts[slot] > 0 && slot + 2 > c->width)
-        c->width = slot + 2;
-    if (slot == c->free_slot || z->counts[slot] == 0) {
-        for (k = 0; k < z->capacity && z->counts[k] > 0; k++)
-            ;
-        c->free_slot = k < z->capacity ? k : -1;
-    }
+    for (k = 0; k < z->capacity && z->counts[k] > 0; k++)
+        ;
+    c->free_slot = k < z->capacity ? k : -1;
 }
 
-/* Products stay finite between folds: bound each factor by how far data and centres reach from the prior mean. */
-static void plan_folds(columns *c)
+/* After a slot has changed: its row, its column, and which slots are in use. */
+CLONES
+static void refresh(columns *c, int64_t slot)
+{
+    const int64_t is_free = c->clusters->counts[slot] == 0, column = slot + 1;
+    double *const of = row(c, slot);
+
+    if (is_free) {
+        memcpy(of, c->blank, (size_t)c->row_size * sizeof *of);
+        c->log_size[column] = c->top[column] = c->own_top[column] = -INFINITY;
+    } else {
+        row_prepare_with(&c->family, of, of_size(c, of[0])->gain, c->other);
+        use_column(c, slot, c->other);
+    }
+    if (is_free || slot == c->free_slot)
+        find_free_slot(c);
+}
+
+/* ---- setting up -------------------------------------------------------------------------------------------------- */
+
+CLONES
+static double farthest(const mapdpm_real *entries, int64_t n)
+{
+    mapdpm_real most[LANES] = {0};
+    int64_t i, j;
+    double result = 0.0;
+
+    for (i = 0; i + LANES <= n; i += LANES)
+        for (j = 0; j < LANES; j++) {
+            const mapdpm_real size = entries[i + j] < 0 ? -entries[i + j] : entries[i + j];
+
+            most[j] = most[j] > size ? most[j] : size;
+        }
+    for (; i < n; i++)
+        result = fabs((double)entries[i]) > result ? fabs((double)entries[i]) : result;
+    for (j = 0; j < LANES; j++)
+        result = most[j] > result ? most[j] : result;
+    return result;
+}
+
+/* Whether no product over GROUP features can overflow: of g = 2 (c + 1) / c b_n, and, where points will join, of squared
+ * distances; g then is at most what it were if all points lay as far from their mean as any two lie from each other. */
+static inline int is_near(const columns *c, int will_join)
 {
     const row_family *const f = &c->family;
-    const int64_t D = f->D;
-    double *const reach = c->x;
-    int64_t d, i, k;
-    int exponent, sum = 0;
+    double far = will_join ? farthest(c->problem->data, c->problem->n_points * f->D) : 0.0, most = 0.0;
+    const double n = will_join ? (double)c->problem->n_points : 0.0;
+    int64_t d, k;
 
     if (f->kind != MAPDPM_NORMAL_GAMMA)
-        return;
-    memset(reach, 0, (size_t)D * sizeof *reach);
-    for (i = 0; i < c->problem->n_points; i++)
-        for (d = 0; d < D; d++) {
-            const double t = fabs(point(c, i)[d] - f->m0[d]);
+        return 1;
+    for (k = 0; k < c->clusters->capacity; k++)
+        for (d = 0; d < f->D && c->clusters->counts[k] > 0; d++) {
+            const double mean = row_mean(row(c, k))[d], squares = row_squares(row(c, k), f->D)[d];
 
-            reach[d] = t > reach[d] ? t : reach[d];
+            far = fabs(mean) > far ? fabs(mean) : far;
+            most = squares > most ? squares : most;
         }
-    for (d = 0; d < D; d++) {
-        double far = reach[d];
-
-        for (k = 0; k < c->clusters->capacity; k++) {
-            const double t = fabs(row_centre(row(c, k), D)[d] - f->m0[d]);
-
-            far = t > far ? t : far;
-        }
-        far += reach[d];
-        c->far = far * far > c->far ? far * far : c->far;
-        (void)frexp(1.0 + far * far / (2.0 * f->floor[d]), &exponent);
-        c->fold[d] = sum + exponent > LARGEST_EXPONENT;
-        sum = c->fold[d] ? exponent : sum + exponent;
-    }
+    for (d = 0; d < f->D; d++)
+        far = fabs(f->m0[d]) > far ? fabs(f->m0[d]) : far;
+    most += 4.0 * far * far * (n + f->c0 + 1.0);
+    for (d = 0; d < f->D; d++)
+        if (!(f->floor[d] > 1.0 / FAR && (2.0 + 2.0 / f->c0) * (f->floor[d] + most) < FAR))
+            return 0;
+    return 1;
 }
 
-static int set_up(columns *c, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace)
+static inline size_t doubles(int64_t n_features, int64_t capacity)
 {
-    int64_t k, column;
+    const int64_t D = n_features, stride = padded(capacity + 1, LANES);
+
+    return (size_t)((2 * D + groups(D) + 9 + FOUR) * stride + padded(capacity * D, LANES) +
+                    (FOUR + 1) * padded(D, LANES) +                    2 * row_size(D));
+}
+
+/* will_join: whether points may join clusters; else what is known of a point must not depend on others. */
+static inline int set_up(columns *c, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace, int will_join)
+{
+    const int64_t D = p ? p->n_features : 0;
+    int64_t k, d, column, used = 0;
     double *next;
 
     if (!is_batch(p, z) || workspace == NULL)
         return MAPDPM_E_ARGUMENT;
     next = (double *)(void *)((unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);
-    c->family = row_family_of(p->family, p->n_features, p->parameters);
+    c->family = row_family_of(p->family, D, p->parameters);
     c->problem = p;
     c->clusters = z;
-    c->row_size = row_size(p->n_features);
-    c->stride = padded(z->capacity + 1);
+    c->row_size = row_size(D);
+    c->stride = padded(z->capacity + 1, LANES);
     c->centre = next;
-    c->scale = next += p->n_features * c->stride;
-    c->constant = next += p->n_features * c->stride;
+    c->scale = next += D * c->stride;
+    c->norm = next += D * c->stride;
+    c->constant = next += groups(D) * c->stride;
     c->exponent = next += c->stride;
     c->log_size = next += c->stride;
-    c->product = next += c->stride;
-    c->logs = next += c->stride;
-    c->scores = next += c->stride;
+    c->top = next += c->stride;
     c->own_constant = next += c->stride;
-    c->own_scale = next += c->stride;
-    c->spread = next += p->n_features * c->stride;
-    c->norm = next += p->n_features * c->stride;
-    c->top = next += groups(p->n_features) * c->stride;
     c->own_top = next += c->stride;
     c->own_share = next += c->stride;
     c->own_exponent = next += c->stride;
+    c->scores = next += c->stride;
     c->tails = next += c->stride;
-    c->least = next += FOUR * c->stride;
-    c->x = next += LANES;
-    c->copies = next += p->n_features;
-    c->scratch = next += FOUR * p->n_features;
-    c->fresh = (unsigned char *)(next + c->row_size);
-    c->fold = c->fresh + c->stride;
-    c->far = 0.0;
-    c->is_stale = c->is_bounded = 1;
-    memset(c->fresh, 0, (size_t)c->stride);
+    c->own_scale = next += FOUR * c->stride;
+    c->copies = next += padded(z->capacity * D, LANES);
+    c->other = next += FOUR * padded(D, LANES);
+    c->scratch = next += padded(D, LANES);
+    c->blank = next += c->row_size;
+    c->sizes = (size_terms *)(void *)(next + c->row_size);
+    c->listed = (int64_t *)(void *)(c->sizes + SIZES);
+    for (k = 0; k < SIZES; k++)
+        c->sizes[k].n = -1.0;
 
-    row_clear(&c->family, c->scratch);
-    row_prepare(&c->family, c->scratch);
+    c->multiplies = p->family == MAPDPM_NORMAL_GAMMA;
+    c->has_tails = HAS_LANES && !p->weights && is_near(c, will_join);
+    row_clear(&c->family, c->blank);
+    row_prepare_with(&c->family, c->blank, row_gain(&c->family, 0.0), c->other);
+    c->log_size[0] = 0.0;
+    set_column(c, 0, c->blank, c->other);
+    for (d = 0; d < (2 * D + groups(D) + 4) * c->stride; d += c->stride) /* the arrays from centre to top */
+        for (column = 1; column < c->stride; column++)
+            c->centre[d + column] = c->centre[d];
+    for (column = 1; column < c->stride; column++)
+        c->log_size[column] = c->top[column] = -INFINITY;
     for (column = 0; column < c->stride; column++) {
-        set_column(c, column, c->scratch);
-        c->log_size[column] = column == 0 ? 0.0 : -INFINITY;
+        c->own_top[column] = -INFINITY;
+        c->own_share[column] = c->own_exponent[column] = 0.0;
     }
     c->width = 1;
-    c->used = 0;
-    c->free_slot = -1;
-    for (k = z->capacity - 1; k >= 0; k--) {
-        c->used += z->counts[k] > 0;
-        if (z->counts[k] == 0)
-            row_clear(&c->family, row(c, k));
-        refresh(c, k);
-    }
-    plan_folds(c);
+    for (k = 0; k < z->capacity; k++)
+        if (z->counts[k] > 0) { /* rows are only read here: other threads may be at it too */
+            for (d = 0; d < D; d++)
+                c->other[d] = 1.0 / row_scale(row(c, k), D)[d];
+            use_column(c, k, c->other);
+            used++;
+        }
+    find_free_slot(c);
+    count_used(c, used);
     return MAPDPM_OK;
 }
 

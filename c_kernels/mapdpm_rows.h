@@ -8,6 +8,7 @@
 #include "mapdpm.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef ROW_REAL row_real;
 
@@ -18,6 +19,15 @@ typedef ROW_REAL row_real;
 #define ROW_HUGE ((row_real)1e100)
 /* Removals that leave less than this share of the weight or the squares lost four digits: the row must be rebuilt. */
 #define ROW_LEAST_SHARE ((row_real)1e-4)
+/* Sums and products of this many features at a time: a processor does not wait for one to begin the next. */
+enum { ROW_LANES = 4 };
+
+/* What is called for each point becomes part of its caller, and of each of its variants for a processor. */
+#if defined(__GNUC__)
+#define ROW_INLINE static inline __attribute__((always_inline))
+#else
+#define ROW_INLINE static inline
+#endif
 
 /* A family with its parameters. Normal-Gamma has b0, c0, a0 (and floor = b0); known variance has rho and floor =
  * variance; squared distance has floor alone. */
@@ -87,7 +97,7 @@ static inline row_real row_log_rising(row_real a, row_real h)
            (row_stirling_tail(a + h) - row_stirling_tail(a));
 }
 
-static inline void row_add(const row_family *f, row_real *row, const row_real *x, row_real w)
+ROW_INLINE void row_add(const row_family *f, row_real *row, const row_real *x, row_real w)
 {
     row_real *const mean = row_mean(row), *const squares = row_squares(row, f->D);
     row_real share;
@@ -122,28 +132,69 @@ static inline void row_merge(const row_family *f, row_real *row, const row_real 
 }
 
 /* The inverse of row_add; 0 where rounding has eaten what is left, now or over all removals since the row was made. */
-static inline int row_remove(const row_family *f, row_real *row, const row_real *x, row_real w)
+ROW_INLINE int row_remove(const row_family *f, row_real *row, const row_real *x, row_real w)
 {
     row_real *const mean = row_mean(row), *const squares = row_squares(row, f->D);
-    const row_real weight = row[0] - w, share = w / weight;
-    row_real least = 1;
-    int64_t d;
+    const row_real weight = row[0] - w, share = w / weight, lost = w * (weight / row[0]);
+    row_real most[ROW_LANES] = {0, 0, 0, 0};
+    int64_t d, j;
 
     if (weight < ROW_LEAST_SHARE * row[0])
         return 0;
     row[0] = weight;
     for (d = 0; d < f->D; d++) {
-        const row_real delta = x[d] - mean[d], before = squares[d];
+        const row_real delta = x[d] - mean[d];
         row_real after;
 
         mean[d] -= delta * share;
-        after = before - w * delta * (x[d] - mean[d]);
+        after = squares[d] - w * delta * (x[d] - mean[d]);
         squares[d] = after > 0 ? after : 0;
-        after = (squares[d] + 2 * f->floor[d]) / (before + 2 * f->floor[d]);
-        least = after < least ? after : least;
     }
-    *row_left(row, f->D) *= least;
+    for (d = 0; d + ROW_LANES <= f->D; d += ROW_LANES) /* what was lost, in units of what is left */
+        for (j = 0; j < ROW_LANES; j++) {
+            const row_real delta = x[d + j] - mean[d + j];
+            const row_real ratio = lost * delta * delta / (squares[d + j] + 2 * f->floor[d + j]);
+
+            most[j] = most[j] > ratio ? most[j] : ratio;
+        }
+    for (; d < f->D; d++) {
+        const row_real delta = x[d] - mean[d], ratio = lost * delta * delta / (squares[d] + 2 * f->floor[d]);
+
+        most[0] = most[0] > ratio ? most[0] : ratio;
+    }
+    for (j = 1; j < ROW_LANES; j++)
+        most[0] = most[0] > most[j] ? most[0] : most[j];
+    *row_left(row, f->D) /= 1 + most[0];
     return *row_left(row, f->D) >= ROW_LEAST_SHARE;
+}
+
+/* The logarithm of a product of positive numbers, which may itself be far beyond what a number holds: exponents are taken
+ * out as it grows. */
+ROW_INLINE double row_log_product(const double *factors, int64_t D)
+{
+    const uint64_t mantissa = UINT64_C(0x000fffffffffffff), one = UINT64_C(0x3ff0000000000000);
+    double p[ROW_LANES] = {1, 1, 1, 1};
+    uint64_t exponents[ROW_LANES] = {0, 0, 0, 0}, bits;
+    int64_t d, j;
+
+    for (d = 0; d + ROW_LANES <= D; d += ROW_LANES)
+        for (j = 0; j < ROW_LANES; j++) {
+            p[j] *= factors[d + j];
+            memcpy(&bits, p + j, sizeof bits);
+            exponents[j] += bits >> 52;
+            bits = (bits & mantissa) | one;
+            memcpy(p + j, &bits, sizeof bits);
+        }
+    exponents[0] += exponents[1] + exponents[2] + exponents[3];
+    exponents[0] -= UINT64_C(1023) * (uint64_t)d;
+    for (j = 0; d + j < D; j++) {
+        p[j] *= factors[d + j];
+        memcpy(&bits, p + j, sizeof bits);
+        exponents[0] += (bits >> 52) - 1023;
+        bits = (bits & mantissa) | one;
+        memcpy(p + j, &bits, sizeof bits);
+    }
+    return log((p[0] * p[1]) * (p[2] * p[3])) + (double)(int64_t)exponents[0] * 0.6931471805599453;
 }
 
 /* By how much the scale b_n of the Normal-Gamma posterior exceeds b0. */
@@ -151,34 +202,43 @@ static inline row_real row_b_grown(const row_family *f, const row_real *row, int
 {
     const row_real n = row[0], delta = row[1 + d] - f->m0[d];
 
-    return (row_real)0.5 * (row[1 + f->D + d] + f->c0 * n * delta * delta / (f->c0 + n));
+    return (row_real)0.5 * (row[1 + f->D + d] + f->c0 * n / (f->c0 + n) * (delta * delta));
 }
 
-static inline void row_prepare_normal_gamma(const row_family *f, row_real *row)
+/* What the weight of a cluster alone says of its predictive, a feature: it changes less often than the cluster does. */
+static inline row_real row_gain(const row_family *f, row_real n)
+{
+    const row_real c = f->c0 + n, half = (row_real)0.5;
+
+    if (f->kind != MAPDPM_NORMAL_GAMMA)
+        return 0;
+    return row_log_rising(f->a0 + half * n, half) - half * (ROW_LOG_PI + log(2 * (c + 1) / c));
+}
+
+ROW_INLINE void row_prepare_normal_gamma(const row_family *f, row_real *row, row_real gain, row_real *spread)
 {
     const int64_t D = f->D;
-    const row_real n = row[0], c = f->c0 + n, a = f->a0 + (row_real)0.5 * n, stretch = 2 * (c + 1) / c;
+    const row_real n = row[0], c = f->c0 + n, stretch = 2 * (c + 1) / c, share = n / c, half = (row_real)0.5;
+    const row_real pull = f->c0 * share;
     row_real *const constants = row_constants(row, D), *const centre = row_centre(row, D),
                     *const scale = row_scale(row, D);
-    row_real product = 1, log_b = 0;
     int64_t d;
 
     for (d = 0; d < D; d++) {
-        const row_real b = f->floor[d] + row_b_grown(f, row, d);
+        const row_real delta = row[1 + d] - f->m0[d];
 
-        centre[d] = f->m0[d] + n * (row[1 + d] - f->m0[d]) / c;
-        scale[d] = 1 / (stretch * b);
-        product *= b;
-        if (product > ROW_HUGE || product < ROW_TINY) {
-            log_b += log(product);
-            product = 1;
-        }
+        centre[d] = f->m0[d] + share * delta;
+        scale[d] = f->floor[d] + half * (row[1 + D + d] + pull * (delta * delta));
     }
-    log_b += log(product);
-    constants[0] = (row_real)D * (row_log_rising(a, (row_real)0.5) - (row_real)0.5 * (ROW_LOG_PI + log(stretch))) -
-                   (row_real)0.5 * log_b;
-    constants[1] = a + (row_real)0.5;
-    constants[2] = log_b;
+    constants[2] = row_log_product(scale, D);
+    for (d = 0; d < D; d++) {
+        const row_real g = stretch * scale[d];
+
+        spread[d] = g; /* which may be scale itself */
+        scale[d] = 1 / g;
+    }
+    constants[0] = (row_real)D * gain - half * constants[2];
+    constants[1] = f->a0 + half * n + half;
 }
 
 static inline void row_prepare_known_variance(const row_family *f, row_real *row)
@@ -187,22 +247,17 @@ static inline void row_prepare_known_variance(const row_family *f, row_real *row
     const row_real n = row[0];
     row_real *const constants = row_constants(row, D), *const centre = row_centre(row, D),
                     *const scale = row_scale(row, D);
-    row_real product = 1, total = 0;
     int64_t d;
 
     for (d = 0; d < D; d++) {
-        const row_real spread = f->floor[d] + n * f->rho[d];
-        const row_real variance = f->floor[d] * (1 + f->rho[d] / spread);
+        const row_real share = f->rho[d] / (f->floor[d] + n * f->rho[d]);
 
-        centre[d] = f->m0[d] + n * f->rho[d] / spread * (row[1 + d] - f->m0[d]);
-        scale[d] = (row_real)0.5 / variance;
-        product *= variance;
-        if (product > ROW_HUGE || product < ROW_TINY) {
-            total += log(product);
-            product = 1;
-        }
+        centre[d] = f->m0[d] + n * share * (row[1 + d] - f->m0[d]);
+        scale[d] = f->floor[d] * (1 + share);
     }
-    constants[0] = -(row_real)0.5 * ((row_real)D * ROW_LOG_2PI + total + log(product));
+    constants[0] = -(row_real)0.5 * ((row_real)D * ROW_LOG_2PI + row_log_product(scale, D));
+    for (d = 0; d < D; d++)
+        scale[d] = (row_real)0.5 / scale[d];
     constants[1] = 1;
     constants[2] = 0;
 }
@@ -221,15 +276,21 @@ static inline void row_prepare_squared_distance(const row_family *f, row_real *r
     constants[1] = 1;
 }
 
-/* Rebuild the constants of a row from its statistics. */
-static inline void row_prepare(const row_family *f, row_real *row)
+/* Rebuild the constants of a row from its statistics; gain is row_gain of its weight. Of Normal-Gamma 1 / scale goes to
+ * spread[D]. */
+ROW_INLINE void row_prepare_with(const row_family *f, row_real *row, row_real gain, row_real *spread)
 {
     if (f->kind == MAPDPM_NORMAL_GAMMA)
-        row_prepare_normal_gamma(f, row);
+        row_prepare_normal_gamma(f, row, gain, spread);
     else if (f->kind == MAPDPM_SQUARED_DISTANCE)
         row_prepare_squared_distance(f, row);
     else
         row_prepare_known_variance(f, row);
+}
+
+static inline void row_prepare(const row_family *f, row_real *row)
+{
+    row_prepare_with(f, row, row_gain(f, row[0]), row_scale(row, f->D));
 }
 
 static inline void row_clear(const row_family *f, row_real *row)

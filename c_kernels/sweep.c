@@ -3,8 +3,8 @@
  */
 #include "mapdpm_certain.h"
 
-/* Points after which bounds are tried again at the latest. */
-enum { LONGEST_PAUSE = 1024 };
+/* Fours of points after which bounds are tried again at the latest. */
+enum { LONGEST_PAUSE = 256 };
 
 int64_t mapdpm_row_size(int64_t n_features)
 {
@@ -13,60 +13,58 @@ int64_t mapdpm_row_size(int64_t n_features)
 
 size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity)
 {
-    const size_t D = (size_t)n_features, stride = (size_t)padded(capacity + 1);
-
     if (n_features < 1 || capacity < 1)
         return 0;
-    return ALIGNMENT + stride + D +
-           sizeof(double) * ((4 * D + (size_t)groups(n_features) + 11 + FOUR) * stride + LANES + (1 + FOUR) * D +
-                             (size_t)row_size(n_features));
-}
-
-/* objective.best_slot over columns: `stay` if within the tolerance of the best, else the lowest slot, else column 0. */
-static int64_t best_column(const columns *c, int may_open, int64_t stay)
-{
-    const double *const scores = c->scores;
-    double best = may_open ? scores[0] : -INFINITY, least;
-    int64_t k;
-
-    for (k = 1; k < c->width; k++)
-        best = scores[k] > best ? scores[k] : best;
-    least = best - TOLERANCE * (1.0 + fabs(best));
-    if (stay >= 0 && scores[stay] >= least)
-        return stay;
-    for (k = 1; k < c->width; k++)
-        if (scores[k] >= least)
-            return k;
-    return may_open ? 0 : (stay >= 0 ? stay : 1);
+    return ALIGNMENT + sizeof(double) * doubles(n_features, capacity) + SIZES * sizeof(size_terms) +
+           sizeof(int64_t) * (size_t)padded(capacity + 1, LANES);
 }
 
 /* ---- moving one point ------------------------------------------------------------------------------------------- */
 
 /* Put point i, in c->x, into a slot. */
+CLONES
 static void assign(columns *c, int64_t i, int64_t slot)
 {
     const mapdpm_clusters *const z = c->clusters;
 
     z->labels[i] = slot;
-    c->used += z->counts[slot]++ == 0;
     row_add(&c->family, row(c, slot), c->x, weight(c->problem, i));
+    if (z->counts[slot]++ == 0)
+        count_used(c, c->used + 1);
     refresh(c, slot);
 }
 
 /* Take point i, in c->x, out of its slot. */
+CLONES
 static void unassign(columns *c, int64_t i)
 {
     const mapdpm_clusters *const z = c->clusters;
     const int64_t slot = z->labels[i];
 
     z->labels[i] = -1;
-    if (--z->counts[slot] == 0) {
-        c->used--;
-        row_clear(&c->family, row(c, slot));
-    } else if (!row_remove(&c->family, row(c, slot), c->x, weight(c->problem, i))) {
+    if (--z->counts[slot] == 0)
+        count_used(c, c->used - 1);
+    else if (!row_remove(&c->family, row(c, slot), c->x, weight(c->problem, i)))
         memcpy(row(c, slot), row_without(c, slot, i), (size_t)c->row_size * sizeof(double));
-    }
     refresh(c, slot);
+}
+
+/* Score point i, in c->x, with what its tails leave open, and put it where it belongs. Returns the slot that it left, or
+ * -1 where it stays. */
+CLONES
+static int64_t visit(columns *c, int64_t i, const double *tails)
+{
+    const int64_t slot = c->clusters->labels[i];
+    const int alone = c->clusters->counts[slot] == 1;
+    /* A point that was alone stays by opening a cluster: it keeps its own slot, whichever is free. */
+    const int64_t stay = alone ? 0 : slot + 1, n = score_candidates(c, i, slot, tails, 0.0);
+    const int64_t column = best_column(c, n, alone || c->free_slot >= 0, stay);
+
+    if (column == stay)
+        return -1;
+    unassign(c, i);
+    assign(c, i, column == 0 ? c->free_slot : column - 1);
+    return slot;
 }
 
 /* ---- the public functions --------------------------------------------------------------------------------------- */
@@ -75,7 +73,7 @@ int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters
                             const int64_t *order, int64_t n_order, int may_grow, int64_t *position)
 {
     columns c;
-    const int error = set_up(&c, problem, clusters, workspace);
+    const int error = set_up(&c, problem, clusters, workspace, 1);
 
     if (error != MAPDPM_OK)
         return error;
@@ -87,75 +85,92 @@ int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters
 
         if (c.free_slot < 0 && may_grow)
             return MAPDPM_OK;
-        (void)score_any(&c, i, -1);
-        column = best_column(&c, c.free_slot >= 0, -1);
+        look_at(&c, i);
+        if (c.has_tails)
+            bound(&c, 1);
+        column = best_column(&c, score_candidates(&c, i, -1, c.has_tails ? c.tails : NULL, 0.0), c.free_slot >= 0, -1);
         assign(&c, i, column == 0 ? c.free_slot : column - 1);
     }
     return MAPDPM_OK;
 }
 
-/* Score point i, and put it where it belongs. Returns whether it has moved. */
-static int visit(columns *c, int64_t i)
-{
-    const int64_t slot = c->clusters->labels[i];
-    const int alone = score_any(c, i, slot);
-    /* A point that was alone stays by opening a cluster: it keeps its own slot, whichever is free. */
-    const int64_t stay = alone ? 0 : slot + 1;
-    const int64_t column = best_column(c, alone || c->free_slot >= 0, stay);
-
-    if (column == stay)
-        return 0;
-    unassign(c, i);
-    assign(c, i, column == 0 ? c->free_slot : column - 1);
-    return 1;
-}
-
 /* When bounds are tried: at once where the last ones decided most, else after a pause that grows. */
-typedef struct {
+typedef struct patience {
     int64_t wait;
     int64_t pause;
 } patience;
 
-static void learn_from(patience *p, int were_tried, int scored, int moved)
+static void learn_from(patience *p, int were_tried, int visited)
 {
     if (!were_tried) {
         p->wait--;
-    } else if (moved || 2 * scored > FOUR) {
+    } else if (2 * visited > FOUR) {
         p->wait = p->pause;
         p->pause = p->pause < LONGEST_PAUSE ? 2 * p->pause : p->pause;
     } else {
-        p->pause = FOUR;
+        p->pause = 1;
     }
+}
+
+/* Visit up to four points from the i-th on, but those that surely stay; ends early at a point that there may be no slot
+ * for. Returns how many it has passed, and adds to *moved and to *visited. */
+CLONES
+static int64_t visit_four(columns *c, int64_t i, unsigned sure, int may_grow, int64_t *moved, int *visited)
+{
+    const int64_t D = c->family.D, left = c->problem->n_points - i;
+    int64_t q, later, from;
+
+    for (q = 0; q < FOUR && q < left; q++) {
+        if (sure >> q & 1)
+            continue;
+        if (c->free_slot < 0 && may_grow)
+            return q;
+        ++*visited;
+        c->x = c->four + q * D;
+        from = visit(c, i + q, c->has_tails ? c->tails + q * c->stride : NULL);
+        if (from < 0)
+            continue;
+        ++*moved;
+        sure = 0;
+        for (later = q + 1; later < FOUR && c->has_tails; later++) { /* two columns are others now */
+            const int64_t to = c->clusters->labels[i + q];
+
+            c->tails[later * c->stride + from + 1] = tail_of(c, row(c, from), c->four + later * D);
+            c->tails[later * c->stride + to + 1] = tail_of(c, row(c, to), c->four + later * D);
+        }
+    }
+    return q;
 }
 
 int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_grow,
                  int64_t *position, int64_t *moved)
 {
     columns c;
-    const int error = set_up(&c, problem, clusters, workspace);
-    patience p = {0, FOUR};
+    const int error = set_up(&c, problem, clusters, workspace, 1);
+    patience p = {0, 1};
 
     if (error != MAPDPM_OK)
         return error;
     if (position == NULL || moved == NULL || !are_labels(problem, clusters, 0))
         return MAPDPM_E_ARGUMENT;
-    if (problem->weights) /* bounds are for points of weight 1 */
-        p.wait = INT64_MAX;
     while (*position < problem->n_points) {
-        const int tries = p.wait <= 0 && problem->n_points - *position >= FOUR;
-        const unsigned sure = tries ? certain(&c, *position) : 0;
-        int q, scored = 0, moves = 0;
+        const int tries = c.has_tails && p.wait <= 0;
+        unsigned sure = 0;
+        int64_t passed;
+        int visited = 0;
 
-        for (q = 0; q < (tries ? FOUR : 1) && !moves; q++, ++*position) {
-            if (sure >> q & 1)
-                continue;
-            if (c.free_slot < 0 && may_grow)
-                return MAPDPM_OK;
-            moves = visit(&c, *position);
-            scored++;
+        if (tries) {
+            *position += pass_certain(&c, *position, &sure);
+        } else {
+            take_four(&c, *position);
+            if (c.has_tails)
+                bound(&c, FOUR);
         }
-        *moved += moves;
-        learn_from(&p, tries, scored, moves);
+        passed = visit_four(&c, *position, sure, may_grow, moved, &visited);
+        *position += passed;
+        if (passed < FOUR && *position < problem->n_points)
+            return MAPDPM_OK;
+        learn_from(&p, tries, visited);
     }
     return MAPDPM_OK;
 }
@@ -190,7 +205,7 @@ int mapdpm_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clu
                        const double *uniforms)
 {
     columns c;
-    const int error = set_up(&c, problem, clusters, workspace);
+    const int error = set_up(&c, problem, clusters, workspace, 1);
     int64_t i;
 
     if (error != MAPDPM_OK)
@@ -198,46 +213,10 @@ int mapdpm_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clu
     if (uniforms == NULL || !are_labels(problem, clusters, 0))
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < problem->n_points; i++) {
-        load(point(&c, i), c.x, c.family.D);
+        look_at(&c, i);
         unassign(&c, i);
-        (void)score_any(&c, i, -1);
+        (void)score_all(&c, i, -1);
         assign(&c, i, drawn_slot(&c, uniforms[i]));
-    }
-    return MAPDPM_OK;
-}
-
-int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *scores)
-{
-    columns c;
-    const int error = set_up(&c, problem, clusters, workspace);
-    double total = 0.0, normaliser;
-    int64_t i, k;
-    unsigned by_four = 0;
-
-    if (error != MAPDPM_OK || scores == NULL)
-        return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
-    for (k = 0; k < clusters->capacity; k++)
-        total += clusters->counts[k] > 0 ? row(&c, k)[0] : 0.0;
-    for (k = 0; k < clusters->capacity; k++)
-        if (clusters->counts[k] > 0)
-            c.log_size[k + 1] = log_existing(problem, row(&c, k)[0], 1.0);
-    normaliser = log_normaliser(problem, total);
-    c.log_size[0] = log_new(problem, c.used, 1.0);
-    for (i = 0; i < problem->n_points; i++) {
-        double *const out = scores + i * clusters->capacity;
-
-        load(point(&c, i), c.x, c.family.D);
-        if (i % FOUR == 0)
-            by_four = score_four(&c, i);
-        if (by_four >> i % FOUR & 1)
-            memcpy(c.scores, c.tails + i % FOUR * c.stride, (size_t)c.width * sizeof *c.scores);
-        else
-            score_columns(&c);
-        settle(&c, -1, c.log_size[0], NEGLIGIBLE);
-        for (k = 0; k < clusters->capacity; k++)
-            out[k] = k + 1 < c.width ? c.scores[k + 1] + normaliser : -INFINITY;
-        if (c.free_slot >= 0)
-            out[c.free_slot] = c.scores[0] + normaliser;
     }
     return MAPDPM_OK;
 }

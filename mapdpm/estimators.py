@@ -13,23 +13,20 @@ from numpy.typing import NDArray
 
 from mapdpm import snapshot
 from mapdpm import state as states
-from mapdpm.backends import resolve
+from mapdpm.backends import Backend, resolve
 from mapdpm.contract import Estimator
 from mapdpm.fitting import Watch, check_search, check_start, searched, taking_part, with_absent
 from mapdpm.frames import column_names
 from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma
 from mapdpm.model_files import extras_of, prepared, revived
-from mapdpm.objective import best_columns
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, Vector, Weights
 from mapdpm.search.ascent import Progress
 from mapdpm.search.problem import Problem, anchor_of
 from mapdpm.validation import Points, check_count, check_points, check_weights
 
-# Entries of a matrix of scores, and rows, that are made at once.
-_ENTRIES, _FEWEST, _MOST = 2**16, 256, 4096
-# Nats below the largest: a term that no sum of a million shows. exp is dear where it underflows.
-_UNSEEN = -60.0
+# Numbers, and points, that are looked at at once.
+_ENTRIES, _FEWEST, _MOST = 2**16, 256, 8192
 _AGAIN = ("gibbs", "gibbs", "random-order")
 
 
@@ -219,21 +216,30 @@ class MAPDPM(Estimator):
         argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing.
         """
 
-        def best(scores: Matrix) -> Labels:
-            found = best_columns(scores if novelty else scores[:, :-1])
-            return np.where(found == self.n_clusters_, -1, found)
+        model = self._model
 
-        return self._of_scores(X, best)
+        def best(backend: Backend, points: Points) -> Labels:
+            slots = np.empty(len(points), dtype=np.int64)
+            backend.best_slots(model.likelihood, model.prior, points, self._state, novelty, slots)
+            slots[slots == self.n_clusters_] = -1
+            return slots
+
+        return self._in_parts(X, best)
 
     def predict_proba(self, X: Any) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
 
-        def shares(scores: Matrix) -> Matrix:
+        model = self._model
+
+        def shares(backend: Backend, points: Points) -> Matrix:
+            scores = np.empty((len(points), self._state.capacity))
+            backend.score(model.likelihood, model.prior, points, self._state, scores)
             scores -= scores.max(axis=1, keepdims=True)
             np.exp(scores, out=scores)
-            return scores / scores.sum(axis=1, keepdims=True)
+            scores /= scores.sum(axis=1, keepdims=True)
+            return scores
 
-        return self._of_scores(X, shares)
+        return self._in_parts(X, shares)
 
     def transform(self, X: Any) -> Any:
         """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
@@ -242,13 +248,14 @@ class MAPDPM(Estimator):
     def score_samples(self, X: Any) -> Vector:
         """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal."""
 
-        def density(scores: Matrix) -> Vector:
-            top = scores.max(axis=1)
-            scores -= top[:, None]
-            seen = scores > _UNSEEN
-            return top + np.log(np.exp(scores, out=np.zeros_like(scores), where=seen).sum(axis=1))
+        model = self._model
 
-        return self._of_scores(X, density)
+        def density(backend: Backend, points: Points) -> Vector:
+            densities = np.empty(len(points))
+            backend.log_densities(model.likelihood, model.prior, points, self._state, densities)
+            return densities
+
+        return self._in_parts(X, density)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Mean log predictive density of the points of ``X``, in nats a point."""
@@ -320,23 +327,20 @@ class MAPDPM(Estimator):
             means, variances = likelihood.moments(self._state.rows[:-1])
             self.means_, self.variances_ = means + model.anchor, variances
 
-    def _of_scores(self, X: Any, reduced: Callable[[Matrix], NDArray[Any]]) -> NDArray[Any]:
-        """What ``reduced`` makes of all scores, which it may overwrite; as many points at a time as a cache holds."""
+    def _in_parts(self, X: Any, found: Callable[[Backend, Points], NDArray[Any]]) -> NDArray[Any]:
+        """What is ``found`` of the points of ``X``; as many points at a time as a cache holds."""
         points = self._points(X)
         self.likelihood_.for_data(points)
-        _, prior, anchor, _, _ = self._model
+        anchor = self._model.anchor
         backend = resolve(self.backend_, self._model.likelihood)
-        size = min(max(_ENTRIES // self._state.capacity, _FEWEST), _MOST)
+        size = min(max(_ENTRIES // (self._state.capacity + points.shape[1]), _FEWEST), _MOST)
 
         def part(points: Points) -> NDArray[Any]:
-            room, matrix = np.empty((size, points.shape[1])), np.empty((size, self._state.capacity))
-            found = []
-            for first in range(0, len(points), size):
-                n = min(size, len(points) - first)
-                chunk, scores = np.subtract(points[first : first + n], anchor, out=room[:n]), matrix[:n]
-                backend.score(self._model.likelihood, prior, chunk, self._state, scores)
-                found.append(reduced(scores))
-            return np.concatenate(found)
+            room = np.empty((size, points.shape[1]))
+            chunks = (points[first : first + size] for first in range(0, len(points), size))
+            return np.concatenate(
+                [found(backend, np.subtract(chunk, anchor, out=room[: len(chunk)])) for chunk in chunks]
+            )
 
         n_jobs = 1 if self.n_jobs is None else min(check_count("n_jobs", self.n_jobs), -(-len(points) // size))
         if n_jobs == 1:

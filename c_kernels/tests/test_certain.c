@@ -75,26 +75,27 @@ static void set_parameters(int family, int64_t D, const shape *s)
     }
 }
 
-/* Four points at once have the scores that each has alone, but for rounding: 5 operations a factor, and the exponent. */
-static void check_scores(columns *c, int64_t i)
+/* The columns that bounds leave open are scored as they would be by themselves, and no other is as good. */
+static void check_candidates(columns *c, int64_t i, int64_t slot, const double *tails)
 {
-    const double exponent = c->family.a0 + 0.5 * N;
-    const unsigned sound = score_four(c, i);
-    int64_t q, k;
+    double scores[CAPACITY + 1], best = -INFINITY;
+    int64_t k, j, n;
 
-    for (q = 0; q < FOUR && i + q < N; q++) {
-        if (!(sound >> q & 1))
-            continue;
-        load(point(c, i + q), c->x, c->family.D);
-        score_columns(c);
-        for (k = 0; k < c->width; k++) {
-            const double four = c->tails[q * c->stride + k], one = c->scores[k];
-
-            const double room = 1e-15 * (fabs(one) + 10.0 * exponent * (double)(c->family.D + 4));
-
-            CHECK(one == four || fabs(four - one) <= room); /* or both are a free slot's */
-        }
-    }
+    (void)score_all(c, i, slot);
+    if (c->free_slot < 0 && !(slot >= 0 && c->clusters->counts[slot] == 1))
+        c->scores[0] = -INFINITY;
+    memcpy(scores, c->scores, (size_t)c->width * sizeof *scores);
+    for (k = 0; k < c->width; k++)
+        best = scores[k] > best ? scores[k] : best;
+    n = score_candidates(c, i, slot, tails, 0.0);
+    for (j = 0; j < n; j++)
+        CHECK(c->scores[c->listed[j]] == scores[c->listed[j]]);
+    for (k = 0, j = 0; k < c->width; k++)
+        if (j < n && c->listed[j] == k)
+            j++;
+        else
+            CHECK(scores[k] < best - TOLERANCE * (1.0 + fabs(best)));
+    CHECK(j == n);
 }
 
 /* Returns how many of all points are certain. */
@@ -102,45 +103,55 @@ static int64_t check_bounds(const mapdpm_problem *p)
 {
     const size_t bytes = mapdpm_workspace_bytes(p->n_features, CAPACITY);
     void *const workspace = malloc(bytes);
-    int64_t i, k, found = 0;
+    int64_t i, k, q, found = 0;
     columns c;
 
     clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p->n_features));
     CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
-    CHECK(set_up(&c, p, &clusters, workspace) == MAPDPM_OK);
-    for (i = 0; i + FOUR <= p->n_points; i += FOUR) {
-        const unsigned sure = certain(&c, i);
-        double least[FOUR], lower[FOUR], others[FOUR];
-        int64_t q;
+    CHECK(set_up(&c, p, &clusters, workspace, 1) == MAPDPM_OK);
+#if HAS_LANES
+    for (i = 0; i + FOUR <= p->n_points && c.has_tails; i += FOUR) {
+        double least[FOUR], lower[FOUR];
+        unsigned sure;
 
-        memcpy(least, c.least, sizeof least);
+        if (run_of_certain(&c, i, least, &sure) > 0) /* it has gone on */
+            for (q = 0, sure = 15; q < FOUR; q++)
+                least[q] = -INFINITY;
+        else
+            sure = certain_by_own_score(&c, i, least, sure);
+        take_four(&c, i);
         for (q = 0; q < FOUR; q++) {
             const int64_t slot = labels[i + q];
-            const int alone = score_any(&c, i + q, slot);
-            double own = c.scores[slot + 1];
+            double own, others = -INFINITY;
+            int alone;
 
-            others[q] = -INFINITY;
+            c.x = c.four + q * c.family.D;
+            alone = score_all(&c, i + q, slot);
+            own = c.scores[slot + 1];
             for (k = 0; k < c.width; k++)
-                others[q] = k != slot + 1 && c.scores[k] > others[q] ? c.scores[k] : others[q];
-            lower[q] = own < others[q] ? own : others[q];
-            if (c.is_bounded)
-                CHECK(alone ? !(least[q] > -INFINITY) : least[q] <= own);
+                others = k != slot + 1 && c.scores[k] > others ? c.scores[k] : others;
+            lower[q] = own < others ? own : others;
+            CHECK(alone ? !(least[q] > -INFINITY) : least[q] <= own);
             if (sure >> q & 1) {
-                CHECK(!alone && own >= others[q]);
+                CHECK(!alone && own >= others);
                 found++;
             }
         }
-#if defined(__GNUC__)
-        if (c.is_bounded) { /* two are above the lower of two scores, if bounds are above scores */
-            (void)certain(&c, i);
-            for (q = 0; q < FOUR; q++)
-                c.least[q] = lower[q] > -INFINITY ? lower[q] : c.least[q];
-            CHECK(only_one_above(&c, padded(c.width), c.least) == 0);
+        bound(&c, FOUR); /* two are above the lower of two scores, if bounds are above scores */
+        for (q = 0; q < FOUR; q++)
+            least[q] = lower[q] > -INFINITY ? lower[q] : least[q];
+        CHECK(only_one_above(&c, least) == 0);
+        for (q = 0; q < FOUR; q++) {
+            c.x = c.four + q * c.family.D;
+            check_candidates(&c, i + q, labels[i + q], c.tails + q * c.stride);
         }
-#endif
     }
-    for (i = 2; i < p->n_points; i += FOUR)
-        check_scores(&c, i);
+    for (i = 0; i < p->n_points && c.has_tails; i++) {
+        look_at(&c, i);
+        bound(&c, 1);
+        check_candidates(&c, i, -1, c.tails);
+    }
+#endif
     free(workspace);
     free(clusters.rows);
     return found;
@@ -173,7 +184,7 @@ int main(void)
                     draw(widths[j], &shapes[i]);
                     set_parameters(family, widths[j], &shapes[i]);
                     found = check_bounds(&p);
-#if defined(__GNUC__)
+#if HAS_LANES
                     /* Clusters that lie apart: all but few, else bounds are of no use. */
                     if (i == 0 && widths[j] >= 8 && family == MAPDPM_NORMAL_GAMMA)
                         CHECK(found > N * 8 / 10);

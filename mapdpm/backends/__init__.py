@@ -63,6 +63,20 @@ class Backend(Protocol):
         self, likelihood: Likelihood, prior: PartitionPriorVerbs, data: Any, state: ClusterState, scores: Matrix
     ) -> None: ...
 
+    def best_slots(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        state: ClusterState,
+        may_open: bool,
+        slots: Labels,
+    ) -> None: ...
+
+    def log_densities(
+        self, likelihood: Likelihood, prior: PartitionPriorVerbs, data: Any, state: ClusterState, densities: Vector
+    ) -> None: ...
+
     def merge_losses(
         self,
         likelihood: Likelihood,

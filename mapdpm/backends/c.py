@@ -115,6 +115,26 @@ class CBackend:
         into = call.ffi.from_buffer("double[]", scores, require_writable=True)
         _check(call, call.lib.mapdpm_score(call.problem, call.clusters, call.workspace, into))
 
+    def best_slots(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        state: ClusterState,
+        may_open: bool,
+        slots: Labels,
+    ) -> None:
+        call = _call(likelihood, prior, data, None, state)
+        into = call.ffi.from_buffer("int64_t[]", slots, require_writable=True)
+        _check(call, call.lib.mapdpm_best_slots(call.problem, call.clusters, call.workspace, may_open, into))
+
+    def log_densities(
+        self, likelihood: Likelihood, prior: PartitionPriorVerbs, data: Any, state: ClusterState, densities: Vector
+    ) -> None:
+        call = _call(likelihood, prior, data, None, state)
+        into = call.ffi.from_buffer("double[]", densities, require_writable=True)
+        _check(call, call.lib.mapdpm_log_densities(call.problem, call.clusters, call.workspace, into))
+
     def merge_losses(
         self,
         likelihood: Likelihood,

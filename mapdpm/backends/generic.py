@@ -133,15 +133,54 @@ def score(
 
     ``scores`` has a column a slot. The log of the sum over a row is the log predictive density; O(N K D).
     """
-    total = 0.0
-    for k in range(state.counts.shape[0]):
-        if state.counts[k] > 0:
-            total += state.rows[k, 0]
-    normaliser = prior.log_normaliser(total, 1.0)
+    normaliser = _log_normaliser(prior, state)
     for i in range(scores.shape[0]):
         candidate_scores(likelihood, prior, data, None, state, i, scores[i])
         for k in range(scores.shape[1]):
             scores[i, k] += normaliser
+
+
+def best_slots(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    state: ClusterState,
+    may_open: bool,
+    slots: Labels,
+) -> None:
+    """``slots[i]``: the slot of the highest score of point i, the lowest of equals; O(N K D).
+
+    With ``may_open`` the lowest free slot, where a new cluster scores higher than all that there are.
+    """
+    scores = np.empty(state.counts.shape[0])
+    for i in range(slots.shape[0]):
+        free = candidate_scores(likelihood, prior, data, None, state, i, scores)
+        if not may_open and free >= 0:
+            scores[free] = -math.inf
+        slots[i] = best_slot(scores, free, -1)
+
+
+def log_densities(
+    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, densities: Vector
+) -> None:
+    """``densities[i]``: log p(x_i) (Raykov2014 (17)), by the sum of what ``score`` says of all slots; O(N K D)."""
+    scores = np.empty(state.counts.shape[0])
+    normaliser = _log_normaliser(prior, state)
+    for i in range(densities.shape[0]):
+        candidate_scores(likelihood, prior, data, None, state, i, scores)
+        top, total = scores.max(), 0.0
+        for k in range(scores.shape[0]):
+            total += math.exp(scores[k] - top)
+        densities[i] = top + math.log(total) + normaliser
+
+
+@jitable
+def _log_normaliser(prior: PartitionPriorVerbs, state: ClusterState) -> float:
+    total = 0.0
+    for k in range(state.counts.shape[0]):
+        if state.counts[k] > 0:
+            total += state.rows[k, 0]
+    return prior.log_normaliser(total, 1.0)
 
 
 def merge_losses(
@@ -257,6 +296,8 @@ class Generic:
         self.statistics = runnable(statistics)
         self.log_marginals = runnable(log_marginals)
         self.score = runnable(score)
+        self.best_slots = runnable(best_slots)
+        self.log_densities = runnable(log_densities)
         self.merge_losses = runnable(merge_losses)
         self.segments = runnable(segments)
 
