@@ -20,7 +20,7 @@ from mapdpm.frames import column_names
 from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma
 from mapdpm.model_files import extras_of, prepared, revived
 from mapdpm.partition_priors import partition_prior
-from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, Vector, Weights
+from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, PartitionPriorVerbs, Vector, Weights
 from mapdpm.search.ascent import Progress
 from mapdpm.search.problem import Problem, anchor_of
 from mapdpm.validation import Points, check_count, check_points, check_weights
@@ -28,6 +28,8 @@ from mapdpm.validation import Points, check_count, check_points, check_weights
 # Numbers, and points, that are looked at at once.
 _ENTRIES, _FEWEST, _MOST = 2**16, 256, 8192
 _AGAIN = ("gibbs", "gibbs", "random-order")
+
+_Terms = tuple[Likelihood, PartitionPriorVerbs]
 
 
 class MAPDPM(Estimator):
@@ -216,11 +218,9 @@ class MAPDPM(Estimator):
         argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing.
         """
 
-        model = self._model
-
-        def best(backend: Backend, points: Points) -> Labels:
+        def best(backend: Backend, model: _Terms, points: Points) -> Labels:
             slots = np.empty(len(points), dtype=np.int64)
-            backend.best_slots(model.likelihood, model.prior, points, self._state, novelty, slots)
+            backend.best_slots(*model, points, self._state, novelty, slots)
             slots[slots == self.n_clusters_] = -1
             return slots
 
@@ -229,11 +229,9 @@ class MAPDPM(Estimator):
     def predict_proba(self, X: Any) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
 
-        model = self._model
-
-        def shares(backend: Backend, points: Points) -> Matrix:
+        def shares(backend: Backend, model: _Terms, points: Points) -> Matrix:
             scores = np.empty((len(points), self._state.capacity))
-            backend.score(model.likelihood, model.prior, points, self._state, scores)
+            backend.score(*model, points, self._state, scores)
             scores -= scores.max(axis=1, keepdims=True)
             np.exp(scores, out=scores)
             scores /= scores.sum(axis=1, keepdims=True)
@@ -248,11 +246,9 @@ class MAPDPM(Estimator):
     def score_samples(self, X: Any) -> Vector:
         """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal."""
 
-        model = self._model
-
-        def density(backend: Backend, points: Points) -> Vector:
+        def density(backend: Backend, model: _Terms, points: Points) -> Vector:
             densities = np.empty(len(points))
-            backend.log_densities(model.likelihood, model.prior, points, self._state, densities)
+            backend.log_densities(*model, points, self._state, densities)
             return densities
 
         return self._in_parts(X, density)
@@ -327,19 +323,22 @@ class MAPDPM(Estimator):
             means, variances = likelihood.moments(self._state.rows[:-1])
             self.means_, self.variances_ = means + model.anchor, variances
 
-    def _in_parts(self, X: Any, found: Callable[[Backend, Points], NDArray[Any]]) -> NDArray[Any]:
+    def _in_parts(self, X: Any, found: Callable[[Backend, _Terms, Points], NDArray[Any]]) -> NDArray[Any]:
         """What is ``found`` of the points of ``X``; as many points at a time as a cache holds."""
         points = self._points(X)
         self.likelihood_.for_data(points)
-        anchor = self._model.anchor
-        backend = resolve(self.backend_, self._model.likelihood)
+        likelihood, prior, anchor, _, _ = self._model
+        backend = resolve(self.backend_, likelihood)
         size = min(max(_ENTRIES // (self._state.capacity + points.shape[1]), _FEWEST), _MOST)
 
         def part(points: Points) -> NDArray[Any]:
             room = np.empty((size, points.shape[1]))
             chunks = (points[first : first + size] for first in range(0, len(points), size))
             return np.concatenate(
-                [found(backend, np.subtract(chunk, anchor, out=room[: len(chunk)])) for chunk in chunks]
+                [
+                    found(backend, (likelihood, prior), np.subtract(chunk, anchor, out=room[: len(chunk)]))
+                    for chunk in chunks
+                ]
             )
 
         n_jobs = 1 if self.n_jobs is None else min(check_count("n_jobs", self.n_jobs), -(-len(points) // size))

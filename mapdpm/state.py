@@ -123,13 +123,16 @@ def copied(state: ClusterState) -> ClusterState:
 
 def compacted(likelihood: LikelihoodVerbs, state: ClusterState) -> ClusterState:
     """``state`` with slots 0..K-1 in order of first appearance and one free slot behind them."""
-    _, first, inverse = np.unique(state.labels, return_index=True, return_inverse=True)
-    slots = state.labels[np.sort(first)]
-    order = np.argsort(np.argsort(first))
+    n = len(state.labels)
+    first = np.full(state.capacity, n)
+    first[state.labels[::-1]] = np.arange(n - 1, -1, -1)  # of a slot that comes again the last entry stays
+    slots = np.argsort(first, kind="stable")[: np.count_nonzero(first < n)]
+    rank = np.empty(state.capacity, dtype=np.int64)
+    rank[slots] = np.arange(len(slots))
     other = empty(likelihood, 0, len(slots) + 1)
     other.counts[:-1] = state.counts[slots]
     other.rows[:-1] = state.rows[slots]
-    return other._replace(labels=order[inverse].astype(np.int64))
+    return other._replace(labels=rank[state.labels])
 
 
 def check(likelihood: Likelihood, data: Any, weights: Weights, state: ClusterState, tolerance: float = 1e-9) -> None:

@@ -149,6 +149,34 @@ def test_large_clusters_that_are_near_ties_score_alike():
     np.testing.assert_allclose(scores["c"][old, :2], scores["python"][old, :2], rtol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_points_against_clusters_that_stay(seed):
+    """Scores, the best slots and densities of C are those of Python; and densities are sums of scores."""
+    case = hostile(np.random.default_rng([6, seed]), most_points=60)
+    model = MAPDPM(backend="python", moves=(), **{k: v for k, v in case._asdict().items() if k not in ("X", "weights")})
+    model.fit(case.X)
+    likelihood, prior = model._model.likelihood, model._model.prior
+    X = np.vstack([case.X, case.X[::3] * 1.5]).astype(np.float64) - model._model.anchor
+    found = {}
+    for name in ("c", "numba"):
+        backend = resolve(name, likelihood)
+        scores, densities = np.empty((len(X), model._state.capacity)), np.empty(len(X))
+        backend.score(likelihood, prior, X, model._state, scores)
+        backend.log_densities(likelihood, prior, X, model._state, densities)
+        # Both are good to 1e-9 of their size, see testing.agree.
+        np.testing.assert_allclose(np.logaddexp.reduce(scores, axis=1), densities, rtol=1e-9, atol=1e-9)
+        slots = np.empty((2, len(X)), dtype=np.int64)
+        for may_open in (0, 1):
+            backend.best_slots(likelihood, prior, X, model._state, bool(may_open), slots[may_open])
+        found[name] = scores, densities, slots
+    # Far below the best a score is good to as many digits of the product that it is made of.
+    size = np.abs(found["numba"][0]).max(axis=1, keepdims=True)
+    assert np.all(np.abs(found["c"][0] - found["numba"][0]) <= 1e-9 * (1.0 + size))
+    np.testing.assert_allclose(found["c"][1], found["numba"][1], rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(found["c"][2], found["numba"][2])
+    assert np.all(found["c"][2][0] < model.n_clusters_)
+
+
 @pytest.mark.parametrize("cap", [1, 2])
 @pytest.mark.parametrize("backend", ["c", "numba", "python"])
 def test_an_outlier_that_cannot_leave(backend, cap):

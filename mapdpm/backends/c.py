@@ -14,7 +14,7 @@ from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
-from mapdpm.state import ClusterState, empty
+from mapdpm.state import ClusterState
 
 NOT_BUILT = (
     f"the C kernels are not in {Path(__file__).resolve().parent}; in a checkout, pip install -e . compiles them there, "
@@ -159,7 +159,7 @@ class CBackend:
         best: Matrix,
         came_from: Labels,
     ) -> None:
-        call = _call(likelihood, prior, _no_data(likelihood), None, empty(likelihood, 0, 1))
+        call = _call(likelihood, prior, _no_data(likelihood), None, None)
         n_atoms, width = len(atoms), best.shape[1]
         workspace = np.empty(call.lib.mapdpm_segments_bytes(len(_no_data(likelihood).T), beam, width) // 8 + 1)
         _check(
@@ -195,12 +195,11 @@ def library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 
 def _call(
-    likelihood: Likelihood, prior: PartitionPriorVerbs | None, data: Any, weights: Weights, state: ClusterState
+    likelihood: Likelihood, prior: PartitionPriorVerbs | None, data: Any, weights: Weights, state: ClusterState | None
 ) -> _Call:
     lib, ffi = library(data.dtype)
-    parameters = flat_parameters(likelihood)
+    parameters = _parameters(likelihood)
     n_points, n_features = data.shape
-    workspace = np.empty(lib.mapdpm_workspace_bytes(n_features, state.capacity) // 8 + 1)
 
     def pointer(kind: str, array: NDArray[Any], writable: bool = False) -> Any:
         return ffi.from_buffer(kind, array, require_writable=writable)
@@ -216,6 +215,9 @@ def _call(
     problem.alpha = getattr(prior, "alpha", 1.0)
     problem.discount = getattr(prior, "discount", 0.0)
     problem.penalty = getattr(prior, "lam", 0.0)
+    if state is None:
+        return _Call(lib, ffi, problem, ffi.NULL, ffi.NULL, (views, parameters))
+    workspace = np.empty(lib.mapdpm_workspace_bytes(n_features, state.capacity) // 8 + 1)
     clusters = ffi.new("mapdpm_clusters *")
     clusters.capacity = state.capacity
     views += [pointer("int64_t[]", state.labels, writable=True), pointer("int64_t[]", state.counts, writable=True)]
@@ -223,6 +225,19 @@ def _call(
     clusters.labels, clusters.counts, clusters.rows = views[-3:]
     space = pointer("unsigned char[]", workspace, writable=True)
     return _Call(lib, ffi, problem, clusters, space, (views, parameters, workspace))
+
+
+_last_parameters: tuple[Any, Vector] = (None, np.empty(0))
+
+
+def _parameters(likelihood: Likelihood) -> Vector:
+    """``flat_parameters``, those of the last likelihood at hand: a search makes thousands of calls for one."""
+    global _last_parameters  # noqa: PLW0603  (one assignment, so threads see a pair that belongs together)
+    known, parameters = _last_parameters
+    if known is not likelihood:
+        parameters = flat_parameters(likelihood)
+        _last_parameters = likelihood, parameters
+    return parameters
 
 
 def _check(call: _Call, error: int) -> None:

@@ -119,7 +119,7 @@ class NormalGamma(NamedTuple):
         for d in range(D):
             delta = row[1 + d] - self.m0[d]
             b = self.b0[d] + 0.5 * (row[1 + D + d] + self.c0 * n * delta * delta / c)
-            row[centre + d] = self.m0[d] + n * delta / c
+            row[centre + d] = row[1 + d] - self.c0 / c * delta
             row[centre + D + d] = 1.0 / (stretch * b)
             product *= b
             if product > HUGE or product < TINY:

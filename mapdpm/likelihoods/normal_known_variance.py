@@ -110,9 +110,8 @@ class NormalKnownVariance(NamedTuple):
         product, total = 1.0, 0.0
         for d in range(D):
             spread = self.variance[d] + n * self.prior_variance[d]
-            share = n * self.prior_variance[d] / spread
             predictive_variance = self.variance[d] * (1.0 + self.prior_variance[d] / spread)
-            row[centre + d] = self.m0[d] + share * (row[1 + d] - self.m0[d])
+            row[centre + d] = row[1 + d] - self.variance[d] / spread * (row[1 + d] - self.m0[d])
             row[centre + D + d] = 0.5 / predictive_variance
             product *= predictive_variance
             if product > HUGE or product < TINY:

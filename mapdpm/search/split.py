@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from mapdpm.state import ClusterState
 
 _SAMPLE = 2000
 """Points of a larger cluster that its two halves are sought on."""
-_BLOCK = 4096
+_REFINEMENTS = 3
 _ATOMS = 64
 _DIRECTIONS = 3
 _SWEEPS = 10
@@ -136,18 +136,20 @@ class Split:
         whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
         prior = problem.prior.beside(others)
         before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.likelihood, whole))
+        all_points = None
         for attempt in range(self._tries):
             large = len(points) > _SAMPLE
             sample = np.sort(self.rng.choice(points, _SAMPLE, replace=False)) if large else points
             part = problem.part(sample, others)
             found = best_halves(part, _AT_FIRST if attempt == 0 else _LATER, self.rng)
-            if found is not None and large:
-                found = extended(problem, points, found)
             if found is None:
                 continue
-            after = objective.log_joint(prior, found, problem.backend.log_marginals(problem.likelihood, found))
-            if is_gain(after - before, before):
-                return found
+            if large and all_points is None:
+                all_points = problem.part(points, others)
+            for halves in extended(all_points, found) if all_points is not None else (found,):
+                after = objective.log_joint(prior, halves, problem.backend.log_marginals(problem.likelihood, halves))
+                if is_gain(after - before, before):
+                    return halves
         return None
 
 
@@ -168,33 +170,26 @@ def best_halves(part: Problem, starts: tuple[Start, ...], rng: np.random.Generat
             _, moved = part.backend.sweep(*part[:4], state, 0, False)
             if moved == 0:
                 break
-        part.refresh(state)
         joint = part.log_joint(state)
         if state.n_clusters > 1 and (best is None or is_gain(joint - best_joint, best_joint)):
             best, best_joint = state, joint
     return best
 
 
-def extended(problem: Problem, points: Labels, halves: ClusterState) -> ClusterState | None:
-    """``halves``, found on a sample of ``points``, for all of them: each goes where it scores best, a few times over.
+def extended(part: Problem, halves: ClusterState) -> Iterator[ClusterState]:
+    """``halves``, found on a sample of the points of ``part``, for all of them: as first found, and as then refined.
 
-    None where one half remains. Scores take no weights; what they lead to is judged with them. Point by point
-    refinement is left to the sweeps over all data that follow a split.
+    Each point goes where it scores best, a few times over, until one half remains. Scores take no weights; what they
+    lead to is judged with them. Point by point refinement is left to the sweeps over all data that follow a split.
     """
-    labels = np.full(len(problem.data), -1, dtype=np.int64)
-    state = ClusterState(labels, halves.counts.copy(), halves.rows.copy())
-    for _ in range(3):
-        moved = 0
-        for first in range(0, len(points), _BLOCK):
-            block = points[first : first + _BLOCK]
-            scores = np.empty((len(block), 2))
-            problem.backend.score(problem.likelihood, problem.prior, problem.data[block], state, scores)
-            nearer = objective.best_columns(scores)
-            moved += int(np.count_nonzero(nearer != labels[block]))
-            labels[block] = nearer
-        problem.refresh(state)
-        if state.n_clusters == 1:
-            return None
-        if moved == 0:
+    state = ClusterState(np.full(len(part.data), -1, dtype=np.int64), halves.counts.copy(), halves.rows.copy())
+    for _ in range(_REFINEMENTS):
+        labels = np.empty_like(state.labels)
+        part.backend.best_slots(part.likelihood, part.prior, part.data, state, False, labels)
+        if np.array_equal(labels, state.labels):
             break
-    return state._replace(labels=labels[points])
+        state = state._replace(labels=labels)
+        part.refresh(state)
+        if state.n_clusters == 1:
+            break
+        yield state

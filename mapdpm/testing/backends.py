@@ -21,6 +21,7 @@ def agree(case: Case, first: str, second: str, moves: tuple[str, ...] = ("merge"
     one, two = models
     np.testing.assert_array_equal(one.labels_, two.labels_, f"labels of {first} and {second}")
     assert (one.n_sweeps_, one.converged_) == (two.n_sweeps_, two.converged_), f"sweeps of {first} and {second}"
-    np.testing.assert_array_equal(one.predict(case.X), two.predict(case.X))
+    for novelty in (False, True):
+        np.testing.assert_array_equal(one.predict(case.X, novelty), two.predict(case.X, novelty))
     np.testing.assert_allclose(one.log_joint_, two.log_joint_, rtol=1e-10, atol=1e-9)
     np.testing.assert_allclose(one.score_samples(case.X), two.score_samples(case.X), rtol=1e-9, atol=1e-9)
