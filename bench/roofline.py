@@ -1,18 +1,20 @@
 """How near the sweep is to what the machine can do, and how far from plain C, numpy and scikit-learn; on one core.
 
-Run: python bench/roofline.py [--points 100000] [--rounds 9] [--shapes 2,5 10,20 ...]. Data: K separated normal clusters
-in D features, float64. For each shape, in one process, in turn in each round:
+Run: python bench/roofline.py [--points 100000] [--rounds 9] [--shapes 2,5 10,20 ...] > roofline.jsonl
+Data: K separated normal clusters in D features, float64. For each shape, in one process, in turn in each round:
 
 floor         4 K D operations a point at the peak of fused multiply-adds, which roofline.c measures
 sweep         a converged sweep: nobody moves
 first         a sweep from random labels, of at most 20,000 points: nearly all move
-score         log densities of all points under all clusters
+score         log densities of all points
+two           the same in two threads
 naive         naive_sweep.c: Algorithm 2 as it is written, -O3 -march=native, on fewer points
 numpy         the same with one numpy expression a point, on fewer points
 KMeans        an iteration of Lloyd, scikit-learn, one thread
 BGM           an iteration of BayesianGaussianMixture, diagonal, one thread
 
-A JSON line a shape with medians in ns a point, then the table of ratios; a ratio is the median of the rounds' ratios.
+A JSON line a shape: medians in ns a point, and ratios, each the median of the rounds' ratios. bench/report.py makes a
+table of the lines, and a picture.
 """
 
 from __future__ import annotations
@@ -21,26 +23,26 @@ import argparse
 import functools
 import json
 import math
-import platform
 import statistics
 import subprocess
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import cffi
 import numpy as np
 import sklearn
+from machine import about
 from numpy.typing import NDArray
-from paper_map import print_table
 from sklearn.cluster import KMeans
 from sklearn.mixture import BayesianGaussianMixture
 from threadpoolctl import threadpool_limits
 
-from mapdpm import NormalGamma, __version__
+from mapdpm import NormalGamma
 from mapdpm import state as states
 from mapdpm.backends.c import C
 from mapdpm.partition_priors import partition_prior
@@ -85,7 +87,8 @@ class Case:
             C.statistics(self.likelihood, self.X, None, self.converged)
         self.head = self.X[: min(n_points, FIRST)]
         self.random = rng.integers(0, K, len(self.head))
-        self.scores = np.empty((n_points, self.converged.capacity))
+        self.densities = np.empty(n_points)
+        self.pool = ThreadPoolExecutor(2)
         self.few = max(100, min(n_points // 20, 200_000 // (D * K)))
 
     def _state(self, X: Matrix, labels: NDArray[np.int64]) -> Any:
@@ -118,9 +121,20 @@ class Case:
         return (time.perf_counter() - start) / len(self.head)
 
     def score(self) -> float:
-        """All points, all clusters."""
+        """All points."""
         start = time.perf_counter()
-        C.score(self.likelihood, PRIOR, self.X, self.converged, self.scores)
+        C.log_densities(self.likelihood, PRIOR, self.X, self.converged, self.densities)
+        return (time.perf_counter() - start) / len(self.X)
+
+    def two(self) -> float:
+        """All points, in two threads."""
+        halves = zip(np.array_split(self.X, 2), np.array_split(self.densities, 2), strict=True)
+        start = time.perf_counter()
+        list(
+            self.pool.map(
+                lambda half: C.log_densities(self.likelihood, PRIOR, half[0], self.converged, half[1]), halves
+            )
+        )
         return (time.perf_counter() - start) / len(self.X)
 
     def naive(self) -> float:
@@ -185,12 +199,24 @@ class Case:
         return (time.perf_counter() - start) / (len(self.head) * model.n_iter_)
 
 
-WAYS = ("floor", "sweep", "first", "score", "naive", "numpy", "KMeans", "BGM")
+WAYS = ("floor", "sweep", "first", "score", "two", "naive", "numpy", "KMeans", "BGM")
 SLOW = {"numpy", "KMeans", "BGM"}  # timed in the first rounds only
 
 
-def measure(D: int, K: int, n_points: int, rounds: int) -> tuple[dict[str, Any], list[str]]:
-    """Medians in ns a point, and the row of ratios."""
+RATIOS = (
+    "sweep/floor",
+    "score/floor",
+    "first/sweep",
+    "naive/sweep",
+    "numpy/sweep",
+    "KMeans/sweep",
+    "BGM/sweep",
+    "score/two",
+)
+
+
+def measure(D: int, K: int, n_points: int, rounds: int) -> dict[str, Any]:
+    """Medians in ns a point, and of ratios."""
     case = Case(D, K, n_points)
     ways: dict[str, Callable[[], float]] = {name: getattr(case, name) for name in WAYS}
     times: dict[str, list[float]] = {name: [] for name in WAYS}
@@ -198,50 +224,32 @@ def measure(D: int, K: int, n_points: int, rounds: int) -> tuple[dict[str, Any],
         for name, way in ways.items():
             if i < 2 or name not in SLOW:
                 times[name].append(1e9 * way())
-    medians = {name: round(statistics.median(taken), 2) for name, taken in times.items()}
 
-    def ratio(a: str, b: str) -> float:
-        return statistics.median(x / y for x, y in zip(times[a], times[b], strict=False))
+    def ratio(pair: str) -> float:
+        above, below = (times[name] for name in pair.split("/"))
+        return statistics.median(x / y for x, y in zip(above, below, strict=False))
 
-    pairs = (("sweep", "floor"), ("score", "floor"), ("first", "sweep"), ("naive", "sweep"), ("numpy", "sweep"))
-    pairs += (("KMeans", "sweep"), ("BGM", "sweep"))
-    cells = [f"{ratio(a, b):.2f}" if b == "floor" else f"{ratio(a, b):,.1f}" for a, b in pairs]
-    peak = f"{4.0 * K * D / medians['floor']:.0f}"
-    return {"D": D, "K": K, "ns_a_point": medians}, [f"{D}, {K}", f"{medians['sweep']:.1f}", peak, *cells]
-
-
-def commit() -> str:
-    """What is measured; empty outside a repository."""
-    here = Path(__file__).parent
-    found = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=False
-    )
-    return found.stdout.strip()
+    return {
+        "bench": "roofline",
+        "D": D,
+        "K": K,
+        "points": n_points,
+        "ns_a_point": {name: round(statistics.median(taken), 2) for name, taken in times.items()},
+        "ratios": {pair: float(f"{ratio(pair):.3g}") for pair in RATIOS},
+    }
 
 
 def main() -> None:
-    """Print JSON lines, and the table."""
+    """Print a JSON line a shape."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--shapes", nargs="+", default=[f"{D},{K}" for D, K in SHAPES])
     arguments = parser.parse_args()
-    about = {
-        "machine": platform.processor() or platform.machine(),
-        "commit": commit(),
-        "mapdpm": __version__,
-        "numpy": np.__version__,
-        "scikit-learn": sklearn.__version__,
-        "points": arguments.points,
-    }
-    rows = []
+    setting = about() | {"scikit-learn": sklearn.__version__}
     for shape in arguments.shapes:
         D, K = map(int, shape.split(","))
-        found, row = measure(D, K, arguments.points, arguments.rounds)
-        print(json.dumps(found | about), flush=True)
-        rows.append(row)
-    header = ("D, K", "sweep, ns", "peak, Gflop/s", "sweep / floor", "score / floor", "first / sweep", "naive / sweep")
-    print_table("medians of ratios", (*header, "numpy / sweep", "KMeans / sweep", "BGM / sweep"), rows)
+        print(json.dumps(measure(D, K, arguments.points, arguments.rounds) | setting), flush=True)
 
 
 if __name__ == "__main__":

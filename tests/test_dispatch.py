@@ -1,4 +1,4 @@
-"""Whichever processor: the kernels compiled without variants for wider vectors decide the same, and score the same bits."""
+"""Whichever processor: kernels compiled without variants for wider vectors decide the same, and score the same bits."""
 
 import importlib.util
 import os
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_regimes import REGIMES
 
 from mapdpm import MAPDPM, DPMeans, NormalGamma
 from mapdpm.backends import c
+from test_regimes import REGIMES
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def default(tmp_path):
     """The library for float64 as a processor without AVX runs it."""
     command = [sys.executable, "setup.py", "-q", "build_ext", "-b", str(tmp_path), "-t", str(tmp_path / "objects")]
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"CFLAGS": "-DMAPDPM_NO_CLONES"}, check=True, capture_output=True)
+    subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"CFLAGS": "-DMAPDPM_NO_CLONES"}, check=True, capture_output=True
+    )
     path = next(tmp_path.rglob("_c64*.so"))
     spec = importlib.util.spec_from_file_location("mapdpm.backends._c64", path)
     module = importlib.util.module_from_spec(spec)
@@ -45,6 +47,6 @@ def test_every_processor_finds_the_same(default, monkeypatch):
         X = REGIMES[name](np.random.default_rng([37, *name.encode()])).astype(np.float64)
         monkeypatch.setattr(c, "library", library)
         ours = list(found(X))
-        monkeypatch.setattr(c, "library", lambda dtype: default)  # noqa: ARG005
+        monkeypatch.setattr(c, "library", lambda dtype: default)
         for one, other in zip(ours, found(X), strict=True):
             np.testing.assert_array_equal(one, other, name)
