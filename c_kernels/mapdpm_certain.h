@@ -27,6 +27,8 @@
 #pragma GCC optimize("fp-contract=fast")
 #endif
 
+static const double ONE_ROUGHLY = 4503599627370496.0 + 1023.0 * 2199023255552.0; /* 2^52 + 1023 2^41 */
+
 /* Of the tails of columns k, k + 1, ...: no score is above it. The logarithm of a product, which is at least 1 but for
  * rounding, is bounded by its exponent and a cubic below log(1 + f), 0.6 % less at most. */
 static inline __attribute__((always_inline)) void score_at_most(const columns *c, int64_t k, lanes *tail,
@@ -69,6 +71,31 @@ static inline __attribute__((always_inline)) unsigned only_one_above_with(const 
     return bits;
 }
 
+/* The same by rougher bounds, for half the price: log2 (1 + f) >= f. */
+static inline __attribute__((always_inline)) unsigned only_one_roughly_above(const columns *c, int64_t width,
+                                                                             const double *least)
+{
+    words below[FOUR] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    unsigned bits = 0;
+    int64_t k;
+    int q;
+
+    for (k = 0; k < width; k += WIDE) {
+        const lanes top = *(const lanes *)(void *)(c->top + k), steepness = *(const lanes *)(void *)(c->steepness + k);
+
+        UNROLLED
+        for (q = 0; q < FOUR; q++) {
+            const words parts = *(const words *)(void *)(c->tails + q * c->stride + k);
+            const lanes rough = (lanes)(parts >> 11 | UINT64_C(0x4330000000000000)) - ONE_ROUGHLY;
+
+            below[q] -= (words)(top - steepness * rough <= least[q]);
+        }
+    }
+    for (q = 0; q < FOUR; q++)
+        bits |= (unsigned)(below[q][0] + below[q][1] + below[q][2] + below[q][3] + 1 == (uint64_t)width) << q;
+    return bits;
+}
+
 /* Lower bounds of the scores of four points with their own slots, as if they were not there, from their tails: of
  * products prod (1 - u) >= 1 - sum u, and log(1 - y) by its series. -inf where that says nothing. */
 static inline __attribute__((always_inline)) void own_at_least(const columns *c, const int64_t *labels, double *least,
@@ -99,13 +126,15 @@ static inline __attribute__((always_inline)) void own_at_least(const columns *c,
 static inline __attribute__((always_inline)) int64_t run_with(columns *c, int64_t i, double *least, unsigned *sure,
                                                               const int multiplies)
 {
-    const int64_t width = padded(c->width, WIDE * STEP_OF_FOUR), first = i;
+    const int64_t width = padded(c->width, LANES), first = i;
 
     for (*sure = 15; *sure == 15 && i + FOUR <= c->problem->n_points; i += FOUR) {
         take_four(c, i);
         four_with(c, width, multiplies);
         own_at_least(c, c->clusters->labels + i, least, multiplies);
-        *sure = only_one_above_with(c, width, least, multiplies);
+        *sure = multiplies ? only_one_roughly_above(c, width, least) : 0;
+        if (*sure != 15)
+            *sure = only_one_above_with(c, width, least, multiplies);
     }
     return (*sure == 15 ? i : i - FOUR) - first;
 }
@@ -119,7 +148,7 @@ static int64_t run_of_certain(columns *c, int64_t i, double *least, unsigned *su
 CLONES
 static unsigned only_one_above(const columns *c, const double *least)
 {
-    const int64_t width = padded(c->width, WIDE * STEP_OF_FOUR);
+    const int64_t width = padded(c->width, LANES);
 
     return c->multiplies ? only_one_above_with(c, width, least, 1) : only_one_above_with(c, width, least, 0);
 }
@@ -128,7 +157,7 @@ static unsigned only_one_above(const columns *c, const double *least)
 CLONES
 static void bound(const columns *c, int points)
 {
-    const int64_t width = padded(c->width, WIDE * STEP_OF_FOUR);
+    const int64_t width = padded(c->width, LANES);
 
     if (points == 1 && c->multiplies)
         one_with(c, width, 1);

@@ -28,7 +28,7 @@
 #endif
 
 /* Columns come in multiples of it: of what one step of the widest kernel takes. */
-enum { LANES = 16 };
+enum { LANES = 8 };
 
 /* Of a cache line: a vector that straddles two is stored and loaded again at half the speed. */
 enum { ALIGNMENT = 64 };
@@ -47,6 +47,9 @@ static const double FAR = 1e36;
 
 /* Room for what is lost of a score, and of each feature's factor; twice what rounding can lose, at least. */
 static const double SLACK = 1e-12, ROUNDINGS = 4e-15;
+
+/* Of a positive number's bits, read as an integer without the last 11, above those of 1: no more than its logarithm. */
+static const double ROUGH_UNIT = 0.693147180559945 / 2199023255552.0; /* ln 2, rounded down, by 2^41 */
 
 /* What the weight of a cluster alone says, and a move changes by 1 only. */
 typedef struct size_terms {
@@ -73,6 +76,7 @@ typedef struct columns {
     double *exponent;
     double *log_size;    /* log weight of joining, or of opening; -inf for a free slot */
     double *top;         /* no score is above it */
+    double *steepness;   /* exponent, for what log_roughly says */
     double *own_constant; /* leave-one-out, with the log weight of joining what is left */
     double *own_top;      /* no leave-one-out score is below own_top - own_exponent log (1 - own_share ...) */
     double *own_share;
@@ -156,7 +160,7 @@ ROW_INLINE void set_column(columns *c, int64_t column, double *from, const doubl
 {
     const int64_t D = c->family.D, stride = c->stride;
     const double *const constants = row_constants(from, D), *const centre = row_centre(from, D);
-    const double *const scale = c->multiplies ? spread : row_scale(from, D);
+    const double *const inverse = row_scale(from, D), *const scale = c->multiplies ? spread : inverse;
     int64_t d;
 
     for (d = 0; d < D; d++) {
@@ -164,15 +168,19 @@ ROW_INLINE void set_column(columns *c, int64_t column, double *from, const doubl
         c->scale[d * stride + column] = scale[d];
     }
     for (d = 0; d < D && c->multiplies; d += GROUP) {
-        double product = 1.0;
+        const int64_t last = d + GROUP < D ? d + GROUP : D;
+        double product[2] = {1.0, 1.0};
         int64_t j;
 
-        for (j = d; j < D && j < d + GROUP; j++)
-            product *= scale[j];
-        c->norm[d / GROUP * stride + column] = 1.0 / product;
+        for (j = d; j + 1 < last; j += 2) {
+            product[0] *= inverse[j];
+            product[1] *= inverse[j + 1];
+        }
+        c->norm[d / GROUP * stride + column] = product[0] * product[1] * (j < last ? inverse[j] : 1.0);
     }
     c->constant[column] = constants[0];
     c->exponent[column] = constants[1];
+    c->steepness[column] = constants[1] * ROUGH_UNIT;
     set_top(c, column);
 }
 
@@ -318,7 +326,7 @@ static inline size_t doubles(int64_t n_features, int64_t capacity)
 {
     const int64_t D = n_features, stride = padded(capacity + 1, LANES);
 
-    return (size_t)((2 * D + groups(D) + 9 + FOUR) * stride + padded(capacity * D, LANES) +
+    return (size_t)((2 * D + groups(D) + 10 + FOUR) * stride + padded(capacity * D, LANES) +
                     (FOUR + 1) * padded(D, LANES) +                    2 * row_size(D));
 }
 
@@ -344,6 +352,7 @@ static inline int set_up(columns *c, const mapdpm_problem *p, const mapdpm_clust
     c->exponent = next += c->stride;
     c->log_size = next += c->stride;
     c->top = next += c->stride;
+    c->steepness = next += c->stride;
     c->own_constant = next += c->stride;
     c->own_top = next += c->stride;
     c->own_share = next += c->stride;
@@ -366,7 +375,7 @@ static inline int set_up(columns *c, const mapdpm_problem *p, const mapdpm_clust
     row_prepare_with(&c->family, c->blank, row_gain(&c->family, 0.0), c->other);
     c->log_size[0] = 0.0;
     set_column(c, 0, c->blank, c->other);
-    for (d = 0; d < (2 * D + groups(D) + 4) * c->stride; d += c->stride) /* the arrays from centre to top */
+    for (d = 0; d < (2 * D + groups(D) + 5) * c->stride; d += c->stride) /* from centre to steepness */
         for (column = 1; column < c->stride; column++)
             c->centre[d + column] = c->centre[d];
     for (column = 1; column < c->stride; column++)

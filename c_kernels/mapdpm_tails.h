@@ -10,10 +10,10 @@
 #if HAS_LANES
 
 typedef double lanes __attribute__((vector_size(32), may_alias));
-typedef uint64_t words __attribute__((vector_size(32)));
+typedef uint64_t words __attribute__((vector_size(32), may_alias));
 
-/* Lanes of a vector, and vectors of a step for four points and for one. */
-enum { WIDE = 4, STEP_OF_FOUR = 2, STEP_OF_ONE = LANES / WIDE };
+/* Lanes of a vector, and vectors of a step. */
+enum { WIDE = 4, STEP = LANES / WIDE };
 
 /* Four points, and 8 columns at a time; what is computed for one of them stands written out four times, for compilers to
  * keep it in registers. */
@@ -25,12 +25,12 @@ static inline __attribute__((always_inline)) void four_with(const columns *c, in
     int64_t k, d, first;
     int j;
 
-    for (k = 0; k < width; k += WIDE * STEP_OF_FOUR) {
-        lanes p[FOUR][STEP_OF_FOUR];
+    for (k = 0; k < width; k += LANES) {
+        lanes p[FOUR][STEP];
         lanes *const out = (lanes *)(void *)(c->tails + k);
         const lanes *norm = (const lanes *)(void *)(c->norm + k);
 
-        for (j = 0; j < STEP_OF_FOUR; j++)
+        for (j = 0; j < STEP; j++)
             p[0][j] = p[1][j] = p[2][j] = p[3][j] = none + (multiplies ? 1.0 : 0.0);
         for (first = 0; first < D; first += GROUP) {
             const int64_t last = first + GROUP < D ? first + GROUP : D;
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void four_with(const columns *c, in
                 const lanes *const centre = (const lanes *)(void *)(c->centre + d * stride + k);
                 const lanes *const g = (const lanes *)(void *)(c->scale + d * stride + k);
 
-                for (j = 0; j < STEP_OF_FOUR; j++) {
+                for (j = 0; j < STEP; j++) {
                     const lanes t0 = x[d] - centre[j], t1 = x[D + d] - centre[j];
                     const lanes t2 = x[2 * D + d] - centre[j], t3 = x[3 * D + d] - centre[j];
 
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) void four_with(const columns *c, in
                     }
                 }
             }
-            for (j = 0; j < STEP_OF_FOUR && multiplies; j++) {
+            for (j = 0; j < STEP && multiplies; j++) {
                 p[0][j] *= norm[j];
                 p[1][j] *= norm[j];
                 p[2][j] *= norm[j];
@@ -64,7 +64,7 @@ static inline __attribute__((always_inline)) void four_with(const columns *c, in
             }
             norm += stride / WIDE;
         }
-        for (j = 0; j < STEP_OF_FOUR; j++) {
+        for (j = 0; j < STEP; j++) {
             out[j] = p[0][j];
             out[stride / WIDE + j] = p[1][j];
             out[2 * stride / WIDE + j] = p[2][j];
@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) void four_with(const columns *c, in
     }
 }
 
-/* One point, and 16 columns at a time. */
+/* One point, and 8 columns at a time. */
 static inline __attribute__((always_inline)) void one_with(const columns *c, int64_t width, const int multiplies)
 {
     const int64_t D = c->family.D, stride = c->stride;
@@ -82,11 +82,11 @@ static inline __attribute__((always_inline)) void one_with(const columns *c, int
     int j;
 
     for (k = 0; k < width; k += LANES) {
-        lanes p[STEP_OF_ONE];
+        lanes p[STEP];
         lanes *const out = (lanes *)(void *)(c->tails + k);
         const lanes *norm = (const lanes *)(void *)(c->norm + k);
 
-        for (j = 0; j < STEP_OF_ONE; j++)
+        for (j = 0; j < STEP; j++)
             p[j] = none + (multiplies ? 1.0 : 0.0);
         for (first = 0; first < D; first += GROUP) {
             const int64_t last = first + GROUP < D ? first + GROUP : D;
@@ -95,17 +95,17 @@ static inline __attribute__((always_inline)) void one_with(const columns *c, int
                 const lanes *const centre = (const lanes *)(void *)(c->centre + d * stride + k);
                 const lanes *const g = (const lanes *)(void *)(c->scale + d * stride + k);
 
-                for (j = 0; j < STEP_OF_ONE; j++) {
+                for (j = 0; j < STEP; j++) {
                     const lanes t = c->x[d] - centre[j];
 
                     p[j] = multiplies ? p[j] * (g[j] + t * t) : p[j] + g[j] * t * t;
                 }
             }
-            for (j = 0; j < STEP_OF_ONE && multiplies; j++)
+            for (j = 0; j < STEP && multiplies; j++)
                 p[j] *= norm[j];
             norm += stride / WIDE;
         }
-        for (j = 0; j < STEP_OF_ONE; j++)
+        for (j = 0; j < STEP; j++)
             out[j] = p[j];
     }
 }

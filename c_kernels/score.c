@@ -50,14 +50,14 @@ static void log_each(double *restrict products, int64_t n)
 CLONES
 static void plain_tails_of_four(const columns *c)
 {
-    four_with(c, padded(c->width, WIDE * STEP_OF_FOUR), 1);
+    four_with(c, padded(c->width, LANES), 1);
 }
 
 /* Scores of points i .. i + 3 of Normal-Gamma data with all columns, in the place of tails; of which points they are sound,
  * as bits: of those whose products are finite. */
 static unsigned score_four(columns *c, int64_t i)
 {
-    const int64_t width = padded(c->width, WIDE * STEP_OF_FOUR);
+    const int64_t width = padded(c->width, LANES);
     unsigned sound = 0;
     int64_t q, k;
 

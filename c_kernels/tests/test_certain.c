@@ -141,6 +141,8 @@ static int64_t check_bounds(const mapdpm_problem *p)
         for (q = 0; q < FOUR; q++)
             least[q] = lower[q] > -INFINITY ? lower[q] : least[q];
         CHECK(only_one_above(&c, least) == 0);
+        if (c.multiplies)
+            CHECK(only_one_roughly_above(&c, padded(c.width, LANES), least) == 0);
         for (q = 0; q < FOUR; q++) {
             c.x = c.four + q * c.family.D;
             check_candidates(&c, i + q, labels[i + q], c.tails + q * c.stride);

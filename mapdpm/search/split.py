@@ -45,7 +45,7 @@ def along_axes(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
 
 def along_differences(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
     """The best cut along lines through two random points: random projections that prefer wide directions."""
-    pairs = [rng.choice(len(Z), 2, replace=False) for _ in range(_DIRECTIONS)]
+    pairs = [rng.choice(len(Z), 2, replace=False) for _ in range(min(_DIRECTIONS, Z.shape[1]))]
     return best_cut(part, np.stack([Z @ (Z[one] - Z[two]) for one, two in pairs], axis=1), _ATOMS)
 
 
