@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -56,9 +57,10 @@ class Bnpy:
         self._data = bnpy.data.XData
         moves = {"moves": "birth,merge,delete,shuffle", "nLap": 50, "K": 1, "initname": "randexamples"}
         kind = ("DPMixtureModel", "DiagGauss", "memoVB")
-        self.model, _ = bnpy.run(
-            self._data(X), *kind, output_path=None, doSaveToDisk=False, doWriteStdOut=False, taskid=self.seed, **moves
-        )
+        with tempfile.TemporaryDirectory() as folder:
+            self.model, _ = bnpy.run(
+                self._data(X), *kind, output_path=folder, doWriteStdOut=False, taskid=1 + self.seed, **moves
+            )
 
     def predict(self, X: NDArray[np.float64]) -> NDArray[np.int64]:
         """The likeliest cluster of each point."""

@@ -80,6 +80,15 @@ int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *cl
 size_t mapdpm_segments_bytes(int64_t n_features, int64_t beam, int64_t width);
 int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double *atoms, int64_t n_atoms, int64_t beam,
                     int64_t width, double *best, int64_t *came_from);
+/* Along an order of all points, the two clusters of the highest log joint, one all before the other: of order[0] to
+ * order[*first - 1], and of the rest. Cuts are tried between n_atoms runs of points, 2 or more but no more than points, as
+ * even as can be. */
+size_t mapdpm_cut_bytes(int64_t n_features, int64_t n_atoms);
+int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *order, int64_t n_atoms, int64_t *first,
+               double *log_joint);
+
+/* mapdpm_statistics, and sweeps until nobody moves, `most` at most; no slot is added. */
+int mapdpm_settle(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t most);
 /* cdef: end */
 
 #ifdef __cplusplus

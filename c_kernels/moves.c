@@ -152,3 +152,58 @@ int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double
     }
     return MAPDPM_OK;
 }
+
+size_t mapdpm_cut_bytes(int64_t n_features, int64_t n_atoms)
+{
+    if (n_features < 1 || n_atoms < 1)
+        return 0;
+    return sizeof(double) * (size_t)((n_atoms + 1) * row_size(n_features) + n_atoms + n_features);
+}
+
+/* What atom r, added to a cluster, makes of its share of the log joint. */
+static double joined(const mapdpm_problem *p, const row_family *f, double *cluster, const double *atom)
+{
+    row_merge(f, cluster, atom);
+    return row_log_marginal(f, cluster) + log_size(p, cluster[0]);
+}
+
+int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *order, int64_t n_atoms, int64_t *first,
+               double *log_joint)
+{
+    double *const cluster = (double *)workspace, *atoms, *joints, *x, best = -INFINITY;
+    int64_t i, d, r, size;
+    row_family f;
+
+    if (problem == NULL || problem->n_features < 1 || problem->family < MAPDPM_NORMAL_GAMMA ||
+        problem->family > MAPDPM_SQUARED_DISTANCE || problem->parameters == NULL || problem->data == NULL ||
+        workspace == NULL || order == NULL || n_atoms < 2 || n_atoms > problem->n_points || first == NULL ||
+        log_joint == NULL)
+        return MAPDPM_E_ARGUMENT;
+    f = row_family_of(problem->family, problem->n_features, problem->parameters);
+    size = row_size(f.D);
+    atoms = cluster + size;
+    joints = atoms + n_atoms * size;
+    x = joints + n_atoms;
+    for (r = 0; r < n_atoms; r++)
+        row_clear(&f, atoms + r * size);
+    for (i = 0; i < problem->n_points; i++) {
+        if (order[i] < 0 || order[i] >= problem->n_points)
+            return MAPDPM_E_ARGUMENT;
+        for (d = 0; d < f.D; d++)
+            x[d] = problem->data[order[i] * f.D + d];
+        row_add(&f, atoms + i * n_atoms / problem->n_points * size, x, weight(problem, order[i]));
+    }
+    row_clear(&f, cluster);
+    for (r = 0; r + 1 < n_atoms; r++)
+        joints[r] = joined(problem, &f, cluster, atoms + r * size);
+    row_clear(&f, cluster);
+    for (r = n_atoms - 1; r > 0; r--) {
+        joints[r - 1] += joined(problem, &f, cluster, atoms + r * size);
+        best = joints[r - 1] > best ? joints[r - 1] : best;
+    }
+    for (r = 0; joints[r] < best - TOLERANCE * (1.0 + fabs(best)); r++)
+        ;
+    *first = ((r + 1) * problem->n_points + n_atoms - 1) / n_atoms;
+    *log_joint = joints[r];
+    return MAPDPM_OK;
+}

@@ -249,6 +249,18 @@ int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *z, v
     return MAPDPM_OK;
 }
 
+int mapdpm_settle(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t most)
+{
+    int64_t position, moved = 1;
+    int error = mapdpm_statistics(problem, clusters, workspace);
+
+    for (; error == MAPDPM_OK && moved > 0 && most > 0; most--) {
+        position = moved = 0;
+        error = mapdpm_sweep(problem, clusters, workspace, 0, &position, &moved);
+    }
+    return error;
+}
+
 int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *z, double *log_marginals)
 {
     int64_t k;

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, Vector, Weights
+from mapdpm.protocol import LikelihoodVerbs, PartitionPriorVerbs, Vector, Weights
 from mapdpm.state import ClusterState, weight_of
 
 RELATIVE_TOLERANCE = 1e-10
@@ -96,10 +96,3 @@ def within_tolerance(scores: Vector) -> NDArray[np.bool_]:
     best = scores.max()
     near: NDArray[np.bool_] = scores >= best - RELATIVE_TOLERANCE * (1.0 + abs(best))
     return near
-
-
-def best_columns(scores: Matrix) -> Labels:
-    """``best_slot`` for many points at once: the lowest column within the tolerance of the best, a new cluster last."""
-    best = scores.max(axis=1, keepdims=True)
-    within: Labels = (scores >= best - RELATIVE_TOLERANCE * (1.0 + np.abs(best))).argmax(axis=1)
-    return within.astype(np.int64)

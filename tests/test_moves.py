@@ -199,15 +199,52 @@ def test_the_best_clustering_consistent_with_an_order(backend):
         assert cap is None or labels.max() < cap
 
 
-def test_the_best_cut_is_the_best_of_all():
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_best_cut_is_the_best_of_all(backend):
     for seed in range(30):
         rng = np.random.default_rng([5, seed])
-        X, likelihood, _ = small_case(rng, 9)
-        problem = problem_of(X, likelihood, partition_prior(1.0))
+        X, likelihood, _ = small_case(rng, 9, NormalGamma if seed % 2 else NormalKnownVariance)
+        discount = 0.3 * (seed % 3 == 0)
+        problem = problem_of(X, likelihood, partition_prior(1.0, discount), backend)
         labels = best_cut(problem, X[:, :1], 64)
         rank = np.argsort(np.argsort(X[:, 0]))
-        joints = [raw.log_joint(X, (rank >= cut).astype(int), likelihood, 1.0) for cut in range(1, 9)]
-        assert raw.log_joint(X, labels, likelihood, 1.0) == pytest.approx(max(joints), rel=1e-10)
+        joints = [raw.log_joint(X, (rank >= cut).astype(int), likelihood, 1.0, discount) for cut in range(1, 9)]
+        assert raw.log_joint(X, labels, likelihood, 1.0, discount) == pytest.approx(max(joints), rel=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_cut_between_runs_is_the_same_on_all_backends(weighted):
+    for seed in range(20):
+        rng = np.random.default_rng([7, seed])
+        X = rng.normal(size=(int(rng.integers(5, 200)), 3)) + 4.0 * (rng.random((1, 1)) < 0.5)
+        weights = rng.uniform(0.5, 3.0, len(X)) if weighted else None
+        likelihood, n_atoms = NormalGamma.empirical(X), int(rng.integers(2, 6))
+        order = rng.permutation(len(X))
+        found = [
+            resolve(name, likelihood).cut(likelihood, partition_prior(2.0), X, weights, order, n_atoms)
+            for name in BACKENDS
+        ]
+        ends = np.flatnonzero(np.diff(np.arange(len(X)) * n_atoms // len(X))) + 1
+        assert {first for first, _ in found} <= set(ends.tolist())
+        assert len({first for first, _ in found}) == 1
+        np.testing.assert_allclose([joint for _, joint in found], found[0][1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_to_settle_is_to_sweep(backend):
+    X, _, likelihood = crp_mixture(np.random.default_rng(8), 120)
+    problem = problem_of(X, likelihood, partition_prior(3.0), backend)
+    start = np.random.default_rng(9).integers(0, 4, 120)
+    for most in (0, 1, 2, 100):
+        one, two = (problem.empty(120, 6)._replace(labels=start.copy()) for _ in range(2))
+        problem.backend.settle(*problem[:4], one, most)
+        problem.refresh(two)
+        for _ in range(most):
+            if problem.backend.sweep(*problem[:4], two, 0, False)[1] == 0:
+                break
+        for mine, expected in zip(one, two, strict=True):
+            np.testing.assert_array_equal(mine, expected)
+    assert problem.backend.sweep(*problem[:4], one, 0, False)[1] == 0
 
 
 @pytest.mark.parametrize("backend", ["c", "numba"])

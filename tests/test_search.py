@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mapdpm import MAPDPM, NormalGamma
 from mapdpm import state as states
 from mapdpm.backends import resolve
-from mapdpm.objective import best_columns, best_slot
+from mapdpm.objective import best_slot
 from mapdpm.partition_priors import partition_prior
 from mapdpm.search.problem import Problem
 from mapdpm.search.sequential_start import started_from, started_sequentially
@@ -71,8 +71,6 @@ def test_best_slot_breaks_ties_alike():
     ]
     for scores, free, stay, expected in cases:
         assert best_slot(np.array(scores), free, stay) == expected
-    table = np.array([[-3.0, -1.0, -1.0 + 1e-11], [-1.0, -2.0, -1.0], [-4.0, -2.0, 0.0]])
-    assert best_columns(table).tolist() == [1, 0, 2]
 
 
 def test_state_grows_and_compacts():

@@ -146,6 +146,36 @@ static void cuts(const mapdpm_problem *p, int64_t width)
     free(atoms);
 }
 
+/* Of all cuts of an order, backwards, the best; and what is no order is refused. */
+static void two(const mapdpm_problem *p)
+{
+    double *const space = malloc(mapdpm_cut_bytes(D, N)), best = -INFINITY, shared, joint;
+    int64_t order[N], i, cut, where = 0, first;
+
+    for (i = 0; i < N; i++)
+        order[i] = N - 1 - i;
+    for (cut = 1; cut < N; cut++) {
+        for (i = 0; i < N; i++)
+            labels[order[i]] = i >= cut;
+        joint = log_joint(p);
+        where = joint > best ? cut : where;
+        best = joint > best ? joint : best;
+    }
+    CHECK(mapdpm_cut(p, space, order, N, &first, &joint) == MAPDPM_OK && first == where);
+    shared = best - joint;
+    CHECK(mapdpm_cut(p, space, order, 2, &first, &joint) == MAPDPM_OK && first == (N + 1) / 2);
+    for (i = 0; i < N; i++)
+        labels[order[i]] = i >= first;
+    CHECK(near(joint + shared, log_joint(p)));
+    CHECK(mapdpm_cut(p, space, order, 1, &first, &joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_cut(p, space, order, N + 1, &first, &joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_cut(p, NULL, order, N, &first, &joint) == MAPDPM_E_ARGUMENT);
+    order[3] = N;
+    CHECK(mapdpm_cut(p, space, order, N, &first, &joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_cut_bytes(D, 0) == 0);
+    free(space);
+}
+
 /* A draw of 0 takes the first slot there is a share for, one near 1 the last; and slots stay what labels say. */
 static void draws(const mapdpm_problem *p)
 {
@@ -203,6 +233,7 @@ int main(void)
             cuts(&p, 3);
             if (p.discount == 0.0)
                 cuts(&p, 1);
+            two(&p);
             draws(&p);
             CHECK(mapdpm_merge_losses(&p, &clusters, workspace, NULL, labels, rows) == MAPDPM_E_ARGUMENT);
             CHECK(mapdpm_merge_losses(NULL, &clusters, workspace, counts, labels, rows) == MAPDPM_E_ARGUMENT);

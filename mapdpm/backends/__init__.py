@@ -97,6 +97,26 @@ class Backend(Protocol):
         came_from: Labels,
     ) -> None: ...
 
+    def cut(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        order: Labels,
+        n_atoms: int,
+    ) -> tuple[int, float]: ...
+
+    def settle(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        state: ClusterState,
+        most: int,
+    ) -> None: ...
+
 
 BACKENDS: dict[str, Backend] = {"c": c.C, "numba": NUMBA, "python": PYTHON}
 """In the order in which "auto" asks them."""

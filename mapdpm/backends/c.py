@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
@@ -176,6 +175,35 @@ class CBackend:
             ),
         )
 
+    def cut(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        order: Labels,
+        n_atoms: int,
+    ) -> tuple[int, float]:
+        call = _call(likelihood, prior, data, weights, None)
+        workspace = np.empty(call.lib.mapdpm_cut_bytes(data.shape[1], n_atoms) // 8 + 1)
+        space = call.ffi.from_buffer("unsigned char[]", workspace, require_writable=True)
+        first, joint = call.ffi.new("int64_t *"), call.ffi.new("double *")
+        points = call.ffi.from_buffer("int64_t[]", order)
+        _check(call, call.lib.mapdpm_cut(call.problem, space, points, n_atoms, first, joint))
+        return int(first[0]), float(joint[0])
+
+    def settle(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        state: ClusterState,
+        most: int,
+    ) -> None:
+        call = _call(likelihood, prior, data, weights, state)
+        _check(call, call.lib.mapdpm_settle(call.problem, call.clusters, call.workspace, most))
+
 
 def _no_data(likelihood: Likelihood) -> Matrix:
     return np.empty((0, (likelihood.n_statistics() - 1) // 2))
@@ -201,16 +229,14 @@ def _call(
     parameters = _parameters(likelihood)
     n_points, n_features = data.shape
 
-    def pointer(kind: str, array: NDArray[Any], writable: bool = False) -> Any:
-        return ffi.from_buffer(kind, array, require_writable=writable)
-
+    view = ffi.from_buffer
     problem = ffi.new("mapdpm_problem *")
     problem.family = _TWINS[type(likelihood)]
     problem.n_points, problem.n_features = n_points, n_features
-    views = [pointer("mapdpm_real[]", data), pointer("double[]", parameters)]
+    views = [view("mapdpm_real[]", data), view("double[]", parameters)]
     problem.data, problem.parameters = views
     if weights is not None:
-        views.append(pointer("double[]", weights))
+        views.append(view("double[]", weights))
         problem.weights = views[-1]
     problem.alpha = getattr(prior, "alpha", 1.0)
     problem.discount = getattr(prior, "discount", 0.0)
@@ -220,10 +246,10 @@ def _call(
     workspace = np.empty(lib.mapdpm_workspace_bytes(n_features, state.capacity) // 8 + 1)
     clusters = ffi.new("mapdpm_clusters *")
     clusters.capacity = state.capacity
-    views += [pointer("int64_t[]", state.labels, writable=True), pointer("int64_t[]", state.counts, writable=True)]
-    views += [pointer("double[]", state.rows, writable=True)]
+    for kind, array in (("int64_t[]", state.labels), ("int64_t[]", state.counts), ("double[]", state.rows)):
+        views.append(view(kind, array, require_writable=True))
     clusters.labels, clusters.counts, clusters.rows = views[-3:]
-    space = pointer("unsigned char[]", workspace, writable=True)
+    space = view("unsigned char[]", workspace, require_writable=True)
     return _Call(lib, ffi, problem, clusters, space, (views, parameters, workspace))
 
 

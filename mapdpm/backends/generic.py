@@ -11,7 +11,7 @@ from mapdpm import jit
 from mapdpm.jit import jitable
 from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, candidate_scores
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, Vector, Weights
-from mapdpm.state import ClusterState, assign, statistics, unassign
+from mapdpm.state import ClusterState, assign, statistics, unassign, weight_of
 
 
 def sequential_start(
@@ -283,6 +283,34 @@ def _worst(values: Vector, n: int) -> int:
     return worst
 
 
+def cut(
+    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, weights: Weights, order: Labels, n_atoms: int
+) -> tuple[int, float]:
+    """Along an order of all points, the two clusters of the highest log joint, one all before the other.
+
+    Returns ``first``, of which ``order[:first]`` and ``order[first:]`` are the clusters, and their log joint but for
+    what any two share. Cuts are tried between ``n_atoms`` runs of points, 2 or more, as even as can be; of equals the
+    first wins. O(N D).
+    """
+    n, single = order.shape[0], prior.log_new(1, 1.0)
+    atoms = np.empty((n_atoms, likelihood.size()))
+    for r in range(n_atoms):
+        likelihood.init(atoms[r])
+    for i in range(n):
+        likelihood.add(atoms[i * n_atoms // n], data, order[i], weight_of(weights, order[i]))
+    joints, cluster = np.zeros(n_atoms - 1), np.empty(atoms.shape[1])
+    for way in range(2):
+        likelihood.init(cluster)
+        for r in range(n_atoms - 1):
+            likelihood.merge(cluster, atoms[r if way == 0 else n_atoms - 1 - r])
+            value = likelihood.log_marginal(cluster) + (prior.log_new(1, cluster[0]) - single)
+            joints[r if way == 0 else n_atoms - 2 - r] += value
+    best, r = joints.max(), 0
+    while joints[r] < best - RELATIVE_TOLERANCE * (1.0 + abs(best)):
+        r += 1
+    return ((r + 1) * n + n_atoms - 1) // n_atoms, joints[r]
+
+
 class Generic:
     """The kernels of this file: as they are (``python``), or compiled (``numba``)."""
 
@@ -300,6 +328,23 @@ class Generic:
         self.log_densities = runnable(log_densities)
         self.merge_losses = runnable(merge_losses)
         self.segments = runnable(segments)
+        self.cut = runnable(cut)
+
+    def settle(
+        self,
+        likelihood: LikelihoodVerbs,
+        prior: PartitionPriorVerbs,
+        data: Any,
+        weights: Weights,
+        state: ClusterState,
+        most: int,
+    ) -> None:
+        """``statistics``, and sweeps until nobody moves, ``most`` at most; no slot is added."""
+        self.statistics(likelihood, data, weights, state)
+        moved = 1
+        while moved and most:
+            _, moved = self.sweep(likelihood, prior, data, weights, state, 0, False)
+            most -= 1
 
     def implements(self, likelihood: Any) -> bool:  # noqa: ARG002  (every family runs here)
         """True where the kernels can run at all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapdpm.objective import is_gain, within_tolerance
+from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.search.problem import Problem
 
@@ -65,12 +65,7 @@ def best_cut(problem: Problem, projections: Matrix, most_atoms: int) -> Labels:
     best, best_joint = np.zeros(len(projections), dtype=np.int64), -np.inf
     for projection in projections.T:
         order = np.argsort(projection, kind="stable").astype(np.int64)
-        atoms = chunks(len(order), most_atoms)
-        rows = rows_of(problem, order, atoms)
-        # Of one layer only the cluster that begins at 0 is kept: all that is below a cut, and from the other end above.
-        below, above = (best_segments(problem, side, 1, layers=1)[0][1:-1, 1] for side in (rows, rows[::-1].copy()))
-        joints = below + above[::-1]
-        cut = int(np.argmax(within_tolerance(joints)))
-        if best_joint == -np.inf or is_gain(joints[cut] - best_joint, best_joint):
-            best[order], best_joint = atoms > cut, joints[cut]
+        first, joint = problem.backend.cut(*problem[:4], order, min(most_atoms, len(order)))
+        if best_joint == -np.inf or is_gain(joint - best_joint, best_joint):
+            best[order[:first]], best[order[first:]], best_joint = 0, 1, joint
     return best

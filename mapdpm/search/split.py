@@ -165,11 +165,7 @@ def best_halves(part: Problem, starts: tuple[Start, ...], rng: np.random.Generat
             continue
         seen.add(halves)
         state = part.empty(0, 2)._replace(labels=labels)
-        part.refresh(state)
-        for _ in range(_SWEEPS):
-            _, moved = part.backend.sweep(*part[:4], state, 0, False)
-            if moved == 0:
-                break
+        part.backend.settle(*part[:4], state, _SWEEPS)
         joint = part.log_joint(state)
         if state.n_clusters > 1 and (best is None or is_gain(joint - best_joint, best_joint)):
             best, best_joint = state, joint
