@@ -233,47 +233,14 @@ static inline int64_t pass_certain(columns *c, int64_t i, unsigned *sure)
     return passed;
 }
 
-#else
-
-static inline int64_t pass_certain(columns *c, int64_t i, unsigned *sure)
-{
-    (void)c;
-    (void)i;
-    *sure = 0;
-    return 0;
-}
-
-static inline void bound(const columns *c, int points)
-{
-    (void)c;
-    (void)points;
-}
-
-#endif
-
-/* ---- which columns may decide ------------------------------------------------------------------------------------ */
-
-/* Score point i, in c->x, with its own slot, or -1, and with all columns that by their tails (NULL where there are none) may
- * be within band nats of the best, or within its tolerance. Their scores, and in c->listed in order which they are; returns
- * how many. */
-static inline int64_t score_candidates(columns *c, int64_t i, int64_t slot, const double *tails, double band)
+/* As score_candidates, by tails. */
+static inline int64_t score_by_bounds(columns *c, int64_t i, int64_t slot, const double *tails, double band)
 {
     const int alone = slot >= 0 && c->clusters->counts[slot] == 1;
     const int64_t own = slot >= 0 ? slot + 1 : -1;
-    double *const scores = c->scores;
+    double *const scores = c->scores, top = scores_at_most(c, tails), best = -INFINITY;
     int64_t k, seed = 0, n = 0;
-    double best = -INFINITY, top;
 
-    if (tails == NULL) {
-        (void)score_all(c, i, slot);
-        if (!alone && c->free_slot < 0)
-            scores[0] = -INFINITY;
-        for (k = 0; k < c->width; k++)
-            c->listed[n++] = k;
-        return n;
-    }
-#if HAS_LANES
-    top = scores_at_most(c, tails);
     while (scores[seed] < top)
         seed++;
     if (seed != own)
@@ -295,8 +262,53 @@ static inline int64_t score_candidates(columns *c, int64_t i, int64_t slot, cons
         }
         c->listed[n++] = k;
     }
-#endif
     return n;
+}
+
+#else
+
+static inline int64_t pass_certain(columns *c, int64_t i, unsigned *sure)
+{
+    (void)c;
+    (void)i;
+    *sure = 0;
+    return 0;
+}
+
+static inline void bound(const columns *c, int points)
+{
+    (void)c;
+    (void)points;
+}
+
+static inline int64_t score_by_bounds(columns *c, int64_t i, int64_t slot, const double *tails, double band)
+{
+    (void)c;
+    (void)i;
+    (void)slot;
+    (void)tails;
+    (void)band;
+    return 0;
+}
+
+#endif
+
+/* ---- which columns may decide ------------------------------------------------------------------------------------ */
+
+/* Score point i, in c->x, with its own slot, or -1, and with all columns that by their tails (NULL where there are none) may
+ * be within band nats of the best, or within its tolerance. Their scores, and in c->listed in order which they are; returns
+ * how many. */
+static inline int64_t score_candidates(columns *c, int64_t i, int64_t slot, const double *tails, double band)
+{
+    int64_t k;
+
+    if (tails != NULL)
+        return score_by_bounds(c, i, slot, tails, band);
+    if (!score_all(c, i, slot) && c->free_slot < 0)
+        c->scores[0] = -INFINITY;
+    for (k = 0; k < c->width; k++)
+        c->listed[k] = k;
+    return c->width;
 }
 
 /* objective.best_slot over the n columns listed: `stay` if within the tolerance of the best, else the lowest slot, else

@@ -20,8 +20,8 @@
 #define CLONES
 #endif
 
-/* Whether there are vectors, as GCC and Clang have them. */
-#if defined(__GNUC__)
+/* Whether there are vectors, as GCC and Clang have them; MAPDPM_NO_LANES says no, for tests of what others do. */
+#if defined(__GNUC__) && !defined(MAPDPM_NO_LANES)
 #define HAS_LANES 1
 #else
 #define HAS_LANES 0

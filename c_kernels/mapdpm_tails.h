@@ -110,6 +110,8 @@ static inline __attribute__((always_inline)) void one_with(const columns *c, int
     }
 }
 
+#endif
+
 /* Points i .. i + 3, in double; of fewer that are left, the last one again. */
 static inline void take_four(columns *c, int64_t i)
 {
@@ -124,7 +126,5 @@ static inline void take_four(columns *c, int64_t i)
         c->four = c->copies;
     }
 }
-
-#endif
 
 #endif

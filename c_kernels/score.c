@@ -6,9 +6,6 @@
 /* Scores NEGLIGIBLE nats below the best do not change a density: exp(-45) of a million clusters is below half an ulp. */
 static const double NEGLIGIBLE = 45.0;
 
-/* A product beyond it is not sound. */
-static const double HUGE_PRODUCT = 1e300;
-
 /* x = 2^k (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1], and log x = k ln 2 + log(1 + f) by fdlibm's series in
  * f / (2 + f): 1 ulp, and several at once, as libm's is not. x is positive, finite and not subnormal. */
 static inline double log_in_lanes(double x)
@@ -70,7 +67,7 @@ static unsigned score_four(columns *c, int64_t i)
         int64_t too_large = 0;
 
         for (k = 0; k < width; k++)
-            too_large += !(scores[k] < HUGE_PRODUCT);
+            too_large += !(scores[k] < 1e300);
         log_each(scores, width);
         for (k = 0; k < width; k++)
             scores[k] = c->constant[k] + c->log_size[k] - c->exponent[k] * scores[k];

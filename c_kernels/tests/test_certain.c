@@ -103,15 +103,18 @@ static int64_t check_bounds(const mapdpm_problem *p)
 {
     const size_t bytes = mapdpm_workspace_bytes(p->n_features, CAPACITY);
     void *const workspace = malloc(bytes);
-    int64_t i, k, q, found = 0;
+    int64_t found = 0;
     columns c;
 
     clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p->n_features));
     CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
     CHECK(set_up(&c, p, &clusters, workspace, 1) == MAPDPM_OK);
 #if HAS_LANES
+    int64_t i;
+
     for (i = 0; i + FOUR <= p->n_points && c.has_tails; i += FOUR) {
         double least[FOUR], lower[FOUR];
+        int64_t k, q;
         unsigned sure;
 
         if (run_of_certain(&c, i, least, &sure) > 0) /* it has gone on */
