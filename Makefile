@@ -3,7 +3,7 @@
 PYTHON ?= python3
 CC ?= cc
 WORKERS ?= 2
-BENCHES ?= $(sort $(wildcard bench/*.py))
+BENCHES ?= $(sort $(filter-out $(addprefix bench/,machine.py streams.py report.py),$(wildcard bench/*.py)))
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
@@ -53,7 +53,10 @@ test-slow: .venv/tested
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m slow --hypothesis-profile=slow tests
 
 bench: .venv/tested
-	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python "$$script"; done
+	@mkdir -p build/bench
+	@set -e; for script in $(BENCHES); do echo "== $$script"; out=build/bench/$$(basename $$script .py).jsonl; \
+		$(BIN)/python "$$script" >"$$out"; cat "$$out"; done
+	$(BIN)/python bench/report.py build/bench/*.jsonl --pictures build/bench
 
 docs: .venv/tested
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/site

@@ -67,16 +67,16 @@ typedef struct columns {
     int64_t used;      /* slots in use */
     int64_t free_slot; /* the lowest free one, or -1 */
     int64_t row_size;
-    int multiplies;      /* a score is the log of a product over features, else a sum */
-    int has_tails;       /* whether products over features can be formed, and say where a point goes: mapdpm_tails.h */
-    double *centre;      /* [D][stride] */
-    double *scale;       /* [D][stride] g, where factors are 1 + (x - centre)^2 / g; else of (x - centre)^2 */
-    double *norm;        /* [groups][stride] 1 / the product of the g of GROUP features */
-    double *constant;    /* [stride], and so on */
+    int multiplies;    /* a score is the log of a product over features, else a sum */
+    int has_tails;     /* whether products or sums over all columns are formed, and bound scores: mapdpm_tails.h */
+    double *centre;    /* [D][stride] */
+    double *scale;     /* [D][stride] g, where factors are 1 + (x - centre)^2 / g; else of (x - centre)^2 */
+    double *norm;      /* [groups][stride] 1 / the product of the g of GROUP features */
+    double *constant;  /* [stride], and so on */
     double *exponent;
-    double *log_size;    /* log weight of joining, or of opening; -inf for a free slot */
-    double *top;         /* no score is above it */
-    double *steepness;   /* exponent, for what log_roughly says */
+    double *log_size;  /* log weight of joining, or of opening; -inf for a free slot */
+    double *top;       /* no score is above it */
+    double *steepness; /* exponent, in the unit of rough logarithms: ROUGH_UNIT */
     double *own_constant; /* leave-one-out, with the log weight of joining what is left */
     double *own_top;      /* no leave-one-out score is below own_top - own_exponent log (1 - own_share ...) */
     double *own_share;
@@ -327,7 +327,7 @@ static inline size_t doubles(int64_t n_features, int64_t capacity)
     const int64_t D = n_features, stride = padded(capacity + 1, LANES);
 
     return (size_t)((2 * D + groups(D) + 10 + FOUR) * stride + padded(capacity * D, LANES) +
-                    (FOUR + 1) * padded(D, LANES) +                    2 * row_size(D));
+                    (FOUR + 1) * padded(D, LANES) + 2 * row_size(D));
 }
 
 /* will_join: whether points may join clusters; else what is known of a point must not depend on others. */
