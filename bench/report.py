@@ -116,13 +116,11 @@ def peers_picture(lines: list[dict[str, Any]], path: Path) -> None:
     axes = _axes()
     colours: dict[str, str] = {}
     for (size, ways), mark in zip(_medians(lines).items(), "os^Dvp*", strict=False):
+        axes.plot([], [], mark, color="0.6", label=f"{size[0]:,} points, D = {size[1]}, K = {size[2]}")
         for way, line in ways.items():
             label = way if way not in colours else None
             colour = colours.setdefault(way, f"C{len(colours)}")
             axes.plot(line["seconds"], line["AMI"] / line["AMI_oracle"], mark, color=colour, label=label)
-            axes.annotate(
-                f"{size[0]:,}, {size[1]}, {size[2]}", (line["seconds"], line["AMI"] / line["AMI_oracle"]), size=6
-            )
     axes.set(xlabel="seconds", ylabel="AMI, in units of the best possible", xscale="log")
     _saved(axes, path)
 
