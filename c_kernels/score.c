@@ -3,7 +3,7 @@
  */
 #include "mapdpm_certain.h"
 
-/* Scores NEGLIGIBLE nats below the best do not change a density: exp(-45) of a million clusters is below half an ulp. */
+/* Scores NEGLIGIBLE nats below the best do not change a density: exp(-45) of a thousand clusters is below half an ulp. */
 static const double NEGLIGIBLE = 45.0;
 
 /* x = 2^k (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1], and log x = k ln 2 + log(1 + f) by fdlibm's series in
@@ -89,7 +89,7 @@ static unsigned score_four(columns *c, int64_t i)
 
 /* The product of many factors near 1 is off by as many roundings, and a large cluster multiplies its logarithm by half its
  * size. Large clusters that score within NEGLIGIBLE of the best, and so matter, are scored plainly. */
-static void settle(columns *c, double *scores)
+static void score_large(columns *c, double *scores)
 {
     double best = -INFINITY;
     int64_t k;
@@ -133,7 +133,7 @@ int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
         if (sound >> i % FOUR & 1) {
             from = c.tails + i % FOUR * c.stride;
             if (is_large(&c, exponent))
-                settle(&c, from);
+                score_large(&c, from);
         } else {
             (void)score_plainly(&c, i, -1);
         }

@@ -1,9 +1,9 @@
-/* The sweep of MAP-DPM on a desktop: point by point, against constants cached a cluster (mapdpm_columns.h,
- * mapdpm_scores.h). The twin of mapdpm/backends/generic.py.
+/* The sweep of MAP-DPM on a desktop: four points at a time, against constants cached a cluster (mapdpm_columns.h), of which
+ * those are scored that may decide (mapdpm_certain.h). The twin of mapdpm/backends/generic.py.
  */
 #include "mapdpm_certain.h"
 
-/* Fours of points after which bounds are tried again at the latest. */
+/* Fours of points after which it is tested again whether points surely stay, at the latest. */
 enum { LONGEST_PAUSE = 256 };
 
 int64_t mapdpm_row_size(int64_t n_features)
@@ -94,7 +94,7 @@ int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters
     return MAPDPM_OK;
 }
 
-/* When bounds are tried: at once where the last ones decided most, else after a pause that grows. */
+/* When that is tested: at once where it was so of most points, else after a pause that grows. */
 typedef struct patience {
     int64_t wait;
     int64_t pause;

@@ -151,7 +151,7 @@ def test_large_clusters_that_are_near_ties_score_alike():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_points_against_clusters_that_stay(seed):
-    """Scores, the best slots and densities of C are those of Python; and densities are sums of scores."""
+    """Scores, the best slots and densities of C are those of numba; and densities are sums of scores."""
     case = hostile(np.random.default_rng([6, seed]), most_points=60)
     model = MAPDPM(backend="python", moves=(), **{k: v for k, v in case._asdict().items() if k not in ("X", "weights")})
     model.fit(case.X)

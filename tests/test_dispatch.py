@@ -12,7 +12,7 @@ import pytest
 
 from mapdpm import MAPDPM, DPMeans, NormalGamma
 from mapdpm.backends import c
-from test_regimes import REGIMES
+from tests.test_regimes import REGIMES
 
 ROOT = Path(__file__).resolve().parent.parent
 
