@@ -29,15 +29,20 @@
 
 static const double ONE_ROUGHLY = 4503599627370496.0 + 1023.0 * 2199023255552.0; /* 2^52 + 1023 2^41 */
 
-/* Of the tails of columns k, k + 1, ...: no score is above it. The logarithm of a product, which is at least 1 but for
- * rounding, is bounded by its exponent and a cubic below log(1 + f), 0.6 % less at most. */
-static inline __attribute__((always_inline)) void score_at_most(const columns *c, int64_t k, lanes *tail,
-                                                                const int multiplies)
-{
-    const lanes top = *(const lanes *)(void *)(c->top + k), exponent = *(const lanes *)(void *)(c->exponent + k);
+/* What bounds are made of: sums; products, whose logarithm is bounded by its exponent and a cubic below log(1 + f), 0.6 % less
+ * at most; or, for half the price, by log2(1 + f) >= f. A product is at least 1 but for rounding. */
+enum { SUMS, PRODUCTS, ROUGH_PRODUCTS };
 
-    if (multiplies) {
-        const words parts = (words)*tail;
+/* Of the tails of columns k, k + 1, ...: no score is above it. */
+static inline __attribute__((always_inline)) void score_at_most(const columns *c, int64_t k, lanes *tail, const int of)
+{
+    const lanes top = *(const lanes *)(void *)(c->top + k);
+    const lanes exponent = *(const lanes *)(void *)((of == ROUGH_PRODUCTS ? c->steepness : c->exponent) + k);
+    const words parts = (words)*tail;
+
+    if (of == ROUGH_PRODUCTS) {
+        *tail = (lanes)(parts >> 11 | UINT64_C(0x4330000000000000)) - ONE_ROUGHLY;
+    } else if (of == PRODUCTS) {
         const lanes power = (lanes)(parts >> 52 | UINT64_C(0x4330000000000000)) - 4503599627371519.0; /* 2^52 + 1023 */
         const lanes f = (lanes)((parts & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000)) - 1.0;
 
@@ -50,7 +55,7 @@ static inline __attribute__((always_inline)) void score_at_most(const columns *c
 
 /* Of four points, whose tails there are, those above whose `least` only one column may score, as bits; NaN may. */
 static inline __attribute__((always_inline)) unsigned only_one_above_with(const columns *c, int64_t width,
-                                                                          const double *least, const int multiplies)
+                                                                          const double *least, const int of)
 {
     words below[FOUR] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
     unsigned bits = 0;
@@ -62,33 +67,8 @@ static inline __attribute__((always_inline)) unsigned only_one_above_with(const 
         for (q = 0; q < FOUR; q++) {
             lanes score = *(const lanes *)(void *)(c->tails + q * c->stride + k);
 
-            score_at_most(c, k, &score, multiplies);
+            score_at_most(c, k, &score, of);
             below[q] -= (words)(score <= least[q]);
-        }
-    }
-    for (q = 0; q < FOUR; q++)
-        bits |= (unsigned)(below[q][0] + below[q][1] + below[q][2] + below[q][3] + 1 == (uint64_t)width) << q;
-    return bits;
-}
-
-/* The same by rougher bounds, for half the price: log2 (1 + f) >= f. */
-static inline __attribute__((always_inline)) unsigned only_one_roughly_above(const columns *c, int64_t width,
-                                                                             const double *least)
-{
-    words below[FOUR] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
-    unsigned bits = 0;
-    int64_t k;
-    int q;
-
-    for (k = 0; k < width; k += WIDE) {
-        const lanes top = *(const lanes *)(void *)(c->top + k), steepness = *(const lanes *)(void *)(c->steepness + k);
-
-        UNROLLED
-        for (q = 0; q < FOUR; q++) {
-            const words parts = *(const words *)(void *)(c->tails + q * c->stride + k);
-            const lanes rough = (lanes)(parts >> 11 | UINT64_C(0x4330000000000000)) - ONE_ROUGHLY;
-
-            below[q] -= (words)(top - steepness * rough <= least[q]);
         }
     }
     for (q = 0; q < FOUR; q++)
@@ -132,9 +112,9 @@ static inline __attribute__((always_inline)) int64_t run_with(columns *c, int64_
         take_four(c, i);
         four_with(c, width, multiplies);
         own_at_least(c, c->clusters->labels + i, least, multiplies);
-        *sure = multiplies ? only_one_roughly_above(c, width, least) : 0;
-        if (*sure != 15)
-            *sure = only_one_above_with(c, width, least, multiplies);
+        *sure = only_one_above_with(c, width, least, multiplies ? ROUGH_PRODUCTS : SUMS);
+        if (*sure != 15 && multiplies)
+            *sure = only_one_above_with(c, width, least, PRODUCTS);
     }
     return (*sure == 15 ? i : i - FOUR) - first;
 }
@@ -150,7 +130,7 @@ static unsigned only_one_above(const columns *c, const double *least)
 {
     const int64_t width = padded(c->width, LANES);
 
-    return c->multiplies ? only_one_above_with(c, width, least, 1) : only_one_above_with(c, width, least, 0);
+    return c->multiplies ? only_one_above_with(c, width, least, PRODUCTS) : only_one_above_with(c, width, least, SUMS);
 }
 
 /* Tails of c->x, or of c->four. */
@@ -181,7 +161,7 @@ static double scores_at_most(const columns *c, const double *tails)
         lanes score = *(const lanes *)(void *)(tails + k);
         words more;
 
-        score_at_most(c, k, &score, c->multiplies);
+        score_at_most(c, k, &score, c->multiplies ? PRODUCTS : SUMS);
         more = (words)(score > most);
         most = (lanes)(((words)score & more) | ((words)most & ~more));
         *(lanes *)(void *)(c->scores + k) = score;

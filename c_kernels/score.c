@@ -2,6 +2,7 @@
  * mapdpm/backends/generic.py. What is found of a point does not depend on the points beside it.
  */
 #include "mapdpm_certain.h"
+#include "mapdpm_setup.h"
 
 /* Scores NEGLIGIBLE nats below the best do not change a density: exp(-45) of a thousand clusters is below half an ulp. */
 static const double NEGLIGIBLE = 45.0;

@@ -2,6 +2,7 @@
  * those are scored that may decide (mapdpm_certain.h). The twin of mapdpm/backends/generic.py.
  */
 #include "mapdpm_certain.h"
+#include "mapdpm_setup.h"
 
 /* Fours of points after which it is tested again whether points surely stay, at the latest. */
 enum { LONGEST_PAUSE = 256 };

@@ -1,6 +1,7 @@
 /* Bounds are bounds: who is certain to stay stays, whatever the data; and where clusters lie apart nearly all are. */
 #include "check.h"
 #include "mapdpm_certain.h"
+#include "mapdpm_setup.h"
 
 #include <stdlib.h>
 
@@ -145,7 +146,7 @@ static int64_t check_bounds(const mapdpm_problem *p)
             least[q] = lower[q] > -INFINITY ? lower[q] : least[q];
         CHECK(only_one_above(&c, least) == 0);
         if (c.multiplies)
-            CHECK(only_one_roughly_above(&c, padded(c.width, LANES), least) == 0);
+            CHECK(only_one_above_with(&c, padded(c.width, LANES), least, ROUGH_PRODUCTS) == 0);
         for (q = 0; q < FOUR; q++) {
             c.x = c.four + q * c.family.D;
             check_candidates(&c, i + q, labels[i + q], c.tails + q * c.stride);

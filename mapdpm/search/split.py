@@ -175,8 +175,8 @@ def best_halves(part: Problem, starts: tuple[Start, ...], rng: np.random.Generat
 def extended(part: Problem, halves: ClusterState) -> Iterator[ClusterState]:
     """``halves``, found on a sample of the points of ``part``, for all of them: as first found, and as then refined.
 
-    Each point goes where it scores best, a few times over; it ends where one half remains. Scores take no weights; what they
-    lead to is judged with them. Point by point refinement is left to the sweeps over all data that follow a split.
+    Each point goes where it scores best, a few times over; it ends where one half remains. Scores take no weights; what
+    they lead to is judged with them. Point by point refinement is left to the sweeps over all data that follow a split.
     """
     state = ClusterState(np.full(len(part.data), -1, dtype=np.int64), halves.counts.copy(), halves.rows.copy())
     for _ in range(_REFINEMENTS):
