@@ -17,14 +17,14 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     const real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
-    const int multiplies = s->family == MAPDPM_NORMAL_GAMMA;
+    const int multiplies = IS_GAMMA(s);
     real u[BLOCK] = {0};
     size_t d, j;
 
     for (j = 0; j < BLOCK; j++)
         tails[j] = 0;
     if (n == BLOCK && multiplies) /* the usual case, by itself: it stays in registers */
-        for (d = 0; d < s->n_features; d++) {
+        for (d = 0; d < FEATURES(s); d++) {
             const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
             const real t = (x[d] - anchor[d]) * unit[d];
 
@@ -35,7 +35,7 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             }
         }
     else
-        for (d = 0; d < s->n_features; d++) {
+        for (d = 0; d < FEATURES(s); d++) {
             const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
             const real t = (x[d] - anchor[d]) * unit[d];
 
@@ -62,7 +62,7 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
 /* log p(x | a new cluster) + log alpha, and an upper bound of it, which is all there is where it is below `least`. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
-    const size_t D = s->n_features;
+    const size_t D = FEATURES(s);
     const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const scale = prior_scale(s);
     real sum = 0, logs = 0;
     size_t d;
@@ -77,12 +77,12 @@ static real score_new(const mapdpm_stream *s, const real *x, real least, real *b
     for (d = 0; d < D; d++) {
         const real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
 
-        if (s->family == MAPDPM_NORMAL_GAMMA)
+        if (IS_GAMMA(s))
             compound(&sum, &logs, u);
         else
             logs += u;
     }
-    if (s->family != MAPDPM_NORMAL_GAMMA)
+    if (!IS_GAMMA(s))
         return *bound = s->opening - logs;
     *bound = s->opening - (s->a0 + HALF) * (logs + math_log_below(1 + sum));
     return *bound < least ? *bound : s->opening - (s->a0 + HALF) * (logs + math_log1p(sum));
@@ -145,7 +145,7 @@ static void note_bound(contest *c, uint32_t k, real bound)
 /* Tails and bounds of the block of clusters from `first` on. Returns how many there are. */
 static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
 {
-    const uint32_t room = s->max_clusters - first, left = s->width - first;
+    const uint32_t room = SLOTS(s) - first, left = s->width - first;
 
     tails_of(s, x, first, room < BLOCK ? room : BLOCK, tails, bounds);
     return left < BLOCK ? left : BLOCK;
@@ -245,7 +245,7 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
         if (HAS_MISSING(s)) {
             size_t d;
 
-            for (d = 0; d < s->n_features; d++)
+            for (d = 0; d < FEATURES(s); d++)
                 if (!is_there(x[d]))
                     c.density -= math_log(unit_of(s)[d]);
         }

@@ -3,13 +3,14 @@
 
 void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
 {
-    uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * (size_t)(s->n_events % s->n_ring);
+    uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * (size_t)s->at_event;
 
     event[0] = kind;
     event[1] = id;
     event[2] = other;
     event[3] = (uint32_t)s->n_seen;
     s->n_events++;
+    s->at_event = s->at_event + 1 < RING(s) ? s->at_event + 1 : 0;
 }
 
 void stream_clear_halves(mapdpm_stream *s, uint32_t k)
@@ -31,7 +32,7 @@ uint32_t stream_free_slot(const mapdpm_stream *s)
 {
     uint32_t k;
 
-    for (k = 0; k < s->max_clusters; k++)
+    for (k = 0; k < SLOTS(s); k++)
         if (!is_used(s, k))
             return k;
     return NONE;
@@ -100,7 +101,7 @@ void stream_age_out(mapdpm_stream *s)
 {
     uint32_t k;
 
-    for (k = 0; k < s->max_clusters; k++)
+    for (k = 0; k < SLOTS(s); k++)
         if (is_used(s, k) && *slot_of(s, k) * fade_of(s, k, s->now) < FLOOR)
             stream_forget(s, k, MAPDPM_AGED);
 }

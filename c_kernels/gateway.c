@@ -9,18 +9,18 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
 
     if (s == NULL || cluster == NULL || mean == NULL || variance == NULL)
         return MAPDPM_E_ARGUMENT;
-    if (s->warming)
+    if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
     if (!(cluster->weight > 0 && cluster->weight <= MOST_WEIGHT && cluster->weight_low >= -cluster->weight &&
           cluster->weight_low <= cluster->weight))
         return MAPDPM_E_ARGUMENT;
-    for (d = 0; d < s->n_features; d++) {
+    for (d = 0; d < FEATURES(s); d++) {
         const real centre = mean[d] * unit_of(s)[d], spread = variance[d] * unit_of(s)[d] * unit_of(s)[d];
 
         if (!(centre >= -LIMIT && centre <= LIMIT && spread >= 0 && spread <= LIMIT * LIMIT))
             return MAPDPM_E_RANGE;
     }
-    if (s->n_clusters == s->max_clusters)
+    if (s->n_clusters == SLOTS(s))
         return MAPDPM_E_SPACE;
     if (s->next_id == NONE)
         return MAPDPM_E_IDS;
@@ -31,7 +31,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     *slot = cluster->weight;
     if (COMPENSATED)
         slot[half_size(s)] = cluster->weight_low;
-    for (d = 0; d < s->n_features; d++) {
+    for (d = 0; d < FEATURES(s); d++) {
         const real unit = unit_of(s)[d];
 
         if (HAS_MISSING(s))
@@ -80,11 +80,11 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
 {
     uint32_t i, k;
 
-    for (i = 1; i < s->max_clusters; i++)
+    for (i = 1; i < SLOTS(s); i++)
         for (k = i; k > 0 && comes_before(s, k, k - 1); k--)
             swap_slots(s, k, k - 1);
     s->width = s->n_clusters;
-    for (k = 0; k < s->max_clusters; k++) {
+    for (k = 0; k < SLOTS(s); k++) {
         if (k >= s->n_clusters) {
             stream_clear(s, k);
             ids_of(s)[k] = seen_of(s)[k] = 0;
@@ -100,7 +100,7 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
 }
 
 /* Merge the pair with the largest gain, if that is above `least`; whether there was one. */
-static int merge_best(mapdpm_stream *s, real least)
+static int merge_best_slots(mapdpm_stream *s, real least)
 {
     uint32_t to, from;
 
@@ -116,7 +116,7 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
 
     if (s == NULL || n < 1)
         return MAPDPM_E_ARGUMENT;
-    if (s->warming)
+    if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
@@ -128,17 +128,18 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
             memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
             *loss_of(s, k) = 0;
         }
-    for (k = 0; k < s->window; k++)
+    for (k = 0; k < WINDOW(s); k++)
         kept_of(s)[k] = NONE;
-    for (k = 0; k < s->warmup; k++) /* ids begin anew */
+    for (k = 0; k < WARMUP(s); k++) /* ids begin anew */
         labels_of(s)[k] = NONE;
-    put_in_order(s, s->warmup);
-    while (merge_best(s, 0))
+    put_in_order(s, WARMUP(s));
+    while (merge_best_slots(s, 0))
         ;
-    while (s->n_clusters > n && merge_best(s, -ALWAYS))
+    while (s->n_clusters > n && merge_best_slots(s, -ALWAYS))
         ;
-    put_in_order(s, s->warmup);
+    put_in_order(s, WARMUP(s));
     s->n_events = 0;
-    memset(ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)s->n_ring);
+    s->at_event = 0;
+    memset(ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING(s));
     return MAPDPM_OK;
 }

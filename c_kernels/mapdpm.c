@@ -12,11 +12,16 @@ int mapdpm_real_size(void)
 
 const char *mapdpm_error_name(int error)
 {
+#ifdef MAPDPM_NO_ERROR_NAMES
+    (void)error;
+    return "";
+#else
     static const char *const names[] = {"ok",     "argument", "space", "foreign", "truncated", "damaged", "newer",  "real",
                                         "kind",   "number",   "range", "full",    "ids",       "time",    "unknown", "warming"};
     const int n = (int)(sizeof names / sizeof names[0]);
 
     return (error <= 0 && -error < n) ? names[-error] : "unknown";
+#endif
 }
 
 size_t mapdpm_n_parameters(int32_t family, uint32_t n_features)

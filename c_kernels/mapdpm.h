@@ -1,8 +1,9 @@
 /* mapdpm: clustering when nobody knows the number of clusters. The C library: version, errors, models in files.
  *
- * C99, freestanding but for memcpy, memset and memcmp (batch: and libm). The caller owns all memory; nothing is allocated, nothing is global.
+ * C99, freestanding but for memcpy and memset (the batch part also needs libm). The caller owns all memory; nothing is
+ * allocated, nothing is global.
  * Functions return 0 or a negative mapdpm_error. One program holds one real type: compile everything with the same
- * -DMAPDPM_REAL=float or -DMAPDPM_REAL=double (the default).
+ * -DMAPDPM_REAL=float or -DMAPDPM_REAL=double (the default). docs/c-library.md lists what else may be switched.
  */
 #ifndef MAPDPM_H
 #define MAPDPM_H
@@ -24,7 +25,7 @@ typedef MAPDPM_REAL mapdpm_real;
 
 /* Bytes of a learner of D features and at most K clusters, without a warm-up, a window or missing values; a constant
  * for static memory. In float every sum has a second real with what rounding lost. */
-#define MAPDPM_STREAM_HEAD (2 * 8 + 8 + 22 * 4 + 10 * sizeof(mapdpm_real))
+#define MAPDPM_STREAM_HEAD (2 * 8 + 8 + 20 * 4 + 10 * sizeof(mapdpm_real))
 #define MAPDPM_EVENTS(K) (2 * (K))
 #define MAPDPM_SLOT_REALS(D) ((sizeof(mapdpm_real) == 4 ? 2 + 4 * (D) : 1 + 2 * (D)) + 2 * (1 + 2 * (D)) + 3 + 2 * (D))
 #define MAPDPM_STATE_BYTES(D, K)                                                                                       \
@@ -149,7 +150,7 @@ typedef struct mapdpm_stream {
     uint32_t max_clusters;
     uint32_t warmup;
     uint32_t window;
-    uint32_t n_ring;
+    uint32_t at_event;
     uint32_t next_id;
     uint32_t turn;
     uint32_t n_clusters;
@@ -158,8 +159,6 @@ typedef struct mapdpm_stream {
     uint32_t missing;
     uint32_t clock;
     uint32_t warming;
-    uint32_t half_reals;
-    uint32_t slot_reals;
     uint32_t at_reals;
     uint32_t at_slots;
     uint32_t at_columns;

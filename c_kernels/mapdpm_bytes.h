@@ -2,12 +2,12 @@
 #ifndef MAPDPM_BYTES_H
 #define MAPDPM_BYTES_H
 
-#include "mapdpm.h"
-
-#include <string.h>
+#include "mapdpm_switches.h"
 
 enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2 };
 enum { REAL = sizeof(mapdpm_real) };
+
+#define MAGIC UINT32_C(0x4d50444d) /* MDPM */
 
 typedef char real_is_float_or_double[(REAL == 4 || REAL == 8) ? 1 : -1];
 
@@ -32,43 +32,36 @@ static inline unsigned char *put_bytes(unsigned char *p, uint64_t value, int n)
     return p;
 }
 
+/* n entries of `size` bytes, 1, 2, 4 or 8, from a file to memory or back: as they are, or where the machine is big-endian
+ * each the other way round. */
+static inline void copy_entries(void *to, const void *from, size_t n, size_t size)
+{
+    const uint16_t one = 1;
+    const size_t turn = *(const unsigned char *)&one == 1 ? 0 : size - 1;
+    size_t i;
+
+    for (i = 0; i < n * size; i++)
+        ((unsigned char *)to)[i ^ turn] = ((const unsigned char *)from)[i];
+}
+
 static inline mapdpm_real get_real(const unsigned char *p)
 {
     mapdpm_real value;
 
-    if (REAL == 4) {
-        const uint32_t bits = get32(p);
-        memcpy(&value, &bits, REAL);
-    } else {
-        const uint64_t bits = get_bytes(p, 8);
-        memcpy(&value, &bits, REAL);
-    }
+    copy_entries(&value, p, 1, REAL);
     return value;
 }
 
 static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *values, size_t n)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++) {
-        uint32_t half;
-        uint64_t whole;
-
-        if (REAL == 4) {
-            memcpy(&half, &values[i], 4);
-            whole = half;
-        } else {
-            memcpy(&whole, &values[i], REAL);
-        }
-        p = put_bytes(p, whole, REAL);
-    }
-    return p;
+    copy_entries(p, values, n, REAL);
+    return p + n * REAL;
 }
 
 /* The checks that all kinds of file share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
-int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
+MAPDPM_INTERNAL int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
 
 /* The header of a file; the sizes are in the header's order. */
-unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes, uint64_t total);
+MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes, uint64_t total);
 
 #endif

@@ -12,7 +12,7 @@
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
 
-#include "mapdpm.h"
+#include "mapdpm_switches.h"
 
 typedef mapdpm_real real;
 
@@ -20,30 +20,43 @@ typedef mapdpm_real real;
 enum { COMPENSATED = sizeof(real) == 4 };
 enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_ROWS = 5 };
 enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
-
-#ifdef MAPDPM_MISSING
-#define HAS_MISSING(s) ((s)->missing != 0)
-#else
-#define HAS_MISSING(s) ((s)->missing != 0 && 0)
-#endif
+#define RING(s) (EVENTS_PER_SLOT * SLOTS(s))
 
 typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1 : -1];
 
 static inline size_t vectors_of(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
-static inline size_t half_size(const mapdpm_stream *s) { return s->half_reals; }
+static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_of(s) * FEATURES(s); }
 static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ? 2 * half_size(s) : half_size(s); }
-static inline size_t slot_size(const mapdpm_stream *s) { return s->slot_reals; }
-static inline size_t buffer_of(const mapdpm_stream *s) { return s->warmup > s->window ? s->warmup : s->window; }
+static inline size_t slot_size(const mapdpm_stream *s) { return moments_size(s) + 2 * half_size(s) + 1; }
+static inline size_t buffer_of(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
+
+/* On small machines dividing 64 bits takes a function as large as a tenth of the library. */
+static inline size_t remainder_of(uint64_t n, uint32_t by)
+{
+#if SIZE_MAX > UINT32_MAX
+    return (size_t)(n % by);
+#else
+    uint32_t rest = 0;
+    int i;
+
+    for (i = 0; i < 64; i++, n <<= 1) {
+        rest = rest << 1 | (uint32_t)(n >> 63);
+        if (rest >= by)
+            rest -= by;
+    }
+    return (size_t)rest;
+#endif
+}
 
 static inline void *at(const mapdpm_stream *s, size_t bytes)
 {
     return (unsigned char *)(uintptr_t)s + bytes;
 }
 static inline int64_t *lasts(const mapdpm_stream *s) { return (int64_t *)at(s, sizeof *s); }
-static inline int64_t *times_of(const mapdpm_stream *s) { return lasts(s) + s->max_clusters; }
+static inline int64_t *times_of(const mapdpm_stream *s) { return lasts(s) + SLOTS(s); }
 static inline real *prior_row(const mapdpm_stream *s, size_t row)
 {
-    return (real *)at(s, s->at_reals) + row * s->n_features;
+    return (real *)at(s, s->at_reals) + row * FEATURES(s);
 }
 static inline real *anchor_of(const mapdpm_stream *s) { return prior_row(s, 0); }
 static inline real *unit_of(const mapdpm_stream *s) { return prior_row(s, 1); }
@@ -60,30 +73,38 @@ static inline real *half_of(const mapdpm_stream *s, size_t k, size_t h)
 }
 static inline real *loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
 static inline real *constants_of(const mapdpm_stream *s) { return (real *)at(s, s->at_columns); }
-static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + s->max_clusters; }
+static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + SLOTS(s); }
 static inline real *centres_of(const mapdpm_stream *s, size_t d)
 {
-    return constants_of(s) + (2 + d) * s->max_clusters;
+    return constants_of(s) + (2 + d) * SLOTS(s);
 }
 static inline real *scales_of(const mapdpm_stream *s, size_t d)
 {
-    return constants_of(s) + (2 + s->n_features + d) * s->max_clusters;
+    return constants_of(s) + (2 + FEATURES(s) + d) * SLOTS(s);
 }
 static inline real *points_of(const mapdpm_stream *s)
 {
-    return constants_of(s) + (2 + 2 * (size_t)s->n_features) * s->max_clusters;
+    return constants_of(s) + (2 + 2 * (size_t)FEATURES(s)) * SLOTS(s);
 }
 static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)at(s, s->at_words); }
 static inline uint32_t *ids_of(const mapdpm_stream *s) { return words_of(s); }
-static inline uint32_t *seen_of(const mapdpm_stream *s) { return words_of(s) + s->max_clusters; }
-static inline uint32_t *partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)s->max_clusters; }
-static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)s->max_clusters; }
+static inline uint32_t *seen_of(const mapdpm_stream *s) { return words_of(s) + SLOTS(s); }
+static inline uint32_t *partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)SLOTS(s); }
+static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)SLOTS(s); }
 static inline uint32_t *ring_of(const mapdpm_stream *s)
 {
-    return words_of(s) + WORDS_PER_SLOT * (size_t)s->max_clusters;
+    return words_of(s) + WORDS_PER_SLOT * (size_t)SLOTS(s);
 }
-static inline uint32_t *labels_of(const mapdpm_stream *s) { return ring_of(s) + WORDS_PER_EVENT * (size_t)s->n_ring; }
-static inline uint32_t *kept_of(const mapdpm_stream *s) { return labels_of(s) + s->warmup; }
+static inline uint32_t *labels_of(const mapdpm_stream *s) { return ring_of(s) + WORDS_PER_EVENT * (size_t)RING(s); }
+static inline uint32_t *kept_of(const mapdpm_stream *s) { return labels_of(s) + WARMUP(s); }
+
+/* Event number i, one of the last. */
+static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
+{
+    const uint32_t back = (uint32_t)(s->n_events - i), place = s->at_event + (back > s->at_event ? RING(s) : 0) - back;
+
+    return ring_of(s) + WORDS_PER_EVENT * (size_t)place;
+}
 
 /* Where a weight, the counts a feature, the means and the squares are in moments; low parts lie half_size behind. */
 static inline real *counts_in(const mapdpm_stream *s, const real *moments)
@@ -93,11 +114,11 @@ static inline real *counts_in(const mapdpm_stream *s, const real *moments)
 static inline size_t count_step(const mapdpm_stream *s) { return HAS_MISSING(s) ? 1 : 0; }
 static inline real *mean_in(const mapdpm_stream *s, const real *moments)
 {
-    return (real *)(uintptr_t)moments + 1 + (vectors_of(s) - 2) * s->n_features;
+    return (real *)(uintptr_t)moments + 1 + (vectors_of(s) - 2) * FEATURES(s);
 }
 static inline real *squares_in(const mapdpm_stream *s, const real *moments)
 {
-    return mean_in(s, moments) + s->n_features;
+    return mean_in(s, moments) + FEATURES(s);
 }
 
 #endif

@@ -29,17 +29,17 @@
 #define NEGLIGIBLE ((real)40)
 
 /* How large an entry may be before there is a prior to measure it by. */
-#define WARMUP_LIMIT (COMPENSATED ? (real)1e15 : (real)1e100)
+#define WARMUP_LIMIT BY_REAL(1e15, 1e100)
 /* No cluster weighs more, whatever a file says. */
 #define MOST_WEIGHT ((real)1e18)
 
 /* No variance of a prior is less, or more. */
-#define LEAST_VARIANCE (COMPENSATED ? (real)1e-30 : (real)1e-200)
-#define MOST_VARIANCE (COMPENSATED ? (real)1e30 : (real)1e200)
+#define LEAST_VARIANCE BY_REAL(1e-30, 1e-200)
+#define MOST_VARIANCE BY_REAL(1e30, 1e200)
 
 #define NONE UINT32_MAX
 /* As large as reals get, nearly. */
-#define ALWAYS (COMPENSATED ? (real)3e38 : (real)1e300)
+#define ALWAYS BY_REAL(3e38, 1e300)
 
 enum { CLOCK_UNKNOWN = 0, CLOCK_POINTS = 1, CLOCK_MICROSECONDS = 2 };
 
@@ -52,36 +52,36 @@ typedef struct {
     real density;
 } choice;
 
-int stream_begin(mapdpm_stream *s, const mapdpm_options *options);
-real stream_parameter(const mapdpm_stream *s, size_t i);
-choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);
-real stream_weight(const mapdpm_stream *s);
-size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x);
-uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
-void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
-int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from);
-uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain);
-void stream_clear_halves(mapdpm_stream *s, uint32_t k);
-void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind);
-void stream_age_out(mapdpm_stream *s);
-void stream_open(mapdpm_stream *s, uint32_t k);
-int stream_set_prior(mapdpm_stream *s, const real *parameters);
-void stream_clear(mapdpm_stream *s, uint32_t k);
-void stream_settle(mapdpm_stream *s, uint32_t k);
-void stream_refresh(mapdpm_stream *s, uint32_t k);
-void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
-void stream_relabel(mapdpm_stream *s, uint32_t from, uint32_t to);
-void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id);
-void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
-uint32_t stream_free_slot(const mapdpm_stream *s);
-int stream_hand_over(mapdpm_stream *s);
+MAPDPM_INTERNAL int stream_begin(mapdpm_stream *s, const mapdpm_options *options);
+MAPDPM_INTERNAL real stream_parameter(const mapdpm_stream *s, size_t i);
+MAPDPM_INTERNAL choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);
+MAPDPM_INTERNAL real stream_weight(const mapdpm_stream *s);
+MAPDPM_INTERNAL size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x);
+MAPDPM_INTERNAL uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
+MAPDPM_INTERNAL void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
+MAPDPM_INTERNAL int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from);
+MAPDPM_INTERNAL uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain);
+MAPDPM_INTERNAL void stream_clear_halves(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind);
+MAPDPM_INTERNAL void stream_age_out(mapdpm_stream *s);
+MAPDPM_INTERNAL void stream_open(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL int stream_set_prior(mapdpm_stream *s, const real *parameters);
+MAPDPM_INTERNAL void stream_clear(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_settle(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_refresh(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+MAPDPM_INTERNAL void stream_relabel(mapdpm_stream *s, uint32_t from, uint32_t to);
+MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id);
+MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
+MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
+MAPDPM_INTERNAL int stream_hand_over(mapdpm_stream *s);
 
 static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
 
 /* By what a cluster's weight has decayed since it last learned. */
 static inline real fade_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
-    return s->rate > 0 ? math_exp(-(real)(now - lasts(s)[k]) * s->rate) : 1;
+    return FORGETS(s) ? math_exp(-(real)(now - lasts(s)[k]) * s->rate) : 1;
 }
 
 static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
@@ -114,7 +114,7 @@ static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, 
     real difference = 0;
     size_t d;
 
-    for (d = 0; d < s->n_features; d++) {
+    for (d = 0; d < FEATURES(s); d++) {
         const real t = (x[d] - anchor[d]) * unit[d], t0 = t - mean0[d], t1 = t - mean1[d];
 
         if (!HAS_MISSING(s) || is_there(x[d]))
@@ -124,6 +124,6 @@ static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, 
 }
 
 /* Whether constants are kept for the density: they are not where every point would change them all. */
-static inline int is_prepared(const mapdpm_stream *s) { return !(s->rate > 0) && !HAS_MISSING(s); }
+static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !HAS_MISSING(s); }
 
 #endif

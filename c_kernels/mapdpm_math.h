@@ -7,14 +7,12 @@
 #ifndef MAPDPM_MATH_H
 #define MAPDPM_MATH_H
 
-#include "mapdpm.h"
-
-#include <string.h>
+#include "mapdpm_switches.h"
 
 enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 };
 
-#define MATH_LN2_HIGH (MATH_IS_FLOAT ? (mapdpm_real)6.9313812256e-01 : (mapdpm_real)6.93147180369123816490e-01)
-#define MATH_LN2_LOW (MATH_IS_FLOAT ? (mapdpm_real)9.0580006145e-06 : (mapdpm_real)1.90821492927058770002e-10)
+#define MATH_LN2_HIGH BY_REAL(6.9313812256e-01, 6.93147180369123816490e-01)
+#define MATH_LN2_LOW BY_REAL(9.0580006145e-06, 1.90821492927058770002e-10)
 #define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)
 #define MATH_PI ((mapdpm_real)3.14159265358979324)
 
@@ -66,12 +64,12 @@ static inline mapdpm_real math_log_of(int k, mapdpm_real f)
 /* log x for positive finite x. */
 static inline mapdpm_real math_log(mapdpm_real x)
 {
-    const mapdpm_real least = MATH_IS_FLOAT ? (mapdpm_real)1.17549435e-38 : (mapdpm_real)2.2250738585072014e-308;
+    const mapdpm_real least = BY_REAL(1.17549435e-38, 2.2250738585072014e-308);
     mapdpm_real f;
     int k = 0;
 
     if (x < least) { /* subnormal */
-        x *= MATH_IS_FLOAT ? (mapdpm_real)16777216 : (mapdpm_real)18014398509481984;
+        x *= BY_REAL(16777216, 18014398509481984);
         k = MATH_IS_FLOAT ? -24 : -54;
     }
     k += math_split(x, &f);
@@ -123,7 +121,7 @@ static inline mapdpm_real math_exp(mapdpm_real x)
 {
     mapdpm_real k, r, y, scale;
 
-    if (!(x > (MATH_IS_FLOAT ? (mapdpm_real)-87 : (mapdpm_real)-708)))
+    if (!(x > BY_REAL(-87, -708)))
         return 0;
     k = (mapdpm_real)(int)(x * (mapdpm_real)1.4426950408889634 - (mapdpm_real)0.5);
     r = (x - k * MATH_LN2_HIGH) - k * MATH_LN2_LOW;

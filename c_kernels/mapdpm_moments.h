@@ -12,9 +12,9 @@
 
 #define HALF ((real)0.5)
 /* Products become logarithms beyond these bounds; LIMIT is how far a point may lie, so that none overflows before. */
-#define PRODUCT_TINY (COMPENSATED ? (real)1e-9 : (real)1e-100)
-#define PRODUCT_HUGE (COMPENSATED ? (real)1e18 : (real)1e100)
-#define LIMIT (COMPENSATED ? (real)1e9 : (real)1e75)
+#define PRODUCT_TINY BY_REAL(1e-9, 1e-100)
+#define PRODUCT_HUGE BY_REAL(1e18, 1e100)
+#define LIMIT BY_REAL(1e9, 1e75)
 
 #define PRIOR_NATS 12
 
@@ -58,7 +58,7 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
 
     grow(moments, low, w);
     share = w / *moments;
-    for (d = 0; d < s->n_features; d++) {
+    for (d = 0; d < FEATURES(s); d++) {
         real delta, t;
 
         if (HAS_MISSING(s)) {
@@ -96,7 +96,7 @@ static inline void moments_merge(const mapdpm_stream *s, real *to, const real *f
 
     grow(to, low, m);
     grow(to, low, low_part(from, low));
-    for (d = 0; d < s->n_features; d++) {
+    for (d = 0; d < FEATURES(s); d++) {
         real delta, all = n + m;
 
         if (HAS_MISSING(s)) {
@@ -119,7 +119,7 @@ static inline void moments_merge(const mapdpm_stream *s, real *to, const real *f
 /* Weights and squares times g: forgetting, or a half that stands for the whole. */
 static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t low, real g)
 {
-    const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = s->n_features;
+    const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = FEATURES(s);
     size_t i;
 
     for (i = 0; i < n; i++) {
@@ -183,7 +183,7 @@ static inline real spread_of(real floor, real pull, real mean, real squares)
 /* log p(x | moments), or where x is NULL its constant, exponent, centres and scales into column k. */
 static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k)
 {
-    const size_t D = s->n_features, step = count_step(s);
+    const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
     const real *const floor = floor_of(s);
@@ -234,7 +234,7 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
 
 static inline real known_variance_density(const mapdpm_stream *s, view v, const real *x, size_t k)
 {
-    const size_t D = s->n_features, step = count_step(s);
+    const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const real *const mean = mean_in(s, v.moments), *const variance = floor_of(s), *const rho = rho_of(s);
     real logs = 0, product = 1, sum = 0, features = 0;
@@ -273,20 +273,25 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
 /* log p(x | moments), from the moments. */
 static inline real density(const mapdpm_stream *s, view v, const real *x)
 {
-    return s->family == MAPDPM_NORMAL_GAMMA ? normal_gamma_density(s, v, x, 0) : known_variance_density(s, v, x, 0);
+    return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0) : known_variance_density(s, v, x, 0);
 }
 
 /* Into column k the constants by which the density of many points, times the weight if there is one, costs a product each
  * feature and one logarithm. */
 static inline void prepare(const mapdpm_stream *s, view v, size_t k)
 {
-    if (s->family == MAPDPM_NORMAL_GAMMA)
+    if (IS_GAMMA(s))
         (void)normal_gamma_density(s, v, NULL, k);
     else
         (void)known_variance_density(s, v, NULL, k);
 }
 
+/* How many clusters are compared at once: as many as vectors hold, or one at a time where code must be small. */
+#ifdef __OPTIMIZE_SIZE__
+enum { BLOCK = 1 };
+#else
 enum { BLOCK = 8 };
+#endif
 
 /* log p(x | column k), with care for products that overflow. */
 static inline real column_density(const mapdpm_stream *s, const real *x, size_t k)
@@ -294,10 +299,10 @@ static inline real column_density(const mapdpm_stream *s, const real *x, size_t 
     real excess = 0, logs = 0;
     size_t d;
 
-    for (d = 0; d < s->n_features; d++) {
+    for (d = 0; d < FEATURES(s); d++) {
         const real t = entry(s, x, d) - centres_of(s, d)[k];
 
-        if (s->family == MAPDPM_NORMAL_GAMMA)
+        if (IS_GAMMA(s))
             compound(&excess, &logs, t * t * scales_of(s, d)[k]);
         else
             logs += t * t * scales_of(s, d)[k];
@@ -308,7 +313,7 @@ static inline real column_density(const mapdpm_stream *s, const real *x, size_t 
 /* The same given its tail. */
 static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t k, real tail)
 {
-    if (s->family != MAPDPM_NORMAL_GAMMA)
+    if (!IS_GAMMA(s))
         return constants_of(s)[k] - tail;
     if (!(tail <= PRODUCT_HUGE))
         return column_density(s, x, k);
@@ -331,7 +336,7 @@ static inline real merge_by_number(const mapdpm_stream *s, real n1, real n2)
 
 static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
 {
-    const size_t D = s->n_features, step = count_step(s);
+    const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
     const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
     const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
@@ -390,7 +395,7 @@ static inline real pull(real n, real mean, real variance, real rho)
 
 static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2)
 {
-    const size_t D = s->n_features, step = count_step(s);
+    const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
     const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
     const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
@@ -426,7 +431,7 @@ static inline real merge_of_sizes(real n1, real n2)
  * which PRIOR_NATS are plenty. By bounds of logarithms that cost no more than a product. */
 static inline int are_far(const mapdpm_stream *s, view v1, view v2)
 {
-    const size_t D = s->n_features;
+    const size_t D = FEATURES(s);
     const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
     const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
     const real *const floor = floor_of(s);
@@ -435,7 +440,7 @@ static inline int are_far(const mapdpm_stream *s, view v1, view v2)
     real sum = 0;
     size_t d;
 
-    if (HAS_MISSING(s) || s->family != MAPDPM_NORMAL_GAMMA || !(share > 0))
+    if (HAS_MISSING(s) || !IS_GAMMA(s) || !(share > 0))
         return 0;
     for (d = 0; d < D; d++) {
         const real delta = mean2[d] - mean1[d];
@@ -449,60 +454,82 @@ static inline int are_far(const mapdpm_stream *s, view v1, view v2)
 /* By how much the log joint rises when two clusters become one. */
 static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
 {
-    const real data = s->family == MAPDPM_NORMAL_GAMMA ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
+    const real data = IS_GAMMA(s) ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
 
     return data + merge_of_sizes(v1.fade * *v1.moments, v2.fade * *v2.moments) - s->log_alpha;
 }
 
 /* ---- forgetting ----------------------------------------------------------------------------------------------------- */
 
-/* log p of all points of a cluster, less what the same points cost as clusters of their own at their rms distance from
- * the prior mean: the first two terms of the eviction loss, without the log joint's. *alone is a point's. */
-static inline real log_evidence(const mapdpm_stream *s, view v, real *alone)
+/* What the prior adds to the log p of each cluster: a0 sum_d log(b0 / a0). */
+static inline real log_prior(const mapdpm_stream *s)
 {
-    const size_t D = s->n_features, step = count_step(s);
+    real logs = 0, product = 1;
+    size_t d;
+
+    for (d = 0; d < FEATURES(s) && IS_GAMMA(s); d++)
+        multiply_into(&product, &logs, floor_of(s)[d] / s->a0);
+    return s->a0 * (logs + math_log(product));
+}
+
+/* A cluster's share of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
+ * p of a point as a cluster of its own, at their rms distance from the prior mean. */
+static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real *alone)
+{
+    const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
-    real total = 0, logs = 0, product = 1, excess = 0, sum = 0;
+    const real *const floor = floor_of(s);
+    const real weight = v.fade * *v.moments, size = weight > 1 ? weight : 1;
+    real total, root, logs = 0, product, tail = 0, excess = 0;
+    real last = -1, a = 1, by_number = 0, factor = 1, pulled = 0, spreads = 1, spread_logs = 0;
     size_t d;
 
     *alone = s->opening - s->log_alpha;
+    total = math_excess(size, &root) + size * (math_log(size) - 1) + HALF * MATH_LOG_2PI;
+    product = 1 / root;
     for (d = 0; d < D; d++) {
         const real n = v.fade * counts[d * step], M2 = v.fade * squares[d];
         const real away = (n > 0 ? M2 / n : 0) + mean[d] * mean[d];
 
-        if (s->family == MAPDPM_NORMAL_GAMMA) {
-            const real a = s->a0 + HALF * n, b = spread_of(floor_of(s)[d], pull_of(s, n), mean[d], M2);
-            real root;
-            const real h = math_excess(a, &root) - s->excess;
-
-            total += h - HALF * n * (1 + MATH_LOG_2PI) - a * math_log(b / a) +
-                     s->a0 * math_log(floor_of(s)[d] / s->a0);
-            multiply_into(&product, &logs, s->c0 / (s->c0 + n) * (s->root / root));
-            compound(&excess, &sum, away * prior_scale(s)[d]);
+        if (IS_GAMMA(s)) {
+            if (n != last) {
+                total -= a * (spread_logs + math_log(spreads));
+                spreads = 1;
+                spread_logs = 0;
+                last = n;
+                a = s->a0 + HALF * n;
+                by_number = math_excess(a, &root) - s->excess - HALF * n * (1 + MATH_LOG_2PI);
+                factor = s->c0 / (s->c0 + n) * (s->root / root);
+                pulled = pull_of(s, n);
+            }
+            total += by_number;
+            multiply_into(&product, &logs, factor);
+            multiply_into(&spreads, &spread_logs, spread_of(floor[d], pulled, mean[d], M2) / a);
+            compound(&excess, &tail, away * prior_scale(s)[d]);
         } else {
-            const real variance = floor_of(s)[d], grown = variance + n * rho_of(s)[d];
+            const real grown = floor[d] + n * rho_of(s)[d];
 
-            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(variance) + math_log(grown) + M2 / variance +
+            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(floor[d]) + math_log(grown) + M2 / floor[d] +
                              n * mean[d] * mean[d] / grown);
-            sum += away * prior_scale(s)[d];
+            tail += away * prior_scale(s)[d];
         }
     }
-    if (s->family == MAPDPM_NORMAL_GAMMA)
-        *alone -= (s->a0 + HALF) * (sum + math_log1p(excess));
-    else
-        *alone -= sum;
+    if (IS_GAMMA(s)) {
+        total += by_prior - a * (spread_logs + math_log(spreads));
+        *alone -= (s->a0 + HALF) * (tail + math_log1p(excess));
+    } else {
+        *alone -= tail;
+    }
     return total + HALF * (logs + math_log(product));
 }
 
 /* The log joint without a cluster, were its points alone; less where it has not been seen for long (maths (27)). */
-static inline real eviction_loss(const mapdpm_stream *s, view v, real idle, real total_weight)
+static inline real eviction_loss(const mapdpm_stream *s, view v, real by_prior, real idle, real total_weight)
 {
     const real n = v.fade * *v.moments, size = n > 1 ? n : 1;
-    real alone, root, loss;
+    real alone, loss = log_share(s, v, by_prior, &alone);
 
-    loss = log_evidence(s, v, &alone);
-    loss += math_excess(size, &root) + size * (math_log(size) - 1) + HALF * (MATH_LOG_2PI - math_log(root));
     loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: a unit of data must not matter */
     return loss * math_exp(-idle * n / (3 * total_weight));
 }

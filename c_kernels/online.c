@@ -22,11 +22,11 @@ static real not_a_number(void)
 static int check_point(const mapdpm_stream *s, const real *x)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
-    const real most = s->warming ? WARMUP_LIMIT : LIMIT;
+    const real most = IS_WARMING(s) ? WARMUP_LIMIT : LIMIT;
     size_t d, n_there = 0;
 
-    for (d = 0; d < s->n_features; d++) {
-        const real place = s->warming ? x[d] : (x[d] - anchor[d]) * unit[d];
+    for (d = 0; d < FEATURES(s); d++) {
+        const real place = IS_WARMING(s) ? x[d] : (x[d] - anchor[d]) * unit[d];
 
         if (HAS_MISSING(s) && !is_there(x[d]))
             continue;
@@ -39,13 +39,13 @@ static int check_point(const mapdpm_stream *s, const real *x)
 
 static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
 {
-    const size_t i = (size_t)s->n_seen, D = s->n_features;
+    const size_t i = (size_t)s->n_seen, D = FEATURES(s);
 
     memcpy(points_of(s) + i * D, x, D * sizeof(real));
     times_of(s)[i] = s->now;
     *id = (uint32_t)i;
     s->n_seen++;
-    return s->n_seen == s->warmup ? stream_hand_over(s) : MAPDPM_OK;
+    return s->n_seen == WARMUP(s) ? stream_hand_over(s) : MAPDPM_OK;
 }
 
 /* The point joins slot k, new or not; then one look at what may follow from that: at merging with the second best, or
@@ -66,7 +66,7 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
         return stream_try_split(s, k, h);
     if (look % 2 == 0) {
         second = s->turn;
-        s->turn = s->turn + 1 < s->max_clusters ? s->turn + 1 : 0;
+        s->turn = s->turn + 1 < SLOTS(s) ? s->turn + 1 : 0;
     }
     stream_try_merge(s, k, second);
     return k;
@@ -82,14 +82,14 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (error != MAPDPM_OK)
         return error;
     s->now = now;
-    if (s->warming) {
+    if (IS_WARMING(s)) {
         if (score)
             *score = not_a_number();
         return learn_warming(s, x, id);
     }
     c = stream_choose(s, x, score != NULL);
     k = c.best;
-    if (c.opens && s->n_clusters == s->max_clusters && !c.has_aged && s->when_full == MAPDPM_FULL_ERROR)
+    if (c.opens && s->n_clusters == SLOTS(s) && !c.has_aged && WHEN_FULL(s) == MAPDPM_FULL_ERROR)
         error = MAPDPM_E_FULL;
     if (c.opens && s->next_id == NONE)
         error = MAPDPM_E_IDS;
@@ -101,7 +101,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (c.has_aged)
         stream_age_out(s);
     if (c.opens) {
-        uint32_t e = s->n_clusters < s->max_clusters ? stream_free_slot(s) : stream_make_room(s, NONE, ALWAYS);
+        uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, NONE, ALWAYS);
 
         if (e != NONE) {
             stream_open(s, e);
@@ -115,7 +115,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (score)
         *score = c.density;
     *id = ids_of(s)[k];
-    if (s->window > 0)
+    if (WINDOW(s) > 0)
         stream_revisit(s, x, *id);
     return MAPDPM_OK;
 }
@@ -176,7 +176,7 @@ int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microsecon
     if (s == NULL || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
-        const real *const point = x + i * s->n_features;
+        const real *const point = x + i * FEATURES(s);
         uint32_t *const id = ids ? ids + i : NULL;
         real *const score = scores ? scores + i : NULL;
 
@@ -198,7 +198,7 @@ int mapdpm_predict(const mapdpm_stream *s, const real *x, uint32_t *id, real *sc
     error = check_point(s, x);
     if (error != MAPDPM_OK)
         return error;
-    if (s->warming) {
+    if (IS_WARMING(s)) {
         if (score)
             *score = not_a_number();
         return id ? MAPDPM_E_WARMING : MAPDPM_OK;
@@ -222,7 +222,7 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
     if (s == NULL || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
-        error = mapdpm_predict(s, x + i * s->n_features, ids ? ids + i : NULL, scores ? scores + i : NULL);
+        error = mapdpm_predict(s, x + i * FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
         if (error != MAPDPM_OK)
             break;
     }

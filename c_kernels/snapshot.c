@@ -4,7 +4,7 @@
 #include <float.h>
 
 /* The largest array a model may have: sizes computed from smaller ones cannot overflow 64 bits. */
-static const uint32_t LARGEST_COUNT = UINT32_C(1) << 28;
+#define LARGEST_ARRAY (UINT32_C(1) << 28)
 
 uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
 {
@@ -23,7 +23,7 @@ uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
 
 static int is_finite(mapdpm_real x)
 {
-    const mapdpm_real largest = REAL == 4 ? (mapdpm_real)FLT_MAX : (mapdpm_real)DBL_MAX;
+    const mapdpm_real largest = BY_REAL(FLT_MAX, DBL_MAX);
 
     return x >= -largest && x <= largest;
 }
@@ -35,8 +35,8 @@ static uint64_t n_reals(size_t n_parameters, uint64_t n_features, uint64_t n_clu
 
 static int is_shape(int32_t family, uint32_t n_features, uint32_t n_clusters)
 {
-    return mapdpm_n_parameters(family, 1) > 0 && n_features >= 1 && n_clusters >= 1 && n_features <= LARGEST_COUNT &&
-           n_clusters <= LARGEST_COUNT;
+    return mapdpm_n_parameters(family, 1) > 0 && n_features >= 1 && n_clusters >= 1 && n_features <= LARGEST_ARRAY &&
+           n_clusters <= LARGEST_ARRAY;
 }
 
 static size_t fitting(uint64_t bytes)
@@ -63,7 +63,7 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
 {
     uint64_t total;
 
-    if (file_bytes < 4 || memcmp(file, "MDPM", 4) != 0)
+    if (file_bytes < 4 || get32(file) != MAGIC)
         return MAPDPM_E_FOREIGN;
     if (file_bytes < HEADER + CRC)
         return MAPDPM_E_TRUNCATED;
@@ -85,8 +85,8 @@ unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, 
     unsigned char *p = file;
     int i;
 
-    memcpy(p, "MDPM", 4);
-    p = put_bytes(p + 4, MAPDPM_FORMAT, 2);
+    p = put_bytes(p, MAGIC, 4);
+    p = put_bytes(p, MAPDPM_FORMAT, 2);
     p = put_bytes(p, (uint64_t)kind, 1);
     p = put_bytes(p, REAL, 1);
     p = put_bytes(p, (uint64_t)family, 2);
@@ -159,7 +159,7 @@ static int is_model(const mapdpm_model *model)
 }
 
 /* Lay the arrays of a model of known shape out in memory: counts first, for their alignment. */
-static void lay_out(mapdpm_model *model, void *memory)
+static void lay_out_model(mapdpm_model *model, void *memory)
 {
     const size_t D = model->n_features;
 
@@ -182,7 +182,7 @@ int mapdpm_model_read(const unsigned char *file, size_t file_bytes, void *memory
         return MAPDPM_E_ARGUMENT;
     if (memory_bytes < mapdpm_model_bytes(model->family, model->n_features, model->n_clusters))
         return MAPDPM_E_SPACE;
-    lay_out(model, memory);
+    lay_out_model(model, memory);
     p = file + HEADER;
     model->alpha = get_real(p);
     model->discount = get_real(p + REAL);

@@ -5,7 +5,7 @@
  * they are young, by the side of the cluster's mean on which it lies in one feature, the widest or the next in turn. */
 size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
 {
-    const size_t D = s->n_features;
+    const size_t D = FEATURES(s);
     const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
     const real *const mean = mean_in(s, slot), *const squares = squares_in(s, slot);
     const uint32_t trial = trials_of(s)[k] >> 16;
@@ -34,7 +34,7 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     const real low = low_part(slot, size), all = *light + *heavy;
     real part = *slot * (*light / all), rest;
 
-    if (!(s->rate > 0) && part < (real)8388608) /* counts stay whole numbers; beyond, a real is one */
+    if (!FORGETS(s) && part < (real)8388608) /* counts stay whole numbers; beyond, a real is one */
         part = (real)(int32_t)(part + HALF);
     rest = *slot;
     moments_scale(s, light, 0, part / *light);
@@ -149,14 +149,14 @@ static uint32_t cheapest_pair(mapdpm_stream *s, uint32_t spared, real *loss)
 {
     uint32_t k, best = NONE;
 
-    for (k = 0; k < s->max_clusters; k++) {
+    for (k = 0; k < SLOTS(s); k++) {
         const uint32_t b = partner_of(s)[k];
 
         if (k != spared && b != spared && is_used(s, k) && b != NONE && b != k && is_used(s, b) &&
             (best == NONE || *loss_of(s, k) < *loss_of(s, best)))
             best = k;
     }
-    if (best == NONE && s->when_full == MAPDPM_FULL_MERGE)
+    if (best == NONE && WHEN_FULL(s) == MAPDPM_FULL_MERGE)
         best = lightest_pair(s, spared);
     if (best != NONE) {
         *loss = -merge_gain(s, view_of(s, best, s->now), view_of(s, partner_of(s)[best], s->now));
@@ -167,15 +167,16 @@ static uint32_t cheapest_pair(mapdpm_stream *s, uint32_t spared, real *loss)
 
 /* The slot that is cheapest to forget, and its loss; of losses that are about equal, as those of lone points are, the one
  * that was not seen for longest. */
+BY_ITSELF
 static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real *loss)
 {
-    const real total_weight = stream_weight(s) + s->alpha;
+    const real total_weight = stream_weight(s) + s->alpha, by_prior = log_prior(s);
     uint32_t k, best = NONE, longest = 0;
 
     for (k = 0; k < s->width; k++)
         if (k != spared && is_used(s, k)) {
             const uint32_t idle = (uint32_t)s->n_seen - seen_of(s)[k];
-            const real cost = eviction_loss(s, view_of(s, k, s->now), (real)idle, total_weight);
+            const real cost = eviction_loss(s, view_of(s, k, s->now), by_prior, (real)idle, total_weight);
 
             if (best == NONE || cost < *loss - ABOUT || (cost <= *loss + ABOUT && idle > longest)) {
                 best = k;
@@ -192,11 +193,11 @@ uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
     real merging = 0, evicting = 0;
     uint32_t pair = NONE, victim = NONE;
 
-    if (s->when_full == MAPDPM_FULL_REFUSE || s->when_full == MAPDPM_FULL_ERROR)
+    if (WHEN_FULL(s) == MAPDPM_FULL_REFUSE || WHEN_FULL(s) == MAPDPM_FULL_ERROR)
         return NONE;
-    if (s->when_full != MAPDPM_FULL_EVICT)
+    if (WHEN_FULL(s) != MAPDPM_FULL_EVICT)
         pair = cheapest_pair(s, spared, &merging);
-    if (s->when_full != MAPDPM_FULL_MERGE)
+    if (WHEN_FULL(s) != MAPDPM_FULL_MERGE)
         victim = cheapest_eviction(s, spared, &evicting);
     if (pair != NONE && (victim == NONE || merging <= evicting)) {
         const uint32_t b = partner_of(s)[pair];
@@ -229,7 +230,7 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
     gain = split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k));
     if (gain > 0) {
         const size_t lighter = n1 > n0 ? 0 : 1;
-        const uint32_t e = s->n_clusters < s->max_clusters ? stream_free_slot(s) : stream_make_room(s, k, gain);
+        const uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, k, gain);
 
         if (e != NONE) {
             split(s, k, e);

@@ -1,11 +1,11 @@
 /* A stream learner's memory: how much, what is in it at first, and what can be read from it. */
 #include "mapdpm_learner.h"
 
-enum { LARGEST_COUNT = 1 << 20 };
+#define LARGEST_COUNT (UINT32_C(1) << 20)
 
 /* The least and the largest that a shape, a number of pseudo-points or a ratio of variances may be. */
-#define SMALL (COMPENSATED ? (real)1e-9 : (real)1e-30)
-#define LARGE (COMPENSATED ? (real)1e9 : (real)1e30)
+#define SMALL BY_REAL(1e-9, 1e-30)
+#define LARGE BY_REAL(1e9, 1e30)
 
 static int is_within(real x, real least, real most)
 {
@@ -20,11 +20,7 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->warmup > LARGEST_COUNT || o->window > LARGEST_COUNT || o->when_full > MAPDPM_FULL_ERROR || o->missing > 1)
         return 0;
-#ifndef MAPDPM_MISSING
-    if (o->missing)
-        return 0;
-#endif
-    return 1;
+    return is_compiled_for(o);
 }
 
 /* The head that says where everything lies; 0 where sizes overflow. */
@@ -38,23 +34,20 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->max_clusters = o->max_clusters;
     s->warmup = o->warmup;
     s->window = o->window;
-    s->n_ring = EVENTS_PER_SLOT * o->max_clusters;
     s->when_full = o->when_full;
     s->missing = o->missing;
-    s->half_reals = 1 + (uint32_t)vectors_of(s) * o->n_features;
-    s->slot_reals = (COMPENSATED ? 4 : 3) * s->half_reals + 1;
-    D = s->n_features;
-    K = s->max_clusters;
+    D = FEATURES(s);
+    K = SLOTS(s);
     B = buffer_of(s);
     bytes = sizeof *s + 8 * (K + B);
     s->at_reals = (uint32_t)bytes;
     bytes += PRIOR_ROWS * D * sizeof(real);
     s->at_slots = (uint32_t)bytes;
-    bytes += K * s->slot_reals * sizeof(real);
+    bytes += K * slot_size(s) * sizeof(real);
     s->at_columns = (uint32_t)bytes;
     bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
     s->at_words = (uint32_t)bytes;
-    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)s->n_ring + s->warmup + s->window);
+    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING(s) + WARMUP(s) + WINDOW(s));
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
@@ -86,8 +79,8 @@ static real unit_for(real variance)
 /* Set the prior from the parameters of the family, in the user's units. All slots are empty. */
 int stream_set_prior(mapdpm_stream *s, const real *parameters)
 {
-    const size_t D = s->n_features;
-    const int is_gamma = s->family == MAPDPM_NORMAL_GAMMA;
+    const size_t D = FEATURES(s);
+    const int is_gamma = IS_GAMMA(s);
     const real *const variances = is_gamma ? parameters + D + 2 : parameters + 2 * D;
     const real least = LEAST_VARIANCE, most = MOST_VARIANCE;
     view empty;
@@ -146,9 +139,9 @@ int stream_begin(mapdpm_stream *s, const mapdpm_options *o)
     s->rate = o->half_life > 0 ? (real)0.69314718055994531 / o->half_life : 0;
     s->warming = o->warmup > 0;
     s->next_id = o->warmup;
-    for (k = 0; k < s->max_clusters; k++)
+    for (k = 0; k < SLOTS(s); k++)
         stream_clear(s, k);
-    for (i = 0; i < s->window; i++)
+    for (i = 0; i < WINDOW(s); i++)
         kept_of(s)[i] = NONE;
     return MAPDPM_OK;
 }
@@ -163,7 +156,7 @@ int mapdpm_init(mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
     if (bytes < needed)
         return MAPDPM_E_SPACE;
     error = stream_begin(s, o);
-    return error != MAPDPM_OK || s->warming ? error : stream_set_prior(s, o->parameters);
+    return error != MAPDPM_OK || IS_WARMING(s) ? error : stream_set_prior(s, o->parameters);
 }
 
 int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
@@ -173,21 +166,21 @@ int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
 
     if (s == NULL || now == NULL)
         return MAPDPM_E_ARGUMENT;
-    if (id < s->warmup) {
-        if (s->warming) {
+    if (id < WARMUP(s)) {
+        if (IS_WARMING(s)) {
             *now = id;
             return id < s->n_seen ? MAPDPM_OK : MAPDPM_E_UNKNOWN;
         }
         id = labels_of(s)[id];
     }
-    first = s->n_events > s->n_ring ? s->n_events - s->n_ring : 0;
+    first = s->n_events > RING(s) ? s->n_events - RING(s) : 0;
     for (i = first; i < s->n_events; i++) {
-        const uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * (size_t)(i % s->n_ring);
+        const uint32_t *const event = event_of(s, i);
 
         if (event[0] == MAPDPM_MERGED && event[1] == id)
             id = event[2];
     }
-    for (k = 0; k < s->max_clusters; k++)
+    for (k = 0; k < SLOTS(s); k++)
         if (is_used(s, k) && ids_of(s)[k] == id) {
             *now = id;
             return MAPDPM_OK;
@@ -199,9 +192,9 @@ int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
 {
     if (s == NULL || event == NULL)
         return MAPDPM_E_ARGUMENT;
-    if (i >= s->n_events || s->n_events - i > s->n_ring)
+    if (i >= s->n_events || s->n_events - i > RING(s))
         return MAPDPM_E_UNKNOWN;
-    memcpy(event, ring_of(s) + WORDS_PER_EVENT * (size_t)(i % s->n_ring), sizeof *event);
+    memcpy(event, event_of(s, i), sizeof *event);
     return MAPDPM_OK;
 }
 
@@ -210,7 +203,7 @@ int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *clust
     size_t d;
     real fade;
 
-    if (s == NULL || cluster == NULL || k >= s->max_clusters)
+    if (s == NULL || cluster == NULL || k >= SLOTS(s))
         return MAPDPM_E_ARGUMENT;
     if (!is_used(s, k))
         return 0;
@@ -218,7 +211,7 @@ int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *clust
     cluster->id = ids_of(s)[k];
     cluster->weight = *slot_of(s, k) * fade;
     cluster->weight_low = low_part(slot_of(s, k), half_size(s)) * fade;
-    for (d = 0; d < s->n_features; d++) {
+    for (d = 0; d < FEATURES(s); d++) {
         const real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * fade;
         const real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
 
@@ -233,11 +226,11 @@ int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *clust
 /* Parameter i of the family, in the user's units. */
 real stream_parameter(const mapdpm_stream *s, size_t i)
 {
-    const size_t D = s->n_features, d = i % D;
+    const size_t D = FEATURES(s), d = i % D;
 
     if (i < D)
         return anchor_of(s)[i];
-    if (s->family != MAPDPM_NORMAL_GAMMA)
+    if (!IS_GAMMA(s))
         return (i < 2 * D ? rho_of(s)[d] : floor_of(s)[d]) / unit_of(s)[d] / unit_of(s)[d];
     if (i < D + 2)
         return i == D ? s->c0 : s->a0;
@@ -251,11 +244,11 @@ int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)
 
     if (s == NULL || anchor == NULL || parameters == NULL)
         return MAPDPM_E_ARGUMENT;
-    if (s->warming)
+    if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
-    for (i = 0; i < mapdpm_n_parameters((int32_t)s->family, s->n_features); i++) {
+    for (i = 0; i < mapdpm_n_parameters((int32_t)s->family, FEATURES(s)); i++) {
         parameters[i] = stream_parameter(s, i);
-        if (i < s->n_features)
+        if (i < FEATURES(s))
             anchor[i] = parameters[i];
     }
     return MAPDPM_OK;

@@ -8,84 +8,54 @@ typedef struct {
     int reads;
 } cursor;
 
-static void pass32(cursor *c, uint32_t *words, size_t n)
+static void pass(cursor *c, void *entries, size_t n, size_t size)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++, c->p += 4)
-        if (c->reads)
-            words[i] = get32(c->p);
-        else
-            (void)put_bytes(c->p, words[i], 4);
-}
-
-static void pass64(cursor *c, void *words, size_t n)
-{
-    unsigned char *at_word = (unsigned char *)words;
-    uint64_t word;
-    size_t i;
-
-    for (i = 0; i < n; i++, c->p += 8, at_word += 8)
-        if (c->reads) {
-            word = get_bytes(c->p, 8);
-            memcpy(at_word, &word, 8);
-        } else {
-            memcpy(&word, at_word, 8);
-            (void)put_bytes(c->p, word, 8);
-        }
-}
-
-static void pass_reals(cursor *c, real *reals, size_t n)
-{
-    size_t i;
-
-    if (!c->reads) {
-        c->p = put_reals(c->p, reals, n);
-        return;
-    }
-    for (i = 0; i < n; i++, c->p += REAL)
-        reals[i] = get_real(c->p);
+    if (c->reads)
+        copy_entries(entries, c->p, n, size);
+    else
+        copy_entries(c->p, entries, n, size);
+    c->p += n * size;
 }
 
 /* What the options say, which comes first: enough to know how much memory the rest needs. */
 static void pass_options(cursor *c, uint32_t *warmup, uint32_t *window, uint32_t *when_full, uint32_t *missing,
                          real *numbers)
 {
-    pass32(c, warmup, 1);
-    pass32(c, window, 1);
-    pass32(c, when_full, 1);
-    pass32(c, missing, 1);
-    pass_reals(c, numbers, 3);
+    pass(c, warmup, 1, 4);
+    pass(c, window, 1, 4);
+    pass(c, when_full, 1, 4);
+    pass(c, missing, 1, 4);
+    pass(c, numbers, 3, REAL);
 }
 
 /* All else but the parameters. The one description of the body: writing and reading are the same walk. */
 static void pass_state(cursor *c, mapdpm_stream *s)
 {
-    const size_t K = s->max_clusters, B = buffer_of(s);
+    const size_t K = SLOTS(s), B = buffer_of(s);
 
-    pass64(c, &s->n_seen, 1);
-    pass64(c, &s->n_events, 1);
-    pass64(c, &s->now, 1);
-    pass32(c, &s->next_id, 1);
-    pass32(c, &s->turn, 1);
-    pass32(c, &s->n_clusters, 1);
-    pass32(c, &s->clock, 1);
-    pass32(c, &s->warming, 1);
-    pass32(c, &s->visited, 1);
-    pass64(c, lasts(s), K + B);
-    pass_reals(c, slot_of(s, 0), K * slot_size(s));
-    pass_reals(c, points_of(s), B * s->n_features);
-    pass32(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)s->n_ring + s->warmup + s->window);
+    pass(c, &s->n_seen, 1, 8);
+    pass(c, &s->n_events, 1, 8);
+    pass(c, &s->now, 1, 8);
+    pass(c, &s->next_id, 1, 4);
+    pass(c, &s->turn, 1, 4);
+    pass(c, &s->n_clusters, 1, 4);
+    pass(c, &s->clock, 1, 4);
+    pass(c, &s->warming, 1, 4);
+    pass(c, &s->visited, 1, 4);
+    pass(c, lasts(s), K + B, 8);
+    pass(c, slot_of(s, 0), K * slot_size(s), REAL);
+    pass(c, points_of(s), B * FEATURES(s), REAL);
+    pass(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING(s) + WARMUP(s) + WINDOW(s), 4);
 }
 
 enum { OPTIONS = 4 * 4 + 3 * REAL, COUNTERS = 3 * 8 + 6 * 4 };
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
-    const uint64_t K = s->max_clusters, B = buffer_of(s), D = s->n_features;
+    const uint64_t K = SLOTS(s), B = buffer_of(s), D = FEATURES(s);
 
-    return OPTIONS + COUNTERS + REAL * (mapdpm_n_parameters((int32_t)s->family, s->n_features) + K * slot_size(s) + B * D) +
-           8 * (K + B) + 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)s->n_ring + s->warmup + s->window);
+    return OPTIONS + COUNTERS + REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) +
+           8 * (K + B) + 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING(s) + WARMUP(s) + WINDOW(s));
 }
 
 size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
@@ -107,10 +77,10 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
         return MAPDPM_E_ARGUMENT;
     if (capacity < total)
         return MAPDPM_E_SPACE;
-    sizes[0] = s->n_features;
-    sizes[1] = s->max_clusters;
-    sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, s->n_features);
-    sizes[3] = s->slot_reals;
+    sizes[0] = FEATURES(s);
+    sizes[1] = SLOTS(s);
+    sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
+    sizes[3] = (uint32_t)slot_size(s);
     sizes[4] = 0;
     c.p = mapdpm_file_begin(file, STREAM, (int32_t)s->family, sizes, total);
     c.reads = 0;
@@ -119,7 +89,7 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     numbers[2] = s->half_life;
     pass_options(&c, &s->warmup, &s->window, &s->when_full, &s->missing, numbers);
     for (i = 0; i < sizes[2]; i++) {
-        const real parameter = s->warming ? 0 : stream_parameter(s, i);
+        const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
         c.p = put_reals(c.p, &parameter, 1);
     }
@@ -152,10 +122,8 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     o->alpha = numbers[0];
     o->log_alpha = numbers[1];
     o->half_life = numbers[2];
-#ifndef MAPDPM_MISSING
-    if (o->missing == 1)
+    if (!is_compiled_for(o))
         return MAPDPM_E_KIND;
-#endif
     return mapdpm_stream_bytes(o) > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
 }
 
@@ -167,7 +135,7 @@ static int is_between(real x, real least, real most)
 /* Whether moments are those of at most `most` points within the limits that learning keeps. */
 static int are_moments(const mapdpm_stream *s, const real *moments, real most, int has_low)
 {
-    const size_t D = s->n_features, low = half_size(s);
+    const size_t D = FEATURES(s), low = half_size(s);
     const real reach = 2 * LIMIT, squares = ALWAYS;
     size_t d, i;
 
@@ -196,11 +164,11 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
     if (!are_moments(s, slot_of(s, k), MOST_WEIGHT, 1) || !are_moments(s, half_of(s, k, 0), MOST_WEIGHT, 0) ||
         !are_moments(s, half_of(s, k, 1), MOST_WEIGHT, 0) || !is_between(*loss_of(s, k), -ALWAYS, ALWAYS))
         return 0;
-    if (partner != NONE && partner >= s->max_clusters)
+    if (partner != NONE && partner >= SLOTS(s))
         return 0;
     if (!is_used(s, k))
         return 1;
-    if (id < s->warmup || id >= s->next_id || lasts(s)[k] > s->now || lasts(s)[k] < -(INT64_MAX / 2))
+    if (id < WARMUP(s) || id >= s->next_id || lasts(s)[k] > s->now || lasts(s)[k] < -(INT64_MAX / 2))
         return 0;
     for (j = 0; j < k; j++)
         if (is_used(s, j) && ids_of(s)[j] == id)
@@ -219,19 +187,19 @@ static int is_event(const mapdpm_stream *s, size_t i)
 /* Points that are kept: those of a warm-up that is not over, or those that a window visits. */
 static int is_kept(const mapdpm_stream *s, size_t i)
 {
-    const int matters = s->warming ? i < s->n_seen : i < s->window && kept_of(s)[i] != NONE;
+    const int matters = IS_WARMING(s) ? i < s->n_seen : i < WINDOW(s) && kept_of(s)[i] != NONE;
     size_t d;
 
     if (!matters)
         return 1;
-    if (times_of(s)[i] > s->now || times_of(s)[i] < -(INT64_MAX / 2) || (!s->warming && kept_of(s)[i] >= s->next_id))
+    if (times_of(s)[i] > s->now || times_of(s)[i] < -(INT64_MAX / 2) || (!IS_WARMING(s) && kept_of(s)[i] >= s->next_id))
         return 0;
-    for (d = 0; d < s->n_features; d++) {
-        const real x = points_of(s)[i * s->n_features + d];
+    for (d = 0; d < FEATURES(s); d++) {
+        const real x = points_of(s)[i * FEATURES(s) + d];
 
-        const real most = s->warming ? WARMUP_LIMIT : LIMIT;
+        const real most = IS_WARMING(s) ? WARMUP_LIMIT : LIMIT;
 
-        if (is_there(x) ? !is_between(s->warming ? x : entry(s, points_of(s) + i * s->n_features, d), -most, most)
+        if (is_there(x) ? !is_between(IS_WARMING(s) ? x : entry(s, points_of(s) + i * FEATURES(s), d), -most, most)
                         : !HAS_MISSING(s))
             return 0;
     }
@@ -243,28 +211,28 @@ static int is_stream(const mapdpm_stream *s)
     uint32_t k, used = 0;
     size_t i;
 
-    if (s->clock > CLOCK_MICROSECONDS || s->warming > 1 || s->turn >= s->max_clusters || s->next_id < s->warmup)
+    if (s->clock > CLOCK_MICROSECONDS || s->warming > 1 || s->turn >= SLOTS(s) || s->next_id < WARMUP(s))
         return 0;
     if (s->now > INT64_MAX / 2 || s->now < -(INT64_MAX / 2) || (s->clock != CLOCK_MICROSECONDS && s->now < 0))
         return 0;
-    if (s->visited > 0 && s->visited >= s->window)
+    if (s->visited > 0 && s->visited >= WINDOW(s))
         return 0;
-    if (s->warming ? s->warmup == 0 || s->n_seen >= s->warmup || s->next_id != s->warmup : s->n_seen < s->warmup)
+    if (IS_WARMING(s) ? WARMUP(s) == 0 || s->n_seen >= WARMUP(s) || s->next_id != WARMUP(s) : s->n_seen < WARMUP(s))
         return 0;
-    for (k = 0; k < s->max_clusters; k++) {
+    for (k = 0; k < SLOTS(s); k++) {
         used += is_used(s, k);
         if (!is_slot(s, k))
             return 0;
     }
-    if (used != s->n_clusters || (s->warming && used > 0))
+    if (used != s->n_clusters || (IS_WARMING(s) && used > 0))
         return 0;
-    for (i = 0; i < s->n_ring; i++)
+    for (i = 0; i < RING(s); i++)
         if (!is_event(s, i))
             return 0;
-    for (i = 0; !s->warming && i < s->warmup; i++)
-        if (labels_of(s)[i] != NONE && (labels_of(s)[i] < s->warmup || labels_of(s)[i] >= s->next_id))
+    for (i = 0; !IS_WARMING(s) && i < WARMUP(s); i++)
+        if (labels_of(s)[i] != NONE && (labels_of(s)[i] < WARMUP(s) || labels_of(s)[i] >= s->next_id))
             return 0;
-    for (i = 0; s->warming && i < s->window; i++)
+    for (i = 0; IS_WARMING(s) && i < WINDOW(s); i++)
         if (kept_of(s)[i] != NONE)
             return 0;
     for (i = 0; i < buffer_of(s); i++)
@@ -279,7 +247,8 @@ static void derive(mapdpm_stream *s)
     uint32_t k;
 
     s->width = 0;
-    for (k = 0; k < s->max_clusters; k++)
+    s->at_event = (uint32_t)remainder_of(s->n_events, RING(s));
+    for (k = 0; k < SLOTS(s); k++)
         if (is_used(s, k)) {
             stream_refresh(s, k);
         } else {
@@ -304,12 +273,12 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     error = stream_begin(s, &o);
     n = mapdpm_n_parameters(o.family, o.n_features);
     if (error != MAPDPM_OK || file_bytes != HEADER + body_bytes(s) + get32(file + 28) + CRC || get32(file + 20) != n ||
-        get32(file + 24) != s->slot_reals || memcmp(&o.log_alpha, &s->log_alpha, sizeof(real)) != 0)
+        get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
     c.reads = 1;
     parameters = half_of(s, 0, 0); /* room until the slots are read */
-    pass_reals(&c, parameters, n);
+    pass(&c, parameters, n, REAL);
     s->warming = 1;
     if (o.warmup == 0 || get32(file + HEADER + OPTIONS + n * REAL + 24 + 16) == 0) {
         error = stream_set_prior(s, parameters);

@@ -22,7 +22,7 @@ typedef struct {
 
 static const real *point(const mapdpm_stream *s, size_t i)
 {
-    return points_of(s) + i * s->n_features;
+    return points_of(s) + i * FEATURES(s);
 }
 
 /* Mean and variance of a feature over the warm-up, from the first value on, so that an offset costs no digits; a
@@ -32,7 +32,7 @@ static void describe(const mapdpm_stream *s, size_t d, real *mean, real *varianc
     real first = 0, sum = 0, squares = 0, n = 0;
     size_t i;
 
-    for (i = 0; i < s->warmup; i++) {
+    for (i = 0; i < WARMUP(s); i++) {
         const real x = point(s, i)[d];
 
         if (!is_there(x))
@@ -43,7 +43,7 @@ static void describe(const mapdpm_stream *s, size_t d, real *mean, real *varianc
         sum += x - first;
     }
     *mean = n > 0 ? sum / n : 0;
-    for (i = 0; i < s->warmup; i++)
+    for (i = 0; i < WARMUP(s); i++)
         if (is_there(point(s, i)[d])) {
             const real t = (point(s, i)[d] - first) - *mean;
 
@@ -67,7 +67,7 @@ static void assign(mapdpm_stream *s, size_t i)
     const choice c = stream_choose(s, point(s, i), 0);
     uint32_t k = c.best;
 
-    if (c.opens && s->n_clusters < s->max_clusters) {
+    if (c.opens && s->n_clusters < SLOTS(s)) {
         k = stream_free_slot(s);
         stream_open(s, k);
     }
@@ -99,7 +99,7 @@ static int merge_best(mapdpm_stream *s)
     stream_clear(s, from);
     s->n_clusters--;
     stream_refresh(s, to);
-    for (i = 0; i < s->warmup; i++)
+    for (i = 0; i < WARMUP(s); i++)
         if (labels_of(s)[i] == from)
             labels_of(s)[i] = to;
     return 1;
@@ -113,7 +113,7 @@ static int reassign_halves(mapdpm_stream *s, uint32_t k)
     size_t i;
     int moved = 0;
 
-    for (i = 0; i < s->warmup; i++) {
+    for (i = 0; i < WARMUP(s); i++) {
         uint32_t side;
 
         if ((labels[i] & ~SIDE) != k)
@@ -130,7 +130,7 @@ static void rebuild_halves(mapdpm_stream *s, uint32_t k)
     size_t i;
 
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
-    for (i = 0; i < s->warmup; i++)
+    for (i = 0; i < WARMUP(s); i++)
         if ((labels_of(s)[i] & ~SIDE) == k)
             moments_add(s, half_of(s, k, labels_of(s)[i] & SIDE ? 1 : 0), 0, point(s, i), 1);
 }
@@ -138,7 +138,7 @@ static void rebuild_halves(mapdpm_stream *s, uint32_t k)
 /* A first division: by the side of the mean in the feature that is widest, in units of the prior. */
 static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
 {
-    const size_t D = s->n_features;
+    const size_t D = FEATURES(s);
     const real *const mean = mean_in(s, slot_of(s, k)), *const squares = squares_in(s, slot_of(s, k));
     real before = -1;
     size_t i, d, widest = 0, turn;
@@ -156,7 +156,7 @@ static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
         }
         before = most;
     }
-    for (i = 0; i < s->warmup; i++)
+    for (i = 0; i < WARMUP(s); i++)
         if ((labels_of(s)[i] & ~SIDE) == k)
             labels_of(s)[i] = k | (entry(s, point(s, i), widest) > mean[widest] ? SIDE : 0);
 }
@@ -168,7 +168,7 @@ static int divide(mapdpm_stream *s, uint32_t k)
     size_t i, start;
     int step;
 
-    for (start = 0; start < STARTS && start < s->n_features; start++) {
+    for (start = 0; start < STARTS && start < FEATURES(s); start++) {
         halve_by_feature(s, k, start);
         rebuild_halves(s, k);
         for (step = 0; step < SWEEPS && *half_of(s, k, 0) > 0 && *half_of(s, k, 1) > 0 && reassign_halves(s, k); step++)
@@ -177,14 +177,14 @@ static int divide(mapdpm_stream *s, uint32_t k)
             -merge_gain(s, half_view(s, k, 0), half_view(s, k, 1)) > 0)
             break;
     }
-    if (start == STARTS || start == s->n_features) {
-        for (i = 0; i < s->warmup; i++)
+    if (start == STARTS || start == FEATURES(s)) {
+        for (i = 0; i < WARMUP(s); i++)
             labels[i] &= ~SIDE;
         return 0;
     }
     e = stream_free_slot(s);
     stream_open(s, e);
-    for (i = 0; i < s->warmup; i++)
+    for (i = 0; i < WARMUP(s); i++)
         if (labels[i] == (k | SIDE)) {
             put(s, i, k, -1);
             put(s, i, e, 1);
@@ -201,12 +201,12 @@ static void cluster(mapdpm_stream *s)
     size_t i;
     int sweep, turn, moved, changed = 1;
 
-    for (i = 0; i < s->warmup; i++)
+    for (i = 0; i < WARMUP(s); i++)
         assign(s, i);
     for (turn = 0; turn < SWEEPS && changed; turn++) {
         for (sweep = 0, moved = 1; sweep < SWEEPS && moved; sweep++) {
             moved = 0;
-            for (i = 0; i < s->warmup; i++) {
+            for (i = 0; i < WARMUP(s); i++) {
                 const uint32_t before = labels_of(s)[i];
 
                 take(s, i);
@@ -217,7 +217,7 @@ static void cluster(mapdpm_stream *s)
         changed = 0;
         while (merge_best(s))
             changed = 1;
-        for (k = 0; k < s->max_clusters && s->n_clusters < s->max_clusters; k++)
+        for (k = 0; k < SLOTS(s) && s->n_clusters < SLOTS(s); k++)
             if (is_used(s, k) && *slot_of(s, k) >= 2)
                 changed |= divide(s, k);
     }
@@ -227,7 +227,7 @@ static void clear_all(mapdpm_stream *s)
 {
     uint32_t k;
 
-    for (k = 0; k < s->max_clusters; k++)
+    for (k = 0; k < SLOTS(s); k++)
         stream_clear(s, k);
     s->n_clusters = 0;
 }
@@ -235,14 +235,14 @@ static void clear_all(mapdpm_stream *s)
 /* b0 from the variance within the clusters that were found: pooled, so that the prior's own guess has no say. */
 static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
 {
-    const size_t D = s->n_features;
+    const size_t D = FEATURES(s);
     size_t d;
     uint32_t k;
 
     for (d = 0; d < D; d++) {
         real squares = 0, n = 0, mean, variance;
 
-        for (k = 0; k < s->max_clusters; k++)
+        for (k = 0; k < SLOTS(s); k++)
             if (is_used(s, k)) {
                 const real points = counts_in(s, slot_of(s, k))[d * count_step(s)];
 
@@ -262,11 +262,11 @@ static void adopt(mapdpm_stream *s)
     uint32_t k;
     size_t i;
 
-    for (k = 0; k < s->max_clusters; k++)
+    for (k = 0; k < SLOTS(s); k++)
         ids_of(s)[k] = NONE;
     clear_all(s);
-    for (i = 0; i < s->warmup; i++) {
-        const real weight = s->rate > 0 ? math_exp(-(real)(s->now - times_of(s)[i]) * s->rate) : 1;
+    for (i = 0; i < WARMUP(s); i++) {
+        const real weight = FORGETS(s) ? math_exp(-(real)(s->now - times_of(s)[i]) * s->rate) : 1;
 
         k = labels[i];
         if (!(weight > 0)) { /* forgotten while the warm-up lasted */
@@ -288,24 +288,20 @@ static void adopt(mapdpm_stream *s)
 /* The log joint of the kept points and their clusters, in the user's units. */
 static real log_joint(const mapdpm_stream *s)
 {
-    real total = (real)s->warmup * s->log_units;
+    const real by_prior = log_prior(s);
+    real total = (real)WARMUP(s) * s->log_units, unasked;
     uint32_t k;
 
-    for (k = 0; k < s->max_clusters; k++)
-        if (is_used(s, k)) {
-            const real n = *slot_of(s, k);
-            real root, unasked;
-
-            total += log_evidence(s, view_of(s, k, s->now), &unasked) + s->log_alpha;
-            total += math_excess(n, &root) + n * (math_log(n) - 1) + HALF * (MATH_LOG_2PI - math_log(root));
-        }
+    for (k = 0; k < SLOTS(s); k++)
+        if (is_used(s, k))
+            total += log_share(s, view_of(s, k, s->now), by_prior, &unasked) + s->log_alpha;
     return total;
 }
 
 /* Cluster the kept points under a first guess of the variance within clusters, and again under what it has found. */
 static int fit(mapdpm_stream *s, guess g)
 {
-    const size_t D = s->n_features;
+    const size_t D = FEATURES(s);
     real *const parameters = half_of(s, 0, 0); /* room that a warm-up does not use */
     size_t d;
     int round, error;
@@ -325,7 +321,7 @@ static int fit(mapdpm_stream *s, guess g)
                 parameters[D + 2 + d] = LEAST_VARIANCE;
             else if (parameters[D + 2 + d] > MOST_VARIANCE)
                 parameters[D + 2 + d] = MOST_VARIANCE;
-        parameters[D] = EMPIRICAL_POINTS / (real)s->warmup;
+        parameters[D] = EMPIRICAL_POINTS / (real)WARMUP(s);
         parameters[D + 1] = g.shape;
         error = stream_set_prior(s, parameters);
         if (error != MAPDPM_OK)

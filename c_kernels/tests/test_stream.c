@@ -431,7 +431,7 @@ static void ids(const mapdpm_options *o)
             uint32_t made;
 
             if (mapdpm_get_event(s, seen, &event) != MAPDPM_OK) {
-                CHECK(s->n_events - seen > s->n_ring);
+                CHECK(s->n_events - seen > MAPDPM_EVENTS(s->max_clusters));
                 continue;
             }
             made = event.kind == MAPDPM_CREATED ? event.id : event.kind == MAPDPM_SPLIT ? event.other : NONE;
@@ -459,7 +459,7 @@ static void ids(const mapdpm_options *o)
 
         CHECK(mapdpm_get_event(s, s->n_events, &event) == MAPDPM_E_UNKNOWN);
         CHECK(mapdpm_get_event(s, 0, &event) == MAPDPM_E_UNKNOWN);
-        CHECK(mapdpm_get_event(s, s->n_events - s->n_ring, &event) == MAPDPM_OK);
+        CHECK(mapdpm_get_event(s, s->n_events - MAPDPM_EVENTS(s->max_clusters), &event) == MAPDPM_OK);
     }
 }
 

@@ -202,7 +202,7 @@ static void forgery(void)
 {
     const size_t options = 40, counters = options + 16 + 3 * REAL + (2 * D + 2) * REAL;
     mapdpm_stream *const s = begin(&first, ALL, 60);
-    const size_t n = write(s, file), words = n - 4 - 4 * (4 * K + 4 * (size_t)s->n_ring + 8 + 4);
+    const size_t n = write(s, file), words = n - 4 - 4 * (4 * K + 4 * MAPDPM_EVENTS((size_t)s->max_clusters) + 8 + 4);
     const size_t labels = n - 4 - 4 * (8 + 4), kept = n - 4 - 4 * 4;
 
     CHECK(reads(file, n) == MAPDPM_OK && words % 4 == 0);

@@ -298,7 +298,7 @@ class Learner:
 
     def events(self) -> list[Event]:
         """What the ring still holds, the oldest first."""
-        total, ring = int(self.stream.n_events), int(self.stream.n_ring)
+        total, ring = int(self.stream.n_events), 2 * int(self.stream.max_clusters)  # MAPDPM_EVENTS
         event, found = self.ffi.new("mapdpm_event *"), []
         for i in range(max(0, total - ring), total):
             if self.lib.mapdpm_get_event(self.stream, i, event) == 0:

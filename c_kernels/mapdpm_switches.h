@@ -1,0 +1,107 @@
+/* What a program fixes or leaves out of the stream learner when it compiles it (mapdpm.h lists the switches), so that the
+ * compiler leaves out what depends on it. Internal.
+ */
+#ifndef MAPDPM_SWITCHES_H
+#define MAPDPM_SWITCHES_H
+
+#include "mapdpm.h"
+
+#include <float.h>
+#if __STDC_HOSTED__
+#include <string.h>
+#else
+void *memcpy(void *restrict to, const void *restrict from, size_t n);
+void *memset(void *to, int byte, size_t n);
+#endif
+
+/* The same bits everywhere: no fused multiply-add, whatever the command line says (clang: but for -ffp-contract=fast). */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+#ifdef __FAST_MATH__
+#error "-ffast-math changes results; compile without it"
+#endif
+#if FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2
+#error "reals are computed with more digits than they have; on x86 compile with -msse2 -mfpmath=sse"
+#endif
+
+/* A constant of the real type: the one for float, or for double, which may be one and the same (AVR). */
+#if DBL_MAX_EXP < 1024
+#define BY_REAL(single, whole) ((mapdpm_real)(single))
+#else
+#define BY_REAL(single, whole) (sizeof(mapdpm_real) == 4 ? (mapdpm_real)(single) : (mapdpm_real)(whole))
+#endif
+
+/* Where what a function needs on the stack shall not be needed while others run. */
+#ifdef __GNUC__
+#define BY_ITSELF __attribute__((noinline))
+#else
+#define BY_ITSELF
+#endif
+
+/* What several files use and programs do not: static where all files are one (amalgamate.py). */
+#ifndef MAPDPM_INTERNAL
+#define MAPDPM_INTERNAL
+#endif
+
+#ifdef MAPDPM_FEATURES
+#define FEATURES(s) ((void)(s), (uint32_t)(MAPDPM_FEATURES))
+#else
+#define FEATURES(s) ((s)->n_features)
+#endif
+
+#ifdef MAPDPM_CLUSTERS
+#define SLOTS(s) ((void)(s), (uint32_t)(MAPDPM_CLUSTERS))
+#else
+#define SLOTS(s) ((s)->max_clusters)
+#endif
+
+#ifdef MAPDPM_WHEN_FULL
+#define WHEN_FULL(s) ((void)(s), (uint32_t)(MAPDPM_WHEN_FULL))
+#else
+#define WHEN_FULL(s) ((s)->when_full)
+#endif
+
+#ifdef MAPDPM_MISSING
+#define HAS_MISSING(s) ((s)->missing != 0)
+#else
+#define HAS_MISSING(s) ((void)(s), 0)
+#endif
+
+#ifdef MAPDPM_NO_KNOWN_VARIANCE
+#define IS_GAMMA(s) ((void)(s), 1)
+#else
+#define IS_GAMMA(s) ((s)->family == MAPDPM_NORMAL_GAMMA)
+#endif
+
+#ifdef MAPDPM_NO_FORGETTING
+#define FORGETS(s) ((void)(s), 0)
+#else
+#define FORGETS(s) ((s)->half_life > 0)
+#endif
+
+#ifdef MAPDPM_NO_WARMUP
+#define WARMUP(s) ((void)(s), 0u)
+#define IS_WARMING(s) ((void)(s), 0)
+#else
+#define WARMUP(s) ((s)->warmup)
+#define IS_WARMING(s) ((s)->warming != 0)
+#endif
+
+#ifdef MAPDPM_NO_WINDOW
+#define WINDOW(s) ((void)(s), 0u)
+#else
+#define WINDOW(s) ((s)->window)
+#endif
+
+/* Whether a learner with these options is one that this library was compiled for. */
+static inline int is_compiled_for(const mapdpm_options *o)
+{
+    return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
+           HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
+           FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window;
+}
+
+#endif
