@@ -16,13 +16,14 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba/$(SOURCES_HASH)
 export MPLBACKEND := Agg
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow lint test-c test-python test-wheel bench docs pictures clean check-tools
+.PHONY: help demo test test-slow lint test-c test-firmware firmware test-python test-wheel bench docs pictures clean check-tools
 
 help:
 	@echo 'make demo       cluster smart-watch data, see what is found (about a minute the first time)'
-	@echo 'make test       everything a change must pass: lint, test-c, test-python, test-wheel'
+	@echo 'make test       everything a change must pass: lint, test-c, test-firmware, test-python, test-wheel'
 	@echo 'make test-slow  the statistical tests that take minutes'
 	@echo 'make bench      the figures of the documentation'
+	@echo 'make firmware   the C library on chips, emulated: sizes, instructions, and the same bits'
 	@echo 'make docs       the documentation as a site, build/site/index.html'
 	@echo 'make clean      remove what make made'
 	@echo 'PYTHON=python3.12 make ... chooses the Python; any from 3.10 on'
@@ -31,7 +32,7 @@ demo: .venv/installed
 	@mkdir -p build
 	@$(BIN)/mapdpm demo --picture build/mapdpm_demo.png
 
-test: lint test-c test-python test-wheel
+test: lint test-c test-firmware test-python test-wheel
 	@echo 'make test: all passed'
 
 lint: .venv/tested
@@ -41,6 +42,13 @@ lint: .venv/tested
 
 test-c: check-tools
 	$(MAKE) --no-print-directory -C c_kernels test
+
+# Machines whose tools are not there are left out, and named; CI has all but RISC-V.
+test-firmware: check-tools
+	$(PYTHON) c_kernels/firmware/firmware.py --ci
+
+firmware: check-tools
+	$(MAKE) --no-print-directory -C c_kernels firmware
 
 test-python: .venv/tested
 	@mkdir -p $(NUMBA_CACHE_DIR) && find .cache/numba -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +

@@ -1,0 +1,68 @@
+"""The stream learner and model files as a pair to copy, amalgamation/src/mapdpm.h and mapdpm.c: `make amalgamation`.
+
+Headers are taken in once, where they are first asked for, and what files share among themselves becomes static.
+"""
+
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).parent
+PAIR = HERE / "amalgamation" / "src"
+SOURCES = (
+    "mapdpm.c",
+    "snapshot.c",
+    "stream.c",
+    "clusters.c",
+    "choose.c",
+    "split_merge.c",
+    "window.c",
+    "warmup.c",
+    "online.c",
+    "gateway.c",
+    "stream_snapshot.c",
+)
+PROLOGUE = """/* mapdpm: the stream learner and model files.
+ *
+ * Made of several files by c_kernels/amalgamate.py; do not edit.
+ */
+#define MAPDPM_INTERNAL static
+#include "mapdpm.h"
+"""
+
+
+def amalgamated() -> str:
+    """The text of mapdpm.c: all of SOURCES, and the headers they include."""
+    lines, taken = [PROLOGUE], {"mapdpm.h"}
+
+    def take(name: str) -> None:
+        taken.add(name)
+        lines.append(f"\n/* ==== {name} {'=' * (110 - len(name))} */\n")
+        for line in (HERE / name).read_text().splitlines():
+            include = re.fullmatch(r'#include "(.*)"', line)
+            if include is None:
+                lines.append(line)
+            elif include[1] not in taken:
+                take(include[1])
+
+    for source in SOURCES:
+        take(source)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines) + "\n")
+
+
+def main() -> int:
+    """Write the pair; or with --check, say whether it is current."""
+    texts = {PAIR / "mapdpm.h": (HERE / "mapdpm.h").read_text(), PAIR / "mapdpm.c": amalgamated()}
+    if sys.argv[1:] == ["--check"]:
+        old = [path.name for path, text in texts.items() if not path.exists() or path.read_text() != text]
+        if old:
+            print(f"not current: {', '.join(old)} in {PAIR}; make -C c_kernels amalgamation", file=sys.stderr)
+        return int(bool(old))
+    PAIR.mkdir(parents=True, exist_ok=True)
+    for path, text in texts.items():
+        path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

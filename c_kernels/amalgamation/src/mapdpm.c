@@ -1,0 +1,3459 @@
+/* mapdpm: the stream learner and model files.
+ *
+ * Made of several files by c_kernels/amalgamate.py; do not edit.
+ */
+#define MAPDPM_INTERNAL static
+#include "mapdpm.h"
+
+/* ==== mapdpm.c ====================================================================================================== */
+
+const char *mapdpm_version(void)
+{
+    return MAPDPM_VERSION;
+}
+
+int mapdpm_real_size(void)
+{
+    return (int)sizeof(mapdpm_real);
+}
+
+const char *mapdpm_error_name(int error)
+{
+#ifdef MAPDPM_NO_ERROR_NAMES
+    (void)error;
+    return "";
+#else
+    static const char *const names[] = {"ok",     "argument", "space", "foreign", "truncated", "damaged", "newer",  "real",
+                                        "kind",   "number",   "range", "full",    "ids",       "time",    "unknown", "warming"};
+    const int n = (int)(sizeof names / sizeof names[0]);
+
+    return (error <= 0 && -error < n) ? names[-error] : "unknown";
+#endif
+}
+
+size_t mapdpm_n_parameters(int32_t family, uint32_t n_features)
+{
+    const size_t D = n_features;
+
+    switch (family) {
+    case MAPDPM_NORMAL_GAMMA:
+        return 2 * D + 2;
+    case MAPDPM_NORMAL_KNOWN_VARIANCE:
+        return 3 * D;
+    default:
+        return 0;
+    }
+}
+
+/* ==== snapshot.c ==================================================================================================== */
+
+/* The container for models (docs/format.md), the twin of mapdpm/snapshot.py. No double in a float build. */
+
+/* ==== mapdpm_bytes.h ================================================================================================ */
+
+/* Little-endian bytes, whatever the machine, and what all files have in common (docs/format.md). Internal. */
+#ifndef MAPDPM_BYTES_H
+#define MAPDPM_BYTES_H
+
+/* ==== mapdpm_switches.h ============================================================================================= */
+
+/* What a program fixes or leaves out of the stream learner when it compiles it (mapdpm.h lists the switches), so that the
+ * compiler leaves out what depends on it. Internal.
+ */
+#ifndef MAPDPM_SWITCHES_H
+#define MAPDPM_SWITCHES_H
+
+#include <float.h>
+#if __STDC_HOSTED__
+#include <string.h>
+#else
+void *memcpy(void *restrict to, const void *restrict from, size_t n);
+void *memset(void *to, int byte, size_t n);
+#endif
+
+/* The same bits everywhere: no fused multiply-add, whatever the command line says (clang: but for -ffp-contract=fast). */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+#ifdef __FAST_MATH__
+#error "-ffast-math changes results; compile without it"
+#endif
+#if FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2
+#error "reals are computed with more digits than they have; on x86 compile with -msse2 -mfpmath=sse"
+#endif
+
+/* A constant of the real type: the one for float, or for double, which may be one and the same (AVR). */
+#if DBL_MAX_EXP < 1024
+#define BY_REAL(single, whole) ((mapdpm_real)(single))
+#else
+#define BY_REAL(single, whole) (sizeof(mapdpm_real) == 4 ? (mapdpm_real)(single) : (mapdpm_real)(whole))
+#endif
+
+/* Where what a function needs on the stack shall not be needed while others run. */
+#ifdef __GNUC__
+#define BY_ITSELF __attribute__((noinline))
+#else
+#define BY_ITSELF
+#endif
+
+/* What several files use and programs do not: static where all files are one (amalgamate.py). */
+#ifndef MAPDPM_INTERNAL
+#define MAPDPM_INTERNAL
+#endif
+
+#ifdef MAPDPM_FEATURES
+#define FEATURES(s) ((void)(s), (uint32_t)(MAPDPM_FEATURES))
+#else
+#define FEATURES(s) ((s)->n_features)
+#endif
+
+#ifdef MAPDPM_CLUSTERS
+#define SLOTS(s) ((void)(s), (uint32_t)(MAPDPM_CLUSTERS))
+#else
+#define SLOTS(s) ((s)->max_clusters)
+#endif
+
+#ifdef MAPDPM_WHEN_FULL
+#define WHEN_FULL(s) ((void)(s), (uint32_t)(MAPDPM_WHEN_FULL))
+#else
+#define WHEN_FULL(s) ((s)->when_full)
+#endif
+
+#ifdef MAPDPM_MISSING
+#define HAS_MISSING(s) ((s)->missing != 0)
+#else
+#define HAS_MISSING(s) ((void)(s), 0)
+#endif
+
+#ifdef MAPDPM_NO_KNOWN_VARIANCE
+#define IS_GAMMA(s) ((void)(s), 1)
+#else
+#define IS_GAMMA(s) ((s)->family == MAPDPM_NORMAL_GAMMA)
+#endif
+
+#ifdef MAPDPM_NO_FORGETTING
+#define FORGETS(s) ((void)(s), 0)
+#else
+#define FORGETS(s) ((s)->half_life > 0)
+#endif
+
+#ifdef MAPDPM_NO_WARMUP
+#define WARMUP(s) ((void)(s), 0u)
+#define IS_WARMING(s) ((void)(s), 0)
+#else
+#define WARMUP(s) ((s)->warmup)
+#define IS_WARMING(s) ((s)->warming != 0)
+#endif
+
+#ifdef MAPDPM_NO_WINDOW
+#define WINDOW(s) ((void)(s), 0u)
+#else
+#define WINDOW(s) ((s)->window)
+#endif
+
+/* Whether a learner with these options is one that this library was compiled for. */
+static inline int is_compiled_for(const mapdpm_options *o)
+{
+    return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
+           HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
+           FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window;
+}
+
+#endif
+
+enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2 };
+enum { REAL = sizeof(mapdpm_real) };
+
+#define MAGIC UINT32_C(0x4d50444d) /* MDPM */
+
+typedef char real_is_float_or_double[(REAL == 4 || REAL == 8) ? 1 : -1];
+
+static inline uint64_t get_bytes(const unsigned char *p, int n)
+{
+    uint64_t value = 0;
+
+    while (n-- > 0)
+        value = value << 8 | p[n];
+    return value;
+}
+
+static inline uint32_t get32(const unsigned char *p)
+{
+    return (uint32_t)get_bytes(p, 4);
+}
+
+static inline unsigned char *put_bytes(unsigned char *p, uint64_t value, int n)
+{
+    for (; n > 0; n--, value >>= 8)
+        *p++ = (unsigned char)(value & 255u);
+    return p;
+}
+
+/* n entries of `size` bytes, 1, 2, 4 or 8, from a file to memory or back: as they are, or where the machine is big-endian
+ * each the other way round. */
+static inline void copy_entries(void *to, const void *from, size_t n, size_t size)
+{
+    const uint16_t one = 1;
+    const size_t turn = *(const unsigned char *)&one == 1 ? 0 : size - 1;
+    size_t i;
+
+    for (i = 0; i < n * size; i++)
+        ((unsigned char *)to)[i ^ turn] = ((const unsigned char *)from)[i];
+}
+
+static inline mapdpm_real get_real(const unsigned char *p)
+{
+    mapdpm_real value;
+
+    copy_entries(&value, p, 1, REAL);
+    return value;
+}
+
+static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *values, size_t n)
+{
+    copy_entries(p, values, n, REAL);
+    return p + n * REAL;
+}
+
+/* The checks that all kinds of file share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
+MAPDPM_INTERNAL int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
+
+/* The header of a file; the sizes are in the header's order. */
+MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes, uint64_t total);
+
+#endif
+
+#include <float.h>
+
+/* The largest array a model may have: sizes computed from smaller ones cannot overflow 64 bits. */
+#define LARGEST_ARRAY (UINT32_C(1) << 28)
+
+uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
+{
+    static const uint32_t nibble[16] = {
+        0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u, 0x4db26158u, 0x5005713cu,
+        0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu, 0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
+    size_t i;
+
+    crc = ~crc;
+    for (i = 0; i < n; i++) {
+        crc = (crc >> 4) ^ nibble[(crc ^ bytes[i]) & 15u];
+        crc = (crc >> 4) ^ nibble[(crc ^ (uint32_t)(bytes[i] >> 4)) & 15u];
+    }
+    return ~crc;
+}
+
+static int is_finite(mapdpm_real x)
+{
+    const mapdpm_real largest = BY_REAL(FLT_MAX, DBL_MAX);
+
+    return x >= -largest && x <= largest;
+}
+
+static uint64_t n_reals(size_t n_parameters, uint64_t n_features, uint64_t n_clusters)
+{
+    return 2 + n_features + n_parameters + n_clusters * (1 + 2 * n_features);
+}
+
+static int is_shape(int32_t family, uint32_t n_features, uint32_t n_clusters)
+{
+    return mapdpm_n_parameters(family, 1) > 0 && n_features >= 1 && n_clusters >= 1 && n_features <= LARGEST_ARRAY &&
+           n_clusters <= LARGEST_ARRAY;
+}
+
+static size_t fitting(uint64_t bytes)
+{
+    return bytes <= SIZE_MAX ? (size_t)bytes : 0;
+}
+
+size_t mapdpm_model_bytes(int32_t family, uint32_t n_features, uint32_t n_clusters)
+{
+    if (!is_shape(family, n_features, n_clusters))
+        return 0;
+    return fitting(8 * (uint64_t)n_clusters +
+                   REAL * n_reals(mapdpm_n_parameters(family, n_features), n_features, n_clusters));
+}
+
+size_t mapdpm_model_file_bytes(int32_t family, uint32_t n_features, uint32_t n_clusters)
+{
+    const size_t body = mapdpm_model_bytes(family, n_features, n_clusters);
+
+    return body == 0 ? 0 : fitting((uint64_t)body + HEADER + CRC);
+}
+
+int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
+{
+    uint64_t total;
+
+    if (file_bytes < 4 || get32(file) != MAGIC)
+        return MAPDPM_E_FOREIGN;
+    if (file_bytes < HEADER + CRC)
+        return MAPDPM_E_TRUNCATED;
+    total = get_bytes(file + 32, 8);
+    if (mapdpm_crc32(0, file, file_bytes - CRC) != get32(file + file_bytes - CRC))
+        return total > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
+    if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
+        return MAPDPM_E_NEWER;
+    if (get_bytes(file + 4, 2) != MAPDPM_FORMAT || (file[6] != BATCH && file[6] != STREAM) ||
+        (file[7] != 4 && file[7] != 8) || total != file_bytes || get_bytes(file + 10, 2) != 0)
+        return MAPDPM_E_DAMAGED;
+    if (file[6] != kind)
+        return MAPDPM_E_KIND;
+    return file[7] == REAL ? MAPDPM_OK : MAPDPM_E_REAL;
+}
+
+unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes, uint64_t total)
+{
+    unsigned char *p = file;
+    int i;
+
+    p = put_bytes(p, MAGIC, 4);
+    p = put_bytes(p, MAPDPM_FORMAT, 2);
+    p = put_bytes(p, (uint64_t)kind, 1);
+    p = put_bytes(p, REAL, 1);
+    p = put_bytes(p, (uint64_t)family, 2);
+    p = put_bytes(p, 0, 2);
+    for (i = 0; i < 5; i++)
+        p = put_bytes(p, sizes[i], 4);
+    return put_bytes(p, total, 8);
+}
+
+int mapdpm_model_shape(const unsigned char *file, size_t file_bytes, mapdpm_model *shape)
+{
+    uint32_t family, n_features, n_clusters, n_extras;
+    uint64_t body;
+    int error;
+
+    if (file == NULL || shape == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = mapdpm_file_check(file, file_bytes, BATCH);
+    if (error != MAPDPM_OK)
+        return error;
+    family = (uint32_t)get_bytes(file + 8, 2);
+    n_features = get32(file + 12);
+    n_clusters = get32(file + 16);
+    n_extras = get32(file + 28);
+    if (!is_shape((int32_t)family, n_features, n_clusters))
+        return MAPDPM_E_DAMAGED;
+    if (get32(file + 20) != mapdpm_n_parameters((int32_t)family, n_features) || get32(file + 24) != 1 + 2 * n_features)
+        return MAPDPM_E_DAMAGED;
+    body = mapdpm_model_bytes((int32_t)family, n_features, n_clusters);
+    if (body == 0 || file_bytes != HEADER + body + n_extras + CRC)
+        return MAPDPM_E_DAMAGED;
+    shape->family = (int32_t)family;
+    shape->n_features = n_features;
+    shape->n_clusters = n_clusters;
+    return MAPDPM_OK;
+}
+
+/* Whether the parameters of a family are finite, and positive from index `first` on. */
+static int are_parameters(const mapdpm_real *parameters, size_t n, size_t first)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (!is_finite(parameters[i]) || (i >= first && !(parameters[i] > 0)))
+            return 0;
+    return 1;
+}
+
+static int is_model(const mapdpm_model *model)
+{
+    const size_t D = model->n_features, n_parameters = mapdpm_n_parameters(model->family, model->n_features);
+    size_t d, k;
+
+    if (!is_finite(model->alpha) || !(model->discount >= 0 && model->discount < 1))
+        return 0;
+    if (!(model->alpha > -model->discount) || !are_parameters(model->anchor, D, D))
+        return 0;
+    if (!are_parameters(model->parameters, n_parameters, D))
+        return 0;
+    for (k = 0; k < model->n_clusters; k++) {
+        const mapdpm_real *row = model->statistics + k * (1 + 2 * D);
+
+        if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(row[0] > 0) || !is_finite(row[0]))
+            return 0;
+        for (d = 0; d < D; d++)
+            if (!is_finite(row[1 + d]) || !is_finite(row[1 + D + d]) || !(row[1 + D + d] >= 0))
+                return 0;
+    }
+    return 1;
+}
+
+/* Lay the arrays of a model of known shape out in memory: counts first, for their alignment. */
+static void lay_out_model(mapdpm_model *model, void *memory)
+{
+    const size_t D = model->n_features;
+
+    model->counts = (uint64_t *)memory;
+    model->anchor = (mapdpm_real *)(void *)(model->counts + model->n_clusters);
+    model->parameters = model->anchor + D;
+    model->statistics = model->parameters + mapdpm_n_parameters(model->family, model->n_features);
+}
+
+int mapdpm_model_read(const unsigned char *file, size_t file_bytes, void *memory, size_t memory_bytes,
+                      mapdpm_model *model)
+{
+    const int error = mapdpm_model_shape(file, file_bytes, model);
+    const unsigned char *p;
+    size_t i, n_before, n_statistics;
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (memory == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (memory_bytes < mapdpm_model_bytes(model->family, model->n_features, model->n_clusters))
+        return MAPDPM_E_SPACE;
+    lay_out_model(model, memory);
+    p = file + HEADER;
+    model->alpha = get_real(p);
+    model->discount = get_real(p + REAL);
+    p += 2 * REAL;
+    n_before = model->n_features + mapdpm_n_parameters(model->family, model->n_features);
+    for (i = 0; i < n_before; i++, p += REAL)
+        model->anchor[i] = get_real(p);
+    for (i = 0; i < model->n_clusters; i++, p += 8)
+        model->counts[i] = get_bytes(p, 8);
+    n_statistics = (size_t)model->n_clusters * (1 + 2 * (size_t)model->n_features);
+    for (i = 0; i < n_statistics; i++, p += REAL)
+        model->statistics[i] = get_real(p);
+    return is_model(model) ? MAPDPM_OK : MAPDPM_E_DAMAGED;
+}
+
+int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t capacity, size_t *file_bytes)
+{
+    unsigned char *p;
+    size_t total, n_parameters, n_statistics, k;
+    uint32_t sizes[5];
+
+    if (model == NULL || file == NULL || file_bytes == NULL || model->anchor == NULL || model->parameters == NULL ||
+        model->statistics == NULL || model->counts == NULL)
+        return MAPDPM_E_ARGUMENT;
+    total = mapdpm_model_file_bytes(model->family, model->n_features, model->n_clusters);
+    if (total == 0 || !is_model(model))
+        return MAPDPM_E_ARGUMENT;
+    if (capacity < total)
+        return MAPDPM_E_SPACE;
+    n_parameters = mapdpm_n_parameters(model->family, model->n_features);
+    n_statistics = 1 + 2 * (size_t)model->n_features;
+    sizes[0] = model->n_features;
+    sizes[1] = model->n_clusters;
+    sizes[2] = (uint32_t)n_parameters;
+    sizes[3] = (uint32_t)n_statistics;
+    sizes[4] = 0;
+    p = mapdpm_file_begin(file, BATCH, model->family, sizes, total);
+    p = put_reals(p, &model->alpha, 1);
+    p = put_reals(p, &model->discount, 1);
+    p = put_reals(p, model->anchor, model->n_features);
+    p = put_reals(p, model->parameters, n_parameters);
+    for (k = 0; k < model->n_clusters; k++)
+        p = put_bytes(p, model->counts[k], 8);
+    p = put_reals(p, model->statistics, model->n_clusters * n_statistics);
+    (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
+    *file_bytes = total;
+    return MAPDPM_OK;
+}
+
+/* ==== stream.c ====================================================================================================== */
+
+/* A stream learner's memory: how much, what is in it at first, and what can be read from it. */
+
+/* ==== mapdpm_learner.h ============================================================================================== */
+
+/* What the files of the stream learner share: its small steps. Internal. */
+#ifndef MAPDPM_LEARNER_H
+#define MAPDPM_LEARNER_H
+
+/* ==== mapdpm_moments.h ============================================================================================== */
+
+/* The arithmetic of a stream's clusters, of both families: the twin of mapdpm_rows.h, without libm, with forgetting and
+ * missing values, in coordinates in which the prior mean is 0 (docs/maths.md, section 10). Internal; static inlines.
+ *
+ * Features that share their number of points share their logarithms: products run until the number changes, which
+ * without missing values is never.
+ */
+#ifndef MAPDPM_MOMENTS_H
+#define MAPDPM_MOMENTS_H
+
+/* ==== mapdpm_layout.h =============================================================================================== */
+
+/* Where things lie in the memory of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
+ *
+ * head | last[K], times[B] (int64) | prior: anchor, unit, floor, rho, scale, each [D] | slots[K] | columns | points[B][D]
+ * (reals) | id, seen, partner, trials, each [K], ring[], labels[warm-up], kept[window] (uint32); B is the larger of
+ * warm-up and window.
+ *
+ * A slot is: moments of the cluster | moments of its two halves | loss. Moments are weight, (counts[D],) mean[D],
+ * squares[D]: sums of squared deviations. In float each of the cluster's own has behind it what rounding lost. Columns
+ * are what the density needs of all slots, side by side: constant, exponent, centre[D], scale[D], each [K]. Coordinates
+ * are (x - anchor) unit, the anchor being the prior mean, the unit a power of 2 near one over the prior scale.
+ */
+#ifndef MAPDPM_LAYOUT_H
+#define MAPDPM_LAYOUT_H
+
+typedef mapdpm_real real;
+
+/* Whether sums have low parts. */
+enum { COMPENSATED = sizeof(real) == 4 };
+enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_ROWS = 5 };
+enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
+#define RING(s) (EVENTS_PER_SLOT * SLOTS(s))
+
+typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1 : -1];
+
+static inline size_t vectors_of(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
+static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_of(s) * FEATURES(s); }
+static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ? 2 * half_size(s) : half_size(s); }
+static inline size_t slot_size(const mapdpm_stream *s) { return moments_size(s) + 2 * half_size(s) + 1; }
+static inline size_t buffer_of(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
+
+/* On small machines dividing 64 bits takes a function as large as a tenth of the library. */
+static inline size_t remainder_of(uint64_t n, uint32_t by)
+{
+#if SIZE_MAX > UINT32_MAX
+    return (size_t)(n % by);
+#else
+    uint32_t rest = 0;
+    int i;
+
+    for (i = 0; i < 64; i++, n <<= 1) {
+        rest = rest << 1 | (uint32_t)(n >> 63);
+        if (rest >= by)
+            rest -= by;
+    }
+    return (size_t)rest;
+#endif
+}
+
+static inline void *at(const mapdpm_stream *s, size_t bytes)
+{
+    return (unsigned char *)(uintptr_t)s + bytes;
+}
+static inline int64_t *lasts(const mapdpm_stream *s) { return (int64_t *)at(s, sizeof *s); }
+static inline int64_t *times_of(const mapdpm_stream *s) { return lasts(s) + SLOTS(s); }
+static inline real *prior_row(const mapdpm_stream *s, size_t row)
+{
+    return (real *)at(s, s->at_reals) + row * FEATURES(s);
+}
+static inline real *anchor_of(const mapdpm_stream *s) { return prior_row(s, 0); }
+static inline real *unit_of(const mapdpm_stream *s) { return prior_row(s, 1); }
+static inline real *floor_of(const mapdpm_stream *s) { return prior_row(s, 2); }
+static inline real *rho_of(const mapdpm_stream *s) { return prior_row(s, 3); }
+static inline real *prior_scale(const mapdpm_stream *s) { return prior_row(s, 4); }
+static inline real *slot_of(const mapdpm_stream *s, size_t k)
+{
+    return (real *)at(s, s->at_slots) + k * slot_size(s);
+}
+static inline real *half_of(const mapdpm_stream *s, size_t k, size_t h)
+{
+    return slot_of(s, k) + moments_size(s) + h * half_size(s);
+}
+static inline real *loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
+static inline real *constants_of(const mapdpm_stream *s) { return (real *)at(s, s->at_columns); }
+static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + SLOTS(s); }
+static inline real *centres_of(const mapdpm_stream *s, size_t d)
+{
+    return constants_of(s) + (2 + d) * SLOTS(s);
+}
+static inline real *scales_of(const mapdpm_stream *s, size_t d)
+{
+    return constants_of(s) + (2 + FEATURES(s) + d) * SLOTS(s);
+}
+static inline real *points_of(const mapdpm_stream *s)
+{
+    return constants_of(s) + (2 + 2 * (size_t)FEATURES(s)) * SLOTS(s);
+}
+static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)at(s, s->at_words); }
+static inline uint32_t *ids_of(const mapdpm_stream *s) { return words_of(s); }
+static inline uint32_t *seen_of(const mapdpm_stream *s) { return words_of(s) + SLOTS(s); }
+static inline uint32_t *partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)SLOTS(s); }
+static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)SLOTS(s); }
+static inline uint32_t *ring_of(const mapdpm_stream *s)
+{
+    return words_of(s) + WORDS_PER_SLOT * (size_t)SLOTS(s);
+}
+static inline uint32_t *labels_of(const mapdpm_stream *s) { return ring_of(s) + WORDS_PER_EVENT * (size_t)RING(s); }
+static inline uint32_t *kept_of(const mapdpm_stream *s) { return labels_of(s) + WARMUP(s); }
+
+/* Event number i, one of the last. */
+static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
+{
+    const uint32_t back = (uint32_t)(s->n_events - i), place = s->at_event + (back > s->at_event ? RING(s) : 0) - back;
+
+    return ring_of(s) + WORDS_PER_EVENT * (size_t)place;
+}
+
+/* Where a weight, the counts a feature, the means and the squares are in moments; low parts lie half_size behind. */
+static inline real *counts_in(const mapdpm_stream *s, const real *moments)
+{
+    return (real *)(uintptr_t)moments + (HAS_MISSING(s) ? 1 : 0);
+}
+static inline size_t count_step(const mapdpm_stream *s) { return HAS_MISSING(s) ? 1 : 0; }
+static inline real *mean_in(const mapdpm_stream *s, const real *moments)
+{
+    return (real *)(uintptr_t)moments + 1 + (vectors_of(s) - 2) * FEATURES(s);
+}
+static inline real *squares_in(const mapdpm_stream *s, const real *moments)
+{
+    return mean_in(s, moments) + FEATURES(s);
+}
+
+#endif
+
+/* ==== mapdpm_math.h ================================================================================================= */
+
+/* Logarithm, exponential and differences of log-gamma, of our own: the same bits wherever they are compiled with
+ * -ffp-contract=off and IEEE reals, which libm does not promise. No double in a float build. Internal; static inlines.
+ *
+ * Worst errors, in units of the last place (ulp) of the result or in 1e-16 (double) and 1e-8 (float) where the result
+ * crosses 0: docs/maths.md, section 10; measured by tests/test_math.c.
+ */
+#ifndef MAPDPM_MATH_H
+#define MAPDPM_MATH_H
+
+enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 };
+
+#define MATH_LN2_HIGH BY_REAL(6.9313812256e-01, 6.93147180369123816490e-01)
+#define MATH_LN2_LOW BY_REAL(9.0580006145e-06, 1.90821492927058770002e-10)
+#define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)
+#define MATH_PI ((mapdpm_real)3.14159265358979324)
+
+/* x = 2^k (1 + f), with f in [sqrt(1/2) - 1, sqrt(2) - 1]; x is normal. */
+static inline int math_split(mapdpm_real x, mapdpm_real *f)
+{
+    int k;
+
+    if (MATH_IS_FLOAT) {
+        uint32_t bits;
+
+        memcpy(&bits, &x, 4);
+        bits += 0x3f800000u - 0x3f3504f3u;
+        k = (int)(bits >> 23) - 127;
+        bits = (bits & 0x007fffffu) + 0x3f3504f3u;
+        memcpy(&x, &bits, 4);
+    } else {
+        uint64_t bits;
+
+        memcpy(&bits, &x, sizeof x);
+        bits += UINT64_C(0x3ff0000000000000) - UINT64_C(0x3fe6a09e667f3bcd);
+        k = (int)(bits >> 52) - 1023;
+        bits = (bits & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd);
+        memcpy(&x, &bits, sizeof x);
+    }
+    *f = x - 1;
+    return k;
+}
+
+/* k ln 2 + log(1 + f): atanh series in s = f / (2 + f), its coefficients from fdlibm; even and odd terms apart, so that
+ * neither waits for the other. */
+static inline mapdpm_real math_log_of(int k, mapdpm_real f)
+{
+    const mapdpm_real s = f / (2 + f), z = s * s, w = z * z, half = (mapdpm_real)0.5 * f * f, e = (mapdpm_real)k;
+    mapdpm_real r;
+
+    if (MATH_IS_FLOAT)
+        r = w * ((mapdpm_real)0.40000972152 + w * (mapdpm_real)0.24279078841) +
+            z * ((mapdpm_real)0.66666662693 + w * (mapdpm_real)0.28498786688);
+    else
+        r = w * ((mapdpm_real)3.999999999940941908e-01 +
+                 w * ((mapdpm_real)2.222219843214978396e-01 + w * (mapdpm_real)1.531383769920937332e-01)) +
+            z * ((mapdpm_real)6.666666666666735130e-01 +
+                 w * ((mapdpm_real)2.857142874366239149e-01 +
+                      w * ((mapdpm_real)1.818357216161805012e-01 + w * (mapdpm_real)1.479819860511658591e-01)));
+    return e * MATH_LN2_HIGH - ((half - (s * (half + r) + e * MATH_LN2_LOW)) - f);
+}
+
+/* log x for positive finite x. */
+static inline mapdpm_real math_log(mapdpm_real x)
+{
+    const mapdpm_real least = BY_REAL(1.17549435e-38, 2.2250738585072014e-308);
+    mapdpm_real f;
+    int k = 0;
+
+    if (x < least) { /* subnormal */
+        x *= BY_REAL(16777216, 18014398509481984);
+        k = MATH_IS_FLOAT ? -24 : -54;
+    }
+    k += math_split(x, &f);
+    return math_log_of(k, f);
+}
+
+/* log(1 + x) for x >= 0. */
+static inline mapdpm_real math_log1p(mapdpm_real x)
+{
+    mapdpm_real f;
+    int k;
+
+    if (x < (mapdpm_real)0.41421356)
+        return math_log_of(0, x);
+    k = math_split(1 + x, &f);
+    return math_log_of(k, f);
+}
+
+/* A lower bound of log x, less by up to 0.06: the logarithm to base 2 is above its chord between powers of 2. Without
+ * branches or conversions, so that it is computed for several x at once. */
+static inline mapdpm_real math_log_below(mapdpm_real x)
+{
+    mapdpm_real mantissa, exponent, log2;
+
+    if (MATH_IS_FLOAT) {
+        uint32_t bits, m, e;
+
+        memcpy(&bits, &x, 4);
+        m = (bits & 0x007fffffu) | 0x3f800000u;
+        e = (bits >> 23) | 0x4b000000u;
+        memcpy(&mantissa, &m, 4);
+        memcpy(&exponent, &e, 4);
+        log2 = (exponent - (mapdpm_real)8388736) + mantissa; /* 2^23 + 128 */
+    } else {
+        uint64_t bits, m, e;
+
+        memcpy(&bits, &x, sizeof x);
+        m = (bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000);
+        e = (bits >> 52) | UINT64_C(0x4330000000000000);
+        memcpy(&mantissa, &m, sizeof m);
+        memcpy(&exponent, &e, sizeof e);
+        log2 = (exponent - (mapdpm_real)4503599627371520) + mantissa; /* 2^52 + 1024 */
+    }
+    return log2 * (log2 < 0 ? (mapdpm_real)0.693148 : (mapdpm_real)0.693147);
+}
+
+/* exp x for x <= 0; 0 below the logarithm of the least normal real. */
+static inline mapdpm_real math_exp(mapdpm_real x)
+{
+    mapdpm_real k, r, y, scale;
+
+    if (!(x > BY_REAL(-87, -708)))
+        return 0;
+    k = (mapdpm_real)(int)(x * (mapdpm_real)1.4426950408889634 - (mapdpm_real)0.5);
+    r = (x - k * MATH_LN2_HIGH) - k * MATH_LN2_LOW;
+    if (MATH_IS_FLOAT) {
+        const uint32_t bits = (uint32_t)((int)k + 127) << 23;
+
+        y = 1 + r * (1 + r * ((mapdpm_real)0.5 +
+                              r * ((mapdpm_real)(1.0 / 6) +
+                                   r * ((mapdpm_real)(1.0 / 24) +
+                                        r * ((mapdpm_real)(1.0 / 120) +
+                                             r * ((mapdpm_real)(1.0 / 720) + r * (mapdpm_real)(1.0 / 5040)))))));
+        memcpy(&scale, &bits, 4);
+    } else {
+        static const mapdpm_real c[] = {(mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0),
+                                        (mapdpm_real)(1.0 / 39916800.0),   (mapdpm_real)(1.0 / 3628800.0),
+                                        (mapdpm_real)(1.0 / 362880.0),     (mapdpm_real)(1.0 / 40320.0),
+                                        (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),
+                                        (mapdpm_real)(1.0 / 120.0),        (mapdpm_real)(1.0 / 24.0),
+                                        (mapdpm_real)(1.0 / 6.0),          (mapdpm_real)0.5};
+        const uint64_t bits = (uint64_t)((int)k + 1023) << 52;
+        unsigned i;
+
+        y = c[0];
+        for (i = 1; i < sizeof c / sizeof *c; i++)
+            y = c[i] + r * y;
+        y = 1 + r * (1 + r * y);
+        memcpy(&scale, &bits, sizeof scale);
+    }
+    return y * scale;
+}
+
+/* log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2) for x >= 8. */
+static inline mapdpm_real math_stirling_tail(mapdpm_real x)
+{
+    const mapdpm_real i = 1 / x, r = i * i;
+
+    if (MATH_IS_FLOAT)
+        return i * ((mapdpm_real)(1.0 / 12) - r * ((mapdpm_real)(1.0 / 360) - r * (mapdpm_real)(1.0 / 1260)));
+    return i * ((mapdpm_real)(1.0 / 12) -
+                r * ((mapdpm_real)(1.0 / 360) -
+                     r * ((mapdpm_real)(1.0 / 1260) -
+                          r * ((mapdpm_real)(1.0 / 1680) -
+                               r * ((mapdpm_real)(1.0 / 1188) -
+                                    r * ((mapdpm_real)(691.0 / 360360) - r * (mapdpm_real)(1.0 / 156)))))));
+}
+
+/* h(x) = log Gamma(x) - x log x + x, as log(2 pi) / 2 + (what is returned) - log(*root) / 2: logarithms that have the
+ * same factor are taken together, of the product of the roots. x > 0. */
+static inline mapdpm_real math_excess(mapdpm_real x, mapdpm_real *root)
+{
+    mapdpm_real shifted, rising = 1, power = 1;
+    int i;
+
+    if (x >= 8) {
+        *root = x;
+        return math_stirling_tail(x);
+    }
+    shifted = x + 8;
+    for (i = 0; i < 8; i++) {
+        rising *= x + (mapdpm_real)i;
+        power *= shifted;
+    }
+    rising /= power;
+    *root = shifted * rising * rising;
+    return math_stirling_tail(shifted) - 8 + x * math_log(shifted / x);
+}
+
+/* log Gamma(a + 1/2) - log Gamma(a), as (what is returned) + log(*square) / 2; a > 0. In z = a - 1/4 the series has
+ * even powers only, its coefficients are Euler's numbers: E_2n / (4 n 16^n). */
+static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
+{
+    mapdpm_real z, r, numerator = 1, denominator = 1;
+
+    if (a < 10) {
+        int i;
+
+        for (i = 0; i < 10; i++) {
+            numerator *= a + (mapdpm_real)i;
+            denominator *= a + (mapdpm_real)i + (mapdpm_real)0.5;
+        }
+        numerator /= denominator;
+        a += 10;
+    }
+    z = a - (mapdpm_real)0.25;
+    *square = z * numerator * numerator;
+    r = 1 / (z * z);
+    if (MATH_IS_FLOAT)
+        return r * ((mapdpm_real)(1.0 / 64) - r * (mapdpm_real)(5.0 / 2048));
+    return r * ((mapdpm_real)(1.0 / 64) -
+                r * ((mapdpm_real)(5.0 / 2048) -
+                     r * ((mapdpm_real)(61.0 / 49152) -
+                          r * ((mapdpm_real)(1385.0 / 1048576) -
+                               r * ((mapdpm_real)(50521.0 / 20971520) -
+                                    r * (mapdpm_real)(2702765.0 / 402653184))))));
+}
+
+#endif
+
+#define HALF ((real)0.5)
+/* Products become logarithms beyond these bounds; LIMIT is how far a point may lie, so that none overflows before. */
+#define PRODUCT_TINY BY_REAL(1e-9, 1e-100)
+#define PRODUCT_HUGE BY_REAL(1e18, 1e100)
+#define LIMIT BY_REAL(1e9, 1e75)
+
+#define PRIOR_NATS 12
+
+/* Moments as they are at some time: weights and squares times fade. */
+typedef struct {
+    const real *moments;
+    real fade;
+} view;
+
+static inline int is_there(real x) { return x == x; }
+static inline real entry(const mapdpm_stream *s, const real *x, size_t d)
+{
+    return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+
+/* *sum += x; what rounding loses is kept `low` reals behind it (low = 0: it is lost). Knuth's two-sum. */
+static inline void grow(real *sum, size_t low, real x)
+{
+    if (COMPENSATED && low) {
+        const real old = *sum, all = old + x, rest = all - old;
+        const real lost = sum[low] + ((old - (all - rest)) + (x - rest));
+
+        *sum = all + lost;
+        sum[low] = lost - (*sum - all);
+    } else {
+        *sum += x;
+    }
+}
+
+static inline real low_part(const real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
+
+/* Add a point of weight w, or take one out with w < 0 (never the last one). */
+static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low, const real *x, real w)
+{
+    real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments), *const counts = counts_in(s, moments);
+    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
+    real share;
+    size_t d;
+
+    grow(moments, low, w);
+    share = w / *moments;
+    for (d = 0; d < FEATURES(s); d++) {
+        real delta, t;
+
+        if (HAS_MISSING(s)) {
+            if (!is_there(x[d]))
+                continue;
+            grow(counts + d, low, w);
+            if (w < 0 && !(counts[d] > -w / 1024)) { /* the last that was there: what is left is rounding */
+                counts[d] = mean[d] = squares[d] = 0;
+                if (COMPENSATED && low)
+                    counts[low + d] = mean[low + d] = squares[low + d] = 0;
+                continue;
+            }
+            share = w / counts[d];
+        }
+        t = (x[d] - anchor[d]) * unit[d];
+        delta = (t - mean[d]) - low_part(mean + d, low);
+        grow(mean + d, low, delta * share);
+        grow(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
+        if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it all but equals */
+            squares[d] = 0;
+            if (COMPENSATED && low)
+                squares[low + d] = 0;
+        }
+    }
+}
+
+/* Chan's union: the moments of one cluster into those of another. */
+static inline void moments_merge(const mapdpm_stream *s, real *to, const real *from, size_t low)
+{
+    real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
+    const real *const mean2 = mean_in(s, from), *const squares2 = squares_in(s, from),
+                     *const counts2 = counts_in(s, from);
+    real n = *to, m = *from;
+    size_t d;
+
+    grow(to, low, m);
+    grow(to, low, low_part(from, low));
+    for (d = 0; d < FEATURES(s); d++) {
+        real delta, all = n + m;
+
+        if (HAS_MISSING(s)) {
+            n = counts[d];
+            m = counts2[d];
+            all = n + m;
+            if (!(m > 0))
+                continue;
+            grow(counts + d, low, m);
+            grow(counts + d, low, low_part(counts2 + d, low));
+        }
+        delta = (mean2[d] - mean[d]) + (low_part(mean2 + d, low) - low_part(mean + d, low));
+        grow(mean + d, low, delta * (m / all));
+        grow(squares + d, low, squares2[d]);
+        grow(squares + d, low, low_part(squares2 + d, low));
+        grow(squares + d, low, delta * delta * (n * (m / all)));
+    }
+}
+
+/* Weights and squares times g: forgetting, or a half that stands for the whole. */
+static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t low, real g)
+{
+    const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = FEATURES(s);
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        if (i >= mean && i < mean + D)
+            continue;
+        moments[i] *= g;
+        if (COMPENSATED && low)
+            moments[low + i] *= g;
+    }
+}
+
+/* ---- densities ------------------------------------------------------------------------------------------------------ */
+
+/* *product *= factor, its logarithm going to *logs before it leaves the range of a real. */
+static inline void multiply_into(real *product, real *logs, real factor)
+{
+    *product *= factor;
+    if (*product > PRODUCT_HUGE || *product < PRODUCT_TINY) {
+        *logs += math_log(*product);
+        *product = 1;
+    }
+}
+
+/* 1 + *excess times 1 + u, u >= 0: a large cluster multiplies the logarithm by half its size, which must not be lost. */
+static inline void compound(real *excess, real *logs, real u)
+{
+    *excess += u + *excess * u;
+    if (*excess > PRODUCT_HUGE) {
+        *logs += math_log1p(*excess);
+        *excess = 0;
+    }
+}
+
+/* What a family makes of n points: Normal-Gamma's a_n, c_n, and Gamma(a_n + 1/2) / Gamma(a_n). */
+typedef struct {
+    real a;
+    real c;
+    real series;
+    real square;
+} posterior;
+
+static inline posterior posterior_of(const mapdpm_stream *s, real n)
+{
+    posterior p;
+
+    p.a = s->a0 + HALF * n;
+    p.c = s->c0 + n;
+    p.series = math_half_rising(p.a, &p.square);
+    return p;
+}
+
+/* c0 n / (c0 + n): how strongly the prior mean pulls. */
+static inline real pull_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
+
+/* b_n of a feature. */
+static inline real spread_of(real floor, real pull, real mean, real squares)
+{
+    return floor + HALF * (squares + pull * mean * mean);
+}
+
+/* log p(x | moments), or where x is NULL its constant, exponent, centres and scales into column k. */
+static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k)
+{
+    const size_t D = FEATURES(s), step = count_step(s);
+    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
+    const real *const floor = floor_of(s);
+    real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0, pull = 0;
+    posterior p = {0, 0, 0, 0};
+    size_t d;
+
+    for (d = 0; d < D; d++) {
+        const real now = v.fade * counts[d * step];
+        real scale;
+
+        if (step && x && !is_there(x[d]))
+            continue;
+        if (now != n) {
+            total -= (p.a + HALF) * (tail + math_log1p(excess));
+            tail = excess = 0;
+            n = now;
+            p = posterior_of(s, n);
+            stretch = HALF * p.c / (p.c + 1);
+            shrink = n / p.c;
+            square = p.square / MATH_PI;
+            pull = pull_of(s, n);
+        }
+        scale = stretch / spread_of(floor[d], pull, mean[d], v.fade * squares[d]);
+        total += p.series;
+        multiply_into(&product, &logs, scale * square);
+        if (x == NULL) {
+            centres_of(s, d)[k] = shrink * mean[d];
+            scales_of(s, d)[k] = scale;
+        } else {
+            const real t = entry(s, x, d) - shrink * mean[d];
+
+            compound(&excess, &tail, t * t * scale);
+        }
+    }
+    if (x == NULL && n > 0) { /* log n, by the same logarithm */
+        multiply_into(&product, &logs, n);
+        multiply_into(&product, &logs, n);
+    }
+    total += HALF * (logs + math_log(product));
+    if (x == NULL) {
+        constants_of(s)[k] = total;
+        exponents_of(s)[k] = p.a + HALF;
+        return total;
+    }
+    return total - (p.a + HALF) * (tail + math_log1p(excess));
+}
+
+static inline real known_variance_density(const mapdpm_stream *s, view v, const real *x, size_t k)
+{
+    const size_t D = FEATURES(s), step = count_step(s);
+    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const real *const mean = mean_in(s, v.moments), *const variance = floor_of(s), *const rho = rho_of(s);
+    real logs = 0, product = 1, sum = 0, features = 0;
+    size_t d;
+
+    for (d = 0; d < D; d++) {
+        real n, spread, wide, centre;
+
+        if (step && x && !is_there(x[d]))
+            continue;
+        n = v.fade * counts[d * step];
+        spread = variance[d] + n * rho[d];
+        wide = variance[d] * (1 + rho[d] / spread);
+        centre = n * rho[d] / spread * mean[d];
+        features += 1;
+        multiply_into(&product, &logs, wide);
+        if (x == NULL) {
+            centres_of(s, d)[k] = centre;
+            scales_of(s, d)[k] = HALF / wide;
+        } else {
+            const real t = entry(s, x, d) - centre;
+
+            sum += t * t * (HALF / wide);
+        }
+    }
+    logs = -HALF * (features * MATH_LOG_2PI + logs + math_log(product));
+    if (x == NULL) {
+        const real n = v.fade * *v.moments;
+
+        constants_of(s)[k] = n > 0 ? logs + math_log(n) : logs;
+        exponents_of(s)[k] = 1;
+    }
+    return logs - sum;
+}
+
+/* log p(x | moments), from the moments. */
+static inline real density(const mapdpm_stream *s, view v, const real *x)
+{
+    return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0) : known_variance_density(s, v, x, 0);
+}
+
+/* Into column k the constants by which the density of many points, times the weight if there is one, costs a product each
+ * feature and one logarithm. */
+static inline void prepare(const mapdpm_stream *s, view v, size_t k)
+{
+    if (IS_GAMMA(s))
+        (void)normal_gamma_density(s, v, NULL, k);
+    else
+        (void)known_variance_density(s, v, NULL, k);
+}
+
+/* How many clusters are compared at once: as many as vectors hold, or one at a time where code must be small. */
+#ifdef __OPTIMIZE_SIZE__
+enum { BLOCK = 1 };
+#else
+enum { BLOCK = 8 };
+#endif
+
+/* log p(x | column k), with care for products that overflow. */
+static inline real column_density(const mapdpm_stream *s, const real *x, size_t k)
+{
+    real excess = 0, logs = 0;
+    size_t d;
+
+    for (d = 0; d < FEATURES(s); d++) {
+        const real t = entry(s, x, d) - centres_of(s, d)[k];
+
+        if (IS_GAMMA(s))
+            compound(&excess, &logs, t * t * scales_of(s, d)[k]);
+        else
+            logs += t * t * scales_of(s, d)[k];
+    }
+    return constants_of(s)[k] - exponents_of(s)[k] * (logs + math_log1p(excess));
+}
+
+/* The same given its tail. */
+static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t k, real tail)
+{
+    if (!IS_GAMMA(s))
+        return constants_of(s)[k] - tail;
+    if (!(tail <= PRODUCT_HUGE))
+        return column_density(s, x, k);
+    return constants_of(s)[k] - exponents_of(s)[k] * math_log1p(tail);
+}
+
+/* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ------------------------------------------- */
+
+/* Normal-Gamma's terms that depend on the numbers of points only, of one feature. */
+static inline real merge_by_number(const mapdpm_stream *s, real n1, real n2)
+{
+    const real a0 = s->a0, c0 = s->c0;
+    real r1, r2, r, ratio;
+    const real tails = math_excess(a0 + HALF * (n1 + n2), &r) + s->excess - math_excess(a0 + HALF * n1, &r1) -
+                       math_excess(a0 + HALF * n2, &r2);
+
+    ratio = ((c0 + n1) * r1) / ((c0 + n1 + n2) * r) * (((c0 + n2) * r2) / (c0 * s->root));
+    return tails + HALF * math_log(ratio);
+}
+
+static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
+{
+    const size_t D = FEATURES(s), step = count_step(s);
+    const real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
+    const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
+    const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
+    const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
+    const real *const floor = floor_of(s);
+    real total = 0, n1 = -1, n2 = -1, a1 = 0, a2 = 0, a = 0, by_number = 0, ratio1 = 0, ratio2 = 0, ratio0 = 0;
+    real pull1 = 0, pull2 = 0, pull = 0, share = 0, between = 0;
+    real product1 = 1, product2 = 1, product0 = 1, logs1 = 0, logs2 = 0, logs0 = 0;
+    size_t d;
+
+    for (d = 0; d <= D; d++) {
+        const real next1 = d < D ? v1.fade * counts1[d * step] : -1, next2 = d < D ? v2.fade * counts2[d * step] : -1;
+        real delta, inverse, b1, b2;
+
+        if (d == D || next1 != n1 || next2 != n2) {
+            if (d > 0)
+                total += a1 * (logs1 + math_log(product1)) + a2 * (logs2 + math_log(product2)) -
+                         s->a0 * (logs0 + math_log(product0));
+            if (d == D)
+                break;
+            product1 = product2 = product0 = 1;
+            logs1 = logs2 = logs0 = 0;
+            n1 = next1;
+            n2 = next2;
+            a1 = s->a0 + HALF * n1;
+            a2 = s->a0 + HALF * n2;
+            a = s->a0 + HALF * (n1 + n2);
+            by_number = merge_by_number(s, n1, n2);
+            ratio1 = a / a1;
+            ratio2 = a / a2;
+            ratio0 = a / s->a0;
+            pull1 = pull_of(s, n1);
+            pull2 = pull_of(s, n2);
+            pull = pull_of(s, n1 + n2);
+            share = n1 + n2 > 0 ? n2 / (n1 + n2) : 0;
+            between = n1 * share;
+        }
+        total += by_number;
+        delta = mean2[d] - mean1[d];
+        b1 = spread_of(floor[d], pull1, mean1[d], v1.fade * squares1[d]);
+        b2 = spread_of(floor[d], pull2, mean2[d], v2.fade * squares2[d]);
+        inverse = 1 / spread_of(floor[d], pull, mean1[d] + delta * share,
+                                v1.fade * squares1[d] + v2.fade * squares2[d] + delta * delta * between);
+        multiply_into(&product1, &logs1, b1 * inverse * ratio1);
+        multiply_into(&product2, &logs2, b2 * inverse * ratio2);
+        multiply_into(&product0, &logs0, floor[d] * inverse * ratio0);
+    }
+    return total;
+}
+
+/* n mean^2 / (variance + n rho), in the mean's own unit. */
+static inline real pull(real n, real mean, real variance, real rho)
+{
+    return n * mean * mean / (variance + n * rho);
+}
+
+static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2)
+{
+    const size_t D = FEATURES(s), step = count_step(s);
+    const real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
+    const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
+    const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
+    real total = 0, product = 1, logs = 0;
+    size_t d;
+
+    for (d = 0; d < D; d++) {
+        const real n1 = v1.fade * counts1[d * step], n2 = v2.fade * counts2[d * step], n = n1 + n2;
+        const real variance = floor_of(s)[d], rho = rho_of(s)[d], delta = mean2[d] - mean1[d];
+        const real share = n > 0 ? n2 / n : 0;
+
+        multiply_into(&product, &logs, (variance + n1 * rho) / variance);
+        multiply_into(&product, &logs, (variance + n2 * rho) / (variance + n * rho));
+        total += pull(n1, mean1[d], variance, rho) + pull(n2, mean2[d], variance, rho) -
+                 pull(n, mean1[d] + delta * share, variance, rho) - n1 * share * delta * delta / variance;
+    }
+    return HALF * (total + logs + math_log(product));
+}
+
+/* log Gamma(n1 + n2) - log Gamma(n1) - log Gamma(n2), each of max(n, 1). */
+static inline real merge_of_sizes(real n1, real n2)
+{
+    const real x1 = n1 > 1 ? n1 : 1, x2 = n2 > 1 ? n2 : 1, x = n1 + n2 > 1 ? n1 + n2 : 1, over = x - x1 - x2;
+    real r, r1, r2;
+    const real tails = math_excess(x, &r) - math_excess(x1, &r1) - math_excess(x2, &r2);
+
+    return tails + x1 * math_log(x / x1) + x2 * math_log(x / x2) + over * (math_log(x) - 1) +
+           HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
+}
+
+/* Whether two clusters are so far apart that merging them must lose: with y = sum_d n1 n2 / n^2 delta^2 / variance
+ * within, they lose n/2 log(1 + y) nats at least, and gain n H(n1 / n) from one label less and a prior each feature, for
+ * which PRIOR_NATS are plenty. By bounds of logarithms that cost no more than a product. */
+static inline int are_far(const mapdpm_stream *s, view v1, view v2)
+{
+    const size_t D = FEATURES(s);
+    const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
+    const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
+    const real *const floor = floor_of(s);
+    const real n1 = v1.fade * *v1.moments, n2 = v2.fade * *v2.moments, n = n1 + n2;
+    const real share = (n1 < n2 ? n1 : n2) / n;
+    real sum = 0;
+    size_t d;
+
+    if (HAS_MISSING(s) || !IS_GAMMA(s) || !(share > 0))
+        return 0;
+    for (d = 0; d < D; d++) {
+        const real delta = mean2[d] - mean1[d];
+
+        sum += delta * delta / (2 * floor[d] + v1.fade * squares1[d] + v2.fade * squares2[d]);
+    }
+    sum *= n * share * (1 - share);
+    return HALF * math_log_below(1 + sum) > share * (1 - math_log_below(share)) + PRIOR_NATS * (real)(D + 1) / n;
+}
+
+/* By how much the log joint rises when two clusters become one. */
+static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
+{
+    const real data = IS_GAMMA(s) ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
+
+    return data + merge_of_sizes(v1.fade * *v1.moments, v2.fade * *v2.moments) - s->log_alpha;
+}
+
+/* ---- forgetting ----------------------------------------------------------------------------------------------------- */
+
+/* What the prior adds to the log p of each cluster: a0 sum_d log(b0 / a0). */
+static inline real log_prior(const mapdpm_stream *s)
+{
+    real logs = 0, product = 1;
+    size_t d;
+
+    for (d = 0; d < FEATURES(s) && IS_GAMMA(s); d++)
+        multiply_into(&product, &logs, floor_of(s)[d] / s->a0);
+    return s->a0 * (logs + math_log(product));
+}
+
+/* A cluster's share of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
+ * p of a point as a cluster of its own, at their rms distance from the prior mean. */
+static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real *alone)
+{
+    const size_t D = FEATURES(s), step = count_step(s);
+    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
+    const real *const floor = floor_of(s);
+    const real weight = v.fade * *v.moments, size = weight > 1 ? weight : 1;
+    real total, root, logs = 0, product, tail = 0, excess = 0;
+    real last = -1, a = 1, by_number = 0, factor = 1, pulled = 0, spreads = 1, spread_logs = 0;
+    size_t d;
+
+    *alone = s->opening - s->log_alpha;
+    total = math_excess(size, &root) + size * (math_log(size) - 1) + HALF * MATH_LOG_2PI;
+    product = 1 / root;
+    for (d = 0; d < D; d++) {
+        const real n = v.fade * counts[d * step], M2 = v.fade * squares[d];
+        const real away = (n > 0 ? M2 / n : 0) + mean[d] * mean[d];
+
+        if (IS_GAMMA(s)) {
+            if (n != last) {
+                total -= a * (spread_logs + math_log(spreads));
+                spreads = 1;
+                spread_logs = 0;
+                last = n;
+                a = s->a0 + HALF * n;
+                by_number = math_excess(a, &root) - s->excess - HALF * n * (1 + MATH_LOG_2PI);
+                factor = s->c0 / (s->c0 + n) * (s->root / root);
+                pulled = pull_of(s, n);
+            }
+            total += by_number;
+            multiply_into(&product, &logs, factor);
+            multiply_into(&spreads, &spread_logs, spread_of(floor[d], pulled, mean[d], M2) / a);
+            compound(&excess, &tail, away * prior_scale(s)[d]);
+        } else {
+            const real grown = floor[d] + n * rho_of(s)[d];
+
+            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(floor[d]) + math_log(grown) + M2 / floor[d] +
+                             n * mean[d] * mean[d] / grown);
+            tail += away * prior_scale(s)[d];
+        }
+    }
+    if (IS_GAMMA(s)) {
+        total += by_prior - a * (spread_logs + math_log(spreads));
+        *alone -= (s->a0 + HALF) * (tail + math_log1p(excess));
+    } else {
+        *alone -= tail;
+    }
+    return total + HALF * (logs + math_log(product));
+}
+
+/* The log joint without a cluster, were its points alone; less where it has not been seen for long (maths (27)). */
+static inline real eviction_loss(const mapdpm_stream *s, view v, real by_prior, real idle, real total_weight)
+{
+    const real n = v.fade * *v.moments, size = n > 1 ? n : 1;
+    real alone, loss = log_share(s, v, by_prior, &alone);
+
+    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: a unit of data must not matter */
+    return loss * math_exp(-idle * n / (3 * total_weight));
+}
+
+#endif
+
+/* Nats that a split or a merge must gain, so that what one point does the next does not undo; a split of n points log n
+ * more, for it has been tried as often. */
+#define HYSTERESIS ((real)3)
+/* A cluster of less weight has been forgotten: a lone point, after one half-life. */
+#define FLOOR ((real)0.5)
+/* Points after which halves that have not become clusters start anew, from another division; twice as many each time, up
+ * to TRIAL << DOUBLINGS. */
+#define TRIAL 300u
+#define DOUBLINGS 4u
+/* A half must hold so many points to have a say. */
+#define LEAST_HALF ((real)2)
+/* Halves of VOICE points or more speak for up to SPEAKS_FOR times as many of their cluster. */
+#define VOICE ((real)500)
+#define SPEAKS_FOR ((real)4)
+/* Of so many points that a cluster learns, one is followed by a look at splitting it, the others by one at merging. */
+#define EVERY 4u
+/* Nats that do not matter. */
+#define ABOUT ((real)1e-3)
+/* So that a constant feature divides by something. */
+#define TINY_VARIANCE ((real)1e-30)
+
+/* A cluster so many nats below the best adds nothing to a density that a real could show. */
+#define NEGLIGIBLE ((real)40)
+
+/* How large an entry may be before there is a prior to measure it by. */
+#define WARMUP_LIMIT BY_REAL(1e15, 1e100)
+/* No cluster weighs more, whatever a file says. */
+#define MOST_WEIGHT ((real)1e18)
+
+/* No variance of a prior is less, or more. */
+#define LEAST_VARIANCE BY_REAL(1e-30, 1e-200)
+#define MOST_VARIANCE BY_REAL(1e30, 1e200)
+
+#define NONE UINT32_MAX
+/* As large as reals get, nearly. */
+#define ALWAYS BY_REAL(3e38, 1e300)
+
+enum { CLOCK_UNKNOWN = 0, CLOCK_POINTS = 1, CLOCK_MICROSECONDS = 2 };
+
+/* What a point sees: the best cluster, the likeliest of the others, and whether a new one would win. */
+typedef struct {
+    uint32_t best;
+    uint32_t second;
+    int has_aged; /* a cluster's weight has fallen below the floor */
+    int opens;
+    real density;
+} choice;
+
+MAPDPM_INTERNAL int stream_begin(mapdpm_stream *s, const mapdpm_options *options);
+MAPDPM_INTERNAL real stream_parameter(const mapdpm_stream *s, size_t i);
+MAPDPM_INTERNAL choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);
+MAPDPM_INTERNAL real stream_weight(const mapdpm_stream *s);
+MAPDPM_INTERNAL size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x);
+MAPDPM_INTERNAL uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
+MAPDPM_INTERNAL void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
+MAPDPM_INTERNAL int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from);
+MAPDPM_INTERNAL uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain);
+MAPDPM_INTERNAL void stream_clear_halves(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind);
+MAPDPM_INTERNAL void stream_age_out(mapdpm_stream *s);
+MAPDPM_INTERNAL void stream_open(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL int stream_set_prior(mapdpm_stream *s, const real *parameters);
+MAPDPM_INTERNAL void stream_clear(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_settle(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_refresh(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+MAPDPM_INTERNAL void stream_relabel(mapdpm_stream *s, uint32_t from, uint32_t to);
+MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id);
+MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
+MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
+MAPDPM_INTERNAL int stream_hand_over(mapdpm_stream *s);
+
+static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
+
+/* By what a cluster's weight has decayed since it last learned. */
+static inline real fade_of(const mapdpm_stream *s, uint32_t k, int64_t now)
+{
+    return FORGETS(s) ? math_exp(-(real)(now - lasts(s)[k]) * s->rate) : 1;
+}
+
+static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
+{
+    view v;
+
+    v.moments = slot_of(s, k);
+    v.fade = fade_of(s, k, now);
+    return v;
+}
+
+static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
+{
+    view v;
+
+    v.moments = half_of(s, k, h);
+    v.fade = 1;
+    return v;
+}
+
+/* Whether x is nearer to the second half's mean than to the first's: in each feature in units of the squares within the
+ * halves, and as much more as two points of the whole cluster have. */
+static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, const real *h0, const real *h1,
+                                      const real *x)
+{
+    const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const squares = squares_in(s, slot);
+    const real *const mean0 = mean_in(s, h0), *const squares0 = squares_in(s, h0);
+    const real *const mean1 = mean_in(s, h1), *const squares1 = squares_in(s, h1);
+    const real two = 2 / *slot;
+    real difference = 0;
+    size_t d;
+
+    for (d = 0; d < FEATURES(s); d++) {
+        const real t = (x[d] - anchor[d]) * unit[d], t0 = t - mean0[d], t1 = t - mean1[d];
+
+        if (!HAS_MISSING(s) || is_there(x[d]))
+            difference += (t0 - t1) * (t0 + t1) / (squares0[d] + squares1[d] + two * squares[d] + TINY_VARIANCE);
+    }
+    return difference > 0;
+}
+
+/* Whether constants are kept for the density: they are not where every point would change them all. */
+static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !HAS_MISSING(s); }
+
+#endif
+
+#define LARGEST_COUNT (UINT32_C(1) << 20)
+
+/* The least and the largest that a shape, a number of pseudo-points or a ratio of variances may be. */
+#define SMALL BY_REAL(1e-9, 1e-30)
+#define LARGE BY_REAL(1e9, 1e30)
+
+static int is_within(real x, real least, real most)
+{
+    return x >= least && x <= most;
+}
+
+static int is_sound(const mapdpm_options *o)
+{
+    if (o == NULL || (o->family != MAPDPM_NORMAL_GAMMA && o->family != MAPDPM_NORMAL_KNOWN_VARIANCE))
+        return 0;
+    if (o->n_features < 1 || o->n_features > LARGEST_COUNT || o->max_clusters < 1 || o->max_clusters > LARGEST_COUNT)
+        return 0;
+    if (o->warmup > LARGEST_COUNT || o->window > LARGEST_COUNT || o->when_full > MAPDPM_FULL_ERROR || o->missing > 1)
+        return 0;
+    return is_compiled_for(o);
+}
+
+/* The head that says where everything lies; 0 where sizes overflow. */
+static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
+{
+    uint64_t D, K, B, bytes;
+
+    memset(s, 0, sizeof *s);
+    s->family = (uint32_t)o->family;
+    s->n_features = o->n_features;
+    s->max_clusters = o->max_clusters;
+    s->warmup = o->warmup;
+    s->window = o->window;
+    s->when_full = o->when_full;
+    s->missing = o->missing;
+    D = FEATURES(s);
+    K = SLOTS(s);
+    B = buffer_of(s);
+    bytes = sizeof *s + 8 * (K + B);
+    s->at_reals = (uint32_t)bytes;
+    bytes += PRIOR_ROWS * D * sizeof(real);
+    s->at_slots = (uint32_t)bytes;
+    bytes += K * slot_size(s) * sizeof(real);
+    s->at_columns = (uint32_t)bytes;
+    bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
+    s->at_words = (uint32_t)bytes;
+    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING(s) + WARMUP(s) + WINDOW(s));
+    bytes = (bytes + 7) / 8 * 8;
+    s->bytes = (uint32_t)bytes;
+    return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
+}
+
+size_t mapdpm_stream_bytes(const mapdpm_options *options)
+{
+    mapdpm_stream s;
+
+    return is_sound(options) && lay_out(&s, options) ? s.bytes : 0;
+}
+
+/* 2^-round(log2(variance) / 2): exact to multiply with. */
+static real unit_for(real variance)
+{
+    real f, unit;
+    const int k = math_split(variance, &f), half = k >= 0 ? k / 2 : -((1 - k) / 2);
+
+    if (MATH_IS_FLOAT) {
+        const uint32_t bits = (uint32_t)(127 - half) << 23;
+        memcpy(&unit, &bits, 4);
+    } else {
+        const uint64_t bits = (uint64_t)(1023 - half) << 52;
+        memcpy(&unit, &bits, sizeof unit);
+    }
+    return unit;
+}
+
+/* Set the prior from the parameters of the family, in the user's units. All slots are empty. */
+int stream_set_prior(mapdpm_stream *s, const real *parameters)
+{
+    const size_t D = FEATURES(s);
+    const int is_gamma = IS_GAMMA(s);
+    const real *const variances = is_gamma ? parameters + D + 2 : parameters + 2 * D;
+    const real least = LEAST_VARIANCE, most = MOST_VARIANCE;
+    view empty;
+    size_t d;
+
+    if (is_gamma && !(is_within(parameters[D], SMALL, LARGE) && is_within(parameters[D + 1], SMALL, LARGE)))
+        return MAPDPM_E_ARGUMENT;
+    s->log_units = 0;
+    for (d = 0; d < D; d++) {
+        const real rho = is_gamma ? 0 : parameters[D + d], m0 = parameters[d];
+
+        if (!is_within(m0, -most, most) || !is_within(variances[d], least, most))
+            return MAPDPM_E_ARGUMENT;
+        if (!is_gamma && !is_within(rho / variances[d], SMALL, LARGE))
+            return MAPDPM_E_ARGUMENT;
+        anchor_of(s)[d] = m0;
+        unit_of(s)[d] = unit_for(variances[d]);
+        floor_of(s)[d] = variances[d] * unit_of(s)[d] * unit_of(s)[d];
+        rho_of(s)[d] = rho * unit_of(s)[d] * unit_of(s)[d];
+        s->log_units += math_log(unit_of(s)[d]);
+    }
+    if (is_gamma) {
+        s->c0 = parameters[D];
+        s->a0 = parameters[D + 1];
+        s->excess = math_excess(s->a0, &s->root);
+    }
+    empty.moments = slot_of(s, 0);
+    empty.fade = 0;
+    prepare(s, empty, 0);
+    s->opening = constants_of(s)[0] + s->log_alpha;
+    for (d = 0; d < D; d++)
+        prior_scale(s)[d] = scales_of(s, d)[0];
+    stream_clear(s, 0);
+    return MAPDPM_OK;
+}
+
+/* Everything but the prior: a learner that has seen nothing. The memory is large enough. */
+int stream_begin(mapdpm_stream *s, const mapdpm_options *o)
+{
+    size_t i;
+    uint32_t k;
+
+    if (!is_within(o->log_alpha, -ALWAYS, ALWAYS))
+        return MAPDPM_E_ARGUMENT;
+    if (!(is_within(o->alpha, SMALL, LARGE) || (o->alpha == 0 && is_within(o->log_alpha, -ALWAYS, math_log(SMALL)))))
+        return MAPDPM_E_ARGUMENT;
+    if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
+        return MAPDPM_E_ARGUMENT;
+    if (o->warmup > 0 && (o->family != MAPDPM_NORMAL_GAMMA || o->warmup < 2))
+        return MAPDPM_E_ARGUMENT;
+    memset(s, 0, mapdpm_stream_bytes(o));
+    (void)lay_out(s, o);
+    s->alpha = o->alpha;
+    s->log_alpha = o->alpha > 0 ? math_log(o->alpha) : o->log_alpha;
+    s->half_life = o->half_life;
+    s->rate = o->half_life > 0 ? (real)0.69314718055994531 / o->half_life : 0;
+    s->warming = o->warmup > 0;
+    s->next_id = o->warmup;
+    for (k = 0; k < SLOTS(s); k++)
+        stream_clear(s, k);
+    for (i = 0; i < WINDOW(s); i++)
+        kept_of(s)[i] = NONE;
+    return MAPDPM_OK;
+}
+
+int mapdpm_init(mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
+{
+    const size_t needed = mapdpm_stream_bytes(o);
+    int error;
+
+    if (s == NULL || needed == 0 || (o->warmup > 0) != (o->parameters == NULL))
+        return MAPDPM_E_ARGUMENT;
+    if (bytes < needed)
+        return MAPDPM_E_SPACE;
+    error = stream_begin(s, o);
+    return error != MAPDPM_OK || IS_WARMING(s) ? error : stream_set_prior(s, o->parameters);
+}
+
+int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
+{
+    uint64_t i, first;
+    uint32_t k;
+
+    if (s == NULL || now == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (id < WARMUP(s)) {
+        if (IS_WARMING(s)) {
+            *now = id;
+            return id < s->n_seen ? MAPDPM_OK : MAPDPM_E_UNKNOWN;
+        }
+        id = labels_of(s)[id];
+    }
+    first = s->n_events > RING(s) ? s->n_events - RING(s) : 0;
+    for (i = first; i < s->n_events; i++) {
+        const uint32_t *const event = event_of(s, i);
+
+        if (event[0] == MAPDPM_MERGED && event[1] == id)
+            id = event[2];
+    }
+    for (k = 0; k < SLOTS(s); k++)
+        if (is_used(s, k) && ids_of(s)[k] == id) {
+            *now = id;
+            return MAPDPM_OK;
+        }
+    return MAPDPM_E_UNKNOWN;
+}
+
+int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
+{
+    if (s == NULL || event == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (i >= s->n_events || s->n_events - i > RING(s))
+        return MAPDPM_E_UNKNOWN;
+    memcpy(event, event_of(s, i), sizeof *event);
+    return MAPDPM_OK;
+}
+
+int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, real *mean, real *variance)
+{
+    size_t d;
+    real fade;
+
+    if (s == NULL || cluster == NULL || k >= SLOTS(s))
+        return MAPDPM_E_ARGUMENT;
+    if (!is_used(s, k))
+        return 0;
+    fade = fade_of(s, k, s->now);
+    cluster->id = ids_of(s)[k];
+    cluster->weight = *slot_of(s, k) * fade;
+    cluster->weight_low = low_part(slot_of(s, k), half_size(s)) * fade;
+    for (d = 0; d < FEATURES(s); d++) {
+        const real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * fade;
+        const real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
+
+        if (mean)
+            mean[d] = m / unit_of(s)[d];
+        if (variance)
+            variance[d] = n > 0 ? squares_in(s, slot)[d] * fade / n / unit_of(s)[d] / unit_of(s)[d] : 0;
+    }
+    return 1;
+}
+
+/* Parameter i of the family, in the user's units. */
+real stream_parameter(const mapdpm_stream *s, size_t i)
+{
+    const size_t D = FEATURES(s), d = i % D;
+
+    if (i < D)
+        return anchor_of(s)[i];
+    if (!IS_GAMMA(s))
+        return (i < 2 * D ? rho_of(s)[d] : floor_of(s)[d]) / unit_of(s)[d] / unit_of(s)[d];
+    if (i < D + 2)
+        return i == D ? s->c0 : s->a0;
+    i -= D + 2;
+    return floor_of(s)[i] / unit_of(s)[i] / unit_of(s)[i];
+}
+
+int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)
+{
+    size_t i;
+
+    if (s == NULL || anchor == NULL || parameters == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    for (i = 0; i < mapdpm_n_parameters((int32_t)s->family, FEATURES(s)); i++) {
+        parameters[i] = stream_parameter(s, i);
+        if (i < FEATURES(s))
+            anchor[i] = parameters[i];
+    }
+    return MAPDPM_OK;
+}
+
+/* ==== clusters.c ==================================================================================================== */
+
+/* The small steps of a stream learner: a slot is opened, brought up to now, merged, forgotten; what happened is recorded. */
+
+void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
+{
+    uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * (size_t)s->at_event;
+
+    event[0] = kind;
+    event[1] = id;
+    event[2] = other;
+    event[3] = (uint32_t)s->n_seen;
+    s->n_events++;
+    s->at_event = s->at_event + 1 < RING(s) ? s->at_event + 1 : 0;
+}
+
+void stream_clear_halves(mapdpm_stream *s, uint32_t k)
+{
+    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+}
+
+void stream_clear(mapdpm_stream *s, uint32_t k)
+{
+    memset(slot_of(s, k), 0, slot_size(s) * sizeof(real));
+    constants_of(s)[k] = -ALWAYS;
+    partner_of(s)[k] = NONE;
+    trials_of(s)[k] = 0;
+    while (s->width > 0 && !is_used(s, s->width - 1))
+        s->width--;
+}
+
+uint32_t stream_free_slot(const mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++)
+        if (!is_used(s, k))
+            return k;
+    return NONE;
+}
+
+/* After the moments of a slot have changed. */
+void stream_refresh(mapdpm_stream *s, uint32_t k)
+{
+    if (k >= s->width)
+        s->width = k + 1;
+    if (is_prepared(s))
+        prepare(s, view_of(s, k, s->now), k);
+}
+
+/* Bring the moments of a slot up to now. */
+void stream_settle(mapdpm_stream *s, uint32_t k)
+{
+    const real fade = fade_of(s, k, s->now);
+
+    if (fade < 1) {
+        moments_scale(s, slot_of(s, k), half_size(s), fade);
+        moments_scale(s, half_of(s, k, 0), 0, fade);
+        moments_scale(s, half_of(s, k, 1), 0, fade);
+    }
+    lasts(s)[k] = s->now;
+}
+
+void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind)
+{
+    stream_relabel(s, ids_of(s)[k], NONE);
+    stream_record(s, kind, ids_of(s)[k], 0);
+    stream_clear(s, k);
+    s->n_clusters--;
+}
+
+void stream_open(mapdpm_stream *s, uint32_t k)
+{
+    stream_clear(s, k);
+    lasts(s)[k] = s->now;
+    seen_of(s)[k] = (uint32_t)s->n_seen;
+    s->n_clusters++;
+}
+
+/* One slot takes over another, both up to now; the id of the heavier stays. */
+void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
+{
+    const int keeps = !(*slot_of(s, from) > *slot_of(s, to));
+    const uint32_t kept = ids_of(s)[keeps ? to : from], gone = ids_of(s)[keeps ? from : to];
+
+    moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
+    if ((int32_t)(seen_of(s)[from] - seen_of(s)[to]) > 0)
+        seen_of(s)[to] = seen_of(s)[from];
+    ids_of(s)[to] = kept;
+    stream_relabel(s, gone, kept);
+    stream_record(s, MAPDPM_MERGED, gone, kept);
+    stream_clear_halves(s, to);
+    trials_of(s)[to] = 0;
+    partner_of(s)[to] = NONE;
+    stream_clear(s, from);
+    s->n_clusters--;
+    stream_refresh(s, to);
+}
+
+/* Forget the clusters whose weight has fallen below the floor. */
+void stream_age_out(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++)
+        if (is_used(s, k) && *slot_of(s, k) * fade_of(s, k, s->now) < FLOOR)
+            stream_forget(s, k, MAPDPM_AGED);
+}
+
+/* ==== choose.c ====================================================================================================== */
+
+/* Which cluster a point belongs to, and its density under all of them. */
+
+/* Vectors as wide as the machine has: the same operations in the same order, none of them fused. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
+    !defined(MAPDPM_NO_CLONES)
+#define CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define CLONES
+#endif
+
+/* What the densities of columns k .. k + n - 1, n <= BLOCK, need of x: for Normal-Gamma a product less 1, infinite where
+ * it has overflowed, for known variances a sum. And upper bounds of the densities. */
+CLONES
+static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, real *restrict tails,
+                     real *restrict bounds)
+{
+    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
+    const real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
+    const int multiplies = IS_GAMMA(s);
+    real u[BLOCK] = {0};
+    size_t d, j;
+
+    for (j = 0; j < BLOCK; j++)
+        tails[j] = 0;
+    if (n == BLOCK && multiplies) /* the usual case, by itself: it stays in registers */
+        for (d = 0; d < FEATURES(s); d++) {
+            const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
+            const real t = (x[d] - anchor[d]) * unit[d];
+
+            for (j = 0; j < BLOCK; j++) {
+                const real v = (t - centre[j]) * (t - centre[j]) * scale[j];
+
+                tails[j] = tails[j] * (1 + v) + v; /* infinite at most, never NaN */
+            }
+        }
+    else
+        for (d = 0; d < FEATURES(s); d++) {
+            const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
+            const real t = (x[d] - anchor[d]) * unit[d];
+
+            for (j = 0; j < n; j++)
+                u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
+            if (multiplies)
+                for (j = 0; j < BLOCK; j++)
+                    tails[j] = tails[j] * (1 + u[j]) + u[j];
+            else
+                for (j = 0; j < BLOCK; j++)
+                    tails[j] += u[j];
+        }
+    if (!multiplies)
+        for (j = 0; j < n; j++)
+            bounds[j] = constants[j] - tails[j];
+    else if (n == BLOCK)
+        for (j = 0; j < BLOCK; j++)
+            bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
+    else
+        for (j = 0; j < n; j++)
+            bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
+}
+
+/* log p(x | a new cluster) + log alpha, and an upper bound of it, which is all there is where it is below `least`. */
+static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
+{
+    const size_t D = FEATURES(s);
+    const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const scale = prior_scale(s);
+    real sum = 0, logs = 0;
+    size_t d;
+
+    if (HAS_MISSING(s)) {
+        view empty;
+
+        empty.moments = slot_of(s, 0);
+        empty.fade = 0;
+        return *bound = density(s, empty, x) + s->log_alpha;
+    }
+    for (d = 0; d < D; d++) {
+        const real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
+
+        if (IS_GAMMA(s))
+            compound(&sum, &logs, u);
+        else
+            logs += u;
+    }
+    if (!IS_GAMMA(s))
+        return *bound = s->opening - logs;
+    *bound = s->opening - (s->a0 + HALF) * (logs + math_log_below(1 + sum));
+    return *bound < least ? *bound : s->opening - (s->a0 + HALF) * (logs + math_log1p(sum));
+}
+
+/* The best cluster so far, the two that are best by upper bounds of their scores, and the sum of the exponentials of all
+ * scores that matter, relative to the largest. */
+typedef struct {
+    uint32_t best;
+    uint32_t likely;
+    uint32_t next;
+    real best_score;
+    real likely_bound;
+    real next_bound;
+    real top;
+    real sum;
+} contest;
+
+/* A cluster whose score is below this cannot win, nor be seen in the density. */
+static real least_score(const contest *c, int with_density)
+{
+    return with_density && c->top - NEGLIGIBLE < c->best_score ? c->top - NEGLIGIBLE : c->best_score;
+}
+
+static void add_score(contest *c, real score)
+{
+    if (score > c->top) {
+        c->sum = c->sum * math_exp(c->top - score) + 1;
+        c->top = score;
+    } else if (score > c->top - NEGLIGIBLE) {
+        c->sum += math_exp(score - c->top);
+    }
+}
+
+/* Where the bound is below the best score the score has no say, though it may round above its bound: so the same cluster
+ * wins whether a density is asked for or not. The likely ones are settled by bounds alone. */
+static void enter(contest *c, uint32_t k, real score, real bound, int with_density)
+{
+    if (bound > c->best_score && score > c->best_score) {
+        c->best = k;
+        c->best_score = score;
+    }
+    if (with_density)
+        add_score(c, score);
+}
+
+static void note_bound(contest *c, uint32_t k, real bound)
+{
+    if (bound > c->likely_bound) {
+        c->next = c->likely;
+        c->next_bound = c->likely_bound;
+        c->likely = k;
+        c->likely_bound = bound;
+    } else if (bound > c->next_bound) {
+        c->next = k;
+        c->next_bound = bound;
+    }
+}
+
+/* Tails and bounds of the block of clusters from `first` on. Returns how many there are. */
+static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
+{
+    const uint32_t room = SLOTS(s) - first, left = s->width - first;
+
+    tails_of(s, x, first, room < BLOCK ? room : BLOCK, tails, bounds);
+    return left < BLOCK ? left : BLOCK;
+}
+
+/* All clusters by their columns, whose constants hold the logarithms of the weights; those of free slots are -ALWAYS.
+ * First by bounds: mostly they say which one is best, and there is one logarithm to take. */
+static void compare_columns(const mapdpm_stream *s, const real *x, contest *c, int with_density)
+{
+    real tails[BLOCK], bounds[BLOCK], tail = 0;
+    uint32_t first, j, n;
+
+    for (first = 0; first < s->width; first += BLOCK) {
+        n = bound_block(s, x, first, tails, bounds);
+        for (j = 0; j < n; j++)
+            if (bounds[j] > c->next_bound) {
+                if (bounds[j] > c->likely_bound)
+                    tail = tails[j];
+                note_bound(c, first + j, bounds[j]);
+            }
+    }
+    if (c->likely == NONE)
+        return;
+    c->best = c->likely;
+    c->best_score = c->top = density_of_tail(s, x, c->likely, tail);
+    if (!with_density && c->next_bound < c->best_score)
+        return;
+    for (first = 0; first < s->width; first += BLOCK) {
+        n = bound_block(s, x, first, tails, bounds);
+        for (j = 0; j < n; j++)
+            if (bounds[j] > least_score(c, with_density))
+                enter(c, first + j, density_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
+    }
+}
+
+/* All clusters by their moments as they are now. Returns the total weight. A cluster below the floor has no part any
+ * more; *is_aged says that there is one. */
+static real compare_moments(const mapdpm_stream *s, const real *x, contest *c, int with_density, int *is_aged)
+{
+    real total = 0;
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++) {
+        view v;
+        real weight, score;
+
+        if (!is_used(s, k))
+            continue;
+        v = view_of(s, k, s->now);
+        weight = v.fade * *v.moments;
+        if (weight < FLOOR) {
+            *is_aged = 1;
+            continue;
+        }
+        total += weight;
+        score = density(s, v, x) + math_log(weight);
+        enter(c, k, score, score, with_density);
+        note_bound(c, k, score);
+    }
+    return total;
+}
+
+real stream_weight(const mapdpm_stream *s)
+{
+    real total = 0;
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        total += *slot_of(s, k) * fade_of(s, k, s->now);
+    return total;
+}
+
+choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
+{
+    contest all = {NONE, NONE, NONE, -ALWAYS, -ALWAYS, -ALWAYS, -ALWAYS, 0};
+    choice c = {NONE, NONE, 0, 1, 0};
+    real total_weight = 0, opening, bound;
+
+    if (is_prepared(s)) {
+        compare_columns(s, x, &all, with_density);
+        if (with_density)
+            total_weight = stream_weight(s);
+    } else {
+        total_weight = compare_moments(s, x, &all, with_density, &c.has_aged);
+    }
+    opening = score_new(s, x, least_score(&all, with_density), &bound);
+    if (with_density)
+        add_score(&all, opening);
+    c.best = all.best;
+    c.second = all.likely == all.best ? all.next : all.likely;
+    c.opens = c.best == NONE || (bound > all.best_score && opening > all.best_score);
+    if (with_density) {
+        const real all_weight = total_weight + s->alpha;
+
+        c.density = all.top + math_log(all.sum) - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + s->log_units;
+#ifdef MAPDPM_MISSING
+        if (HAS_MISSING(s)) {
+            size_t d;
+
+            for (d = 0; d < FEATURES(s); d++)
+                if (!is_there(x[d]))
+                    c.density -= math_log(unit_of(s)[d]);
+        }
+#endif
+    }
+    return c;
+}
+
+/* ==== split_merge.c ================================================================================================= */
+
+/* Clusters that become two, or one, where that raises the log joint; and room for a new one where there is none. */
+
+/* In which half of slot k the point belongs: the one with the nearer mean, in units of the variance within halves; while
+ * they are young, by the side of the cluster's mean on which it lies in one feature, the widest or the next in turn. */
+size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
+{
+    const size_t D = FEATURES(s);
+    const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
+    const real *const mean = mean_in(s, slot), *const squares = squares_in(s, slot);
+    const uint32_t trial = trials_of(s)[k] >> 16;
+    size_t d, widest = (trial >> 1) % D;
+    real most = -1;
+
+    if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
+        return is_nearer_to_second(s, slot, h0, h1, x);
+    for (d = 0; d < D && trial % 2 == 0; d++) { /* each other trial by another feature */
+        const real width = squares[d] / floor_of(s)[d];
+
+        if ((!HAS_MISSING(s) || is_there(x[d])) && width > most) {
+            most = width;
+            widest = d;
+        }
+    }
+    return entry(s, x, widest) > mean[widest];
+}
+
+/* The halves of slot k become clusters, the lighter one in a free slot e; both together weigh what k did. */
+static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
+{
+    const size_t size = half_size(s), lighter = *half_of(s, k, 1) > *half_of(s, k, 0) ? 0 : 1;
+    real *const light = half_of(s, k, lighter), *const heavy = half_of(s, k, 1 - lighter);
+    real *const slot = slot_of(s, k);
+    const real low = low_part(slot, size), all = *light + *heavy;
+    real part = *slot * (*light / all), rest;
+
+    if (!FORGETS(s) && part < (real)8388608) /* counts stay whole numbers; beyond, a real is one */
+        part = (real)(int32_t)(part + HALF);
+    rest = *slot;
+    moments_scale(s, light, 0, part / *light);
+    moments_scale(s, heavy, 0, (rest - part) / *heavy);
+    *light = part;
+
+    stream_open(s, e);
+    ids_of(s)[e] = s->next_id++;
+    memcpy(slot_of(s, e), light, size * sizeof(real));
+    memcpy(slot, heavy, size * sizeof(real));
+    if (COMPENSATED)
+        memset(slot + size, 0, size * sizeof(real));
+    *slot = rest;
+    if (COMPENSATED)
+        slot[size] = low;
+    grow(slot, size, -part);
+    seen_of(s)[e] = seen_of(s)[k];
+    stream_clear_halves(s, k);
+    trials_of(s)[k] = 0;
+    partner_of(s)[k] = NONE;
+    stream_relabel(s, ids_of(s)[k], NONE);
+    stream_record(s, MAPDPM_SPLIT, ids_of(s)[k], ids_of(s)[e]);
+    stream_refresh(s, k);
+    stream_refresh(s, e);
+}
+
+/* What splitting slot k would gain if its halves stood for all that it holds, or for so much as they may speak for. */
+static real split_gain(const mapdpm_stream *s, uint32_t k)
+{
+    view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
+    const real n = *v0.moments + *v1.moments, all = *slot_of(s, k), most = SPEAKS_FOR * n;
+    const real scale = (all < most ? all : most) / n;
+
+    if (scale > 1 && n >= VOICE)
+        v0.fade = v1.fade = scale;
+    return -merge_gain(s, v0, v1);
+}
+
+/* ---- merging, and making room -------------------------------------------------------------------------------------- */
+
+/* Whether the log joint rises when slots a and b merge; remembers the cheapest partner that a has been seen with. */
+static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
+{
+    const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
+    real gain;
+
+    if (are_far(s, va, vb))
+        return 0;
+    gain = merge_gain(s, va, vb);
+    if (partner_of(s)[a] == NONE || partner_of(s)[a] == b || -gain < *loss_of(s, a)) {
+        partner_of(s)[a] = b;
+        *loss_of(s, a) = -gain;
+    }
+    return gain > HYSTERESIS;
+}
+
+/* Slot k takes over the slot b if that raises the log joint. */
+void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
+{
+    if (b != NONE && b != k && is_used(s, b) && should_merge(s, k, b)) {
+        stream_settle(s, b);
+        stream_merge(s, k, b);
+    }
+}
+
+/* The pair whose merging raises the log joint most, if by more than `least`; whether there is one. */
+int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from)
+{
+    uint32_t a, b;
+    int found = 0;
+
+    for (a = 0; a < s->width; a++)
+        for (b = a + 1; b < s->width; b++)
+            if (is_used(s, a) && is_used(s, b)) {
+                const real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
+
+                if (gain > least) {
+                    least = gain;
+                    *to = a;
+                    *from = b;
+                    found = 1;
+                }
+            }
+    return found;
+}
+
+/* The lightest slot, its cheapest partner cached; NONE where there are no two. For clusters that have met no other. */
+static uint32_t lightest_pair(mapdpm_stream *s, uint32_t spared)
+{
+    uint32_t k, lightest = NONE;
+
+    for (k = 0; k < s->width; k++)
+        if (k != spared && is_used(s, k) && (lightest == NONE || *slot_of(s, k) < *slot_of(s, lightest)))
+            lightest = k;
+    if (lightest != NONE)
+        partner_of(s)[lightest] = NONE;
+    for (k = 0; k < s->width && lightest != NONE; k++)
+        if (k != spared && k != lightest && is_used(s, k)) {
+            const real gain = merge_gain(s, view_of(s, lightest, s->now), view_of(s, k, s->now));
+
+            if (partner_of(s)[lightest] == NONE || -gain < *loss_of(s, lightest)) {
+                partner_of(s)[lightest] = k;
+                *loss_of(s, lightest) = -gain;
+            }
+        }
+    return lightest != NONE && partner_of(s)[lightest] != NONE ? lightest : NONE;
+}
+
+/* The slot whose cached partner costs least to merge with, and that loss, computed anew; NONE where there is none. Slot
+ * `spared` has no part in it. */
+static uint32_t cheapest_pair(mapdpm_stream *s, uint32_t spared, real *loss)
+{
+    uint32_t k, best = NONE;
+
+    for (k = 0; k < SLOTS(s); k++) {
+        const uint32_t b = partner_of(s)[k];
+
+        if (k != spared && b != spared && is_used(s, k) && b != NONE && b != k && is_used(s, b) &&
+            (best == NONE || *loss_of(s, k) < *loss_of(s, best)))
+            best = k;
+    }
+    if (best == NONE && WHEN_FULL(s) == MAPDPM_FULL_MERGE)
+        best = lightest_pair(s, spared);
+    if (best != NONE) {
+        *loss = -merge_gain(s, view_of(s, best, s->now), view_of(s, partner_of(s)[best], s->now));
+        *loss_of(s, best) = *loss;
+    }
+    return best;
+}
+
+/* The slot that is cheapest to forget, and its loss; of losses that are about equal, as those of lone points are, the one
+ * that was not seen for longest. */
+BY_ITSELF
+static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real *loss)
+{
+    const real total_weight = stream_weight(s) + s->alpha, by_prior = log_prior(s);
+    uint32_t k, best = NONE, longest = 0;
+
+    for (k = 0; k < s->width; k++)
+        if (k != spared && is_used(s, k)) {
+            const uint32_t idle = (uint32_t)s->n_seen - seen_of(s)[k];
+            const real cost = eviction_loss(s, view_of(s, k, s->now), by_prior, (real)idle, total_weight);
+
+            if (best == NONE || cost < *loss - ABOUT || (cost <= *loss + ABOUT && idle > longest)) {
+                best = k;
+                *loss = cost;
+                longest = idle;
+            }
+        }
+    return best;
+}
+
+/* Free a slot by the policy, if that costs less than `gain`; NONE where it does not, or refuses. */
+uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
+{
+    real merging = 0, evicting = 0;
+    uint32_t pair = NONE, victim = NONE;
+
+    if (WHEN_FULL(s) == MAPDPM_FULL_REFUSE || WHEN_FULL(s) == MAPDPM_FULL_ERROR)
+        return NONE;
+    if (WHEN_FULL(s) != MAPDPM_FULL_EVICT)
+        pair = cheapest_pair(s, spared, &merging);
+    if (WHEN_FULL(s) != MAPDPM_FULL_MERGE)
+        victim = cheapest_eviction(s, spared, &evicting);
+    if (pair != NONE && (victim == NONE || merging <= evicting)) {
+        const uint32_t b = partner_of(s)[pair];
+
+        if (!(merging < gain))
+            return NONE;
+        stream_settle(s, pair);
+        stream_settle(s, b);
+        stream_merge(s, pair, b);
+        return b;
+    }
+    if (victim == NONE || !(evicting < gain))
+        return NONE;
+    stream_forget(s, victim, MAPDPM_EVICTED);
+    return victim;
+}
+
+/* Split slot k if that raises the log joint, by more than the slot costs that must be freed for it. Returns the slot
+ * where the half h is now. */
+uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
+{
+    const real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
+    const uint32_t trial = trials_of(s)[k] >> 16;
+    real gain;
+
+    if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == NONE)
+        return k;
+    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has taken so much out */
+        return k;
+    gain = split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k));
+    if (gain > 0) {
+        const size_t lighter = n1 > n0 ? 0 : 1;
+        const uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, k, gain);
+
+        if (e != NONE) {
+            split(s, k, e);
+            return h == lighter ? e : k;
+        }
+    }
+    if ((trials_of(s)[k] & 0xffffu) >= (TRIAL << (trial < DOUBLINGS ? trial : DOUBLINGS))) {
+        stream_clear_halves(s, k);
+        trials_of(s)[k] = (trial + 1) << 16;
+    }
+    return k;
+}
+
+/* ==== window.c ====================================================================================================== */
+
+/* The last points of a stream, kept and visited again one a step: a point that now belongs elsewhere moves. */
+
+/* What the kept points of one cluster belong to from now on; NONE: nobody knows, and they are not visited any more. */
+void stream_relabel(mapdpm_stream *s, uint32_t from, uint32_t to)
+{
+    uint32_t *const kept = kept_of(s);
+    size_t i;
+
+    for (i = 0; i < WINDOW(s); i++)
+        if (kept[i] == from)
+            kept[i] = to;
+}
+
+static uint32_t slot_with(const mapdpm_stream *s, uint32_t id)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k) && ids_of(s)[k] == id)
+            return k;
+    return NONE;
+}
+
+static void put_back(mapdpm_stream *s, uint32_t k, const real *x, real weight)
+{
+    moments_add(s, slot_of(s, k), half_size(s), x, weight);
+    stream_refresh(s, k);
+}
+
+/* Take point i out of its cluster and let it choose again, among the clusters that there are. */
+static void visit(mapdpm_stream *s, size_t i)
+{
+    const real *const x = points_of(s) + i * FEATURES(s);
+    const real weight = FORGETS(s) ? math_exp(-(real)(s->now - times_of(s)[i]) * s->rate) : 1;
+    const uint32_t k = slot_with(s, kept_of(s)[i]);
+    choice c;
+
+    if (k == NONE || !(*slot_of(s, k) * fade_of(s, k, s->now) > weight + FLOOR) || !(weight > 0))
+        return;
+    stream_settle(s, k);
+    put_back(s, k, x, -weight);
+    c = stream_choose(s, x, 0);
+    if (c.best == NONE || c.opens)
+        c.best = k;
+    stream_settle(s, c.best);
+    put_back(s, c.best, x, weight);
+    kept_of(s)[i] = ids_of(s)[c.best];
+}
+
+/* Keep the point that was just learned in place of the oldest, and visit the next in turn. */
+void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
+{
+    const size_t i = remainder_of(s->n_seen - 1, WINDOW(s));
+
+    memcpy(points_of(s) + i * FEATURES(s), x, FEATURES(s) * sizeof(real));
+    times_of(s)[i] = s->now;
+    kept_of(s)[i] = id;
+    s->visited = s->visited + 1 < WINDOW(s) ? s->visited + 1 : 0;
+    if (kept_of(s)[s->visited] != NONE && s->visited != i)
+        visit(s, s->visited);
+}
+
+/* ==== warmup.c ====================================================================================================== */
+
+/* The end of the warm-up: the points it has kept are clustered, and what lies within clusters sets the prior.
+ *
+ * Bounded: rounds x (sweeps x warm-up x K + K^3) x D steps, once in a learner's life.
+ */
+
+enum { ROUNDS = 2, SWEEPS = 10, STARTS = 3 };
+
+/* In the label of a point while its cluster is being divided: the second half. */
+#define SIDE UINT32_C(0x80000000)
+
+/* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
+#define EMPIRICAL_POINTS ((real)10)
+/* A cluster's variance is not believed to be less than this share of that of all. */
+#define LEAST_SHARE ((real)1e-4)
+
+/* The share of the variance of all that is first believed to lie within clusters, and a0. */
+typedef struct {
+    real share;
+    real shape;
+} guess;
+
+static const real *point(const mapdpm_stream *s, size_t i)
+{
+    return points_of(s) + i * FEATURES(s);
+}
+
+/* Mean and variance of a feature over the warm-up, from the first value on, so that an offset costs no digits; a
+ * constant feature has no scale of its own and counts as of variance 1. */
+static void describe(const mapdpm_stream *s, size_t d, real *mean, real *variance)
+{
+    real first = 0, sum = 0, squares = 0, n = 0;
+    size_t i;
+
+    for (i = 0; i < WARMUP(s); i++) {
+        const real x = point(s, i)[d];
+
+        if (!is_there(x))
+            continue;
+        if (n == 0)
+            first = x;
+        n += 1;
+        sum += x - first;
+    }
+    *mean = n > 0 ? sum / n : 0;
+    for (i = 0; i < WARMUP(s); i++)
+        if (is_there(point(s, i)[d])) {
+            const real t = (point(s, i)[d] - first) - *mean;
+
+            squares += t * t;
+        }
+    *mean += first;
+    *variance = n > 0 ? squares / n : 0;
+    if (!(*variance > LEAST_VARIANCE))
+        *variance = 1;
+}
+
+static void put(mapdpm_stream *s, size_t i, uint32_t k, real weight)
+{
+    moments_add(s, slot_of(s, k), half_size(s), point(s, i), weight);
+    stream_refresh(s, k);
+}
+
+/* Where point i belongs, a free slot if it wants a new cluster and there is one. */
+static void assign(mapdpm_stream *s, size_t i)
+{
+    const choice c = stream_choose(s, point(s, i), 0);
+    uint32_t k = c.best;
+
+    if (c.opens && s->n_clusters < SLOTS(s)) {
+        k = stream_free_slot(s);
+        stream_open(s, k);
+    }
+    put(s, i, k, 1);
+    labels_of(s)[i] = k;
+}
+
+static void take(mapdpm_stream *s, size_t i)
+{
+    const uint32_t k = labels_of(s)[i];
+
+    if (*slot_of(s, k) > (real)1.5) {
+        put(s, i, k, -1);
+    } else {
+        stream_clear(s, k);
+        s->n_clusters--;
+    }
+}
+
+/* Merge the pair that raises the log joint most; whether there was one. */
+static int merge_best(mapdpm_stream *s)
+{
+    uint32_t to, from;
+    size_t i;
+
+    if (!stream_best_pair(s, 0, &to, &from))
+        return 0;
+    moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
+    stream_clear(s, from);
+    s->n_clusters--;
+    stream_refresh(s, to);
+    for (i = 0; i < WARMUP(s); i++)
+        if (labels_of(s)[i] == from)
+            labels_of(s)[i] = to;
+    return 1;
+}
+
+/* Divide the members of slot k anew between its halves: the nearer mean in units of the variance within halves. */
+static int reassign_halves(mapdpm_stream *s, uint32_t k)
+{
+    uint32_t *const labels = labels_of(s);
+    const real *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1), *const slot = slot_of(s, k);
+    size_t i;
+    int moved = 0;
+
+    for (i = 0; i < WARMUP(s); i++) {
+        uint32_t side;
+
+        if ((labels[i] & ~SIDE) != k)
+            continue;
+        side = is_nearer_to_second(s, slot, h0, h1, point(s, i)) ? SIDE : 0;
+        moved |= side != (labels[i] & SIDE);
+        labels[i] = k | side;
+    }
+    return moved;
+}
+
+static void rebuild_halves(mapdpm_stream *s, uint32_t k)
+{
+    size_t i;
+
+    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+    for (i = 0; i < WARMUP(s); i++)
+        if ((labels_of(s)[i] & ~SIDE) == k)
+            moments_add(s, half_of(s, k, labels_of(s)[i] & SIDE ? 1 : 0), 0, point(s, i), 1);
+}
+
+/* A first division: by the side of the mean in the feature that is widest, in units of the prior. */
+static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
+{
+    const size_t D = FEATURES(s);
+    const real *const mean = mean_in(s, slot_of(s, k)), *const squares = squares_in(s, slot_of(s, k));
+    real before = -1;
+    size_t i, d, widest = 0, turn;
+
+    for (turn = 0; turn <= skip; turn++) {
+        real most = -1;
+
+        for (d = 0; d < D; d++) {
+            const real width = squares[d] / floor_of(s)[d];
+
+            if (width > most && (before < 0 || width < before)) {
+                most = width;
+                widest = d;
+            }
+        }
+        before = most;
+    }
+    for (i = 0; i < WARMUP(s); i++)
+        if ((labels_of(s)[i] & ~SIDE) == k)
+            labels_of(s)[i] = k | (entry(s, point(s, i), widest) > mean[widest] ? SIDE : 0);
+}
+
+/* Make two clusters of slot k where that raises the log joint; whether it did. */
+static int divide(mapdpm_stream *s, uint32_t k)
+{
+    uint32_t *const labels = labels_of(s), e;
+    size_t i, start;
+    int step;
+
+    for (start = 0; start < STARTS && start < FEATURES(s); start++) {
+        halve_by_feature(s, k, start);
+        rebuild_halves(s, k);
+        for (step = 0; step < SWEEPS && *half_of(s, k, 0) > 0 && *half_of(s, k, 1) > 0 && reassign_halves(s, k); step++)
+            rebuild_halves(s, k);
+        if (*half_of(s, k, 0) > 0 && *half_of(s, k, 1) > 0 &&
+            -merge_gain(s, half_view(s, k, 0), half_view(s, k, 1)) > 0)
+            break;
+    }
+    if (start == STARTS || start == FEATURES(s)) {
+        for (i = 0; i < WARMUP(s); i++)
+            labels[i] &= ~SIDE;
+        return 0;
+    }
+    e = stream_free_slot(s);
+    stream_open(s, e);
+    for (i = 0; i < WARMUP(s); i++)
+        if (labels[i] == (k | SIDE)) {
+            put(s, i, k, -1);
+            put(s, i, e, 1);
+            labels[i] = e;
+        }
+    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+    return 1;
+}
+
+/* MAP-DPM on the kept points: a sequential start, sweeps until nothing moves, merges and splits, and again. */
+static void cluster(mapdpm_stream *s)
+{
+    uint32_t k;
+    size_t i;
+    int sweep, turn, moved, changed = 1;
+
+    for (i = 0; i < WARMUP(s); i++)
+        assign(s, i);
+    for (turn = 0; turn < SWEEPS && changed; turn++) {
+        for (sweep = 0, moved = 1; sweep < SWEEPS && moved; sweep++) {
+            moved = 0;
+            for (i = 0; i < WARMUP(s); i++) {
+                const uint32_t before = labels_of(s)[i];
+
+                take(s, i);
+                assign(s, i);
+                moved |= labels_of(s)[i] != before;
+            }
+        }
+        changed = 0;
+        while (merge_best(s))
+            changed = 1;
+        for (k = 0; k < SLOTS(s) && s->n_clusters < SLOTS(s); k++)
+            if (is_used(s, k) && *slot_of(s, k) >= 2)
+                changed |= divide(s, k);
+    }
+}
+
+static void clear_all(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++)
+        stream_clear(s, k);
+    s->n_clusters = 0;
+}
+
+/* b0 from the variance within the clusters that were found: pooled, so that the prior's own guess has no say. */
+static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
+{
+    const size_t D = FEATURES(s);
+    size_t d;
+    uint32_t k;
+
+    for (d = 0; d < D; d++) {
+        real squares = 0, n = 0, mean, variance;
+
+        for (k = 0; k < SLOTS(s); k++)
+            if (is_used(s, k)) {
+                const real points = counts_in(s, slot_of(s, k))[d * count_step(s)];
+
+                squares += squares_in(s, slot_of(s, k))[d] / unit_of(s)[d] / unit_of(s)[d];
+                n += points > 1 ? points - 1 : 0;
+            }
+        describe(s, d, &mean, &variance);
+        squares = n > 0 ? squares / n : variance;
+        parameters[D + 2 + d] = a0 * (squares > LEAST_SHARE * variance ? squares : LEAST_SHARE * variance);
+    }
+}
+
+/* Ids in order of appearance; weights as if each point had been learned when it came. */
+static void adopt(mapdpm_stream *s)
+{
+    uint32_t *const labels = labels_of(s);
+    uint32_t k;
+    size_t i;
+
+    for (k = 0; k < SLOTS(s); k++)
+        ids_of(s)[k] = NONE;
+    clear_all(s);
+    for (i = 0; i < WARMUP(s); i++) {
+        const real weight = FORGETS(s) ? math_exp(-(real)(s->now - times_of(s)[i]) * s->rate) : 1;
+
+        k = labels[i];
+        if (!(weight > 0)) { /* forgotten while the warm-up lasted */
+            labels[i] = NONE;
+            continue;
+        }
+        if (ids_of(s)[k] == NONE) {
+            stream_open(s, k);
+            ids_of(s)[k] = s->next_id++;
+            stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
+        }
+        put(s, i, k, weight);
+        labels[i] = ids_of(s)[k];
+        lasts(s)[k] = s->now;
+        seen_of(s)[k] = (uint32_t)(i + 1);
+    }
+}
+
+/* The log joint of the kept points and their clusters, in the user's units. */
+static real log_joint(const mapdpm_stream *s)
+{
+    const real by_prior = log_prior(s);
+    real total = (real)WARMUP(s) * s->log_units, unasked;
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++)
+        if (is_used(s, k))
+            total += log_share(s, view_of(s, k, s->now), by_prior, &unasked) + s->log_alpha;
+    return total;
+}
+
+/* Cluster the kept points under a first guess of the variance within clusters, and again under what it has found. */
+static int fit(mapdpm_stream *s, guess g)
+{
+    const size_t D = FEATURES(s);
+    real *const parameters = half_of(s, 0, 0); /* room that a warm-up does not use */
+    size_t d;
+    int round, error;
+
+    for (round = 0; round <= ROUNDS; round++) {
+        if (round > 0)
+            learn_prior(s, parameters, g.shape);
+        for (d = 0; d < D; d++) {
+            real variance;
+
+            describe(s, d, &parameters[d], &variance);
+            if (round == 0)
+                parameters[D + 2 + d] = g.share * g.shape * variance;
+        }
+        for (d = 0; d < D; d++)
+            if (!(parameters[D + 2 + d] >= LEAST_VARIANCE))
+                parameters[D + 2 + d] = LEAST_VARIANCE;
+            else if (parameters[D + 2 + d] > MOST_VARIANCE)
+                parameters[D + 2 + d] = MOST_VARIANCE;
+        parameters[D] = EMPIRICAL_POINTS / (real)WARMUP(s);
+        parameters[D + 1] = g.shape;
+        error = stream_set_prior(s, parameters);
+        if (error != MAPDPM_OK)
+            return error;
+        clear_all(s);
+        cluster(s);
+    }
+    return MAPDPM_OK;
+}
+
+/* Fit with a first guess and a shape; keeps what has the higher log joint. */
+static int attempt(mapdpm_stream *s, guess try, guess *best, real *most)
+{
+    const int error = fit(s, try);
+    const real joint = error == MAPDPM_OK ? log_joint(s) : 0;
+
+    if (error == MAPDPM_OK && (best->share == 0 || joint > *most)) {
+        *most = joint;
+        *best = try;
+    }
+    return error;
+}
+
+int stream_hand_over(mapdpm_stream *s)
+{
+    static const real shares[] = {(real)1, (real)0.1, (real)0.01, (real)0.001}, shapes[] = {2, 4, 8};
+    guess best = {0, 0}, try = {0, 1};
+    real most = 0;
+    size_t i;
+    int error = MAPDPM_OK;
+
+    for (i = 0; i < sizeof shares / sizeof *shares && error == MAPDPM_OK; i++) {
+        try.share = shares[i];
+        error = attempt(s, try, &best, &most);
+    }
+    try = best;
+    for (i = 0; i < sizeof shapes / sizeof *shapes && error == MAPDPM_OK && (i == 0 || best.shape == try.shape); i++) {
+        try.shape = shapes[i];
+        error = attempt(s, try, &best, &most);
+    }
+    if (error == MAPDPM_OK)
+        error = fit(s, best);
+    if (error != MAPDPM_OK)
+        return error;
+    adopt(s);
+    s->warming = 0;
+    return MAPDPM_OK;
+}
+
+/* ==== online.c ====================================================================================================== */
+
+/* The stream learner: one point in, all of its consequences, in time O(K D) and in the caller's memory (docs/streams.md).
+ *
+ * Each cluster carries the moments of two halves of itself, between which it divides what it learns; where two clusters
+ * would explain them better it becomes two. No point is kept.
+ */
+
+static real not_a_number(void)
+{
+    const uint32_t single = 0x7fc00000u;
+    const uint64_t whole = UINT64_C(0x7ff8000000000000);
+    real value;
+
+    if (sizeof value == 4)
+        memcpy(&value, &single, 4);
+    else
+        memcpy(&value, &whole, sizeof value);
+    return value;
+}
+
+/* MAPDPM_OK where x is a point that can be learned or scored. */
+static int check_point(const mapdpm_stream *s, const real *x)
+{
+    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
+    const real most = IS_WARMING(s) ? WARMUP_LIMIT : LIMIT;
+    size_t d, n_there = 0;
+
+    for (d = 0; d < FEATURES(s); d++) {
+        const real place = IS_WARMING(s) ? x[d] : (x[d] - anchor[d]) * unit[d];
+
+        if (HAS_MISSING(s) && !is_there(x[d]))
+            continue;
+        if (!(place >= -most && place <= most))
+            return x[d] - x[d] == 0 ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER; /* infinity less itself is NaN */
+        n_there++;
+    }
+    return n_there > 0 ? MAPDPM_OK : MAPDPM_E_NUMBER;
+}
+
+static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
+{
+    const size_t i = (size_t)s->n_seen, D = FEATURES(s);
+
+    memcpy(points_of(s) + i * D, x, D * sizeof(real));
+    times_of(s)[i] = s->now;
+    *id = (uint32_t)i;
+    s->n_seen++;
+    return s->n_seen == WARMUP(s) ? stream_hand_over(s) : MAPDPM_OK;
+}
+
+/* The point joins slot k, new or not; then one look at what may follow from that: at merging with the second best, or
+ * with the next slot in turn, or at splitting. Returns the slot where the point is in the end. */
+static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *x)
+{
+    uint32_t look;
+    size_t h;
+
+    stream_settle(s, k);
+    moments_add(s, slot_of(s, k), half_size(s), x, 1);
+    seen_of(s)[k] = (uint32_t)s->n_seen;
+    h = stream_half_for(s, k, x);
+    moments_add(s, half_of(s, k, h), 0, x, 1);
+    stream_refresh(s, k);
+    look = ++trials_of(s)[k] % EVERY;
+    if (look == 0)
+        return stream_try_split(s, k, h);
+    if (look % 2 == 0) {
+        second = s->turn;
+        s->turn = s->turn + 1 < SLOTS(s) ? s->turn + 1 : 0;
+    }
+    stream_try_merge(s, k, second);
+    return k;
+}
+
+static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score)
+{
+    const int64_t before = s->now;
+    choice c;
+    uint32_t k;
+    int error = check_point(s, x);
+
+    if (error != MAPDPM_OK)
+        return error;
+    s->now = now;
+    if (IS_WARMING(s)) {
+        if (score)
+            *score = not_a_number();
+        return learn_warming(s, x, id);
+    }
+    c = stream_choose(s, x, score != NULL);
+    k = c.best;
+    if (c.opens && s->n_clusters == SLOTS(s) && !c.has_aged && WHEN_FULL(s) == MAPDPM_FULL_ERROR)
+        error = MAPDPM_E_FULL;
+    if (c.opens && s->next_id == NONE)
+        error = MAPDPM_E_IDS;
+    if (error != MAPDPM_OK) {
+        s->now = before;
+        return error;
+    }
+    s->n_seen++;
+    if (c.has_aged)
+        stream_age_out(s);
+    if (c.opens) {
+        uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, NONE, ALWAYS);
+
+        if (e != NONE) {
+            stream_open(s, e);
+            ids_of(s)[e] = s->next_id++;
+            stream_record(s, MAPDPM_CREATED, ids_of(s)[e], 0);
+            c.second = k;
+            k = e;
+        }
+    }
+    k = join(s, k, c.second, x);
+    if (score)
+        *score = c.density;
+    *id = ids_of(s)[k];
+    if (WINDOW(s) > 0)
+        stream_revisit(s, x, *id);
+    return MAPDPM_OK;
+}
+
+/* ---- what programs call -------------------------------------------------------------------------------------------- */
+
+int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
+{
+    uint32_t unasked;
+    int error;
+
+    if (s == NULL || x == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (s->clock == CLOCK_MICROSECONDS)
+        return MAPDPM_E_TIME;
+    error = learn(s, x, s->now + 1, id ? id : &unasked, score);
+    if (error == MAPDPM_OK)
+        s->clock = CLOCK_POINTS;
+    return error;
+}
+
+int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score)
+{
+    uint32_t unasked;
+    const int starts = s != NULL && s->clock == CLOCK_UNKNOWN;
+    real rate;
+    uint32_t k;
+    int error;
+
+    if (s == NULL || x == NULL)
+        return MAPDPM_E_ARGUMENT;
+    /* Within 2^62 microseconds of 0, so that differences are sound: 146,000 years. */
+    if (s->clock == CLOCK_POINTS || (!starts && microseconds < s->now) || microseconds > INT64_MAX / 2 ||
+        microseconds < -(INT64_MAX / 2))
+        return MAPDPM_E_TIME;
+    rate = s->rate;
+    if (starts) { /* what was inserted before there was a time is as of now */
+        s->rate = rate / 1000000;
+        for (k = 0; k < s->width; k++)
+            lasts(s)[k] = microseconds;
+    }
+    error = learn(s, x, microseconds, id ? id : &unasked, score);
+    if (error == MAPDPM_OK)
+        s->clock = CLOCK_MICROSECONDS;
+    else
+        s->rate = rate;
+    for (k = 0; starts && error != MAPDPM_OK && k < s->width; k++)
+        lasts(s)[k] = s->now;
+    return error;
+}
+
+int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, uint32_t *ids, real *scores,
+                      size_t *done)
+{
+    size_t i;
+    int error = MAPDPM_OK;
+
+    if (s == NULL || x == NULL || done == NULL)
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < n; i++) {
+        const real *const point = x + i * FEATURES(s);
+        uint32_t *const id = ids ? ids + i : NULL;
+        real *const score = scores ? scores + i : NULL;
+
+        error = microseconds ? mapdpm_learn_at(s, point, microseconds[i], id, score) : mapdpm_learn(s, point, id, score);
+        if (error != MAPDPM_OK)
+            break;
+    }
+    *done = i;
+    return error;
+}
+
+int mapdpm_predict(const mapdpm_stream *s, const real *x, uint32_t *id, real *score)
+{
+    choice c;
+    int error;
+
+    if (s == NULL || x == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = check_point(s, x);
+    if (error != MAPDPM_OK)
+        return error;
+    if (IS_WARMING(s)) {
+        if (score)
+            *score = not_a_number();
+        return id ? MAPDPM_E_WARMING : MAPDPM_OK;
+    }
+    c = stream_choose(s, x, score != NULL);
+    if (score)
+        *score = c.density;
+    if (id == NULL)
+        return MAPDPM_OK;
+    if (c.best == NONE)
+        return MAPDPM_E_WARMING;
+    *id = ids_of(s)[c.best];
+    return MAPDPM_OK;
+}
+
+int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_t *ids, real *scores, size_t *done)
+{
+    size_t i;
+    int error = MAPDPM_OK;
+
+    if (s == NULL || x == NULL || done == NULL)
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < n; i++) {
+        error = mapdpm_predict(s, x + i * FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
+        if (error != MAPDPM_OK)
+            break;
+    }
+    *done = i;
+    return error;
+}
+
+/* ==== gateway.c ===================================================================================================== */
+
+/* Many learners into one: clusters are inserted by their statistics, then merged as the log joint says. */
+
+int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *mean, const real *variance)
+{
+    real *slot;
+    uint32_t k;
+    size_t d;
+
+    if (s == NULL || cluster == NULL || mean == NULL || variance == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    if (!(cluster->weight > 0 && cluster->weight <= MOST_WEIGHT && cluster->weight_low >= -cluster->weight &&
+          cluster->weight_low <= cluster->weight))
+        return MAPDPM_E_ARGUMENT;
+    for (d = 0; d < FEATURES(s); d++) {
+        const real centre = mean[d] * unit_of(s)[d], spread = variance[d] * unit_of(s)[d] * unit_of(s)[d];
+
+        if (!(centre >= -LIMIT && centre <= LIMIT && spread >= 0 && spread <= LIMIT * LIMIT))
+            return MAPDPM_E_RANGE;
+    }
+    if (s->n_clusters == SLOTS(s))
+        return MAPDPM_E_SPACE;
+    if (s->next_id == NONE)
+        return MAPDPM_E_IDS;
+    k = stream_free_slot(s);
+    stream_open(s, k);
+    ids_of(s)[k] = s->next_id++;
+    slot = slot_of(s, k);
+    *slot = cluster->weight;
+    if (COMPENSATED)
+        slot[half_size(s)] = cluster->weight_low;
+    for (d = 0; d < FEATURES(s); d++) {
+        const real unit = unit_of(s)[d];
+
+        if (HAS_MISSING(s))
+            counts_in(s, slot)[d] = cluster->weight;
+        mean_in(s, slot)[d] = mean[d] * unit;
+        squares_in(s, slot)[d] = variance[d] * unit * unit * cluster->weight;
+    }
+    s->n_seen += (uint64_t)(cluster->weight + HALF);
+    stream_refresh(s, k);
+    return MAPDPM_OK;
+}
+
+/* Whether slot a comes before slot b: by weight, the heaviest first, then by the moments in their order. */
+static int comes_before(const mapdpm_stream *s, uint32_t a, uint32_t b)
+{
+    const real *const x = slot_of(s, a), *const y = slot_of(s, b);
+    size_t i;
+
+    for (i = 0; i < moments_size(s); i++)
+        if (x[i] < y[i] || x[i] > y[i])
+            return x[i] > y[i];
+    return 0;
+}
+
+static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
+{
+    const int64_t last = lasts(s)[a];
+    const uint32_t seen = seen_of(s)[a];
+    real *const x = slot_of(s, a), *const y = slot_of(s, b);
+    size_t i;
+
+    lasts(s)[a] = lasts(s)[b];
+    lasts(s)[b] = last;
+    seen_of(s)[a] = seen_of(s)[b];
+    seen_of(s)[b] = seen;
+    for (i = 0; i < slot_size(s); i++) {
+        const real t = x[i];
+
+        x[i] = y[i];
+        y[i] = t;
+    }
+}
+
+/* The slots in order, the free ones last; their ids from `first` on. Insertion sort: bounded, and no memory. */
+static void put_in_order(mapdpm_stream *s, uint32_t first)
+{
+    uint32_t i, k;
+
+    for (i = 1; i < SLOTS(s); i++)
+        for (k = i; k > 0 && comes_before(s, k, k - 1); k--)
+            swap_slots(s, k, k - 1);
+    s->width = s->n_clusters;
+    for (k = 0; k < SLOTS(s); k++) {
+        if (k >= s->n_clusters) {
+            stream_clear(s, k);
+            ids_of(s)[k] = seen_of(s)[k] = 0;
+            continue;
+        }
+        ids_of(s)[k] = first + k;
+        seen_of(s)[k] = (uint32_t)s->n_seen; /* when it was inserted does not matter */
+        partner_of(s)[k] = NONE;
+        trials_of(s)[k] = 0;
+        stream_refresh(s, k);
+    }
+    s->next_id = first + s->n_clusters;
+}
+
+/* Merge the pair with the largest gain, if that is above `least`; whether there was one. */
+static int merge_best_slots(mapdpm_stream *s, real least)
+{
+    uint32_t to, from;
+
+    if (!stream_best_pair(s, least, &to, &from))
+        return 0;
+    stream_merge(s, to, from);
+    return 1;
+}
+
+int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
+{
+    uint32_t k;
+
+    if (s == NULL || n < 1)
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            stream_settle(s, k);
+            if (!is_used(s, k)) { /* nothing is left of it */
+                s->n_clusters--;
+                continue;
+            }
+            memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+            *loss_of(s, k) = 0;
+        }
+    for (k = 0; k < WINDOW(s); k++)
+        kept_of(s)[k] = NONE;
+    for (k = 0; k < WARMUP(s); k++) /* ids begin anew */
+        labels_of(s)[k] = NONE;
+    put_in_order(s, WARMUP(s));
+    while (merge_best_slots(s, 0))
+        ;
+    while (s->n_clusters > n && merge_best_slots(s, -ALWAYS))
+        ;
+    put_in_order(s, WARMUP(s));
+    s->n_events = 0;
+    s->at_event = 0;
+    memset(ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING(s));
+    return MAPDPM_OK;
+}
+
+/* ==== stream_snapshot.c ============================================================================================= */
+
+/* A stream learner in a file and back, to the last bit (docs/format.md, kind 2). */
+
+/* Where in a file the next entry lies, and which way entries go. */
+typedef struct {
+    unsigned char *p;
+    int reads;
+} cursor;
+
+static void pass(cursor *c, void *entries, size_t n, size_t size)
+{
+    if (c->reads)
+        copy_entries(entries, c->p, n, size);
+    else
+        copy_entries(c->p, entries, n, size);
+    c->p += n * size;
+}
+
+/* What the options say, which comes first: enough to know how much memory the rest needs. */
+static void pass_options(cursor *c, uint32_t *warmup, uint32_t *window, uint32_t *when_full, uint32_t *missing,
+                         real *numbers)
+{
+    pass(c, warmup, 1, 4);
+    pass(c, window, 1, 4);
+    pass(c, when_full, 1, 4);
+    pass(c, missing, 1, 4);
+    pass(c, numbers, 3, REAL);
+}
+
+/* All else but the parameters. The one description of the body: writing and reading are the same walk. */
+static void pass_state(cursor *c, mapdpm_stream *s)
+{
+    const size_t K = SLOTS(s), B = buffer_of(s);
+
+    pass(c, &s->n_seen, 1, 8);
+    pass(c, &s->n_events, 1, 8);
+    pass(c, &s->now, 1, 8);
+    pass(c, &s->next_id, 1, 4);
+    pass(c, &s->turn, 1, 4);
+    pass(c, &s->n_clusters, 1, 4);
+    pass(c, &s->clock, 1, 4);
+    pass(c, &s->warming, 1, 4);
+    pass(c, &s->visited, 1, 4);
+    pass(c, lasts(s), K + B, 8);
+    pass(c, slot_of(s, 0), K * slot_size(s), REAL);
+    pass(c, points_of(s), B * FEATURES(s), REAL);
+    pass(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING(s) + WARMUP(s) + WINDOW(s), 4);
+}
+
+enum { OPTIONS = 4 * 4 + 3 * REAL, COUNTERS = 3 * 8 + 6 * 4 };
+
+static uint64_t body_bytes(const mapdpm_stream *s)
+{
+    const uint64_t K = SLOTS(s), B = buffer_of(s), D = FEATURES(s);
+
+    return OPTIONS + COUNTERS + REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) +
+           8 * (K + B) + 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING(s) + WARMUP(s) + WINDOW(s));
+}
+
+size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
+{
+    const uint64_t bytes = s ? HEADER + body_bytes(s) + CRC : 0;
+
+    return bytes <= SIZE_MAX ? (size_t)bytes : 0;
+}
+
+int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size_t capacity, size_t *file_bytes)
+{
+    mapdpm_stream *const s = (mapdpm_stream *)(uintptr_t)stream; /* only read */
+    const size_t total = mapdpm_snapshot_bytes(s);
+    uint32_t sizes[5], i;
+    real numbers[3];
+    cursor c;
+
+    if (s == NULL || file == NULL || file_bytes == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (capacity < total)
+        return MAPDPM_E_SPACE;
+    sizes[0] = FEATURES(s);
+    sizes[1] = SLOTS(s);
+    sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
+    sizes[3] = (uint32_t)slot_size(s);
+    sizes[4] = 0;
+    c.p = mapdpm_file_begin(file, STREAM, (int32_t)s->family, sizes, total);
+    c.reads = 0;
+    numbers[0] = s->alpha;
+    numbers[1] = s->log_alpha;
+    numbers[2] = s->half_life;
+    pass_options(&c, &s->warmup, &s->window, &s->when_full, &s->missing, numbers);
+    for (i = 0; i < sizes[2]; i++) {
+        const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
+
+        c.p = put_reals(c.p, &parameter, 1);
+    }
+    pass_state(&c, s);
+    (void)put_bytes(c.p, mapdpm_crc32(0, file, total - CRC), CRC);
+    *file_bytes = total;
+    return MAPDPM_OK;
+}
+
+int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
+{
+    real numbers[3];
+    cursor c;
+    int error;
+
+    if (file == NULL || o == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = mapdpm_file_check(file, file_bytes, STREAM);
+    if (error != MAPDPM_OK)
+        return error;
+    if (file_bytes < HEADER + OPTIONS + COUNTERS + CRC)
+        return MAPDPM_E_DAMAGED;
+    memset(o, 0, sizeof *o);
+    o->family = (int32_t)get_bytes(file + 8, 2);
+    o->n_features = get32(file + 12);
+    o->max_clusters = get32(file + 16);
+    c.p = (unsigned char *)(uintptr_t)(file + HEADER);
+    c.reads = 1;
+    pass_options(&c, &o->warmup, &o->window, &o->when_full, &o->missing, numbers);
+    o->alpha = numbers[0];
+    o->log_alpha = numbers[1];
+    o->half_life = numbers[2];
+    if (!is_compiled_for(o))
+        return MAPDPM_E_KIND;
+    return mapdpm_stream_bytes(o) > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
+}
+
+static int is_between(real x, real least, real most)
+{
+    return x >= least && x <= most;
+}
+
+/* Whether moments are those of at most `most` points within the limits that learning keeps. */
+static int are_moments(const mapdpm_stream *s, const real *moments, real most, int has_low)
+{
+    const size_t D = FEATURES(s), low = half_size(s);
+    const real reach = 2 * LIMIT, squares = ALWAYS;
+    size_t d, i;
+
+    if (!is_between(*moments, 0, most))
+        return 0;
+    for (d = 0; d < D; d++)
+        if (!is_between(counts_in(s, moments)[d * count_step(s)], 0, most) ||
+            !is_between(mean_in(s, moments)[d], -reach, reach) ||
+            !is_between(squares_in(s, moments)[d], 0, squares))
+            return 0;
+    for (i = 0; COMPENSATED && has_low && i < low; i++) {
+        const real range = moments + i < mean_in(s, moments) ? moments[i] / 2 : ALWAYS; /* a weight stays above 0 */
+
+        if (!is_between(moments[low + i], -range, range))
+            return 0;
+    }
+    return 1;
+}
+
+/* A slot that holds what learning could have left there. */
+static int is_slot(const mapdpm_stream *s, uint32_t k)
+{
+    const uint32_t id = ids_of(s)[k], partner = partner_of(s)[k];
+    uint32_t j;
+
+    if (!are_moments(s, slot_of(s, k), MOST_WEIGHT, 1) || !are_moments(s, half_of(s, k, 0), MOST_WEIGHT, 0) ||
+        !are_moments(s, half_of(s, k, 1), MOST_WEIGHT, 0) || !is_between(*loss_of(s, k), -ALWAYS, ALWAYS))
+        return 0;
+    if (partner != NONE && partner >= SLOTS(s))
+        return 0;
+    if (!is_used(s, k))
+        return 1;
+    if (id < WARMUP(s) || id >= s->next_id || lasts(s)[k] > s->now || lasts(s)[k] < -(INT64_MAX / 2))
+        return 0;
+    for (j = 0; j < k; j++)
+        if (is_used(s, j) && ids_of(s)[j] == id)
+            return 0;
+    return 1;
+}
+
+static int is_event(const mapdpm_stream *s, size_t i)
+{
+    const uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * i;
+
+    return i >= s->n_events || (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_AGED && event[1] < s->next_id &&
+                                event[2] < s->next_id);
+}
+
+/* Points that are kept: those of a warm-up that is not over, or those that a window visits. */
+static int is_kept(const mapdpm_stream *s, size_t i)
+{
+    const int matters = IS_WARMING(s) ? i < s->n_seen : i < WINDOW(s) && kept_of(s)[i] != NONE;
+    size_t d;
+
+    if (!matters)
+        return 1;
+    if (times_of(s)[i] > s->now || times_of(s)[i] < -(INT64_MAX / 2) || (!IS_WARMING(s) && kept_of(s)[i] >= s->next_id))
+        return 0;
+    for (d = 0; d < FEATURES(s); d++) {
+        const real x = points_of(s)[i * FEATURES(s) + d];
+
+        const real most = IS_WARMING(s) ? WARMUP_LIMIT : LIMIT;
+
+        if (is_there(x) ? !is_between(IS_WARMING(s) ? x : entry(s, points_of(s) + i * FEATURES(s), d), -most, most)
+                        : !HAS_MISSING(s))
+            return 0;
+    }
+    return 1;
+}
+
+static int is_stream(const mapdpm_stream *s)
+{
+    uint32_t k, used = 0;
+    size_t i;
+
+    if (s->clock > CLOCK_MICROSECONDS || s->warming > 1 || s->turn >= SLOTS(s) || s->next_id < WARMUP(s))
+        return 0;
+    if (s->now > INT64_MAX / 2 || s->now < -(INT64_MAX / 2) || (s->clock != CLOCK_MICROSECONDS && s->now < 0))
+        return 0;
+    if (s->visited > 0 && s->visited >= WINDOW(s))
+        return 0;
+    if (IS_WARMING(s) ? WARMUP(s) == 0 || s->n_seen >= WARMUP(s) || s->next_id != WARMUP(s) : s->n_seen < WARMUP(s))
+        return 0;
+    for (k = 0; k < SLOTS(s); k++) {
+        used += is_used(s, k);
+        if (!is_slot(s, k))
+            return 0;
+    }
+    if (used != s->n_clusters || (IS_WARMING(s) && used > 0))
+        return 0;
+    for (i = 0; i < RING(s); i++)
+        if (!is_event(s, i))
+            return 0;
+    for (i = 0; !IS_WARMING(s) && i < WARMUP(s); i++)
+        if (labels_of(s)[i] != NONE && (labels_of(s)[i] < WARMUP(s) || labels_of(s)[i] >= s->next_id))
+            return 0;
+    for (i = 0; IS_WARMING(s) && i < WINDOW(s); i++)
+        if (kept_of(s)[i] != NONE)
+            return 0;
+    for (i = 0; i < buffer_of(s); i++)
+        if (!is_kept(s, i))
+            return 0;
+    return 1;
+}
+
+/* What is not in the file because it follows from what is. */
+static void derive(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    s->width = 0;
+    s->at_event = (uint32_t)remainder_of(s->n_events, RING(s));
+    for (k = 0; k < SLOTS(s); k++)
+        if (is_used(s, k)) {
+            stream_refresh(s, k);
+        } else {
+            constants_of(s)[k] = -ALWAYS;
+        }
+}
+
+int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
+{
+    mapdpm_options o;
+    real *parameters;
+    cursor c;
+    size_t n, i;
+    int error = mapdpm_snapshot_options(file, file_bytes, &o);
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (s == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (bytes < mapdpm_stream_bytes(&o))
+        return MAPDPM_E_SPACE;
+    error = stream_begin(s, &o);
+    n = mapdpm_n_parameters(o.family, o.n_features);
+    if (error != MAPDPM_OK || file_bytes != HEADER + body_bytes(s) + get32(file + 28) + CRC || get32(file + 20) != n ||
+        get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
+        return MAPDPM_E_DAMAGED;
+    c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
+    c.reads = 1;
+    parameters = half_of(s, 0, 0); /* room until the slots are read */
+    pass(&c, parameters, n, REAL);
+    s->warming = 1;
+    if (o.warmup == 0 || get32(file + HEADER + OPTIONS + n * REAL + 24 + 16) == 0) {
+        error = stream_set_prior(s, parameters);
+        if (error != MAPDPM_OK)
+            return MAPDPM_E_DAMAGED;
+    } else {
+        for (i = 0; i < n * REAL; i++)
+            if (file[HEADER + OPTIONS + i] != 0)
+                return MAPDPM_E_DAMAGED;
+    }
+    pass_state(&c, s);
+    if (s->clock == CLOCK_MICROSECONDS)
+        s->rate /= 1000000;
+    if (!is_stream(s))
+        return MAPDPM_E_DAMAGED;
+    derive(s);
+    return MAPDPM_OK;
+}

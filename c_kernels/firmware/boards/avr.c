@@ -1,0 +1,39 @@
+/* AVR (ATmega1284P) under simavr: its serial line is what simavr prints; ticks are cycles, from timer 1. */
+#include "board.h"
+
+#include <avr/interrupt.h>
+#include <avr/sleep.h>
+
+void board_write(const char *text)
+{
+    UCSR0B = 1 << TXEN0;
+    for (; *text; text++) {
+        while (!(UCSR0A & 1 << UDRE0))
+            ;
+        UDR0 = (uint8_t)*text;
+    }
+}
+
+/* In steps of 64 cycles: what is measured lasts at most 4 million. */
+uint32_t board_ticks(void)
+{
+    static uint16_t before;
+    static uint32_t ticks;
+    uint16_t now;
+
+    TCCR1B = 1 << CS11 | 1 << CS10;
+    now = TCNT1;
+    ticks += (uint16_t)(now - before);
+    before = now;
+    return ticks * 64;
+}
+
+/* simavr ends where nothing can wake the chip. */
+void board_exit(int status)
+{
+    (void)status;
+    cli();
+    sleep_enable();
+    for (;;)
+        sleep_cpu();
+}

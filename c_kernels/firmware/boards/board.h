@@ -1,0 +1,57 @@
+/* What a board gives the conformance program. Each boards/NAME.c has the start-up code and the three functions. */
+#ifndef BOARD_H
+#define BOARD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void board_write(const char *text);
+uint32_t board_ticks(void); /* where the board counts by itself; 0 where whoever runs it counts (count.c) */
+void board_exit(int status);
+
+/* ---- what is measured: report.c --------------------------------------------------------------------------------------- */
+
+enum { learn, settle, score, save, load, N_MEASURES };
+enum { PAINTED = 1024 };
+
+/* Between mark_start and the mark of what is measured, count.c counts instructions. */
+void mark_start(void);
+void mark_learn(void);
+void mark_settle(void);
+void mark_score(void);
+void mark_save(void);
+void mark_load(void);
+void measured(int what, uint32_t ticks, size_t stack);
+void report_line(const char *name, uint32_t crc, int error);
+void report_end(uint32_t crc, size_t state_bytes);
+
+#if defined(__arm__) && !defined(__linux__)
+#define STACK_POINTER(p) __asm volatile("mov %0, sp" : "=r"(p) : : "memory")
+#elif defined(__riscv)
+#define STACK_POINTER(p) __asm volatile("mv %0, sp" : "=r"(p) : : "memory")
+#elif defined(__AVR__)
+#include <avr/io.h>
+#define STACK_POINTER(p) ((p) = (volatile unsigned char *)SP)
+#else
+#define STACK_POINTER(p) ((p) = NULL)
+#endif
+
+/* Run a statement; how many ticks it takes, and how deep its stack is: how much of what was painted below is not any more. */
+#define MEASURED(what, statement)                                                                                      \
+    do {                                                                                                               \
+        volatile unsigned char *pointer_, *p_;                                                                         \
+        uint32_t ticks_;                                                                                               \
+        STACK_POINTER(pointer_);                                                                                       \
+        for (p_ = pointer_ ? pointer_ - PAINTED : NULL; p_ < pointer_; p_++)                                           \
+            *p_ = 0xa5;                                                                                                \
+        ticks_ = board_ticks();                                                                                        \
+        mark_start();                                                                                                  \
+        statement;                                                                                                     \
+        mark_##what();                                                                                                 \
+        ticks_ = board_ticks() - ticks_;                                                                               \
+        for (p_ = pointer_ ? pointer_ - PAINTED : NULL; p_ < pointer_ && *p_ == 0xa5; p_++)                            \
+            ;                                                                                                          \
+        measured(what, ticks_, (size_t)(pointer_ - p_));                                                               \
+    } while (0)
+
+#endif

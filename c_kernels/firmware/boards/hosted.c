@@ -1,0 +1,9 @@
+/* Any machine with an operating system. */
+#include "board.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void board_write(const char *text) { (void)fputs(text, stdout); }
+uint32_t board_ticks(void) { return 0; }
+void board_exit(int status) { exit(status); }

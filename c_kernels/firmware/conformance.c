@@ -1,0 +1,133 @@
+/* Does this machine compute the same bits? Learns four streams, and prints the CRC-32 of all ids, scores and snapshots; the
+ * worst stack of each function, and, where the board can count, its instructions.
+ */
+#include "boards/board.h"
+#include "streams.h"
+
+#ifndef N_POINTS
+#define N_POINTS 2000u
+#endif
+enum { CLUSTERS = 8, WARMUP = 60, WINDOW = 12, SCORE_EVERY = 5, SNAPSHOT_EVERY = 500 };
+#ifdef SMALLEST /* what the smallest library can do: no warm-up, nothing forgotten, nothing missing */
+enum { STREAMS_HERE = FULL + 1, CLUSTERS_OF_FULL = CLUSTERS };
+#else
+enum { STREAMS_HERE = N_STREAMS, CLUSTERS_OF_FULL = CLUSTERS / 2 };
+#endif
+#define NAN_BITS UINT32_C(0x7fc00000)
+
+static uint64_t memory[(MAPDPM_STATE_BYTES(N_FEATURES, CLUSTERS) + WARMUP * (8 + N_FEATURES * sizeof(mapdpm_real) + 4) +
+                        CLUSTERS * 2 * (N_FEATURES + 1) * sizeof(mapdpm_real) + 64) / 8];
+static unsigned char file[sizeof memory + 256];
+
+static mapdpm_options options_of(int kind)
+{
+    static const mapdpm_real prior[] = {0, 0, 0, (mapdpm_real)0.05, 1, 1, 1, 1};
+    mapdpm_options o = {0};
+
+    o.family = MAPDPM_NORMAL_GAMMA;
+    o.n_features = N_FEATURES;
+    o.max_clusters = kind == FULL ? CLUSTERS_OF_FULL : CLUSTERS;
+    o.warmup = kind == WARM_UP ? WARMUP : 0;
+    o.window = kind == DRIFT ? WINDOW : 0;
+    o.half_life = kind == DRIFT ? 300 : 0;
+    o.missing = kind == MISSING;
+    o.alpha = 1;
+    o.parameters = o.warmup > 0 ? NULL : prior;
+    return o;
+}
+
+static uint32_t crc_of_word(uint32_t crc, uint32_t word)
+{
+    const unsigned char bytes[4] = {(unsigned char)word, (unsigned char)(word >> 8), (unsigned char)(word >> 16),
+                                    (unsigned char)(word >> 24)};
+
+    return mapdpm_crc32(crc, bytes, 4);
+}
+
+/* The bits of a score, the lowest byte first; NaN is NaN, whichever. */
+static uint32_t crc_of_real(uint32_t crc, mapdpm_real x)
+{
+    const union {
+        mapdpm_real real;
+        uint32_t word;
+        uint64_t words;
+    } bits = {x};
+
+    if (!(x == x))
+        return crc_of_word(crc, NAN_BITS);
+    if (sizeof x == 4)
+        return crc_of_word(crc, bits.word);
+    return crc_of_word(crc_of_word(crc, (uint32_t)bits.words), (uint32_t)(bits.words >> 32));
+}
+
+/* The learner goes through a file. */
+static int through_file(mapdpm_stream *s, uint32_t *crc)
+{
+    size_t n = 0;
+    int error;
+
+    MEASURED(save, error = mapdpm_snapshot_write(s, file, sizeof file, &n));
+    if (error != MAPDPM_OK)
+        return error;
+    *crc = mapdpm_crc32(*crc, file, n);
+    MEASURED(load, error = mapdpm_snapshot_read(s, sizeof memory, file, n));
+    return error;
+}
+
+/* The one step that ends a warm-up is measured by itself. */
+static int learn_measured(mapdpm_stream *s, const mapdpm_real *x, uint32_t *id, mapdpm_real *density)
+{
+    int error;
+
+    if (s->warming && s->n_seen + 1 == s->warmup)
+        MEASURED(settle, error = mapdpm_learn(s, x, id, density));
+    else
+        MEASURED(learn, error = mapdpm_learn(s, x, id, density));
+    return error;
+}
+
+static int run(int kind, uint32_t *crc)
+{
+    mapdpm_stream *const s = (mapdpm_stream *)(void *)memory;
+    const mapdpm_options o = options_of(kind);
+    mapdpm_real x[N_FEATURES], density;
+    data_stream g;
+    uint32_t i, id;
+    int error;
+
+    if (mapdpm_stream_bytes(&o) > sizeof memory)
+        return MAPDPM_E_SPACE;
+    error = mapdpm_init(s, sizeof memory, &o);
+    stream_begins(&g, kind);
+    for (i = 1; i <= N_POINTS && error == MAPDPM_OK; i++) {
+        (void)next_point(&g, x);
+        if (i % SCORE_EVERY == 0) {
+            MEASURED(score, error = mapdpm_predict(s, x, NULL, &density));
+            *crc = crc_of_real(*crc, density);
+        }
+        if (error == MAPDPM_OK)
+            error = learn_measured(s, x, &id, &density);
+        *crc = crc_of_real(crc_of_word(*crc, id), density);
+        if (error == MAPDPM_OK && i % SNAPSHOT_EVERY == 0)
+            error = through_file(s, crc);
+    }
+    return error;
+}
+
+int main(void)
+{
+    static const char *const names[] = {"stationary", "full", "warm-up", "drift", "missing"};
+    uint32_t all = 0;
+    int kind;
+
+    for (kind = 0; kind < STREAMS_HERE; kind++) {
+        uint32_t crc = 0;
+        const int error = run(kind, &crc);
+
+        all = crc_of_word(all, crc);
+        report_line(names[kind], crc, error);
+    }
+    report_end(all, MAPDPM_STATE_BYTES(N_FEATURES, CLUSTERS));
+    board_exit(0);
+    return 0;
+}

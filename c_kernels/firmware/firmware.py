@@ -1,0 +1,189 @@
+"""Build conformance.c for each target, run it, print a line: are ids, scores and snapshots the same everywhere.
+
+python3 firmware.py [--ci] [--update] [NAME ...]. Where a tool is missing its Debian package is named, and the target
+left out. It fails where a CRC is not the one in figures.json, and where the library has become more than 3 % larger or
+slower than it says there, with the same compiler; --update writes both. --ci leaves out what is not for CI.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from targets import TARGETS, Target
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path(os.environ.get("BUILD", HERE.parents[1] / "build" / "firmware"))
+PAIR = HERE.parent / "amalgamation" / "src"
+FIGURES = HERE / "figures.json"
+COLUMNS = ("text", "data", "bss", "state", "stack", "learn", "most", "settle", "score", "save", "load")
+TOLERATED = 1.03
+SECONDS = 900
+
+
+class Result(NamedTuple):
+    """What a target printed, or why it did not."""
+
+    target: Target
+    crc: str = ""
+    compiler: str = ""
+    figures: dict[str, int] = {}  # noqa: RUF012 -- never changed
+    problem: str = ""
+
+
+def run(*command: str) -> str:
+    """What a command prints, on both streams; RuntimeError with it where that fails."""
+    done = subprocess.run(command, cwd=HERE, text=True, capture_output=True, timeout=SECONDS, check=False)
+    if done.returncode:
+        msg = f"{shlex.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}"
+        raise RuntimeError(msg)
+    return done.stdout + done.stderr
+
+
+def missing_tools(target: Target) -> list[str]:
+    """The programs that this machine lacks."""
+    tools = [target.compiler.split()[0], *(["wasm-ld"] if "wasm" in target.name else []), target.runner.split()[0]]
+    return [tool for tool in tools if tool != "{program}" and shutil.which(tool) is None]
+
+
+def build(target: Target, library: Path) -> Path:
+    """Compile the library's one file and make the program; beside it lies the linker's map."""
+    folder = BUILD / target.name
+    folder.mkdir(parents=True, exist_ok=True)
+    compile_, link = shlex.split(f"{target.compiler} {target.switches} -I{PAIR} -I."), shlex.split(target.link)
+    part, program = folder / "library.o", folder / "program"
+    run(*compile_, "-c", str(library), "-o", str(part))
+    map_ = [] if "wasm" in target.name else [f"-Wl,-Map={folder / 'map'}"]
+    last = ["-lgcc"] if "-nostdlib" in link and map_ else []
+    boards = [f"boards/{name}" for name in ("report.c", *target.board)]
+    run(*compile_, *link, *map_, "conformance.c", *boards, str(part), *last, "-o", str(program))
+    return program
+
+
+def library_sizes(map_: Path) -> dict[str, int]:
+    """Bytes of the library that the linker kept."""
+    sizes = {"text": 0, "data": 0, "bss": 0}
+    kept = map_.read_text().partition("Linker script and memory map")[2]
+    for kind, size, file in re.findall(r"^ \.(\w+)\S*\s+0x\w+\s+0x(\w+) (\S+)$", kept, re.MULTILINE):
+        if file.endswith("library.o") and kind in {*sizes, "rodata"}:
+            sizes["text" if kind == "rodata" else kind] += int(size, 16)
+    return sizes
+
+
+def counting(target: Target, program: Path) -> str:
+    """The argument of QEMU that counts instructions between the marks of the program."""
+    plugin = BUILD / "count.so"
+    listing = run(target.compiler.split()[0].replace("gcc", "nm"), str(program))
+    marks = {name: address for address, name in re.findall(r"^(\w+) T mark_(\w+)$", listing, re.MULTILINE)}
+    start = marks.pop("start")
+    return f"-plugin {plugin},start={start}," + ",".join(f"{name}={address}" for name, address in marks.items())
+
+
+def figures_of(printed: str) -> dict[str, int]:
+    """The numbers among what a program, and the plugin, have printed."""
+    figures, stack = {}, 0
+    for name, mean, most, depth in re.findall(r"^(\w+) mean (\d+) most (\d+) stack (\d+)", printed, re.MULTILINE):
+        if name != "settle":  # longer than the clock of a small board
+            figures |= {name: int(mean)} | ({"most": int(most)} if name == "learn" else {})
+            stack = max(stack, int(depth))
+    for name, mean, most in re.findall(r"^(\w+) instructions mean (\d+) most (\d+)", printed, re.MULTILINE):
+        figures |= {name: int(mean)} | ({"most": int(most)} if name == "learn" else {})
+    figures |= {"stack": stack, "state": int(re.findall(r"^state (\d+)", printed, re.MULTILINE)[0])}
+    return {name: figure for name, figure in figures.items() if figure}
+
+
+def result_of(target: Target, library: Path = PAIR / "mapdpm.c") -> Result:
+    """Build and run a target."""
+    missing = missing_tools(target)
+    if missing:
+        return Result(target, problem=f"skipped: no {', '.join(missing)}; apt-get install {target.packages}")
+    try:
+        program = build(target, library)
+        plugin = counting(target, program) if "{plugin}" in target.runner else ""
+        printed = run(*shlex.split(target.runner.format(program=shlex.quote(str(program)), plugin=plugin)))
+        printed = re.sub(
+            r"\x1b\[\d*m|\.$", "", printed, flags=re.MULTILINE
+        )  # simavr colours lines and ends them with a dot
+        compiler = run(target.compiler.split()[0], "--version").splitlines()[0]
+        if "error" in printed or "crc" not in printed:
+            return Result(target, problem=f"failed: {printed}")
+        crc = re.findall(r"^crc (\w+)", printed, re.MULTILINE)[0]
+        sizes = library_sizes(program.with_name("map")) if "--gc-sections" in target.link else {}
+        return Result(target, crc, compiler, sizes | figures_of(printed))
+    except (RuntimeError, subprocess.TimeoutExpired, OSError) as error:
+        return Result(target, problem=f"failed: {error}")
+
+
+def table_line(result: Result) -> str:
+    """One line; a dash where a machine does not tell."""
+    if result.problem:
+        return f"target {result.target.name:22} {result.problem}"
+    numbers = " ".join(f"{result.figures.get(name, '-'):>9}" for name in COLUMNS)
+    return f"target {result.target.name:22} {numbers} crc {result.crc}"
+
+
+def complaints(result: Result, known: dict[str, Any]) -> list[str]:
+    """What is wrong with a result, given what figures.json says."""
+    target, name = result.target, result.target.name
+    if result.problem:
+        return [] if result.problem.startswith("skipped") else [f"{name} {result.problem}"]
+    wanted = known["crc"][f"{target.group} {target.real}"]
+    found = [] if result.crc == wanted else [f"{name}: crc {result.crc}, but it should be {wanted}"]
+    before = known["targets"].get(name, {})
+    if before.get("compiler") == result.compiler:
+        found += [
+            f"{name}: {column} was {before[column]} and is {figure}, more than 3 % above"
+            for column, figure in result.figures.items()
+            if column in before and figure > TOLERATED * before[column]
+        ]
+    return found
+
+
+def update(results: list[Result]) -> None:
+    """Write figures.json: the CRCs of gcc -O2, and all figures of machines that are not this one."""
+    known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"crc": {}, "targets": {}}
+    for result in results:
+        if result.crc and result.target.name.startswith("gcc-O2"):
+            known["crc"][f"{result.target.group} {result.target.real}"] = result.crc
+        if result.crc and result.target.runner != "{program}":
+            known["targets"][result.target.name] = {"compiler": result.compiler, **result.figures}
+    FIGURES.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
+
+
+def main() -> int:
+    """Everything; the exit status says whether all is as it should be."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of targets; all if there is none")
+    parser.add_argument("--ci", action="store_true")
+    parser.add_argument("--update", action="store_true")
+    options = parser.parse_args()
+    chosen = [t for t in TARGETS if (not options.names or t.name in options.names) and (t.in_ci or not options.ci)]
+    BUILD.mkdir(parents=True, exist_ok=True)
+    run("cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-o", str(BUILD / "count.so"), "count.c")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(result_of, chosen))
+    print(f"{'':29} {' '.join(f'{name:>9}' for name in COLUMNS)}")
+    for result in results:
+        print(table_line(result))
+    if options.update:
+        update(results)
+    known = json.loads(FIGURES.read_text())
+    wrong = [complaint for result in results for complaint in complaints(result, known)]
+    for line in wrong:
+        print(line, file=sys.stderr)
+    agree = sum(1 for result in results if result.crc)
+    print(f"firmware: {agree - len(wrong)} passed, {len(wrong)} failed, {len(results) - agree} skipped")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

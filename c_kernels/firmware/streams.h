@@ -1,0 +1,58 @@
+/* The data of the conformance program: streams of 3 features, made of integers, so that every machine and every language
+ * makes the same (tests/test_firmware.py does in Python).
+ */
+#ifndef STREAMS_H
+#define STREAMS_H
+
+#include "mapdpm.h"
+
+enum { N_FEATURES = 3 };
+enum { STATIONARY, FULL, WARM_UP, DRIFT, MISSING, N_STREAMS };
+
+typedef struct {
+    int kind;
+    uint32_t random;
+    uint32_t n; /* points so far */
+} data_stream;
+
+static inline void stream_begins(data_stream *g, int kind)
+{
+    g->kind = kind;
+    g->random = 2463534242u + (uint32_t)kind;
+    g->n = 0;
+}
+
+/* 16 bits of a linear congruential generator. */
+static inline uint32_t random16(data_stream *g)
+{
+    g->random = g->random * 1664525u + 1013904223u;
+    return g->random >> 16;
+}
+
+/* The next point, in steps of 2^-15: centres 10 apart or more, noise of a standard deviation of 1.15. Where values are
+ * missing each is with a chance of 1 in 8, but never all. Returns the number of its cluster. */
+static inline uint32_t next_point(data_stream *g, mapdpm_real *x)
+{
+    const uint32_t clusters = g->kind == FULL ? 11 : 6, c = random16(g) % clusters;
+    uint32_t d, i, missing = g->kind == MISSING ? random16(g) & random16(g) & random16(g) & 7u : 0u;
+
+    for (d = 0; d < N_FEATURES; d++) {
+        int32_t place = ((int32_t)((c * (2 * d + 3) + d) % 11u) - 5) * 10;
+
+        place *= 32768;
+        if (g->kind == DRIFT)
+            place += (int32_t)g->n * ((int32_t)(c * 5u % 7u) - 3) * 20;
+        for (i = 0; i < 4; i++)
+            place += (int32_t)random16(g) - 32768;
+        x[d] = (mapdpm_real)place / 32768;
+        if (missing >> d & 1u && missing != 7u) {
+            const volatile mapdpm_real zero = 0;
+
+            x[d] = zero / zero;
+        }
+    }
+    g->n++;
+    return c;
+}
+
+#endif

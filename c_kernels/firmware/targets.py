@@ -1,0 +1,131 @@
+"""The machines on which `make firmware` builds and runs conformance.c; a new one is a line, and a file in boards/."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Target(NamedTuple):
+    """How to build for a machine, and how to run what was built."""
+
+    name: str
+    compiler: str  # and flags
+    link: str  # flags for making a program
+    board: tuple[str, ...]  # files of boards/
+    runner: str  # with {program}, and {plugin} where QEMU shall count instructions
+    packages: str  # of Debian
+    real: str = "float"
+    switches: str = "-DMAPDPM_MISSING"  # of the library
+    group: str = "all"  # of those that must agree
+    in_ci: bool = True
+
+
+WARNINGS = "-Wall -Wextra -Wshadow -Wundef -Werror"
+REALS = {"float": "-Wdouble-promotion -DMAPDPM_REAL=float", "double": "-DMAPDPM_REAL=double"}
+SMALL = f"-std=c99 -Os -ffunction-sections -fdata-sections {WARNINGS} {REALS['float']}"
+BARE = "-nostdlib -nostartfiles -Wl,--gc-sections"
+SEMIHOSTING = "-nographic -semihosting-config enable=on,target=native {plugin} -kernel {program}"
+M0 = "-mcpu=cortex-m0"
+M4F = "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
+
+
+def cortex(name: str, cpu: str, machine: str, flash: str = "0", ram: str = "0x20000000", size: str = "64K") -> Target:
+    """A Cortex-M, on one of QEMU's boards: where its memories lie."""
+    return Target(
+        name,
+        f"arm-none-eabi-gcc -mthumb {cpu} {SMALL}",
+        f"{BARE} -T boards/cortex_m.ld -Wl,--defsym=FLASH={flash} -Wl,--defsym=RAM={ram} -Wl,--defsym=RAM_SIZE={size}",
+        ("cortex_m.c", "memory.c"),
+        f"qemu-system-arm -M {machine} {SEMIHOSTING}",
+        "gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm",
+    )
+
+
+def riscv(name: str, arch: str, abi: str, bits: int) -> Target:
+    """A RISC-V, on QEMU's board virt."""
+    return Target(
+        name,
+        f"riscv64-unknown-elf-gcc -march={arch} -mabi={abi} -mcmodel=medany --specs=picolibc.specs {SMALL}",
+        f"{BARE} -T boards/riscv.ld -Wl,--no-warn-rwx-segments",
+        ("riscv.c", "memory.c"),
+        f"qemu-system-riscv{bits} -M virt -bios none {SEMIHOSTING}",
+        "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc",
+        in_ci=False,
+    )
+
+
+def hosted(name: str, compiler: str, packages: str, real: str, link: str = "", runner: str = "{program}") -> Target:
+    """A machine with an operating system."""
+    name += "" if real == "float" else "-double"
+    return Target(name, f"{compiler} -std=c99 {WARNINGS} {REALS[real]}", link, ("hosted.c",), runner, packages, real)
+
+
+def powerpc(real: str) -> Target:
+    """A big-endian machine."""
+    return hosted(
+        "powerpc",
+        "powerpc-linux-gnu-gcc -O2",
+        "gcc-powerpc-linux-gnu libc6-dev-powerpc-cross qemu-user",
+        real,
+        "-static",
+        "qemu-ppc {plugin} {program}",
+    )
+
+
+def wasm(real: str) -> Target:
+    """WebAssembly, in node."""
+    return Target(
+        "wasm32" if real == "float" else "wasm32-double",
+        f"clang --target=wasm32 -std=c99 -O2 {WARNINGS} {REALS[real]} -ffreestanding -fno-builtin-memcpy"
+        " -fno-builtin-memset",
+        "-nostdlib -Wl,--no-entry -Wl,--export=main -Wl,-z,stack-size=16384",
+        ("wasm.c", "memory.c"),
+        "node boards/wasm.mjs {program}",
+        "clang lld nodejs",
+        real,
+    )
+
+
+def smallest(target: Target) -> Target:
+    """The smallest library, and what it can do."""
+    return target._replace(
+        name=f"{target.name}-smallest",
+        switches="-DSMALLEST -DMAPDPM_FEATURES=3 -DMAPDPM_CLUSTERS=8 -DMAPDPM_WHEN_FULL=MAPDPM_FULL_LEAST_LOSS"
+        " -DMAPDPM_NO_KNOWN_VARIANCE -DMAPDPM_NO_WARMUP -DMAPDPM_NO_WINDOW -DMAPDPM_NO_FORGETTING"
+        " -DMAPDPM_NO_ERROR_NAMES",
+        group="smallest",
+    )
+
+
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -march=native")
+TARGETS = (
+    Target(  # first, for it takes longest
+        "avr",
+        f"avr-gcc -mmcu=atmega1284p -DF_CPU=16000000 {SMALL}".replace("-Wdouble-promotion ", ""),  # double is float
+        "-Wl,--gc-sections",
+        ("avr.c",),
+        "simavr -m atmega1284p -f 16000000 {program}",
+        "gcc-avr avr-libc simavr",
+    ),
+    cortex("cortex-m0", M0, "microbit", size="16K"),
+    cortex("cortex-m3", "-mcpu=cortex-m3", "mps2-an385"),
+    cortex("cortex-m4f", M4F, "mps2-an386"),
+    cortex("cortex-m7", "-mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard", "mps2-an500"),
+    cortex(
+        "cortex-m33", "-mcpu=cortex-m33 -mfpu=fpv5-sp-d16 -mfloat-abi=hard", "mps2-an505", "0x10000000", "0x38000000"
+    ),
+    riscv("rv32imac", "rv32imac", "ilp32", 32),
+    riscv("rv32imafc", "rv32imafc", "ilp32f", 32),
+    riscv("rv64gc", "rv64gc", "lp64d", 64),
+    *(powerpc(real) for real in REALS),
+    *(wasm(real) for real in REALS),
+    *(
+        hosted(f"{cc}{level.replace(' -march=', '-')}", f"{cc} {level}", cc, real)
+        for real in REALS
+        for cc in ("gcc", "clang")
+        for level in LEVELS
+    ),
+    smallest(cortex("cortex-m4f", M4F, "mps2-an386")),
+    smallest(cortex("cortex-m0", M0, "microbit", size="16K")),
+    smallest(hosted("gcc-O2", "gcc -O2", "gcc", "float")),
+)
