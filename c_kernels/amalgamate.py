@@ -20,6 +20,7 @@ SOURCES = (
     "warmup.c",
     "online.c",
     "gateway.c",
+    "bank.c",
     "stream_snapshot.c",
 )
 PROLOGUE = """/* mapdpm: the stream learner and model files.

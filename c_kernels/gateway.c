@@ -44,6 +44,78 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     return MAPDPM_OK;
 }
 
+/* The mean of a cluster of another learner in a feature, in the units of this one. */
+static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const real *slot, size_t d)
+{
+    const real *const mean = mean_in(from, slot) + d;
+    const real place = (*mean + low_part(mean, half_size(from))) / unit_of(from)[d];
+
+    return ((anchor_of(from)[d] - anchor_of(s)[d]) + place) * unit_of(s)[d];
+}
+
+/* The clusters of another learner that are more than forgotten, and whether there is room for them here, or why not. */
+static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
+{
+    uint32_t k, n = 0;
+    size_t d;
+
+    for (k = 0; k < from->width; k++) {
+        const real *const slot = slot_of(from, k);
+
+        if (!is_used(from, k) || !(*slot * fade_of(from, k, from->now) > 0))
+            continue;
+        n++;
+        for (d = 0; d < FEATURES(s); d++) {
+            const real mean = mean_from(s, from, slot, d), unit = unit_of(s)[d] / unit_of(from)[d];
+
+            if (!(mean >= -LIMIT && mean <= LIMIT && squares_in(from, slot)[d] * unit * unit <= ALWAYS))
+                return MAPDPM_E_RANGE;
+        }
+    }
+    if (n > SLOTS(s) - s->n_clusters)
+        return MAPDPM_E_SPACE;
+    return n < NONE - s->next_id ? MAPDPM_OK : MAPDPM_E_IDS;
+}
+
+int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
+{
+    uint32_t k;
+    size_t d;
+    int error;
+
+    if (s == NULL || from == NULL || s == from || FEATURES(s) != from->n_features || from->missing > s->missing)
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s) || IS_WARMING(from))
+        return MAPDPM_E_WARMING;
+    error = check_pool(s, from);
+    for (k = 0; k < from->width && error == MAPDPM_OK; k++) {
+        const real fade = fade_of(from, k, from->now), *const theirs = slot_of(from, k);
+        real *slot;
+        uint32_t e;
+
+        if (!is_used(from, k) || !(*theirs * fade > 0))
+            continue;
+        e = stream_free_slot(s);
+        stream_open(s, e);
+        ids_of(s)[e] = s->next_id++;
+        slot = slot_of(s, e);
+        *slot = *theirs * fade;
+        if (COMPENSATED)
+            slot[half_size(s)] = theirs[half_size(from)] * fade;
+        for (d = 0; d < FEATURES(s); d++) {
+            const real unit = unit_of(s)[d] / unit_of(from)[d];
+
+            if (HAS_MISSING(s))
+                counts_in(s, slot)[d] = counts_in(from, theirs)[d * count_step(from)] * fade;
+            mean_in(s, slot)[d] = mean_from(s, from, theirs, d);
+            squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * fade;
+        }
+        s->n_seen += (uint64_t)(*slot + HALF);
+        stream_refresh(s, e);
+    }
+    return error;
+}
+
 /* Whether slot a comes before slot b: by weight, the heaviest first, then by the moments in their order. */
 static int comes_before(const mapdpm_stream *s, uint32_t a, uint32_t b)
 {

@@ -32,6 +32,9 @@ typedef MAPDPM_REAL mapdpm_real;
     (((size_t)MAPDPM_STREAM_HEAD + (size_t)(K) * (8 + 4 * 4 + MAPDPM_SLOT_REALS((size_t)(D)) * sizeof(mapdpm_real)) +   \
       5 * (size_t)(D) * sizeof(mapdpm_real) + MAPDPM_EVENTS((size_t)(K)) * 16 + 7) / 8 * 8)
 
+/* No cluster's id. */
+#define MAPDPM_NO_ID UINT32_C(0xffffffff)
+
 /* What lies between the two markers is also the declaration that Python reads (build_kernels.py). */
 /* cdef: begin */
 enum mapdpm_error {
@@ -215,7 +218,28 @@ int mapdpm_get_cluster(const mapdpm_stream *stream, uint32_t slot, mapdpm_cluste
 /* The anchor[n_features] and the parameters of the family, in the user's units; MAPDPM_E_WARMING before there are any. */
 int mapdpm_get_prior(const mapdpm_stream *stream, mapdpm_real *anchor, mapdpm_real *parameters);
 
-/* Gateways: one more cluster, of a weight, a mean less this learner's anchor, and a variance M2 / weight; its id is new.
+/* ---- a window of the caller's own: points that are visited again -------------------------------------------------- */
+
+/* Bring ids[n] of points learned earlier up to date with what has happened since event number *event: merged clusters are
+ * followed; MAPDPM_NO_ID where the cluster is gone, or has been split, for who knows which part a point belongs to; all of
+ * them where the ring has lost an event. *event is then the number of the next. To be called before ids of new points
+ * come in, or at least before the next look at them; begin with event 0. */
+int mapdpm_follow(const mapdpm_stream *stream, uint64_t *event, uint32_t *ids, size_t n);
+
+/* Visit n points x[n][n_features] again, each as if it were not there, so that those move that now belong elsewhere, among
+ * the clusters that there are; ids[n], which mapdpm_follow has brought up to date, say where they are, and then where they
+ * have gone. times[n] says when each was learned, in microseconds or else as the number of the point, counted from 1; NULL
+ * where nothing is forgotten. *moved says how many moved. An error is found before anything has changed. */
+int mapdpm_resweep(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *times, uint32_t *ids, size_t n,
+                   size_t *moved);
+
+/* ---- gateways: many learners into one --------------------------------------------------------------------------------- */
+
+/* All clusters of another learner, as they are now, by their statistics: a prior is never counted twice. MAPDPM_E_SPACE
+ * where there are not so many free slots. mapdpm_reduce then merges. */
+int mapdpm_pool(mapdpm_stream *stream, const mapdpm_stream *from);
+
+/* One more cluster, of a weight, a mean less this learner's anchor, and a variance M2 / weight; its id is new.
  * MAPDPM_E_SPACE where no slot is free. Statistics only: a prior is never counted twice. */
 int mapdpm_insert(mapdpm_stream *stream, const mapdpm_cluster *cluster, const mapdpm_real *mean,
                   const mapdpm_real *variance);
@@ -224,7 +248,9 @@ int mapdpm_insert(mapdpm_stream *stream, const mapdpm_cluster *cluster, const ma
  * order of their own, ids and events begin anew: in which order clusters were inserted does not matter. */
 int mapdpm_reduce(mapdpm_stream *stream, uint32_t n);
 
-/* Snapshots, in the container of docs/format.md: all of the learner, to the last bit. */
+/* ---- snapshots --------------------------------------------------------------------------------------------------------- */
+
+/* In the container of docs/format.md: all of the learner, to the last bit. */
 size_t mapdpm_snapshot_bytes(const mapdpm_stream *stream);
 int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size_t capacity, size_t *file_bytes);
 
@@ -233,6 +259,36 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
 
 /* Make a learner of the caller's memory from a file, every field checked. What Python adds is skipped. */
 int mapdpm_snapshot_read(mapdpm_stream *stream, size_t bytes, const unsigned char *file, size_t file_bytes);
+
+/* ---- banks: the same stream learned under several alphas --------------------------------------------------------------- */
+
+/* The head of the caller's memory; the learners lie behind it. */
+typedef struct mapdpm_bank {
+    uint32_t bytes;
+    uint32_t n;
+    uint32_t best;       /* which one answers */
+    uint32_t n_switches; /* how often another has taken over */
+    mapdpm_real keep;    /* by what scores are multiplied at each point */
+    mapdpm_real margin;
+} mapdpm_bank;
+
+/* Bytes of a bank of n learners with these options; 0 where they are not sound, or say MAPDPM_FULL_ERROR. */
+size_t mapdpm_bank_bytes(const mapdpm_options *options, uint32_t n);
+
+/* Make a bank of the caller's memory, aligned for uint64_t: learners that differ in alphas[n] only. Each is scored by the
+ * log predictive density of each point before it learns it; half_life, in points, is how long scores are remembered, 0 for
+ * ever. Another one answers when its score is above that of the one that does by more than margin, in nats. */
+int mapdpm_bank_init(mapdpm_bank *bank, size_t bytes, const mapdpm_options *options, const mapdpm_real *alphas, uint32_t n,
+                     mapdpm_real half_life, mapdpm_real margin);
+
+/* All learn a point; id and score, which may be NULL, are those of the one that answered best before. All or nothing. */
+int mapdpm_bank_learn(mapdpm_bank *bank, const mapdpm_real *x, uint32_t *id, mapdpm_real *score);
+
+/* Learner i below n; NULL where there is none. mapdpm_predict of learner bank->best is what the bank says of a point. */
+mapdpm_stream *mapdpm_bank_stream(mapdpm_bank *bank, uint32_t i);
+
+/* By how many nats learner i has predicted better than learner 0, as far as that is remembered. */
+int mapdpm_bank_score(const mapdpm_bank *bank, uint32_t i, mapdpm_real *score);
 
 /* CRC-32 (the one of zlib and Ethernet) of n bytes, going on from crc; start with 0. */
 uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n);

@@ -55,6 +55,7 @@ typedef struct {
 MAPDPM_INTERNAL int stream_begin(mapdpm_stream *s, const mapdpm_options *options);
 MAPDPM_INTERNAL real stream_parameter(const mapdpm_stream *s, size_t i);
 MAPDPM_INTERNAL choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);
+MAPDPM_INTERNAL int stream_check_point(const mapdpm_stream *s, const real *x);
 MAPDPM_INTERNAL real stream_weight(const mapdpm_stream *s);
 MAPDPM_INTERNAL size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x);
 MAPDPM_INTERNAL uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);

@@ -19,7 +19,7 @@ static real not_a_number(void)
 }
 
 /* MAPDPM_OK where x is a point that can be learned or scored. */
-static int check_point(const mapdpm_stream *s, const real *x)
+int stream_check_point(const mapdpm_stream *s, const real *x)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     const real most = IS_WARMING(s) ? WARMUP_LIMIT : LIMIT;
@@ -77,7 +77,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     const int64_t before = s->now;
     choice c;
     uint32_t k;
-    int error = check_point(s, x);
+    int error = stream_check_point(s, x);
 
     if (error != MAPDPM_OK)
         return error;
@@ -195,7 +195,7 @@ int mapdpm_predict(const mapdpm_stream *s, const real *x, uint32_t *id, real *sc
 
     if (s == NULL || x == NULL)
         return MAPDPM_E_ARGUMENT;
-    error = check_point(s, x);
+    error = stream_check_point(s, x);
     if (error != MAPDPM_OK)
         return error;
     if (IS_WARMING(s)) {

@@ -1,4 +1,6 @@
-/* The last points of a stream, kept and visited again one a step: a point that now belongs elsewhere moves. */
+/* Points that are visited again, so that those move that now belong elsewhere: the last ones, which the learner keeps, one a
+ * step; or those that the caller has kept.
+ */
 #include "mapdpm_learner.h"
 
 /* What the kept points of one cluster belong to from now on; NONE: nobody knows, and they are not visited any more. */
@@ -28,16 +30,16 @@ static void put_back(mapdpm_stream *s, uint32_t k, const real *x, real weight)
     stream_refresh(s, k);
 }
 
-/* Take point i out of its cluster and let it choose again, among the clusters that there are. */
-static void visit(mapdpm_stream *s, size_t i)
+/* Take a point that was learned at some time out of its cluster and let it choose again, among the clusters that there
+ * are. Returns the id of the one where it is then. */
+static uint32_t visit(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
 {
-    const real *const x = points_of(s) + i * FEATURES(s);
-    const real weight = FORGETS(s) ? math_exp(-(real)(s->now - times_of(s)[i]) * s->rate) : 1;
-    const uint32_t k = slot_with(s, kept_of(s)[i]);
+    const real weight = FORGETS(s) ? math_exp(-(real)(s->now - time) * s->rate) : 1;
+    const uint32_t k = slot_with(s, id);
     choice c;
 
     if (k == NONE || !(*slot_of(s, k) * fade_of(s, k, s->now) > weight + FLOOR) || !(weight > 0))
-        return;
+        return id;
     stream_settle(s, k);
     put_back(s, k, x, -weight);
     c = stream_choose(s, x, 0);
@@ -45,7 +47,7 @@ static void visit(mapdpm_stream *s, size_t i)
         c.best = k;
     stream_settle(s, c.best);
     put_back(s, c.best, x, weight);
-    kept_of(s)[i] = ids_of(s)[c.best];
+    return ids_of(s)[c.best];
 }
 
 /* Keep the point that was just learned in place of the oldest, and visit the next in turn. */
@@ -58,5 +60,53 @@ void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
     kept_of(s)[i] = id;
     s->visited = s->visited + 1 < WINDOW(s) ? s->visited + 1 : 0;
     if (kept_of(s)[s->visited] != NONE && s->visited != i)
-        visit(s, s->visited);
+        kept_of(s)[s->visited] = visit(s, points_of(s) + s->visited * FEATURES(s), times_of(s)[s->visited], kept_of(s)[s->visited]);
+}
+
+/* ---- windows of the caller's own ------------------------------------------------------------------------------------- */
+
+int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t n)
+{
+    size_t i;
+
+    if (s == NULL || event == NULL || (ids == NULL && n > 0) || *event > s->n_events)
+        return MAPDPM_E_ARGUMENT;
+    if (s->n_events - *event > RING(s)) {
+        for (i = 0; i < n; i++)
+            ids[i] = NONE;
+        *event = s->n_events;
+    }
+    for (; *event < s->n_events; (*event)++) {
+        const uint32_t *const e = event_of(s, *event);
+
+        for (i = 0; i < n && e[0] != MAPDPM_CREATED; i++)
+            if (ids[i] == e[1])
+                ids[i] = e[0] == MAPDPM_MERGED ? e[2] : NONE;
+    }
+    return MAPDPM_OK;
+}
+
+int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32_t *ids, size_t n, size_t *moved)
+{
+    size_t i;
+    int error = MAPDPM_OK;
+
+    if (s == NULL || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) || (FORGETS(s) && times == NULL && n > 0))
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    *moved = 0;
+    for (i = 0; i < n && error == MAPDPM_OK; i++) {
+        error = stream_check_point(s, x + i * FEATURES(s));
+        if (FORGETS(s) && (times[i] > s->now || times[i] < -(INT64_MAX / 2)))
+            error = MAPDPM_E_TIME;
+    }
+    for (i = 0; i < n && error == MAPDPM_OK; i++)
+        if (ids[i] != NONE) {
+            const uint32_t id = visit(s, x + i * FEATURES(s), FORGETS(s) ? times[i] : 0, ids[i]);
+
+            *moved += id != ids[i];
+            ids[i] = id;
+        }
+    return error;
 }

@@ -1401,6 +1401,7 @@ typedef struct {
 MAPDPM_INTERNAL int stream_begin(mapdpm_stream *s, const mapdpm_options *options);
 MAPDPM_INTERNAL real stream_parameter(const mapdpm_stream *s, size_t i);
 MAPDPM_INTERNAL choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);
+MAPDPM_INTERNAL int stream_check_point(const mapdpm_stream *s, const real *x);
 MAPDPM_INTERNAL real stream_weight(const mapdpm_stream *s);
 MAPDPM_INTERNAL size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x);
 MAPDPM_INTERNAL uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
@@ -2342,7 +2343,9 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 
 /* ==== window.c ====================================================================================================== */
 
-/* The last points of a stream, kept and visited again one a step: a point that now belongs elsewhere moves. */
+/* Points that are visited again, so that those move that now belong elsewhere: the last ones, which the learner keeps, one a
+ * step; or those that the caller has kept.
+ */
 
 /* What the kept points of one cluster belong to from now on; NONE: nobody knows, and they are not visited any more. */
 void stream_relabel(mapdpm_stream *s, uint32_t from, uint32_t to)
@@ -2371,16 +2374,16 @@ static void put_back(mapdpm_stream *s, uint32_t k, const real *x, real weight)
     stream_refresh(s, k);
 }
 
-/* Take point i out of its cluster and let it choose again, among the clusters that there are. */
-static void visit(mapdpm_stream *s, size_t i)
+/* Take a point that was learned at some time out of its cluster and let it choose again, among the clusters that there
+ * are. Returns the id of the one where it is then. */
+static uint32_t visit(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
 {
-    const real *const x = points_of(s) + i * FEATURES(s);
-    const real weight = FORGETS(s) ? math_exp(-(real)(s->now - times_of(s)[i]) * s->rate) : 1;
-    const uint32_t k = slot_with(s, kept_of(s)[i]);
+    const real weight = FORGETS(s) ? math_exp(-(real)(s->now - time) * s->rate) : 1;
+    const uint32_t k = slot_with(s, id);
     choice c;
 
     if (k == NONE || !(*slot_of(s, k) * fade_of(s, k, s->now) > weight + FLOOR) || !(weight > 0))
-        return;
+        return id;
     stream_settle(s, k);
     put_back(s, k, x, -weight);
     c = stream_choose(s, x, 0);
@@ -2388,7 +2391,7 @@ static void visit(mapdpm_stream *s, size_t i)
         c.best = k;
     stream_settle(s, c.best);
     put_back(s, c.best, x, weight);
-    kept_of(s)[i] = ids_of(s)[c.best];
+    return ids_of(s)[c.best];
 }
 
 /* Keep the point that was just learned in place of the oldest, and visit the next in turn. */
@@ -2401,7 +2404,55 @@ void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
     kept_of(s)[i] = id;
     s->visited = s->visited + 1 < WINDOW(s) ? s->visited + 1 : 0;
     if (kept_of(s)[s->visited] != NONE && s->visited != i)
-        visit(s, s->visited);
+        kept_of(s)[s->visited] = visit(s, points_of(s) + s->visited * FEATURES(s), times_of(s)[s->visited], kept_of(s)[s->visited]);
+}
+
+/* ---- windows of the caller's own ------------------------------------------------------------------------------------- */
+
+int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t n)
+{
+    size_t i;
+
+    if (s == NULL || event == NULL || (ids == NULL && n > 0) || *event > s->n_events)
+        return MAPDPM_E_ARGUMENT;
+    if (s->n_events - *event > RING(s)) {
+        for (i = 0; i < n; i++)
+            ids[i] = NONE;
+        *event = s->n_events;
+    }
+    for (; *event < s->n_events; (*event)++) {
+        const uint32_t *const e = event_of(s, *event);
+
+        for (i = 0; i < n && e[0] != MAPDPM_CREATED; i++)
+            if (ids[i] == e[1])
+                ids[i] = e[0] == MAPDPM_MERGED ? e[2] : NONE;
+    }
+    return MAPDPM_OK;
+}
+
+int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32_t *ids, size_t n, size_t *moved)
+{
+    size_t i;
+    int error = MAPDPM_OK;
+
+    if (s == NULL || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) || (FORGETS(s) && times == NULL && n > 0))
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    *moved = 0;
+    for (i = 0; i < n && error == MAPDPM_OK; i++) {
+        error = stream_check_point(s, x + i * FEATURES(s));
+        if (FORGETS(s) && (times[i] > s->now || times[i] < -(INT64_MAX / 2)))
+            error = MAPDPM_E_TIME;
+    }
+    for (i = 0; i < n && error == MAPDPM_OK; i++)
+        if (ids[i] != NONE) {
+            const uint32_t id = visit(s, x + i * FEATURES(s), FORGETS(s) ? times[i] : 0, ids[i]);
+
+            *moved += id != ids[i];
+            ids[i] = id;
+        }
+    return error;
 }
 
 /* ==== warmup.c ====================================================================================================== */
@@ -2800,7 +2851,7 @@ static real not_a_number(void)
 }
 
 /* MAPDPM_OK where x is a point that can be learned or scored. */
-static int check_point(const mapdpm_stream *s, const real *x)
+int stream_check_point(const mapdpm_stream *s, const real *x)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     const real most = IS_WARMING(s) ? WARMUP_LIMIT : LIMIT;
@@ -2858,7 +2909,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     const int64_t before = s->now;
     choice c;
     uint32_t k;
-    int error = check_point(s, x);
+    int error = stream_check_point(s, x);
 
     if (error != MAPDPM_OK)
         return error;
@@ -2976,7 +3027,7 @@ int mapdpm_predict(const mapdpm_stream *s, const real *x, uint32_t *id, real *sc
 
     if (s == NULL || x == NULL)
         return MAPDPM_E_ARGUMENT;
-    error = check_point(s, x);
+    error = stream_check_point(s, x);
     if (error != MAPDPM_OK)
         return error;
     if (IS_WARMING(s)) {
@@ -3056,6 +3107,78 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     s->n_seen += (uint64_t)(cluster->weight + HALF);
     stream_refresh(s, k);
     return MAPDPM_OK;
+}
+
+/* The mean of a cluster of another learner in a feature, in the units of this one. */
+static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const real *slot, size_t d)
+{
+    const real *const mean = mean_in(from, slot) + d;
+    const real place = (*mean + low_part(mean, half_size(from))) / unit_of(from)[d];
+
+    return ((anchor_of(from)[d] - anchor_of(s)[d]) + place) * unit_of(s)[d];
+}
+
+/* The clusters of another learner that are more than forgotten, and whether there is room for them here, or why not. */
+static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
+{
+    uint32_t k, n = 0;
+    size_t d;
+
+    for (k = 0; k < from->width; k++) {
+        const real *const slot = slot_of(from, k);
+
+        if (!is_used(from, k) || !(*slot * fade_of(from, k, from->now) > 0))
+            continue;
+        n++;
+        for (d = 0; d < FEATURES(s); d++) {
+            const real mean = mean_from(s, from, slot, d), unit = unit_of(s)[d] / unit_of(from)[d];
+
+            if (!(mean >= -LIMIT && mean <= LIMIT && squares_in(from, slot)[d] * unit * unit <= ALWAYS))
+                return MAPDPM_E_RANGE;
+        }
+    }
+    if (n > SLOTS(s) - s->n_clusters)
+        return MAPDPM_E_SPACE;
+    return n < NONE - s->next_id ? MAPDPM_OK : MAPDPM_E_IDS;
+}
+
+int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
+{
+    uint32_t k;
+    size_t d;
+    int error;
+
+    if (s == NULL || from == NULL || s == from || FEATURES(s) != from->n_features || from->missing > s->missing)
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s) || IS_WARMING(from))
+        return MAPDPM_E_WARMING;
+    error = check_pool(s, from);
+    for (k = 0; k < from->width && error == MAPDPM_OK; k++) {
+        const real fade = fade_of(from, k, from->now), *const theirs = slot_of(from, k);
+        real *slot;
+        uint32_t e;
+
+        if (!is_used(from, k) || !(*theirs * fade > 0))
+            continue;
+        e = stream_free_slot(s);
+        stream_open(s, e);
+        ids_of(s)[e] = s->next_id++;
+        slot = slot_of(s, e);
+        *slot = *theirs * fade;
+        if (COMPENSATED)
+            slot[half_size(s)] = theirs[half_size(from)] * fade;
+        for (d = 0; d < FEATURES(s); d++) {
+            const real unit = unit_of(s)[d] / unit_of(from)[d];
+
+            if (HAS_MISSING(s))
+                counts_in(s, slot)[d] = counts_in(from, theirs)[d * count_step(from)] * fade;
+            mean_in(s, slot)[d] = mean_from(s, from, theirs, d);
+            squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * fade;
+        }
+        s->n_seen += (uint64_t)(*slot + HALF);
+        stream_refresh(s, e);
+    }
+    return error;
 }
 
 /* Whether slot a comes before slot b: by weight, the heaviest first, then by the moments in their order. */
@@ -3155,6 +3278,125 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
     s->n_events = 0;
     s->at_event = 0;
     memset(ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING(s));
+    return MAPDPM_OK;
+}
+
+/* ==== bank.c ======================================================================================================== */
+
+/* The same stream learned under several alphas side by side; the one that has predicted best answers. */
+
+/* Memory: the head | scores[n], what rounding lost of them[n] (reals) | the learners, each of the same size. */
+static size_t at_learners(uint32_t n) { return (sizeof(mapdpm_bank) + 2 * (size_t)n * sizeof(real) + 7) / 8 * 8; }
+
+static real *scores_of(const mapdpm_bank *b)
+{
+    return (real *)(void *)((unsigned char *)(uintptr_t)b + sizeof *b);
+}
+
+static size_t stride_of(const mapdpm_bank *b) { return (b->bytes - at_learners(b->n)) / b->n; }
+
+static mapdpm_stream *learner_of(const mapdpm_bank *b, uint32_t i)
+{
+    return (mapdpm_stream *)(void *)((unsigned char *)(uintptr_t)b + at_learners(b->n) + i * stride_of(b));
+}
+
+size_t mapdpm_bank_bytes(const mapdpm_options *o, uint32_t n)
+{
+    const uint64_t each = mapdpm_stream_bytes(o);
+    uint64_t bytes;
+
+    if (each == 0 || n < 1 || n > UINT32_C(1) << 16 || o->when_full == MAPDPM_FULL_ERROR)
+        return 0;
+    bytes = at_learners(n) + each * n;
+    return bytes <= UINT32_MAX && bytes <= SIZE_MAX ? (size_t)bytes : 0;
+}
+
+int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const real *alphas, uint32_t n, real half_life,
+                     real margin)
+{
+    const size_t needed = mapdpm_bank_bytes(o, n);
+    uint32_t i;
+    int error = MAPDPM_OK;
+
+    if (b == NULL || alphas == NULL || needed == 0 || !(margin >= 0) || !(half_life == 0 || half_life >= 1))
+        return MAPDPM_E_ARGUMENT;
+    if (bytes < needed)
+        return MAPDPM_E_SPACE;
+    memset(b, 0, at_learners(n));
+    b->bytes = (uint32_t)needed;
+    b->n = n;
+    b->keep = half_life > 0 ? math_exp((real)-0.69314718055994531 / half_life) : 1;
+    b->margin = margin;
+    for (i = 0; i < n && error == MAPDPM_OK; i++) {
+        mapdpm_options each = *o;
+
+        each.alpha = alphas[i];
+        error = alphas[i] > 0 ? mapdpm_init(learner_of(b, i), stride_of(b), &each) : MAPDPM_E_ARGUMENT;
+    }
+    return error;
+}
+
+/* Whether all can learn a point: none refuses when others have learned it. */
+static int check_all(const mapdpm_bank *b, const real *x)
+{
+    uint32_t i;
+    int error = MAPDPM_OK;
+
+    for (i = 0; i < b->n && error == MAPDPM_OK; i++) {
+        error = stream_check_point(learner_of(b, i), x);
+        if (learner_of(b, i)->next_id == NONE)
+            error = MAPDPM_E_IDS;
+    }
+    return error;
+}
+
+int mapdpm_bank_learn(mapdpm_bank *b, const real *x, uint32_t *id, real *score)
+{
+    real density, first = 0, *scores;
+    uint32_t i, number;
+    int error;
+
+    if (b == NULL || x == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = check_all(b, x);
+    if (error != MAPDPM_OK)
+        return error;
+    scores = scores_of(b);
+    for (i = 0; i < b->n; i++) {
+        error = mapdpm_learn(learner_of(b, i), x, &number, &density);
+        if (error != MAPDPM_OK)
+            return error;
+        if (i == b->best && id)
+            *id = number;
+        if (i == b->best && score)
+            *score = density;
+        if (i == 0)
+            first = density;
+        scores[i] *= b->keep;
+        scores[b->n + i] *= b->keep;
+        if (is_there(density))
+            grow(scores + i, b->n, density - first);
+    }
+    for (number = b->best, i = 0; i < b->n; i++)
+        if (scores[i] > scores[number])
+            number = i;
+    if (scores[number] > scores[b->best] + b->margin) {
+        b->best = number;
+        b->n_switches++;
+    }
+    return MAPDPM_OK;
+}
+
+mapdpm_stream *mapdpm_bank_stream(mapdpm_bank *b, uint32_t i)
+{
+    return b != NULL && i < b->n ? learner_of(b, i) : NULL;
+}
+
+int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, real *score)
+{
+    if (b == NULL || score == NULL || i >= b->n)
+        return MAPDPM_E_ARGUMENT;
+    *score = scores_of(b)[i];
     return MAPDPM_OK;
 }
 

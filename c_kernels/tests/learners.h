@@ -1,0 +1,89 @@
+/* Learners to test, and data for them. */
+#ifndef LEARNERS_H
+#define LEARNERS_H
+
+#include "check.h"
+#include "mapdpm_learner.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { MEMORY = 1 << 20, D_MOST = 4, K_MOST = 32 };
+
+#ifdef MAPDPM_MISSING
+enum { WITH_MISSING = 1 };
+#else
+enum { WITH_MISSING = 0 };
+#endif
+
+#define EPS ((double)(COMPENSATED ? FLT_EPSILON : DBL_EPSILON))
+
+typedef union {
+    uint64_t aligned;
+    mapdpm_stream stream;
+    unsigned char bytes[MEMORY];
+} memory;
+
+static memory first, second;
+
+static const real gamma_prior[2 * D_MOST + 2] = {1, -2, 3, (real)0.1, 2, 1, (real)0.5, 2};
+static const real known_prior[3 * D_MOST] = {1, -2, 3, 100, 50, 200, 1, (real)0.5, 2};
+
+static inline mapdpm_options options_of(int32_t family, uint32_t max_clusters)
+{
+    mapdpm_options o;
+
+    memset(&o, 0, sizeof o);
+    o.family = family;
+    o.n_features = 3;
+    o.max_clusters = max_clusters;
+    o.alpha = 1;
+    o.parameters = family == MAPDPM_NORMAL_GAMMA ? gamma_prior : known_prior;
+    return o;
+}
+
+static inline mapdpm_options warming(uint32_t max_clusters, uint32_t warmup)
+{
+    mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, max_clusters);
+
+    o.warmup = warmup;
+    o.parameters = NULL;
+    return o;
+}
+
+static inline mapdpm_stream *begin(memory *m, const mapdpm_options *o)
+{
+    memset(m->bytes, 0xa5, sizeof m->bytes);
+    CHECK(mapdpm_init(&m->stream, sizeof m->bytes, o) == MAPDPM_OK);
+    return &m->stream;
+}
+
+static inline int is_same(const memory *a, const memory *b) { return memcmp(a, b, a->stream.bytes) == 0; }
+
+/* A point near one of `groups` centres that lie `apart`. */
+static inline void draw(uint64_t *state, unsigned groups, double apart, real *x)
+{
+    const unsigned g = (unsigned)(check_random(state) >> 33) % groups;
+    unsigned d;
+
+    for (d = 0; d < 3; d++)
+        x[d] = (real)(apart * ((g * (2 * d + 3) + d * d) % 13) + check_uniform(state) + check_uniform(state) +
+                      check_uniform(state));
+}
+
+static inline double total_weight(const mapdpm_stream *s)
+{
+    mapdpm_cluster c;
+    double total = 0;
+    uint32_t k, used = 0;
+
+    for (k = 0; k < s->max_clusters; k++)
+        if (mapdpm_get_cluster(s, k, &c, NULL, NULL) == 1) {
+            total += (double)c.weight + (double)c.weight_low;
+            used++;
+        }
+    CHECK(used == s->n_clusters);
+    return total;
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* Banks: each learner is what it would be alone, scores are sums of what each has said, the best one answers. */
+#include "learners.h"
+
+enum { A = 4, N = 3000 };
+
+static const real alphas[A] = {(real)0.01, 1, 10, 300};
+static memory alone[A];
+
+static mapdpm_bank *begin_bank(const mapdpm_options *o, uint32_t n, real half_life, real margin)
+{
+    mapdpm_bank *const b = (mapdpm_bank *)(void *)&first;
+
+    memset(&first, 0xa5, sizeof first);
+    CHECK(mapdpm_bank_init(b, sizeof first, o, alphas, n, half_life, margin) == MAPDPM_OK);
+    CHECK(b->bytes == mapdpm_bank_bytes(o, n));
+    return b;
+}
+
+static void alike(const mapdpm_options *o, real half_life, real margin)
+{
+    mapdpm_bank *const b = begin_bank(o, A, half_life, margin);
+    const double keep = half_life > 0 ? exp(-log(2.0) / (double)half_life) : 1.0;
+    double sums[A] = {0}, sizes[A] = {0};
+    uint64_t state = 41;
+    uint32_t best = 0, i, j, switches = 0;
+    real x[3], said[A], score, density;
+    uint32_t ids[A], id;
+
+    for (j = 0; j < A; j++) {
+        mapdpm_options each = *o;
+
+        each.alpha = alphas[j];
+        (void)begin(&alone[j], &each);
+    }
+    for (i = 0; i < N; i++) {
+        draw(&state, i < N / 2 ? 2 : 9, i < N / 2 ? 9.0 : 3.0, x);
+        CHECK(mapdpm_bank_learn(b, x, &id, &density) == MAPDPM_OK);
+        for (j = 0; j < A; j++)
+            CHECK(mapdpm_learn(&alone[j].stream, x, &ids[j], &said[j]) == MAPDPM_OK);
+        CHECK(id == ids[best] && (density == said[best] || density != density));
+        for (j = 0; j < A; j++) {
+            const int is_there_yet = said[j] == said[j];
+            const double d = is_there_yet ? (double)said[j] - (double)said[0] : 0.0;
+
+            sums[j] = keep * sums[j] + d;
+            sizes[j] = keep * sizes[j] + fabs(d) + (is_there_yet ? EPS * fabs((double)said[j]) : 0.0);
+            CHECK(mapdpm_bank_score(b, j, &score) == MAPDPM_OK);
+            CHECK(fabs((double)score - sums[j]) <= 64 * EPS * (sizes[j] + (half_life > 0 ? (double)half_life : 1) * sizes[j]));
+        }
+        switches += b->best != best;
+        best = b->best;
+    }
+    for (j = 0; j < A; j++)
+        CHECK(memcmp(mapdpm_bank_stream(b, j), &alone[j], alone[j].stream.bytes) == 0);
+    CHECK(mapdpm_bank_stream(b, A) == NULL && mapdpm_bank_score(b, A, &score) == MAPDPM_E_ARGUMENT);
+    CHECK(switches == b->n_switches && switches > 0);
+    for (j = 0; j < A; j++)
+        CHECK(sums[j] <= sums[best] + (double)margin + 1e-3 * sizes[j]);
+}
+
+static void refusing(void)
+{
+    mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 4);
+    mapdpm_bank *const b = begin_bank(&o, A, 0, 3);
+    real x[3] = {0, 0, 0}, none[1] = {0};
+
+    CHECK(mapdpm_bank_learn(b, x, NULL, NULL) == MAPDPM_OK);
+    memcpy(&second, &first, sizeof first);
+    x[1] = (real)1e30 * (real)1e30 * (real)1e300;
+    CHECK(mapdpm_bank_learn(b, x, NULL, NULL) == MAPDPM_E_NUMBER);
+    CHECK(memcmp(&second, &first, sizeof first) == 0);
+    CHECK(mapdpm_bank_learn(b, NULL, NULL, NULL) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_bank_learn(NULL, x, NULL, NULL) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_bank_init(b, sizeof first, &o, alphas, 0, 0, 3) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_bank_init(b, sizeof first, &o, none, 1, 0, 3) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_bank_init(b, sizeof first, &o, alphas, A, 0, -1) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_bank_init(b, mapdpm_bank_bytes(&o, A) - 1, &o, alphas, A, 0, 3) == MAPDPM_E_SPACE);
+    o.when_full = MAPDPM_FULL_ERROR;
+    CHECK(mapdpm_bank_bytes(&o, A) == 0 && mapdpm_bank_init(b, sizeof first, &o, alphas, A, 0, 3) == MAPDPM_E_ARGUMENT);
+}
+
+int main(void)
+{
+    mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
+    const mapdpm_options cold = warming(8, 40);
+
+    alike(&o, 0, 3);
+    alike(&o, 200, 0);
+    alike(&cold, 200, 3);
+    o.half_life = 300;
+    alike(&o, 100, 3);
+    refusing();
+    return REPORT();
+}

@@ -1,0 +1,108 @@
+/* Gateways: statistics of many learners into one, whatever their order, and nothing lost. */
+#include "learners.h"
+
+enum { PARTS = 3, N = 3000 };
+
+static memory parts[PARTS], all;
+static unsigned char file[2][MEMORY];
+
+static void learn_parts(const mapdpm_options *o, uint64_t seed)
+{
+    uint64_t state = seed;
+    unsigned p, i;
+    real x[3];
+
+    for (p = 0; p < PARTS; p++) {
+        mapdpm_stream *const s = begin(&parts[p], o);
+
+        for (i = 0; i < N; i++) {
+            draw(&state, 3 + p, 12.0, x);
+            CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+        }
+    }
+}
+
+/* Weight, and weighted mean of feature 0 in the user's units. */
+static void totals(const mapdpm_stream *s, double *weight, double *mean)
+{
+    real anchor[3], parameters[3 * 3], means[3];
+    mapdpm_cluster c;
+    uint32_t k;
+
+    *weight = *mean = 0;
+    CHECK(mapdpm_get_prior(s, anchor, parameters) == MAPDPM_OK);
+    for (k = 0; k < s->max_clusters; k++)
+        if (mapdpm_get_cluster(s, k, &c, means, NULL) == 1) {
+            *weight += (double)c.weight;
+            *mean += (double)c.weight * ((double)means[0] + (double)anchor[0]);
+        }
+    *mean /= *weight;
+}
+
+static size_t pooled(const mapdpm_options *o, const unsigned *order, unsigned char *into)
+{
+    mapdpm_stream *const s = begin(&all, o);
+    size_t n = 0;
+    unsigned p;
+
+    for (p = 0; p < PARTS; p++)
+        CHECK(mapdpm_pool(s, &parts[order[p]].stream) == MAPDPM_OK);
+    CHECK(mapdpm_reduce(s, 8) == MAPDPM_OK && s->n_clusters <= 8);
+    CHECK(mapdpm_snapshot_write(s, into, MEMORY, &n) == MAPDPM_OK);
+    return n;
+}
+
+static void pooling(mapdpm_options o, int with_warmup)
+{
+    static const unsigned forth[PARTS] = {0, 1, 2}, back[PARTS] = {2, 0, 1};
+    mapdpm_options each = o;
+    double weight, mean, sum = 0, moment = 0;
+    size_t n;
+    unsigned p;
+
+    if (with_warmup)
+        each = warming(o.max_clusters, 60); /* each has a prior, and so an anchor, of its own */
+    learn_parts(&each, 3);
+    o.max_clusters *= PARTS;
+    for (p = 0; p < PARTS; p++) {
+        totals(&parts[p].stream, &weight, &mean);
+        sum += weight;
+        moment += weight * mean;
+    }
+    n = pooled(&o, forth, file[0]);
+    CHECK(n == pooled(&o, back, file[1]) && memcmp(file[0], file[1], n) == 0);
+    totals(&all.stream, &weight, &mean);
+    CHECK(fabs(weight - sum) <= 64 * EPS * sum);
+    CHECK(fabs(mean - moment / sum) <= 256 * EPS * 100);
+}
+
+static void refusing(void)
+{
+    const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 6), cold = warming(6, 50);
+    mapdpm_options other = o;
+    mapdpm_stream *const s = begin(&all, &o);
+
+    learn_parts(&o, 8);
+    CHECK(mapdpm_pool(s, NULL) == MAPDPM_E_ARGUMENT && mapdpm_pool(NULL, s) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_pool(s, s) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_pool(s, &parts[0].stream) == MAPDPM_OK);
+    memcpy(&second, &all, sizeof all);
+    CHECK(mapdpm_pool(s, &parts[2].stream) == MAPDPM_E_SPACE && is_same(&second, &all));
+    other.n_features = 2;
+    CHECK(mapdpm_pool(begin(&first, &other), s) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_pool(begin(&first, &cold), s) == MAPDPM_E_WARMING);
+    CHECK(mapdpm_pool(s, &first.stream) == MAPDPM_E_WARMING);
+}
+
+int main(void)
+{
+    mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
+
+    pooling(o, 0);
+    pooling(o, 1);
+    o.half_life = 500;
+    pooling(o, 0);
+    pooling(options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8), 0);
+    refusing();
+    return REPORT();
+}

@@ -1,0 +1,186 @@
+/* Windows that the caller keeps: ids are followed, and a sweep moves points to where they belong. */
+#include "learners.h"
+
+enum { N = 64 };
+
+typedef struct {
+    real x[N][3];
+    int64_t times[N];
+    uint32_t ids[N];
+    uint64_t event;
+} window;
+
+static window kept;
+
+static int is_alive(const mapdpm_stream *s, uint32_t id)
+{
+    mapdpm_cluster c;
+    uint32_t k;
+
+    for (k = 0; k < s->max_clusters; k++)
+        if (mapdpm_get_cluster(s, k, &c, NULL, NULL) == 1 && c.id == id)
+            return 1;
+    return 0;
+}
+
+/* Learn `n` points into a ring of N, ids followed before each new one comes in. */
+static void learn(mapdpm_stream *s, uint64_t *state, unsigned n, unsigned groups, double apart)
+{
+    static unsigned next;
+    unsigned i;
+
+    for (i = 0; i < n; i++, next = (next + 1) % N) {
+        uint32_t id;
+
+        draw(state, groups, apart, kept.x[next]);
+        CHECK(mapdpm_learn(s, kept.x[next], &id, NULL) == MAPDPM_OK);
+        CHECK(mapdpm_follow(s, &kept.event, kept.ids, N) == MAPDPM_OK);
+        kept.ids[next] = id;
+        kept.times[next] = (int64_t)s->n_seen;
+    }
+}
+
+static void forget_window(void)
+{
+    memset(&kept, 0, sizeof kept);
+    memset(kept.ids, 0xff, sizeof kept.ids);
+}
+
+/* Whatever happens, an id that is still known is a cluster's that is there; and known ids are those that resolve gives. */
+static void following(const mapdpm_options *o)
+{
+    mapdpm_stream *const s = begin(&first, o);
+    uint64_t state = 5;
+    unsigned round, i, n_known = 0, n_lost = 0;
+
+    forget_window();
+    for (round = 0; round < 300; round++) {
+        learn(s, &state, 40, 3 + round / 20 % 9, 2.0 + round % 5);
+        for (i = 0; i < N; i++) {
+            if (kept.ids[i] == MAPDPM_NO_ID) {
+                n_lost++;
+                continue;
+            }
+            n_known++;
+            CHECK(is_alive(s, kept.ids[i]));
+        }
+    }
+    CHECK(n_known > 1000 && n_lost > 100);
+}
+
+/* Events are applied one by one as they say; where the ring has lost one, nothing is known any more. */
+static void losing(void)
+{
+    const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 4);
+    mapdpm_stream *const s = begin(&first, &o);
+    uint64_t state = 9, event = 0, before;
+    uint32_t ids[3] = {0, 1, MAPDPM_NO_ID}, now;
+    mapdpm_event e;
+    real x[3];
+
+    while (s->n_events <= MAPDPM_EVENTS(4)) {
+        draw(&state, 9, 30.0, x);
+        CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+    }
+    CHECK(mapdpm_follow(s, &event, ids, 3) == MAPDPM_OK);
+    CHECK(ids[0] == MAPDPM_NO_ID && ids[1] == MAPDPM_NO_ID && event == s->n_events);
+    event++;
+    CHECK(mapdpm_follow(s, &event, ids, 3) == MAPDPM_E_ARGUMENT);
+    event = before = s->n_events;
+    for (;;) {
+        CHECK(mapdpm_learn(s, x, &ids[0], NULL) == MAPDPM_OK);
+        draw(&state, 9, 30.0, x);
+        before = s->n_events;
+        now = ids[0];
+        CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
+        event = before;
+        CHECK(mapdpm_follow(s, &event, ids, 1) == MAPDPM_OK);
+        for (; before < s->n_events; before++) {
+            CHECK(mapdpm_get_event(s, before, &e) == MAPDPM_OK);
+            if (e.kind != MAPDPM_CREATED && e.id == now)
+                now = e.kind == MAPDPM_MERGED ? e.other : MAPDPM_NO_ID;
+        }
+        CHECK(ids[0] == now);
+        if (now == MAPDPM_NO_ID)
+            break;
+    }
+}
+
+/* A sweep keeps all weight, all first moments, and ends where no point wants to move; it helps a learner that has learned
+ * its points in an order that misleads. */
+static void sweeping(const mapdpm_options *o)
+{
+    mapdpm_stream *const s = begin(&first, o);
+    uint64_t state = 31;
+    unsigned round, n_moved = 0;
+    size_t moved = 1;
+    double weight;
+
+    forget_window();
+    for (round = 0; round < 60; round++) {
+        learn(s, &state, N, 2 + round % 7, 0.4 + 0.1 * (round % 10));
+        weight = total_weight(s);
+        CHECK(mapdpm_resweep(s, &kept.x[0][0], kept.times, kept.ids, N, &moved) == MAPDPM_OK);
+        CHECK(fabs(total_weight(s) - weight) <= 256 * EPS * weight);
+        n_moved += (unsigned)moved;
+    }
+    CHECK(n_moved > 0);
+    for (round = 0; round < 50 && moved > 0; round++)
+        CHECK(mapdpm_resweep(s, &kept.x[0][0], kept.times, kept.ids, N, &moved) == MAPDPM_OK);
+    CHECK(moved == 0);
+}
+
+/* What a window of the learner's own does with its last point, a window of one point does. */
+static void visiting(void)
+{
+    const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 6);
+    mapdpm_stream *const s = begin(&first, &o), *const t = begin(&second, &o);
+    uint64_t state = 77;
+    real x[2][3];
+    uint32_t ids[2];
+    size_t moved;
+    unsigned i;
+
+    for (i = 0; i < 2000; i++) {
+        draw(&state, 5, 4.0, x[i % 2]);
+        CHECK(mapdpm_learn(s, x[i % 2], &ids[i % 2], NULL) == MAPDPM_OK);
+        CHECK(mapdpm_learn(t, x[i % 2], NULL, NULL) == MAPDPM_OK);
+    }
+    CHECK(is_same(&first, &second));
+    CHECK(mapdpm_resweep(s, x[0], NULL, ids, 0, &moved) == MAPDPM_OK && moved == 0);
+    CHECK(is_same(&first, &second));
+    x[1][2] = (real)1 / (real)(i - 2000);
+    CHECK(mapdpm_resweep(s, x[0], NULL, ids, 2, &moved) == MAPDPM_E_NUMBER);
+    CHECK(is_same(&first, &second));
+    CHECK(mapdpm_resweep(s, NULL, NULL, ids, 2, &moved) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_resweep(NULL, x[0], NULL, ids, 2, &moved) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_follow(s, NULL, ids, 2) == MAPDPM_E_ARGUMENT);
+}
+
+int main(void)
+{
+    mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8), cold = warming(8, 20);
+    mapdpm_stream *s;
+    size_t moved;
+    int64_t late = 3;
+    uint32_t id = 0;
+    const real x[3] = {0, 0, 0};
+
+    following(&o);
+    sweeping(&o);
+    o.half_life = 200;
+    following(&o);
+    sweeping(&o);
+    s = begin(&first, &o);
+    CHECK(mapdpm_learn(s, x, &id, NULL) == MAPDPM_OK);
+    CHECK(mapdpm_resweep(s, x, &late, &id, 1, &moved) == MAPDPM_E_TIME);
+    CHECK(mapdpm_resweep(s, x, NULL, &id, 1, &moved) == MAPDPM_E_ARGUMENT);
+    o = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 5);
+    following(&o);
+    sweeping(&o);
+    losing();
+    visiting();
+    s = begin(&first, &cold);
+    CHECK(mapdpm_resweep(s, x, NULL, &id, 1, &moved) == MAPDPM_E_WARMING);
+    return REPORT();
+}
