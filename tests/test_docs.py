@@ -20,7 +20,8 @@ import pytest
 import mapdpm
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", ROOT / "c_kernels" / "README.md", *(ROOT / "docs").glob("*.md"))
+FILES = sorted(path.relative_to(ROOT).as_posix() for path in PAGES)
 FENCE = re.compile(r"(?ms)^(?P<indent> *)```(?P<language>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```\s*$")
 
 

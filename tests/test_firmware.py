@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -150,6 +151,21 @@ def test_a_larger_figure_is_a_complaint(firmware):
         (complaint,) = firmware.complaints(firmware.Result(target, crc, compiler, larger), known)
         assert name in complaint
     assert firmware.complaints(firmware.Result(target, crc, "another compiler", {"text": 10**6}), known) == []
+
+
+def test_the_readme_says_what_was_measured(firmware):
+    text = firmware.README.read_text()
+    table = text.partition(firmware.BEGIN)[2].partition(firmware.END)[0]
+    assert table == firmware.readme_table(json.loads(firmware.FIGURES.read_text()))
+    sizes = re.findall(r"^\| D = (\d+) \| (.*) \|$", text, re.MULTILINE)
+    assert len(sizes) == 5
+    for width, cells in sizes:
+        prior = NormalGamma(np.zeros(int(width)), 1.0, 1.0, np.ones(int(width)))
+        for slots, cell in zip((4, 8, 16, 32), cells.split(" | "), strict=True):
+            learners = [
+                OnlineMAPDPM(slots, likelihood=prior, n_features=int(width), dtype=t) for t in ("float32", "float64")
+            ]
+            assert cell == " / ".join(str(learner.nbytes) for learner in learners)
 
 
 def test_the_pair_is_current():

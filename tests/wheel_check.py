@@ -26,6 +26,8 @@ SHIPPED = (
     "mapdpm/py.typed",
     "mapdpm/backends/_c32.abi3.so",
     "mapdpm/backends/_c64.abi3.so",
+    "mapdpm/c_kernels/amalgamation/src/mapdpm.c",
+    "mapdpm/c_kernels/amalgamation/src/mapdpm.h",
     "mapdpm/c_kernels/mapdpm.h",
     "mapdpm/c_kernels/mapdpm_batch.h",
     "mapdpm/example_data/README.md",

@@ -25,6 +25,8 @@ HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("BUILD", HERE.parents[1] / "build" / "firmware"))
 PAIR = HERE.parent / "amalgamation" / "src"
 FIGURES = HERE / "figures.json"
+README = HERE.parent / "README.md"
+BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
 COLUMNS = ("text", "data", "bss", "state", "stack", "learn", "most", "settle", "score", "save", "load")
 TOLERATED = 1.03
 SECONDS = 900
@@ -148,6 +150,18 @@ def complaints(result: Result, known: dict[str, Any]) -> list[str]:
     return found
 
 
+def readme_table(known: dict[str, Any]) -> str:
+    """The figures of the machines that count, in Markdown."""
+    columns = ("text", "stack", "learn", "most", "settle", "score", "save", "load")
+    rows = ["| |" + "|".join(columns) + "|", "|---|" + "---:|" * len(columns)]
+    for target in TARGETS:
+        figures = known["targets"].get(target.name, {})
+        if "learn" in figures and target.real == "float":
+            cells = (f"{figures[name]:,}" if name in figures else "" for name in columns)
+            rows.append(f"|{target.name}|" + "|".join(cells) + "|")
+    return "\n".join(rows) + "\n"
+
+
 def update(results: list[Result]) -> None:
     """Write figures.json: the CRCs of gcc -O2, and all figures of machines that are not this one."""
     known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"crc": {}, "targets": {}}
@@ -157,6 +171,8 @@ def update(results: list[Result]) -> None:
         if result.crc and result.target.runner != "{program}":
             known["targets"][result.target.name] = {"compiler": result.compiler, **result.figures}
     FIGURES.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
+    head, _, rest = README.read_text().partition(BEGIN)
+    README.write_text(head + BEGIN + readme_table(known) + END + rest.partition(END)[2])
 
 
 def main() -> int:

@@ -19,6 +19,7 @@ from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import chosen, of_the_model, warned
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table, counted, name_of
+from mapdpm.export import as_stream, c_files
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
 from mapdpm.search.ascent import Progress
@@ -103,6 +104,26 @@ def stream(arguments: argparse.Namespace) -> None:
     """``mapdpm stream``."""
     _check_targets([arguments.data], arguments.state, _file(arguments.output))
     streaming.run(arguments)
+
+
+def export(arguments: argparse.Namespace) -> None:
+    """``mapdpm export``."""
+    try:
+        model = as_stream(load(arguments.model), max_clusters=arguments.max_clusters, dtype=arguments.dtype)
+        files = c_files(model, arguments.name)
+    except ModelFileError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    arguments.c.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        target = arguments.c / name
+        if name == "main.c" and target.exists() and target.read_bytes() != data:
+            warnings.warn(f"{target} is there already, and is kept", stacklevel=1)
+            continue
+        write_file(target, data)
+    if not arguments.quiet:
+        print(f"{arguments.c}: {', '.join(files)}; {model.n_clusters} clusters, {model.nbytes} bytes of memory")
 
 
 def show(arguments: argparse.Namespace) -> None:

@@ -65,6 +65,8 @@ def parser() -> argparse.ArgumentParser:
     _score_options(command("score", "score", text, _SCORE_EXAMPLES))
     text = "cluster points as they come, line by line or by MQTT, in fixed memory"
     _stream_options(command("stream", "stream", text, _STREAM_EXAMPLES))
+    text = "write a model as C: a header, the library, and an example that goes on learning"
+    _export_options(command("export", "export", text, _EXPORT_EXAMPLES))
     _demo_options(command("demo", "show", "cluster a smart watch's recording into activities", _DEMO_EXAMPLES))
     return whole
 
@@ -86,6 +88,10 @@ mapdpm stream < data.csv
 mapdpm stream data.csv --columns height,width --state state.mdpm --output results.jsonl
 tail -n +1 -f sensor.csv | mapdpm stream --half-life 10000 --on-error skip
 mapdpm stream --mqtt localhost --topic sensor --publish clusters --state state.mdpm"""
+_EXPORT_EXAMPLES = """\
+mapdpm export model.mdpm --c firmware
+mapdpm export model.mdpm --c firmware --name wristband --max-clusters 8
+cc -std=c99 -O2 -DMAPDPM_REAL=float firmware/main.c firmware/mapdpm.c -o learn && ./learn < data.csv"""
 _DEMO_EXAMPLES = """\
 mapdpm demo --picture demo.png"""
 
@@ -186,6 +192,19 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     broker.add_argument("--qos", type=int, choices=(0, 1), help=text)
     text = "under which the broker keeps messages (one for this machine, topic and state)"
     broker.add_argument("--client-id", metavar="ID", help=text)
+
+
+def _export_options(export: argparse.ArgumentParser) -> None:
+    export.add_argument(
+        "model", type=Path, metavar="MODEL", help="what fit --out, stream --state or a device has written"
+    )
+    text = "the folder to write; a main.c that is there already is kept"
+    export.add_argument("--c", type=Path, metavar="FOLDER", required=True, help=text)
+    export.add_argument("--name", default="model", help="of the header and what it defines (%(default)s)")
+    text = "slots of the learner (those of a stream, twice the clusters of a fit)"
+    export.add_argument("--max-clusters", type=_count, metavar="K", help=text)
+    export.add_argument("--dtype", choices=DTYPES, default="float32", help="the real type of the device (%(default)s)")
+    export.add_argument("--quiet", action="store_true", help="no summary")
 
 
 def _demo_options(demo: argparse.ArgumentParser) -> None:
