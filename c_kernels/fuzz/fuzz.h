@@ -1,4 +1,4 @@
-/* What both fuzzers ask of a learner, whatever has happened to it. */
+/* What all fuzzers ask of a learner, whatever has happened to it. */
 #ifndef FUZZ_H
 #define FUZZ_H
 #include "mapdpm_learner.h"
@@ -43,6 +43,30 @@ static inline mapdpm_real take_real(tape *t)
         bytes[i] = take(t);
     memcpy(&value, bytes, sizeof value);
     return value;
+}
+
+enum { D_MOST = 4 };
+
+/* Options of all sorts, sound or not. */
+static inline void take_options(tape *t, mapdpm_options *o, mapdpm_real *parameters)
+{
+    const uint8_t a = take(t), b = take(t), c = take(t);
+    uint32_t d;
+
+    memset(o, 0, sizeof *o);
+    o->family = a & 1 ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_GAMMA;
+    o->n_features = 1 + (a >> 1) % D_MOST;
+    o->max_clusters = 1 + (a >> 3) % 12;
+    o->warmup = b & 1 ? b % 32 : 0;
+    o->window = b & 64 ? b >> 3 & 7u : 0;
+    o->missing = b >> 7;
+    o->when_full = c & 7u;
+    o->alpha = c & 8 ? take_real(t) : (c & 16 ? 0 : 1);
+    o->log_alpha = c & 16 ? take_real(t) : 0;
+    o->half_life = c & 32 ? take_real(t) : (c & 64 ? 5 : 0);
+    for (d = 0; d < 3 * D_MOST; d++)
+        parameters[d] = c & 128 ? take_real(t) : 1;
+    o->parameters = o->warmup > 0 ? NULL : parameters;
 }
 
 /* What nothing may break, not even a forged snapshot that was accepted. */

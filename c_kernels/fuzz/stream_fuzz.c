@@ -4,29 +4,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { D_MOST = 4 };
-
-static void take_options(tape *t, mapdpm_options *o, mapdpm_real *parameters)
-{
-    const uint8_t a = take(t), b = take(t), c = take(t);
-    uint32_t d;
-
-    memset(o, 0, sizeof *o);
-    o->family = a & 1 ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_GAMMA;
-    o->n_features = 1 + (a >> 1) % D_MOST;
-    o->max_clusters = 1 + (a >> 3) % 12;
-    o->warmup = b & 1 ? b % 32 : 0;
-    o->window = b & 64 ? b >> 3 & 7u : 0;
-    o->missing = b >> 7;
-    o->when_full = c & 7u;
-    o->alpha = c & 8 ? take_real(t) : (c & 16 ? 0 : 1);
-    o->log_alpha = c & 16 ? take_real(t) : 0;
-    o->half_life = c & 32 ? take_real(t) : (c & 64 ? 5 : 0);
-    for (d = 0; d < 3 * D_MOST; d++)
-        parameters[d] = c & 128 ? take_real(t) : 1;
-    o->parameters = o->warmup > 0 ? NULL : parameters;
-}
-
 /* Through a file and back, into other memory: the same learner. */
 static mapdpm_stream *through_file(mapdpm_stream *s)
 {
