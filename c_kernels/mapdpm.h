@@ -3,7 +3,7 @@
  * C99, freestanding but for memcpy and memset (the batch part also needs libm). The caller owns all memory; nothing is
  * allocated, nothing is global.
  * Functions return 0 or a negative mapdpm_error. One program holds one real type: compile everything with the same
- * -DMAPDPM_REAL=float or -DMAPDPM_REAL=double (the default). docs/c-library.md lists what else may be switched.
+ * -DMAPDPM_REAL=float or -DMAPDPM_REAL=double (the default, but for Arduino). docs/c-library.md lists what else may be switched.
  */
 #ifndef MAPDPM_H
 #define MAPDPM_H
@@ -19,7 +19,11 @@ extern "C" {
 #define MAPDPM_FORMAT 1
 
 #ifndef MAPDPM_REAL
+#ifdef ARDUINO /* whose builder gives a library no flags */
+#define MAPDPM_REAL float
+#else
 #define MAPDPM_REAL double
+#endif
 #endif
 typedef MAPDPM_REAL mapdpm_real;
 

@@ -82,7 +82,7 @@ static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(
 /* By what a cluster's weight has decayed since it last learned. */
 static inline real fade_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
-    return FORGETS(s) ? math_exp(-(real)(now - lasts(s)[k]) * s->rate) : 1;
+    return FORGETS(s) ? math_exp(-real_of((uint64_t)(now - lasts(s)[k])) * s->rate) : 1;
 }
 
 static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)

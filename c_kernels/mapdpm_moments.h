@@ -30,6 +30,20 @@ static inline real entry(const mapdpm_stream *s, const real *x, size_t d)
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
 }
 
+/* A whole number of a real, 0 <= x < 2^62, and the other way round: compilers would take arithmetic on double for it, or
+ * large functions, where the chip has no such instructions. */
+static inline uint64_t whole(real x)
+{
+    const uint32_t high = (uint32_t)(x / 4294967296);
+
+    return (uint64_t)high << 32 | (uint32_t)(x - (real)high * 4294967296);
+}
+
+static inline real real_of(uint64_t n)
+{
+    return (real)(uint32_t)(n >> 32) * 4294967296 + (real)(uint32_t)n;
+}
+
 /* ---- sums ---------------------------------------------------------------------------------------------------------- */
 
 /* *sum += x; what rounding loses is kept `low` reals behind it (low = 0: it is lost). Knuth's two-sum. */

@@ -266,7 +266,8 @@ static void adopt(mapdpm_stream *s)
         ids_of(s)[k] = NONE;
     clear_all(s);
     for (i = 0; i < WARMUP(s); i++) {
-        const real weight = FORGETS(s) ? math_exp(-(real)(s->now - times_of(s)[i]) * s->rate) : 1;
+        const real age = real_of((uint64_t)(s->now - times_of(s)[i]));
+        const real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
 
         k = labels[i];
         if (!(weight > 0)) { /* forgotten while the warm-up lasted */

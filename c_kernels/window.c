@@ -34,7 +34,7 @@ static void put_back(mapdpm_stream *s, uint32_t k, const real *x, real weight)
  * are. Returns the id of the one where it is then. */
 static uint32_t visit(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
 {
-    const real weight = FORGETS(s) ? math_exp(-(real)(s->now - time) * s->rate) : 1;
+    const real weight = FORGETS(s) ? math_exp(-real_of((uint64_t)(s->now - time)) * s->rate) : 1;
     const uint32_t k = slot_with(s, id);
     choice c;
 

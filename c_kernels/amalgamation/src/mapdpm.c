@@ -844,6 +844,20 @@ static inline real entry(const mapdpm_stream *s, const real *x, size_t d)
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
 }
 
+/* A whole number of a real, 0 <= x < 2^62, and the other way round: compilers would take arithmetic on double for it, or
+ * large functions, where the chip has no such instructions. */
+static inline uint64_t whole(real x)
+{
+    const uint32_t high = (uint32_t)(x / 4294967296);
+
+    return (uint64_t)high << 32 | (uint32_t)(x - (real)high * 4294967296);
+}
+
+static inline real real_of(uint64_t n)
+{
+    return (real)(uint32_t)(n >> 32) * 4294967296 + (real)(uint32_t)n;
+}
+
 /* ---- sums ---------------------------------------------------------------------------------------------------------- */
 
 /* *sum += x; what rounding loses is kept `low` reals behind it (low = 0: it is lost). Knuth's two-sum. */
@@ -1428,7 +1442,7 @@ static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(
 /* By what a cluster's weight has decayed since it last learned. */
 static inline real fade_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
-    return FORGETS(s) ? math_exp(-(real)(now - lasts(s)[k]) * s->rate) : 1;
+    return FORGETS(s) ? math_exp(-real_of((uint64_t)(now - lasts(s)[k])) * s->rate) : 1;
 }
 
 static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
@@ -2378,7 +2392,7 @@ static void put_back(mapdpm_stream *s, uint32_t k, const real *x, real weight)
  * are. Returns the id of the one where it is then. */
 static uint32_t visit(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
 {
-    const real weight = FORGETS(s) ? math_exp(-(real)(s->now - time) * s->rate) : 1;
+    const real weight = FORGETS(s) ? math_exp(-real_of((uint64_t)(s->now - time)) * s->rate) : 1;
     const uint32_t k = slot_with(s, id);
     choice c;
 
@@ -2724,7 +2738,8 @@ static void adopt(mapdpm_stream *s)
         ids_of(s)[k] = NONE;
     clear_all(s);
     for (i = 0; i < WARMUP(s); i++) {
-        const real weight = FORGETS(s) ? math_exp(-(real)(s->now - times_of(s)[i]) * s->rate) : 1;
+        const real age = real_of((uint64_t)(s->now - times_of(s)[i]));
+        const real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
 
         k = labels[i];
         if (!(weight > 0)) { /* forgotten while the warm-up lasted */
@@ -3104,7 +3119,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
         mean_in(s, slot)[d] = mean[d] * unit;
         squares_in(s, slot)[d] = variance[d] * unit * unit * cluster->weight;
     }
-    s->n_seen += (uint64_t)(cluster->weight + HALF);
+    s->n_seen += whole(cluster->weight + HALF);
     stream_refresh(s, k);
     return MAPDPM_OK;
 }
@@ -3175,7 +3190,7 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
             mean_in(s, slot)[d] = mean_from(s, from, theirs, d);
             squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * fade;
         }
-        s->n_seen += (uint64_t)(*slot + HALF);
+        s->n_seen += whole(*slot + HALF);
         stream_refresh(s, e);
     }
     return error;
