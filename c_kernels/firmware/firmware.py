@@ -57,17 +57,18 @@ def missing_tools(target: Target) -> list[str]:
     return [tool for tool in tools if tool != "{program}" and shutil.which(tool) is None]
 
 
-def build(target: Target, library: Path) -> Path:
+def build(target: Target, library: Path, main: str = "conformance.c", *more: str) -> Path:
     """Compile the library's one file and make the program; beside it lies the linker's map."""
     folder = BUILD / target.name
     folder.mkdir(parents=True, exist_ok=True)
     compile_, link = shlex.split(f"{target.compiler} {target.switches} -I{PAIR} -I."), shlex.split(target.link)
+    compile_ += more
     part, program = folder / "library.o", folder / "program"
     run(*compile_, "-c", str(library), "-o", str(part))
     map_ = [] if "wasm" in target.name else [f"-Wl,-Map={folder / 'map'}"]
     last = ["-lgcc"] if "-nostdlib" in link and map_ else []
     boards = [f"boards/{name}" for name in ("report.c", *target.board)]
-    run(*compile_, *link, *map_, "conformance.c", *boards, str(part), *last, "-o", str(program))
+    run(*compile_, *link, *map_, main, *boards, str(part), *last, "-o", str(program))
     return program
 
 

@@ -9,6 +9,9 @@ void board_write(const char *text);
 uint32_t board_ticks(void); /* where the board counts by itself; 0 where whoever runs it counts (count.c) */
 void board_exit(int status);
 
+void write_hex(uint32_t value);
+void write_number(uint32_t value);
+
 /* ---- what is measured: report.c --------------------------------------------------------------------------------------- */
 
 enum { learn, settle, score, save, load, N_MEASURES };

@@ -13,7 +13,7 @@ __attribute__((noinline)) void mark_score(void) { marked = score; }
 __attribute__((noinline)) void mark_save(void) { marked = save; }
 __attribute__((noinline)) void mark_load(void) { marked = load; }
 
-static void write_hex(uint32_t value)
+void write_hex(uint32_t value)
 {
     char text[9];
     int i;
@@ -24,7 +24,7 @@ static void write_hex(uint32_t value)
     board_write(text);
 }
 
-static void write_number(uint32_t value)
+void write_number(uint32_t value)
 {
     char text[11];
     int i = 10;
