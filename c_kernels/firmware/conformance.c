@@ -1,4 +1,4 @@
-/* Does this machine compute the same bits? Learns four streams, and prints the CRC-32 of all ids, scores and snapshots; the
+/* Does this machine compute the same bits? Learns five streams, and prints the CRC-32 of all ids, scores and snapshots; the
  * worst stack of each function, and, where the board can count, its instructions.
  */
 #include "boards/board.h"

@@ -113,9 +113,7 @@ def result_of(target: Target, library: Path = PAIR / "mapdpm.c") -> Result:
         program = build(target, library)
         plugin = counting(target, program) if "{plugin}" in target.runner else ""
         printed = run(*shlex.split(target.runner.format(program=shlex.quote(str(program)), plugin=plugin)))
-        printed = re.sub(
-            r"\x1b\[\d*m|\.$", "", printed, flags=re.MULTILINE
-        )  # simavr colours lines and ends them with a dot
+        printed = re.sub(r"\x1b\[\d*m|\.$", "", printed, flags=re.MULTILINE)  # simavr colours lines, and ends them so
         compiler = run(target.compiler.split()[0], "--version").splitlines()[0]
         if "error" in printed or "crc" not in printed:
             return Result(target, problem=f"failed: {printed}")
