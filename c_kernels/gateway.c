@@ -39,7 +39,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
         mean_in(s, slot)[d] = mean[d] * unit;
         squares_in(s, slot)[d] = variance[d] * unit * unit * cluster->weight;
     }
-    s->n_seen += whole(cluster->weight + HALF);
+    s->n_seen += whole_of(cluster->weight + HALF);
     stream_refresh(s, k);
     return MAPDPM_OK;
 }
@@ -110,7 +110,7 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
             mean_in(s, slot)[d] = mean_from(s, from, theirs, d);
             squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * fade;
         }
-        s->n_seen += whole(*slot + HALF);
+        s->n_seen += whole_of(*slot + HALF);
         stream_refresh(s, e);
     }
     return error;

@@ -32,7 +32,7 @@ static inline real entry(const mapdpm_stream *s, const real *x, size_t d)
 
 /* A whole number of a real, 0 <= x < 2^62, and the other way round: compilers would take arithmetic on double for it, or
  * large functions, where the chip has no such instructions. */
-static inline uint64_t whole(real x)
+static inline uint64_t whole_of(real x)
 {
     const uint32_t high = (uint32_t)(x / 4294967296);
 

@@ -846,7 +846,7 @@ static inline real entry(const mapdpm_stream *s, const real *x, size_t d)
 
 /* A whole number of a real, 0 <= x < 2^62, and the other way round: compilers would take arithmetic on double for it, or
  * large functions, where the chip has no such instructions. */
-static inline uint64_t whole(real x)
+static inline uint64_t whole_of(real x)
 {
     const uint32_t high = (uint32_t)(x / 4294967296);
 
@@ -3119,7 +3119,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
         mean_in(s, slot)[d] = mean[d] * unit;
         squares_in(s, slot)[d] = variance[d] * unit * unit * cluster->weight;
     }
-    s->n_seen += whole(cluster->weight + HALF);
+    s->n_seen += whole_of(cluster->weight + HALF);
     stream_refresh(s, k);
     return MAPDPM_OK;
 }
@@ -3190,7 +3190,7 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
             mean_in(s, slot)[d] = mean_from(s, from, theirs, d);
             squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * fade;
         }
-        s->n_seen += whole(*slot + HALF);
+        s->n_seen += whole_of(*slot + HALF);
         stream_refresh(s, e);
     }
     return error;
