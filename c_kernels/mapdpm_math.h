@@ -123,6 +123,8 @@ static inline mapdpm_real math_exp(mapdpm_real x)
 
     if (!(x > BY_REAL(-87, -708)))
         return 0;
+    if (x >= 0)
+        return 1;
     k = (mapdpm_real)(int)(x * (mapdpm_real)1.4426950408889634 - (mapdpm_real)0.5);
     r = (x - k * MATH_LN2_HIGH) - k * MATH_LN2_LOW;
     if (MATH_IS_FLOAT) {

@@ -111,6 +111,8 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             k = e;
         }
     }
+    if (k == NONE) /* no score is a number: a forged snapshot */
+        k = 0;
     k = join(s, k, c.second, x);
     if (score)
         *score = c.density;
@@ -129,7 +131,7 @@ int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
 
     if (s == NULL || x == NULL)
         return MAPDPM_E_ARGUMENT;
-    if (s->clock == CLOCK_MICROSECONDS)
+    if (s->clock == CLOCK_MICROSECONDS || s->now >= INT64_MAX / 2)
         return MAPDPM_E_TIME;
     error = learn(s, x, s->now + 1, id ? id : &unasked, score);
     if (error == MAPDPM_OK)

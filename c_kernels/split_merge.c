@@ -34,7 +34,7 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     const real low = low_part(slot, size), all = *light + *heavy;
     real part = *slot * (*light / all), rest;
 
-    if (!FORGETS(s) && part < (real)8388608) /* counts stay whole numbers; beyond, a real is one */
+    if (!FORGETS(s) && part >= 0 && part < (real)8388608) /* counts stay whole numbers; beyond, a real is one */
         part = (real)(int32_t)(part + HALF);
     rest = *slot;
     moments_scale(s, light, 0, part / *light);
@@ -121,48 +121,55 @@ int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t 
     return found;
 }
 
-/* The lightest slot, its cheapest partner cached; NONE where there are no two. For clusters that have met no other. */
-static uint32_t lightest_pair(mapdpm_stream *s, uint32_t spared)
+/* The lightest slot and the one that it merges with at the least loss, which is cached; whether there are two. For clusters
+ * that have met no other. */
+static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from)
 {
     uint32_t k, lightest = NONE;
+    int found = 0;
 
     for (k = 0; k < s->width; k++)
         if (k != spared && is_used(s, k) && (lightest == NONE || *slot_of(s, k) < *slot_of(s, lightest)))
             lightest = k;
-    if (lightest != NONE)
-        partner_of(s)[lightest] = NONE;
     for (k = 0; k < s->width && lightest != NONE; k++)
         if (k != spared && k != lightest && is_used(s, k)) {
             const real gain = merge_gain(s, view_of(s, lightest, s->now), view_of(s, k, s->now));
 
-            if (partner_of(s)[lightest] == NONE || -gain < *loss_of(s, lightest)) {
+            if (!found || -gain < *loss_of(s, lightest)) {
                 partner_of(s)[lightest] = k;
                 *loss_of(s, lightest) = -gain;
+                *to = lightest;
+                *from = k;
+                found = 1;
             }
         }
-    return lightest != NONE && partner_of(s)[lightest] != NONE ? lightest : NONE;
+    return found;
 }
 
-/* The slot whose cached partner costs least to merge with, and that loss, computed anew; NONE where there is none. Slot
- * `spared` has no part in it. */
-static uint32_t cheapest_pair(mapdpm_stream *s, uint32_t spared, real *loss)
+/* The slot whose cached partner costs least to merge with, that partner, and that loss, computed anew; whether there is
+ * one. Slot `spared` has no part in it. */
+static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from, real *loss)
 {
-    uint32_t k, best = NONE;
+    uint32_t k;
+    int found = 0;
 
     for (k = 0; k < SLOTS(s); k++) {
         const uint32_t b = partner_of(s)[k];
 
         if (k != spared && b != spared && is_used(s, k) && b != NONE && b != k && is_used(s, b) &&
-            (best == NONE || *loss_of(s, k) < *loss_of(s, best)))
-            best = k;
+            (!found || *loss_of(s, k) < *loss_of(s, *to))) {
+            *to = k;
+            *from = b;
+            found = 1;
+        }
     }
-    if (best == NONE && WHEN_FULL(s) == MAPDPM_FULL_MERGE)
-        best = lightest_pair(s, spared);
-    if (best != NONE) {
-        *loss = -merge_gain(s, view_of(s, best, s->now), view_of(s, partner_of(s)[best], s->now));
-        *loss_of(s, best) = *loss;
+    if (!found && WHEN_FULL(s) == MAPDPM_FULL_MERGE)
+        found = lightest_pair(s, spared, to, from);
+    if (found) {
+        *loss = -merge_gain(s, view_of(s, *to, s->now), view_of(s, *from, s->now));
+        *loss_of(s, *to) = *loss;
     }
-    return best;
+    return found;
 }
 
 /* The slot that is cheapest to forget, and its loss; of losses that are about equal, as those of lone points are, the one
@@ -191,23 +198,22 @@ static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real 
 uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
 {
     real merging = 0, evicting = 0;
-    uint32_t pair = NONE, victim = NONE;
+    uint32_t to = 0, from = 0, victim = NONE;
+    int is_pair = 0;
 
     if (WHEN_FULL(s) == MAPDPM_FULL_REFUSE || WHEN_FULL(s) == MAPDPM_FULL_ERROR)
         return NONE;
     if (WHEN_FULL(s) != MAPDPM_FULL_EVICT)
-        pair = cheapest_pair(s, spared, &merging);
+        is_pair = cheapest_pair(s, spared, &to, &from, &merging);
     if (WHEN_FULL(s) != MAPDPM_FULL_MERGE)
         victim = cheapest_eviction(s, spared, &evicting);
-    if (pair != NONE && (victim == NONE || merging <= evicting)) {
-        const uint32_t b = partner_of(s)[pair];
-
+    if (is_pair && (victim == NONE || merging <= evicting)) {
         if (!(merging < gain))
             return NONE;
-        stream_settle(s, pair);
-        stream_settle(s, b);
-        stream_merge(s, pair, b);
-        return b;
+        stream_settle(s, to);
+        stream_settle(s, from);
+        stream_merge(s, to, from);
+        return from;
     }
     if (victim == NONE || !(evicting < gain))
         return NONE;

@@ -158,17 +158,19 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
 /* A slot that holds what learning could have left there. */
 static int is_slot(const mapdpm_stream *s, uint32_t k)
 {
-    const uint32_t id = ids_of(s)[k], partner = partner_of(s)[k];
+    const uint32_t id = ids_of(s)[k];
     uint32_t j;
 
     if (!are_moments(s, slot_of(s, k), MOST_WEIGHT, 1) || !are_moments(s, half_of(s, k, 0), MOST_WEIGHT, 0) ||
         !are_moments(s, half_of(s, k, 1), MOST_WEIGHT, 0) || !is_between(*loss_of(s, k), -ALWAYS, ALWAYS))
         return 0;
-    if (partner != NONE && partner >= SLOTS(s))
+    if (partner_of(s)[k] != NONE && partner_of(s)[k] >= SLOTS(s))
+        return 0;
+    if (lasts(s)[k] < -(INT64_MAX / 2) || (lasts(s)[k] > s->now && (is_used(s, k) || lasts(s)[k] != 0)))
         return 0;
     if (!is_used(s, k))
         return 1;
-    if (id < WARMUP(s) || id >= s->next_id || lasts(s)[k] > s->now || lasts(s)[k] < -(INT64_MAX / 2))
+    if (id < WARMUP(s) || id >= s->next_id)
         return 0;
     for (j = 0; j < k; j++)
         if (is_used(s, j) && ids_of(s)[j] == id)
@@ -190,9 +192,11 @@ static int is_kept(const mapdpm_stream *s, size_t i)
     const int matters = IS_WARMING(s) ? i < s->n_seen : i < WINDOW(s) && kept_of(s)[i] != NONE;
     size_t d;
 
+    if (times_of(s)[i] < -(INT64_MAX / 2) || (times_of(s)[i] > s->now && (matters || times_of(s)[i] != 0)))
+        return 0;
     if (!matters)
         return 1;
-    if (times_of(s)[i] > s->now || times_of(s)[i] < -(INT64_MAX / 2) || (!IS_WARMING(s) && kept_of(s)[i] >= s->next_id))
+    if (!IS_WARMING(s) && kept_of(s)[i] >= s->next_id)
         return 0;
     for (d = 0; d < FEATURES(s); d++) {
         const real x = points_of(s)[i * FEATURES(s) + d];
