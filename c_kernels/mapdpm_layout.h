@@ -17,7 +17,7 @@
 typedef mapdpm_real real;
 
 /* Whether sums have low parts. */
-enum { COMPENSATED = sizeof(real) == 4 };
+enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
 enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_ROWS = 5 };
 enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
 #define RING(s) (EVENTS_PER_SLOT * SLOTS(s))

@@ -9,7 +9,7 @@
 
 #include "mapdpm_switches.h"
 
-enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 };
+enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
 
 #define MATH_LN2_HIGH BY_REAL(6.9313812256e-01, 6.93147180369123816490e-01)
 #define MATH_LN2_LOW BY_REAL(9.0580006145e-06, 1.90821492927058770002e-10)

@@ -496,7 +496,7 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
 typedef mapdpm_real real;
 
 /* Whether sums have low parts. */
-enum { COMPENSATED = sizeof(real) == 4 };
+enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
 enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_ROWS = 5 };
 enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
 #define RING(s) (EVENTS_PER_SLOT * SLOTS(s))
@@ -613,7 +613,7 @@ static inline real *squares_in(const mapdpm_stream *s, const real *moments)
 #ifndef MAPDPM_MATH_H
 #define MAPDPM_MATH_H
 
-enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 };
+enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
 
 #define MATH_LN2_HIGH BY_REAL(6.9313812256e-01, 6.93147180369123816490e-01)
 #define MATH_LN2_LOW BY_REAL(9.0580006145e-06, 1.90821492927058770002e-10)

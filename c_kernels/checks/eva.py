@@ -1,0 +1,136 @@
+"""Ask Frama-C's Eva whether the pair of files can do anything that C leaves undefined: `python3 checks/eva.py`.
+
+What eva.c does to a learner is computed for all inputs at once, in intervals. An alarm is a place that Eva cannot show
+to be free of undefined behaviour; none are expected. Infinities and NaN are values like others here (IEEE arithmetic),
+and unsigned integers may wrap, as C says. Out of scope: the warm-up, gateways, resolving ids and reading events (there
+a counter and an index go together in a way that intervals cannot say), and model files. The fuzzers have those.
+"""
+
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+import amalgamate  # noqa: E402  (lies beside this folder)
+
+SMALL = "-DMAPDPM_NO_WINDOW -DMAPDPM_NO_KNOWN_VARIANCE -DMAPDPM_NO_FORGETTING -DEVA_WINDOW=0 -DEVA_HALF_LIFE=0"
+LARGE = "-DEVA_WINDOW=2 -DEVA_HALF_LIFE=10"
+WHOLE, PRESENT = "-DEVA_MISSING=0", "-DMAPDPM_MISSING -DEVA_MISSING=1"
+CASES = (
+    ("least learner: any points", f"-DEVA_STREAM {SMALL} {WHOLE}"),
+    ("least learner: any snapshot, then any points", f"-DEVA_SNAPSHOT {SMALL} {WHOLE}"),
+    ("window, forgetting: any points", f"-DEVA_STREAM {LARGE} {WHOLE}"),
+    ("window, forgetting, both families: any snapshot, then any points", f"-DEVA_SNAPSHOT {LARGE} {WHOLE}"),
+    ("the same with missing values", f"-DEVA_SNAPSHOT {LARGE} {PRESENT}"),
+    ("the same, snapshots cut short", f"-DEVA_SHORT {LARGE} {WHOLE}"),
+)
+SWITCHES = "-DMAPDPM_FEATURES=2 -DMAPDPM_CLUSTERS=3 -DMAPDPM_NO_WARMUP -DMAPDPM_NO_CLONES"
+OPTIONS = (
+    *("-machdep", "gcc_x86_64", "-no-unicode", "-warn-special-float", "none"),
+    *("-eva", "-eva-no-print", "-eva-no-show-progress", "-eva-msg-key=-initial-state,-final-states"),
+    # Loops over slots and bytes one step at a time; functions that check a file, one path at a time.
+    *("-eva-auto-loop-unroll", "400", "-eva-min-loop-unroll", "4", "-eva-split-return", "full"),
+)
+ONE_PATH_AT_A_TIME = (
+    "run:5000,read_last:5000,mapdpm_snapshot_read:5000,is_stream:5000,is_slot:200,are_moments:200,is_kept:100,"
+    "is_event:50,mapdpm_snapshot_options:50,mapdpm_file_check:50,mapdpm_stream_bytes:50,is_sound:50"
+)
+
+# What is written into the copy that Eva reads: where it shall tell cases apart (split) or bring them together (merge),
+# and three facts that it cannot find (admit), each with its reason.
+NOTES = (
+    # A comparison that held says that x is a number; Eva 25 does not conclude that.
+    ("    k = (mapdpm_real)(int)(x *", "    //@ admit !\\is_NaN(x);\n    k = (mapdpm_real)(int)(x *"),
+    (
+        "        part = (real)(int32_t)(part + HALF);\n",
+        (
+            "        {\n            //@ admit !\\is_NaN(part);\n"
+            "            part = (real)(int32_t)(part + HALF);\n        }\n"
+        ),
+    ),
+    # Slot k weighs 1 at least, slot e is free or was not k when room was made.
+    (
+        "            split(s, k, e);\n",
+        "            //@ split e;\n            //@ admit e != k;\n            split(s, k, e);\n",
+    ),
+    (
+        "    stream_settle(s, k);\n    moments_add(s, slot_of(s, k), half_size(s), x, 1);\n",
+        "    //@ split k;\n    stream_settle(s, k);\n    moments_add(s, slot_of(s, k), half_size(s), x, 1);\n",
+    ),
+    ("    if (used != s->n_clusters ||", "    //@ slevel merge;\n    if (used != s->n_clusters ||"),
+    (
+        "    for (i = 0; i < RING(s); i++)\n        if (!is_event",
+        "    //@ slevel merge;\n    for (i = 0; i < RING(s); i++)\n        if (!is_event",
+    ),
+    (
+        "    for (i = 0; i < buffer_of(s); i++)\n        if (!is_kept",
+        "    //@ slevel merge;\n    for (i = 0; i < buffer_of(s); i++)\n        if (!is_kept",
+    ),
+)
+
+
+def annotated(source: str) -> str:
+    """The library with NOTES in it, each where its text stands exactly once."""
+    for old, new in NOTES:
+        if source.count(old) != 1:
+            sys.exit(f"eva.py: expected once in the library, found {source.count(old)} times: {old!r}; adapt NOTES")
+        source = source.replace(old, new)
+    return source
+
+
+def analyse(folder: pathlib.Path, real: str, switches: str) -> tuple[int | None, str]:
+    """Alarms of one case, None where the analysis did not end as it should, and what Frama-C printed."""
+    one_path = "" if "EVA_STREAM" in switches else ONE_PATH_AT_A_TIME
+    run = subprocess.run(
+        [
+            *("nice", "-n", "5", "frama-c", *OPTIONS, *(("-eva-slevel-function", one_path) if one_path else ())),
+            f"-cpp-extra-args=-I{folder} -DMAPDPM_REAL={real} {SWITCHES} {switches}",
+            *(str(HERE / "eva.c"), str(folder / "mapdpm.c")),
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
+    count = re.search(r"(\d+) alarms? generated by the analysis", run.stdout)
+    accepts = "EVA_SNAPSHOT" not in switches or "Frama_C_show_each_accepted" in run.stdout
+    if run.returncode or count is None or not accepts:
+        return None, run.stdout + run.stderr
+    return int(count[1]), run.stdout
+
+
+def main() -> int:
+    """Analyse all cases in both real types; 1 where there is an alarm."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", default="", help="only the cases whose name has this in it")
+    parser.add_argument("--real", choices=("float", "double"), action="append", help="only this real type")
+    chosen = parser.parse_args()
+    if shutil.which("frama-c") is None:
+        print("skipped: no frama-c; apt-get install frama-c-base")
+        return 0
+    bad = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        shutil.copy(HERE.parent / "mapdpm.h", folder)
+        (folder / "mapdpm.c").write_text(annotated(amalgamate.amalgamated()))
+        for title, switches in (case for case in CASES if chosen.case in case[0]):
+            for real in chosen.real or ("float", "double"):
+                start = time.monotonic()
+                alarms, printed = analyse(folder, real, switches)
+                seconds = time.monotonic() - start
+                print(f"{title}, {real}: {'failed' if alarms is None else alarms} alarms, {seconds:.0f} s", flush=True)
+                if alarms != 0:
+                    bad = 1
+                    places = re.findall(r"\[eva:alarm\].*\n(?:  .*\n)*", printed)
+                    print("".join(places[:20]) if alarms else printed[-2000:])
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main())
