@@ -13,7 +13,7 @@ size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
     real most = -1;
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
-        return is_nearer_to_second(s, slot, h0, h1, x);
+        return (size_t)is_nearer_to_second(s, slot, h0, h1, x);
     for (d = 0; d < D && trial % 2 == 0; d++) { /* each other trial by another feature */
         const real width = squares[d] / floor_of(s)[d];
 

@@ -92,7 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 learn_one(&t, s, op);
             must_be_whole(s);
         }
-        s = through_file(s);
+        if (size % 4 == 0) /* a file's CRC costs as much as all the rest */
+            s = through_file(s);
         must_be_whole(s);
     }
     free(s);

@@ -2126,7 +2126,7 @@ size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
     real most = -1;
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
-        return is_nearer_to_second(s, slot, h0, h1, x);
+        return (size_t)is_nearer_to_second(s, slot, h0, h1, x);
     for (d = 0; d < D && trial % 2 == 0; d++) { /* each other trial by another feature */
         const real width = squares[d] / floor_of(s)[d];
 
@@ -3651,7 +3651,7 @@ static int is_stream(const mapdpm_stream *s)
     if (IS_WARMING(s) ? WARMUP(s) == 0 || s->n_seen >= WARMUP(s) || s->next_id != WARMUP(s) : s->n_seen < WARMUP(s))
         return 0;
     for (k = 0; k < SLOTS(s); k++) {
-        used += is_used(s, k);
+        used += is_used(s, k) ? 1u : 0u;
         if (!is_slot(s, k))
             return 0;
     }
