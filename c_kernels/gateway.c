@@ -1,6 +1,15 @@
 /* Many learners into one: clusters are inserted by their statistics, then merged as the log joint says. */
 #include "mapdpm_learner.h"
 
+/* Whether points of so much weight may come to those that there are: all weights together stay within MOST_WEIGHT, so that
+ * no cluster can outgrow what a snapshot may hold, however they merge. */
+static int may_come(uint64_t seen, real weight)
+{
+    const uint64_t most = whole_of(MOST_WEIGHT);
+
+    return seen <= most && whole_of(weight + HALF) <= most - seen;
+}
+
 int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *mean, const real *variance)
 {
     real *slot;
@@ -20,6 +29,8 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
         if (!(centre >= -LIMIT && centre <= LIMIT && spread >= 0 && spread <= LIMIT * LIMIT))
             return MAPDPM_E_RANGE;
     }
+    if (!may_come(s->n_seen, cluster->weight))
+        return MAPDPM_E_RANGE;
     if (s->n_clusters == SLOTS(s))
         return MAPDPM_E_SPACE;
     if (s->next_id == NONE)
@@ -56,15 +67,19 @@ static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const r
 /* The clusters of another learner that are more than forgotten, and whether there is room for them here, or why not. */
 static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
 {
+    uint64_t seen = s->n_seen;
     uint32_t k, n = 0;
     size_t d;
 
     for (k = 0; k < from->width; k++) {
-        const real *const slot = slot_of(from, k);
+        const real *const slot = slot_of(from, k), weight = *slot * fade_of(from, k, from->now);
 
-        if (!is_used(from, k) || !(*slot * fade_of(from, k, from->now) > 0))
+        if (!is_used(from, k) || !(weight > 0))
             continue;
+        if (!may_come(seen, weight))
+            return MAPDPM_E_RANGE;
         n++;
+        seen += whole_of(weight + HALF);
         for (d = 0; d < FEATURES(s); d++) {
             const real mean = mean_from(s, from, slot, d), unit = unit_of(s)[d] / unit_of(from)[d];
 

@@ -52,7 +52,7 @@ enum mapdpm_error {
     MAPDPM_E_REAL = -7,      /* written with the other real type: save with dtype "float32" or "float64" */
     MAPDPM_E_KIND = -8,      /* a batch model where a stream is wanted, or the reverse; or a stream with other switches */
     MAPDPM_E_NUMBER = -9,    /* an entry is NaN or infinite; or, with missing values, all are */
-    MAPDPM_E_RANGE = -10,    /* an entry is farther from the prior mean than sums of squares can hold */
+    MAPDPM_E_RANGE = -10,    /* an entry is farther from the prior mean than sums of squares can hold, or a weight too large */
     MAPDPM_E_FULL = -11,     /* a new cluster is wanted and the buffer is full, with MAPDPM_FULL_ERROR */
     MAPDPM_E_IDS = -12,      /* all 2^32 - 1 ids have been given */
     MAPDPM_E_TIME = -13,     /* time went backwards, or learn and learn_at were mixed */

@@ -30,7 +30,7 @@
 
 /* How large an entry may be before there is a prior to measure it by. */
 #define WARMUP_LIMIT BY_REAL(1e15, 1e100)
-/* No cluster weighs more, whatever a file says. */
+/* All that a learner has seen weighs no more. */
 #define MOST_WEIGHT ((real)1e18)
 
 /* No variance of a prior is less, or more. */

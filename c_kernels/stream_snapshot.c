@@ -158,11 +158,12 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
 /* A slot that holds what learning could have left there. */
 static int is_slot(const mapdpm_stream *s, uint32_t k)
 {
+    const real most = MOST_WEIGHT * 2; /* weights are rounded when they are added */
     const uint32_t id = ids_of(s)[k];
     uint32_t j;
 
-    if (!are_moments(s, slot_of(s, k), MOST_WEIGHT, 1) || !are_moments(s, half_of(s, k, 0), MOST_WEIGHT, 0) ||
-        !are_moments(s, half_of(s, k, 1), MOST_WEIGHT, 0) || !is_between(*loss_of(s, k), -ALWAYS, ALWAYS))
+    if (!are_moments(s, slot_of(s, k), most, 1) || !are_moments(s, half_of(s, k, 0), most, 0) ||
+        !are_moments(s, half_of(s, k, 1), most, 0) || !is_between(*loss_of(s, k), -ALWAYS, ALWAYS))
         return 0;
     if (partner_of(s)[k] != NONE && partner_of(s)[k] >= SLOTS(s))
         return 0;
@@ -279,6 +280,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     if (error != MAPDPM_OK || file_bytes != HEADER + body_bytes(s) + get32(file + 28) + CRC || get32(file + 20) != n ||
         get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
+    s->log_alpha = o.log_alpha; /* a zero keeps its sign */
     c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
     c.reads = 1;
     parameters = half_of(s, 0, 0); /* room until the slots are read */

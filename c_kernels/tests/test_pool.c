@@ -94,6 +94,27 @@ static void refusing(void)
     CHECK(mapdpm_pool(s, &first.stream) == MAPDPM_E_WARMING);
 }
 
+/* Weights add up when clusters merge: what a snapshot may not hold, nobody may bring together. */
+static void weighing(void)
+{
+    static const real mean[3] = {1, -2, 3}, variance[3] = {1, 1, 1};
+    const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 6);
+    mapdpm_stream *const s = begin(&all, &o), *const t = begin(&parts[0], &o);
+    mapdpm_cluster c;
+    size_t n = 0;
+
+    memset(&c, 0, sizeof c);
+    c.weight = (real)6e17;
+    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK && mapdpm_insert(t, &c, mean, variance) == MAPDPM_OK);
+    memcpy(&second, &all, sizeof all);
+    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_E_RANGE && is_same(&second, &all));
+    CHECK(mapdpm_pool(s, t) == MAPDPM_E_RANGE && is_same(&second, &all));
+    c.weight = (real)3e17;
+    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK && mapdpm_reduce(s, 1) == MAPDPM_OK);
+    CHECK(mapdpm_snapshot_write(s, file[0], MEMORY, &n) == MAPDPM_OK);
+    CHECK(mapdpm_snapshot_read(&first.stream, MEMORY, file[0], n) == MAPDPM_OK && s->n_clusters == 1);
+}
+
 int main(void)
 {
     mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
@@ -104,5 +125,6 @@ int main(void)
     pooling(o, 0);
     pooling(options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8), 0);
     refusing();
+    weighing();
     return REPORT();
 }

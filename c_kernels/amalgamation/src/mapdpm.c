@@ -1392,7 +1392,7 @@ static inline real eviction_loss(const mapdpm_stream *s, view v, real by_prior, 
 
 /* How large an entry may be before there is a prior to measure it by. */
 #define WARMUP_LIMIT BY_REAL(1e15, 1e100)
-/* No cluster weighs more, whatever a file says. */
+/* All that a learner has seen weighs no more. */
 #define MOST_WEIGHT ((real)1e18)
 
 /* No variance of a prior is less, or more. */
@@ -3091,6 +3091,15 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
 
 /* Many learners into one: clusters are inserted by their statistics, then merged as the log joint says. */
 
+/* Whether points of so much weight may come to those that there are: all weights together stay within MOST_WEIGHT, so that
+ * no cluster can outgrow what a snapshot may hold, however they merge. */
+static int may_come(uint64_t seen, real weight)
+{
+    const uint64_t most = whole_of(MOST_WEIGHT);
+
+    return seen <= most && whole_of(weight + HALF) <= most - seen;
+}
+
 int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *mean, const real *variance)
 {
     real *slot;
@@ -3110,6 +3119,8 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
         if (!(centre >= -LIMIT && centre <= LIMIT && spread >= 0 && spread <= LIMIT * LIMIT))
             return MAPDPM_E_RANGE;
     }
+    if (!may_come(s->n_seen, cluster->weight))
+        return MAPDPM_E_RANGE;
     if (s->n_clusters == SLOTS(s))
         return MAPDPM_E_SPACE;
     if (s->next_id == NONE)
@@ -3146,15 +3157,19 @@ static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const r
 /* The clusters of another learner that are more than forgotten, and whether there is room for them here, or why not. */
 static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
 {
+    uint64_t seen = s->n_seen;
     uint32_t k, n = 0;
     size_t d;
 
     for (k = 0; k < from->width; k++) {
-        const real *const slot = slot_of(from, k);
+        const real *const slot = slot_of(from, k), weight = *slot * fade_of(from, k, from->now);
 
-        if (!is_used(from, k) || !(*slot * fade_of(from, k, from->now) > 0))
+        if (!is_used(from, k) || !(weight > 0))
             continue;
+        if (!may_come(seen, weight))
+            return MAPDPM_E_RANGE;
         n++;
+        seen += whole_of(weight + HALF);
         for (d = 0; d < FEATURES(s); d++) {
             const real mean = mean_from(s, from, slot, d), unit = unit_of(s)[d] / unit_of(from)[d];
 
@@ -3585,11 +3600,12 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
 /* A slot that holds what learning could have left there. */
 static int is_slot(const mapdpm_stream *s, uint32_t k)
 {
+    const real most = MOST_WEIGHT * 2; /* weights are rounded when they are added */
     const uint32_t id = ids_of(s)[k];
     uint32_t j;
 
-    if (!are_moments(s, slot_of(s, k), MOST_WEIGHT, 1) || !are_moments(s, half_of(s, k, 0), MOST_WEIGHT, 0) ||
-        !are_moments(s, half_of(s, k, 1), MOST_WEIGHT, 0) || !is_between(*loss_of(s, k), -ALWAYS, ALWAYS))
+    if (!are_moments(s, slot_of(s, k), most, 1) || !are_moments(s, half_of(s, k, 0), most, 0) ||
+        !are_moments(s, half_of(s, k, 1), most, 0) || !is_between(*loss_of(s, k), -ALWAYS, ALWAYS))
         return 0;
     if (partner_of(s)[k] != NONE && partner_of(s)[k] >= SLOTS(s))
         return 0;
@@ -3706,6 +3722,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     if (error != MAPDPM_OK || file_bytes != HEADER + body_bytes(s) + get32(file + 28) + CRC || get32(file + 20) != n ||
         get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
+    s->log_alpha = o.log_alpha; /* a zero keeps its sign */
     c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
     c.reads = 1;
     parameters = half_of(s, 0, 0); /* room until the slots are read */
