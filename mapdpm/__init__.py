@@ -16,9 +16,20 @@ if TYPE_CHECKING:
     from mapdpm.estimators import MAPDPM, load, save
     from mapdpm.likelihoods import NormalGamma, NormalKnownVariance
     from mapdpm.online import OnlineMAPDPM
+    from mapdpm.selection import select_alpha
 
 __version__ = "0.1.0"
-__all__ = ["MAPDPM", "DPMeans", "NormalGamma", "NormalKnownVariance", "OnlineMAPDPM", "get_include", "load", "save"]
+__all__ = [
+    "MAPDPM",
+    "DPMeans",
+    "NormalGamma",
+    "NormalKnownVariance",
+    "OnlineMAPDPM",
+    "get_include",
+    "load",
+    "save",
+    "select_alpha",
+]
 
 _HOMES = {
     "DPMeans": "dp_means",
@@ -28,6 +39,7 @@ _HOMES = {
     "NormalGamma": "likelihoods",
     "OnlineMAPDPM": "online",
     "NormalKnownVariance": "likelihoods",
+    "select_alpha": "selection",
 }
 
 

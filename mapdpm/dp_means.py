@@ -9,7 +9,7 @@ import numpy as np
 
 from mapdpm.backends import resolve
 from mapdpm.contract import Estimator
-from mapdpm.fitting import Watch, check_search, generator_of, searched, taking_part, with_absent
+from mapdpm.fitting import Watch, check_search, generator_of, plan_of, searched, taking_part, with_absent
 from mapdpm.frames import column_names
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
@@ -158,7 +158,7 @@ class DPMeans(Estimator):
         labels, objectives = passes.labels, passes.objectives
         n_sweeps, converged = len(objectives) - 1, passes.converged and not (self.moves and passes.stopped)
         if self.moves and not passes.stopped:
-            run = searched(self, watch, problem, labels, _AGAIN)
+            run = searched(self, watch, plan_of(self, watch), problem, labels, _AGAIN)
             labels, converged = run.state.labels, run.converged
             n_sweeps = run.n_sweeps + (n_sweeps if run.restart == 0 else 0)
             objectives = [*(objectives if run.restart == 0 else ()), *(-value for value in run.history)]

@@ -15,19 +15,17 @@ from mapdpm import snapshot
 from mapdpm import state as states
 from mapdpm.backends import Backend, resolve
 from mapdpm.contract import Estimator
-from mapdpm.fitting import Watch, check_search, check_start, searched, taking_part, with_absent
+from mapdpm.fit_path import fit_path
 from mapdpm.frames import column_names
 from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma
 from mapdpm.model_files import extras_of, prepared, revived
-from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, PartitionPriorVerbs, Vector, Weights
-from mapdpm.search.ascent import Progress
+from mapdpm.search.ascent import Ascent, Progress
 from mapdpm.search.problem import Problem, anchor_of
-from mapdpm.validation import Points, check_count, check_points, check_weights
+from mapdpm.validation import Points, check_count, check_points
 
 # Numbers, and points, that are looked at at once.
 _ENTRIES, _FEWEST, _MOST = 2**16, 256, 8192
-_AGAIN = ("gibbs", "gibbs", "random-order")
 
 _Terms = tuple[Likelihood, PartitionPriorVerbs]
 
@@ -189,27 +187,8 @@ class MAPDPM(Estimator):
             A parameter or the data is not what it must be; the message says what was got, and where.
         """
         names, points = column_names(X), check_points(X)
-        check_search(self)
-        watch = Watch(self)
-        prior = partition_prior(self.alpha, self.discount)
-        cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
-        start = check_start(self.init, len(points), None)
-        weights = check_weights(sample_weight, len(points), self.discount)
-        points, positive, start = taking_part(points, weights, start)
-        start = check_start(start, len(points), cap)
-        problem, anchor, likelihood = self._problem(points, positive, prior)
-        best = searched(self, watch, problem, start, _AGAIN)
-        state = states.compacted(problem.likelihood, best.state)
-        problem.refresh(state)
-        rows = state.rows[:-1, : problem.likelihood.n_statistics()]
-        model = snapshot.Model(problem.likelihood, problem.prior, anchor, state.counts[:-1], rows.copy())
-        self._adopt(model, likelihood, problem.backend.name)
-        self._remember(len(anchor), names)
-        self.labels_ = with_absent(state.labels, weights)
-        self.log_joint_ = best.history[-1]
-        self.history_ = np.array(best.history)
-        self.n_sweeps_ = best.n_sweeps
-        self.converged_ = best.converged
+        next(fit_path([self], points, sample_weight))
+        self._remember(points.shape[1], names)
         return self
 
     def predict(self, X: Any, novelty: bool = False) -> Labels:
@@ -311,6 +290,20 @@ class MAPDPM(Estimator):
         data = points - anchor if anchored else points
         cap = None if self.max_clusters is None else int(self.max_clusters)
         return Problem(shifted, prior, data, weights, resolve(self.backend, likelihood), cap), anchor, likelihood
+
+    def _take(self, problem: Problem, anchor: Vector, likelihood: Likelihood, found: Ascent) -> None:
+        """Become the model that was ``found``."""
+        state = states.compacted(problem.likelihood, found.state)
+        problem.refresh(state)
+        rows = state.rows[:-1, : problem.likelihood.n_statistics()]
+        model = snapshot.Model(problem.likelihood, problem.prior, anchor, state.counts[:-1], rows.copy())
+        self._adopt(model, likelihood, problem.backend.name)
+        self._remember(len(anchor), None)
+        self.labels_ = state.labels
+        self.log_joint_ = found.history[-1]
+        self.history_ = np.array(found.history)
+        self.n_sweeps_ = found.n_sweeps
+        self.converged_ = found.converged
 
     def _adopt(self, model: snapshot.Model, likelihood: Likelihood, backend: str) -> None:
         """Take over what scoring needs, and what it shows of the clusters."""

@@ -95,9 +95,15 @@ class Watch:
         return isinstance(stop, (bool, np.bool_)) and bool(stop)
 
 
-def searched(estimator: Any, watch: Watch, problem: Problem, first: str | Labels, cycle: tuple[str, ...]) -> Ascent:
+def plan_of(estimator: Any, watch: Watch) -> Plan:
+    """How the runs of a checked ``estimator`` go."""
+    return Plan(_moves_of(estimator.moves), estimator.max_sweeps, watch.expired)
+
+
+def searched(
+    estimator: Any, watch: Watch, plan: Plan, problem: Problem, first: str | Labels, cycle: tuple[str, ...]
+) -> Ascent:
     """The best run for a checked ``estimator``: from ``first``, and then in turn from the starts of ``cycle``."""
-    plan = Plan(_moves_of(estimator.moves), estimator.max_sweeps, watch.expired)
     if not plan.moves:
         cycle = ("random-order",)  # the paper's algorithm knows no way from one run to the next
     starts = Starts(first, cycle, estimator.n_restarts)

@@ -38,3 +38,48 @@ def log_gamma_excess(x: float) -> float:
     if x < _STIRLING_FROM:
         return lgamma(x) - x * log(x) + x
     return _HALF_LOG_2PI - 0.5 * log(x) + _stirling_tail(x)
+
+
+def log1p_excess(y: float) -> float:
+    """Y - log(1 + y) for y >= 0, without the cancellation of small y."""
+    if y > 1.0:
+        return y - log1p(y)
+    r = y / (2.0 + y)  # log1p(y) = 2 atanh(r), and y - 2 r = r y
+    power, total = r, 0.0
+    for k in range(3, 39, 2):
+        power *= r * r
+        total += power / k
+    return r * y - 2.0 * total
+
+
+def digamma_difference(x: float, h: float) -> tuple[float, float, float]:
+    """Psi(x + h) - psi(x) for x >= 1 and h >= 0; the same less log(1 + h / x); and psi'(x) - psi'(x + h).
+
+    A difference of two digammas loses digits where h is small against x (1e-6 of it at x = 1e10); this one never forms
+    them. For whole h they are the sums of 1 / (x + i) and of 1 / (x + i)^2 over i < h.
+    """
+    first, shifted, squares = x, 0.0, 0.0
+    while x < _STIRLING_FROM:
+        shifted += 1.0 / x - 1.0 / (x + h)
+        squares += 1.0 / (x * x) - 1.0 / ((x + h) * (x + h))
+        x += 1.0
+    rest = h / (2.0 * x * (x + h)) + _digamma_tail(x) - _digamma_tail(x + h)
+    squares += (
+        h / (x * (x + h)) * (1.0 + (2.0 * x + h) / (2.0 * x * (x + h))) + _trigamma_tail(x) - _trigamma_tail(x + h)
+    )
+    if x > first:
+        difference = shifted + log1p(h / x) + rest
+        return difference, difference - log1p(h / first), squares
+    return log1p(h / x) + rest, rest, squares
+
+
+def _digamma_tail(x: float) -> float:
+    """Log x - 1 / (2 x) - psi(x) for x >= 10, to 1e-16 (Abramowitz and Stegun 6.3.18)."""
+    r = 1.0 / (x * x)
+    return r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760 - r / 12))))))
+
+
+def _trigamma_tail(x: float) -> float:
+    """Psi'(x) - 1 / x - 1 / (2 x^2) for x >= 10, to 1e-16 (Abramowitz and Stegun 6.4.12)."""
+    r = 1.0 / (x * x)
+    return r / x * (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (5 / 66)))))

@@ -16,6 +16,7 @@ def printed_by(name, *arguments):
     return run.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cppcheck") is None, reason="no cppcheck (apt-get install cppcheck)")
 def test_deviations_from_misra_are_stated():
     said = printed_by("misra.py")

@@ -771,3 +771,32 @@ def test_a_full_disk_behind_stdout(folder):
         done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False, timeout=300)
     assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
     assert done.stderr.startswith(b"mapdpm: error: ")
+
+
+# ---- tune ------------------------------------------------------------------------------------------------------------
+
+
+def test_tune_chooses_what_python_does(folder, points, capsys):
+    assert cli.main(["tune", "data.csv", "--alphas", "0.5:5:3", "--folds", "4", "--out", "tuned.mdpm"]) == 0
+    header, *rows = lines_of(capsys)
+    found = mapdpm.select_alpha(points, np.geomspace(0.5, 5.0, 3), folds=4)
+    assert header == "alpha,score,standard_error,clusters,chosen"
+    assert [row.split(",")[0] for row in rows] == [f"{alpha:.6g}" for alpha in found.alphas]
+    assert [row.endswith("*") for row in rows] == [number == found.chosen for number in range(3)]
+    assert mapdpm.load("tuned.mdpm").alpha == found.alpha
+
+
+@pytest.mark.parametrize("method", options.METHODS)
+def test_tune_by_each_method(folder, capsys, method):
+    more = ["--folds", "2", "--prior", "b0=2"] if method == "prequential" else []
+    assert cli.main(["tune", "data.csv", "--method", method, "--alphas", "0.5,2", "--format", "jsonl", *more]) == 0
+    rows = [json.loads(line) for line in lines_of(capsys)]
+    assert sum(row["chosen"] for row in rows) == 1
+    assert len(rows) == 2
+
+
+def test_tune_refuses(folder, capsys):
+    assert_refused(capsys, ["tune", "data.csv", "--alphas", "0:1:3"], 2, "must be a number > 0, got 0")
+    assert_refused(capsys, ["tune", "data.csv", "--alphas", "1:2"], 2, "must be an integer >= 1")
+    assert_refused(capsys, ["tune", "data.csv", "--alphas", "1"], 1, "at least 2 to choose from")
+    assert_refused(capsys, ["tune", "data.csv", "--folds", "51"], 1, "51 folds of 50 points")

@@ -1,4 +1,4 @@
-"""The command line: ``mapdpm fit | predict | score | stream | export | demo``.
+"""The command line: ``mapdpm fit | tune | predict | score | stream | export | demo``.
 
 Exit code 0, 1 for data (what was read, or could not be read or written), 2 for usage. An error is one line on stderr,
 never a traceback. Files are written whole or not at all, but for the output of ``stream``, which grows.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, load, plots
+from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, load, plots, select_alpha
 from mapdpm.cli import demo, records, tables
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import chosen, of_the_model, warned
@@ -23,6 +23,7 @@ from mapdpm.export import as_stream, c_files
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
 from mapdpm.search.ascent import Progress
+from mapdpm.selection import Step
 from mapdpm.snapshot import ModelFileError, write_file
 
 FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
@@ -72,6 +73,51 @@ def fit(arguments: argparse.Namespace) -> None:
         to_stdout = arguments.labels is None or str(arguments.labels) != records.STDOUT
         summary = _summary(model, table, seconds, arguments.format)
         print(summary, file=sys.stdout if to_stdout else sys.stderr, flush=True)
+
+
+def tune(arguments: argparse.Namespace) -> None:
+    """``mapdpm tune``."""
+    _check_targets([arguments.data], arguments.out, arguments.picture)
+    if arguments.picture is not None:
+        _check_picture(arguments.picture)
+    choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
+    table = tables.read_csv(arguments.data, choice, arguments.delimiter)
+    reporter = Reporter(quiet=arguments.quiet, verbose=arguments.verbose)
+    capped = {} if arguments.max_clusters is None else {"max_clusters": arguments.max_clusters}
+    try:
+        found = select_alpha(
+            table,
+            arguments.alphas,
+            method=arguments.method,
+            likelihood=_likelihood(arguments, table),
+            folds=arguments.folds,
+            blocked=arguments.blocked,
+            warm_start=not arguments.cold,
+            one_standard_error=arguments.one_standard_error,
+            random_state=arguments.seed,
+            n_jobs=arguments.jobs,
+            callback=reporter,
+            **capped,
+        )
+    finally:
+        reporter.end()
+    if arguments.out is not None:
+        found.model.save(arguments.out)
+    if arguments.picture is not None:
+        write_file(arguments.picture, plots.image(found.plot(), arguments.picture.suffix[1:]))
+    columns = (found.alphas, found.mean_scores, found.standard_errors, found.n_clusters.mean(axis=1))
+    rows = [[None if np.isnan(value) else float(value) for value in row] for row in zip(*columns, strict=True)]
+    names = ["alpha", "score", "standard_error", "clusters", "chosen"]
+    if arguments.format == "jsonl":
+        told: list[list[Any]] = [[*row, number == found.chosen] for number, row in enumerate(rows)]
+        records.put(None, records.lines(names, told, arguments.format))
+    else:
+        cells = [["" if value is None else f"{value:.6g}" for value in row] for row in rows]
+        marks = ["*" if number == found.chosen else "" for number in range(len(rows))]
+        lines = [names, *([*row, mark] for row, mark in zip(cells, marks, strict=True))]
+        records.put(None, "".join(",".join(line) + "\n" for line in lines))
+    if not arguments.quiet:
+        print(f"alpha {found.alpha:.6g}, by {found.method}", file=sys.stderr, flush=True)
 
 
 def predict(arguments: argparse.Namespace) -> None:
@@ -156,7 +202,7 @@ class Reporter:
         self._next = time.monotonic() + _PATIENCE
         self._shown = False
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: Progress | Step) -> None:
         """Tell of one step."""
         if self._verbose:
             self._write(f"{progress}\n")

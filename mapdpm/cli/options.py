@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+
 import mapdpm
 
 LIKELIHOODS = ("normal-gamma", "normal-known-variance")
@@ -16,6 +18,7 @@ STARTS = ("sequential", "random-order", "single")
 MOVES = ("merge", "split", "permutation", "regroup")
 BACKENDS = ("auto", "c", "numba", "python")
 FORMATS = ("csv", "jsonl")
+METHODS = ("cv", "nll", "map", "prequential")
 WHEN_FULL = ("least-loss", "merge", "evict", "refuse", "error")
 DTYPES = ("float64", "float32")
 _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND --help` has the options of a command."
@@ -60,6 +63,8 @@ def parser() -> argparse.ArgumentParser:
         return added
 
     _fit_options(command("fit", "fit", "cluster the rows of a CSV file", _FIT_EXAMPLES))
+    text = "choose alpha for the rows of a CSV file"
+    _tune_options(command("tune", "tune", text, _TUNE_EXAMPLES))
     _predict_options(command("predict", "predict", "print the cluster of each row of a CSV file", _PREDICT_EXAMPLES))
     text = "print the log predictive density of each row of a CSV file, in nats: high is normal"
     _score_options(command("score", "score", text, _SCORE_EXAMPLES))
@@ -76,6 +81,10 @@ mapdpm fit data.csv --out model.mdpm --labels labels.csv --picture clusters.png
 mapdpm fit data.csv --columns height,width --alpha 2 --restarts 5
 mapdpm fit data.csv --standardize --prior b0=0.1   # narrower clusters
 gzip -dc data.csv.gz | mapdpm fit - --quiet --labels -"""
+_TUNE_EXAMPLES = """\
+mapdpm tune data.csv --method cv --folds 5 --alphas 0.1:30:10
+mapdpm tune data.csv --alphas 0.5,1,2 --blocked --out model.mdpm --picture scores.png
+mapdpm tune data.csv --method map"""
 _PREDICT_EXAMPLES = """\
 mapdpm predict model.mdpm data.csv
 mapdpm predict model.mdpm data.csv --novelty --format jsonl --out labels.jsonl
@@ -108,11 +117,7 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--discount", type=_discount, metavar="D", default=0.0, help="Pitman-Yor discount in [0, 1) (%(default)s)"
     )
-    model.add_argument("--likelihood", choices=LIKELIHOODS, default=LIKELIHOODS[0], help="family (%(default)s)")
-    text = "set a parameter of the prior, as b0=0.5 or b0=0.5,2 (one a column); the others come from the data"
-    model.add_argument("--prior", type=_assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
-    text = "--prior is in units of each column's mean and standard deviation; clusters and densities are as ever"
-    model.add_argument("--standardize", action="store_true", help=text)
+    _prior_options(model)
     model.add_argument("--max-clusters", type=_count, metavar="K", help="a hard cap (none)")
     search = fit.add_argument_group("search")
     search.add_argument("--init", choices=STARTS, default="sequential", help="how to start (%(default)s)")
@@ -132,6 +137,39 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     search.add_argument("--jobs", type=_count, metavar="N", help="threads over restarts (1)")
     search.add_argument("--backend", choices=BACKENDS, default="auto", help="who computes (%(default)s)")
     _talk_options(fit, "each step on stderr")
+
+
+def _prior_options(model: Any) -> None:
+    model.add_argument("--likelihood", choices=LIKELIHOODS, default=LIKELIHOODS[0], help="family (%(default)s)")
+    text = "set a parameter of the prior, as b0=0.5 or b0=0.5,2 (one a column); the others come from the data"
+    model.add_argument("--prior", type=_assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
+    text = "--prior is in units of each column's mean and standard deviation; clusters and densities are as ever"
+    model.add_argument("--standardize", action="store_true", help=text)
+
+
+def _tune_options(tune: argparse.ArgumentParser) -> None:
+    _input_options(tune, "all")
+    text = "cv: held-out density; nll: log joint; map: mode of alpha; prequential: one pass of a stream (%(default)s)"
+    tune.add_argument("--method", choices=METHODS, default=METHODS[0], help=text)
+    text = (
+        "the grid, as FIRST:LAST:COUNT (evenly in logarithms) or a list, 0.5,1,2 (0.1:30:10; map starts from 0.1,1,10)"
+    )
+    tune.add_argument("--alphas", type=_grid, metavar="GRID", help=text)
+    tune.add_argument("--folds", type=_count, default=5, metavar="F", help="of cv; blocks of prequential (%(default)s)")
+    tune.add_argument("--blocked", action="store_true", help="hold out consecutive rows: data in order of time")
+    text = "of alphas within one standard error of the best, that of the fewest clusters"
+    tune.add_argument("--one-standard-error", action="store_true", help=text)
+    tune.add_argument("--cold", action="store_true", help="fit each alpha from the start: slow, as a grid search does")
+    results = tune.add_argument_group("results")
+    results.add_argument("--out", type=Path, metavar="MODEL", help="write the model of the chosen alpha")
+    results.add_argument("--picture", type=Path, metavar="FILE", help="draw the scores: .png, .pdf or .svg")
+    _format_option(results, "a line for each alpha")
+    model = tune.add_argument_group("model")
+    _prior_options(model)
+    model.add_argument("--max-clusters", type=_count, metavar="K", help="a hard cap (none; of prequential 64)")
+    tune.add_argument("--seed", type=_seed, metavar="N", help="of all that is random (every run draws the same)")
+    tune.add_argument("--jobs", type=_count, metavar="N", help="threads over folds (1)")
+    _talk_options(tune, "each fit on stderr")
 
 
 def _predict_options(predict: argparse.ArgumentParser) -> None:
@@ -276,6 +314,16 @@ def _checked(kind: Callable[[str], float], text: str, fine: Callable[[float], bo
         msg = f"must be {wanted}, got {text}"
         raise argparse.ArgumentTypeError(msg)
     return value
+
+
+def _grid(text: str) -> list[float]:
+    """``0.1:30:10`` or ``0.5,1,2``."""
+    first, colon, rest = text.partition(":")
+    if not colon:
+        return [_positive(word) for word in text.split(",")]
+    last, _, count = rest.partition(":")
+    grid: list[float] = np.geomspace(_positive(first), _positive(last), _count(count)).tolist()
+    return grid
 
 
 def _moves(text: str) -> tuple[str, ...]:

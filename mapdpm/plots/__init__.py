@@ -12,6 +12,7 @@ from mapdpm.plots import canvas
 from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
 from mapdpm.plots.planes import Columns, plane_of
+from mapdpm.plots.scores import selection
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.validation import check_points
 
@@ -25,6 +26,7 @@ __all__ = [
     "density",
     "history",
     "image",
+    "selection",
     "sizes",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from mapdpm import objective
 from mapdpm.objective import is_gain
 from mapdpm.protocol import SMALLEST, Labels, Matrix, Vector
+from mapdpm.search.ascent import Plan
 from mapdpm.search.order import best_cut, standardised
 from mapdpm.search.parts import members, put_back
 from mapdpm.search.problem import Problem
@@ -83,6 +85,34 @@ _AT_FIRST: tuple[Start, ...] = (
 _LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_differences, along_axes)
 
 
+class InVain:
+    """Clusters that could not be split, and what the best split of each would have gained, but for opening a cluster.
+
+    That part does not depend on alpha: so it outlives a problem, where the next one has another alpha.
+    """
+
+    def __init__(self, n_points: int) -> None:
+        self._last = np.full(n_points, -1, dtype=np.int64)  # the cluster with which a point last was in vain
+        self._clusters: list[tuple[int, float, float]] = []
+
+    def note(self, points: Labels, gain: float, size: float) -> None:
+        """Remember a cluster of ``points``; ``gain`` is a difference of terms as large as ``size``."""
+        self._last[points] = len(self._clusters)
+        self._clusters.append((len(points), gain, size))
+
+    def knows(self, points: Labels, opening: float) -> bool:
+        """Whether ``points`` are a cluster that was tried, and opening another at ``opening`` nats would not gain."""
+        last = self._last[points]
+        cluster = int(last[len(last) // 2])
+        if cluster < 0 or np.count_nonzero(last == cluster) < _SAME * len(points):
+            cluster = int(np.argmax(np.bincount(last + 1))) - 1
+        if cluster < 0:
+            return False
+        n_points, gain, size = self._clusters[cluster]
+        common = np.count_nonzero(last == cluster)
+        return bool(common >= _SAME * max(len(points), n_points)) and not is_gain(gain + opening, size)
+
+
 class Split:
     """Splitting gains what merging the two parts would lose (docs/maths.md (19) to (21)).
 
@@ -97,14 +127,18 @@ class Split:
     name = "split"
 
     def __init__(
-        self, problem: Problem, rng: np.random.Generator, expired: Callable[[], bool], tries: int = _TRIES
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        expired: Callable[[], bool],
+        tries: int = _TRIES,
+        in_vain: InVain | None = None,
     ) -> None:
         self.problem = problem
         self.rng = rng
         self._expired = expired
         self._tries = tries
-        self._whole = np.full(len(problem.data), -1, dtype=np.int64)  # the slot in which a point last was in vain
-        self._sizes: dict[int, int] = {}
+        self._in_vain = InVain(len(problem.data)) if in_vain is None else in_vain
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Split clusters of ``state``, which is edited or outgrown, and say how many."""
@@ -112,11 +146,13 @@ class Split:
         waiting = list(enumerate(members(state)))[::-1]
         while waiting and self.problem.max_clusters != state.n_clusters and not self._expired():
             slot, points = waiting.pop()
-            if len(points) < 2 or self._is_known(slot, points):  # noqa: PLR2004  (two halves need two points)
+            # Another cluster beside those there are: the one term of the gain in which alpha is.
+            opening = self.problem.prior.log_new(state.n_clusters, 1.0)
+            if len(points) < 2 or self._in_vain.knows(points, opening):  # noqa: PLR2004  (two halves)
                 continue
-            halves = self._halves(state, slot, points)
+            halves, gain, size = self._halves(state, slot, points)
             if halves is None:
-                self._whole[points], self._sizes[slot] = slot, len(points)
+                self._in_vain.note(points, gain - opening, size)
                 continue
             state = put_back(self.problem, state, np.array([slot]), points, halves)
             split += 1
@@ -126,17 +162,13 @@ class Split:
                 waiting.append((int(state.labels[part[0]]), part))
         return state, split
 
-    def _is_known(self, slot: int, points: Labels) -> bool:
-        common = np.count_nonzero(self._whole[points] == slot)
-        return bool(common >= _SAME * max(len(points), self._sizes.get(slot, 0)))
-
-    def _halves(self, state: ClusterState, slot: int, points: Labels) -> ClusterState | None:
-        """Two clusters of ``points`` with a higher log joint than one, or None."""
+    def _halves(self, state: ClusterState, slot: int, points: Labels) -> tuple[ClusterState | None, float, float]:
+        """Two clusters of ``points`` with a higher log joint than one, or None; the best gain, and what it is of."""
         problem, others = self.problem, state.n_clusters - 1
         whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
         prior = problem.prior.beside(others)
         before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.likelihood, whole))
-        all_points = None
+        all_points, best = None, -np.inf
         for attempt in range(self._tries):
             large = len(points) > _SAMPLE
             sample = np.sort(self.rng.choice(points, _SAMPLE, replace=False)) if large else points
@@ -149,8 +181,15 @@ class Split:
             for halves in extended(all_points, found) if all_points is not None else (found,):
                 after = objective.log_joint(prior, halves, problem.backend.log_marginals(problem.likelihood, halves))
                 if is_gain(after - before, before):
-                    return halves
-        return None
+                    return halves, after - before, before
+                best = max(best, after - before)
+        return None, best, before
+
+
+def remembering(plan: Plan, in_vain: InVain) -> Plan:
+    """``plan``, where splits know what was in vain in the runs before: one after the other, of the same points."""
+    moves = tuple(functools.partial(Split, in_vain=in_vain) if move is Split else move for move in plan.moves)
+    return plan._replace(moves=moves)
 
 
 def best_halves(part: Problem, starts: tuple[Start, ...], rng: np.random.Generator) -> ClusterState | None:

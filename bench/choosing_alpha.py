@@ -1,0 +1,129 @@
+"""Choosing alpha: what warm starts cost and whether they choose alike, and what each method chooses on the UCI sets.
+
+Run: python bench/choosing_alpha.py [--data FOLDER] [--sets 50] [--only warm|uci]. First part: ten alphas, five folds,
+on the UCI sets of Raykov2014 and on sets drawn as in section 4.1; select_alpha with warm starts, against brute force,
+which fits each alpha and fold from the start. Cost is in mean cold fits of that data set, in one process. "loss" is how
+much lower, in nats per point, brute force scores the alpha that was chosen than its own best. "other seed" is what
+brute force with another random_state chooses by that same measure: as much as the measure can tell. Second part:
+alpha, K and NMI by each method, beside Table 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from paper_map import POINTS, SETS, print_table, read_set
+
+from mapdpm import metrics, select_alpha
+from mapdpm.testing.data import crp_mixture
+
+WITHIN = 0.002
+MOST = 12
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("MAPDPM_DATA") or None, help="holds tabular/")
+    parser.add_argument("--sets", type=int, default=50, help="data sets drawn as in section 4.1")
+    parser.add_argument("--only", choices=("warm", "uci"))
+    arguments = parser.parse_args()
+    uci = []
+    if arguments.data is None:
+        print("no UCI sets: name the folder above tabular/ by --data or MAPDPM_DATA")
+    else:
+        uci = [(s, *read_set(arguments.data / "tabular" / s.file)) for s in SETS]
+    if arguments.only != "uci":
+        sets = [(s.name, X, None) for s, X, _ in uci]
+        for seed in range(arguments.sets):
+            X, _, likelihood = crp_mixture(np.random.default_rng([41, seed]), POINTS)
+            sets.append((f"4.1 #{seed}", X, likelihood))
+        compare(sets)
+    if arguments.only != "warm":
+        methods(uci)
+
+
+def compare(sets: list[tuple[str, NDArray[np.float64], Any]]) -> None:
+    """Print what warm starts cost and choose."""
+    rows, costs, losses, others = [], [], [], []
+    for name, X, likelihood in sets:
+        options = {"likelihood": likelihood, "folds": 5}
+        folds = folds_for(len(X))
+        options["folds"] = folds
+        select_alpha(X, [1.0, 2.0], **options)  # compile, load
+        start = time.perf_counter()
+        brute = select_alpha(X, warm_start=False, random_state=0, **options)
+        middle = time.perf_counter()
+        warm = select_alpha(X, random_state=0, **options)
+        end = time.perf_counter()
+        other = select_alpha(X, warm_start=False, random_state=1, **options)
+        # Both refit the chosen model: one cold fit more.
+        each = (middle - start) / (brute.scores.size + 1)
+        cost = (end - middle) / each - 1.0
+        best = brute.mean_scores.max()
+        loss, by_other = (best - brute.mean_scores[found.chosen] for found in (warm, other))
+        error = brute.standard_errors[brute.chosen]
+        rows.append(
+            (
+                name,
+                f"{cost:.1f}",
+                *(f"{r.alpha:.3g}" for r in (brute, warm, other)),
+                f"{loss:.4f}",
+                f"{by_other:.4f}",
+                f"{error:.3f}",
+            )
+        )
+        costs.append(cost)
+        losses.append(loss)
+        others.append(by_other)
+    header = ("", "cold fits", "brute force", "warm", "other seed", "loss", "loss of other seed", "standard error")
+    print_table("Ten alphas, five folds: cost of warm starts, and alphas chosen", header, rows)
+    few = sum(np.array(costs) <= MOST)
+    print(f"  cold fits: median {np.median(costs):.1f}, largest {max(costs):.1f}; {few} of {len(costs)} at most {MOST}")
+    for name, values in (("warm", losses), ("brute force with another seed", others)):
+        near = sum(np.array(values) <= WITHIN)
+        shown = f"{near} of {len(values)} within {WITHIN} nats of the best; median loss {np.median(values):.4f}"
+        print(f"  {name}: {shown}, mean {np.mean(values):.4f}")
+
+
+def folds_for(n_points: int) -> list[Any]:
+    """Five folds, the same for all."""
+    parts = np.array_split(np.random.default_rng(5).permutation(n_points), 5)
+    return [(np.setdiff1d(np.arange(n_points), part), np.sort(part)) for part in parts]
+
+
+def methods(uci: list[Any]) -> None:
+    """Print what each method chooses, beside Table 2."""
+    rows = []
+    for s, X, classes in uci:
+        cells = [s.name, str(len(np.unique(classes))), f"{s.map_nmi:.2f}"]
+        order = np.random.default_rng(0).permutation(len(X))  # the files are sorted by class
+        for method in ("cv", "nll", "map", "prequential"):
+            if method == "prequential":
+                found = select_alpha(X[order], method=method, warmup=50, folds=2)
+                labels, K = found.model.predict(X), found.model.n_clusters
+            else:
+                found = select_alpha(X, method=method)
+                labels, K = found.model.labels_, found.model.n_clusters_
+            nmi = metrics.normalized_mutual_info(classes, labels)
+            cells += [f"{found.alpha:.3g}", str(K), f"{nmi:.2f}"]
+        rows.append(cells)
+    header = [
+        "",
+        "classes",
+        "Table 2",
+        *(word for method in ("cv", "nll", "map", "preq.") for word in (method, "K", "NMI")),
+    ]
+    print_table(
+        "alpha by each method, empirical prior: alpha, K, NMI; and the NMI of the paper's Table 2", header, rows
+    )
+
+
+if __name__ == "__main__":
+    main()

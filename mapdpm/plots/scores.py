@@ -1,0 +1,66 @@
+"""The picture of a choice: what each setting scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mapdpm.plots import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CHOSEN = "tab:orange"
+
+
+def selection(found: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw what ``select_alpha`` found: the mean score of each setting, and one standard error to both sides.
+
+    Over alpha, on a logarithmic scale, where settings differ in nothing else; else over their numbers. The numbers at
+    the points are mean numbers of clusters; the chosen setting has another colour.
+
+    Parameters
+    ----------
+    found : Selection
+    ax : matplotlib Axes, optional
+        As in ``clusters``.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        matplotlib is missing.
+    """
+    ax = canvas.axes(ax)
+    by_alpha = all(set(setting) == {"alpha"} for setting in found.settings)
+    places = found.alphas if by_alpha else np.arange(len(found.settings))
+    order = np.argsort(places, kind="stable")
+    means, errors = found.mean_scores, np.nan_to_num(found.standard_errors)
+    style: dict[str, Any] = {"color": canvas.INK, "marker": "o", "markersize": 4.0, "capsize": 2.5}
+    ax.errorbar(places[order], means[order], yerr=errors[order], linewidth=1.2, **style)
+    chosen = found.chosen
+    ax.plot(
+        [places[chosen]],
+        [means[chosen]],
+        "o",
+        color=_CHOSEN,
+        markersize=8.0,
+        zorder=3,
+        label="chosen; numbers are clusters",
+    )
+    for place, mean, K in zip(places, means, found.n_clusters.mean(axis=1), strict=True):
+        where = {"xytext": (5, 4), "textcoords": "offset points", "ha": "left", "fontsize": "small"}
+        ax.annotate(f"{K:.3g}", (place, mean), **where)
+    if by_alpha:
+        ax.set_xscale("log")
+    else:
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_xlabel("alpha" if by_alpha else "number of the setting")
+    what = {"nll": "log joint", "map": "log p(x, z, alpha)"}.get(found.method, "log predictive density")
+    ax.set_ylabel(f"{what} (nats per point)")
+    ax.legend(frameon=False)
+    return ax

@@ -1,0 +1,74 @@
+"""A grid: what is tried, one alpha or one dict of hyper-parameters after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma
+from mapdpm.partition_priors import partition_prior
+from mapdpm.validation import check_number
+
+ALPHAS = tuple(np.geomspace(0.1, 30.0, 10).tolist())
+"""The grid where none is given."""
+
+Setting = dict[str, Any]
+_SCALE = "_scale"
+_FIELDS = frozenset(field for family in FAMILY_NUMBERS for field in family._fields)
+
+
+def settings_of(alphas: Any, names: frozenset[str], least: int) -> list[Setting]:
+    """The grid ``alphas`` as dicts: a number > 0 is an alpha; a dict has some of ``names``, and of a likelihood's."""
+    if alphas is None:
+        return [{"alpha": alpha} for alpha in ALPHAS]
+    if isinstance(alphas, (str, bytes, Mapping)) or not isinstance(alphas, Iterable):
+        msg = f"alphas must be a sequence of numbers > 0, or of dicts of parameters, got {alphas!r}"
+        raise ValueError(msg)
+    grid = [dict(each) if isinstance(each, Mapping) else {"alpha": _alpha(each)} for each in alphas]
+    if len(grid) < least:
+        msg = f"alphas must hold at least {least} to choose from, got {len(grid)}"
+        raise ValueError(msg)
+    for setting in grid:
+        for name in setting:
+            field = name.removesuffix(_SCALE)
+            if name not in names and field not in _FIELDS:
+                msg = f"alphas has a dict with {name!r}, which is no parameter to choose; there are {_known(names)}"
+                raise ValueError(msg)
+        partition_prior(setting.get("alpha", 1.0), setting.get("discount", 0.0))
+    return grid
+
+
+def parted(setting: Setting) -> tuple[Setting, Setting]:
+    """Parameters of the learner, and of its likelihood."""
+    own = {name: value for name, value in setting.items() if name.removesuffix(_SCALE) not in _FIELDS}
+    return own, {name: value for name, value in setting.items() if name not in own}
+
+
+def changed(likelihood: Any, changes: Setting, X: Any) -> Any:
+    """``likelihood`` (None: the empirical Normal-Gamma of ``X``) with ``changes``: new values, or NAME_scale times."""
+    if not changes:
+        return likelihood
+    base = NormalGamma.empirical(X) if likelihood is None else likelihood
+    fields = base._fields
+    values = {}
+    for name, value in changes.items():
+        field = name.removesuffix(_SCALE)
+        if field not in fields:
+            msg = f"{type(base).__name__} has no parameter {field!r}; it has {', '.join(fields)}"
+            raise ValueError(msg)
+        values[field] = value if name == field else getattr(base, field) * check_number(name, value)
+    return base._replace(**values)
+
+
+def _alpha(value: Any) -> float:
+    number = check_number("each of alphas", value)
+    if not number > 0.0:
+        msg = f"each of alphas must be > 0, got {number}"
+        raise ValueError(msg)
+    return number
+
+
+def _known(names: frozenset[str]) -> str:
+    return f"{', '.join(sorted(names))}, the parameters of a likelihood, and NAME{_SCALE} to multiply one"
