@@ -225,7 +225,7 @@ static int is_stream(const mapdpm_stream *s)
     if (IS_WARMING(s) ? WARMUP(s) == 0 || s->n_seen >= WARMUP(s) || s->next_id != WARMUP(s) : s->n_seen < WARMUP(s))
         return 0;
     for (k = 0; k < SLOTS(s); k++) {
-        used += is_used(s, k) ? 1u : 0u;
+        used += (uint32_t)is_used(s, k);
         if (!is_slot(s, k))
             return 0;
     }

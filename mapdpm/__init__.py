@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mapdpm.estimators import MAPDPM, load, save
     from mapdpm.likelihoods import NormalGamma, NormalKnownVariance
     from mapdpm.online import OnlineMAPDPM
+    from mapdpm.online_selector import OnlineAlphaSelector
     from mapdpm.selection import select_alpha
 
 __version__ = "0.1.0"
@@ -24,6 +25,7 @@ __all__ = [
     "DPMeans",
     "NormalGamma",
     "NormalKnownVariance",
+    "OnlineAlphaSelector",
     "OnlineMAPDPM",
     "get_include",
     "load",
@@ -37,6 +39,7 @@ _HOMES = {
     "load": "estimators",
     "save": "estimators",
     "NormalGamma": "likelihoods",
+    "OnlineAlphaSelector": "online_selector",
     "OnlineMAPDPM": "online",
     "NormalKnownVariance": "likelihoods",
     "select_alpha": "selection",

@@ -345,7 +345,7 @@ class MAPDPM(Estimator):
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that ``save`` wrote to ``path``: a ``MAPDPM`` or an ``OnlineMAPDPM``.
+    """The model that ``save`` wrote to ``path``: a ``MAPDPM``, an ``OnlineMAPDPM`` or an ``OnlineAlphaSelector``.
 
     Raises
     ------
@@ -357,13 +357,20 @@ def load(path: str | os.PathLike[str]) -> Any:
     data = Path(path).read_bytes()
     try:
         if snapshot.kind_of(data) == snapshot.STREAM:
-            from mapdpm.online import OnlineMAPDPM  # noqa: PLC0415  (a stream learner, and a user of few has one)
-
-            return OnlineMAPDPM.from_bytes(data)
+            return _stream_of(data)
         return MAPDPM.from_bytes(data)
     except snapshot.ModelFileError as error:
         msg = f"{path}: {error}"
         raise snapshot.ModelFileError(msg) from None
+
+
+def _stream_of(data: bytes) -> Any:
+    """The stream learner in a file, with all of its bank if it has one."""
+    from mapdpm.online import OnlineMAPDPM  # noqa: PLC0415  (a stream learner, and a user of few has one)
+    from mapdpm.online_selector import KEY, OnlineAlphaSelector  # noqa: PLC0415
+
+    banked = KEY in snapshot.check_stream(data)[1]
+    return (OnlineAlphaSelector if banked else OnlineMAPDPM).from_bytes(data)
 
 
 def save(model: MAPDPM, path: str | os.PathLike[str]) -> None:

@@ -17,6 +17,7 @@ from mapdpm.frames import Names, check_names, column_names
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.snapshot import ModelFileError
 from mapdpm.stream_setting import (
+    Setting,
     check_parameters,
     check_point,
     microseconds,
@@ -442,7 +443,10 @@ class OnlineMAPDPM(Parameters):
             self.__dict__.pop(name, None)
         D = width_of(self)
         if D is not None:
-            self._adopt(Learner.new(setting_of(self, D)))
+            self._adopt(self._made(setting_of(self, D)))
+
+    def _made(self, setting: Setting) -> Learner:
+        return Learner.new(setting)
 
     def _adopt(self, learner: Learner) -> None:
         self._learner, self._quick = learner, Quick(learner, self._turn)
@@ -450,7 +454,7 @@ class OnlineMAPDPM(Parameters):
 
     def _started(self, x: Any) -> Learner:
         """The learner, made for as many features as the first point has."""
-        self._adopt(Learner.new(setting_of(self, check_point(x))))
+        self._adopt(self._made(setting_of(self, check_point(x))))
         return self.ready_learner()
 
     def ready_learner(self) -> Learner:

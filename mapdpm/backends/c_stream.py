@@ -48,7 +48,7 @@ class Turn:
     """Within ``with`` nobody else uses the learner. A lock, but one that C can take too, for a tenth of the price."""
 
     def __init__(self, dtype: str) -> None:
-        self._lib, ffi = _modules(dtype)
+        self._lib, ffi = modules(dtype)
         self.busy = ffi.new("long *")
 
     def __enter__(self) -> None:
@@ -92,13 +92,15 @@ class Quick:
 
 
 class Learner:
-    """A stream learner in memory of a fixed size, which Python owns."""
+    """A stream learner in memory of a fixed size, which Python owns; or one of a bank, in the bank's memory."""
 
-    def __init__(self, dtype: str, n_bytes: int) -> None:
-        self.lib, self.ffi = _modules(dtype)
+    def __init__(self, dtype: str, n_bytes: int, stream: Any = None) -> None:
+        self.lib, self.ffi = modules(dtype)
         self.dtype = DTYPES[dtype]
-        memory = np.zeros(-(-n_bytes // _ALIGNMENT), dtype=np.int64)
-        self.stream = self.ffi.from_buffer("mapdpm_stream *", memory)  # and keeps it alive
+        if stream is None:
+            memory = np.zeros(-(-n_bytes // _ALIGNMENT), dtype=np.int64)
+            stream = self.ffi.from_buffer("mapdpm_stream *", memory)  # and keeps it alive
+        self.stream = stream
         self.nbytes = n_bytes
         self.id = self.ffi.new("uint32_t *")
         self.score = self.ffi.new("mapdpm_real *")
@@ -106,8 +108,8 @@ class Learner:
     @classmethod
     def new(cls, setting: Setting) -> Learner:
         """A learner that has seen nothing; ValueError where the C library refuses the setting."""
-        lib, ffi = _modules(setting.dtype)
-        options, kept = _options(ffi, setting)
+        lib, ffi = modules(setting.dtype)
+        options, kept = options_of(ffi, setting)
         n_bytes = lib.mapdpm_stream_bytes(options)
         learner = cls(setting.dtype, n_bytes)
         error = lib.mapdpm_init(learner.stream, n_bytes, options) if n_bytes else lib.MAPDPM_E_ARGUMENT
@@ -125,18 +127,23 @@ class Learner:
     @classmethod
     def read(cls, dtype: str, data: bytes) -> tuple[Learner | None, str]:
         """The learner in a file, or None and the C library's word for what is wrong."""
-        lib, ffi = _modules(dtype)
+        lib, ffi = modules(dtype)
         options = ffi.new("mapdpm_options *")
-        file = ffi.from_buffer("unsigned char[]", data)
-        error = lib.mapdpm_snapshot_options(file, len(data), options)
-        if not error:
-            n_bytes = lib.mapdpm_stream_bytes(options)
-            learner = cls(dtype, n_bytes)
-            error = lib.mapdpm_snapshot_read(learner.stream, n_bytes, file, len(data))
+        error = lib.mapdpm_snapshot_options(ffi.from_buffer("unsigned char[]", data), len(data), options)
         if error:
             return None, ffi.string(lib.mapdpm_error_name(error)).decode()
-        learner.bind()
-        return learner, "ok"
+        learner = cls(dtype, lib.mapdpm_stream_bytes(options))
+        problem = learner.read_into(data)
+        return (None, problem) if problem else (learner, "ok")
+
+    def read_into(self, data: bytes) -> str:
+        """Become the learner in a file; the C library's word for what is wrong, empty where nothing is."""
+        file = self.ffi.from_buffer("unsigned char[]", data)
+        error = self.lib.mapdpm_snapshot_read(self.stream, self.nbytes, file, len(data))
+        if error:
+            return str(self.ffi.string(self.lib.mapdpm_error_name(error)).decode())
+        self.bind()
+        return ""
 
     def bind(self) -> None:
         """Bind arguments, so that one point costs no more than the call."""
@@ -327,13 +334,14 @@ def _nobody(*_: object) -> int:
     return -1
 
 
-def _modules(dtype: str) -> tuple[Any, Any]:
+def modules(dtype: str) -> tuple[Any, Any]:
+    """The library of a real type, and its cffi; RuntimeError where it was not built."""
     if not is_built():
         raise RuntimeError(NOT_BUILT)
     return library(DTYPES[dtype])
 
 
-def _options(ffi: Any, setting: Setting) -> tuple[Any, Any]:
+def options_of(ffi: Any, setting: Setting) -> tuple[Any, Any]:
     """The C structure, and what must live as long as it does."""
     options = ffi.new("mapdpm_options *")
     options.family = 1 if setting.likelihood is None else FAMILY_NUMBERS[type(setting.likelihood)]
