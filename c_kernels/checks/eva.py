@@ -38,7 +38,7 @@ OPTIONS = (
     *("-eva-auto-loop-unroll", "400", "-eva-min-loop-unroll", "4", "-eva-split-return", "full"),
 )
 ONE_PATH_AT_A_TIME = (
-    "run:5000,read_last:5000,mapdpm_snapshot_read:5000,is_stream:5000,is_slot:200,are_moments:200,is_kept:100,"
+    "run:40000,read_last:40000,mapdpm_snapshot_read:40000,is_stream:5000,is_slot:2000,are_moments:200,is_kept:100,"
     "is_event:50,mapdpm_snapshot_options:50,mapdpm_file_check:50,mapdpm_stream_bytes:50,is_sound:50"
 )
 
