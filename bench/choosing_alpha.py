@@ -1,11 +1,14 @@
 """Choosing alpha: what warm starts cost and whether they choose alike, and what each method chooses on the UCI sets.
 
-Run: python bench/choosing_alpha.py [--data FOLDER] [--sets 50] [--only warm|uci]. First part: ten alphas, five folds,
-on the UCI sets of Raykov2014 and on sets drawn as in section 4.1; select_alpha with warm starts, against brute force,
-which fits each alpha and fold from the start. Cost is in mean cold fits of that data set, in one process. "loss" is how
-much lower, in nats per point, brute force scores the alpha that was chosen than its own best. "other seed" is what
-brute force with another random_state chooses by that same measure: as much as the measure can tell. Second part:
-alpha, K and NMI by each method, beside Table 2.
+Run: python bench/choosing_alpha.py [--data FOLDER] [--sets 50] [--only warm|uci|stream].
+
+warm    ten alphas, five folds, on the UCI sets of Raykov2014 and sets drawn as in section 4.1: select_alpha with warm
+        starts, against brute force, which fits each alpha and fold from the start. Cost is in mean cold fits of that
+        data set, in one process. "loss" is how much lower, in nats per point, brute force scores the alpha that was
+        chosen than its own best; "other seed" is what brute force with another random_state chooses by that same
+        measure: as much as the measure can tell
+uci     alpha, K and NMI by each method, beside Table 2
+stream  a selector on the streams of streams.py, with room for 32 clusters, beside each alpha of its grid
 """
 
 from __future__ import annotations
@@ -19,12 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from paper_map import POINTS, SETS, print_table, read_set
+from streams import stream
 
-from mapdpm import metrics, select_alpha
+from mapdpm import OnlineAlphaSelector, OnlineMAPDPM, metrics, select_alpha
 from mapdpm.testing.data import crp_mixture
 
 WITHIN = 0.002
 MOST = 12
+SEEDS = 2
 
 
 def main() -> None:
@@ -32,21 +37,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("MAPDPM_DATA") or None, help="holds tabular/")
     parser.add_argument("--sets", type=int, default=50, help="data sets drawn as in section 4.1")
-    parser.add_argument("--only", choices=("warm", "uci"))
+    parser.add_argument("--only", choices=("warm", "uci", "stream"))
     arguments = parser.parse_args()
     uci = []
     if arguments.data is None:
         print("no UCI sets: name the folder above tabular/ by --data or MAPDPM_DATA")
     else:
         uci = [(s, *read_set(arguments.data / "tabular" / s.file)) for s in SETS]
-    if arguments.only != "uci":
+    if arguments.only in {None, "warm"}:
         sets = [(s.name, X, None) for s, X, _ in uci]
         for seed in range(arguments.sets):
             X, _, likelihood = crp_mixture(np.random.default_rng([41, seed]), POINTS)
             sets.append((f"4.1 #{seed}", X, likelihood))
         compare(sets)
-    if arguments.only != "warm":
+    if arguments.only in {None, "uci"}:
         methods(uci)
+    if arguments.only in {None, "stream"}:
+        selectors()
 
 
 def compare(sets: list[tuple[str, NDArray[np.float64], Any]]) -> None:
@@ -123,6 +130,25 @@ def methods(uci: list[Any]) -> None:
     print_table(
         "alpha by each method, empirical prior: alpha, K, NMI; and the NMI of the paper's Table 2", header, rows
     )
+
+
+def selectors() -> None:
+    """Print how OnlineAlphaSelector predicts, beside each alpha of its grid."""
+    grid, rows = np.geomspace(1e-3, 1e2, 6), []
+    for kind, half_life in (("stationary", None), ("drift", 1400), ("churn", 1400), ("outliers", None)):
+        for seed in range(SEEDS):
+            X = stream(kind, seed).X
+            fixed = [OnlineMAPDPM(32, alpha=alpha, half_life=half_life).learn_many_scored(X)[1] for alpha in grid]
+            means = np.array([np.nanmean(densities) for densities in fixed])
+            selector = OnlineAlphaSelector(grid, 32, half_life=half_life)
+            own = np.nanmean(selector.learn_many_scored(X)[1])
+            switches = sum(event.kind == "switched" for event in selector.events)
+            shown = (f"{value - means.max():.4f}" for value in (*means, own))
+            rows.append((f"{kind} #{seed}", f"{means.max():.4f}", *shown, str(switches)))
+    title = (
+        "OnlineAlphaSelector: log predictive density before learning, less that of the best fixed alpha; nats a point"
+    )
+    print_table(title, ("", "best fixed", *(f"{alpha:g}" for alpha in grid), "selector", "switches"), rows)
 
 
 if __name__ == "__main__":
