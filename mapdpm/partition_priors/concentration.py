@@ -90,7 +90,7 @@ class ConcentrationPosterior(NamedTuple):
     --------
     >>> posterior = ConcentrationPosterior(1000, 12, InverseGammaPrior())
     >>> print(f"{posterior.mode():.4f}")
-    1.8346
+    1.5929
     """
 
     n_points: int

@@ -27,6 +27,7 @@ _BATCH = frozenset(("alpha", "discount", "max_clusters"))
 _STREAM = frozenset(("alpha", "half_life", "max_clusters"))
 _ROOM = 64
 _MOST_ROUNDS = 100
+_SAME = 1e-12  # of alpha: two ways to the same mode
 
 
 class Step(NamedTuple):
@@ -135,7 +136,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     >>> X = np.concatenate([np.linspace(0.0, 1.0, 20), np.linspace(9.0, 10.0, 20)])[:, None]
     >>> found = select_alpha(X, [0.1, 1.0, 10.0], method="nll")
     >>> found.alpha, found.model.n_clusters_
-    (1.0, 2)
+    (0.1, 2)
     """
     if method not in METHODS:
         msg = f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
@@ -256,19 +257,19 @@ def _at_mode(job: _Job, X: Any, prior: Any) -> Selection:
 
 def _alternated(job: _Job, setting: Setting, prior: Any) -> tuple[Setting, MAPDPM]:
     """Fits and modes of alpha in turn, until the number of clusters stays: then alpha does too."""
-    N, state = len(job.points), {"setting": setting | {"alpha": setting.get("alpha", 1.0)}}
+    N = len(job.points)
+    setting = setting | {"alpha": setting.get("alpha", 1.0)}
 
     def models() -> Iterator[MAPDPM]:
         while True:
-            yield job.model(state["setting"], job.points)
+            yield job.model(setting, job.points)  # the setting of that time
 
     for _, model in zip(range(_MOST_ROUNDS), fit_path(models(), job.points), strict=False):
-        alpha = model.alpha
-        mode = ConcentrationPosterior(N, model.n_clusters_, prior).mode(start=alpha)
-        if abs(mode - alpha) <= 1e-12 * alpha:
+        mode = ConcentrationPosterior(N, model.n_clusters_, prior).mode(start=model.alpha)
+        if abs(mode - model.alpha) <= _SAME * model.alpha:
             break
-        state["setting"] = state["setting"] | {"alpha": mode}
-    return state["setting"], model
+        setting = setting | {"alpha": mode}
+    return setting | {"alpha": model.alpha}, model
 
 
 def _prequential(job: _Job, blocks: int) -> Selection:
