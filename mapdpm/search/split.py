@@ -92,24 +92,18 @@ class InVain:
     """
 
     def __init__(self, n_points: int) -> None:
-        self._last = np.full(n_points, -1, dtype=np.int64)  # the cluster with which a point last was in vain
-        self._clusters: list[tuple[int, float, float]] = []
+        self._slots = np.full(n_points, -1, dtype=np.int64)  # that in which a point last was in vain
+        self._clusters: dict[int, tuple[int, float, float]] = {}
 
-    def note(self, points: Labels, gain: float, size: float) -> None:
-        """Remember a cluster of ``points``; ``gain`` is a difference of terms as large as ``size``."""
-        self._last[points] = len(self._clusters)
-        self._clusters.append((len(points), gain, size))
+    def note(self, slot: int, points: Labels, gain: float, size: float) -> None:
+        """Remember ``points`` of ``slot``; ``gain`` is a difference of terms as large as ``size``."""
+        self._slots[points] = slot
+        self._clusters[slot] = len(points), gain, size
 
-    def knows(self, points: Labels, opening: float) -> bool:
+    def knows(self, slot: int, points: Labels, opening: float) -> bool:
         """Whether ``points`` are a cluster that was tried, and opening another at ``opening`` nats would not gain."""
-        last = self._last[points]
-        cluster = int(last[len(last) // 2])
-        if cluster < 0 or np.count_nonzero(last == cluster) < _SAME * len(points):
-            cluster = int(np.argmax(np.bincount(last + 1))) - 1
-        if cluster < 0:
-            return False
-        n_points, gain, size = self._clusters[cluster]
-        common = np.count_nonzero(last == cluster)
+        n_points, gain, size = self._clusters.get(slot, (0, 0.0, 0.0))
+        common = np.count_nonzero(self._slots[points] == slot)
         return bool(common >= _SAME * max(len(points), n_points)) and not is_gain(gain + opening, size)
 
 
@@ -148,11 +142,11 @@ class Split:
             slot, points = waiting.pop()
             # Another cluster beside those there are: the one term of the gain in which alpha is.
             opening = self.problem.prior.log_new(state.n_clusters, 1.0)
-            if len(points) < 2 or self._in_vain.knows(points, opening):  # noqa: PLR2004  (two halves)
+            if len(points) < 2 or self._in_vain.knows(slot, points, opening):  # noqa: PLR2004  (two halves)
                 continue
             halves, gain, size = self._halves(state, slot, points)
             if halves is None:
-                self._in_vain.note(points, gain - opening, size)
+                self._in_vain.note(slot, points, gain - opening, size)
                 continue
             state = put_back(self.problem, state, np.array([slot]), points, halves)
             split += 1
