@@ -12,7 +12,7 @@ from mapdpm.special import digamma_difference, log1p_excess, log_rising
 from mapdpm.validation import check_count, check_number
 
 MOST_STEPS = 30
-"""Newton steps to the mode; from any start within [1e-6, 1e6] ten are enough (tests/test_concentration.py)."""
+"""Newton steps to the mode, from any start within [1e-6, 1e6] (tests/test_concentration.py)."""
 
 _NEAR = 1e-8  # a Newton step of log alpha so short leaves an error of about its square
 _FEW = 1e6
