@@ -57,7 +57,7 @@ def test_mode_is_where_the_gradient_is_0_from_any_start(N, K, of):
         for start in (1e-6, 1e-3, 1.0, 1e3, 1e6):
             t, steps = posterior._solved(posterior._exponent(of), math.log(start))
             assert math.exp(t) == pytest.approx(root, rel=1e-9)
-            assert steps <= MOST_STEPS
+            assert steps < MOST_STEPS  # as many are what it gives up after
 
 
 def test_where_there_is_no_interior_mode_it_is_said():

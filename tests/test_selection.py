@@ -89,6 +89,13 @@ def test_threads_change_nothing():
     assert one.chosen == two.chosen
 
 
+def test_threads_do_not_share_a_generator():
+    X = blobs(3, 120)
+    one = select_alpha(X, ALPHAS, random_state=np.random.default_rng(7))
+    two = select_alpha(X, ALPHAS, random_state=np.random.default_rng(7), n_jobs=2)
+    np.testing.assert_array_equal(one.scores, two.scores)
+
+
 def test_grids_are_taken_in_any_order():
     X = blobs(4, 120)
     rising, falling = select_alpha(X, ALPHAS), select_alpha(X, ALPHAS[::-1])

@@ -9,13 +9,13 @@ import numpy as np
 
 from mapdpm.protocol import Vector
 from mapdpm.special import digamma_difference, log1p_excess, log_rising
-from mapdpm.validation import check_count, check_number
+from mapdpm.validation import check_number
 
 MOST_STEPS = 30
 """Newton steps to the mode, from any start within [1e-6, 1e6] (tests/test_concentration.py)."""
 
 _NEAR = 1e-8  # a Newton step of log alpha so short leaves an error of about its square
-_FEW = 1e6
+_CANCELS = 1e6  # alphas so many times N: ten digits of the slope would be lost
 _FARTHEST = 230.0  # nats of log alpha: 1e-100 to 1e100
 
 
@@ -206,7 +206,7 @@ def expected_clusters(alpha: float, n_points: int) -> tuple[float, float, float]
     y = h / (alpha + 1.0)
     below = y + alpha * (log1p_excess(y) - rest)
     # sum_i alpha i / (alpha + i)^2; only a slope: where its terms cancel, it is N - S to as many digits as are needed
-    slope = alpha * (difference - alpha * squares) if alpha < _FEW * h else below
+    slope = alpha * (difference - alpha * squares) if alpha < _CANCELS * h else below
     return alpha * difference, below, slope
 
 
@@ -225,13 +225,3 @@ def _positive(alphas: Any) -> Vector:
         msg = f"alphas must be > 0 and finite, got {alphas!r}"
         raise ValueError(msg)
     return values
-
-
-def checked_posterior(n_points: int, n_clusters: int, prior: Any) -> ConcentrationPosterior:
-    """``ConcentrationPosterior``, its numbers checked."""
-    check_count("n_points", n_points)
-    check_count("n_clusters", n_clusters)
-    if n_clusters > n_points:
-        msg = f"n_clusters must be at most n_points, got {n_clusters} clusters of {n_points} points"
-        raise ValueError(msg)
-    return ConcentrationPosterior(n_points, n_clusters, prior)

@@ -14,6 +14,7 @@ from mapdpm.fit_path import fit_path
 from mapdpm.frames import column_names
 from mapdpm.online import OnlineMAPDPM
 from mapdpm.partition_priors.concentration import ConcentrationPosterior, InverseGammaPrior
+from mapdpm.rng import seeded
 from mapdpm.selection.folds import Fold, folds_of
 from mapdpm.selection.result import Selection, simplest
 from mapdpm.selection.settings import Setting, changed, parted, settings_of
@@ -126,7 +127,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
 
     Notes
     -----
-    With ``warm_start`` "cv" costs about a cold fit for each fold, and as much again for the grid, whatever its length.
+    With ``warm_start`` "cv" over ten alphas costs about two cold fits for each fold (``bench/choosing_alpha.py``).
     Scores near the best differ by less than their standard errors, and by which local mode was found: do not read more
     into them.
 
@@ -147,6 +148,9 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     if method == "map" and alphas is None:
         alphas = _STARTS
     grid = settings_of(alphas, names, 1 if method == "map" else 2)
+    if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
+        # Drawn from once: fits in threads would draw from it in any order.
+        random_state = int(seeded(random_state).generator.integers(2**63))
     common = {"likelihood": likelihood, **parameters}
     job = _Job(points, grid, common, random_state, _Teller(callback, len(grid)))
     if method == "cv":

@@ -68,8 +68,7 @@ class Selection(NamedTuple):
 
         The folds share points to fit on, so these are rough, and rather too small.
         """
-        S, F = self.scores.shape
-        return np.full(S, np.nan) if F < _FEW else self.scores.std(axis=1, ddof=1) / np.sqrt(F)
+        return _standard_errors(self.scores)
 
     def posterior(self, prior: Any = None) -> ConcentrationPosterior:
         """p(alpha | N, K) for the clusters of ``model``, under the inverse-Gamma prior of (25) or another."""
@@ -90,6 +89,10 @@ def simplest(scores: Matrix, n_clusters: Matrix) -> int:
     """
     means = scores.mean(axis=1)
     best = int(np.argmax(means))
-    error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
-    near = np.flatnonzero(means >= means[best] - error)
+    near = np.flatnonzero(means >= means[best] - _standard_errors(scores)[best])
     return int(near[np.argmin(n_clusters[near].mean(axis=1))])
+
+
+def _standard_errors(scores: Matrix) -> Vector:
+    S, F = scores.shape
+    return np.full(S, np.nan) if F < _FEW else scores.std(axis=1, ddof=1) / np.sqrt(F)
