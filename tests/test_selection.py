@@ -3,13 +3,20 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
-from mapdpm import MAPDPM, NormalGamma, OnlineMAPDPM, select_alpha
+from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineMAPDPM, select_alpha
 from mapdpm.fit_path import fit_path
-from mapdpm.partition_priors.concentration import ConcentrationPosterior, GammaPrior, NoInteriorModeError
+from mapdpm.partition_priors.concentration import (
+    ConcentrationPosterior,
+    GammaPrior,
+    InverseGammaPrior,
+    NoInteriorModeError,
+)
 from mapdpm.search.split import Split
+from mapdpm.selection import empirical_bayes
 from mapdpm.selection.folds import folds_of
 from mapdpm.selection.result import simplest
 from tests.oracle import raw
@@ -122,6 +129,48 @@ def test_map_ends_where_neither_alpha_nor_the_partition_gains():
         select_alpha(np.zeros((20, 1)), method="map", prior=GammaPrior(1.0, 1.0))
 
 
+@pytest.mark.parametrize("family", [NormalGamma, NormalKnownVariance])
+def test_empirical_bayes_is_the_largest_marginal(family):
+    """A simplex search on joints of raw data, at the same partition: near a maximum both see it as flat.
+
+    Log joints agree to 1e-8 of their size, where a golden section stops; so places agree to the root of that.
+    """
+    X = blobs(7, 150, K=12)
+    found = select_alpha(X, [1.0], method="empirical-bayes", likelihood=family.empirical(X))
+    base, names = family.empirical(X), empirical_bayes.DEFAULTS[family]
+
+    def negative(logs):
+        scales = dict(zip(names, np.exp(logs), strict=True))
+        likelihood = base._replace(
+            **{n.removesuffix("_scale"): getattr(base, n.removesuffix("_scale")) * s for n, s in scales.items()}
+        )
+        return -raw.log_joint(X, found.model.labels_, likelihood, found.alpha)
+
+    best = minimize(negative, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12})
+    reached = np.log([found.params[name] for name in names])
+    assert negative(reached) == pytest.approx(best.fun, rel=1e-8)
+    np.testing.assert_allclose(reached, best.x, atol=1e-3)
+    assert found.model.likelihood_ != base
+    assert ConcentrationPosterior(len(X), found.model.n_clusters_).mode() == pytest.approx(found.alpha, rel=1e-6)
+
+
+def test_empirical_bayes_of_named_parameters():
+    X = blobs(8, 100, K=5)
+    found = select_alpha(
+        X, [{"alpha": 2.0, "b0": 1.0}], method="empirical-bayes", likelihood=NormalGamma(0.0, 0.1, 1.0, 7.0)
+    )
+    assert set(found.params) == {"alpha", "b0"}
+    assert found.model.likelihood_ == NormalGamma([0.0, 0.0], 0.1, 1.0, found.params["b0"])
+    by_hand = found.model.log_joint_ + InverseGammaPrior().log_density(found.alpha)
+    assert found.scores[0, 0] == pytest.approx(by_hand / len(X), rel=1e-12)
+
+
+def test_empirical_bayes_says_where_nothing_bounds_a_parameter():
+    grid = [{"alpha": 1.0, "b0_scale": 1.0}]  # points that are all alike allow any width but 0
+    with pytest.warns(UserWarning, match="b0_scale ended at 0.0001, the edge"):
+        select_alpha(np.zeros((20, 1)), grid, method="empirical-bayes")
+
+
 def test_prequential_is_scored_before_it_is_learned():
     X = blobs(7, 400)
     prior = NormalGamma.empirical(X)
@@ -228,9 +277,11 @@ def test_constant_data():
         ({"folds": [3]}, "folds must be a number, a splitter, or pairs"),
         ({"groups": np.zeros(60)}, "got 5 folds of 1 groups"),
         ({"groups": np.zeros(59)}, r"groups must have one entry a point, shape \(60,\), got shape \(59,\)"),
-        ({"method": "loo"}, "method must be one of 'cv', 'nll', 'map', 'prequential', got 'loo'"),
+        ({"method": "loo"}, "method must be one of 'cv', 'nll', 'map', 'empirical-bayes', 'prequential', got 'loo'"),
         ({"method": "prequential", "warmup": 50}, "lies in the warm-up"),
         ({"callback": 3}, "callback must be callable"),
+        ({"method": "empirical-bayes", "alphas": [{"c0": -1.0}]}, "c0 must be > 0 to be chosen by empirical Bayes"),
+        ({"method": "empirical-bayes", "alphas": [{"m0": [1.0, 2.0]}]}, "m0 must be a number, got"),
     ],
 )
 def test_bad_input(arguments, message):

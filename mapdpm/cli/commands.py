@@ -117,7 +117,9 @@ def tune(arguments: argparse.Namespace) -> None:
         lines = [names, *([*row, mark] for row, mark in zip(cells, marks, strict=True))]
         records.put(None, "".join(",".join(line) + "\n" for line in lines))
     if not arguments.quiet:
-        print(f"alpha {found.alpha:.6g}, by {found.method}", file=sys.stderr, flush=True)
+        setting = found.params | {"alpha": found.alpha}
+        shown = ", ".join(f"{name} {value:.6g}" for name, value in setting.items())
+        print(f"{shown}, by {found.method}", file=sys.stderr, flush=True)
 
 
 def predict(arguments: argparse.Namespace) -> None:

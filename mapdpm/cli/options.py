@@ -149,10 +149,14 @@ def _prior_options(model: Any) -> None:
 
 def _tune_options(tune: argparse.ArgumentParser) -> None:
     _input_options(tune, "all")
-    text = "cv: held-out density; nll: log joint; map: mode of alpha; prequential: one pass of a stream (%(default)s)"
+    text = (
+        "cv: held-out density; nll: log joint; map: mode of alpha; empirical-bayes: and of the prior; prequential: one "
+        "pass of a stream (%(default)s)"
+    )
     tune.add_argument("--method", choices=METHODS, default=METHODS[0], help=text)
     text = (
-        "the grid, as FIRST:LAST:COUNT (evenly in logarithms) or a list, 0.5,1,2 (0.1:30:10; map starts from 0.1,1,10)"
+        "the grid, as FIRST:LAST:COUNT (evenly in logarithms) or a list, 0.5,1,2 (0.1:30:10; map and empirical-bayes "
+        "start from 0.1,1,10)"
     )
     tune.add_argument("--alphas", type=_grid, metavar="GRID", help=text)
     tune.add_argument("--folds", type=_count, default=5, metavar="F", help="of cv; blocks of prequential (%(default)s)")

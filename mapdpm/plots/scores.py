@@ -11,6 +11,7 @@ from mapdpm.plots import canvas
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_SCORES = dict.fromkeys(("map", "empirical-bayes"), "log p(x, z, alpha)") | {"nll": "log joint"}
 _CHOSEN = "tab:orange"
 
 
@@ -60,7 +61,7 @@ def selection(found: Any, *, ax: Axes | None = None) -> Axes:
     else:
         ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("alpha" if by_alpha else "number of the setting")
-    what = {"nll": "log joint", "map": "log p(x, z, alpha)"}.get(found.method, "log predictive density")
+    what = _SCORES.get(found.method, "log predictive density")
     ax.set_ylabel(f"{what} (nats per point)")
     ax.legend(frameon=False)
     return ax

@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mapdpm.estimators import MAPDPM
-from mapdpm.fit_path import fit_path
-from mapdpm.frames import column_names
 from mapdpm.online import OnlineMAPDPM
-from mapdpm.partition_priors.concentration import ConcentrationPosterior, InverseGammaPrior
+from mapdpm.partition_priors.concentration import InverseGammaPrior
 from mapdpm.rng import seeded
+from mapdpm.selection.alternation import empirical_priors, modes_of_alpha
 from mapdpm.selection.folds import Fold, folds_of
+from mapdpm.selection.job import Job, Step, Teller, named
 from mapdpm.selection.result import Selection, simplest
-from mapdpm.selection.settings import Setting, changed, parted, settings_of
-from mapdpm.validation import Points, check_callable, check_count, check_points
+from mapdpm.selection.settings import changed, parted, settings_of
+from mapdpm.validation import check_callable, check_count, check_points
 
 __all__ = ["Selection", "Step", "select_alpha"]
 
-METHODS = ("cv", "nll", "map", "prequential")
+METHODS = ("cv", "nll", "map", "empirical-bayes", "prequential")
+_ALTERNATING = {"map": modes_of_alpha, "empirical-bayes": empirical_priors}
 _STARTS = (0.1, 1.0, 10.0)
 _BATCH = frozenset(("alpha", "discount", "max_clusters"))
 _STREAM = frozenset(("alpha", "half_life", "max_clusters"))
 _ROOM = 64
-_MOST_ROUNDS = 100
-_SAME = 1e-12  # of alpha: two ways to the same mode
-
-
-class Step(NamedTuple):
-    """What a callback is told after each fit: how many are done of how many, and what the last one found."""
-
-    done: int
-    total: int
-    setting: Setting
-    fold: int
-    score: float
-    n_clusters: int
-
-    def __str__(self) -> str:
-        """One line for a log."""
-        shown = ", ".join(
-            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
-            for name, value in self.setting.items()
-        )
-        found = f"{self.score:.4f} nats per point, {self.n_clusters} clusters"
-        return f"{self.done}/{self.total}: {shown}, fold {self.fold}: {found}"
 
 
 def select_alpha(  # noqa: PLR0913  (the public signature; everything but the grid by name)
@@ -70,7 +47,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
 ) -> Selection:
     r"""Choose the concentration alpha, or a setting of several hyper-parameters, for the points of ``X``.
 
-    The three ways of Raykov2014 A.3, and one for streams:
+    The three ways of Raykov2014 A.3, one that sets the prior as well, and one for streams:
 
     - ``"cv"``: the largest mean log predictive density (17) of points that were held out, fold by fold (the paper says
       the smallest likelihood; it is the largest);
@@ -78,6 +55,9 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
       and likely to fit too closely where there are few points;
     - ``"map"``: alpha itself at a mode of log p(x, z, alpha): the mode of p(alpha | N, K) (25), (26) in turn with
       sweeps and moves, from each of ``alphas`` as a start; the best joint wins;
+    - ``"empirical-bayes"``: "map", and in each turn the parameters of the likelihood too, at the largest marginal
+      likelihood sum_k log p(x_{c_k}) while the clusters stay. The data is used twice, for the prior and under it, and
+      what is found depends on the clusters it started from: a way to a prior that fits, no evidence for it;
     - ``"prequential"``: one pass of a stream learner in the order of the rows; the largest mean log predictive density
       of points before they are learned.
 
@@ -86,10 +66,12 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     X : array-like or DataFrame of shape (n_points, n_features)
         Finite numbers.
     alphas : sequence of float > 0 or of dict, optional
-        The grid; None is ten from 0.1 to 30 (for "map" the starts 0.1, 1 and 10). A dict has parameters to try
-        together: "alpha", "discount", "max_clusters" ("half_life" for "prequential"), those of the likelihood ("c0"),
-        and multiples of them ("b0_scale": 0.1 is a tenth of the b0 that there is).
-    method : {"cv", "nll", "map", "prequential"}
+        The grid; None is ten from 0.1 to 30 (for "map" and "empirical-bayes" the starts 0.1, 1 and 10). A dict has
+        parameters to try together: "alpha", "discount", "max_clusters" ("half_life" for "prequential"), those of the
+        likelihood ("c0"), and multiples of them ("b0_scale": 0.1 is a tenth of the b0 that there is). For
+        "empirical-bayes" those of the likelihood are starts, each sought within a factor of 10,000; if none is named,
+        "c0_scale" and "b0_scale" (of known variances both variances).
+    method : {"cv", "nll", "map", "empirical-bayes", "prequential"}
     likelihood : Likelihood or None
         None is the empirical prior of the points that are fitted, in each fold anew.
     folds : int, splitter of scikit-learn, or iterable of (train, test)
@@ -104,7 +86,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     one_standard_error : bool
         For "cv": of the settings within one standard error of the best, that of the fewest clusters.
     prior : GammaPrior or InverseGammaPrior, optional
-        Of alpha, for "map"; None is the inverse-Gamma of (25).
+        Of alpha, for "map" and "empirical-bayes"; None is the inverse-Gamma of (25).
     random_state : int, Generator or None
         Of the folds, and of the searches. None is always the same.
     n_jobs : int or None
@@ -145,72 +127,27 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     check_callable("callback", callback)
     points = check_points(X)
     names = _STREAM if method == "prequential" else _BATCH
-    if method == "map" and alphas is None:
+    alternating = method in _ALTERNATING
+    if alternating and alphas is None:
         alphas = _STARTS
-    grid = settings_of(alphas, names, 1 if method == "map" else 2)
+    grid = settings_of(alphas, names, 1 if alternating else 2)
     if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
         # Drawn from once: fits in threads would draw from it in any order.
         random_state = int(seeded(random_state).generator.integers(2**63))
     common = {"likelihood": likelihood, **parameters}
-    job = _Job(points, grid, common, random_state, _Teller(callback, len(grid)))
+    job = Job(points, grid, common, random_state, Teller(callback, len(grid)))
     if method == "cv":
         dealt = folds_of(len(points), folds, groups=groups, blocked=blocked, random_state=random_state)
         return _cross_validated(job, X, dealt, warm_start, one_standard_error, n_jobs)
     if method == "nll":
         return _by_joint(job, X, warm_start)
-    if method == "map":
-        return _at_mode(job, X, InverseGammaPrior() if prior is None else prior)
+    if alternating:
+        return _ALTERNATING[method](job, X, InverseGammaPrior() if prior is None else prior)
     return _prequential(job, check_count("folds", folds))
 
 
-class _Teller:
-    """Who is told of each fit."""
-
-    def __init__(self, callback: Callable[[Step], object] | None, total: int) -> None:
-        self._callback, self._counter = callback, itertools.count(1)
-        self.total = total
-
-    def __call__(self, setting: Setting, fold: int, score: float, n_clusters: int) -> None:
-        step = Step(next(self._counter), self.total, setting, fold, score, n_clusters)
-        if self._callback is not None:
-            self._callback(step)
-
-
-class _Job(NamedTuple):
-    """What all methods need."""
-
-    points: Points
-    grid: list[Setting]
-    common: dict[str, Any]
-    random_state: Any
-    tell: _Teller
-
-    def model(self, setting: Setting, X: Any) -> MAPDPM:
-        """The unfitted model of ``setting``, for the points ``X``."""
-        own, of_likelihood = parted(setting)
-        parameters = self.common | own
-        parameters["likelihood"] = changed(parameters["likelihood"], of_likelihood, X)
-        return MAPDPM(random_state=self.random_state, **parameters)
-
-    def fits(self, points: Points, warm_start: bool) -> Iterator[tuple[int, MAPDPM]]:
-        """The number of each setting and its model, fitted to ``points``; by rising alpha."""
-        order = sorted(range(len(self.grid)), key=lambda number: self.grid[number].get("alpha", 1.0))
-        order = sorted(order, key=lambda number: _likelihood_of(self.grid[number]))
-        models = [self.model(self.grid[number], points) for number in order]
-        if warm_start:
-            yield from zip(order, fit_path(models, points), strict=True)
-        else:
-            for number, model in zip(order, models, strict=True):
-                yield number, model.fit(points)
-
-
-def _likelihood_of(setting: Setting) -> str:
-    """What settings of one prior have in common."""
-    return repr(sorted(parted(setting)[1].items()))
-
-
 def _cross_validated(
-    job: _Job, X: Any, folds: list[Fold], warm_start: bool, one_standard_error: bool, n_jobs: int | None
+    job: Job, X: Any, folds: list[Fold], warm_start: bool, one_standard_error: bool, n_jobs: int | None
 ) -> Selection:
     scores, n_clusters = np.empty((2, len(job.grid), len(folds)))
     job.tell.total *= len(folds)
@@ -234,7 +171,7 @@ def _cross_validated(
     return Selection("cv", job.grid, scores, n_clusters, chosen, model)
 
 
-def _by_joint(job: _Job, X: Any, warm_start: bool) -> Selection:
+def _by_joint(job: Job, X: Any, warm_start: bool) -> Selection:
     scores, n_clusters = np.empty((2, len(job.grid), 1))
     best = None
     for number, model in job.fits(job.points, warm_start):
@@ -242,41 +179,10 @@ def _by_joint(job: _Job, X: Any, warm_start: bool) -> Selection:
         job.tell(job.grid[number], 0, scores[number, 0], model.n_clusters_)
         if best is None or model.log_joint_ > best.log_joint_:
             best = model
-    return Selection("nll", job.grid, scores, n_clusters, int(np.argmax(scores)), _named(best, X))
+    return Selection("nll", job.grid, scores, n_clusters, int(np.argmax(scores)), named(best, X))
 
 
-def _at_mode(job: _Job, X: Any, prior: Any) -> Selection:
-    N = len(job.points)
-    found: list[tuple[Setting, float, MAPDPM]] = []
-    for setting in job.grid:
-        reached, model = _alternated(job, setting, prior)
-        score = (model.log_joint_ + prior.log_density(reached["alpha"])) / N
-        found.append((reached, score, model))
-        job.tell(reached, 0, score, model.n_clusters_)
-    settings, scores, models = zip(*found, strict=True)
-    chosen = int(np.argmax(scores))
-    n_clusters = np.array([[float(model.n_clusters_)] for model in models])
-    return Selection("map", list(settings), np.array(scores)[:, None], n_clusters, chosen, _named(models[chosen], X))
-
-
-def _alternated(job: _Job, setting: Setting, prior: Any) -> tuple[Setting, MAPDPM]:
-    """Fits and modes of alpha in turn, until the number of clusters stays: then alpha does too."""
-    N = len(job.points)
-    setting = setting | {"alpha": setting.get("alpha", 1.0)}
-
-    def models() -> Iterator[MAPDPM]:
-        while True:
-            yield job.model(setting, job.points)  # the setting of that time
-
-    for _, model in zip(range(_MOST_ROUNDS), fit_path(models(), job.points), strict=False):
-        mode = ConcentrationPosterior(N, model.n_clusters_, prior).mode(start=model.alpha)
-        if abs(mode - model.alpha) <= _SAME * model.alpha:
-            break
-        setting = setting | {"alpha": mode}
-    return setting | {"alpha": model.alpha}, model
-
-
-def _prequential(job: _Job, blocks: int) -> Selection:
+def _prequential(job: Job, blocks: int) -> Selection:
     if blocks > len(job.points):
         msg = f"folds must be at most the number of points, got {blocks} blocks of {len(job.points)} points"
         raise ValueError(msg)
@@ -299,9 +205,3 @@ def _prequential(job: _Job, blocks: int) -> Selection:
         raise ValueError(msg)
     chosen = int(np.argmax(scores.mean(axis=1)))
     return Selection("prequential", job.grid, scores, n_clusters, chosen, models[chosen])
-
-
-def _named(model: Any, X: Any) -> Any:
-    """``model``, with the names of the columns of ``X``, which the search did not have."""
-    model._remember(model.n_features_in_, column_names(X))  # noqa: SLF001
-    return model

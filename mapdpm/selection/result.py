@@ -29,11 +29,12 @@ class Selection(NamedTuple):
     """
 
     method: str
-    """How: "cv", "nll", "map" or "prequential"."""
+    """How: "cv", "nll", "map", "empirical-bayes" or "prequential"."""
     settings: list[dict[str, Any]]
     """What was tried, S dicts of parameters."""
     scores: Matrix
-    """Shape (S, F), nats per point, high is good: a mean for each fold; F = 1 for "nll" and "map"."""
+    """Shape (S, F), nats per point, high is good: a mean for each fold; F = 1 but for "cv" and
+    "prequential"."""
     n_clusters: Matrix
     """Shape (S, F), clusters that were found."""
     chosen: int
@@ -43,7 +44,7 @@ class Selection(NamedTuple):
 
     @property
     def alphas(self) -> Vector:
-        """The alphas that were tried, shape (S,); for "map" those that were reached."""
+        """The alphas that were tried, shape (S,); for "map" and "empirical-bayes" those that were reached."""
         return np.array([setting.get("alpha", 1.0) for setting in self.settings])
 
     @property

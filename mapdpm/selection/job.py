@@ -1,0 +1,86 @@
+"""What every way of choosing needs: the points, the grid, who is told; and the models of a grid, fitted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from mapdpm.estimators import MAPDPM
+from mapdpm.fit_path import fit_path
+from mapdpm.frames import column_names
+from mapdpm.selection.settings import Setting, changed, parted
+from mapdpm.validation import Points
+
+
+class Step(NamedTuple):
+    """What a callback is told after each fit: how many are done of how many, and what the last one found."""
+
+    done: int
+    total: int
+    setting: Setting
+    fold: int
+    score: float
+    n_clusters: int
+
+    def __str__(self) -> str:
+        """One line for a log."""
+        shown = ", ".join(
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in self.setting.items()
+        )
+        found = f"{self.score:.4f} nats per point, {self.n_clusters} clusters"
+        return f"{self.done}/{self.total}: {shown}, fold {self.fold}: {found}"
+
+
+class Teller:
+    """Who is told of each fit."""
+
+    def __init__(self, callback: Callable[[Step], object] | None, total: int) -> None:
+        self._callback, self._counter = callback, itertools.count(1)
+        self.total = total
+
+    def __call__(self, setting: Setting, fold: int, score: float, n_clusters: int) -> None:
+        """Tell of one more fit."""
+        step = Step(next(self._counter), self.total, setting, fold, score, n_clusters)
+        if self._callback is not None:
+            self._callback(step)
+
+
+class Job(NamedTuple):
+    """What all methods need."""
+
+    points: Points
+    grid: list[Setting]
+    common: dict[str, Any]
+    random_state: Any
+    tell: Teller
+
+    def model(self, setting: Setting, X: Any) -> MAPDPM:
+        """The unfitted model of ``setting``, for the points ``X``."""
+        own, of_likelihood = parted(setting)
+        parameters = self.common | own
+        parameters["likelihood"] = changed(parameters["likelihood"], of_likelihood, X)
+        return MAPDPM(random_state=self.random_state, **parameters)
+
+    def fits(self, points: Points, warm_start: bool) -> Iterator[tuple[int, MAPDPM]]:
+        """The number of each setting and its model, fitted to ``points``; by rising alpha."""
+        order = sorted(range(len(self.grid)), key=lambda number: self.grid[number].get("alpha", 1.0))
+        order = sorted(order, key=lambda number: _likelihood_of(self.grid[number]))
+        models = [self.model(self.grid[number], points) for number in order]
+        if warm_start:
+            yield from zip(order, fit_path(models, points), strict=True)
+        else:
+            for number, model in zip(order, models, strict=True):
+                yield number, model.fit(points)
+
+
+def _likelihood_of(setting: Setting) -> str:
+    """What settings of one prior have in common."""
+    return repr(sorted(parted(setting)[1].items()))
+
+
+def named(model: Any, X: Any) -> Any:
+    """``model``, with the names of the columns of ``X``, which the search did not have."""
+    model._remember(model.n_features_in_, column_names(X))  # noqa: SLF001
+    return model
