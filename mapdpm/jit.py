@@ -91,3 +91,8 @@ class compiled(Generic[P, R]):  # noqa: N801  (reads as the decorator it is)
             _register_shared(_seam())
         ours = all(type(a).__module__.startswith("mapdpm.") for a in args if isinstance(a, tuple))
         return dispatchers[ours](*args, **kwargs)
+
+
+def compiled_if_possible(kernel: Callable[P, R]) -> Callable[P, R]:
+    """``kernel``, compiled where numba is installed, and as it is elsewhere: some hundred times slower."""
+    return compiled(kernel) if available() else kernel

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from mapdpm.partition_priors.cluster_penalty import ClusterPenalty
 from mapdpm.partition_priors.dirichlet_process import DirichletProcess
+from mapdpm.partition_priors.finite_dirichlet import FiniteDirichlet
 from mapdpm.partition_priors.pitman_yor import PitmanYor
 from mapdpm.protocol import LARGEST, SMALLEST
 from mapdpm.validation import check_number
 
-__all__ = ["ClusterPenalty", "DirichletProcess", "PitmanYor", "partition_prior"]
+__all__ = ["ClusterPenalty", "DirichletProcess", "FiniteDirichlet", "PitmanYor", "finite_prior", "partition_prior"]
 
 
 def partition_prior(alpha: float, discount: float = 0.0) -> DirichletProcess | PitmanYor:
@@ -27,3 +28,8 @@ def partition_prior(alpha: float, discount: float = 0.0) -> DirichletProcess | P
         msg = f"alpha must be > -discount, got alpha {alpha} with discount {discount}"
         raise ValueError(msg)
     return PitmanYor(alpha, discount) if discount else DirichletProcess(alpha)
+
+
+def finite_prior(alpha: float, n_components: int) -> FiniteDirichlet:
+    """The finite mixture of ``n_components``, whose shares are Dirichlet(alpha / n_components, ...); alpha checked."""
+    return FiniteDirichlet(partition_prior(alpha).alpha, n_components)

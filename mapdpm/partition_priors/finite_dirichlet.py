@@ -1,0 +1,56 @@
+"""A finite mixture: at most so many clusters, their shares symmetric Dirichlet; many components are nearly a process."""
+
+from __future__ import annotations
+
+from math import inf, lgamma, log
+from typing import NamedTuple
+
+from mapdpm.protocol import Vector
+from mapdpm.special import log_rising
+
+
+class FiniteDirichlet(NamedTuple):
+    """p(z) = M! / (M - K)! Gamma(alpha) / Gamma(alpha + N) prod_k Gamma(alpha / M + N_k) / Gamma(alpha / M); maths (33).
+
+    M = ``n_components`` shares from Dirichlet(alpha / M, ..., alpha / M), which points then choose by; z says who is
+    together, not which component they chose. M to infinity is the Dirichlet process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> apart = FiniteDirichlet(1.0, 2).log_partition(np.array([1.0, 1.0]))
+    >>> print(f"{np.exp(apart):.3f}")  # alpha / (alpha + 1) of a process, times (M - 1) / M
+    0.250
+    """
+
+    alpha: float
+    n_components: int
+
+    def beside(self, k: int) -> FiniteDirichlet:
+        """The same mixture, of which ``k`` components are taken: each of the others weighs what it did."""
+        left = self.n_components - k
+        return FiniteDirichlet(self.alpha * left / self.n_components, left)
+
+    def log_existing(self, n: float, w: float) -> float:
+        share = self.alpha / self.n_components
+        return log(n + share) if w == 1.0 else log_rising(n + share, w)
+
+    def log_new(self, k: int, w: float) -> float:
+        if k >= self.n_components:
+            return -inf
+        share = self.alpha / self.n_components
+        opening = log((self.n_components - k) * share)
+        return opening if w == 1.0 else opening + log_rising(1.0 + share, w - 1.0)
+
+    def log_normaliser(self, total: float, w: float) -> float:
+        return -log_rising(self.alpha + total, w)
+
+    def log_partition(self, sizes: Vector) -> float:
+        share, K = self.alpha / self.n_components, sizes.shape[0]
+        if K > self.n_components:
+            return -inf
+        total, result = 0.0, lgamma(self.n_components + 1.0) - lgamma(self.n_components - K + 1.0)
+        for k in range(K):
+            result += log(share) + log_rising(1.0 + share, sizes[k] - 1.0)
+            total += sizes[k]
+        return result - log_rising(self.alpha, total)

@@ -1,0 +1,94 @@
+"""Permutations of points in which clusters are contiguous: drawn given a partition, and how probable segments make them.
+
+A permutation given a partition is an order of the clusters, all alike, and an order within each: uniform, or a Markov
+chain that goes to points that are likely given the last one (Liang2007 sections 3 and 4.1).
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log
+from typing import Any
+
+import numpy as np
+
+from mapdpm.jit import jitable
+from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
+from mapdpm.samplers._blocks import shuffle
+from mapdpm.samplers._pairs import set_row
+from mapdpm.state import ClusterState
+
+UNIFORM, MARKOV, IGNORED = 0, 1, 2
+"""How points of a cluster are ordered; IGNORED leaves the probability of the order out, for a hill climb."""
+
+
+@jitable
+def draw_order(
+    likelihood: LikelihoodVerbs, data: Any, state: ClusterState, kind: int, rng: RngVerbs
+) -> tuple[Labels, Labels]:
+    """A permutation given the partition, and the position behind the last point of each cluster, in its order.
+
+    O(N), and O(N_k^2 D) a cluster if Markov.
+    """
+    n, capacity = state.labels.shape[0], state.counts.shape[0]
+    clusters = np.empty(capacity, dtype=np.int64)
+    K = 0
+    for k in range(capacity):
+        if state.counts[k] > 0:
+            clusters[K] = k
+            K += 1
+    shuffle(clusters, K, rng)
+    ends, free = np.empty(K, dtype=np.int64), np.empty(capacity, dtype=np.int64)
+    total = 0
+    for c in range(K):
+        free[clusters[c]] = total
+        total += state.counts[clusters[c]]
+        ends[c] = total
+    order = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        order[free[state.labels[i]]] = i
+        free[state.labels[i]] += 1
+    first = 0
+    for c in range(K):
+        if kind == MARKOV:
+            wander(likelihood, data, order[first : ends[c]], state.rows.shape[1], rng)
+        else:
+            shuffle(order[first:], ends[c] - first, rng)
+        first = ends[c]
+    return order, ends
+
+
+@jitable
+def wander(likelihood: LikelihoodVerbs, data: Any, points: Labels, size: int, rng: RngVerbs) -> None:
+    """Put ``points`` into a random order: any first, each next one in proportion to p(x | the last one)."""
+    n = points.shape[0]
+    row = np.empty(size)
+    chosen = rng.integer(n)
+    for at in range(n - 1):
+        points[at], points[chosen] = points[chosen], points[at]
+        set_row(likelihood, row, data, points[at])
+        logw = np.empty(n - at - 1)
+        for m in range(at + 1, n):
+            logw[m - at - 1] = likelihood.log_predictive(row, data, points[m])
+        chosen = at + 1 + rng.categorical(logw)
+    points[n - 1], points[chosen] = points[chosen], points[n - 1]
+
+
+@jitable
+def extend_transitions(
+    likelihood: LikelihoodVerbs, data: Any, order: Labels, first: int, end: int, singles: Matrix, sums: Vector
+) -> None:
+    """Let the segments that start at ``first`` or later reach ``end``: the next point of the order comes in.
+
+    ``sums[t]`` becomes the log of the sum of p(x_u | x_t) over positions t < u <= end, ``singles[t]`` the row of x_t.
+    """
+    for t in range(first, end):
+        sums[t] = log_add(sums[t], likelihood.log_predictive(singles[t], data, order[end]))
+    set_row(likelihood, singles[end], data, order[end])
+    sums[end] = -inf
+
+
+@jitable
+def log_add(a: float, b: float) -> float:
+    """Log of exp(a) + exp(b)."""
+    top = max(a, b)
+    return top if top == -inf else top + log(exp(a - top) + exp(b - top))

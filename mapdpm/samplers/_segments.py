@@ -1,0 +1,213 @@
+"""Clusterings along an order: every way to cut it into segments, summed over, and drawn (Liang2007 section 3)."""
+
+from __future__ import annotations
+
+from math import exp, inf, lgamma, log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.jit import jitable
+from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs, Vector
+from mapdpm.samplers._blocks import log_joining
+from mapdpm.samplers._orders import MARKOV, UNIFORM, extend_transitions
+
+
+class Segments(NamedTuple):
+    """For each end e, the starts that are kept of segments s..e, in ``starts[first[e]:first[e + 1]]``, rising.
+
+    ``weights`` are log B of each segment (Liang2007 (4): without what depends on K alone), ``terms`` log B' plus the log
+    of the sum over all ways to cut what comes before; ``totals[e + 1]`` is the log of the sum of the terms of e.
+    """
+
+    first: Labels
+    starts: Labels
+    weights: Vector
+    terms: Vector
+    totals: Vector
+
+
+@jitable
+def segments(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    order: Labels,
+    kind: int,
+    per_cluster: float,
+    epsilon: float,
+) -> Segments:
+    """The table of Liang2007 (6), g'(r) for r = 0 to n, where each cluster weighs exp(per_cluster) B(c).
+
+    Of the starts of an end those are kept that together hold 1 - ``epsilon`` of its sum, and only these reach the next
+    end (section 3.3); with 0 all are. O(n starts D) time, and O(n starts) memory.
+    """
+    n, size = order.shape[0], likelihood.size()
+    first = np.zeros(n + 1, dtype=np.int64)
+    starts, weights, terms = np.empty(16 * n, dtype=np.int64), np.empty(16 * n), np.empty(16 * n)
+    totals = np.full(n + 1, -inf)
+    totals[0] = 0.0
+    live = np.empty(n + 1, dtype=np.int64)  # starts of segments that reach this end, and which row is theirs
+    row_of = np.empty(n + 1, dtype=np.int64)
+    rows = np.empty((n + 1, size))
+    free = np.arange(n + 1)
+    marginals, values = np.empty(n + 1), np.empty(n + 1)
+    sizes = n + 1 if kind == MARKOV else 1
+    singles, sums = np.empty((sizes, size)), np.empty(sizes)
+    factors = np.zeros(n + 1)
+    held, filled = 0, 0
+    for end in range(n):
+        live[held], row_of[held], marginals[end] = end, free[held], 0.0
+        likelihood.init(rows[row_of[held]])
+        held += 1
+        if kind == MARKOV:
+            extend_transitions(likelihood, data, order, live[0], end, singles, sums)
+            log_orders(likelihood, data, order, live[0], end, singles, sums, factors)
+        if filled + held > starts.shape[0]:
+            starts, weights, terms = grown(starts), grown(weights), grown(terms)
+        for a in range(held):
+            s, row = live[a], rows[row_of[a]]
+            marginals[s] += likelihood.log_predictive(row, data, order[end])
+            likelihood.add(row, data, order[end], 1.0)
+            likelihood.prepare(row)
+            m = float(end - s + 1)
+            weight = log_joining(prior, m) + marginals[s]
+            if kind == UNIFORM:
+                weight -= lgamma(m + 1.0)
+            elif kind == MARKOV:
+                weight += factors[s] - log(m)
+            starts[filled + a], weights[filled + a] = s, weight
+            terms[filled + a] = totals[s] + per_cluster + weight
+        kept = prune(terms[filled : filled + held], epsilon, values)
+        at = 0
+        for a in range(held):
+            if kept[a]:
+                starts[filled + at], weights[filled + at] = starts[filled + a], weights[filled + a]
+                terms[filled + at] = terms[filled + a]
+                live[at] = live[a]
+                row_of[at], row_of[a] = row_of[a], row_of[at]
+                at += 1
+        for a in range(at, held):
+            free[a] = row_of[a]
+        held = at
+        totals[end + 1] = log_sum(terms[filled : filled + held])
+        filled += held
+        first[end + 1] = filled
+    return Segments(first, starts[:filled], weights[:filled], terms[:filled], totals)
+
+
+@jitable
+def log_orders(
+    likelihood: LikelihoodVerbs, data: Any, order: Labels, first: int, end: int, singles: Any, sums: Vector, factors: Vector
+) -> None:
+    """``factors[s]``: log probability of the Markov order of segment s..end, given its first point."""
+    total = 0.0
+    factors[end] = 0.0
+    for t in range(end - 1, first - 1, -1):
+        total += likelihood.log_predictive(singles[t], data, order[t + 1]) - sums[t]
+        factors[t] = total
+
+
+@jitable
+def prune(terms: Vector, epsilon: float, values: Vector) -> Any:
+    """Which of ``terms`` to keep: without as many of the smallest as together are ``epsilon`` of the sum at most."""
+    kept = np.full(terms.shape[0], True)
+    if epsilon == 0.0:
+        return kept
+    total = log_sum(terms)
+    ranks = np.argsort(terms)
+    lost = 0.0
+    for a in range(terms.shape[0] - 1):
+        lost += exp(terms[ranks[a]] - total)
+        if lost > epsilon:
+            break
+        kept[ranks[a]] = False
+    return kept
+
+
+@jitable
+def log_sum(terms: Vector) -> float:
+    """Log of the sum of exp(terms)."""
+    top = terms.max()
+    if top == -inf:
+        return -inf
+    total = 0.0
+    for a in range(terms.shape[0]):
+        total += exp(terms[a] - top)
+    return top + log(total)
+
+
+@jitable
+def grown(array: Any) -> Any:
+    """Twice as long."""
+    larger = np.empty(2 * array.shape[0], dtype=array.dtype)
+    larger[: array.shape[0]] = array
+    return larger
+
+
+@jitable
+def draw_cuts(table: Segments, cuts: Labels, rng: RngVerbs) -> int:
+    """Draw a clustering from q' of ``table``; fill ``cuts`` with the starts of its clusters, last first; how many."""
+    end, K = table.totals.shape[0] - 2, 0
+    while end >= 0:
+        low, high = table.first[end], table.first[end + 1]
+        chosen = rng.categorical(table.terms[low:high].copy())
+        cuts[K] = table.starts[low + chosen]
+        end = cuts[K] - 1
+        K += 1
+    return K
+
+
+@jitable
+def holds(table: Segments, ends: Labels) -> bool:
+    """Whether the beam of ``table`` kept the clustering whose clusters end before positions ``ends``."""
+    start = 0
+    for end in ends:
+        found = False
+        for a in range(table.first[end - 1], table.first[end]):
+            found = found or table.starts[a] == start
+        if not found:
+            return False
+        start = end
+    return True
+
+
+@jitable
+def draw_from_all(table: Segments, log_of_k: Vector, cuts: Labels, rng: RngVerbs) -> int:
+    """Draw a clustering from p(C | order, x) itself: K by ``log_of_k[K]`` g(n, K), then its cuts (Liang2007 3.1).
+
+    g(r, K) sums over clusterings of the first r points with K clusters. O(n^3) time, O(n^2) memory.
+    """
+    n = table.totals.shape[0] - 1
+    g = np.full((n + 1, n + 1), -inf)
+    g[0, 0] = 0.0
+    scratch = np.empty(n)
+    for r in range(1, n + 1):
+        low, high = table.first[r - 1], table.first[r]
+        for k in range(1, r + 1):
+            for a in range(low, high):
+                scratch[a - low] = g[table.starts[a], k - 1] + table.weights[a]
+            g[r, k] = log_sum(scratch[: high - low])
+    logw = np.empty(n)
+    for k in range(n):
+        logw[k] = log_of_k[k + 1] + g[n, k + 1]
+    K = rng.categorical(logw) + 1
+    end = n
+    for at in range(K):
+        low, high = table.first[end - 1], table.first[end]
+        terms = np.empty(high - low)
+        for a in range(low, high):
+            terms[a - low] = g[table.starts[a], K - at - 1] + table.weights[a]
+        cuts[at] = table.starts[low + rng.categorical(terms)]
+        end = cuts[at]
+    return K
+
+
+@jitable
+def labelled(order: Labels, cuts: Labels, K: int, labels: Labels) -> None:
+    """Give the points their clusters, 0 to K - 1; ``cuts`` are the starts, last first."""
+    end = order.shape[0]
+    for at in range(K):
+        for r in range(cuts[at], end):
+            labels[order[r]] = at
+        end = cuts[at]

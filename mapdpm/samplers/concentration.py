@@ -1,0 +1,122 @@
+"""Drawing alpha, and a discount, given a partition: by an auxiliary variable, or by slice sampling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from mapdpm.partition_priors import DirichletProcess
+from mapdpm.partition_priors.concentration import GammaPrior
+from mapdpm.protocol import RngVerbs, Vector
+
+UPDATES = ("auxiliary", "slice")
+
+_WIDTH = 1.0  # of the first interval of a slice, in log alpha and in the logit of a discount
+_FAR = 700.0  # beyond which exp overflows
+
+
+class BetaPrior(NamedTuple):
+    """p(d) = Beta(a, b), of a discount; the default is uniform.
+
+    Examples
+    --------
+    >>> BetaPrior().log_density(0.3)
+    0.0
+    """
+
+    a: float = 1.0
+    b: float = 1.0
+
+    def log_density(self, d: float) -> float:
+        """log p(d), in nats."""
+        constant = math.lgamma(self.a + self.b) - math.lgamma(self.a) - math.lgamma(self.b)
+        return constant + (self.a - 1.0) * math.log(d) + (self.b - 1.0) * math.log1p(-d)
+
+
+def check_update(prior: Any, alpha_prior: Any, update: str | None) -> None:
+    """ValueError where ``update`` cannot draw alpha of ``prior`` under ``alpha_prior``."""
+    if update is not None and update not in UPDATES:
+        msg = f"alpha_update must be None or one of {', '.join(map(repr, UPDATES))}, got {update!r}"
+        raise ValueError(msg)
+    if update is not None and alpha_prior is None:
+        msg = f"alpha_update={update!r} draws alpha from its posterior: give it a prior, alpha_prior=GammaPrior(1, 1)"
+        raise ValueError(msg)
+    if update == "auxiliary" and not _has_auxiliary(prior, alpha_prior):
+        msg = (
+            "alpha_update='auxiliary' is for a Dirichlet process and a GammaPrior of rate > 0, got "
+            f"{type(prior).__name__} and {alpha_prior}; alpha_update='slice' takes any"
+        )
+        raise ValueError(msg)
+
+
+def drawn(prior: Any, sizes: Vector, model: Any, rng: RngVerbs) -> Any:
+    """``prior`` with alpha, and then its discount, drawn given a partition of ``sizes``; what has no prior stays."""
+    if model.alpha_prior is not None:
+        if model.alpha_update != "slice" and _has_auxiliary(prior, model.alpha_prior):
+            alpha = by_auxiliary(prior.alpha, int(sizes.sum()), len(sizes), model.alpha_prior, rng)
+        else:
+            alpha = _by_slice(prior, sizes, model.alpha_prior, rng)
+        prior = prior._replace(alpha=alpha)
+    if model.discount_prior is not None:
+        prior = prior._replace(discount=_discount(prior, sizes, model.discount_prior, rng))
+    return prior
+
+
+def by_auxiliary(alpha: float, N: int, K: int, prior: GammaPrior, rng: RngVerbs) -> float:
+    """One draw that leaves p(alpha | N, K) invariant: eta ~ Beta(alpha + 1, N), then one of two Gammas.
+
+    With odds (a + K - 1) : N (b - log eta) of shape a + K to a + K - 1, both of rate b - log eta (Escobar and West 1995
+    (13), (14)).
+    """
+    first, second = rng.gamma(alpha + 1.0), rng.gamma(float(N))
+    rate = prior.rate + math.log1p(second / first)  # -log eta, eta = first / (first + second)
+    shape = prior.shape + K - 1.0
+    larger = rng.uniform() * (shape + N * rate) < shape
+    return max(rng.gamma(shape + float(larger)) / rate, math.exp(-_FAR))
+
+
+def sliced(log_density: Callable[[float], float], t: float, rng: RngVerbs) -> float:
+    """One draw that leaves the density of t invariant: Neal (2003), stepping out and shrinking."""
+    level = log_density(t) + math.log(1.0 - rng.uniform())
+    low = t - _WIDTH * rng.uniform()
+    high = low + _WIDTH
+    while log_density(low) > level:
+        low -= _WIDTH
+    while log_density(high) > level:
+        high += _WIDTH
+    while True:
+        drawn = low + (high - low) * rng.uniform()
+        if log_density(drawn) > level:
+            return drawn
+        if drawn < t:
+            low = drawn
+        else:
+            high = drawn
+
+
+def _has_auxiliary(prior: Any, alpha_prior: Any) -> bool:
+    return isinstance(prior, DirichletProcess) and isinstance(alpha_prior, GammaPrior) and alpha_prior.rate > 0.0
+
+
+def _by_slice(prior: Any, sizes: Vector, alpha_prior: Any, rng: RngVerbs) -> float:
+    def log_density(t: float) -> float:
+        if abs(t) > _FAR:
+            return -math.inf
+        alpha = math.exp(t)
+        joint: float = prior._replace(alpha=alpha).log_partition(sizes) + alpha_prior.log_density(alpha)
+        return joint + t  # of log alpha
+
+    return math.exp(sliced(log_density, math.log(prior.alpha), rng))
+
+
+def _discount(prior: Any, sizes: Vector, discount_prior: Any, rng: RngVerbs) -> float:
+    def log_density(t: float) -> float:
+        d = 1.0 / (1.0 + math.exp(-t)) if abs(t) < _FAR else 0.0
+        if not 0.0 < d < 1.0:
+            return -math.inf
+        joint: float = prior._replace(discount=d).log_partition(sizes) + discount_prior.log_density(d)
+        return joint + math.log(d) + math.log1p(-d)  # of the logit of d
+
+    start = math.log(prior.discount) - math.log1p(-prior.discount)
+    return 1.0 / (1.0 + math.exp(-sliced(log_density, start, rng)))

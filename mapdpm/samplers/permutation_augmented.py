@@ -1,0 +1,213 @@
+"""The permutation-augmented sampler of Liang, Jordan and Taskar (2007): whole partitions, along an order of the points."""
+
+from __future__ import annotations
+
+from math import lgamma, log
+from typing import Any
+
+import numpy as np
+
+from mapdpm.jit import compiled_if_possible
+from mapdpm.partition_priors import DirichletProcess
+from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs, Vector
+from mapdpm.samplers._orders import IGNORED, MARKOV, UNIFORM, draw_order
+from mapdpm.samplers._segments import draw_cuts, draw_from_all, holds, labelled, segments
+from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.integrated import IntegratedAlpha
+from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.special import digamma_difference
+from mapdpm.state import ClusterState
+from mapdpm.validation import check_number
+
+METHODS = ("beam", "beta", "table")
+PERMUTATIONS = {"uniform": UNIFORM, "markov": MARKOV}
+PROJECTIONS = "projections"
+_EULER = 0.57721566490153286061
+
+
+def move_by_table(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    state: ClusterState,
+    kind: int,
+    log_of_k: Vector,
+    labels: Labels,
+    rng: RngVerbs,
+) -> None:
+    """Draw an order, then a partition from p(C | order, x): a Gibbs step for both. O(N^3 + N^2 D)."""
+    order, _ = draw_order(likelihood, data, state, kind, rng)
+    table = segments(likelihood, prior, data, order, kind, 0.0, 0.0)
+    cuts = np.empty(order.shape[0], dtype=np.int64)
+    labelled(order, cuts, draw_from_all(table, log_of_k, cuts, rng), labels)
+
+
+def move_by_beam(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    state: ClusterState,
+    kind: int,
+    epsilon: float,
+    per_cluster: float,
+    log_of_k: Vector,
+    labels: Labels,
+    rng: RngVerbs,
+) -> bool:
+    """Draw an order, then propose a partition from q' (5); whether it was accepted. O(N beam D).
+
+    p / q' depends on the number of clusters alone. Where the beam has lost the present partition it could not be
+    proposed from the other, so none is accepted (papers: erratum 9).
+    """
+    order, ends = draw_order(likelihood, data, state, kind, rng)
+    table = segments(likelihood, prior, data, order, kind, per_cluster, epsilon)
+    cuts = np.empty(order.shape[0], dtype=np.int64)
+    old, new = ends.shape[0], draw_cuts(table, cuts, rng)
+    labelled(order, cuts, new, labels)
+    if not holds(table, ends):
+        return False
+    return rng.accept(log_of_k[new] - log_of_k[old] - per_cluster * (new - old))
+
+
+def climb(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    order: Labels,
+    epsilon: float,
+    per_cluster: float,
+    labels: Labels,
+    rng: RngVerbs,
+) -> None:
+    """Draw a partition in proportion to p(C, x) among those along ``order``, whatever it was before: no kernel."""
+    table = segments(likelihood, prior, data, order, IGNORED, per_cluster, epsilon)
+    cuts = np.empty(order.shape[0], dtype=np.int64)
+    labelled(order, cuts, draw_cuts(table, cuts, rng), labels)
+
+
+class PermutationAugmented(Sampler):
+    """Whole partitions at once, among all that are contiguous along a random order of the points (Liang2007).
+
+    A step draws an order given the partition, and a partition given the order, by dynamic programming. It does not
+    depend on one cluster being near another, as moves of points, splits and merges do.
+
+    Parameters
+    ----------
+    method : {"beam", "beta", "table"}
+        How partitions are drawn given the order. "table" keeps the number of clusters, and draws from their posterior:
+        O(N^3). "beta" has beta^K for K! (3.2), and Metropolis-Hastings to mend it: O(N^2). "beam" besides keeps only the
+        starts of segments that matter (3.3): about O(N), as many as ``epsilon`` asks for.
+    permutations : {"uniform", "markov", "projections"}
+        Orders within clusters: any; to likely next points (4.1), O(N_k^2); or along a random direction (4.2), of
+        clusters too: that is a hill climb and leaves no posterior invariant, so ``sample`` takes it for a burn-in only.
+    burn_in : {"uniform", "markov", "projections"} or None
+        The orders of a burn-in, if others.
+    beta : float > 0 or None
+        None is exp psi(K + 1), K the present number of clusters in a burn-in, and the mean of that afterwards.
+    epsilon : float in [0, 1)
+        What a beam may lose of each sum, as a share.
+    integrate_alpha : bool
+        alpha, with a prior, is integrated out of the table, and drawn from p(alpha | N, K) after it: for "table" and a
+        Dirichlet process.
+    **model
+        As of ``Sampler``.
+    """
+
+    _by_table = staticmethod(compiled_if_possible(move_by_table))
+    _by_beam = staticmethod(compiled_if_possible(move_by_beam))
+    _climb = staticmethod(compiled_if_possible(climb))
+
+    def __init__(  # noqa: PLR0913  (the public signature; all but alpha by name)
+        self,
+        alpha: float = 1.0,
+        *,
+        method: str = "beam",
+        permutations: str = "uniform",
+        burn_in: str | None = None,
+        beta: float | None = None,
+        epsilon: float = 1e-16,
+        integrate_alpha: bool = False,
+        **model: Any,
+    ) -> None:
+        super().__init__(alpha, **model)
+        known = (*PERMUTATIONS, PROJECTIONS)
+        for name, value, allowed in (
+            ("method", method, METHODS),
+            ("permutations", permutations, known),
+            ("burn_in", burn_in, (None, *known)),
+        ):
+            if value not in allowed:
+                msg = f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}"
+                raise ValueError(msg)
+        if beta is not None and not check_number("beta", beta) > 0.0:
+            msg = f"beta must be > 0, or None, got {beta}"
+            raise ValueError(msg)
+        if not 0.0 <= check_number("epsilon", epsilon) < 1.0:
+            msg = f"epsilon must be in [0, 1), got {epsilon}"
+            raise ValueError(msg)
+        process = isinstance(self.model.prior, DirichletProcess)
+        if integrate_alpha and not (method == "table" and process and self.model.alpha_prior is not None):
+            msg = "integrate_alpha works with method='table', a Dirichlet process and an alpha_prior"
+            raise ValueError(msg)
+        self.method, self.permutations, self.burn_in, self.beta = method, permutations, burn_in, beta
+        self.epsilon = float(epsilon) if method == "beam" else 0.0
+        self.integrated = IntegratedAlpha(self.model.alpha_prior) if integrate_alpha else None
+
+    def step(self, chain: Chain, rng: RngVerbs) -> Info:
+        """One step; an alpha that was integrated out is drawn before anything is given it."""
+        if self.integrated is None:
+            return super().step(chain, rng)
+        info = self.move(chain, rng)
+        chain.prior = chain.prior._replace(alpha=self.integrated.draw(chain.n_points, chain.n_clusters, rng))
+        return info
+
+    def move(self, chain: Chain, rng: RngVerbs) -> Info:
+        permutations = self.burn_in if self.burn_in and chain.adapted is None else self.permutations
+        labels = np.empty(chain.n_points, dtype=np.int64)
+        model = chain.likelihood, chain.prior, chain.data
+        if permutations == PROJECTIONS:
+            order = along_a_direction(chain, rng)
+            per_cluster = chain.prior.log_new(chain.n_clusters - 1, 1.0)
+            self._climb(*model, order, self.epsilon, per_cluster, labels, rng)
+            accepted = True
+        elif self.method == "table":
+            log_of_k = self.integrated.log_of_k(chain.n_points) if self.integrated else log_of_numbers(chain)
+            self._by_table(*model, chain.state, PERMUTATIONS[permutations], log_of_k, labels, rng)
+            accepted = True
+        else:
+            options = PERMUTATIONS[permutations], self.epsilon, self._per_cluster(chain), log_of_numbers(chain)
+            accepted = bool(self._by_beam(*model, chain.state, *options, labels, rng))
+        if accepted:
+            chain.become(labels)
+        return Info(chain.n_clusters, proposed=1, accepted=int(accepted))
+
+    def check_sampling(self) -> None:
+        if self.permutations == PROJECTIONS:
+            msg = (
+                "permutations='projections' is a hill climb, no sampler: give burn_in='projections', and 'uniform' or "
+                "'markov' as permutations for the draws"
+            )
+            raise ValueError(msg)
+
+    def _per_cluster(self, chain: Chain) -> float:
+        """Log alpha - log beta, for any prior: what a cluster more or less weighs, near a typical number of them."""
+        typical = chain.n_clusters if chain.adapted is None else chain.adapted.n_clusters
+        log_beta = digamma_difference(1.0, typical)[0] - _EULER if self.beta is None else log(self.beta)
+        return float(chain.prior.log_new(max(round(typical), 1) - 1, 1.0) - log_beta)
+
+
+def log_of_numbers(chain: Chain) -> Vector:
+    """What the joint of partition and order has of K alone, for K up to N: A(K) of Liang2007 (4), for any prior."""
+    N = chain.n_points
+    opening = np.array([0.0, *(chain.prior.log_new(k, 1.0) for k in range(N))])
+    return np.cumsum(opening) - np.array([lgamma(K + 1.0) for K in range(N + 1)])
+
+
+def along_a_direction(chain: Chain, rng: RngVerbs) -> Labels:
+    """The points, clusters by their means along a random direction, and within each by where they are along it."""
+    direction = np.array([rng.normal() for _ in range(chain.data.shape[1])])
+    places = chain.data @ direction
+    labels = chain.state.labels
+    sums = np.bincount(labels, weights=places, minlength=chain.state.capacity)
+    means = sums / np.maximum(chain.state.counts, 1)
+    return np.lexsort((places, labels, means[labels])).astype(np.int64)

@@ -1,0 +1,217 @@
+"""Running chains: from points to a ``Trace``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.protocol import Labels
+from mapdpm.rng import Rng, seeded
+from mapdpm.samplers.chain import Adapted, Chain
+from mapdpm.samplers.hybrid import Hybrid
+from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.samplers.starts import check_start, start
+from mapdpm.samplers.trace import End, Trace
+from mapdpm.search.problem import observed
+from mapdpm.validation import check_callable, check_count
+
+_SAME = 1e-9  # of a log joint, of its size: sums in another order
+
+
+class Progress(NamedTuple):
+    """What a callback is told after each step."""
+
+    chain: int
+    step: int
+    total: int
+    log_joint: float
+    n_clusters: int
+    seconds: float
+
+    def __str__(self) -> str:
+        """One line for a log."""
+        found = f"log joint {self.log_joint:.3f}, {self.n_clusters} clusters"
+        return f"chain {self.chain}, step {self.step}/{self.total}: {found} ({self.seconds:.2f} s)"
+
+
+class _Run(NamedTuple):
+    """How the steps of a chain go."""
+
+    sampler: Sampler
+    burn_in: int
+    thin: int
+    draws: int
+    tell: Callable[[Progress], object] | None
+
+
+def sample(  # noqa: PLR0913  (the public signature; all but the points and the sampler by name)
+    X: Any,
+    sampler: Sampler,
+    *,
+    draws: int,
+    burn_in: int = 0,
+    thin: int = 1,
+    chains: int = 1,
+    init: Any = "sequential",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    callback: Callable[[Progress], object] | None = None,
+    resume: Trace | None = None,
+) -> Trace:
+    """Draw partitions of ``X`` from the posterior of the model of ``sampler``.
+
+    Parameters
+    ----------
+    X : array-like or DataFrame of shape (n_points, n_features)
+        As for ``MAPDPM``; counts may be sparse where the likelihood takes them.
+    sampler : Sampler
+        Holds the model: likelihood, alpha or its prior, discount.
+    draws : int >= 1
+        To keep, of each chain.
+    burn_in : int >= 0
+        Steps before, that are not kept; samplers may tune themselves in them.
+    thin : int >= 1
+        Steps from one draw to the next.
+    chains : int >= 1
+        How many, independent of each other.
+    init : {"sequential", "single", "singletons"}, or array of shape (n_points,)
+        Where each starts: a draw of labels one after the other, one cluster, all apart, or labels.
+    random_state : int, Generator or None
+        The same integer draws the same (a hybrid that shares time excepted); None draws anew each time.
+    n_jobs : int or None
+        Threads over chains, which compiled samplers leave to each other; None is 1. Draws do not depend on it.
+    callback : callable or None
+        Called after each step with a ``Progress``; from threads where there are several.
+    resume : Trace or None
+        Chains go on where those of this trace ended, bit for bit as if they had never stopped; its draws come first.
+        ``burn_in``, ``thin``, ``chains``, ``init`` and ``random_state`` are then those of the trace.
+
+    Returns
+    -------
+    Trace
+        ``partitions`` (chain, draw, point), ``log_joint``, ``n_clusters``, ``alpha``, ... and ``best``.
+
+    Raises
+    ------
+    ValueError
+        No draws, points that the likelihood does not take, a sampler without a kernel for draws (random projections),
+        a trace of other points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mapdpm.samplers import CollapsedGibbs
+    >>> X = np.r_[np.zeros(20), np.full(20, 9.0)][:, None] + np.linspace(-1, 1, 40)[:, None]
+    >>> trace = sample(X, CollapsedGibbs(1.0), draws=50, burn_in=10, random_state=0)
+    >>> trace.partitions.shape
+    (1, 50, 40)
+    """
+    check_count("draws", draws)
+    check_count("burn_in", burn_in, 0)
+    check_count("thin", thin)
+    check_count("chains", chains)
+    check_callable("callback", callback)
+    if not isinstance(sampler, Sampler):
+        msg = f"sampler must be one of mapdpm.samplers, such as CollapsedGibbs(), got {sampler!r}"
+        raise ValueError(msg)
+    sampler.check_sampling()
+    seen = observed(sampler.model.likelihood, X)
+    sampler.check_family(seen.likelihood)
+    if resume is not None:
+        burn_in, thin, chains = 0, resume.thin, len(resume.ends)
+        ends = _checked(resume, sampler, seen.likelihood, seen.data)
+    else:
+        where = check_start(init, seen.n_points, getattr(sampler.model.prior, "n_components", None))
+        seeds = seeded(random_state).generator.integers(2**63, size=chains).tolist()
+    run = _Run(sampler, burn_in, thin, draws, callback)
+
+    def one(number: int) -> tuple[dict[str, Any], End]:
+        labels = np.zeros(seen.n_points, dtype=np.int64)
+        chain = Chain(seen.likelihood, sampler.model.prior, seen.data, labels)
+        if resume is None:
+            rng = seeded(seeds[number])
+            start(chain, where, rng)
+        else:
+            rng = ends[number].restored(chain)
+        return _drawn(run, chain, rng, number)
+
+    n_threads = 1 if n_jobs is None else check_count("n_jobs", n_jobs)
+    if n_threads == 1:
+        parts = list(map(one, range(chains)))
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            parts = list(pool.map(one, range(chains)))
+    trace = Trace.of(parts, thin)
+    return trace if resume is None else resume.followed_by(trace)
+
+
+def _drawn(run: _Run, chain: Chain, rng: Rng, number: int) -> tuple[dict[str, Any], End]:
+    """All steps of one chain: what is kept, and where it ended."""
+    begin, total = time.perf_counter(), run.burn_in + run.draws * run.thin
+    best, best_joint = chain.state.labels.copy(), -np.inf
+    visited: list[float] = []
+    kept = _Kept(run.draws, chain)
+    infos: list[Info] = []
+
+    def step(at: int) -> None:
+        nonlocal best, best_joint
+        infos.append(run.sampler.step(chain, rng))
+        joint = chain.log_joint()
+        worth = joint + run.sampler.log_hyperprior(chain.prior)
+        if worth > best_joint:
+            best, best_joint = chain.state.labels.copy(), worth
+        visited.append(chain.n_clusters)
+        if run.tell is not None:
+            run.tell(Progress(number, at + 1, total, joint, chain.n_clusters, time.perf_counter() - begin))
+
+    for at in range(run.burn_in):
+        step(at)
+    if chain.adapted is None:
+        counts = run.sampler.counts_for(chain) if isinstance(run.sampler, Hybrid) else ()
+        typical = float(np.mean(visited)) if visited else float(chain.n_clusters)
+        chain.adapted = Adapted(typical, counts)
+        chain.refresh()
+    for draw in range(run.draws):
+        infos.clear()
+        for at in range(run.thin):
+            step(run.burn_in + draw * run.thin + at)
+        chain.refresh()
+        kept.keep(draw, chain, infos)
+    return {**kept.arrays, "best": best, "best_log_joint": best_joint}, End.of(chain, rng)
+
+
+class _Kept:
+    """The arrays of one chain."""
+
+    def __init__(self, draws: int, chain: Chain) -> None:
+        self.arrays: dict[str, Any] = {
+            "partitions": np.empty((draws, chain.n_points), dtype=np.int64),
+            **{name: np.empty(draws) for name in ("log_joint", "alpha", "discount", "acceptance")},
+        }
+
+    def keep(self, draw: int, chain: Chain, infos: Iterable[Info]) -> None:
+        proposed = sum(info.proposed for info in infos)
+        accepted = sum(info.accepted for info in infos)
+        self.arrays["partitions"][draw] = chain.state.labels
+        self.arrays["log_joint"][draw] = chain.log_joint()
+        self.arrays["alpha"][draw] = chain.prior.alpha
+        self.arrays["discount"][draw] = getattr(chain.prior, "discount", 0.0)
+        self.arrays["acceptance"][draw] = accepted / proposed if proposed else np.nan
+
+
+def _checked(trace: Trace, sampler: Sampler, likelihood: Any, data: Any) -> tuple[End, ...]:
+    """The ends of ``trace``; ValueError where it is of other points, or of another model."""
+    for number, end in enumerate(trace.ends):
+        if len(end.labels) == len(data) if hasattr(data, "__len__") else True:
+            chain = Chain(likelihood, sampler.model.prior, data, np.zeros(len(end.labels), dtype=np.int64))
+            end.restored(chain)
+            there, here = trace.log_joint[number, -1], chain.log_joint()
+            if abs(there - here) <= _SAME * (1.0 + abs(there)):
+                continue
+        msg = "the trace to resume is of other points or of another model: X and sampler must be those it was drawn with"
+        raise ValueError(msg)
+    return trace.ends

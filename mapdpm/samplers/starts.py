@@ -1,0 +1,78 @@
+"""Where chains start: one cluster, all points alone, or a sequential draw (Liang2007 section 5.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapdpm.jit import compiled_if_possible
+from mapdpm.objective import candidate_scores
+from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
+from mapdpm.samplers._blocks import count_used, shuffle
+from mapdpm.samplers.chain import Chain
+from mapdpm.state import ClusterState, assign
+from mapdpm.validation import check_labels
+
+STARTS = ("sequential", "single", "singletons")
+
+
+def check_start(init: Any, n_points: int, most: int | None) -> str | Labels:
+    """The name of a start, or labels 0..K-1; ValueError for more clusters than a finite mixture has components."""
+    if not isinstance(init, str):
+        return check_labels(init, n_points, most)
+    if init not in STARTS:
+        msg = f"init must be one of {', '.join(map(repr, STARTS))} or an array of labels, got {init!r}"
+        raise ValueError(msg)
+    if init == "singletons" and most is not None and most < n_points:
+        msg = f"init='singletons' makes {n_points} clusters, and n_components is {most}; use 'sequential' or 'single'"
+        raise ValueError(msg)
+    return init
+
+
+def start(chain: Chain, init: str | Labels, rng: RngVerbs) -> None:
+    """Put ``chain`` at ``init``."""
+    N = chain.n_points
+    if not isinstance(init, str):
+        chain.become(init)
+    elif init == "sequential":
+        _draw_in_sequence(chain, rng)
+    else:
+        chain.become(np.zeros(N, dtype=np.int64) if init == "single" else np.arange(N))
+
+
+def sequential_draw(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    state: ClusterState,
+    order: Labels,
+    first: int,
+    rng: RngVerbs,
+) -> int:
+    """Draw the slots of points ``order[first:]``, each given those before it; the first that had no slot free."""
+    capacity = state.counts.shape[0]
+    scores = np.empty(capacity)
+    used = count_used(state)
+    for at in range(first, order.shape[0]):
+        if used == capacity:
+            return at
+        candidate_scores(likelihood, prior, data, None, state, order[at], scores)
+        drawn = rng.categorical(scores)
+        used += int(state.counts[drawn] == 0)
+        assign(likelihood, data, None, state, order[at], drawn)
+    return int(order.shape[0])
+
+
+_sequential_draw = compiled_if_possible(sequential_draw)
+
+
+def _draw_in_sequence(chain: Chain, rng: RngVerbs) -> None:
+    """In an order of its own; a point of the Chinese restaurant weighs a cluster by how well it predicts the point."""
+    order = np.arange(chain.n_points)
+    shuffle(order, chain.n_points, rng)
+    chain.clear()
+    at = 0
+    while at < chain.n_points:
+        state = chain.reserve()
+        at = _sequential_draw(chain.likelihood, chain.prior, chain.data, state, order, at, rng)

@@ -1,0 +1,112 @@
+"""Gibbs sampling with instantiated cluster parameters: West, Mueller and Escobar (1994), Neal's (2000) Algorithm 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.protocol import LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
+from mapdpm.samplers._blocks import count_used, free_slot
+from mapdpm.samplers._pairs import set_row
+from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.state import ClusterState
+
+
+def draw_parameters(likelihood: LikelihoodVerbs, state: ClusterState, parameters: Matrix, rng: RngVerbs) -> None:
+    """Draw those of each cluster given its points."""
+    for k in range(state.counts.shape[0]):
+        if state.counts[k] > 0:
+            likelihood.draw(state.rows[k], parameters[k], rng)
+
+
+def redraw_labels(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    state: ClusterState,
+    parameters: Matrix,
+    start: int,
+    rng: RngVerbs,
+) -> tuple[int, int]:
+    """Redraw the labels of points ``start``, ``start + 1``, ..., given ``parameters``; rows are not kept up.
+
+    Returns the first point not visited, for no slot is free, and how many changed slot. O(N K D).
+    """
+    n, capacity = state.labels.shape[0], state.counts.shape[0]
+    scores, row = np.empty(capacity), np.empty(state.rows.shape[1])
+    blank = np.empty(state.rows.shape[1])
+    likelihood.init(blank)
+    used, moved = count_used(state), 0
+    for i in range(start, n):
+        if used == capacity:
+            return i, moved
+        k = state.labels[i]
+        state.counts[k] -= 1
+        used -= int(state.counts[k] == 0)
+        free = free_slot(state)
+        score_given(likelihood, prior, data, state, parameters, i, scores)
+        scores[free] = prior.log_new(used, 1.0) + likelihood.log_predictive(blank, data, i)
+        drawn = rng.categorical(scores)
+        if drawn == free:
+            set_row(likelihood, row, data, i)
+            likelihood.draw(row, parameters[drawn], rng)
+            used += 1
+        state.labels[i] = drawn
+        state.counts[drawn] += 1
+        moved += int(drawn != k)
+    return n, moved
+
+
+@jitable
+def score_given(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    state: ClusterState,
+    parameters: Matrix,
+    i: int,
+    scores: Vector,
+) -> None:
+    """Log N_k + log F(x_i | parameters of k) for clusters; -inf for free slots."""
+    for k in range(state.counts.shape[0]):
+        scores[k] = -np.inf
+        if state.counts[k] > 0:
+            scores[k] = prior.log_existing(float(state.counts[k]), 1.0)
+            scores[k] += likelihood.log_likelihood(parameters[k], data, i)
+
+
+class UncollapsedGibbs(Sampler):
+    """Gibbs sampling of the partition and of cluster parameters, in turn (West 1994; Raykov2014 section 2.2).
+
+    p(z_i = k | rest) is N_k^{-i} F(x_i | theta_k) for a cluster, and alpha p(x_i) for a new one, whose parameters are
+    then drawn given x_i. A step draws parameters anew, then every label: O(N K D). Slower to mix than
+    ``CollapsedGibbs``, of which it is a check that shares no predictive density.
+
+    Needs a likelihood with the verbs ``draw`` and ``log_likelihood``; all of this library have them.
+    """
+
+    _draw = staticmethod(compiled_if_possible(draw_parameters))
+    _redraw = staticmethod(compiled_if_possible(redraw_labels))
+
+    def move(self, chain: Chain, rng: RngVerbs) -> Info:
+        parameters = np.empty((chain.reserve().capacity, chain.likelihood.n_parameters()))
+        self._draw(chain.likelihood, chain.state, parameters, rng)
+        start, moved = 0, 0
+        while start < chain.n_points:
+            state = chain.reserve()
+            room = np.empty((state.capacity - len(parameters), parameters.shape[1]))
+            parameters = np.concatenate([parameters, room]) if len(room) else parameters
+            start, more = self._redraw(
+                chain.likelihood, chain.prior, chain.data, state, parameters, start, rng
+            )
+            moved += int(more)
+        chain.refresh()
+        return Info(chain.n_clusters, moved=moved)
+
+    def check_family(self, likelihood: Any) -> None:
+        if not hasattr(likelihood, "log_likelihood"):
+            msg = f"{type(likelihood).__name__} has no draw of parameters; CollapsedGibbs takes every likelihood"
+            raise ValueError(msg)
