@@ -14,7 +14,14 @@ import numpy as np  # noqa: F401  (whoever imports mapdpm has numpy loaded, at t
 if TYPE_CHECKING:
     from mapdpm.dp_means import DPMeans
     from mapdpm.estimators import MAPDPM, load, save
-    from mapdpm.likelihoods import NormalGamma, NormalKnownVariance
+    from mapdpm.likelihoods import (
+        BetaBernoulli,
+        DirichletMultinomial,
+        GammaPoisson,
+        NormalGamma,
+        NormalInverseWishart,
+        NormalKnownVariance,
+    )
     from mapdpm.online import OnlineMAPDPM
     from mapdpm.online_selector import OnlineAlphaSelector
     from mapdpm.selection import select_alpha
@@ -22,8 +29,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "MAPDPM",
+    "BetaBernoulli",
     "DPMeans",
+    "DirichletMultinomial",
+    "GammaPoisson",
     "NormalGamma",
+    "NormalInverseWishart",
     "NormalKnownVariance",
     "OnlineAlphaSelector",
     "OnlineMAPDPM",
@@ -34,11 +45,15 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BetaBernoulli": "likelihoods",
     "DPMeans": "dp_means",
+    "DirichletMultinomial": "likelihoods",
+    "GammaPoisson": "likelihoods",
     "MAPDPM": "estimators",
     "load": "estimators",
     "save": "estimators",
     "NormalGamma": "likelihoods",
+    "NormalInverseWishart": "likelihoods",
     "OnlineAlphaSelector": "online_selector",
     "OnlineMAPDPM": "online",
     "NormalKnownVariance": "likelihoods",

@@ -12,8 +12,9 @@ import numpy as np
 
 from mapdpm.compat import scikit_learn
 from mapdpm.frames import CONTAINERS, Names, check_names, column_names, framed
+from mapdpm.points import n_features
 from mapdpm.protocol import Labels, Matrix
-from mapdpm.validation import Points, check_points
+from mapdpm.validation import check_points
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -181,14 +182,18 @@ class Estimator(Parameters, abc.ABC):
         chosen = getattr(self, "_sklearn_output_config", {}).get("transform") or scikit_learn.container()
         return framed(values, chosen, self.get_feature_names_out(), X)
 
-    def _points(self, X: Any) -> Points:
+    def _read(self, X: Any) -> Any:
+        """The points of ``X``, checked, in the form that this estimator works on."""
+        return check_points(X)
+
+    def _points(self, X: Any) -> Any:
         """The points of ``X``, whose columns must be those of ``fit``."""
         self._check_fitted()
         check_names(column_names(X), getattr(self, "feature_names_in_", None), type(self).__name__)
-        points = check_points(X)
-        if points.shape[1] != self.n_features_in_:
+        points = self._read(X)
+        if n_features(points) != self.n_features_in_:
             who = type(self).__name__
-            msg = f"X has {points.shape[1]} features, but {who} is expecting {self.n_features_in_} features as input"
+            msg = f"X has {n_features(points)} features, but {who} is expecting {self.n_features_in_} features as input"
             raise ValueError(msg)
         return points
 

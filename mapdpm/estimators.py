@@ -19,10 +19,11 @@ from mapdpm.fit_path import fit_path
 from mapdpm.frames import column_names
 from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma
 from mapdpm.model_files import extras_of, prepared, revived
+from mapdpm.points import less, n_features, n_points, part, read_by
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, PartitionPriorVerbs, Vector, Weights
 from mapdpm.search.ascent import Ascent, Progress
 from mapdpm.search.problem import Problem, anchor_of
-from mapdpm.validation import Points, check_count, check_points
+from mapdpm.validation import check_count
 
 # Numbers, and points, that are looked at at once.
 _ENTRIES, _FEWEST, _MOST = 2**16, 256, 8192
@@ -170,7 +171,7 @@ class MAPDPM(Estimator):
         Parameters
         ----------
         X : array-like or DataFrame (pandas, polars) of shape (n_points, n_features)
-            Finite numbers. Not changed.
+            Finite numbers; for ``DirichletMultinomial`` counts, and a sparse matrix of scipy's will do. Not changed.
         y : ignored
         sample_weight : array-like of shape (n_points,), optional
             Weights; an integer weight counts as repetition, in the log joint of a partition and in an empirical prior.
@@ -186,9 +187,9 @@ class MAPDPM(Estimator):
         ValueError
             A parameter or the data is not what it must be; the message says what was got, and where.
         """
-        names, points = column_names(X), check_points(X)
+        names, points = column_names(X), read_by(self.likelihood, X)
         next(fit_path([self], points, sample_weight))
-        self._remember(points.shape[1], names)
+        self._remember(n_features(points), names)
         return self
 
     def predict(self, X: Any, novelty: bool = False) -> Labels:
@@ -197,8 +198,8 @@ class MAPDPM(Estimator):
         argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing.
         """
 
-        def best(backend: Backend, model: _Terms, points: Points) -> Labels:
-            slots = np.empty(len(points), dtype=np.int64)
+        def best(backend: Backend, model: _Terms, points: Any) -> Labels:
+            slots = np.empty(n_points(points), dtype=np.int64)
             backend.best_slots(*model, points, self._state, novelty, slots)
             slots[slots == self.n_clusters_] = -1
             return slots
@@ -208,8 +209,8 @@ class MAPDPM(Estimator):
     def predict_proba(self, X: Any) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
 
-        def shares(backend: Backend, model: _Terms, points: Points) -> Matrix:
-            scores = np.empty((len(points), self._state.capacity))
+        def shares(backend: Backend, model: _Terms, points: Any) -> Matrix:
+            scores = np.empty((n_points(points), self._state.capacity))
             backend.score(*model, points, self._state, scores)
             scores -= scores.max(axis=1, keepdims=True)
             np.exp(scores, out=scores)
@@ -225,8 +226,8 @@ class MAPDPM(Estimator):
     def score_samples(self, X: Any) -> Vector:
         """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal."""
 
-        def density(backend: Backend, model: _Terms, points: Points) -> Vector:
-            densities = np.empty(len(points))
+        def density(backend: Backend, model: _Terms, points: Any) -> Vector:
+            densities = np.empty(n_points(points))
             backend.log_densities(*model, points, self._state, densities)
             return densities
 
@@ -273,7 +274,10 @@ class MAPDPM(Estimator):
         if model is not None:
             self._model, self._state = model, prepared(model)
 
-    def _problem(self, points: Points, weights: Weights, prior: PartitionPrior) -> tuple[Problem, Vector, Likelihood]:
+    def _read(self, X: Any) -> Any:
+        return read_by(self.likelihood_, X)
+
+    def _problem(self, points: Any, weights: Weights, prior: PartitionPrior) -> tuple[Problem, Vector, Likelihood]:
         likelihood = NormalGamma.empirical(points, weights) if self.likelihood is None else self.likelihood
         if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
             got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
@@ -285,7 +289,7 @@ class MAPDPM(Estimator):
         likelihood = likelihood.for_data(points)
         # float32 resolves no more than float64 rows keep, at any offset: it needs no anchor, and no copy.
         anchored = hasattr(likelihood, "shifted") and points.dtype == np.float64
-        anchor = anchor_of(points) if anchored else np.zeros(points.shape[1])
+        anchor = anchor_of(points) if anchored else np.zeros(n_features(points))
         shifted = likelihood.shifted(anchor) if anchored else likelihood
         data = points - anchor if anchored else points
         cap = None if self.max_clusters is None else int(self.max_clusters)
@@ -316,29 +320,26 @@ class MAPDPM(Estimator):
             means, variances = likelihood.moments(self._state.rows[:-1])
             self.means_, self.variances_ = means + model.anchor, variances
 
-    def _in_parts(self, X: Any, found: Callable[[Backend, _Terms, Points], NDArray[Any]]) -> NDArray[Any]:
+    def _in_parts(self, X: Any, found: Callable[[Backend, _Terms, Any], NDArray[Any]]) -> NDArray[Any]:
         """What is ``found`` of the points of ``X``; as many points at a time as a cache holds."""
         points = self._points(X)
         self.likelihood_.for_data(points)
         likelihood, prior, anchor, _, _ = self._model
         backend = resolve(self.backend_, likelihood)
-        size = min(max(_ENTRIES // (self._state.capacity + points.shape[1]), _FEWEST), _MOST)
+        size = min(max(_ENTRIES // (self._state.capacity + n_features(points)), _FEWEST), _MOST)
 
-        def part(points: Points) -> NDArray[Any]:
-            room = np.empty((size, points.shape[1]))
-            chunks = (points[first : first + size] for first in range(0, len(points), size))
-            return np.concatenate(
-                [
-                    found(backend, (likelihood, prior), np.subtract(chunk, anchor, out=room[: len(chunk)]))
-                    for chunk in chunks
-                ]
-            )
+        def between(first: int, last: int) -> NDArray[Any]:
+            room = np.empty((size, len(anchor)))
+            chunks = (part(points, at, min(at + size, last)) for at in range(first, last, size))
+            return np.concatenate([found(backend, (likelihood, prior), less(chunk, anchor, room)) for chunk in chunks])
 
-        n_jobs = 1 if self.n_jobs is None else min(check_count("n_jobs", self.n_jobs), -(-len(points) // size))
+        n = n_points(points)
+        n_jobs = 1 if self.n_jobs is None else min(check_count("n_jobs", self.n_jobs), -(-n // size))
         if n_jobs == 1:
-            return part(points)
+            return between(0, n)
+        edges = [n * job // n_jobs for job in range(n_jobs + 1)]
         with ThreadPoolExecutor(n_jobs) as pool:
-            return np.concatenate(list(pool.map(part, np.array_split(points, n_jobs))))
+            return np.concatenate(list(pool.map(between, edges[:-1], edges[1:])))
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]

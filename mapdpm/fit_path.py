@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 from mapdpm.fitting import Watch, check_search, check_start, generator_of, plan_of, searched, taking_part, with_absent
 from mapdpm.partition_priors import partition_prior
+from mapdpm.points import n_points
 from mapdpm.protocol import Likelihood
 from mapdpm.search.ascent import ascend
 from mapdpm.search.problem import Problem
 from mapdpm.search.split import InVain, remembering
 from mapdpm.state import ClusterState
-from mapdpm.validation import Points, check_count, check_weights
+from mapdpm.validation import check_count, check_weights
 
 
 class _Before(NamedTuple):
@@ -24,7 +25,7 @@ class _Before(NamedTuple):
 _AGAIN = ("gibbs", "gibbs", "random-order")
 
 
-def fit_path(models: Iterable[Any], points: Points, sample_weight: Any = None) -> Iterator[Any]:
+def fit_path(models: Iterable[Any], points: Any, sample_weight: Any = None) -> Iterator[Any]:
     """Fit each ``MAPDPM`` of ``models`` to ``points``, and yield it.
 
     The first is fitted as it says. Each of the others climbs once, from the clusters of the one before (``init`` and
@@ -39,13 +40,13 @@ def fit_path(models: Iterable[Any], points: Points, sample_weight: Any = None) -
         watch = Watch(model)
         prior = partition_prior(model.alpha, model.discount)
         cap = None if model.max_clusters is None else check_count("max_clusters", model.max_clusters)
-        start = check_start(model.init, len(points), None)
-        weights = check_weights(sample_weight, len(points), model.discount)
+        start = check_start(model.init, n_points(points), None)
+        weights = check_weights(sample_weight, n_points(points), model.discount)
         present, positive, start = taking_part(points, weights, start)
-        start = check_start(start, len(present), cap)
+        start = check_start(start, n_points(present), cap)
         problem, anchor, likelihood = model._problem(present, positive, prior)  # noqa: SLF001
         if before is None or before.likelihood != likelihood:
-            in_vain = InVain(len(present))
+            in_vain = InVain(n_points(present))
         plan = plan_of(model, watch)
         if before is not None and before.problem.max_clusters == problem.max_clusters:
             found = ascend(problem, before.state, remembering(plan, in_vain), generator_of(model), watch.report)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm import backends
+from mapdpm.points import rows
 from mapdpm.protocol import Labels, Weights
 from mapdpm.rng import seeded
 from mapdpm.search.ascent import Ascent, Plan, Progress
@@ -17,7 +18,6 @@ from mapdpm.search.problem import Problem
 from mapdpm.search.restarts import STARTS, Starts, best_of_restarts
 from mapdpm.state import blank_row
 from mapdpm.validation import (
-    Points,
     check_callable,
     check_count,
     check_labels,
@@ -57,14 +57,14 @@ def check_start(init: Any, n_points: int, max_clusters: int | None) -> str | Lab
     return init
 
 
-def taking_part(points: Points, weights: Weights, labels: str | Labels) -> tuple[Points, Weights, str | Labels]:
+def taking_part(points: Any, weights: Weights, labels: str | Labels) -> tuple[Any, Weights, str | Labels]:
     """Points, weights and labels to start from, of the points whose weight is not 0."""
     if weights is None or np.all(weights):
         return points, weights, labels
     present = np.flatnonzero(weights)
     kept = weights[present]
     start = labels if isinstance(labels, str) else in_order_of_appearance(labels[present])
-    return points[present], None if np.all(kept == 1.0) else kept, start
+    return rows(points, present), None if np.all(kept == 1.0) else kept, start
 
 
 def with_absent(labels: Labels, weights: Weights) -> Labels:

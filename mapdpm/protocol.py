@@ -69,6 +69,15 @@ class LikelihoodVerbs(Protocol):
     def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
         """L(union) - L(row) - L(other), ``union`` the merged row of the two; from their statistics alone."""
 
+    def n_parameters(self) -> int:
+        """How many numbers ``draw`` fills. A family without it and the two below is for collapsed methods only."""
+
+    def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
+        """Fill ``parameters`` with a draw of those of the cluster, given its points; of the prior for an empty row."""
+
+    def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
+        """Log F(x_i | parameters), of what ``draw`` fills."""
+
 
 class PartitionPriorVerbs(Protocol):
     """What kernels ask of the prior over partitions."""
@@ -122,13 +131,17 @@ class PartitionPrior(PartitionPriorVerbs, Protocol):
 
 
 class Likelihood(LikelihoodVerbs, Protocol):
-    """The verbs, and what an estimator asks besides, outside kernels."""
+    """The verbs, and what an estimator asks besides, outside kernels.
+
+    A family whose verbs read anything but a dense array of finite numbers also has ``read(X)``: what a user gave,
+    checked, in the form they read (``mapdpm.points`` then knows that form).
+    """
 
     @classmethod
     def empirical(cls, X: Matrix) -> Any:
         """A prior set from the data."""
 
-    def for_data(self, X: Matrix) -> Any:
+    def for_data(self, X: Any) -> Any:
         """Self with one entry a feature in every vector; ValueError where ``X`` is outside of the family's domain."""
 
     def shifted(self, offset: Vector) -> Any:

@@ -2,98 +2,89 @@
 
 from __future__ import annotations
 
-from math import lgamma
-from typing import NamedTuple
-
 import numpy as np
 
-from mapdpm import NormalGamma, NormalKnownVariance
+from mapdpm import (
+    BetaBernoulli,
+    DirichletMultinomial,
+    GammaPoisson,
+    NormalGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+)
+from mapdpm.counts import Counts
 from mapdpm.likelihoods._template import GammaExponential
 
 
-class Counts(NamedTuple):
-    """Sparse rows of counts (CSR)."""
-
-    data: np.ndarray
-    indices: np.ndarray
-    indptr: np.ndarray
-
-
-class SparseDirichletMultinomial(NamedTuple):
-    """A toy: sequences of words, one multinomial a cluster, symmetric Dirichlet prior. Row: n, total, counts."""
-
-    beta: float
-    n_words: int
-
-    def size(self):
-        return 2 + self.n_words
-
-    def n_statistics(self):
-        return 2 + self.n_words
-
-    def init(self, row):
-        row[:] = 0.0
-
-    def prepare(self, row):
-        pass
-
-    def add(self, row, data, i, w):
-        row[0] += w
-        for j in range(data.indptr[i], data.indptr[i + 1]):
-            row[1] += w * data.data[j]
-            row[2 + data.indices[j]] += w * data.data[j]
-
-    def remove(self, row, data, i, w):
-        self.add(row, data, i, -w)
-        return True
-
-    def merge(self, row, other):
-        row += other
-
-    def log_predictive(self, row, data, i):
-        result, n = 0.0, 0.0
-        for j in range(data.indptr[i], data.indptr[i + 1]):
-            count = data.data[j]
-            base = self.beta + row[2 + data.indices[j]]
-            result += lgamma(base + count) - lgamma(base)
-            n += count
-        total = self.n_words * self.beta + row[1]
-        return result - lgamma(total + n) + lgamma(total)
-
-    def log_marginal(self, row):
-        total = self.n_words * self.beta
-        result = lgamma(total) - lgamma(total + row[1])
-        for v in range(self.n_words):
-            result += lgamma(self.beta + row[2 + v]) - lgamma(self.beta)
-        return result
-
-    def log_merge(self, union, row, other):
-        return self.log_marginal(union) - self.log_marginal(row) - self.log_marginal(other)
-
-
-def dense(family, generator, n=8, D=2):
-    """A family of ``D`` features with random parameters, and n points for it."""
-    X = generator.normal(0.0, 2.0, (n, D))
+def _normal_gamma(generator, n, D):
     m0, scale = generator.normal(size=D), generator.uniform(0.2, 3.0, D)
-    if family is NormalGamma:
-        return NormalGamma(m0, generator.uniform(0.05, 3.0), generator.uniform(0.5, 3.0), scale), X
-    if family is NormalKnownVariance:
-        return NormalKnownVariance(m0, generator.uniform(0.5, 20.0, D), scale), X
-    return GammaExponential(generator.uniform(0.5, 3.0), scale), np.abs(X)
+    return NormalGamma(m0, generator.uniform(0.05, 3.0), generator.uniform(0.5, 3.0), scale), _real(generator, n, D)
 
 
-def sparse(generator, n=8, n_words=5):
-    """The sparse toy and n points for it."""
-    counts = [generator.choice(n_words, generator.integers(1, n_words), replace=False) for _ in range(n)]
-    indptr = np.concatenate([[0], np.cumsum([len(c) for c in counts])]).astype(np.int64)
-    indices = np.concatenate(counts).astype(np.int64)
-    data = generator.integers(1, 4, len(indices)).astype(np.float64)
-    return SparseDirichletMultinomial(0.3, n_words), Counts(data, indices, indptr)
+def _normal_known_variance(generator, n, D):
+    m0, scale = generator.normal(size=D), generator.uniform(0.2, 3.0, D)
+    return NormalKnownVariance(m0, generator.uniform(0.5, 20.0, D), scale), _real(generator, n, D)
 
 
-FAMILIES = (NormalGamma, NormalKnownVariance, GammaExponential)
+def _normal_inverse_wishart(generator, n, D):
+    root = generator.normal(size=(D, D))
+    psi0 = root @ root.T + np.diag(generator.uniform(0.2, 2.0, D))
+    freedom = D - 1.0 + generator.uniform(0.5, 5.0)
+    prior = NormalInverseWishart(generator.normal(size=D), generator.uniform(0.05, 3.0), freedom, psi0)
+    return prior, _real(generator, n, D) @ generator.normal(size=(D, D))
 
 
-def example(family, generator, n=8):
-    """``(likelihood, data)`` of any family, the sparse toy among them."""
-    return sparse(generator, n) if family is SparseDirichletMultinomial else dense(family, generator, n)
+def _dirichlet_multinomial(generator, n, D):
+    lengths = generator.integers(0, 3 * D + 1, n)
+    words = generator.dirichlet(np.full(D, 0.7), n)
+    X = np.array([generator.multinomial(*pair) for pair in zip(lengths, words, strict=True)])
+    prior = DirichletMultinomial(generator.uniform(0.05, 2.0, D))
+    return prior, prior.read(X)
+
+
+def _gamma_poisson(generator, n, D):
+    prior = GammaPoisson(generator.uniform(0.3, 3.0, D), generator.uniform(0.1, 3.0, D))
+    return prior, generator.poisson(generator.gamma(1.0, 4.0, (n, D))).astype(np.float64)
+
+
+def _beta_bernoulli(generator, n, D):
+    prior = BetaBernoulli(generator.uniform(0.1, 3.0, D), generator.uniform(0.1, 3.0, D))
+    return prior, (generator.random((n, D)) < generator.random(D)).astype(np.float64)
+
+
+def _gamma_exponential(generator, n, D):
+    prior = GammaExponential(generator.uniform(0.5, 3.0), generator.uniform(0.2, 3.0, D))
+    return prior, np.abs(_real(generator, n, D))
+
+
+def _real(generator, n, D):
+    return generator.normal(0.0, 2.0, (n, D))
+
+
+_MAKERS = {
+    NormalGamma: _normal_gamma,
+    NormalKnownVariance: _normal_known_variance,
+    NormalInverseWishart: _normal_inverse_wishart,
+    DirichletMultinomial: _dirichlet_multinomial,
+    GammaPoisson: _gamma_poisson,
+    BetaBernoulli: _beta_bernoulli,
+    GammaExponential: _gamma_exponential,
+}
+FAMILIES = tuple(_MAKERS)
+NORMAL = (NormalGamma, NormalKnownVariance, NormalInverseWishart)
+CONTINUOUS = (*NORMAL, GammaExponential)
+DISCRETE = (DirichletMultinomial, GammaPoisson, BetaBernoulli)
+
+
+def as_array(data):
+    """Points of any form as a dense array, for oracles."""
+    if not isinstance(data, Counts):
+        return data
+    dense = np.zeros((data.n_points, data.n_features))
+    dense[data.row_numbers(), data.indices] = data.values
+    return dense
+
+
+def example(family, generator, n=8, D=3):
+    """A family of ``D`` features with random parameters, and n points for it, in the form that its verbs read."""
+    return _MAKERS[family](generator, n, D)

@@ -16,7 +16,7 @@ from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.partition_priors import partition_prior
 from mapdpm.testing.data import crp_mixture, hostile
 from mapdpm.testing.exact import partitions
-from tests.families import dense
+from tests.families import example
 from tests.oracle import raw
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -35,7 +35,7 @@ def prior(D=2, offset=0.0):
 @pytest.mark.parametrize("family", [NormalGamma, NormalKnownVariance])
 @given(seed=SEEDS, discount=st.sampled_from([0.0, 0.4]))
 def test_log_joint_is_the_definition(family, seed, discount):
-    likelihood, X = dense(family, np.random.default_rng(seed), n=25, D=2)
+    likelihood, X = example(family, np.random.default_rng(seed), n=25, D=2)
     model = MAPDPM(1.3, likelihood=likelihood, discount=discount).fit(X)
     terms = raw.log_joint_terms(X, model.labels_, likelihood, 1.3, discount)
     assert abs(model.log_joint_ - math.fsum(terms)) <= 1e-10 * sum(map(abs, terms))
@@ -70,7 +70,7 @@ def test_history_never_falls(seed):
 def test_is_a_local_mode_and_never_above_the_global_one(backend, seed):
     """Brute force over all 203 partitions of 6 points."""
     rng = np.random.default_rng(seed)
-    likelihood, X = dense(NormalGamma, rng, n=6, D=1)
+    likelihood, X = example(NormalGamma, rng, n=6, D=1)
     model = MAPDPM(0.8, likelihood=likelihood, backend=backend).fit(X)
     joints = {z: raw.log_joint(X, z, likelihood, 0.8) for z in partitions(6)}
     tolerance = 1e-9 * (1.0 + abs(model.log_joint_))
@@ -129,7 +129,7 @@ def test_moments_are_the_samples(seed):
 @pytest.mark.parametrize("family", [NormalGamma, NormalKnownVariance])
 def test_scores_are_quotients_of_joints(family, discount):
     rng = np.random.default_rng(11)
-    likelihood, X = dense(family, rng, n=15, D=2)
+    likelihood, X = example(family, rng, n=15, D=2)
     model = MAPDPM(1.5, likelihood=likelihood, discount=discount).fit(X)
     for x in rng.normal(0.0, 4.0, (5, 2)):
         options = raw.log_density(X, model.labels_, likelihood, 1.5, x, discount)

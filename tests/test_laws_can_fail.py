@@ -9,7 +9,7 @@ from mapdpm import NormalGamma, NormalKnownVariance
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.partition_priors import DirichletProcess
 from mapdpm.testing import laws
-from tests.families import dense
+from tests.families import example
 from tests.faults import AlphaDropped, CountOffByOne
 
 ORDER = np.random.default_rng(1).permutation(9)
@@ -128,7 +128,7 @@ BROKEN = [
 @pytest.mark.parametrize(("law", "broken"), BROKEN, ids=lambda x: x.__name__)
 def test_law_notices(law, broken):
     sound = NormalKnownVariance if issubclass(broken, NormalKnownVariance) else NormalGamma
-    likelihood, X = dense(sound, np.random.default_rng(4), n=9)
+    likelihood, X = example(sound, np.random.default_rng(4), n=9)
     law(likelihood, X, ORDER)
     with pytest.raises(AssertionError):
         law(broken(*likelihood), X, ORDER)
@@ -136,13 +136,13 @@ def test_law_notices(law, broken):
 
 @pytest.mark.parametrize("broken", [WrongExponent])
 def test_normalisation_notices(broken):
-    likelihood, X = dense(NormalGamma, np.random.default_rng(4), n=4, D=1)
+    likelihood, X = example(NormalGamma, np.random.default_rng(4), n=4, D=1)
     with pytest.raises(AssertionError, match="integrates to"):
         laws.normalisation(broken(*likelihood), X, (-math.inf, math.inf))
 
 
 def test_offset_notices():
-    likelihood, X = dense(NormalGamma, np.random.default_rng(4), n=50, D=3)
+    likelihood, X = example(NormalGamma, np.random.default_rng(4), n=50)
     with pytest.raises(AssertionError, match="an offset of 1e\\+08 costs"):
         laws.offset(SumsOfSquares(*likelihood), X)
 

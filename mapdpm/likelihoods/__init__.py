@@ -4,10 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
+from mapdpm.likelihoods.dirichlet_multinomial import DirichletMultinomial
+from mapdpm.likelihoods.gamma_poisson import GammaPoisson
 from mapdpm.likelihoods.normal_gamma import NormalGamma
+from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
 from mapdpm.likelihoods.normal_known_variance import NormalKnownVariance
 
-__all__ = ["FAMILY_NUMBERS", "NormalGamma", "NormalKnownVariance"]
+__all__ = [
+    "FAMILIES",
+    "FAMILY_NUMBERS",
+    "BetaBernoulli",
+    "DirichletMultinomial",
+    "GammaPoisson",
+    "NormalGamma",
+    "NormalInverseWishart",
+    "NormalKnownVariance",
+]
+
+FAMILIES: tuple[type[Any], ...] = (
+    NormalGamma,
+    NormalKnownVariance,
+    NormalInverseWishart,
+    DirichletMultinomial,
+    GammaPoisson,
+    BetaBernoulli,
+)
+"""All that there are."""
 
 FAMILY_NUMBERS: dict[type[Any], int] = {NormalGamma: 1, NormalKnownVariance: 2}
 """``enum mapdpm_family`` of mapdpm.h: the name of a family in C and in model files."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,14 +16,27 @@ C = TypeVar("C", bound=type)
 # A factor 1 + z^2 stays below 1e71, and times a product not yet folded (1e100) finite: docs/maths.md, section 5.
 LARGEST_Z = 1e35
 
+# Of a pivot, to the diagonal: below it the matrix is singular but for rounding. Asymmetry up to it is rounding too.
+_LEAST_PIVOT = 1e-12
 
-def parameters(*, vectors: tuple[str, ...], positive: dict[str, float]) -> Any:
+_MATRIX = 2
+
+
+def parameters(
+    *,
+    vectors: tuple[str, ...],
+    positive: dict[str, float],
+    matrices: tuple[str, ...] = (),
+    check: Callable[[Any], None] | None = None,
+) -> Any:
     """Turn a NamedTuple class into a family: arguments are checked and frozen, ``==`` and ``hash`` compare values.
 
     Fields named in ``vectors`` become read-only float64 arrays of one common length (a scalar is a vector of one
-    entry, stretched to the data later); all others become floats. Fields named in ``positive`` must be > 0 and at most
-    what it says.
+    entry, stretched to the data later); those in ``matrices`` symmetric positive definite ones of as many rows (a
+    vector is a diagonal); all others become floats. Fields named in ``positive`` must be > 0, a matrix on its
+    diagonal, and at most what it says. ``check`` is called with each object made, for what concerns several fields.
     """
+    axes = dict.fromkeys(vectors, 1) | dict.fromkeys(matrices, _MATRIX)
 
     def decorate(cls: C) -> C:
         bare = cls.__new__
@@ -31,16 +45,19 @@ def parameters(*, vectors: tuple[str, ...], positive: dict[str, float]) -> Any:
         def new(kind: type, *args: Any, **kwargs: Any) -> Any:
             raw = bare(kind, *args, **kwargs)
             checked = {
-                name: _checked(name, value, name in vectors, positive.get(name))
+                name: _checked(name, value, axes.get(name, 0), positive.get(name))
                 for name, value in zip(raw._fields, raw, strict=True)
             }
-            lengths = {name: len(checked[name]) for name in vectors}
+            lengths = {name: len(checked[name]) for name in axes}
             common = set(lengths.values()) - {1}
             if len(common) > 1:
                 got = ", ".join(f"{name} has {length}" for name, length in lengths.items())
                 msg = f"the vectors of {cls.__name__} must have one entry a feature each, got: {got}"
                 raise ValueError(msg)
-            return bare(kind, *(stretched(v, *common) if name in vectors else v for name, v in checked.items()))
+            made = bare(kind, *(stretched(v, *common) if name in axes else v for name, v in checked.items()))
+            if check is not None:
+                check(made)
+            return made
 
         cls.vectors = vectors  # type: ignore[attr-defined]
         cls._make = classmethod(lambda kind, values: kind(*values))  # type: ignore[attr-defined]  # _replace checks too
@@ -53,11 +70,11 @@ def parameters(*, vectors: tuple[str, ...], positive: dict[str, float]) -> Any:
     return decorate
 
 
-def stretched(vector: Vector, length: int = 1) -> Vector:
-    """``vector`` with ``length`` entries, where it has one; read-only, so that a family cannot change."""
-    if len(vector) == length:
-        return vector
-    return frozen(np.full(length, vector[0]))
+def stretched(values: Vector, length: int = 1) -> Vector:
+    """A vector with ``length`` equal entries, or a matrix with them on its diagonal, where there is one entry."""
+    if len(values) == length:
+        return values
+    return frozen(np.full(length, values[0]) if values.ndim == 1 else values[0, 0] * np.eye(length))
 
 
 def fitted_to(likelihood: Any, X: Matrix) -> Any:
@@ -83,7 +100,7 @@ def frozen(vector: Vector) -> Vector:
 
 def flat_parameters(likelihood: Any) -> Vector:
     """The parameters of a family one after the other, in the order of ``enum mapdpm_family`` and of model files."""
-    return np.concatenate([value if isinstance(value, np.ndarray) else [value] for value in likelihood])
+    return np.concatenate([np.ravel(value) for value in likelihood])
 
 
 def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:
@@ -118,8 +135,8 @@ def described(X: Any, sample_weight: Any = None) -> tuple[float, Vector, Vector]
     return total, first + mean, variance
 
 
-def _checked(name: str, value: Any, is_vector: bool, largest: float | None) -> Any:
-    if not is_vector:
+def _checked(name: str, value: Any, n_axes: int, largest: float | None) -> Any:
+    if n_axes == 0:
         number = check_number(name, value)
         _check_values(name, np.array([number]), largest)
         return number
@@ -127,15 +144,44 @@ def _checked(name: str, value: Any, is_vector: bool, largest: float | None) -> A
         given = np.array(value, ndmin=1)
         if given.dtype.kind not in "biufO":
             raise TypeError  # noqa: TRY301  (said below)
-        vector = given.astype(np.float64)
+        array = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         msg = f"{name} must be a number or a sequence of numbers, got {value!r}"
         raise ValueError(msg) from None
-    if vector.ndim != 1 or vector.size == 0:
-        msg = f"{name} must be a number or one number a feature, got an array of shape {vector.shape}"
+    if n_axes == _MATRIX:
+        return frozen(_checked_matrix(name, array, largest))
+    if array.ndim != 1 or array.size == 0:
+        msg = f"{name} must be a number or one number a feature, got an array of shape {array.shape}"
         raise ValueError(msg)
-    _check_values(name, vector, largest)
-    return frozen(vector)
+    _check_values(name, array, largest)
+    return frozen(array)
+
+
+def _checked_matrix(name: str, array: Matrix, largest: float | None) -> Matrix:
+    if array.ndim == 1:
+        _check_values(name, array, largest)
+        array = np.diag(array)
+    if array.ndim != _MATRIX or array.size == 0 or array.shape[0] != array.shape[1]:
+        shape = array.shape
+        msg = f"{name} must be a number, a number a feature, or a symmetric matrix, got an array of shape {shape}"
+        raise ValueError(msg)
+    _check_values(name, array.ravel(), None)
+    _check_values(f"the diagonal of {name}", np.diag(array), largest)
+    scale = np.sqrt(np.diag(array))
+    units = array / scale / scale[:, None]
+    i, j = np.unravel_index(np.argmax(np.abs(units - units.T)), array.shape)
+    if abs(units[i, j] - units[j, i]) > _LEAST_PIVOT:
+        got = f"{array[i, j]} at row {i}, column {j} and {array[j, i]} at row {j}, column {i}"
+        msg = f"{name} must be symmetric, got {got}; use ({name} + {name}.T) / 2"
+        raise ValueError(msg)
+    least = float(np.linalg.eigvalsh(units)[0])
+    if least < _LEAST_PIVOT:
+        msg = (
+            f"{name} must be positive definite, got a matrix whose correlations have the eigenvalue {least:.3g}; "
+            "add to its diagonal, or give a vector of variances"
+        )
+        raise ValueError(msg)
+    return 0.5 * (array + array.T)
 
 
 def _check_values(name: str, values: Vector, largest: float | None) -> None:

@@ -12,13 +12,14 @@ To add a family: copy this file, change the mathematics, name it in ``likelihood
 
 from __future__ import annotations
 
-from math import log
+from math import exp, log
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods._parameters import fitted_to, parameters
-from mapdpm.protocol import LARGEST, Matrix, Values, Vector
+from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import log_rising
 
 
@@ -123,3 +124,17 @@ class GammaExponential(NamedTuple):
 
     def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
         return self.log_marginal(union) - self.log_marginal(row) - self.log_marginal(other)
+
+    def n_parameters(self) -> int:
+        return self.b0.shape[0]
+
+    def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
+        """The logarithm of each rate."""
+        for d in range(self.b0.shape[0]):
+            parameters[d] = draws.log_gamma(rng, self.a0 + row[0]) - log(self.b0[d] + row[1 + d])
+
+    def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
+        total = 0.0
+        for d in range(self.b0.shape[0]):
+            total += parameters[d] - exp(parameters[d]) * data[i, d]
+        return total

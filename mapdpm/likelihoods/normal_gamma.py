@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from math import log, log1p
+from math import exp, log, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mapdpm.jit import jitable
+from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, LOG_PI, PREPARED, TINY
 from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
-from mapdpm.protocol import LARGEST, Matrix, Values, Vector
+from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import log_gamma_excess, log_rising
 
 # D factors are off by D 1e-16 in all, and the exponent multiplies that: to this product of the two, a tenth of the
@@ -168,6 +169,27 @@ class NormalGamma(NamedTuple):
             total += a1 * log(_scale(self, row, d) / a1 / v) + a2 * log(_scale(self, other, d) / a2 / v)
             total -= self.a0 * log(self.b0[d] / self.a0 / v)
         return total
+
+    def n_parameters(self) -> int:
+        return 2 * self.m0.shape[0]
+
+    def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
+        """The means, then the logarithms of the precisions."""
+        D = self.m0.shape[0]
+        centre = mo.n_moments(D) + PREPARED
+        for d in range(D):
+            log_gamma = draws.log_gamma(rng, self.a0 + 0.5 * row[0])
+            log_precision = draws.within_range(log_gamma - log(_scale(self, row, d)))
+            deviation = exp(-0.5 * (log(self.c0 + row[0]) + log_precision))
+            parameters[d], parameters[D + d] = row[centre + d] + deviation * rng.normal(), log_precision
+
+    def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
+        D = self.m0.shape[0]
+        total = -D * LOG_2PI
+        for d in range(D):
+            t = data[i, d] - parameters[d]
+            total += parameters[D + d] - exp(parameters[D + d]) * t * t
+        return 0.5 * total
 
 
 @jitable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log
+from math import log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from mapdpm.jit import jitable
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, PREPARED, TINY
 from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
-from mapdpm.protocol import LARGEST, Matrix, Values, Vector
+from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 
 _WITHIN = 0.1
 
@@ -175,6 +175,25 @@ class NormalKnownVariance(NamedTuple):
             )
             total -= row[0] * other[0] / union[0] * between * between / variance
             total += _pull(self, row, d) + _pull(self, other, d) - _pull(self, union, d)
+        return 0.5 * total
+
+    def n_parameters(self) -> int:
+        return self.m0.shape[0]
+
+    def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
+        """The means."""
+        D = self.m0.shape[0]
+        centre = mo.n_moments(D) + PREPARED
+        for d in range(D):
+            share = self.prior_variance[d] / (self.variance[d] + row[0] * self.prior_variance[d])
+            parameters[d] = row[centre + d] + sqrt(self.variance[d] * share) * rng.normal()
+
+    def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
+        D = self.m0.shape[0]
+        total = -D * LOG_2PI
+        for d in range(D):
+            t = data[i, d] - parameters[d]
+            total -= log(self.variance[d]) + t * t / self.variance[d]
         return 0.5 * total
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mapdpm.objective import is_gain
+from mapdpm.points import as_vectors
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.search.problem import Problem
 
@@ -12,12 +15,12 @@ _ROUNDING = 1e-12
 """A column whose deviations are so small against its entries is constant."""
 
 
-def standardised(points: Matrix) -> Matrix:
-    """``points`` with mean 0 and standard deviation 1 in each column (0 in a constant one)."""
-    columns = np.array(points.T, dtype=np.float64, order="C")  # numpy is slow along the first of two axes
+def standardised(data: Any) -> Matrix:
+    """Points as vectors with mean 0 and standard deviation 1 in each column (0 in a constant one)."""
+    columns = np.array(as_vectors(data).T, dtype=np.float64, order="C")  # numpy is slow along the first of two axes
     largest = np.abs(columns).max(axis=1)
     columns -= columns.mean(axis=1, keepdims=True)
-    scale = np.sqrt(np.einsum("dn,dn->d", columns, columns) / len(points))
+    scale = np.sqrt(np.einsum("dn,dn->d", columns, columns) / columns.shape[1])
     varies = scale > _ROUNDING * largest
     columns *= (varies / np.where(varies, scale, 1.0))[:, None]
     return np.ascontiguousarray(columns.T)
@@ -30,7 +33,7 @@ def chunks(n: int, most: int) -> Labels:
 
 def rows_of(problem: Problem, order: Labels, atoms: Labels) -> Matrix:
     """One row for each atom: the statistics of the points ``order[p]`` with ``atoms[p]`` = 0, 1, ...; O(N D)."""
-    state = problem.empty(len(problem.data), int(atoms[-1]) + 1)
+    state = problem.empty(problem.n_points, int(atoms[-1]) + 1)
     state.labels[order] = atoms
     problem.refresh(state)
     return state.rows

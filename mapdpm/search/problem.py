@@ -8,6 +8,7 @@ import numpy as np
 
 from mapdpm import objective
 from mapdpm.backends import Backend
+from mapdpm.points import n_points, rows
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, Vector, Weights
 from mapdpm.state import ClusterState, empty, resized
 
@@ -26,6 +27,11 @@ class Problem(NamedTuple):
     max_clusters: int | None
     blank: Vector | None = None
     """The row of an empty cluster: made once, for parts of a problem are many and may be small."""
+
+    @property
+    def n_points(self) -> int:
+        """How many points."""
+        return n_points(self.data)
 
     def empty(self, n_points: int, capacity: int) -> ClusterState:
         """A state of ``n_points`` points, all out, and ``capacity`` free slots."""
@@ -59,7 +65,7 @@ class Problem(NamedTuple):
         """
         return self._replace(
             prior=self.prior.beside(beside),
-            data=np.ascontiguousarray(self.data[points]),
+            data=rows(self.data, points),
             weights=None if self.weights is None else self.weights[points],
             max_clusters=None if self.max_clusters is None else self.max_clusters - beside,
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mapdpm.objective import is_gain, within_tolerance
+from mapdpm.points import rows
 from mapdpm.protocol import Labels
 from mapdpm.search.ascent import Plan, ascend
 from mapdpm.search.merge import Merge
@@ -66,7 +67,7 @@ class Regroup:
         point = int(self.rng.choice(np.flatnonzero(state.labels == slot)))
         scores = np.empty((1, state.capacity))
         problem = self.problem
-        problem.backend.score(problem.likelihood, problem.prior, problem.data[[point]], state, scores)
+        problem.backend.score(problem.likelihood, problem.prior, rows(problem.data, np.array([point])), state, scores)
         scores[0, state.counts == 0] = -np.inf
         group = [slot]
         for _ in range(1, min(int(self.rng.integers(2, _MOST + 1)), state.n_clusters)):
@@ -76,7 +77,7 @@ class Regroup:
 
     def _afresh(self, part: Problem, n_clusters: int) -> ClusterState:
         """A sequential start around random points."""
-        n = len(part.data)
+        n = part.n_points
         most = n if part.max_clusters is None else min(n, part.max_clusters)
         seeds = min(int(self.rng.integers(1, n_clusters + 2)), most)
         order = self.rng.permutation(n).astype(np.int64)

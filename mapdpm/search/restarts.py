@@ -95,12 +95,12 @@ def _unless_one_is_better(problem: Problem, state: ClusterState) -> ClusterState
     From one cluster, splits find those that are worth it.
     """
     problem.refresh(state)
-    single = started_from(problem, np.zeros(len(problem.data), dtype=np.int64))
+    single = started_from(problem, np.zeros(problem.n_points, dtype=np.int64))
     return single if problem.log_joint(single) > problem.log_joint(state) else state
 
 
 def _started(problem: Problem, start: Any, best: Ascent | None, rng: np.random.Generator) -> ClusterState:
-    n = len(problem.data)
+    n = problem.n_points
     if isinstance(start, np.ndarray):
         return started_from(problem, start)
     if start in AGAIN and best is not None:

@@ -66,7 +66,7 @@ def around_a_random_pair(part: Problem, Z: Matrix, rng: np.random.Generator) -> 
 
 def _around(part: Problem, one: int, two: int, rng: np.random.Generator) -> Labels:
     """The sequential start of two clusters, from one point each."""
-    n = len(part.data)
+    n = part.n_points
     state = part.empty(n, 2)
     state.labels[one], state.labels[two] = 0, 1
     part.refresh(state)
@@ -132,7 +132,7 @@ class Split:
         self.rng = rng
         self._expired = expired
         self._tries = tries
-        self._in_vain = InVain(len(problem.data)) if in_vain is None else in_vain
+        self._in_vain = InVain(problem.n_points) if in_vain is None else in_vain
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Split clusters of ``state``, which is edited or outgrown, and say how many."""
@@ -211,7 +211,7 @@ def extended(part: Problem, halves: ClusterState) -> Iterator[ClusterState]:
     Each point goes where it scores best, a few times over; it ends where one half remains. Scores take no weights; what
     they lead to is judged with them. Point by point refinement is left to the sweeps over all data that follow a split.
     """
-    state = ClusterState(np.full(len(part.data), -1, dtype=np.int64), halves.counts.copy(), halves.rows.copy())
+    state = ClusterState(np.full(part.n_points, -1, dtype=np.int64), halves.counts.copy(), halves.rows.copy())
     for _ in range(_REFINEMENTS):
         labels = np.empty_like(state.labels)
         part.backend.best_slots(part.likelihood, part.prior, part.data, state, False, labels)

@@ -10,13 +10,14 @@ import numpy as np
 
 from mapdpm.online import OnlineMAPDPM
 from mapdpm.partition_priors.concentration import InverseGammaPrior
+from mapdpm.points import n_points, read_by, rows
 from mapdpm.rng import seeded
 from mapdpm.selection.alternation import empirical_priors, modes_of_alpha
 from mapdpm.selection.folds import Fold, folds_of
 from mapdpm.selection.job import Job, Step, Teller, named
 from mapdpm.selection.result import Selection, simplest
 from mapdpm.selection.settings import changed, parted, settings_of
-from mapdpm.validation import check_callable, check_count, check_points
+from mapdpm.validation import check_callable, check_count
 
 __all__ = ["Selection", "Step", "select_alpha"]
 
@@ -64,7 +65,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     Parameters
     ----------
     X : array-like or DataFrame of shape (n_points, n_features)
-        Finite numbers.
+        Finite numbers; what ``likelihood`` reads.
     alphas : sequence of float > 0 or of dict, optional
         The grid; None is ten from 0.1 to 30 (for "map" and "empirical-bayes" the starts 0.1, 1 and 10). A dict has
         parameters to try together: "alpha", "discount", "max_clusters" ("half_life" for "prequential"), those of the
@@ -125,7 +126,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
         msg = f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
         raise ValueError(msg)
     check_callable("callback", callback)
-    points = check_points(X)
+    points = read_by(likelihood, X)
     names = _STREAM if method == "prequential" else _BATCH
     alternating = method in _ALTERNATING
     if alternating and alphas is None:
@@ -137,7 +138,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     common = {"likelihood": likelihood, **parameters}
     job = Job(points, grid, common, random_state, Teller(callback, len(grid)))
     if method == "cv":
-        dealt = folds_of(len(points), folds, groups=groups, blocked=blocked, random_state=random_state)
+        dealt = folds_of(n_points(points), folds, groups=groups, blocked=blocked, random_state=random_state)
         return _cross_validated(job, X, dealt, warm_start, one_standard_error, n_jobs)
     if method == "nll":
         return _by_joint(job, X, warm_start)
@@ -153,7 +154,7 @@ def _cross_validated(
     job.tell.total *= len(folds)
 
     def run(fold: int) -> None:
-        train, test = (np.ascontiguousarray(job.points[rows]) for rows in folds[fold])
+        train, test = (rows(job.points, numbers) for numbers in folds[fold])
         for number, model in job.fits(train, warm_start):
             scores[number, fold] = model.score(test)
             n_clusters[number, fold] = model.n_clusters_
@@ -175,7 +176,7 @@ def _by_joint(job: Job, X: Any, warm_start: bool) -> Selection:
     scores, n_clusters = np.empty((2, len(job.grid), 1))
     best = None
     for number, model in job.fits(job.points, warm_start):
-        scores[number], n_clusters[number] = model.log_joint_ / len(job.points), model.n_clusters_
+        scores[number], n_clusters[number] = model.log_joint_ / n_points(job.points), model.n_clusters_
         job.tell(job.grid[number], 0, scores[number, 0], model.n_clusters_)
         if best is None or model.log_joint_ > best.log_joint_:
             best = model
@@ -183,8 +184,8 @@ def _by_joint(job: Job, X: Any, warm_start: bool) -> Selection:
 
 
 def _prequential(job: Job, blocks: int) -> Selection:
-    if blocks > len(job.points):
-        msg = f"folds must be at most the number of points, got {blocks} blocks of {len(job.points)} points"
+    if blocks > n_points(job.points):
+        msg = f"folds must be at most the number of points, got {blocks} blocks of {n_points(job.points)} points"
         raise ValueError(msg)
     scores, n_clusters = np.empty((2, len(job.grid), blocks))
     models = []

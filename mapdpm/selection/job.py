@@ -10,7 +10,6 @@ from mapdpm.estimators import MAPDPM
 from mapdpm.fit_path import fit_path
 from mapdpm.frames import column_names
 from mapdpm.selection.settings import Setting, changed, parted
-from mapdpm.validation import Points
 
 
 class Step(NamedTuple):
@@ -50,7 +49,7 @@ class Teller:
 class Job(NamedTuple):
     """What all methods need."""
 
-    points: Points
+    points: Any
     grid: list[Setting]
     common: dict[str, Any]
     random_state: Any
@@ -63,7 +62,7 @@ class Job(NamedTuple):
         parameters["likelihood"] = changed(parameters["likelihood"], of_likelihood, X)
         return MAPDPM(random_state=self.random_state, **parameters)
 
-    def fits(self, points: Points, warm_start: bool) -> Iterator[tuple[int, MAPDPM]]:
+    def fits(self, points: Any, warm_start: bool) -> Iterator[tuple[int, MAPDPM]]:
         """The number of each setting and its model, fitted to ``points``; by rising alpha."""
         order = sorted(range(len(self.grid)), key=lambda number: self.grid[number].get("alpha", 1.0))
         order = sorted(order, key=lambda number: _likelihood_of(self.grid[number]))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma
+from mapdpm.likelihoods import FAMILIES, NormalGamma
 from mapdpm.partition_priors import partition_prior
 from mapdpm.validation import check_number
 
@@ -16,7 +16,7 @@ ALPHAS = tuple(np.geomspace(0.1, 30.0, 10).tolist())
 
 Setting = dict[str, Any]
 _SCALE = "_scale"
-_FIELDS = frozenset(field for family in FAMILY_NUMBERS for field in family._fields)
+_FIELDS = frozenset(field for family in FAMILIES for field in family._fields)
 
 
 def settings_of(alphas: Any, names: frozenset[str], least: int) -> list[Setting]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.protocol import Likelihood, LikelihoodVerbs, Matrix, PartitionPriorVerbs, Vector
+from mapdpm.protocol import Likelihood, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.testing.exact import partitions
 
 _UNIT = 2.0**-52
@@ -154,6 +154,25 @@ def offset(likelihood: Likelihood, data: Matrix, shift: float = 1e8) -> None:
     L = likelihood.log_marginal(near)
     loss = abs(there.log_marginal(far) - L)
     assert loss <= 1e-8 * (abs(L) + data.size), f"an offset of {shift:g} costs {loss} nats of {L}"
+
+
+def draws_average_to_predictive(
+    likelihood: LikelihoodVerbs, data: Any, points: Any, i: int, rng: RngVerbs, n_draws: int = 20_000
+) -> None:
+    """F(x_i | parameters), over draws of those given ``points``, is p(x_i | points) in the mean.
+
+    To 5.5 standard errors, which a mean of normal numbers exceeds once in 2.6e7 times. ``i`` should lie near
+    ``points``: of a far point few draws know anything.
+    """
+    row = row_of(likelihood, data, points)
+    q = likelihood.log_predictive(row, data, i)
+    parameters, ratios = np.empty(likelihood.n_parameters()), np.empty(n_draws)
+    for number in range(n_draws):
+        likelihood.draw(row, parameters, rng)
+        ratios[number] = math.exp(likelihood.log_likelihood(parameters, data, i) - q)
+    error = float(ratios.std()) / math.sqrt(n_draws) + 64 * likelihood.size() * _UNIT
+    z = (float(ratios.mean()) - 1.0) / error
+    assert abs(z) <= 5.5, f"densities of draws average to {z:.1f} standard errors from the predictive"
 
 
 def check_partition_prior(prior: PartitionPriorVerbs, n_points: int = 6) -> None:

@@ -2,6 +2,7 @@
 
 A cluster of normal data with its mean (and precision) integrated out is one multivariate normal (or Student t) vector
 a feature: covariance variance I + prior_variance 11', or scale b0 / a0 (I + 11' / c0) with 2 a0 degrees of freedom.
+Other families are chains of scipy's predictives, each from all points before.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import numpy as np
 from scipy import special, stats
 
-from mapdpm import NormalGamma
+from mapdpm import BetaBernoulli, DirichletMultinomial, GammaPoisson, NormalGamma, NormalInverseWishart
 
 
 def log_partition(labels, alpha, discount=0.0):
@@ -26,6 +27,8 @@ def log_partition(labels, alpha, discount=0.0):
 
 def log_marginal_terms(x, likelihood):
     """The log density of the points x (n, D) as one cluster: a term a feature."""
+    if type(likelihood) in PREDICTIVES:
+        return [term for i in range(len(x)) for term in log_predictive_terms(x[:i], x[i], likelihood)]
     n = len(x)
     ones = np.ones((n, n))
     terms = []
@@ -38,6 +41,48 @@ def log_marginal_terms(x, likelihood):
             law = stats.multivariate_normal(np.full(n, likelihood.m0[d]), scale)
         terms.append(float(law.logpdf(x[:, d])))
     return terms
+
+
+def log_predictive_terms(past, x, likelihood):
+    """The log density of the point x (D,), given the points of its cluster, past (n, D): terms of any number."""
+    return np.ravel(PREDICTIVES[type(likelihood)](past, x, likelihood)).tolist()
+
+
+def _student(past, x, likelihood):
+    n, D = len(past), len(x)
+    c, nu = likelihood.c0 + n, likelihood.nu0 + n
+    both = past - likelihood.m0
+    mean = both.sum(axis=0) / c
+    psi = likelihood.psi0 + both.T @ both - c * np.outer(mean, mean)
+    freedom = nu - D + 1
+    law = stats.multivariate_t(likelihood.m0 + mean, psi * (c + 1) / (c * freedom), df=freedom)
+    return law.logpdf(x)
+
+
+def _polya(past, x, likelihood):
+    """Scipy's is the probability of the counts: less the logarithm of how many sequences have them."""
+    n = x.sum()
+    orders = special.gammaln(n + 1) - special.gammaln(x + 1).sum()
+    counts = stats.dirichlet_multinomial(likelihood.beta + past.sum(axis=0), int(n)).logpmf(x.astype(int))
+    return [counts, -orders]
+
+
+def _negative_binomial(past, x, likelihood):
+    a, b = likelihood.a0 + past.sum(axis=0), likelihood.b0 + len(past)
+    return stats.nbinom(a, b / (b + 1)).logpmf(x)
+
+
+def _beta_bernoulli(past, x, likelihood):
+    ones = past.sum(axis=0)
+    return stats.betabinom(1, likelihood.a0 + ones, likelihood.b0 + len(past) - ones).logpmf(x)
+
+
+PREDICTIVES = {
+    NormalInverseWishart: _student,
+    DirichletMultinomial: _polya,
+    GammaPoisson: _negative_binomial,
+    BetaBernoulli: _beta_bernoulli,
+}
 
 
 def log_joint_terms(X, labels, likelihood, alpha, discount=0.0):

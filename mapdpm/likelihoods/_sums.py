@@ -1,0 +1,28 @@
+"""What families share whose statistics are plain sums of counts."""
+
+from __future__ import annotations
+
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from mapdpm.jit import jitable
+from mapdpm.protocol import Matrix
+
+
+@jitable
+def is_exact(n: float, w: float) -> bool:
+    """Whether nothing is lost by taking a point of weight ``w`` out of sums of counts of total weight ``n``.
+
+    Of whole weights, sums of counts are whole numbers, which floats hold exactly.
+    """
+    return w == floor(w) and n == floor(n)
+
+
+def check_entries(X: Matrix, wrong: Any, rule: str) -> None:
+    """ValueError with the first entry of ``X`` where the array ``wrong`` is True, and the ``rule`` that it breaks."""
+    if np.any(wrong):
+        row, column = np.argwhere(wrong)[0]
+        msg = f"X must hold {rule}, but there is {X[row, column]:g} at row {row}, column {column} (counted from 0)"
+        raise ValueError(msg)

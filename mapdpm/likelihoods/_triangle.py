@@ -1,0 +1,119 @@
+"""Lower triangular matrices, packed row by row into a part of a vector: Cholesky factors that follow their matrix.
+
+Entry (i, j) lies at ``at + i (i + 1) / 2 + j``. Plain loops, O(D^2) but where said otherwise.
+"""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+from mapdpm.jit import jitable
+from mapdpm.likelihoods._moments import HUGE, TINY
+from mapdpm.protocol import Matrix, Vector
+
+
+@jitable
+def length(D: int) -> int:
+    """How many entries there are."""
+    return D * (D + 1) // 2
+
+
+@jitable
+def diagonal(at: int, i: int) -> int:
+    """Where entry (i, i) is."""
+    return at + i * (i + 3) // 2
+
+
+@jitable
+def log_determinant(row: Vector, at: int, D: int) -> float:
+    """Log of the product of the diagonal, by one logarithm where it does not overflow; O(D)."""
+    product, total = 1.0, 0.0
+    for i in range(D):
+        product *= row[diagonal(at, i)]
+        if product > HUGE or product < TINY:
+            total += log(product)
+            product = 1.0
+    return total + log(product)
+
+
+@jitable
+def solve(row: Vector, at: int, v: Vector, D: int) -> float:
+    """L^-1 v in place of the first D entries of ``v``; returns its squared length."""
+    p, total = at, 0.0
+    for i in range(D):
+        t = v[i]
+        for j in range(i):
+            t -= row[p + j] * v[j]
+        p += i + 1
+        t /= row[p - 1]
+        v[i] = t
+        total += t * t
+    return total
+
+
+@jitable
+def update(row: Vector, at: int, v: Vector, D: int) -> None:
+    """The factor of L L' + v v' in place of L, by rotations; ``v`` is overwritten."""
+    for j in range(D):
+        p = diagonal(at, j)
+        r = sqrt(row[p] * row[p] + v[j] * v[j])
+        c, s = row[p] / r, v[j] / r
+        row[p] = r
+        for i in range(j + 1, D):
+            p += i
+            t = row[p]
+            row[p] = c * t + s * v[i]
+            v[i] = c * v[i] - s * t
+
+
+@jitable
+def downdate(row: Vector, at: int, v: Vector, D: int, least: float) -> float:
+    """The factor of L L' - v v' in place of L, and what is left of L L' in the direction that loses most.
+
+    Where that share is below ``least`` the factor is left as it was. By the rotations that turn (L^-1 v, sqrt(share))
+    into a unit vector (LINPACK's dchdd), their sines in place of the first D entries of ``v``, cosines behind.
+    """
+    share = 1.0 - solve(row, at, v, D)
+    if share < least:
+        return share
+    r = sqrt(share)
+    for j in range(D - 1, -1, -1):
+        longer = sqrt(r * r + v[j] * v[j])
+        v[D + j] = r / longer
+        v[j] /= longer
+        r = longer
+    p = at
+    for i in range(D):
+        carried = 0.0
+        for j in range(i, -1, -1):
+            t = v[D + j] * carried + v[j] * row[p + j]
+            row[p + j] = v[D + j] * row[p + j] - v[j] * carried
+            carried = t
+        p += i + 1
+    return share
+
+
+@jitable
+def factorise(row: Vector, at: int, D: int, floor: Vector) -> None:
+    """The factor of the matrix whose lower triangle is there, in its place; no pivot below ``floor``; O(D^3)."""
+    for i in range(D):
+        p = at + length(i)
+        for j in range(i + 1):
+            q = at + length(j)
+            t = row[p + j]
+            for k in range(j):
+                t -= row[p + k] * row[q + k]
+            row[p + j] = t / row[q + j] if j < i else sqrt(max(t, floor[i] * floor[i]))
+
+
+@jitable
+def multiply_out(row: Vector, at: int, other: Vector, D: int, less: Matrix) -> None:
+    """The lower triangle of L L' + M M' - ``less`` in place of L, M at the same place of ``other``; O(D^3)."""
+    for i in range(D - 1, -1, -1):
+        p = at + length(i)
+        for j in range(i, -1, -1):  # downwards: what is overwritten is not needed any more
+            q = at + length(j)
+            t = -less[i, j]
+            for k in range(j + 1):
+                t += row[p + k] * row[q + k] + other[p + k] * other[q + k]
+            row[p + j] = t

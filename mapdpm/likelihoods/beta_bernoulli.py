@@ -1,0 +1,163 @@
+"""Binary data with independent features, one unknown probability a feature and cluster."""
+
+from __future__ import annotations
+
+from math import exp, log1p
+from typing import Any, NamedTuple
+
+from mapdpm.likelihoods import _draws as draws
+from mapdpm.likelihoods._moments import LEAST_SHARE
+from mapdpm.likelihoods._parameters import described, fitted_to, parameters
+from mapdpm.likelihoods._sums import check_entries, is_exact
+from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
+from mapdpm.special import log_rising
+
+
+@parameters(vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST})
+class BetaBernoulli(NamedTuple):
+    """Features that are 0 or 1, independent, conjugate Beta prior on the probability of a 1.
+
+    ``p ~ Beta(a0, b0)`` for each feature and cluster, ``x ~ Bernoulli(p)``. The probability that a new point of a
+    cluster has a 1 is ``(a0 + ones) / (a0 + b0 + n)``.
+
+    Parameters
+    ----------
+    a0 : float > 0 or array of shape (n_features,)
+        How many ones the prior counts as.
+    b0 : float > 0 or array of shape (n_features,)
+        How many zeros.
+
+    Raises
+    ------
+    ValueError
+        A parameter is not a finite number > 0, or vectors differ in length; in ``for_data``, an entry that is neither
+        0 nor 1.
+
+    Notes
+    -----
+    Immutable and comparable. A row is ``n, ones | share left, log p, log(1 - p)``; ``log_predictive`` costs O(D) and no
+    logarithm. In nats, the probability of the point. Formulas: docs/maths.md, (45) to (47).
+
+    Examples
+    --------
+    >>> BetaBernoulli(a0=1.0, b0=[1.0, 3.0]).a0
+    array([1., 1.])
+    """
+
+    a0: Values
+    b0: Values
+
+    @classmethod
+    def empirical(cls, X: Any, sample_weight: Any = None) -> BetaBernoulli:
+        """a0 + b0 = 2, as of a uniform prior, with the share of ones in each column as mean.
+
+        The share is (ones + 1) / (N + 2), so that it is neither 0 nor 1. With ``sample_weight`` a point of weight w
+        counts w times.
+        """
+        total, mean, _ = described(X, sample_weight)
+        share = (total * mean + 1.0) / (total + 2.0)
+        return cls(2.0 * share, 2.0 * (1.0 - share))
+
+    def for_data(self, X: Matrix) -> BetaBernoulli:
+        """Self with one entry a feature in every vector; ValueError where an entry is neither 0 nor 1."""
+        check_entries(X, (X != 0.0) & (X != 1.0), "zeros and ones")
+        likelihood: BetaBernoulli = fitted_to(self, X)
+        return likelihood
+
+    def size(self) -> int:
+        return 2 + 3 * self.a0.shape[0]
+
+    def n_statistics(self) -> int:
+        return 1 + self.a0.shape[0]
+
+    def init(self, row: Vector) -> None:
+        row[:] = 0.0
+        row[1 + self.a0.shape[0]] = 1.0
+        self.prepare(row)
+
+    def add(self, row: Vector, data: Any, i: int, w: float) -> None:
+        row[0] += w
+        for d in range(self.a0.shape[0]):
+            row[1 + d] += w * data[i, d]
+
+    def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
+        """The inverse of ``add``; False where weights that are not whole cancel, in what all removals have left."""
+        D = self.a0.shape[0]
+        exact = is_exact(row[0], w)
+        least = (row[0] - w) / row[0]
+        row[0] -= w
+        for d in range(D):
+            a, b = self.a0[d] + row[1 + d], self.b0[d] + (row[0] + w - row[1 + d])
+            row[1 + d] = min(max(row[1 + d] - w * data[i, d], 0.0), row[0])
+            least = min(least, (self.a0[d] + row[1 + d]) / a, (self.b0[d] + (row[0] - row[1 + d])) / b)
+        if not exact:
+            row[1 + D] *= least
+        return row[1 + D] >= LEAST_SHARE
+
+    def merge(self, row: Vector, other: Vector) -> None:
+        for s in range(self.n_statistics()):
+            row[s] += other[s]
+
+    def prepare(self, row: Vector) -> None:
+        """maths (46)."""
+        D = self.a0.shape[0]
+        for d in range(D):
+            a, b = self.a0[d] + row[1 + d], self.b0[d] + max(row[0] - row[1 + d], 0.0)
+            row[2 + D + d] = -log1p(b / a)
+            row[2 + 2 * D + d] = -log1p(a / b)
+
+    def log_predictive(self, row: Vector, data: Any, i: int) -> float:
+        """maths (46)."""
+        D = self.a0.shape[0]
+        total = 0.0
+        for d in range(D):
+            total += row[2 + D + d] if data[i, d] == 1.0 else row[2 + 2 * D + d]
+        return total
+
+    def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
+        """L(row + w x_i) - L(row); maths (46)."""
+        total = 0.0
+        for d in range(self.a0.shape[0]):
+            a, b = self.a0[d] + row[1 + d], self.b0[d] + max(row[0] - row[1 + d], 0.0)
+            total += log_rising(a if data[i, d] == 1.0 else b, w) - log_rising(a + b, w)
+        return total
+
+    def log_marginal(self, row: Vector) -> float:
+        """maths (45)."""
+        n, total = row[0], 0.0
+        for d in range(self.a0.shape[0]):
+            zeros = max(n - row[1 + d], 0.0)
+            total += log_rising(self.a0[d], row[1 + d]) + log_rising(self.b0[d], zeros)
+            total -= log_rising(self.a0[d] + self.b0[d], n)
+        return total
+
+    def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:  # noqa: ARG002  (the sum of the two)
+        """maths (47)."""
+        total = 0.0
+        for d in range(self.a0.shape[0]):
+            a, b = self.a0[d], self.b0[d]
+            zeros, others = max(row[0] - row[1 + d], 0.0), max(other[0] - other[1 + d], 0.0)
+            total += log_rising(a + row[1 + d], other[1 + d]) - log_rising(a, other[1 + d])
+            total += log_rising(b + zeros, others) - log_rising(b, others)
+            total -= log_rising(a + b + row[0], other[0]) - log_rising(a + b, other[0])
+        return total
+
+    def n_parameters(self) -> int:
+        return 2 * self.a0.shape[0]
+
+    def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
+        """Log p of each feature, then log(1 - p)."""
+        D = self.a0.shape[0]
+        for d in range(D):
+            ones = draws.log_gamma(rng, self.a0[d] + row[1 + d])
+            zeros = draws.log_gamma(rng, self.b0[d] + max(row[0] - row[1 + d], 0.0))
+            top = max(ones, zeros)
+            total = top + log1p(exp(min(ones, zeros) - top))
+            parameters[d], parameters[D + d] = ones - total, zeros - total
+
+    def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
+        D = self.a0.shape[0]
+        total = 0.0
+        for d in range(D):
+            total += parameters[d] if data[i, d] == 1.0 else parameters[D + d]
+        return total

@@ -1,0 +1,318 @@
+"""Normal data, one unknown mean and full covariance matrix a cluster."""
+
+from __future__ import annotations
+
+from math import exp, log, log1p, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.jit import jitable
+from mapdpm.likelihoods import _draws as draws
+from mapdpm.likelihoods import _triangle as tri
+from mapdpm.likelihoods._moments import LEAST_SHARE, LOG_2PI, LOG_PI
+from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
+from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
+from mapdpm.special import log_gamma_excess, log_rising
+
+_SCALARS = 5
+"""Behind the statistics: constant, exponent, stretch, log |psi_n| / 2, and what removals have left (``remove``)."""
+
+
+def _check_freedom(prior: Any) -> None:
+    D = len(prior.m0)
+    if not prior.nu0 > D - 1:
+        msg = f"nu0 must be > the number of features less one, {D - 1}, got {prior.nu0}; D + 2 is a common choice"
+        raise ValueError(msg)
+
+
+@parameters(
+    vectors=("m0",), matrices=("psi0",), positive={"c0": LARGEST, "nu0": 2e8, "psi0": LARGEST}, check=_check_freedom
+)
+class NormalInverseWishart(NamedTuple):
+    """Normal data with correlated features, conjugate Normal-inverse-Wishart prior on mean and covariance.
+
+    ``Sigma ~ InverseWishart(nu0, psi0)`` and ``mu ~ Normal(m0, Sigma / c0)`` for each cluster. The density of a new
+    point given a cluster is a multivariate Student t with ``nu_n - D + 1`` degrees of freedom.
+
+    Parameters
+    ----------
+    m0 : float or array of shape (n_features,)
+        Prior mean, in data units.
+    c0 : float > 0
+        How many points the prior mean counts as.
+    nu0 : float > n_features - 1
+        Degrees of freedom: how many points the prior covariance counts as; at most 2e8.
+    psi0 : float > 0, array of shape (n_features,), or symmetric positive definite (n_features, n_features)
+        Scale matrix of the covariance, in squared data units; a vector is a diagonal, a number a multiple of the
+        identity. E[Sigma] = psi0 / (nu0 - D - 1). Kept as a matrix.
+
+    Raises
+    ------
+    ValueError
+        A parameter is not a finite number, not positive where it must be, psi0 is no symmetric positive definite
+        matrix, or the numbers of features differ.
+
+    Notes
+    -----
+    Immutable and comparable. A row is ``n, mean, L | constants, pivots of psi0, m_n, R, scratch``: L the Cholesky
+    factor of psi0 + scatter, R that of psi_n. ``add``, ``remove``, ``prepare`` and ``log_predictive`` cost O(D^2),
+    ``merge`` and ``init`` O(D^3). With D = 1 this is ``NormalGamma(m0, c0, nu0 / 2, psi0 / 2)``. Formulas:
+    docs/maths.md, (33) to (38).
+
+    Examples
+    --------
+    >>> prior = NormalInverseWishart(m0=[0.0, 0.0], c0=0.1, nu0=4.0, psi0=[1.0, 2.0])
+    >>> prior == NormalInverseWishart(0, 0.1, 4, [[1, 0], [0, 2]])
+    True
+    """
+
+    m0: Values
+    c0: float
+    nu0: float
+    psi0: Values
+
+    @classmethod
+    def empirical(cls, X: Any, sample_weight: Any = None) -> NormalInverseWishart:
+        """m0 = mean, c0 = 10 / N, nu0 = D + 2, psi0 = diag(variances, ddof 0), so that E[Sigma] is that matrix.
+
+        The least whole nu0 of which Sigma has a mean; variances alone, for correlations are what clusters have of
+        their own. A column of zero variance has no scale of its own and counts as of variance 1. With
+        ``sample_weight`` a point of weight w counts w times, in N too.
+        """
+        total, mean, variance = described(X, sample_weight)
+        return cls(mean, 10.0 / total, len(mean) + 2.0, variance)
+
+    def for_data(self, X: Matrix) -> NormalInverseWishart:
+        """Self with one entry a feature in every parameter; ValueError where the data does not fit."""
+        likelihood: NormalInverseWishart = fitted_to(self, X)
+        check_range(X, likelihood.m0, np.sqrt(np.diag(likelihood.psi0)))
+        return likelihood
+
+    def shifted(self, offset: Vector) -> NormalInverseWishart:
+        """The same model for data from which ``offset`` was subtracted."""
+        return self._replace(m0=frozen(self.m0 - offset))
+
+    def scaled(self, scale: Vector) -> NormalInverseWishart:
+        """The same model for data that was multiplied by ``scale``."""
+        return self._replace(m0=self.m0 * scale, psi0=self.psi0 * np.outer(scale, scale))
+
+    def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
+        """Sample means and variances of clusters, each (K, D)."""
+        D = self.m0.shape[0]
+        lengths = np.arange(1, D + 1)
+        firsts = 1 + D + np.cumsum(lengths) - lengths
+        squares = np.add.reduceat(rows[:, : self.n_statistics()] ** 2, firsts, axis=1)
+        return rows[:, 1 : 1 + D].copy(), np.maximum(squares - np.diag(self.psi0), 0.0) / rows[:, :1]
+
+    def size(self) -> int:
+        D = self.m0.shape[0]
+        return 1 + D + 2 * tri.length(D) + _SCALARS + 4 * D
+
+    def n_statistics(self) -> int:
+        D = self.m0.shape[0]
+        return 1 + D + tri.length(D)
+
+    def init(self, row: Vector) -> None:
+        D = self.m0.shape[0]
+        constant = 1 + D + tri.length(D)
+        row[:] = 0.0
+        for i in range(D):
+            for j in range(i + 1):
+                row[1 + D + tri.length(i) + j] = self.psi0[i, j]
+        tri.factorise(row, 1 + D, D, row[constant + _SCALARS :])
+        for i in range(D):
+            row[constant + _SCALARS + i] = row[tri.diagonal(1 + D, i)]
+        row[constant + 4] = 1.0
+        self.prepare(row)
+
+    def add(self, row: Vector, data: Any, i: int, w: float) -> None:
+        """maths (34)."""
+        D = self.m0.shape[0]
+        scratch = row[row.shape[0] - 2 * D :]
+        n = row[0]
+        row[0] = n + w
+        share = w / row[0]
+        root = sqrt(n * share)
+        for d in range(D):
+            delta = data[i, d] - row[1 + d]
+            row[1 + d] += share * delta
+            scratch[d] = root * delta
+        tri.update(row, 1 + D, scratch, D)
+
+    def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
+        """The inverse of ``add``; False where it cancels.
+
+        As with moments a feature (``_moments.remove``): what all removals since the row was made have left of it, in
+        the worst direction, stands behind the constants.
+        """
+        D = self.m0.shape[0]
+        scratch = row[row.shape[0] - 2 * D :]
+        left = 1 + D + tri.length(D) + 4
+        n = row[0]
+        if n - w < LEAST_SHARE * n:
+            return False
+        row[0] = n - w
+        share = w / row[0]
+        root = sqrt(n * share)
+        for d in range(D):
+            delta = data[i, d] - row[1 + d]
+            row[1 + d] -= share * delta
+            scratch[d] = root * delta
+        row[left] *= tri.downdate(row, 1 + D, scratch, D, LEAST_SHARE)
+        return row[left] >= LEAST_SHARE
+
+    def merge(self, row: Vector, other: Vector) -> None:
+        """Chan's union; pivots stay above those of psi0, for they grow with the matrix."""
+        D = self.m0.shape[0]
+        n, m = row[0], other[0]
+        if m == 0.0:
+            return
+        total = n + m
+        scratch = row[row.shape[0] - 2 * D :]
+        for d in range(D):
+            delta = other[1 + d] - row[1 + d]
+            row[1 + d] += delta * (m / total)
+            scratch[d] = delta * sqrt(n * (m / total))
+        tri.multiply_out(row, 1 + D, other, D, self.psi0)
+        tri.factorise(row, 1 + D, D, row[self.n_statistics() + _SCALARS :])
+        tri.update(row, 1 + D, scratch, D)
+        row[0] = total
+
+    def prepare(self, row: Vector) -> None:
+        """maths (35), (36): predictive = constant - exponent log(1 + stretch |R^-1 (x - m_n)|^2)."""
+        D = self.m0.shape[0]
+        n = row[0]
+        c, nu = self.c0 + n, self.nu0 + n
+        constant = self.n_statistics()
+        centre = constant + _SCALARS + D
+        scratch = row[row.shape[0] - 2 * D :]
+        root = sqrt(self.c0 * (n / c))
+        for d in range(D):
+            delta = row[1 + d] - self.m0[d]
+            row[centre + d] = row[1 + d] - self.c0 / c * delta
+            scratch[d] = root * delta
+        for s in range(tri.length(D)):
+            row[centre + D + s] = row[1 + D + s]
+        tri.update(row, centre + D, scratch, D)
+        log_root = tri.log_determinant(row, centre + D, D)
+        row[constant] = log_rising(0.5 * (nu - D + 1.0), 0.5 * D) - 0.5 * D * (LOG_PI + log((c + 1.0) / c)) - log_root
+        row[constant + 1] = 0.5 * (nu + 1.0)
+        row[constant + 2] = c / (c + 1.0)
+        row[constant + 3] = log_root
+
+    def log_predictive(self, row: Vector, data: Any, i: int) -> float:
+        """Log of the multivariate Student t; maths (36)."""
+        constant = self.n_statistics()
+        return row[constant] - row[constant + 1] * log1p(row[constant + 2] * _distance(self, row, data, i))
+
+    def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
+        """L(row + w x_i) - L(row); maths (37)."""
+        D = self.m0.shape[0]
+        c, nu = self.c0 + row[0], self.nu0 + row[0]
+        gain = 0.5 * D * (log(c / (c + w)) - w * LOG_PI) - w * row[self.n_statistics() + 3]
+        for j in range(D):
+            gain += log_rising(0.5 * (nu - j), 0.5 * w)
+        return gain - 0.5 * (nu + w) * log1p(w * c / (c + w) * _distance(self, row, data, i))
+
+    def log_marginal(self, row: Vector) -> float:
+        """maths (35)."""
+        D = self.m0.shape[0]
+        n = row[0]
+        pivots = self.n_statistics() + _SCALARS
+        grown = log1p(_pull(self, row))
+        log_prior = 0.0
+        for d in range(D):
+            grown += 2.0 * log(row[tri.diagonal(1 + D, d)] / row[pivots + d])
+            log_prior += 2.0 * log(row[pivots + d])
+        total = -0.5 * (self.nu0 + n) * grown - 0.5 * n * log_prior
+        total -= 0.5 * D * (log((self.c0 + n) / self.c0) + n * LOG_PI)
+        for j in range(D):
+            total += log_rising(0.5 * (self.nu0 - j), 0.5 * n)
+        return total
+
+    def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
+        """maths (38): by ratios of determinants, for the marginals themselves are large and nearly cancel."""
+        D = self.m0.shape[0]
+        c0, nu0 = self.c0, self.nu0
+        nu, nu1, nu2 = nu0 + union[0], nu0 + row[0], nu0 + other[0]
+        pivots = self.n_statistics() + _SCALARS
+        u = log1p(_pull(self, union))
+        r0 = -u - D * log(nu0 / nu)
+        r1 = log1p(_pull(self, row)) - u - D * log(nu1 / nu)
+        r2 = log1p(_pull(self, other)) - u - D * log(nu2 / nu)
+        for d in range(D):
+            p = tri.diagonal(1 + D, d)
+            r0 += 2.0 * log(row[pivots + d] / union[p])
+            r1 += 2.0 * log(row[p] / union[p])
+            r2 += 2.0 * log(other[p] / union[p])
+        total = 0.5 * (nu1 * r1 + nu2 * r2 - nu0 * r0)
+        total += 0.5 * D * log((c0 + row[0]) / c0 * ((c0 + other[0]) / (c0 + union[0])))
+        return total + _excess(nu, D) + _excess(nu0, D) - _excess(nu1, D) - _excess(nu2, D)
+
+    def n_parameters(self) -> int:
+        D = self.m0.shape[0]
+        return D + tri.length(D)
+
+    def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
+        """The mean, and the packed Cholesky factor C of the covariance: C = R B^-1, B of Bartlett's decomposition."""
+        D = self.m0.shape[0]
+        centre = self.n_statistics() + _SCALARS + D
+        column = parameters[:D]
+        for j in range(D - 1, -1, -1):
+            freedom = self.nu0 + row[0] - (D - 1 - j)
+            column[j] = exp(0.5 * draws.within_range(log(2.0) + draws.log_gamma(rng, 0.5 * freedom)))
+            for k in range(j + 1, D):
+                column[k] = rng.normal()
+            for i in range(j, D):
+                t = row[centre + D + tri.length(i) + j]
+                for k in range(j + 1, i + 1):
+                    t -= parameters[D + tri.length(i) + k] * column[k]
+                parameters[D + tri.length(i) + j] = t / column[j]
+        root = sqrt(self.c0 + row[0])
+        for d in range(D):
+            parameters[d] = rng.normal() / root
+        for i in range(D - 1, -1, -1):  # downwards: what is overwritten is not needed any more
+            t = row[centre + i]
+            for k in range(i + 1):
+                t += parameters[D + tri.length(i) + k] * parameters[k]
+            parameters[i] = t
+
+    def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
+        """Log of the normal density."""
+        D = self.m0.shape[0]
+        z = np.empty(D)
+        for d in range(D):
+            z[d] = data[i, d] - parameters[d]
+        return -0.5 * (D * LOG_2PI + tri.solve(parameters, D, z, D)) - tri.log_determinant(parameters, D, D)
+
+
+@jitable
+def _distance(prior: NormalInverseWishart, row: Vector, data: Any, i: int) -> float:
+    """|R^-1 (x_i - m_n)|^2. Not in the row's own scratch: threads that score share rows."""
+    D = prior.m0.shape[0]
+    centre = 1 + D + tri.length(D) + _SCALARS + D
+    z = np.empty(D)
+    for d in range(D):
+        z[d] = data[i, d] - row[centre + d]
+    return tri.solve(row, centre + D, z, D)
+
+
+@jitable
+def _pull(prior: NormalInverseWishart, row: Vector) -> float:
+    """c0 n / c_n |L^-1 (mean - m0)|^2: |psi_n| is 1 + that, times |L|^2."""
+    D = prior.m0.shape[0]
+    z = np.empty(D)
+    for d in range(D):
+        z[d] = row[1 + d] - prior.m0[d]
+    return prior.c0 * (row[0] / (prior.c0 + row[0])) * tri.solve(row, 1 + D, z, D)
+
+
+@jitable
+def _excess(nu: float, D: int) -> float:
+    """sum_j lnG((nu - j) / 2) less D (nu / 2 log(nu / 2) - nu / 2), without its large terms."""
+    total = 0.0
+    for j in range(D):
+        a = 0.5 * (nu - j)
+        total += log_gamma_excess(a) + a * log1p(-j / nu) - 0.5 * j * (log(0.5 * nu) - 1.0)
+    return total

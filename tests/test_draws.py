@@ -1,0 +1,195 @@
+"""Parameters drawn from a cluster's posterior are distributed as scipy says, and predict what the family says."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mapdpm import (
+    BetaBernoulli,
+    DirichletMultinomial,
+    GammaPoisson,
+    NormalGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+)
+from mapdpm.jit import compiled
+from mapdpm.likelihoods import _draws as draws
+from mapdpm.likelihoods._template import GammaExponential
+from mapdpm.rng import seeded
+from mapdpm.testing import laws
+from tests.families import FAMILIES, as_array, example
+
+N = 8
+DRAWS = 4000
+FALSE_ALARM = 1e-6  # of one test here; there are some 60
+
+
+def drawn(likelihood, row, rng, n=DRAWS):
+    """``n`` draws of all parameters."""
+    found = np.full((n, likelihood.n_parameters()), np.nan)
+    for parameters in found:
+        likelihood.draw(row, parameters, rng)
+    return found
+
+
+@pytest.mark.parametrize("n_points", [1, N - 1])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_densities_average_to_the_predictive(family, n_points):
+    likelihood, data = example(family, np.random.default_rng(21), n=N, D=2)
+    laws.draws_average_to_predictive(likelihood, data, range(n_points), N - 1, seeded(1))
+
+
+def covariance(parameters, D):
+    """Of what a Normal-inverse-Wishart draws: means and covariance."""
+    C = np.zeros((D, D))
+    C[np.tril_indices(D)] = parameters[D:]
+    return parameters[:D], C @ C.T
+
+
+DENSITIES = {
+    NormalGamma: lambda p, x, _: stats.norm(p[:3], np.exp(-0.5 * p[3:])).logpdf(x).sum(),
+    NormalKnownVariance: lambda p, x, f: stats.norm(p, np.sqrt(f.variance)).logpdf(x).sum(),
+    NormalInverseWishart: lambda p, x, _: stats.multivariate_normal(*covariance(p, 3)).logpdf(x),
+    DirichletMultinomial: lambda p, x, _: x @ p,
+    GammaPoisson: lambda p, x, _: stats.poisson(np.exp(p)).logpmf(x).sum(),
+    BetaBernoulli: lambda p, x, _: stats.bernoulli(np.exp(p[:3])).logpmf(x).sum(),
+    GammaExponential: lambda p, x, _: stats.expon(scale=np.exp(-p)).logpdf(x).sum(),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_log_likelihood_is_scipys(family):
+    likelihood, data = example(family, np.random.default_rng(22), n=N)
+    X, row = as_array(data), laws.row_of(likelihood, data, range(N - 1))
+    for parameters in drawn(likelihood, row, seeded(2), 50):
+        for i in range(N):
+            said = likelihood.log_likelihood(parameters, data, i)
+            expected = DENSITIES[family](parameters, X[i], likelihood)
+            # scipy factorises the covariance anew, of a condition below 1e6
+            assert said == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def marginals(likelihood, X):
+    """Pairs of (what to look at of draws, its law given the points X)."""
+    n, D = X.shape
+    total = X.sum(axis=0)
+    mean = total / max(n, 1)
+    squares = ((X - mean) ** 2).sum(axis=0)
+    a = np.array([0.3, -1.0, 2.0])
+    kind = type(likelihood)
+    if kind is NormalGamma:
+        m0, c0, a0, b0 = likelihood
+        c, shape, centre = c0 + n, a0 + n / 2, (c0 * m0 + n * mean) / (c0 + n)
+        rate = b0 + 0.5 * (squares + c0 * n / c * (mean - m0) ** 2)
+        for d in range(D):
+            yield lambda p, d=d: np.exp(p[:, D + d]), stats.gamma(shape, scale=1 / rate[d])
+            yield lambda p, d=d: p[:, d], stats.t(2 * shape, centre[d], math.sqrt(rate[d] / (shape * c)))
+            yield (
+                lambda p, d=d: (p[:, d] - centre[d]) * np.exp(0.5 * p[:, D + d]) * math.sqrt(c),
+                stats.norm(),
+            )
+    elif kind is NormalKnownVariance:
+        m0, rho, sigma = likelihood
+        v = 1 / (1 / rho + n / sigma)
+        yield lambda p: p @ a, stats.norm((v * (m0 / rho + total / sigma)) @ a, math.sqrt(v @ a**2))
+    elif kind is NormalInverseWishart:
+        m0, c0, nu0, psi0 = likelihood
+        c, nu, centre = c0 + n, nu0 + n, (c0 * m0 + total) / (c0 + n)
+        psi = psi0 + (X - mean).T @ (X - mean) + c0 * n / c * np.outer(mean - m0, mean - m0)
+        freedom, width = nu - D + 1, a @ psi @ a
+        yield (
+            lambda p: np.array([a @ covariance(each, D)[1] @ a for each in p]),
+            stats.invgamma(freedom / 2, scale=width / 2),
+        )
+        yield lambda p: p[:, :D] @ a, stats.t(freedom, centre @ a, math.sqrt(width / (c * freedom)))
+        inverse = 1 / (a @ np.linalg.inv(psi) @ a)  # a' Sigma^-1 a has all degrees of freedom
+        yield (
+            lambda p: np.array([a @ np.linalg.inv(covariance(each, D)[1]) @ a for each in p]),
+            stats.gamma(nu / 2, scale=2 / inverse),
+        )
+    elif kind is DirichletMultinomial:
+        shape = likelihood.beta + total
+        for v in range(D):
+            yield lambda p, v=v: np.exp(p[:, v]), stats.beta(shape[v], shape.sum() - shape[v])
+    elif kind is BetaBernoulli:
+        for d in range(D):
+            law = stats.beta(likelihood.a0[d] + total[d], likelihood.b0[d] + n - total[d])
+            yield lambda p, d=d: np.exp(p[:, d]), law
+            yield lambda p, d=d: -np.expm1(p[:, D + d]), law
+    else:
+        counts = likelihood.a0 + (total if kind is GammaPoisson else n)
+        rates = likelihood.b0 + (n if kind is GammaPoisson else total)
+        for d in range(D):
+            yield (
+                lambda p, d=d: np.exp(p[:, d]),
+                stats.gamma(np.broadcast_to(counts, D)[d], scale=1 / np.ravel(rates)[d]),
+            )
+
+
+@pytest.mark.parametrize("n_points", [0, 1, N])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_draws_have_the_marginals_of_the_posterior(family, n_points):
+    likelihood, data = example(family, np.random.default_rng(23), n=N)
+    row = laws.row_of(likelihood, data, range(n_points))
+    found = drawn(likelihood, row, seeded(3))
+    for look, law in marginals(likelihood, as_array(data)[:n_points]):
+        assert stats.kstest(look(found), law.cdf).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("shape", [1e-3, 0.1, 1.0, 30.0])
+def test_logarithms_of_gamma_draws_reach_below_the_smallest_float(shape):
+    rng = seeded(4)
+    found = np.array([draws.log_gamma(rng, shape) for _ in range(DRAWS)])
+    assert np.all(np.isfinite(found))
+    assert stats.kstest(found, stats.loggamma(shape).cdf).pvalue > FALSE_ALARM
+    assert (found.min() < math.log(5e-324)) == (shape == 1e-3)
+
+
+def test_shares_of_tiny_priors_are_shares():
+    likelihood = DirichletMultinomial(np.full(5, 1e-100))
+    row = laws.row_of(likelihood, None, ())
+    for parameters in drawn(likelihood, row, seeded(5), 100):
+        assert np.all(np.isfinite(parameters))
+        assert np.exp(parameters).sum() == pytest.approx(1.0, rel=1e-12)
+
+
+def _density_of_a_draw(likelihood, row, parameters, data, i, rng):
+    likelihood.draw(row, parameters, rng)
+    return likelihood.log_likelihood(parameters, data, i)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_compiled_draws_are_the_plain_ones(family):
+    likelihood, data = example(family, np.random.default_rng(24), n=N)
+    row = laws.row_of(likelihood, data, range(N - 1))
+    parameters = np.empty((2, likelihood.n_parameters()))
+    kernels = _density_of_a_draw, compiled(_density_of_a_draw)
+    said = [kernel(likelihood, row, p, data, N - 1, seeded(6)) for kernel, p in zip(kernels, parameters, strict=True)]
+    np.testing.assert_allclose(*parameters, rtol=1e-12)
+    assert said[0] == pytest.approx(said[1], rel=1e-12)
+
+
+class DrawsFromThePrior(NormalGamma):
+    __slots__ = ()
+
+    def draw(self, row, parameters, rng):
+        empty = np.empty_like(row)
+        self.init(empty)
+        super().draw(empty, parameters, rng)
+
+
+class ForgetsAConstant(NormalInverseWishart):
+    __slots__ = ()
+
+    def log_likelihood(self, parameters, data, i):
+        return super().log_likelihood(parameters, data, i) + 0.2
+
+
+@pytest.mark.parametrize("broken", [DrawsFromThePrior, ForgetsAConstant])
+def test_the_law_notices(broken):
+    likelihood, data = example(broken.__base__, np.random.default_rng(21), n=N)
+    laws.draws_average_to_predictive(likelihood, data, range(N - 1), N - 1, seeded(1))
+    with pytest.raises(AssertionError, match="standard errors"):
+        laws.draws_average_to_predictive(broken(*likelihood), data, range(N - 1), N - 1, seeded(1))
