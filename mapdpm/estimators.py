@@ -17,12 +17,12 @@ from mapdpm.backends import Backend, resolve
 from mapdpm.contract import Estimator
 from mapdpm.fit_path import fit_path
 from mapdpm.frames import column_names
-from mapdpm.likelihoods import FAMILY_NUMBERS, NormalGamma
+from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.model_files import extras_of, prepared, revived
 from mapdpm.points import less, n_features, n_points, part, read_by
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, PartitionPriorVerbs, Vector, Weights
 from mapdpm.search.ascent import Ascent, Progress
-from mapdpm.search.problem import Problem, anchor_of
+from mapdpm.search.problem import Problem, observed
 from mapdpm.validation import check_count
 
 # Numbers, and points, that are looked at at once.
@@ -278,22 +278,10 @@ class MAPDPM(Estimator):
         return read_by(self.likelihood_, X)
 
     def _problem(self, points: Any, weights: Weights, prior: PartitionPrior) -> tuple[Problem, Vector, Likelihood]:
-        likelihood = NormalGamma.empirical(points, weights) if self.likelihood is None else self.likelihood
-        if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
-            got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
-            msg = f"likelihood must be one with its prior, such as NormalGamma.empirical(X), got {got}"
-            raise ValueError(msg)
-        if weights is not None and not hasattr(likelihood, "log_predictive_weighted"):
-            msg = f"{type(likelihood).__name__} takes no sample_weight"
-            raise ValueError(msg)
-        likelihood = likelihood.for_data(points)
-        # float32 resolves no more than float64 rows keep, at any offset: it needs no anchor, and no copy.
-        anchored = hasattr(likelihood, "shifted") and points.dtype == np.float64
-        anchor = anchor_of(points) if anchored else np.zeros(n_features(points))
-        shifted = likelihood.shifted(anchor) if anchored else likelihood
-        data = points - anchor if anchored else points
+        seen = observed(self.likelihood, points, weights)
         cap = None if self.max_clusters is None else int(self.max_clusters)
-        return Problem(shifted, prior, data, weights, resolve(self.backend, likelihood), cap), anchor, likelihood
+        backend = resolve(self.backend, seen.likelihood)
+        return Problem(seen.model, prior, seen.data, weights, backend, cap), seen.anchor, seen.likelihood
 
     def _take(self, problem: Problem, anchor: Vector, likelihood: Likelihood, found: Ascent) -> None:
         """Become the model that was ``found``."""

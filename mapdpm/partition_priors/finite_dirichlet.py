@@ -1,4 +1,4 @@
-"""A finite mixture: at most so many clusters, their shares symmetric Dirichlet; many components are nearly a process."""
+"""A finite mixture: at most so many clusters, of symmetric Dirichlet shares; many components are nearly a process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mapdpm.special import log_rising
 
 
 class FiniteDirichlet(NamedTuple):
-    """p(z) = M! / (M - K)! Gamma(alpha) / Gamma(alpha + N) prod_k Gamma(alpha / M + N_k) / Gamma(alpha / M); maths (33).
+    """p(z) = M! / (M - K)! Gamma(alpha) / Gamma(alpha + N) prod_k Gamma(alpha / M + N_k) / Gamma(alpha / M).
 
     M = ``n_components`` shares from Dirichlet(alpha / M, ..., alpha / M), which points then choose by; z says who is
     together, not which component they chose. M to infinity is the Dirichlet process.
@@ -47,7 +47,7 @@ class FiniteDirichlet(NamedTuple):
 
     def log_partition(self, sizes: Vector) -> float:
         share, K = self.alpha / self.n_components, sizes.shape[0]
-        if K > self.n_components:
+        if self.n_components < K:
             return -inf
         total, result = 0.0, lgamma(self.n_components + 1.0) - lgamma(self.n_components - K + 1.0)
         for k in range(K):

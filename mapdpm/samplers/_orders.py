@@ -1,4 +1,4 @@
-"""Permutations of points in which clusters are contiguous: drawn given a partition, and how probable segments make them.
+"""Permutations of points in which clusters are contiguous: drawn given a partition, and how probable they are.
 
 A permutation given a partition is an order of the clusters, all alike, and an order within each: uniform, or a Markov
 chain that goes to points that are likely given the last one (Liang2007 sections 3 and 4.1).
@@ -7,7 +7,7 @@ chain that goes to points that are likely given the last one (Liang2007 sections
 from __future__ import annotations
 
 from math import exp, inf, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,18 +73,38 @@ def wander(likelihood: LikelihoodVerbs, data: Any, points: Labels, size: int, rn
     points[n - 1], points[chosen] = points[chosen], points[n - 1]
 
 
-@jitable
-def extend_transitions(
-    likelihood: LikelihoodVerbs, data: Any, order: Labels, first: int, end: int, singles: Matrix, sums: Vector
-) -> None:
-    """Let the segments that start at ``first`` or later reach ``end``: the next point of the order comes in.
+class Transitions(NamedTuple):
+    """Of Markov orders along a permutation, for each position t.
 
-    ``sums[t]`` becomes the log of the sum of p(x_u | x_t) over positions t < u <= end, ``singles[t]`` the row of x_t.
+    ``singles`` has the row of its point alone, ``steps`` log p(x_{t+1} | x_t), and ``sums`` the log of the sum of p(x_u |
+    x_t) over t < u up to the present end.
     """
+
+    singles: Matrix
+    steps: Vector
+    sums: Vector
+
+
+@jitable
+def extend(
+    likelihood: LikelihoodVerbs, data: Any, order: Labels, first: int, end: int, transitions: Transitions
+) -> Vector:
+    """Let segments reach ``end``: log probability of each segment s..end, s from ``first``, given its first point.
+
+    Entry s - ``first`` is that of s. O((end - first) D).
+    """
+    singles, steps, sums = transitions
     for t in range(first, end):
-        sums[t] = log_add(sums[t], likelihood.log_predictive(singles[t], data, order[end]))
+        step = likelihood.log_predictive(singles[t], data, order[end])
+        sums[t] = log_add(sums[t], step)
+        if t == end - 1:
+            steps[t] = step
     set_row(likelihood, singles[end], data, order[end])
     sums[end] = -inf
+    logs = np.zeros(end - first + 1)
+    for t in range(end - 1, first - 1, -1):
+        logs[t - first] = logs[t - first + 1] + steps[t] - sums[t]
+    return logs
 
 
 @jitable

@@ -10,13 +10,21 @@ import numpy as np
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import log_joining
-from mapdpm.samplers._orders import MARKOV, UNIFORM, extend_transitions
+from mapdpm.samplers._orders import MARKOV, UNIFORM, Transitions, extend
+
+
+class Way(NamedTuple):
+    """How a table is made: ``orders`` of points within clusters (``_orders``), log weight of a cluster, and beam."""
+
+    orders: int
+    per_cluster: float
+    epsilon: float
 
 
 class Segments(NamedTuple):
     """For each end e, the starts that are kept of segments s..e, in ``starts[first[e]:first[e + 1]]``, rising.
 
-    ``weights`` are log B of each segment (Liang2007 (4): without what depends on K alone), ``terms`` log B' plus the log
+    ``weights`` are log B of each segment (Liang2007 (4): without what depends on K alone), ``terms`` log B' and the log
     of the sum over all ways to cut what comes before; ``totals[e + 1]`` is the log of the sum of the terms of e.
     """
 
@@ -33,14 +41,12 @@ def segments(
     prior: PartitionPriorVerbs,
     data: Any,
     order: Labels,
-    kind: int,
-    per_cluster: float,
-    epsilon: float,
+    way: Way,
 ) -> Segments:
-    """The table of Liang2007 (6), g'(r) for r = 0 to n, where each cluster weighs exp(per_cluster) B(c).
+    """The table of Liang2007 (6), g'(r) for r = 0 to n, where each cluster weighs exp(way.per_cluster) B(c).
 
-    Of the starts of an end those are kept that together hold 1 - ``epsilon`` of its sum, and only these reach the next
-    end (section 3.3); with 0 all are. O(n starts D) time, and O(n starts) memory.
+    Of the starts of an end those are kept that together hold 1 - ``way.epsilon`` of its sum, and only these reach the
+    next end (section 3.3); with 0 all are. O(n starts D) time, and O(n starts) memory.
     """
     n, size = order.shape[0], likelihood.size()
     first = np.zeros(n + 1, dtype=np.int64)
@@ -51,18 +57,17 @@ def segments(
     row_of = np.empty(n + 1, dtype=np.int64)
     rows = np.empty((n + 1, size))
     free = np.arange(n + 1)
-    marginals, values = np.empty(n + 1), np.empty(n + 1)
-    sizes = n + 1 if kind == MARKOV else 1
-    singles, sums = np.empty((sizes, size)), np.empty(sizes)
-    factors = np.zeros(n + 1)
+    marginals = np.empty(n + 1)
+    length = n + 1 if way.orders == MARKOV else 1
+    transitions = Transitions(np.empty((length, size)), np.empty(length), np.empty(length))
+    orders = np.zeros(0)
     held, filled = 0, 0
     for end in range(n):
         live[held], row_of[held], marginals[end] = end, free[held], 0.0
         likelihood.init(rows[row_of[held]])
         held += 1
-        if kind == MARKOV:
-            extend_transitions(likelihood, data, order, live[0], end, singles, sums)
-            log_orders(likelihood, data, order, live[0], end, singles, sums, factors)
+        if way.orders == MARKOV:
+            orders = extend(likelihood, data, order, live[0], end, transitions)
         if filled + held > starts.shape[0]:
             starts, weights, terms = grown(starts), grown(weights), grown(terms)
         for a in range(held):
@@ -72,13 +77,13 @@ def segments(
             likelihood.prepare(row)
             m = float(end - s + 1)
             weight = log_joining(prior, m) + marginals[s]
-            if kind == UNIFORM:
+            if way.orders == UNIFORM:
                 weight -= lgamma(m + 1.0)
-            elif kind == MARKOV:
-                weight += factors[s] - log(m)
+            elif way.orders == MARKOV:
+                weight += orders[s - live[0]] - log(m)
             starts[filled + a], weights[filled + a] = s, weight
-            terms[filled + a] = totals[s] + per_cluster + weight
-        kept = prune(terms[filled : filled + held], epsilon, values)
+            terms[filled + a] = totals[s] + way.per_cluster + weight
+        kept = prune(terms[filled : filled + held], way.epsilon)
         at = 0
         for a in range(held):
             if kept[a]:
@@ -97,19 +102,7 @@ def segments(
 
 
 @jitable
-def log_orders(
-    likelihood: LikelihoodVerbs, data: Any, order: Labels, first: int, end: int, singles: Any, sums: Vector, factors: Vector
-) -> None:
-    """``factors[s]``: log probability of the Markov order of segment s..end, given its first point."""
-    total = 0.0
-    factors[end] = 0.0
-    for t in range(end - 1, first - 1, -1):
-        total += likelihood.log_predictive(singles[t], data, order[t + 1]) - sums[t]
-        factors[t] = total
-
-
-@jitable
-def prune(terms: Vector, epsilon: float, values: Vector) -> Any:
+def prune(terms: Vector, epsilon: float) -> Any:
     """Which of ``terms`` to keep: without as many of the smallest as together are ``epsilon`` of the sum at most."""
     kept = np.full(terms.shape[0], True)
     if epsilon == 0.0:
@@ -204,10 +197,12 @@ def draw_from_all(table: Segments, log_of_k: Vector, cuts: Labels, rng: RngVerbs
 
 
 @jitable
-def labelled(order: Labels, cuts: Labels, K: int, labels: Labels) -> None:
-    """Give the points their clusters, 0 to K - 1; ``cuts`` are the starts, last first."""
+def labelled(order: Labels, cuts: Labels, K: int) -> Labels:
+    """The clusters of points, 0 to K - 1, whose starts along ``order`` are ``cuts``, last first."""
+    labels = np.empty(order.shape[0], dtype=np.int64)
     end = order.shape[0]
     for at in range(K):
         for r in range(cuts[at], end):
             labels[order[r]] = at
         end = cuts[at]
+    return labels

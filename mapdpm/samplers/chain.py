@@ -10,7 +10,7 @@ from mapdpm import objective
 from mapdpm import state as states
 from mapdpm.backends.generic import log_marginals
 from mapdpm.jit import compiled_if_possible
-from mapdpm.protocol import Labels, Likelihood, PartitionPrior, Vector
+from mapdpm.protocol import Labels, Likelihood, Vector
 from mapdpm.state import ClusterState
 
 _FIRST_CAPACITY = 16
@@ -38,7 +38,7 @@ class Chain:
     def __init__(
         self,
         likelihood: Likelihood,
-        prior: PartitionPrior,
+        prior: Any,  # with its parameters: those that are drawn are replaced
         data: Any,
         labels: Labels,
         adapted: Adapted | None = None,

@@ -54,6 +54,7 @@ class CollapsedGibbs(Sampler):
     _kernel = staticmethod(compiled_if_possible(gibbs_sweep))
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
+        """A sweep over all points."""
         start, moved = 0, 0
         while start < chain.n_points:
             state = chain.reserve()

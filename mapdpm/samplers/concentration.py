@@ -63,6 +63,16 @@ def drawn(prior: Any, sizes: Vector, model: Any, rng: RngVerbs) -> Any:
     return prior
 
 
+def log_hyperprior(prior: Any, model: Any) -> float:
+    """log p(alpha) + log p(discount), of those that have a prior."""
+    total = 0.0
+    if model.alpha_prior is not None:
+        total += model.alpha_prior.log_density(prior.alpha)
+    if model.discount_prior is not None:
+        total += model.discount_prior.log_density(prior.discount)
+    return total
+
+
 def by_auxiliary(alpha: float, N: int, K: int, prior: GammaPrior, rng: RngVerbs) -> float:
     """One draw that leaves p(alpha | N, K) invariant: eta ~ Beta(alpha + 1, N), then one of two Gammas.
 

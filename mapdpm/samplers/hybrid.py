@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from mapdpm.protocol import RngVerbs
+from mapdpm.protocol import Likelihood, RngVerbs
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.validation import check_count
@@ -30,13 +31,13 @@ class Hybrid(Sampler):
     probability in a small case). So shares of time are fixed at the end of a burn-in.
     """
 
-    def __init__(self, samplers: Iterable[Sampler], counts: Iterable[int] | str | None = None) -> None:
+    def __init__(self, samplers: Iterable[Any], counts: Iterable[int] | str | None = None) -> None:
         parts: list[Sampler] = []
         for sampler in samplers:
             if not isinstance(sampler, Sampler):
                 msg = f"samplers must be samplers, such as CollapsedGibbs(), got {sampler!r}"
                 raise ValueError(msg)
-            parts += sampler.samplers if isinstance(sampler, Hybrid) and sampler.counts == (1,) * len(sampler.samplers) else [sampler]
+            parts += sampler.parts
         if not parts:
             msg = "samplers must be at least one sampler, got none"
             raise ValueError(msg)
@@ -45,8 +46,13 @@ class Hybrid(Sampler):
             msg = f"the samplers of a hybrid must share one model, got {parts[0].model} and {odd.model}"
             raise ValueError(msg)
         self.model = parts[0].model
-        self.samplers = tuple(parts)
-        self.counts = _checked(counts, len(parts))
+        self.samplers: tuple[Sampler, ...] = tuple(parts)
+        self.counts: tuple[int, ...] = _checked(counts, len(parts))
+
+    @property
+    def parts(self) -> tuple[Sampler, ...]:
+        """What a hybrid of this and others is made of."""
+        return self.samplers if set(self.counts) == {1} else (self,)
 
     def step(self, chain: Chain, rng: RngVerbs) -> Info:
         """One step; parts draw alpha after each of theirs."""
@@ -57,8 +63,14 @@ class Hybrid(Sampler):
         return _summed(infos)
 
     def check_sampling(self) -> None:
+        """ValueError where a part is no kernel."""
         for part in self.samplers:
             part.check_sampling()
+
+    def check_family(self, likelihood: Likelihood) -> None:
+        """ValueError where a part cannot run the family."""
+        for part in self.samplers:
+            part.check_family(likelihood)
 
     def counts_for(self, chain: Chain) -> tuple[int, ...]:
         """How often each part is to run in a step, by the time that each took in a burn-in: the slowest runs once."""

@@ -18,8 +18,8 @@ _STEPS = 0.6  # trapezes miss exp(-2 (pi sigma / h)^2) of a peak of width sigma:
 class IntegratedAlpha:
     """The weight of K clusters among N points, alpha integrated out, and exact draws of alpha given N and K.
 
-    A(K) = (1 / K!) integral of alpha^K Gamma(alpha) / Gamma(alpha + N) p(alpha) d alpha (papers: erratum 10), by trapezes
-    in log alpha, of which the integrand is log-concave.
+    A(K) = (1 / K!) integral of alpha^K Gamma(alpha) / Gamma(alpha + N) p(alpha) d alpha (papers: erratum 10), by
+    trapezes in log alpha, of which the integrand is log-concave.
     """
 
     def __init__(self, prior: Any) -> None:

@@ -1,4 +1,4 @@
-"""The permutation-augmented sampler of Liang, Jordan and Taskar (2007): whole partitions, along an order of the points."""
+"""The permutation-augmented sampler of Liang, Jordan and Taskar (2007): whole partitions, along an order of points."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors import DirichletProcess
+from mapdpm.points import as_vectors
 from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._orders import IGNORED, MARKOV, UNIFORM, draw_order
-from mapdpm.samplers._segments import draw_cuts, draw_from_all, holds, labelled, segments
+from mapdpm.samplers._segments import Way, draw_cuts, draw_from_all, holds, labelled, segments
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.integrated import IntegratedAlpha
 from mapdpm.samplers.sampler import Info, Sampler
@@ -30,16 +31,15 @@ def move_by_table(
     prior: PartitionPriorVerbs,
     data: Any,
     state: ClusterState,
-    kind: int,
+    way: Way,
     log_of_k: Vector,
-    labels: Labels,
     rng: RngVerbs,
-) -> None:
+) -> tuple[bool, Labels]:
     """Draw an order, then a partition from p(C | order, x): a Gibbs step for both. O(N^3 + N^2 D)."""
-    order, _ = draw_order(likelihood, data, state, kind, rng)
-    table = segments(likelihood, prior, data, order, kind, 0.0, 0.0)
+    order, _ = draw_order(likelihood, data, state, way.orders, rng)
+    table = segments(likelihood, prior, data, order, way)
     cuts = np.empty(order.shape[0], dtype=np.int64)
-    labelled(order, cuts, draw_from_all(table, log_of_k, cuts, rng), labels)
+    return True, labelled(order, cuts, draw_from_all(table, log_of_k, cuts, rng))
 
 
 def move_by_beam(
@@ -47,42 +47,31 @@ def move_by_beam(
     prior: PartitionPriorVerbs,
     data: Any,
     state: ClusterState,
-    kind: int,
-    epsilon: float,
-    per_cluster: float,
+    way: Way,
     log_of_k: Vector,
-    labels: Labels,
     rng: RngVerbs,
-) -> bool:
-    """Draw an order, then propose a partition from q' (5); whether it was accepted. O(N beam D).
+) -> tuple[bool, Labels]:
+    """Draw an order, then propose a partition from q' (5); whether it was accepted, and which. O(N beam D).
 
     p / q' depends on the number of clusters alone. Where the beam has lost the present partition it could not be
     proposed from the other, so none is accepted (papers: erratum 9).
     """
-    order, ends = draw_order(likelihood, data, state, kind, rng)
-    table = segments(likelihood, prior, data, order, kind, per_cluster, epsilon)
+    order, ends = draw_order(likelihood, data, state, way.orders, rng)
+    table = segments(likelihood, prior, data, order, way)
     cuts = np.empty(order.shape[0], dtype=np.int64)
     old, new = ends.shape[0], draw_cuts(table, cuts, rng)
-    labelled(order, cuts, new, labels)
-    if not holds(table, ends):
-        return False
-    return rng.accept(log_of_k[new] - log_of_k[old] - per_cluster * (new - old))
+    labels = labelled(order, cuts, new)
+    ratio = log_of_k[new] - log_of_k[old] - way.per_cluster * (new - old)
+    return holds(table, ends) and rng.accept(ratio), labels
 
 
 def climb(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    order: Labels,
-    epsilon: float,
-    per_cluster: float,
-    labels: Labels,
-    rng: RngVerbs,
-) -> None:
+    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, order: Labels, way: Way, rng: RngVerbs
+) -> Labels:
     """Draw a partition in proportion to p(C, x) among those along ``order``, whatever it was before: no kernel."""
-    table = segments(likelihood, prior, data, order, IGNORED, per_cluster, epsilon)
+    table = segments(likelihood, prior, data, order, way)
     cuts = np.empty(order.shape[0], dtype=np.int64)
-    labelled(order, cuts, draw_cuts(table, cuts, rng), labels)
+    return labelled(order, cuts, draw_cuts(table, cuts, rng))
 
 
 class PermutationAugmented(Sampler):
@@ -94,12 +83,12 @@ class PermutationAugmented(Sampler):
     Parameters
     ----------
     method : {"beam", "beta", "table"}
-        How partitions are drawn given the order. "table" keeps the number of clusters, and draws from their posterior:
-        O(N^3). "beta" has beta^K for K! (3.2), and Metropolis-Hastings to mend it: O(N^2). "beam" besides keeps only the
-        starts of segments that matter (3.3): about O(N), as many as ``epsilon`` asks for.
+        How partitions are drawn given the order. "table" keeps the number of clusters, and draws from the posterior:
+        O(N^3). "beta" has beta^K for K! (3.2), and Metropolis-Hastings to mend it: O(N^2). "beam" keeps only the
+        starts of segments that matter, too (3.3): about O(N), as many as ``epsilon`` asks for.
     permutations : {"uniform", "markov", "projections"}
-        Orders within clusters: any; to likely next points (4.1), O(N_k^2); or along a random direction (4.2), of
-        clusters too: that is a hill climb and leaves no posterior invariant, so ``sample`` takes it for a burn-in only.
+        Orders within clusters: any; to likely next points (4.1), O(N_k^2); or along a random direction (4.2), clusters
+        too: that is a hill climb and leaves no posterior invariant, so ``sample`` takes it for a burn-in only.
     burn_in : {"uniform", "markov", "projections"} or None
         The orders of a burn-in, if others.
     beta : float > 0 or None
@@ -117,7 +106,7 @@ class PermutationAugmented(Sampler):
     _by_beam = staticmethod(compiled_if_possible(move_by_beam))
     _climb = staticmethod(compiled_if_possible(climb))
 
-    def __init__(  # noqa: PLR0913  (the public signature; all but alpha by name)
+    def __init__(
         self,
         alpha: float = 1.0,
         *,
@@ -162,26 +151,25 @@ class PermutationAugmented(Sampler):
         return info
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
+        """An order, and a partition along it."""
         permutations = self.burn_in if self.burn_in and chain.adapted is None else self.permutations
-        labels = np.empty(chain.n_points, dtype=np.int64)
         model = chain.likelihood, chain.prior, chain.data
         if permutations == PROJECTIONS:
-            order = along_a_direction(chain, rng)
-            per_cluster = chain.prior.log_new(chain.n_clusters - 1, 1.0)
-            self._climb(*model, order, self.epsilon, per_cluster, labels, rng)
-            accepted = True
+            way = Way(IGNORED, chain.prior.log_new(chain.n_clusters - 1, 1.0), self.epsilon)
+            accepted, labels = True, self._climb(*model, along_a_direction(chain, rng), way, rng)
         elif self.method == "table":
             log_of_k = self.integrated.log_of_k(chain.n_points) if self.integrated else log_of_numbers(chain)
-            self._by_table(*model, chain.state, PERMUTATIONS[permutations], log_of_k, labels, rng)
-            accepted = True
+            way = Way(PERMUTATIONS[permutations], 0.0, 0.0)
+            accepted, labels = self._by_table(*model, chain.state, way, log_of_k, rng)
         else:
-            options = PERMUTATIONS[permutations], self.epsilon, self._per_cluster(chain), log_of_numbers(chain)
-            accepted = bool(self._by_beam(*model, chain.state, *options, labels, rng))
+            way = Way(PERMUTATIONS[permutations], self._per_cluster(chain), self.epsilon)
+            accepted, labels = self._by_beam(*model, chain.state, way, log_of_numbers(chain), rng)
         if accepted:
             chain.become(labels)
         return Info(chain.n_clusters, proposed=1, accepted=int(accepted))
 
     def check_sampling(self) -> None:
+        """ValueError for a hill climb."""
         if self.permutations == PROJECTIONS:
             msg = (
                 "permutations='projections' is a hill climb, no sampler: give burn_in='projections', and 'uniform' or "
@@ -205,8 +193,8 @@ def log_of_numbers(chain: Chain) -> Vector:
 
 def along_a_direction(chain: Chain, rng: RngVerbs) -> Labels:
     """The points, clusters by their means along a random direction, and within each by where they are along it."""
-    direction = np.array([rng.normal() for _ in range(chain.data.shape[1])])
-    places = chain.data @ direction
+    vectors = as_vectors(chain.data)
+    places = vectors @ np.array([rng.normal() for _ in range(vectors.shape[1])])
     labels = chain.state.labels
     sums = np.bincount(labels, weights=places, minlength=chain.state.capacity)
     means = sums / np.maximum(chain.state.counts, 1)

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.protocol import Labels
+from mapdpm.points import n_points, read_by
 from mapdpm.rng import Rng, seeded
 from mapdpm.samplers.chain import Adapted, Chain
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.samplers.starts import check_start, start
 from mapdpm.samplers.trace import End, Trace
-from mapdpm.search.problem import observed
+from mapdpm.search.problem import Observed, observed
 from mapdpm.validation import check_callable, check_count
 
 _SAME = 1e-9  # of a log joint, of its size: sums in another order
@@ -50,7 +50,7 @@ class _Run(NamedTuple):
 
 def sample(  # noqa: PLR0913  (the public signature; all but the points and the sampler by name)
     X: Any,
-    sampler: Sampler,
+    sampler: Any,
     *,
     draws: int,
     burn_in: int = 0,
@@ -119,19 +119,20 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
         msg = f"sampler must be one of mapdpm.samplers, such as CollapsedGibbs(), got {sampler!r}"
         raise ValueError(msg)
     sampler.check_sampling()
-    seen = observed(sampler.model.likelihood, X)
+    seen = observed(sampler.model.likelihood, read_by(sampler.model.likelihood, X))
     sampler.check_family(seen.likelihood)
+    N = n_points(seen.data)
     if resume is not None:
         burn_in, thin, chains = 0, resume.thin, len(resume.ends)
-        ends = _checked(resume, sampler, seen.likelihood, seen.data)
+        ends = _checked(resume, sampler, seen)
     else:
-        where = check_start(init, seen.n_points, getattr(sampler.model.prior, "n_components", None))
+        where = check_start(init, N, getattr(sampler.model.prior, "n_components", None))
         seeds = seeded(random_state).generator.integers(2**63, size=chains).tolist()
     run = _Run(sampler, burn_in, thin, draws, callback)
 
     def one(number: int) -> tuple[dict[str, Any], End]:
-        labels = np.zeros(seen.n_points, dtype=np.int64)
-        chain = Chain(seen.likelihood, sampler.model.prior, seen.data, labels)
+        labels = np.zeros(N, dtype=np.int64)
+        chain = Chain(seen.model, sampler.model.prior, seen.data, labels)
         if resume is None:
             rng = seeded(seeds[number])
             start(chain, where, rng)
@@ -203,15 +204,16 @@ class _Kept:
         self.arrays["acceptance"][draw] = accepted / proposed if proposed else np.nan
 
 
-def _checked(trace: Trace, sampler: Sampler, likelihood: Any, data: Any) -> tuple[End, ...]:
+def _checked(trace: Trace, sampler: Sampler, seen: Observed) -> tuple[End, ...]:
     """The ends of ``trace``; ValueError where it is of other points, or of another model."""
     for number, end in enumerate(trace.ends):
-        if len(end.labels) == len(data) if hasattr(data, "__len__") else True:
-            chain = Chain(likelihood, sampler.model.prior, data, np.zeros(len(end.labels), dtype=np.int64))
+        same = len(end.labels) == n_points(seen.data)
+        if same:
+            chain = Chain(seen.model, sampler.model.prior, seen.data, end.labels)
             end.restored(chain)
-            there, here = trace.log_joint[number, -1], chain.log_joint()
-            if abs(there - here) <= _SAME * (1.0 + abs(there)):
-                continue
-        msg = "the trace to resume is of other points or of another model: X and sampler must be those it was drawn with"
-        raise ValueError(msg)
+            there = trace.log_joint[number, -1]
+            same = abs(there - chain.log_joint()) <= _SAME * (1.0 + abs(there))
+        if not same:
+            msg = "the trace to resume is of other points or of another model; X and sampler must be what they were"
+            raise ValueError(msg)
     return trace.ends

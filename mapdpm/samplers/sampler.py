@@ -57,7 +57,7 @@ class Sampler:
         A number is outside of its range, or a combination is not supported; the message says what is.
     """
 
-    def __init__(  # noqa: PLR0913  (the public signature; all but alpha by name)
+    def __init__(
         self,
         alpha: float = 1.0,
         *,
@@ -92,6 +92,18 @@ class Sampler:
 
     def check_sampling(self) -> None:
         """ValueError where no step of this sampler, after a burn-in, leaves the posterior invariant."""
+
+    def check_family(self, likelihood: Likelihood) -> None:
+        """ValueError where the likelihood lacks what this sampler asks of it."""
+
+    def log_hyperprior(self, prior: PartitionPrior) -> float:
+        """Log density of alpha and of the discount, 0 where they have no prior."""
+        return concentration.log_hyperprior(prior, self.model)
+
+    @property
+    def parts(self) -> tuple[Sampler, ...]:
+        """What a hybrid of this and others is made of."""
+        return (self,)
 
     def __add__(self, other: Sampler) -> Sampler:
         """The hybrid whose step is one of each."""

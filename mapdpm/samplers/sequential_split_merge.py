@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.jit import compiled_if_possible
 from mapdpm.protocol import LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
 from mapdpm.samplers._blocks import shuffle
-from mapdpm.samplers._pairs import draw_pair, gather, log_split_ratio, merge, others, set_row, side_scores, split
+from mapdpm.samplers._pairs import decided, launched, side_scores
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.state import ClusterState
@@ -25,36 +25,22 @@ def sequential_split_merge(
     together, each goes to either side in proportion to its size and predictive density, and else where it is, by the
     probability that it would have gone there. O(n D + N).
     """
-    n = state.labels.shape[0]
-    if n == 1:
+    if state.labels.shape[0] == 1:
         return 0
-    i, j = draw_pair(n, rng)
-    room = np.empty(n, dtype=np.int64)
-    members = room[: gather(state.labels, i, j, room)]
-    shuffle(members, members.shape[0], rng)
-    choices = np.empty(members.shape[0], dtype=np.int64)
-    sides = np.empty((2, state.rows.shape[1]))
-    set_row(likelihood, sides[0], data, i)
-    set_row(likelihood, sides[1], data, j)
-    together = state.labels[i] == state.labels[j]
+    launch = launched(likelihood, data, state, rng)
+    shuffle(launch.members, launch.members.shape[0], rng)
+    together = state.labels[launch.i] == state.labels[launch.j]
     log_q, logw = 0.0, np.empty(2)
-    for m in range(members.shape[0]):
-        first, second = side_scores(likelihood, prior, data, sides, members[m])
+    for m in range(launch.members.shape[0]):
+        member = launch.members[m]
+        first, second = side_scores(likelihood, prior, data, launch.sides, member)
         logw[0], logw[1] = first, second
-        chosen = rng.categorical(logw) if together else int(state.labels[members[m]] == state.labels[j])
+        chosen = rng.categorical(logw) if together else int(state.labels[member] == state.labels[launch.j])
         log_q += first if chosen == 0 else second
-        choices[m] = chosen
-        likelihood.add(sides[chosen], data, members[m], 1.0)
-        likelihood.prepare(sides[chosen])
-    union = np.empty(state.rows.shape[1])
-    ratio = log_split_ratio(likelihood, prior, sides, union, others(state, i, j)) - log_q
-    if not rng.accept(ratio if together else -ratio):
-        return 0
-    if together:
-        split(state, i, members, choices, sides)
-    else:
-        merge(likelihood, state, i, j)
-    return 1
+        launch.choices[m] = chosen
+        likelihood.add(launch.sides[chosen], data, member, 1.0)
+        likelihood.prepare(launch.sides[chosen])
+    return decided(likelihood, prior, state, launch, log_q, rng)
 
 
 class SequentialSplitMerge(Sampler):
@@ -77,6 +63,7 @@ class SequentialSplitMerge(Sampler):
         self.n_proposals = check_count("n_proposals", n_proposals)
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
+        """So many proposals as were asked for."""
         accepted = 0
         for _ in range(self.n_proposals):
             state = chain.reserve()

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
-from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs
-from mapdpm.samplers._pairs import draw_pair, gather, log_split_ratio, merge, others, set_row, side_scores, split
+from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
+from mapdpm.samplers._pairs import Launch, decided, launched, side_scores
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.state import ClusterState
@@ -19,15 +19,7 @@ _FREE = -1
 
 @jitable
 def restricted_scan(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    members: Labels,
-    choices: Labels,
-    target: Labels,
-    sides: Matrix,
-    pair: tuple[int, int],
-    rng: RngVerbs,
+    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, launch: Launch, target: Labels, rng: RngVerbs
 ) -> float:
     """Redraw each member's side given all others, and return the log probability of what was drawn.
 
@@ -35,31 +27,32 @@ def restricted_scan(
     """
     logw = np.empty(2)
     total = 0.0
-    for m in range(members.shape[0]):
-        i, side = members[m], choices[m]
-        if not likelihood.remove(sides[side], data, i, 1.0):
-            _rebuild(likelihood, data, members, choices, m, sides[side], pair[side])
-        likelihood.prepare(sides[side])
-        first, second = side_scores(likelihood, prior, data, sides, i)
+    for m in range(launch.members.shape[0]):
+        i, side = launch.members[m], launch.choices[m]
+        row = launch.sides[side]
+        if not likelihood.remove(row, data, i, 1.0):
+            _rebuild(likelihood, data, launch, m)
+        likelihood.prepare(row)
+        first, second = side_scores(likelihood, prior, data, launch.sides, i)
         logw[0], logw[1] = first, second
         chosen = rng.categorical(logw) if target[m] == _FREE else target[m]
         total += first if chosen == 0 else second
-        choices[m] = chosen
-        likelihood.add(sides[chosen], data, i, 1.0)
-        likelihood.prepare(sides[chosen])
+        launch.choices[m] = chosen
+        likelihood.add(launch.sides[chosen], data, i, 1.0)
+        likelihood.prepare(launch.sides[chosen])
     return total
 
 
 @jitable
-def _rebuild(
-    likelihood: LikelihoodVerbs, data: Any, members: Labels, choices: Labels, without: int, row: Any, anchor: int
-) -> None:
-    """Make the row of a side anew, of its point of the pair and of its members but one."""
+def _rebuild(likelihood: LikelihoodVerbs, data: Any, launch: Launch, without: int) -> None:
+    """Make the row of the side of a member anew, without that member."""
+    side = launch.choices[without]
+    row = launch.sides[side]
     likelihood.init(row)
-    likelihood.add(row, data, anchor, 1.0)
-    for m in range(members.shape[0]):
-        if m != without and choices[m] == choices[without]:
-            likelihood.add(row, data, members[m], 1.0)
+    likelihood.add(row, data, launch.i if side == 0 else launch.j, 1.0)
+    for m in range(launch.members.shape[0]):
+        if m != without and launch.choices[m] == side:
+            likelihood.add(row, data, launch.members[m], 1.0)
 
 
 def split_merge(
@@ -76,39 +69,22 @@ def split_merge(
     Gibbs scans: the launch state, which is of the same distribution whether the two are together or apart. One more
     scan is the split proposed, or gives the probability that it would have been. O((n_scans + 2) n D + N).
     """
-    n = state.labels.shape[0]
-    if n == 1:
+    if state.labels.shape[0] == 1:
         return 0
-    pair = draw_pair(n, rng)
-    i, j = pair
-    room = np.empty(n, dtype=np.int64)
-    members = room[: gather(state.labels, i, j, room)]
-    choices = np.empty(members.shape[0], dtype=np.int64)
-    target = np.full(members.shape[0], _FREE)
-    sides = np.empty((2, state.rows.shape[1]))
-    set_row(likelihood, sides[0], data, i)
-    set_row(likelihood, sides[1], data, j)
-    for m in range(members.shape[0]):
-        choices[m] = rng.integer(2)
-        likelihood.add(sides[choices[m]], data, members[m], 1.0)
-    likelihood.prepare(sides[0])
-    likelihood.prepare(sides[1])
+    launch = launched(likelihood, data, state, rng)
+    target = np.full(launch.members.shape[0], _FREE)
+    for m in range(launch.members.shape[0]):
+        launch.choices[m] = rng.integer(2)
+        likelihood.add(launch.sides[launch.choices[m]], data, launch.members[m], 1.0)
+    likelihood.prepare(launch.sides[0])
+    likelihood.prepare(launch.sides[1])
     for _ in range(n_scans):
-        restricted_scan(likelihood, prior, data, members, choices, target, sides, pair, rng)
-    together = state.labels[i] == state.labels[j]
-    if not together:
-        for m in range(members.shape[0]):
-            target[m] = int(state.labels[members[m]] == state.labels[j])
-    log_q = restricted_scan(likelihood, prior, data, members, choices, target, sides, pair, rng)
-    union = np.empty(state.rows.shape[1])
-    ratio = log_split_ratio(likelihood, prior, sides, union, others(state, i, j)) - log_q
-    if not rng.accept(ratio if together else -ratio):
-        return 0
-    if together:
-        split(state, i, members, choices, sides)
-    else:
-        merge(likelihood, state, i, j)
-    return 1
+        restricted_scan(likelihood, prior, data, launch, target, rng)
+    if state.labels[launch.i] != state.labels[launch.j]:
+        for m in range(launch.members.shape[0]):
+            target[m] = int(state.labels[launch.members[m]] == state.labels[launch.j])
+    log_q = restricted_scan(likelihood, prior, data, launch, target, rng)
+    return decided(likelihood, prior, state, launch, log_q, rng)
 
 
 class SplitMerge(Sampler):
@@ -134,6 +110,7 @@ class SplitMerge(Sampler):
         self.n_proposals = check_count("n_proposals", n_proposals)
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
+        """So many proposals as were asked for."""
         accepted = 0
         for _ in range(self.n_proposals):
             state = chain.reserve()

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,7 +140,7 @@ class Trace(NamedTuple):
         return converted(self)
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """Mean, standard deviation, effective sample size and R-hat of log joint, K, largest share, and alpha if drawn."""
+        """Mean, sd, effective sample size and R-hat of log joint, K, largest share; of alpha and discount if drawn."""
         shown = {"log_joint": self.log_joint, "n_clusters": self.n_clusters, "largest_share": self.largest_share}
         if np.ptp(self.alpha) > 0.0:
             shown["alpha"] = self.alpha
@@ -156,7 +157,7 @@ class Trace(NamedTuple):
         }
 
     def followed_by(self, other: Trace) -> Trace:
-        """This trace, and then the draws of ``other``, where its chains went on."""
+        """The draws of this trace, and then those of ``other``, where its chains went on."""
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(other, name)], axis=1) for name in _ARRAYS[:-1]
         }
@@ -196,7 +197,7 @@ class Trace(NamedTuple):
                 for end in about["ends"]
             )
             return cls(**arrays, best_log_joint=about["best_log_joint"], thin=about["thin"], ends=ends)
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             if isinstance(error, UnreadableTraceError):
                 raise
             msg = f"{path} is no trace file, or was cut short ({len(data)} bytes): draw it anew, or take a whole copy"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
-from mapdpm.protocol import LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
+from mapdpm.protocol import Likelihood, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used, free_slot
 from mapdpm.samplers._pairs import set_row
 from mapdpm.samplers.chain import Chain
@@ -92,6 +92,7 @@ class UncollapsedGibbs(Sampler):
     _redraw = staticmethod(compiled_if_possible(redraw_labels))
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
+        """Parameters, then labels."""
         parameters = np.empty((chain.reserve().capacity, chain.likelihood.n_parameters()))
         self._draw(chain.likelihood, chain.state, parameters, rng)
         start, moved = 0, 0
@@ -99,14 +100,13 @@ class UncollapsedGibbs(Sampler):
             state = chain.reserve()
             room = np.empty((state.capacity - len(parameters), parameters.shape[1]))
             parameters = np.concatenate([parameters, room]) if len(room) else parameters
-            start, more = self._redraw(
-                chain.likelihood, chain.prior, chain.data, state, parameters, start, rng
-            )
+            start, more = self._redraw(chain.likelihood, chain.prior, chain.data, state, parameters, start, rng)
             moved += int(more)
         chain.refresh()
         return Info(chain.n_clusters, moved=moved)
 
-    def check_family(self, likelihood: Any) -> None:
+    def check_family(self, likelihood: Likelihood) -> None:
+        """ValueError for a family whose parameters cannot be drawn."""
         if not hasattr(likelihood, "log_likelihood"):
             msg = f"{type(likelihood).__name__} has no draw of parameters; CollapsedGibbs takes every likelihood"
             raise ValueError(msg)

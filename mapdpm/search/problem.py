@@ -8,7 +8,8 @@ import numpy as np
 
 from mapdpm import objective
 from mapdpm.backends import Backend
-from mapdpm.points import n_points, rows
+from mapdpm.likelihoods import NormalGamma
+from mapdpm.points import n_features, n_points, rows
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, Vector, Weights
 from mapdpm.state import ClusterState, empty, resized
 
@@ -69,6 +70,33 @@ class Problem(NamedTuple):
             weights=None if self.weights is None else self.weights[points],
             max_clusters=None if self.max_clusters is None else self.max_clusters - beside,
         )
+
+
+class Observed(NamedTuple):
+    """Points under a family: as the user gave it, and both moved so that the data lie near 0."""
+
+    likelihood: Likelihood
+    model: Likelihood
+    data: Any
+    anchor: Vector
+
+
+def observed(likelihood: Any, points: Any, weights: Weights = None) -> Observed:
+    """``points`` under ``likelihood``, None the empirical Normal-Gamma; ValueError where it is none or not for them."""
+    likelihood = NormalGamma.empirical(points, weights) if likelihood is None else likelihood
+    if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
+        got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
+        msg = f"likelihood must be one with its prior, such as NormalGamma.empirical(X), got {got}"
+        raise ValueError(msg)
+    if weights is not None and not hasattr(likelihood, "log_predictive_weighted"):
+        msg = f"{type(likelihood).__name__} takes no sample_weight"
+        raise ValueError(msg)
+    likelihood = likelihood.for_data(points)
+    # float32 resolves no more than float64 rows keep, at any offset: it needs no anchor, and no copy.
+    if not hasattr(likelihood, "shifted") or points.dtype != np.float64:
+        return Observed(likelihood, likelihood, points, np.zeros(n_features(points)))
+    anchor = anchor_of(points)
+    return Observed(likelihood, likelihood.shifted(anchor), points - anchor, anchor)
 
 
 def anchor_of(points: Matrix) -> Vector:
