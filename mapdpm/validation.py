@@ -9,11 +9,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.protocol import Labels, Weights
+from mapdpm.protocol import Labels, Matrix, Weights
 
 # The variance of a column must be a valid parameter of a prior.
 _LARGEST_ENTRY = 1e49
 _LARGEST_WEIGHT = 1e9
+
+FEWEST_DRAWS = 4
+"""Of a chain that diagnostics are asked about: two in each half."""
 
 Points: TypeAlias = NDArray[Any]  # float64, or float32 where X was
 
@@ -120,6 +123,25 @@ def check_number(name: str, value: Any) -> float:
         msg = f"{name} must be a finite number, got {number}"
         raise ValueError(msg)
     return number
+
+
+def check_draws(x: Any) -> Matrix:
+    """Finite numbers of shape (..., draws)."""
+    try:
+        array = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"x must be an array of numbers, draws last: {error}"
+        raise ValueError(msg) from None
+    n = array.shape[-1] if array.ndim else 0
+    if n < FEWEST_DRAWS or array.size == 0:
+        msg = f"x must have at least {FEWEST_DRAWS} draws along its last axis, got shape {array.shape}; take more draws"
+        raise ValueError(msg)
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        place = ", ".join(map(str, wrong[0]))
+        msg = f"x must be finite, got {array[tuple(wrong[0])]} at [{place}] ({len(wrong)} such in all); leave them out"
+        raise ValueError(msg)
+    return array
 
 
 def check_callable(name: str, value: Any) -> None:
