@@ -76,8 +76,8 @@ def wander(likelihood: LikelihoodVerbs, data: Any, points: Labels, size: int, rn
 class Transitions(NamedTuple):
     """Of Markov orders along a permutation, for each position t.
 
-    ``singles`` has the row of its point alone, ``steps`` log p(x_{t+1} | x_t), and ``sums`` the log of the sum of p(x_u |
-    x_t) over t < u up to the present end.
+    ``singles`` has the row of its point alone, ``steps`` log p(x_{t+1} | x_t), and ``sums`` the log of the sum of
+    p(x_u | x_t) over t < u up to the present end.
     """
 
     singles: Matrix
