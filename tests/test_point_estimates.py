@@ -178,6 +178,14 @@ def test_merging_goes_where_no_single_point_does(measure):
     assert not candidate.merge()
 
 
+def test_search_starts_at_the_best_draw_and_merges(monkeypatch):
+    halves, one = np.arange(20) // 10, np.zeros(20, int)
+    draws = Draws.of([halves] * 9 + [one] * 11, None)
+    assert np.array_equal(next(partition_search._starts(Measure.vi(20), draws, 0, None)), one)
+    monkeypatch.setattr(partition_search, "_starts", lambda *_: [halves])
+    assert np.array_equal(partition_search.search(Measure.vi(20), draws, 0, None), one)
+
+
 def test_many_points_need_no_matrix():
     labels = np.arange(30_000) // 3000
     for loss, estimate, _ in KINDS:
