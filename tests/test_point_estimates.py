@@ -182,6 +182,7 @@ def test_search_starts_at_the_best_draw_and_merges(monkeypatch):
     halves, one = np.arange(20) // 10, np.zeros(20, int)
     draws = Draws.of([halves] * 9 + [one] * 11, None)
     assert np.array_equal(next(partition_search._starts(Measure.vi(20), draws, 0, None)), one)
+    assert len(list(partition_search._starts(Measure.vi(20), draws, 3, np.random.default_rng()))) == 4
     monkeypatch.setattr(partition_search, "_starts", lambda *_: [halves])
     assert np.array_equal(partition_search.search(Measure.vi(20), draws, 0, None), one)
 
