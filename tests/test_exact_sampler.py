@@ -1,72 +1,159 @@
-"""The unchanged collapsed Gibbs sweep leaves the exact posterior invariant; broken ones do not."""
+"""Every reference sampler, unchanged, leaves the exact posterior invariant; broken ones do not."""
 
 import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.special import gammaln
 
 from mapdpm import NormalGamma, NormalKnownVariance
 from mapdpm import state as states
 from mapdpm.objective import candidate_scores
 from mapdpm.partition_priors import DirichletProcess, PitmanYor
 from mapdpm.rng import seeded
-from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs, gibbs_sweep
-from mapdpm.testing import exact, laws
-from tests.families import FAMILIES, as_array, example
-from tests.faults import AlphaDropped, CountOffByOne
+from mapdpm.samplers import (
+    Chain,
+    CollapsedGibbs,
+    GammaPrior,
+    Hybrid,
+    PermutationAugmented,
+    SequentialSplitMerge,
+    SplitMerge,
+    _orders,
+    permutation_augmented,
+    sequential_split_merge,
+)
+from mapdpm.samplers.chain import Adapted
+from mapdpm.testing import exact, kernels
+from tests.families import FAMILIES, example
+from tests.faults import AlphaDropped, CountOffByOne, FirstOpeningAlways
 from tests.oracle import raw
 
 N = 4
-PROCESSES = [DirichletProcess(0.7), PitmanYor(0.7, 0.3)]
+ALPHA = 0.7
+MODELS = {"DP": {}, "PY": {"discount": 0.3}, "finite": {"n_components": 3}}
+REVERSIBLE = {
+    "split-merge, no scans": lambda **m: SplitMerge(ALPHA, n_scans=0, **m),
+    "split-merge, a scan": lambda **m: SplitMerge(ALPHA, n_scans=1, **m),
+    "sequential split-merge": lambda **m: SequentialSplitMerge(ALPHA, **m),
+    "uniform, table": lambda **m: PermutationAugmented(ALPHA, method="table", **m),
+    "uniform, beta": lambda **m: PermutationAugmented(ALPHA, method="beta", **m),
+    "uniform, given beta": lambda **m: PermutationAugmented(ALPHA, method="beta", beta=1.3, **m),
+    "uniform, beam": lambda **m: PermutationAugmented(ALPHA, epsilon=0.02, **m),
+    "markov, table": lambda **m: PermutationAugmented(ALPHA, method="table", permutations="markov", **m),
+    "markov, beta": lambda **m: PermutationAugmented(ALPHA, method="beta", permutations="markov", **m),
+    "markov, beam": lambda **m: PermutationAugmented(ALPHA, permutations="markov", epsilon=0.02, **m),
+}
+KERNELS = {
+    "gibbs": lambda **m: CollapsedGibbs(ALPHA, **m),
+    **REVERSIBLE,
+}
+FEW_PATHS = ("gibbs", "split-merge, no scans", "sequential split-merge")
 
 
-def log_joint(likelihood, prior, data, z):
-    """From the marginals of raw rows; test_likelihoods ties those to scipy."""
-    groups = [[i for i in range(N) if z[i] == k] for k in range(max(z) + 1)]
-    sizes = np.array([float(len(group)) for group in groups])
-    marginals = [likelihood.log_marginal(laws.row_of(likelihood, data, group)) for group in groups]
-    return prior.log_partition(sizes) + math.fsum(marginals)
+def points(family=NormalGamma, n=N):
+    return example(family, np.random.default_rng(5), n=n)
 
 
-def gibbs_matrix(likelihood, prior, data):
-    """P of one sweep, un-jitted."""
-
-    def step(z, rng):
-        state = states.empty(likelihood, N, N + 1)
-        state.labels[:] = z
-        states.statistics(likelihood, data, None, state)
-        gibbs_sweep(likelihood, prior, data, None, state, np.empty(N + 1), rng)
-        states.check(likelihood, data, None, state)
-        return state.labels
-
-    return exact.transition_matrix(step, N)
+def holds(P, pi, name):
+    """P keeps pi, and forgets where it started."""
+    second = sorted(np.abs(np.linalg.eigvals(P)))[-2]
+    print(f"{name}: |pi P - pi| = {broken_by(P, pi):.1e}, second eigenvalue {second:.3f}")
+    assert broken_by(P, pi) < 1e-12
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
+    possible = pi > 0.0  # a finite mixture has partitions that are not
+    # Irreducible: a kernel that never moves keeps pi too.
+    assert np.all(np.linalg.matrix_power(P[np.ix_(possible, possible)], len(P)) > 0)
+    assert second < 1.0 - 1e-6
 
 
 def broken_by(P, pi):
     return np.abs(pi @ P - pi).max()
 
 
-@pytest.mark.parametrize("prior", PROCESSES, ids=["DP", "PY"])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_posterior_is_invariant(kernel, model):
+    likelihood, data = points()
+    sampler = KERNELS[kernel](**MODELS[model])
+    P = kernels.matrix_of(sampler, likelihood, data, N)
+    pi = kernels.posterior_of(sampler.model.prior, likelihood, data, N)
+    holds(P, pi, f"{kernel}, {model}")
+    if kernel in REVERSIBLE:
+        np.testing.assert_allclose(pi[:, None] * P, (pi[:, None] * P).T, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", ["DP", "PY"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_posterior_is_invariant(family, prior):
-    likelihood, data = example(family, np.random.default_rng(5), n=N)
-    P = gibbs_matrix(likelihood, prior, data)
-    pi = exact.posterior(lambda z: log_joint(likelihood, prior, data, z), N)
-    second = sorted(np.abs(np.linalg.eigvals(P)))[-2]
-    print(f"{family.__name__}, {prior}: |pi P - pi| = {broken_by(P, pi):.1e}, second eigenvalue {second:.3f}")
-    assert broken_by(P, pi) < 1e-12
-    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
-    assert np.all(np.linalg.matrix_power(P, len(P)) > 0)  # irreducible: a kernel that never moves keeps pi too
-    assert second < 1.0 - 1e-6
+def test_posterior_is_invariant_for_every_family(family, model):
+    likelihood, data = points(family)
+    for name in FEW_PATHS:
+        sampler = KERNELS[name](**MODELS[model])
+        P = kernels.matrix_of(sampler, likelihood, data, N)
+        holds(P, kernels.posterior_of(sampler.model.prior, likelihood, data, N), f"{family.__name__}, {name}, {model}")
 
 
-@pytest.mark.parametrize("family", [NormalGamma, NormalKnownVariance, *raw.PREDICTIVES])
-@pytest.mark.parametrize("prior", PROCESSES, ids=["DP", "PY"])
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["DP", "PY"])
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kernel", set(KERNELS) - set(FEW_PATHS))
+def test_posterior_is_invariant_for_every_kernel_and_family(kernel, family, model):
+    likelihood, data = points(family)
+    sampler = KERNELS[kernel](**MODELS[model])
+    P = kernels.matrix_of(sampler, likelihood, data, N)
+    holds(P, kernels.posterior_of(sampler.model.prior, likelihood, data, N), f"{family.__name__}, {kernel}, {model}")
+
+
+@pytest.mark.parametrize("model", ["DP", "PY"])
+def test_hybrids_on_three_points(model):
+    likelihood, data = points(n=3)
+    m = MODELS[model]
+    parts = [KERNELS[name](**m) for name in ("gibbs", "sequential split-merge", "uniform, beta")]
+    for hybrid in (parts[0] + parts[1], Hybrid(parts[1:], counts=(1, 1)), Hybrid(parts[:2], counts=(1, 2))):
+        P = kernels.matrix_of(hybrid, likelihood, data, 3)
+        names = " + ".join(type(part).__name__ for part in hybrid.samplers)
+        holds(P, kernels.posterior_of(hybrid.model.prior, likelihood, data, 3), f"{names}, {model}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["DP", "PY"])
+def test_hybrids(model):
+    """As unchanged on four points: a path for each of either part's, after each of the other's."""
+    likelihood, data = points()
+    hybrid = KERNELS["split-merge, no scans"](**MODELS[model]) + KERNELS["sequential split-merge"](**MODELS[model])
+    P = kernels.matrix_of(hybrid, likelihood, data, N)
+    holds(P, kernels.posterior_of(hybrid.model.prior, likelihood, data, N), f"both split-merges, {model}")
+
+
+def test_alpha_integrated_out():
+    """The partition's own posterior, alpha integrated out by scipy's quadrature."""
+    likelihood, data = points()
+    alpha_prior = GammaPrior(1.5, 0.8)
+    sampler = PermutationAugmented(ALPHA, method="table", alpha_prior=alpha_prior, integrate_alpha=True)
+    P = kernels.matrix_of(sampler, likelihood, data, N)
+
+    def weight(K):  # of a partition of K clusters, but for its sizes
+        def density(t):
+            alpha = math.exp(t)
+            log_p = K * t + gammaln(alpha) - gammaln(alpha + N) + alpha_prior.log_density(alpha) + t
+            return math.exp(log_p)
+
+        return quad(density, -40.0, 6.0, epsabs=0.0, epsrel=1e-13, limit=200, points=[-5.0, 0.0, 3.0])[0]
+
+    weights = {K: weight(K) for K in range(1, N + 1)}
+    fixed = kernels.posterior_of(DirichletProcess(1.0), likelihood, data, N)
+    pi = fixed * np.array([weights[max(z) + 1] for z in exact.partitions(N)])
+    holds(P, pi / pi.sum(), "alpha integrated out")
+
+
+@pytest.mark.parametrize("family", [NormalGamma, NormalKnownVariance])
+@pytest.mark.parametrize("prior", [DirichletProcess(ALPHA), PitmanYor(ALPHA, 0.3)], ids=["DP", "PY"])
 def test_posterior_is_scipys(family, prior):
-    likelihood, X = example(family, np.random.default_rng(5), n=N)
-    ours = exact.posterior(lambda z: log_joint(likelihood, prior, X, z), N)
+    likelihood, X = points(family)
+    ours = kernels.posterior_of(prior, likelihood, X, N)
     discount = getattr(prior, "discount", 0.0)
-    theirs = exact.posterior(lambda z: raw.log_joint(as_array(X), z, likelihood, prior.alpha, discount), N)
+    theirs = exact.posterior(lambda z: raw.log_joint(X, z, likelihood, prior.alpha, discount), N)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
@@ -77,18 +164,76 @@ class PointLeftIn(NormalGamma):
         return True
 
 
-@pytest.mark.parametrize("fault", [AlphaDropped, CountOffByOne, PointLeftIn])
-def test_faults_show(fault):
-    likelihood, data = example(NormalGamma, np.random.default_rng(5), n=N)
-    prior = DirichletProcess(0.7)
-    pi = exact.posterior(lambda z: log_joint(likelihood, prior, data, z), N)
-    if fault is PointLeftIn:
-        sound = exact.transition_matrix(lambda z, rng: _plain_sweep(likelihood, prior, data, z, rng), N)
-        assert broken_by(sound, pi) < 1e-12
-        P = exact.transition_matrix(lambda z, rng: _plain_sweep(PointLeftIn(*likelihood), prior, data, z, rng), N)
-    else:
-        P = gibbs_matrix(likelihood, fault(0.7), data)
-    assert broken_by(P, pi) > 1e-3  # nine orders above what is accepted
+def with_prior(sampler, prior):
+    """``sampler``, of a process that is not quite one."""
+    sampler.model = sampler.model._replace(prior=prior)
+    return sampler
+
+
+def without_the_proposal_ratio(monkeypatch):
+    sound = sequential_split_merge.decided
+
+    def decided(likelihood, prior, state, launch, log_q, rng):
+        return sound(likelihood, prior, state, launch, 0.0, rng)
+
+    monkeypatch.setattr(sequential_split_merge, "decided", decided)
+    return SequentialSplitMerge(ALPHA)
+
+
+def without_the_probability_of_orders(monkeypatch):
+    monkeypatch.setitem(permutation_augmented.PERMUTATIONS, "uniform", _orders.IGNORED)
+    sound = permutation_augmented.log_of_numbers
+    factorials = np.cumsum(np.log(np.maximum(np.arange(N + 1), 1)))
+    monkeypatch.setattr(permutation_augmented, "log_of_numbers", lambda chain: sound(chain) + factorials)
+    return PermutationAugmented(ALPHA, method="table")
+
+
+def without_cancelling_beta(monkeypatch):
+    sampler = PermutationAugmented(ALPHA, method="beta")
+
+    def always(chain):  # accepts whatever q' proposes
+        return sampler._per_cluster(chain) * np.arange(N + 1.0)
+
+    monkeypatch.setattr(permutation_augmented, "log_of_numbers", always)
+    return sampler
+
+
+def without_normalising(monkeypatch):
+    def side_scores(likelihood, prior, data, sides, i):
+        return tuple(prior.log_existing(side[0], 1.0) + likelihood.log_predictive(side, data, i) for side in sides)
+
+    monkeypatch.setattr(sequential_split_merge, "side_scores", side_scores)
+    return SequentialSplitMerge(ALPHA)
+
+
+FAULTS = {
+    "alpha dropped": lambda _: with_prior(CollapsedGibbs(ALPHA), AlphaDropped(ALPHA)),
+    "count off by one": lambda _: with_prior(CollapsedGibbs(ALPHA), CountOffByOne(ALPHA)),
+    "new-cluster prior": lambda _: with_prior(CollapsedGibbs(ALPHA, discount=0.3), FirstOpeningAlways(ALPHA, 0.3)),
+    "proposal ratio omitted": without_the_proposal_ratio,
+    "p(order | C) omitted": without_the_probability_of_orders,
+    "beta not cancelled": without_cancelling_beta,
+    "wrong normaliser": without_normalising,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_show(fault, monkeypatch):
+    likelihood, data = points()
+    sampler = FAULTS[fault](monkeypatch)
+    sound = PitmanYor(ALPHA, 0.3) if fault == "new-cluster prior" else DirichletProcess(ALPHA)
+    P = kernels.matrix_of(sampler, likelihood, data, N)
+    assert broken_by(P, kernels.posterior_of(sound, likelihood, data, N)) > 1e-3  # nine orders above what is accepted
+
+
+def test_a_point_left_in_shows():
+    likelihood, data = points()
+    prior = DirichletProcess(ALPHA)
+    pi = kernels.posterior_of(prior, likelihood, data, N)
+    sound = exact.transition_matrix(lambda z, rng: _plain_sweep(likelihood, prior, data, z, rng), N)
+    assert broken_by(sound, pi) < 1e-12
+    P = exact.transition_matrix(lambda z, rng: _plain_sweep(PointLeftIn(*likelihood), prior, data, z, rng), N)
+    assert broken_by(P, pi) > 1e-3
 
 
 def _plain_sweep(likelihood, prior, data, z, rng):
@@ -107,17 +252,15 @@ def _plain_sweep(likelihood, prior, data, z, rng):
     return state.labels
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_compiled_sweep_is_the_plain_one(family):
-    likelihood, data = example(family, np.random.default_rng(8), n=N)
-    sampler = CollapsedGibbs(0.7, likelihood=likelihood, discount=0.2)
-    plain, compiled = (states.empty(likelihood, N, N + 1) for _ in range(2))
-    for state in (plain, compiled):
-        state.labels[:] = 0
-        states.statistics(likelihood, data, None, state)
-    one, two = seeded(3), seeded(3)
-    for _ in range(20):
-        gibbs_sweep(likelihood, sampler.prior, data, None, plain, np.empty(N + 1), one)
-        info = sampler.step(data, compiled, two)
-        np.testing.assert_array_equal(plain.labels, compiled.labels)
-        assert info.n_clusters == plain.n_clusters
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_compiled_kernels_draw_as_plain_ones(kernel):
+    likelihood, data = points(n=12)
+    sampler = KERNELS[kernel](discount=0.2)
+    plain = kernels.uncompiled(sampler)
+    one, two = (Chain(likelihood, sampler.model.prior, data, np.zeros(12, dtype=int), Adapted(3.0)) for _ in range(2))
+    first, second = seeded(3), seeded(3)
+    for _ in range(10):
+        infos = sampler.step(one, first), plain.step(two, second)
+        np.testing.assert_array_equal(one.state.labels, two.state.labels)
+        assert infos[0] == infos[1]
+    states.check(likelihood, data, None, one.state)

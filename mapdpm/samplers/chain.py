@@ -65,17 +65,17 @@ class Chain:
     def become(self, labels: Labels) -> None:
         """Take over another partition, 0 to K - 1 in any order; rows are made anew. O(N D)."""
         capacity = max(_FIRST_CAPACITY, 2 * (int(labels.max()) + 1))
-        self.state = states.empty(self.likelihood, 0, capacity)._replace(labels=labels.astype(np.int64))
+        self.state = states.empty(self.likelihood, 0, min(capacity, len(labels) + 1))._replace(labels=labels.astype(np.int64))
         _statistics(self.likelihood, self.data, None, self.state)
 
     def clear(self) -> None:
         """Take all points out of the partition: to be put back before anything else."""
-        self.state = states.empty(self.likelihood, self.n_points, _FIRST_CAPACITY)
+        self.state = states.empty(self.likelihood, self.n_points, min(_FIRST_CAPACITY, self.n_points + 1))
 
     def reserve(self) -> ClusterState:
-        """The state, with a slot free at least."""
+        """The state, with a slot free at least: N + 1 are always enough."""
         if self.n_clusters == self.state.capacity:
-            self.state = states.resized(self.likelihood, self.state, 2 * self.state.capacity)
+            self.state = states.resized(self.likelihood, self.state, min(2 * self.state.capacity, self.n_points + 1))
         return self.state
 
     def refresh(self) -> None:

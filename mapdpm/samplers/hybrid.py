@@ -55,7 +55,11 @@ class Hybrid(Sampler):
         return self.samplers if set(self.counts) == {1} else (self,)
 
     def step(self, chain: Chain, rng: RngVerbs) -> Info:
-        """One step; parts draw alpha after each of theirs."""
+        """One step; parts have drawn alpha after each of theirs."""
+        return self.move(chain, rng)
+
+    def move(self, chain: Chain, rng: RngVerbs) -> Info:
+        """Steps of all parts."""
         if not self.counts and chain.adapted is None:
             return self._by_the_clock(chain, rng)
         counts = self.counts or (chain.adapted.counts if chain.adapted else ()) or (1,) * len(self.samplers)

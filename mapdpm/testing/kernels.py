@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from math import fsum
+from math import fsum, inf
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ def matrix_of(sampler: Any, likelihood: Likelihood, data: Any, n: int) -> Matrix
 
     def step(z: tuple[int, ...], rng: Any) -> Labels:
         nonlocal paths
+        if prior.log_partition(np.bincount(z).astype(np.float64)) == -inf:
+            return np.array(z)  # where no chain can be
         chain = Chain(likelihood, prior, data, np.array(z), Adapted(2.0))
         plain.move(chain, rng)
         if paths % _SELDOM == 0:
