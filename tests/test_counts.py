@@ -55,7 +55,7 @@ def test_vectors_of_a_part_are_those_of_the_whole(seed):
 
 
 def test_vectors_keep_distances():
-    """With 32 signs squared distances are off by sqrt(2 / 32) of themselves, the mean of 1,000 by 0.01: five times that."""
+    """With 32 signs a squared distance is off by sqrt(2 / 32) of itself, a mean of 1,000 by 0.01: five times that."""
     X = np.random.default_rng(1).poisson(0.2, (1000, 3000)) + np.eye(1000, 3000)
     near = points.as_vectors(check_counts(X))
     roots = np.sqrt(X / X.sum(axis=1, keepdims=True))
