@@ -65,6 +65,7 @@ def as_vectors(data: Any) -> Matrix:
         few = np.zeros((data.n_points, data.n_features))
         few[row_numbers, data.indices] = roots
         return few
+    roots /= np.sqrt(_SKETCH)
     hashes = _hashed(data.indices)
     columns = []
     for bit in range(_SKETCH):

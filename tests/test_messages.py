@@ -10,7 +10,17 @@ import pytest
 from scipy import sparse
 
 import mapdpm
-from mapdpm import MAPDPM, DPMeans, NormalGamma, OnlineMAPDPM, cli, plots
+from mapdpm import (
+    MAPDPM,
+    BetaBernoulli,
+    DirichletMultinomial,
+    DPMeans,
+    NormalGamma,
+    NormalInverseWishart,
+    OnlineMAPDPM,
+    cli,
+    plots,
+)
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "messages.md"
 ROW = re.compile(r"^\| `(?P<call>.*?)` \|(?: (?P<code>\d) \|)? (?P<says>.*?) \|$", re.MULTILINE)
@@ -37,6 +47,7 @@ def names():
     frame = pd.DataFrame(X, columns=["height", "width"])
     prior = NormalGamma(m0=0.0, c0=0.1, a0=1.0, b0=1.0)
     library = {"MAPDPM": MAPDPM, "DPMeans": DPMeans, "NormalGamma": NormalGamma, "load": mapdpm.load, "plots": plots}
+    library |= {each.__name__: each for each in (BetaBernoulli, DirichletMultinomial, NormalInverseWishart)}
     library |= {"OnlineMAPDPM": OnlineMAPDPM, "stream": OnlineMAPDPM(4, likelihood=prior, n_features=2, half_life=9.0)}
     library["stream"].learn_one([0.0, 1.0], t=5.0)
     libraries = {"np": np, "pd": pd, "sparse": sparse}

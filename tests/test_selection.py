@@ -265,7 +265,7 @@ def test_constant_data():
         ({"alphas": [1.0, np.nan]}, "each of alphas must be a finite number, got nan"),
         ({"alphas": [1.0]}, "alphas must hold at least 2 to choose from, got 1"),
         ({"alphas": 1.0}, "alphas must be a sequence of numbers > 0"),
-        ({"alphas": [{"beta": 1.0}, {"alpha": 1.0}]}, "'beta', which is no parameter to choose"),
+        ({"alphas": [{"gamma": 1.0}, {"alpha": 1.0}]}, "'gamma', which is no parameter to choose"),
         (
             {"alphas": [{"variance": 1.0}, {"alpha": 1.0}]},
             "NormalGamma has no parameter 'variance'; it has m0, c0, a0, b0",
