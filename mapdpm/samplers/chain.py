@@ -65,7 +65,8 @@ class Chain:
     def become(self, labels: Labels) -> None:
         """Take over another partition, 0 to K - 1 in any order; rows are made anew. O(N D)."""
         capacity = max(_FIRST_CAPACITY, 2 * (int(labels.max()) + 1))
-        self.state = states.empty(self.likelihood, 0, min(capacity, len(labels) + 1))._replace(labels=labels.astype(np.int64))
+        state = states.empty(self.likelihood, 0, min(capacity, len(labels) + 1))
+        self.state = state._replace(labels=labels.astype(np.int64))
         _statistics(self.likelihood, self.data, None, self.state)
 
     def clear(self) -> None:
