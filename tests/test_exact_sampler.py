@@ -84,7 +84,7 @@ def test_posterior_is_invariant(kernel, model):
         np.testing.assert_allclose(pi[:, None] * P, (pi[:, None] * P).T, atol=1e-12)
 
 
-@pytest.mark.parametrize("model", ["DP", "PY"])
+@pytest.mark.parametrize("model", ["DP", pytest.param("PY", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_posterior_is_invariant_for_every_family(family, model):
     likelihood, data = points(family)

@@ -77,7 +77,10 @@ def compared_with_enumeration(sampler, likelihood, data, n, draws):
     return p
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+SLOW = {"table", "beta", "markov beam", "sequential split-merge"}  # siblings of others, and exactly tested besides
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in SAMPLERS])
 def test_frequencies_are_those_of_enumeration(name):
     X = blobs(6)
     sampler = SAMPLERS[name](alpha=0.8, discount=0.1, likelihood=PRIOR)

@@ -1,0 +1,279 @@
+"""sample and Trace: what is kept, where chains start, go on and end, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from mapdpm import MAPDPM, DirichletMultinomial, NormalGamma
+from mapdpm.samplers import (
+    BetaPrior,
+    CollapsedGibbs,
+    GammaPrior,
+    Hybrid,
+    InverseGammaPrior,
+    PermutationAugmented,
+    SequentialSplitMerge,
+    SplitMerge,
+    Trace,
+    UncollapsedGibbs,
+    sample,
+)
+from tests.oracle import raw
+
+PRIOR = NormalGamma(0.0, 0.1, 1.5, 1.0)
+
+
+def blobs(n=40, K=4):
+    rng = np.random.default_rng(12)
+    return rng.normal(0.0, 6.0, (K, 2))[rng.integers(0, K, n)] + rng.normal(size=(n, 2))
+
+
+def hybrid():
+    model = {"likelihood": PRIOR, "alpha_prior": GammaPrior(1.0, 1.0)}
+    return CollapsedGibbs(**model) + SequentialSplitMerge(**model) + PermutationAugmented(**model)
+
+
+def test_what_a_trace_holds():
+    X = blobs()
+    trace = sample(X, hybrid(), draws=6, burn_in=3, thin=2, chains=2, random_state=4)
+    assert trace.partitions.shape == (2, 6, 40)
+    assert trace.partitions.dtype == np.int8
+    for z, joint, alpha, K in zip(
+        trace.partitions[1], trace.log_joint[1], trace.alpha[1], trace.n_clusters[1], strict=True
+    ):
+        assert joint == pytest.approx(raw.log_joint(X, z, PRIOR.for_data(X), alpha), rel=1e-11)
+        assert len(np.unique(z)) == K == z.max() + 1
+        assert z[0] == 0
+    assert trace.largest_share[0, 2] == np.bincount(trace.partitions[0, 2]).max() / 40
+    assert trace.sizes(0, 2).sum() == 40
+    assert np.all((trace.acceptance >= 0.0) & (trace.acceptance <= 1.0))
+    assert trace.n_clusters_posterior().sum() == pytest.approx(1.0, rel=1e-12)
+    summary = trace.summary()
+    assert set(summary) == {"log_joint", "n_clusters", "largest_share", "alpha"}
+    assert summary["alpha"]["mean"] == pytest.approx(trace.alpha.mean(), rel=1e-12)
+    arrays = trace.to_dict()
+    assert all(array.shape[:2] == (2, 6) for array in arrays.values())
+
+
+def test_best_is_the_best_seen():
+    """Of all steps, burn-in included; and a search may start there."""
+    X, seen = blobs(), []
+    sampler = CollapsedGibbs(likelihood=PRIOR)
+    trace = sample(X, sampler, draws=5, burn_in=20, thin=3, random_state=0, callback=lambda p: seen.append(p.log_joint))
+    assert len(seen) == 20 + 15
+    assert trace.best_log_joint == max(seen)
+    assert trace.best_log_joint == pytest.approx(raw.log_joint(X, trace.best, PRIOR.for_data(X), 1.0), rel=1e-11)
+    model = MAPDPM(likelihood=PRIOR, init=trace.best).fit(X)
+    assert model.log_joint_ >= trace.best_log_joint - 1e-9
+
+
+def test_point_estimates_are_partitions():
+    X = blobs()
+    trace = sample(X, CollapsedGibbs(likelihood=PRIOR), draws=30, burn_in=30, random_state=0)
+    for estimate in (trace.binder_estimate(), trace.vi_estimate()):
+        assert estimate.shape == (40,)
+        assert estimate[0] == 0
+    together = trace.similarity()
+    assert np.allclose(together, together.T)
+    assert np.all(np.diag(together) == 1.0)
+
+
+def test_threads_and_repetitions_draw_the_same():
+    X = blobs()
+    one, two, other = (
+        sample(X, hybrid(), draws=5, chains=3, random_state=seed, n_jobs=jobs)
+        for seed, jobs in ((1, 1), (1, 3), (2, 1))
+    )
+    np.testing.assert_array_equal(one.partitions, two.partitions)
+    np.testing.assert_array_equal(one.log_joint, two.log_joint)
+    assert not np.array_equal(one.partitions, other.partitions)
+    assert not np.array_equal(one.partitions[0], one.partitions[1])
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        hybrid(),
+        CollapsedGibbs(likelihood=PRIOR, discount=0.2, alpha_prior=InverseGammaPrior(), discount_prior=BetaPrior()),
+        PermutationAugmented(likelihood=PRIOR, burn_in="projections"),
+        UncollapsedGibbs(likelihood=PRIOR),
+    ],
+)
+def test_resumed_chains_are_those_that_never_stopped(sampler, tmp_path):
+    X = blobs()
+    whole = sample(X, sampler, draws=9, burn_in=4, thin=2, chains=2, random_state=3)
+    first = sample(X, sampler, draws=5, burn_in=4, thin=2, chains=2, random_state=3)
+    first.save(tmp_path / "draws.npz")
+    again = Trace.load(tmp_path / "draws.npz")
+    resumed = sample(X, sampler, draws=4, resume=again)
+    for name in ("partitions", "log_joint", "alpha", "discount", "acceptance", "best", "best_log_joint", "thin"):
+        np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name), name)
+
+
+def test_a_trace_is_resumed_on_its_own_points_only():
+    X = blobs()
+    trace = sample(X, CollapsedGibbs(likelihood=PRIOR), draws=3, random_state=3)
+    for points, sampler in (
+        (X + 1.0, CollapsedGibbs(likelihood=PRIOR)),
+        (X[:-1], CollapsedGibbs(likelihood=PRIOR)),
+        (X, CollapsedGibbs(likelihood=NormalGamma(0.0, 1.0, 1.0, 1.0))),
+    ):
+        with pytest.raises(ValueError, match="of other points or of another model"):
+            sample(points, sampler, draws=2, resume=trace)
+
+
+def test_files_that_are_none(tmp_path):
+    trace = sample(blobs(), CollapsedGibbs(likelihood=PRIOR), draws=20, random_state=3)
+    path = tmp_path / "draws.npz"
+    trace.save(path)
+    whole = path.read_bytes()
+    for length in (0, 1, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="is no trace file, or was cut short"):
+            Trace.load(path)
+    for at in range(60, len(whole), len(whole) // 40):  # a byte flipped: noticed, or in what zip does not use
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        try:
+            found = Trace.load(path)
+        except ValueError:
+            continue
+        np.testing.assert_array_equal(found.partitions, trace.partitions)
+        np.testing.assert_array_equal(found.log_joint, trace.log_joint)
+    with pytest.raises(FileNotFoundError):
+        Trace.load(tmp_path / "none.npz")
+
+
+@pytest.mark.parametrize(("init", "K"), [("single", {1}), ("singletons", {40}), ("sequential", set(range(1, 41)))])
+def test_starts(init, K):
+    seen = []
+    sampler = SplitMerge(likelihood=PRIOR, n_proposals=1)
+    sample(blobs(), sampler, draws=1, init=init, random_state=0, callback=lambda p: seen.append(p.n_clusters))
+    assert seen[0] in {k + change for k in K for change in (-1, 0, 1)}
+
+
+def test_starts_from_labels():
+    z = np.arange(40) % 7
+    sampler = SplitMerge(likelihood=PRIOR, n_proposals=1)
+    trace = sample(blobs(), sampler, draws=1, init=z, random_state=0)
+    assert trace.n_clusters[0, 0] in {6, 7, 8}
+
+
+def test_one_point_and_equal_points():
+    for X in (np.zeros((1, 2)), np.zeros((12, 2))):
+        for sampler in (hybrid(), UncollapsedGibbs(likelihood=PRIOR), SplitMerge(likelihood=PRIOR)):
+            trace = sample(X, sampler, draws=3, random_state=0)
+            assert np.all(np.isfinite(trace.log_joint))
+
+
+def test_likelihood_of_the_points_by_default():
+    X = blobs()
+    trace = sample(X, CollapsedGibbs(2.0), draws=2, random_state=0)
+    likelihood = NormalGamma.empirical(X)
+    assert trace.log_joint[0, 1] == pytest.approx(raw.log_joint(X, trace.partitions[0, 1], likelihood, 2.0), rel=1e-11)
+
+
+def test_sparse_counts():
+    rng = np.random.default_rng(3)
+    topics = rng.dirichlet(np.full(40, 0.05), 3)
+    X = rng.multinomial(30, topics[rng.integers(0, 3, 60)])
+    sampler = CollapsedGibbs(likelihood=DirichletMultinomial(0.1)) + PermutationAugmented(
+        likelihood=DirichletMultinomial(0.1), burn_in="projections"
+    )
+    dense, sparse = (sample(points, sampler, draws=3, burn_in=5, random_state=0) for points in (X, csr_matrix(X)))
+    np.testing.assert_array_equal(dense.partitions, sparse.partitions)
+
+
+def test_time_is_shared():
+    """The cheap part runs more often; how often is fixed after the burn-in."""
+    model = {"likelihood": PRIOR}
+    parts = CollapsedGibbs(**model), PermutationAugmented(method="table", **model)
+    trace = sample(blobs(), Hybrid(parts, counts="time"), draws=3, burn_in=10, random_state=0)
+    counts = trace.ends[0].adapted.counts
+    assert counts[0] > counts[1] == 1
+
+
+def test_arviz():
+    pytest.importorskip("arviz")
+    trace = sample(blobs(), hybrid(), draws=6, chains=2, random_state=4)
+    data = trace.to_arviz()
+    assert data["posterior"]["n_clusters"].shape == (2, 6)
+    np.testing.assert_array_equal(data["sample_stats"]["lp"], trace.log_joint)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"draws": 0}, "draws must be an integer >= 1, got 0"),
+        ({"burn_in": -1}, "burn_in must be an integer >= 0, got -1"),
+        ({"thin": 0}, "thin must be an integer >= 1, got 0"),
+        ({"chains": 0}, "chains must be an integer >= 1, got 0"),
+        ({"n_jobs": 0}, "n_jobs must be an integer >= 1, got 0"),
+        (
+            {"init": "random"},
+            "init must be one of 'sequential', 'single', 'singletons' or an array",
+        ),
+        ({"init": np.zeros(39, dtype=int)}, r"one label a point, shape \(40,\)"),
+        ({"callback": 3}, "callback must be callable"),
+        ({"random_state": "x"}, "random_state must be None, an integer"),
+        ({"sampler": MAPDPM()}, "sampler must be one of mapdpm.samplers"),
+        ({"sampler": PermutationAugmented(permutations="projections")}, "is a hill climb, no sampler"),
+        (
+            {"sampler": CollapsedGibbs(n_components=7), "init": "singletons"},
+            "init='singletons' makes 40 clusters, and n_components is 7",
+        ),
+        ({"sampler": CollapsedGibbs(likelihood=NormalGamma)}, "got the class NormalGamma itself"),
+        ({"sampler": CollapsedGibbs(likelihood=DirichletMultinomial(1.0))}, "X must hold counts"),
+    ],
+)
+def test_bad_input(arguments, message):
+    options = {"sampler": CollapsedGibbs(likelihood=PRIOR), "draws": 2} | arguments
+    with pytest.raises(ValueError, match=message):
+        sample(blobs(), **options)
+
+
+def test_nan_is_refused():
+    X = blobs()
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 3, column 1"):
+        sample(X, CollapsedGibbs(), draws=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CollapsedGibbs(0.0), "alpha must be > 0"),
+        (lambda: CollapsedGibbs(discount=0.2, n_components=3), "a finite mixture has no discount"),
+        (lambda: CollapsedGibbs(n_components=0), "n_components must be an integer >= 1"),
+        (lambda: CollapsedGibbs(discount_prior=BetaPrior()), "give a discount in"),
+        (lambda: CollapsedGibbs(alpha_update="slice"), "give it a prior"),
+        (lambda: CollapsedGibbs(alpha_update="gibbs", alpha_prior=GammaPrior()), "one of 'auxiliary', 'slice'"),
+        (
+            lambda: CollapsedGibbs(discount=0.1, alpha_prior=GammaPrior(), alpha_update="auxiliary"),
+            "for a Dirichlet process and a GammaPrior of rate > 0, got PitmanYor.*'slice' takes any",
+        ),
+        (lambda: SplitMerge(n_scans=-1), "n_scans must be an integer >= 0"),
+        (lambda: SequentialSplitMerge(n_proposals=0), "n_proposals must be an integer >= 1"),
+        (lambda: PermutationAugmented(method="exact"), "method must be one of 'beam', 'beta', 'table', got 'exact'"),
+        (lambda: PermutationAugmented(permutations="random"), "permutations must be one of 'uniform', 'markov', 'proj"),
+        (lambda: PermutationAugmented(beta=0.0), "beta must be > 0"),
+        (lambda: PermutationAugmented(epsilon=1.0), r"epsilon must be in \[0, 1\)"),
+        (lambda: PermutationAugmented(integrate_alpha=True), "works with method='table', a Dirichlet process"),
+        (lambda: Hybrid([]), "at least one sampler"),
+        (lambda: Hybrid([3]), "samplers must be samplers"),
+        (lambda: CollapsedGibbs(1.0) + SplitMerge(2.0), "must share one model"),
+        (lambda: Hybrid([CollapsedGibbs()], counts=[1, 2]), "one for each of 1 samplers, got 2"),
+        (lambda: Hybrid([CollapsedGibbs()], counts="speed"), "counts must be 'time'"),
+    ],
+)
+def test_unsupported_samplers(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_family_without_draws():
+    class Bare(NormalGamma):
+        __slots__ = ()
+        log_likelihood = property()
+
+    with pytest.raises(ValueError, match="Bare has no draw of parameters; CollapsedGibbs takes every likelihood"):
+        sample(blobs(), UncollapsedGibbs(likelihood=Bare(*PRIOR)), draws=1)
