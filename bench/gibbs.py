@@ -134,7 +134,7 @@ def main() -> None:
     ratios, times = [], []
     for round_ in range(arguments.rounds + 1):
         start = time.perf_counter()
-        generic(likelihood, prior, X, None, state, scores, one)
+        generic(likelihood, prior, X, state, 0, one)
         middle = time.perf_counter()
         by_hand(X, *parameters, labels, counts, rows, scores, two.generator)
         end = time.perf_counter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, lgamma, log
+from math import inf, log
 from typing import NamedTuple
 
 from mapdpm.protocol import Vector
@@ -49,7 +49,7 @@ class FiniteDirichlet(NamedTuple):
         share, K = self.alpha / self.n_components, sizes.shape[0]
         if self.n_components < K:
             return -inf
-        total, result = 0.0, lgamma(self.n_components + 1.0) - lgamma(self.n_components - K + 1.0)
+        total, result = 0.0, log_rising(self.n_components - K + 1.0, float(K))
         for k in range(K):
             result += log(share) + log_rising(1.0 + share, sizes[k] - 1.0)
             total += sizes[k]
