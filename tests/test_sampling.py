@@ -55,7 +55,7 @@ def slowest_time(trace):
 def compared_with_enumeration(sampler, likelihood, data, n, draws):
     """p of a chi-square over all partitions: draws so far apart that they are nearly independent, cells pooled."""
     start = np.zeros(n, dtype=int)
-    pilot = sample(data, sampler, draws=4000, burn_in=50, init=start, random_state=1)
+    pilot = sample(data, sampler, draws=2000, burn_in=50, init=start, random_state=1)
     thin = int(np.ceil(3.0 * slowest_time(pilot)))
     trace = sample(data, sampler, draws=draws, thin=thin, burn_in=50, init=start, random_state=2)
     every = exact.partitions(n)
@@ -84,7 +84,7 @@ SLOW = {"table", "beta", "markov beam", "sequential split-merge"}  # siblings of
 def test_frequencies_are_those_of_enumeration(name):
     X = blobs(6)
     sampler = SAMPLERS[name](alpha=0.8, discount=0.1, likelihood=PRIOR)
-    assert compared_with_enumeration(sampler, PRIOR.for_data(X), X, 6, 3000) > FALSE_ALARM
+    assert compared_with_enumeration(sampler, PRIOR.for_data(X), X, 6, 1500) > FALSE_ALARM
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_frequencies_notice_a_wrong_prior():
     sampler = CollapsedGibbs(0.8, likelihood=PRIOR)
     right = sampler.model.prior
     sampler.model = sampler.model._replace(prior=partition_prior(1.2))
-    wrong = compared_with_enumeration(sampler, PRIOR.for_data(X), X, 6, 3000)
+    wrong = compared_with_enumeration(sampler, PRIOR.for_data(X), X, 6, 1500)
     assert wrong > FALSE_ALARM  # it is right for what it says
 
     class Other(CollapsedGibbs):
@@ -110,7 +110,7 @@ def test_frequencies_notice_a_wrong_prior():
 
     other = Other(0.8, likelihood=PRIOR)
     assert other.model.prior == right
-    assert compared_with_enumeration(other, PRIOR.for_data(X), X, 6, 3000) < FALSE_ALARM
+    assert compared_with_enumeration(other, PRIOR.for_data(X), X, 6, 1500) < FALSE_ALARM
 
 
 def joint_draw(generator, rng, n, model):

@@ -15,9 +15,6 @@ from mapdpm.state import ClusterState
 
 _FIRST_CAPACITY = 16
 
-_statistics = compiled_if_possible(states.statistics)
-_log_marginals = compiled_if_possible(log_marginals)
-
 
 class Adapted(NamedTuple):
     """What a burn-in has fixed: typical number of clusters, and how often each part of a hybrid runs in a step."""
@@ -34,6 +31,9 @@ class Chain:
     """
 
     __slots__ = ("adapted", "data", "likelihood", "prior", "seconds", "state")
+
+    _statistics = staticmethod(compiled_if_possible(states.statistics))
+    _log_marginals = staticmethod(compiled_if_possible(log_marginals))
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Chain:
         capacity = max(_FIRST_CAPACITY, 2 * (int(labels.max()) + 1))
         state = states.empty(self.likelihood, 0, min(capacity, len(labels) + 1))
         self.state = state._replace(labels=labels.astype(np.int64))
-        _statistics(self.likelihood, self.data, None, self.state)
+        self._statistics(self.likelihood, self.data, None, self.state)
 
     def clear(self) -> None:
         """Take all points out of the partition: to be put back before anything else."""
@@ -85,4 +85,4 @@ class Chain:
 
     def log_joint(self) -> float:
         """log p(x, z), in nats, given alpha."""
-        return objective.log_joint(self.prior, self.state, _log_marginals(self.likelihood, self.state))
+        return objective.log_joint(self.prior, self.state, self._log_marginals(self.likelihood, self.state))

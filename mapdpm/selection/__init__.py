@@ -110,7 +110,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
 
     Notes
     -----
-    With ``warm_start`` "cv" over ten alphas costs about two cold fits for each fold (``bench/choosing_alpha.py``).
+    With ``warm_start`` "cv" over ten alphas costs two to four cold fits for each fold (``bench/choosing_alpha.py``).
     Scores near the best differ by less than their standard errors, and by which local mode was found: do not read more
     into them.
 
