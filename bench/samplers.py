@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from paper_map import POINTS, print_table, read_set
+from paper_map import POINTS, print_table
 
 from mapdpm import MAPDPM, NormalGamma, metrics
 from mapdpm import state as states
@@ -115,7 +115,7 @@ def table1(n_sets: int) -> None:
 def agree(folder: Path, draws: int) -> None:
     """Print posterior means by each sampler, and how far any two are apart."""
     for name, file in DENSITIES.items():
-        X = read_set(folder / "density" / file)[0]
+        X = np.loadtxt(folder / "density" / file, delimiter=",", skiprows=1)
         X = X[:, :1] / 1000.0 if name == "galaxies" else X
         likelihood = NormalGamma.empirical(X)._replace(b0=0.1 * X.var(axis=0))
         model = {"alpha": 1.0, "likelihood": likelihood}

@@ -114,6 +114,7 @@ class MAPDPM(Estimator):
     Examples
     --------
     >>> import numpy as np
+    >>> from mapdpm import NormalGamma
     >>> X = np.array([[0.0], [0.2], [-0.1], [9.0], [9.3]])
     >>> model = MAPDPM(likelihood=NormalGamma(m0=0.0, c0=0.01, a0=1.0, b0=0.1)).fit(X)
     >>> model.labels_.tolist(), model.predict([[8.8]]).tolist()

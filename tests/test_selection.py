@@ -1,5 +1,7 @@
 """select_alpha: against scipy on raw data, against GridSearchCV, and that warm starts lead to modes."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,17 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
-from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineMAPDPM, select_alpha
+from mapdpm import (
+    MAPDPM,
+    BetaBernoulli,
+    DirichletMultinomial,
+    GammaPoisson,
+    NormalGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+    OnlineMAPDPM,
+    select_alpha,
+)
 from mapdpm.fit_path import fit_path
 from mapdpm.partition_priors.concentration import (
     ConcentrationPosterior,
@@ -15,10 +27,12 @@ from mapdpm.partition_priors.concentration import (
     InverseGammaPrior,
     NoInteriorModeError,
 )
+from mapdpm.points import read_by
 from mapdpm.search.split import Split
 from mapdpm.selection import empirical_bayes
 from mapdpm.selection.folds import folds_of
 from mapdpm.selection.result import simplest
+from mapdpm.testing import laws
 from tests.oracle import raw
 
 ALPHAS = [0.3, 1.0, 3.0, 10.0]
@@ -163,6 +177,30 @@ def test_empirical_bayes_of_named_parameters():
     assert found.model.likelihood_ == NormalGamma([0.0, 0.0], 0.1, 1.0, found.params["b0"])
     by_hand = found.model.log_joint_ + InverseGammaPrior().log_density(found.alpha)
     assert found.scores[0, 0] == pytest.approx(by_hand / len(X), rel=1e-12)
+
+
+@pytest.mark.parametrize("family", [NormalInverseWishart, DirichletMultinomial, GammaPoisson, BetaBernoulli])
+def test_empirical_bayes_of_every_family(family):
+    """The points are not more probable under any prior near the one that was found, with the same clusters."""
+    rng = np.random.default_rng(9)
+    X = rng.poisson(rng.gamma(1.0, 3.0, (4, 3))[rng.integers(0, 4, 80)]).astype(float)
+    X = {NormalInverseWishart: X + rng.normal(size=X.shape), BetaBernoulli: np.minimum(X, 1.0)}.get(family, X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # few clusters: some are not bounded
+        found = select_alpha(X, [1.0], method="empirical-bayes", likelihood=family.empirical(X))
+    best, z = found.model.likelihood_, found.model.labels_
+    data = read_by(best, X)
+
+    def log_marginal(likelihood):
+        rows = [laws.row_of(likelihood, data, np.flatnonzero(z == k)) for k in range(max(z) + 1)]
+        return sum(map(likelihood.log_marginal, rows))
+
+    for name in empirical_bayes.DEFAULTS[family]:
+        field = name.removesuffix("_scale")
+        for factor in (0.98, 1.02):
+            if abs(np.log(found.params[name])) < empirical_bayes.REACH - 0.1:
+                near = best._replace(**{field: getattr(best, field) * factor})
+                assert log_marginal(near) <= log_marginal(best)
 
 
 def test_empirical_bayes_says_where_nothing_bounds_a_parameter():

@@ -71,7 +71,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
         parameters to try together: "alpha", "discount", "max_clusters" ("half_life" for "prequential"), those of the
         likelihood ("c0"), and multiples of them ("b0_scale": 0.1 is a tenth of the b0 that there is). For
         "empirical-bayes" those of the likelihood are starts, each sought within a factor of 10,000; if none is named,
-        "c0_scale" and "b0_scale" (of known variances both variances).
+        "c0_scale" and "b0_scale" (or what is like them in other families).
     method : {"cv", "nll", "map", "empirical-bayes", "prequential"}
     likelihood : Likelihood or None
         None is the empirical prior of the points that are fitted, in each fold anew.

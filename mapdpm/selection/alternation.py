@@ -12,9 +12,9 @@ import numpy as np
 
 from mapdpm.estimators import MAPDPM
 from mapdpm.fit_path import fit_path
-from mapdpm.likelihoods import NormalGamma
 from mapdpm.partition_priors.concentration import ConcentrationPosterior
 from mapdpm.points import n_points
+from mapdpm.search.problem import Observed, observed
 from mapdpm.selection import empirical_bayes
 from mapdpm.selection.job import Job, named
 from mapdpm.selection.result import Selection
@@ -35,14 +35,13 @@ def modes_of_alpha(job: Job, X: Any, prior: Any) -> Selection:
 
 def empirical_priors(job: Job, X: Any, prior: Any) -> Selection:
     """The same, with the parameters of the likelihood at their largest marginal likelihood."""
-    given = job.common["likelihood"]
-    likelihood = NormalGamma.empirical(job.points) if given is None else given
+    seen = observed(job.common["likelihood"], job.points)
     runs = []
     for setting in job.grid:
         own, changes = parted(setting)
-        start = empirical_bayes.start_of(changes, type(likelihood))
+        start = empirical_bayes.start_of(changes, type(seen.likelihood))
         whole = own | {"alpha": own.get("alpha", 1.0)} | start
-        runs.append((whole, _marginal_turn(job, prior, likelihood, start), _SAME_BY_SECTION))
+        runs.append((whole, _marginal_turn(job, prior, seen, start), _SAME_BY_SECTION))
     return _best("empirical-bayes", job, X, prior, runs)
 
 
@@ -54,12 +53,12 @@ def _mode_of_alpha(job: Job, prior: Any) -> Turn:
     return turn
 
 
-def _marginal_turn(job: Job, prior: Any, likelihood: Any, start: Setting) -> Turn:
+def _marginal_turn(job: Job, prior: Any, seen: Observed, start: Setting) -> Turn:
     mode = _mode_of_alpha(job, prior)
 
     def turn(model: MAPDPM, setting: Setting) -> Setting:
         sought = {name: setting[name] for name in start}
-        return mode(model, setting) | empirical_bayes.largest_marginal(model, likelihood, start, sought)
+        return mode(model, setting) | empirical_bayes.largest_marginal(seen, model.labels_, start, sought)
 
     return turn
 

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from mapdpm.backends import resolve
-from mapdpm.likelihoods import NormalGamma, NormalKnownVariance
-from mapdpm.model_files import prepared
+from mapdpm.likelihoods import (
+    BetaBernoulli,
+    DirichletMultinomial,
+    GammaPoisson,
+    NormalGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+)
+from mapdpm.protocol import Labels, Vector
+from mapdpm.search.problem import Observed
 from mapdpm.selection.settings import Setting, changed
+from mapdpm.state import empty
 from mapdpm.validation import check_number
 
 DEFAULTS = {
     NormalGamma: ("c0_scale", "b0_scale"),  # a0 trades off against b0, and few clusters tell little of it
     NormalKnownVariance: ("prior_variance_scale", "variance_scale"),
+    NormalInverseWishart: ("c0_scale", "psi0_scale"),
+    DirichletMultinomial: ("beta_scale",),
+    GammaPoisson: ("a0_scale", "b0_scale"),
+    BetaBernoulli: ("a0_scale", "b0_scale"),
 }
 """What is sought where the caller names nothing."""
 
@@ -44,35 +55,57 @@ def start_of(setting: Setting, family: type) -> Setting:
     return setting
 
 
-def largest_marginal(model: Any, likelihood: Any, start: Setting, sought: Setting) -> Setting:
-    """``sought``, moved to where sum_k log p(x_{c_k}) of the fitted ``model`` is largest; its partition stays.
+def largest_marginal(seen: Observed, labels: Labels, start: Setting, sought: Setting) -> Setting:
+    """``sought``, moved to where sum_k log p(x_{c_k}) of the clusters ``labels`` is largest; they stay.
 
-    One parameter after the other by golden section, each within a factor of 10,000 of its ``start``, until a cycle
-    gains nothing. ``likelihood`` is that to which the changes are made. O(K D) for each of some hundred values tried.
+    One parameter after the other by golden section, then along the way they went together, each within a factor of
+    10,000 of its ``start``, until a cycle gains nothing (Hooke and Jeeves 1961). The changes are to the likelihood of
+    ``seen``. O(N D) for each of some hundred values tried.
     """
-    fitted = model._model  # noqa: SLF001  (clusters as statistics, which no prior changes)
-    n_features = len(fitted.anchor)
+    K = int(labels.max()) + 1
 
     def objective(setting: Setting) -> float:
-        candidate = changed(likelihood, setting, None).for_data(np.zeros((1, n_features)) + fitted.anchor)
-        candidate = candidate.shifted(fitted.anchor)
-        state = prepared(fitted._replace(likelihood=candidate))
-        return float(resolve(model.backend_, candidate).log_marginals(candidate, state).sum())
+        try:
+            likelihood = changed(seen.likelihood, setting, None)
+        except ValueError:  # outside of its domain
+            return -np.inf
+        if hasattr(likelihood, "shifted"):
+            likelihood = likelihood.shifted(seen.anchor)
+        likelihood = likelihood.for_data(seen.data)
+        state = empty(likelihood, 0, K)._replace(labels=labels)
+        backend = resolve("auto", likelihood)
+        backend.statistics(likelihood, seen.data, None, state)  # whose form a prior may enter
+        return float(backend.log_marginals(likelihood, state).sum())
 
-    def along(setting: Setting, name: str, t: float) -> float:
-        return objective(setting | {name: float(np.exp(t))})
+    names = list(sought)
+    centre = np.log([start[name] for name in names])
+    logs = np.log([sought[name] for name in names])
 
-    best = objective(sought)
+    def at(place: Vector) -> float:
+        return objective(dict(zip(names, np.exp(place).tolist(), strict=True)))
+
+    best = at(logs)
     for _ in range(_MOST_CYCLES):
-        before = best
-        for name in sought:
-            low, high = np.log(start[name]) - REACH, np.log(start[name]) + REACH
-            at = golden_section(functools.partial(along, sought, name), low, high)
-            if (value := along(sought, name, at)) > best:
-                sought, best = sought | {name: float(np.exp(at))}, value
+        before, first = best, logs
+        for direction in (*np.eye(len(names)), None):
+            way = logs - first if direction is None else direction  # along a ridge, the way that the others have gone
+            if np.any(way):
+                place = _best_along(at, logs, way, centre)
+                if (value := at(place)) > best:
+                    logs, best = place, value
         if best - before <= _GAIN * (1.0 + abs(best)):
             break
-    return sought
+    return dict(zip(names, np.exp(logs).tolist(), strict=True))
+
+
+def _best_along(at: Callable[[Vector], float], place: Vector, way: Vector, centre: Vector) -> Vector:
+    """The best place along a way, within ``REACH`` of the centre."""
+    moving = way != 0.0
+    ends = ((centre + np.outer((-REACH, REACH), np.ones(len(way))) - place)[:, moving]) / way[moving]
+    low, high = ends.min(axis=0).max(), ends.max(axis=0).min()
+    t = golden_section(lambda t: at(place + t * way), low, high)
+    found: Vector = place + t * way
+    return found
 
 
 def warn_of_edges(start: Setting, sought: Setting) -> None:
