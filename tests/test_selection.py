@@ -318,6 +318,8 @@ def test_constant_data():
         ({"method": "loo"}, "method must be one of 'cv', 'nll', 'map', 'empirical-bayes', 'prequential', got 'loo'"),
         ({"method": "prequential", "warmup": 50}, "lies in the warm-up"),
         ({"callback": 3}, "callback must be callable"),
+        ({"method": "map", "prior": 2.0}, "prior must be a GammaPrior or an InverseGammaPrior, got 2.0"),
+        ({"method": "map", "prior": GammaPrior(0.0, 1.0)}, "the shape of prior must be > 0, got 0.0"),
         ({"method": "empirical-bayes", "alphas": [{"c0": -1.0}]}, "c0 must be > 0 to be chosen by empirical Bayes"),
         ({"method": "empirical-bayes", "alphas": [{"m0": [1.0, 2.0]}]}, "m0 must be a number, got"),
     ],

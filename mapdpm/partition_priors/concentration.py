@@ -77,6 +77,18 @@ class InverseGammaPrior(NamedTuple):
         return constant - (self.shape + 1.0) * math.log(alpha) - self.scale / alpha
 
 
+def check_prior(name: str, prior: Any) -> None:
+    """ValueError where ``prior`` is none of those above, or has a parameter that is not > 0 (a rate of 0 will do)."""
+    if not isinstance(prior, (GammaPrior, InverseGammaPrior)):
+        msg = f"{name} must be a GammaPrior or an InverseGammaPrior, got {prior!r}"
+        raise ValueError(msg)
+    for field, value in zip(prior._fields, prior, strict=True):
+        number = check_number(f"the {field} of {name}", value)
+        if number < 0.0 or (number == 0.0 and field != "rate"):
+            msg = f"the {field} of {name} must be > 0, got {number}"
+            raise ValueError(msg)
+
+
 class NoInteriorModeError(ValueError):
     """The density has its largest values at an end: alpha = 0, or infinity."""
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs, Vector
+from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import log_joining
 from mapdpm.samplers._orders import MARKOV, UNIFORM, Transitions, extend
 
@@ -35,70 +35,100 @@ class Segments(NamedTuple):
     totals: Vector
 
 
+class Live(NamedTuple):
+    """Segments that reach the present end: their ``starts``, rising, and for each a row, of which it has the number.
+
+    ``numbers`` behind those in use are of rows that are free; ``marginals`` are log p of the points of each row.
+    """
+
+    starts: Labels
+    numbers: Labels
+    rows: Matrix
+    marginals: Vector
+
+
 @jitable
-def segments(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    order: Labels,
-    way: Way,
-) -> Segments:
+def segments(likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, order: Labels, way: Way) -> Segments:
     """The table of Liang2007 (6), g'(r) for r = 0 to n, where each cluster weighs exp(way.per_cluster) B(c).
 
     Of the starts of an end those are kept that together hold 1 - ``way.epsilon`` of its sum, and only these reach the
     next end (section 3.3); with 0 all are. O(n starts D) time, and O(n starts) memory.
     """
     n, size = order.shape[0], likelihood.size()
-    first = np.zeros(n + 1, dtype=np.int64)
-    starts, weights, terms = np.empty(16 * n, dtype=np.int64), np.empty(16 * n), np.empty(16 * n)
-    totals = np.full(n + 1, -inf)
+    first, totals = np.zeros(n + 1, dtype=np.int64), np.full(n + 1, -inf)
     totals[0] = 0.0
-    live = np.empty(n + 1, dtype=np.int64)  # starts of segments that reach this end, and which row is theirs
-    row_of = np.empty(n + 1, dtype=np.int64)
-    rows = np.empty((n + 1, size))
-    free = np.arange(n + 1)
-    marginals = np.empty(n + 1)
+    starts, weights, terms = np.empty(16 * n, dtype=np.int64), np.empty(16 * n), np.empty(16 * n)
+    live = Live(np.empty(n + 1, dtype=np.int64), np.arange(n + 1), np.empty((n + 1, size)), np.empty(n + 1))
     length = n + 1 if way.orders == MARKOV else 1
     transitions = Transitions(np.empty((length, size)), np.empty(length), np.empty(length))
-    orders = np.zeros(0)
+    logs = np.zeros(n + 1)
     held, filled = 0, 0
     for end in range(n):
-        live[held], row_of[held], marginals[end] = end, free[held], 0.0
-        likelihood.init(rows[row_of[held]])
+        live.starts[held] = end
+        live.marginals[live.numbers[held]] = 0.0
+        likelihood.init(live.rows[live.numbers[held]])
         held += 1
+        lengthen(likelihood, data, order[end], live, held)
         if way.orders == MARKOV:
-            orders = extend(likelihood, data, order, live[0], end, transitions)
+            logs = extend(likelihood, data, order, live.starts[0], end, transitions)
         if filled + held > starts.shape[0]:
             starts, weights, terms = grown(starts), grown(weights), grown(terms)
         for a in range(held):
-            s, row = live[a], rows[row_of[a]]
-            marginals[s] += likelihood.log_predictive(row, data, order[end])
-            likelihood.add(row, data, order[end], 1.0)
-            likelihood.prepare(row)
-            m = float(end - s + 1)
-            weight = log_joining(prior, m) + marginals[s]
-            if way.orders == UNIFORM:
-                weight -= lgamma(m + 1.0)
-            elif way.orders == MARKOV:
-                weight += orders[s - live[0]] - log(m)
+            s, m = live.starts[a], end - live.starts[a] + 1.0
+            weight = log_joining(prior, m) + live.marginals[live.numbers[a]]
+            weight += log_order(way.orders, m, logs[s - live.starts[0]])
             starts[filled + a], weights[filled + a] = s, weight
             terms[filled + a] = totals[s] + way.per_cluster + weight
         kept = prune(terms[filled : filled + held], way.epsilon)
-        at = 0
-        for a in range(held):
-            if kept[a]:
-                starts[filled + at], weights[filled + at] = starts[filled + a], weights[filled + a]
-                terms[filled + at] = terms[filled + a]
-                live[at] = live[a]
-                row_of[at], row_of[a] = row_of[a], row_of[at]
-                at += 1
-        for a in range(at, held):
-            free[a] = row_of[a]
-        held = at
+        for array in (weights, terms):
+            squeeze(array[filled : filled + held], kept)
+        squeeze(starts[filled : filled + held], kept)
+        held = keep(live, kept)
         totals[end + 1] = log_sum(terms[filled : filled + held])
         filled += held
         first[end + 1] = filled
     return Segments(first, starts[:filled], weights[:filled], terms[:filled], totals)
+
+
+@jitable
+def lengthen(likelihood: LikelihoodVerbs, data: Any, i: int, live: Live, held: int) -> None:
+    """Let the first ``held`` segments take in point ``i``."""
+    for a in range(held):
+        number = live.numbers[a]
+        row = live.rows[number]
+        live.marginals[number] += likelihood.log_predictive(row, data, i)
+        likelihood.add(row, data, i, 1.0)
+        likelihood.prepare(row)
+
+
+@jitable
+def log_order(orders: int, m: float, wandering: float) -> float:
+    """Log probability of the order of ``m`` points within their cluster."""
+    if orders == UNIFORM:
+        return -lgamma(m + 1.0)
+    return wandering - log(m) if orders == MARKOV else 0.0
+
+
+@jitable
+def keep(live: Live, kept: Any) -> int:
+    """Let go of the other segments, and their rows; how many are left."""
+    at = 0
+    for a in range(kept.shape[0]):
+        if kept[a]:
+            live.starts[at] = live.starts[a]
+            live.numbers[at], live.numbers[a] = live.numbers[a], live.numbers[at]
+            at += 1
+    return at
+
+
+@jitable
+def squeeze(array: Any, kept: Any) -> None:
+    """Move the entries that are kept to the front, in order."""
+    at = 0
+    for a in range(kept.shape[0]):
+        if kept[a]:
+            array[at] = array[a]
+            at += 1
 
 
 @jitable

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mapdpm.partition_priors import DirichletProcess
-from mapdpm.partition_priors.concentration import GammaPrior
+from mapdpm.partition_priors import DirichletProcess, PitmanYor
+from mapdpm.partition_priors.concentration import GammaPrior, check_prior
 from mapdpm.protocol import RngVerbs, Vector
+from mapdpm.validation import check_number
 
 UPDATES = ("auxiliary", "slice")
 
@@ -34,8 +35,30 @@ class BetaPrior(NamedTuple):
         return constant + (self.a - 1.0) * math.log(d) + (self.b - 1.0) * math.log1p(-d)
 
 
+def check_discount(prior: Any, discount_prior: Any) -> None:
+    """ValueError where ``discount_prior`` is no prior, or ``prior`` has no discount to draw."""
+    if not isinstance(discount_prior, BetaPrior):
+        msg = f"discount_prior must be a BetaPrior, got {discount_prior!r}"
+        raise ValueError(msg)
+    for field, value in zip(discount_prior._fields, discount_prior, strict=True):
+        if not check_number(f"{field} of discount_prior", value) > 0.0:
+            msg = f"{field} of discount_prior must be > 0, got {value}"
+            raise ValueError(msg)
+    if not isinstance(prior, PitmanYor):
+        msg = "discount_prior draws the discount of a Pitman-Yor process: give a discount in (0, 1) to start from"
+        raise ValueError(msg)
+
+
 def check_update(prior: Any, alpha_prior: Any, update: str | None) -> None:
     """ValueError where ``update`` cannot draw alpha of ``prior`` under ``alpha_prior``."""
+    if alpha_prior is not None:
+        check_prior("alpha_prior", alpha_prior)
+        if isinstance(alpha_prior, GammaPrior) and alpha_prior.rate == 0.0:
+            msg = "the rate of alpha_prior must be > 0 to draw alpha from its posterior, got 0.0"
+            raise ValueError(msg)
+        if prior.alpha <= 0.0:
+            msg = f"an alpha that is drawn must start > 0, got {prior.alpha}"
+            raise ValueError(msg)
     if update is not None and update not in UPDATES:
         msg = f"alpha_update must be None or one of {', '.join(map(repr, UPDATES))}, got {update!r}"
         raise ValueError(msg)
@@ -44,7 +67,7 @@ def check_update(prior: Any, alpha_prior: Any, update: str | None) -> None:
         raise ValueError(msg)
     if update == "auxiliary" and not _has_auxiliary(prior, alpha_prior):
         msg = (
-            "alpha_update='auxiliary' is for a Dirichlet process and a GammaPrior of rate > 0, got "
+            "alpha_update='auxiliary' is for a Dirichlet process and a GammaPrior, got "
             f"{type(prior).__name__} and {alpha_prior}; alpha_update='slice' takes any"
         )
         raise ValueError(msg)
@@ -106,7 +129,7 @@ def sliced(log_density: Callable[[float], float], t: float, rng: RngVerbs) -> fl
 
 
 def _has_auxiliary(prior: Any, alpha_prior: Any) -> bool:
-    return isinstance(prior, DirichletProcess) and isinstance(alpha_prior, GammaPrior) and alpha_prior.rate > 0.0
+    return isinstance(prior, DirichletProcess) and isinstance(alpha_prior, GammaPrior)
 
 
 def _by_slice(prior: Any, sizes: Vector, alpha_prior: Any, rng: RngVerbs) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from mapdpm.partition_priors import PitmanYor, finite_prior, partition_prior
+from mapdpm.partition_priors import finite_prior, partition_prior
 from mapdpm.protocol import Likelihood, PartitionPrior, RngVerbs
 from mapdpm.samplers import concentration
 from mapdpm.samplers.chain import Chain
@@ -74,9 +74,8 @@ class Sampler:
                 msg = f"a finite mixture has no discount, got n_components={n_components} and discount={discount}"
                 raise ValueError(msg)
             prior = finite_prior(alpha, check_count("n_components", n_components))
-        if discount_prior is not None and not isinstance(prior, PitmanYor):
-            msg = "discount_prior draws the discount of a Pitman-Yor process: give a discount in (0, 1) to start from"
-            raise ValueError(msg)
+        if discount_prior is not None:
+            concentration.check_discount(prior, discount_prior)
         concentration.check_update(prior, alpha_prior, alpha_update)
         self.model = Model(likelihood, prior, alpha_prior, alpha_update, discount_prior)
 

@@ -196,6 +196,7 @@ class Trace(NamedTuple):
                 End(np.array(end["labels"]), end["alpha"], end["discount"], _adapted(end["adapted"]), end["generator"])
                 for end in about["ends"]
             )
+            _check_shapes(arrays, ends)
             return cls(**arrays, best_log_joint=about["best_log_joint"], thin=about["thin"], ends=ends)
         except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             if isinstance(error, UnreadableTraceError):
@@ -209,6 +210,15 @@ class Trace(NamedTuple):
 
 class UnreadableTraceError(ValueError):
     """A file that is no trace, or not all of one."""
+
+
+def _check_shapes(arrays: dict[str, Any], ends: tuple[End, ...]) -> None:
+    """ValueError where arrays do not belong together."""
+    chains, draws, n_points = arrays["partitions"].shape
+    same = all(arrays[name].shape == (chains, draws) for name in _ARRAYS[1:-1])
+    of_points = all(end.labels.shape == (n_points,) for end in ends) and arrays["best"].shape == (n_points,)
+    if not (same and of_points and len(ends) == chains and arrays["partitions"].dtype.kind == "i"):
+        raise ValueError
 
 
 def _adapted(values: list[Any]) -> Adapted:

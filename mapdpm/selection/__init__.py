@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.online import OnlineMAPDPM
-from mapdpm.partition_priors.concentration import InverseGammaPrior
+from mapdpm.partition_priors.concentration import InverseGammaPrior, check_prior
 from mapdpm.points import n_points, read_by, rows
 from mapdpm.rng import seeded
 from mapdpm.selection.alternation import empirical_priors, modes_of_alpha
@@ -126,6 +126,8 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
         msg = f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
         raise ValueError(msg)
     check_callable("callback", callback)
+    if prior is not None:
+        check_prior("prior", prior)
     points = read_by(likelihood, X)
     names = _STREAM if method == "prequential" else _BATCH
     alternating = method in _ALTERNATING
