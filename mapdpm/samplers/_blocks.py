@@ -9,7 +9,7 @@ from mapdpm.state import ClusterState
 
 @jitable
 def log_block(prior: PartitionPriorVerbs, k: int, n: float) -> float:
-    """Log weight of a cluster of ``n`` points beside ``k`` others, whichever order they come in; maths (48)."""
+    """Log weight of a cluster of ``n`` points beside ``k`` others, whichever order they come in; maths (49)."""
     return prior.log_new(k, 1.0) + log_joining(prior, n)
 
 

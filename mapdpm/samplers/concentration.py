@@ -146,7 +146,7 @@ def _by_slice(prior: Any, sizes: Vector, alpha_prior: Any, rng: RngVerbs) -> flo
 def _discount(prior: Any, sizes: Vector, discount_prior: Any, rng: RngVerbs) -> float:
     def log_density(t: float) -> float:
         d = 1.0 / (1.0 + math.exp(-t)) if abs(t) < _FAR else 0.0
-        if not 0.0 < d < 1.0:
+        if not max(0.0, -prior.alpha) < d < 1.0:
             return -math.inf
         joint: float = prior._replace(discount=d).log_partition(sizes) + discount_prior.log_density(d)
         return joint + math.log(d) + math.log1p(-d)  # of the logit of d

@@ -45,6 +45,9 @@ class Hybrid(Sampler):
         if odd is not None:
             msg = f"the samplers of a hybrid must share one model, got {parts[0].model} and {odd.model}"
             raise ValueError(msg)
+        if any(isinstance(part, Hybrid) and not part.counts for part in parts):
+            msg = "a hybrid that shares time cannot be part of another: give its samplers to the outer one"
+            raise ValueError(msg)
         self.model = parts[0].model
         self.samplers: tuple[Sampler, ...] = tuple(parts)
         self.counts: tuple[int, ...] = _checked(counts, len(parts))
@@ -71,6 +74,10 @@ class Hybrid(Sampler):
         for part in self.samplers:
             part.check_sampling()
 
+    def describe(self) -> str:
+        """All parts, and how often each runs."""
+        return f"{self.counts or 'time'} x {[part.describe() for part in self.samplers]}"
+
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError where a part cannot run the family."""
         for part in self.samplers:
@@ -85,9 +92,10 @@ class Hybrid(Sampler):
 
     def _by_the_clock(self, chain: Chain, rng: RngVerbs) -> Info:
         """A step of a burn-in: each part until it has had as much time as any, and once at least."""
+        infos = []
         if not len(chain.seconds):
             chain.seconds = np.zeros((2, len(self.samplers)))
-        infos = []
+            infos = [part.step(chain, rng) for part in self.samplers]  # not timed: kernels are compiled
         slowest = chain.seconds[0].max()
         for number, part in enumerate(self.samplers):
             while True:

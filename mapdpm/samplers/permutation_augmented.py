@@ -14,7 +14,7 @@ from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVer
 from mapdpm.samplers._orders import IGNORED, MARKOV, UNIFORM, draw_order
 from mapdpm.samplers._segments import Way, draw_cuts, draw_from_all, holds, labelled, segments
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.integrated import IntegratedAlpha
+from mapdpm.samplers.integrated import LEAST_SHAPE, IntegratedAlpha
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.special import digamma_difference
 from mapdpm.state import ClusterState
@@ -68,7 +68,10 @@ def move_by_beam(
 def climb(
     likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, order: Labels, way: Way, rng: RngVerbs
 ) -> Labels:
-    """Draw a partition in proportion to p(C, x) among those along ``order``, whatever it was before: no kernel."""
+    """Draw a partition along ``order`` in proportion to lambda^K prod j(c) p(x_c), maths (51): no kernel.
+
+    For a Dirichlet process that is p(C, x); other priors are so near the present number of clusters.
+    """
     table = segments(likelihood, prior, data, order, way)
     cuts = np.empty(order.shape[0], dtype=np.int64)
     return labelled(order, cuts, draw_cuts(table, cuts, rng))
@@ -92,7 +95,8 @@ class PermutationAugmented(Sampler):
     burn_in : {"uniform", "markov", "projections"} or None
         The orders of a burn-in, if others.
     beta : float > 0 or None
-        None is exp psi(K + 1), K the present number of clusters in a burn-in, and the mean of that afterwards.
+        None is exp psi(K + 1): K is the present number of clusters in a burn-in, and afterwards its mean over that
+        (without one, that of the start).
     epsilon : float in [0, 1)
         What a beam may lose of each sum, as a share.
     integrate_alpha : bool
@@ -138,6 +142,12 @@ class PermutationAugmented(Sampler):
         if integrate_alpha and not (method == "table" and process and self.model.alpha_prior is not None):
             msg = "integrate_alpha works with method='table', a Dirichlet process and an alpha_prior"
             raise ValueError(msg)
+        if integrate_alpha and (self.model.alpha_prior.shape < LEAST_SHAPE or self.model.alpha_update == "slice"):
+            msg = (
+                f"integrate_alpha draws alpha itself (leave alpha_update out), under a prior of shape {LEAST_SHAPE} at "
+                f"least, got {self.model.alpha_prior} and alpha_update={self.model.alpha_update!r}"
+            )
+            raise ValueError(msg)
         self.method, self.permutations, self.burn_in, self.beta = method, permutations, burn_in, beta
         self.epsilon = float(epsilon) if method == "beam" else 0.0
         self.integrated = IntegratedAlpha(self.model.alpha_prior) if integrate_alpha else None
@@ -164,6 +174,8 @@ class PermutationAugmented(Sampler):
         else:
             way = Way(PERMUTATIONS[permutations], self._per_cluster(chain), self.epsilon)
             accepted, labels = self._by_beam(*model, chain.state, way, log_of_numbers(chain), rng)
+        # A climb knows of no limit to the number of clusters, which a finite mixture has.
+        accepted = accepted and chain.prior.log_new(int(labels.max()), 1.0) > -np.inf
         if accepted:
             chain.become(labels)
         return Info(chain.n_clusters, proposed=1, accepted=int(accepted))

@@ -110,15 +110,16 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     >>> trace.partitions.shape
     (1, 50, 40)
     """
-    check_count("draws", draws)
-    check_count("burn_in", burn_in, 0)
-    check_count("thin", thin)
-    check_count("chains", chains)
+    draws, burn_in = check_count("draws", draws), check_count("burn_in", burn_in, 0)
+    thin, chains = check_count("thin", thin), check_count("chains", chains)
     check_callable("callback", callback)
     if not isinstance(sampler, Sampler):
         msg = f"sampler must be one of mapdpm.samplers, such as CollapsedGibbs(), got {sampler!r}"
         raise ValueError(msg)
     sampler.check_sampling()
+    if isinstance(sampler, Hybrid) and not sampler.counts and not burn_in and resume is None:
+        msg = "counts='time' finds out in a burn-in how often each part is to run: give burn_in, 10 or more"
+        raise ValueError(msg)
     seen = observed(sampler.model.likelihood, read_by(sampler.model.likelihood, X))
     sampler.check_family(seen.likelihood)
     N = n_points(seen.data)
@@ -146,25 +147,27 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     else:
         with ThreadPoolExecutor(n_threads) as pool:
             parts = list(pool.map(one, range(chains)))
-    trace = Trace.of(parts, thin)
+    trace = Trace.of(parts, thin, sampler.describe())
     return trace if resume is None else resume.followed_by(trace)
 
 
 def _drawn(run: _Run, chain: Chain, rng: Rng, number: int) -> tuple[dict[str, Any], End]:
     """All steps of one chain: what is kept, and where it ended."""
     begin, total = time.perf_counter(), run.burn_in + run.draws * run.thin
-    best, best_joint = chain.state.labels.copy(), -np.inf
+    best: dict[str, Any] = {"best_log_joint": -np.inf}
     visited: list[float] = []
     kept = _Kept(run.draws, chain)
     infos: list[Info] = []
 
     def step(at: int) -> None:
-        nonlocal best, best_joint
+        nonlocal best
         infos.append(run.sampler.step(chain, rng))
         joint = chain.log_joint()
         worth = joint + run.sampler.log_hyperprior(chain.prior)
-        if worth > best_joint:
-            best, best_joint = chain.state.labels.copy(), worth
+        if worth > best["best_log_joint"] or len(best) == 1:
+            alpha, discount = chain.prior.alpha, getattr(chain.prior, "discount", 0.0)
+            best = {"best": chain.state.labels.copy(), "best_log_joint": worth}
+            best |= {"best_alpha": alpha, "best_discount": discount}
         visited.append(chain.n_clusters)
         if run.tell is not None:
             run.tell(Progress(number, at + 1, total, joint, chain.n_clusters, time.perf_counter() - begin))
@@ -182,7 +185,7 @@ def _drawn(run: _Run, chain: Chain, rng: Rng, number: int) -> tuple[dict[str, An
             step(run.burn_in + draw * run.thin + at)
         chain.refresh()
         kept.keep(draw, chain, infos)
-    return {**kept.arrays, "best": best, "best_log_joint": best_joint}, End.of(chain, rng)
+    return kept.arrays | best, End.of(chain, rng)
 
 
 class _Kept:
@@ -206,6 +209,9 @@ class _Kept:
 
 def _checked(trace: Trace, sampler: Sampler, seen: Observed) -> tuple[End, ...]:
     """The ends of ``trace``; ValueError where it is of other points, or of another model."""
+    if trace.sampler != sampler.describe():
+        msg = f"the trace to resume was drawn by another sampler, or under another prior: {trace.sampler}"
+        raise ValueError(msg)
     for number, end in enumerate(trace.ends):
         same = len(end.labels) == n_points(seen.data)
         if same:

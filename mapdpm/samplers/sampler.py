@@ -35,8 +35,8 @@ class Sampler:
 
     Parameters
     ----------
-    alpha : float > 0
-        Concentration; with ``alpha_prior`` the first value.
+    alpha : float > 0, or > -discount
+        Concentration; with ``alpha_prior`` the first value, > 0. What is drawn stays within e^-700 to e^700.
     likelihood : Likelihood or None
         The conjugate family, with its prior. None is the empirical Normal-Gamma of the points (``MAPDPM``).
     discount : float in [0, 1)
@@ -91,6 +91,11 @@ class Sampler:
 
     def check_sampling(self) -> None:
         """ValueError where no step of this sampler, after a burn-in, leaves the posterior invariant."""
+
+    def describe(self) -> str:
+        """What chains of this sampler are of, but for the likelihood: to be compared where one goes on."""
+        own = {name: value for name, value in vars(self).items() if name not in {"model", "samplers", "integrated"}}
+        return f"{type(self).__name__}({own}, {self.model[1:]})"
 
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError where the likelihood lacks what this sampler asks of it."""

@@ -95,7 +95,7 @@ class SplitMerge(Sampler):
     Parameters
     ----------
     n_scans : int >= 0
-        Restricted scans before the one that is proposed; 0 is sequential in effect, and cheap.
+        Restricted scans before the one that is proposed; 0 proposes from sides drawn at random, and is cheap.
     n_proposals : int >= 1
         In a step.
     **model

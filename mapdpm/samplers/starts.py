@@ -20,7 +20,11 @@ STARTS = ("sequential", "single", "singletons")
 def check_start(init: Any, n_points: int, most: int | None) -> str | Labels:
     """The name of a start, or labels 0..K-1; ValueError for more clusters than a finite mixture has components."""
     if not isinstance(init, str):
-        return check_labels(init, n_points, most)
+        labels = check_labels(init, n_points, None)
+        if most is not None and labels.max() >= most:
+            msg = f"init has {labels.max() + 1} clusters, and n_components is {most}: raise it, or merge labels"
+            raise ValueError(msg)
+        return labels
     if init not in STARTS:
         msg = f"init must be one of {', '.join(map(repr, STARTS))} or an array of labels, got {init!r}"
         raise ValueError(msg)

@@ -17,9 +17,14 @@ from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.rng import Rng
 from mapdpm.samplers.chain import Adapted, Chain
 from mapdpm.snapshot import smallest_integers, write_file
-from mapdpm.validation import in_order_of_appearance
+from mapdpm.validation import FEWEST_DRAWS, check_count, check_number, in_order_of_appearance
 
 FORMAT = 1
+_BEST = ("best_log_joint", "best_alpha", "best_discount")
+_DAMAGE = (  # what reading a zip with a byte changed can end in
+    *(ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, EOFError),
+    *(NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
+)
 _ARRAYS = ("partitions", "log_joint", "alpha", "discount", "acceptance", "best")
 
 
@@ -78,20 +83,26 @@ class Trace(NamedTuple):
     """Shape (N,): of all partitions seen, burn-in included, the one of the highest log joint (and log p(alpha))."""
     best_log_joint: float
     """That joint: of partition, points, and of alpha and the discount where they have a prior."""
+    best_alpha: float
+    """alpha when it was seen."""
+    best_discount: float
+    """The discount."""
     thin: int
     """Steps from one draw to the next."""
+    sampler: str
+    """What drew it, and under which prior."""
     ends: tuple[End, ...]
     """Where each chain ended, for ``sample(resume=)``."""
 
     @classmethod
-    def of(cls, chains: list[tuple[dict[str, Any], End]], thin: int) -> Trace:
+    def of(cls, chains: list[tuple[dict[str, Any], End]], thin: int, sampler: str) -> Trace:
         """From what each chain kept."""
         parts, ends = zip(*chains, strict=True)
-        stacked = {name: np.stack([part[name] for part in parts]) for name in _ARRAYS[1:-1]}
+        stacked: dict[str, Any] = {name: np.stack([part[name] for part in parts]) for name in _ARRAYS[1:-1]}
         partitions = smallest_integers(np.stack([part["partitions"] for part in parts]))
         winner = max(parts, key=lambda part: part["best_log_joint"])
-        best = in_order_of_appearance(winner["best"])
-        return cls(partitions, **stacked, best=best, best_log_joint=winner["best_log_joint"], thin=thin, ends=ends)
+        best = {name: winner[name] for name in _BEST} | {"best": in_order_of_appearance(winner["best"])}
+        return cls(partitions, **stacked, **best, thin=thin, sampler=sampler, ends=ends)
 
     @property
     def n_clusters(self) -> Labels:
@@ -140,18 +151,22 @@ class Trace(NamedTuple):
         return converted(self)
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """Mean, sd, effective sample size and R-hat of log joint, K, largest share; of alpha and discount if drawn."""
+        """Mean, sd, effective sample size and R-hat of log joint, K, largest share; of alpha and discount if drawn.
+
+        NaN for sizes and R-hats of chains of fewer than four draws, and of what is constant.
+        """
         shown = {"log_joint": self.log_joint, "n_clusters": self.n_clusters, "largest_share": self.largest_share}
         if np.ptp(self.alpha) > 0.0:
             shown["alpha"] = self.alpha
         if np.ptp(self.discount) > 0.0:
             shown["discount"] = self.discount
+        enough = self.alpha.shape[1] >= FEWEST_DRAWS
         return {
             name: {
                 "mean": float(np.mean(values)),
                 "sd": float(np.std(values, ddof=1)) if np.size(values) > 1 else np.nan,
-                "ess": diagnostics.effective_sample_size(values),
-                "r_hat": diagnostics.r_hat(values),
+                "ess": diagnostics.effective_sample_size(values) if enough else np.nan,
+                "r_hat": diagnostics.r_hat(values) if enough else np.nan,
             }
             for name, values in shown.items()
         }
@@ -162,12 +177,12 @@ class Trace(NamedTuple):
             name: np.concatenate([getattr(self, name), getattr(other, name)], axis=1) for name in _ARRAYS[:-1]
         }
         best = max(self, other, key=lambda trace: trace.best_log_joint)
-        return other._replace(**joined, best=best.best, best_log_joint=best.best_log_joint)
+        return other._replace(**joined, **{name: getattr(best, name) for name in ("best", *_BEST)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to ``path``, whole or not at all: a .npz of numpy's without pickles."""
         ends = [end._asdict() | {"labels": end.labels.tolist(), "adapted": list(end.adapted)} for end in self.ends]
-        about = {"format": FORMAT, "thin": self.thin, "best_log_joint": self.best_log_joint, "ends": ends}
+        about = {name: getattr(self, name) for name in (*_BEST, "thin", "sampler")} | {"format": FORMAT, "ends": ends}
         room = io.BytesIO()
         text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
         np.savez_compressed(room, about=text, **{name: getattr(self, name) for name in _ARRAYS})
@@ -189,16 +204,14 @@ class Trace(NamedTuple):
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
                 about = json.loads(file["about"].tobytes())
                 arrays = {name: file[name] for name in _ARRAYS}
-            if about["format"] > FORMAT:
+            if check_count("format", about["format"]) > FORMAT:
                 msg = f"{path} is a trace of format {about['format']}, and this version reads up to {FORMAT}: upgrade"
                 raise UnreadableTraceError(msg)
-            ends = tuple(
-                End(np.array(end["labels"]), end["alpha"], end["discount"], _adapted(end["adapted"]), end["generator"])
-                for end in about["ends"]
-            )
+            ends = tuple(map(_end, about["ends"]))
             _check_shapes(arrays, ends)
-            return cls(**arrays, best_log_joint=about["best_log_joint"], thin=about["thin"], ends=ends)
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            best: dict[str, Any] = {name: check_number(name, about[name]) for name in _BEST}
+            return cls(**arrays, **best, thin=check_count("thin", about["thin"]), sampler=about["sampler"], ends=ends)
+        except _DAMAGE as error:
             if isinstance(error, UnreadableTraceError):
                 raise
             msg = f"{path} is no trace file, or was cut short ({len(data)} bytes): draw it anew, or take a whole copy"
@@ -217,9 +230,21 @@ def _check_shapes(arrays: dict[str, Any], ends: tuple[End, ...]) -> None:
     chains, draws, n_points = arrays["partitions"].shape
     same = all(arrays[name].shape == (chains, draws) for name in _ARRAYS[1:-1])
     of_points = all(end.labels.shape == (n_points,) for end in ends) and arrays["best"].shape == (n_points,)
-    if not (same and of_points and len(ends) == chains and arrays["partitions"].dtype.kind == "i"):
+    whole = same and of_points and len(ends) == chains and arrays["partitions"].dtype.kind == "i"
+    named = [arrays["best"], *(end.labels for end in ends)]
+    z = arrays["partitions"]
+    if not (whole and all(map(_is_partition, named)) and z.min() >= 0 and z.max() < n_points):
         raise ValueError
 
 
-def _adapted(values: list[Any]) -> Adapted:
-    return Adapted(float(values[0]), tuple(int(count) for count in values[1]))
+def _is_partition(labels: Labels) -> bool:
+    """Whether labels are 0..K-1 in order of first appearance: kernels trust them."""
+    return labels.dtype.kind == "i" and np.array_equal(in_order_of_appearance(labels), labels)
+
+
+def _end(values: dict[str, Any]) -> End:
+    n_clusters, counts = values["adapted"]
+    adapted = Adapted(check_number("clusters", n_clusters), tuple(check_count("counts", count) for count in counts))
+    np.random.default_rng().bit_generator.state = values["generator"]  # or it says why not
+    alpha, discount = (check_number(name, values[name]) for name in ("alpha", "discount"))
+    return End(np.array(values["labels"]), alpha, discount, adapted, values["generator"])

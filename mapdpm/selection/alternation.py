@@ -5,6 +5,7 @@ Every turn raises log p(x, z, alpha), so they end; and they end in a mode near w
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -89,4 +90,7 @@ def _alternated(job: Job, setting: Setting, turn: Turn, same: float) -> tuple[Se
         fitted, setting = setting, turn(model, setting)
         if all(abs(setting[name] - value) <= same * abs(value) for name, value in fitted.items()):
             break
+    else:
+        msg = f"clusters and parameters still changed after {_MOST_ROUNDS} turns; the last are returned"
+        warnings.warn(msg, UserWarning, stacklevel=5)
     return fitted, model

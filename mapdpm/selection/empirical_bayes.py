@@ -38,6 +38,7 @@ REACH = np.log(1e4)
 _TOLERANCE = 1e-7  # of a logarithm: about the root of rounding, closer than which a maximum looks flat
 _GAIN = 1e-10  # of the log joint, relative: a cycle that gains less is the last
 _MOST_CYCLES = 50
+_MOST_SECTIONS = 60  # of twice the reach these leave less than the tolerance
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
@@ -89,7 +90,9 @@ def largest_marginal(seen: Observed, labels: Labels, start: Setting, sought: Set
         before, first = best, logs
         for direction in (*np.eye(len(names)), None):
             way = logs - first if direction is None else direction  # along a ridge, the way that the others have gone
-            if np.any(way):
+            far = float(np.abs(way).max())
+            if far > _TOLERANCE:
+                way = way / far
                 place = _best_along(at, logs, way, centre)
                 if (value := at(place)) > best:
                     logs, best = place, value
@@ -123,7 +126,9 @@ def golden_section(function: Callable[[float], float], low: float, high: float) 
     """Where ``function``, of one maximum between ``low`` and ``high``, is largest (Kiefer 1953)."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(left), function(right)
-    while high - low > _TOLERANCE:
+    for _ in range(_MOST_SECTIONS):
+        if high - low <= _TOLERANCE:
+            break
         if at_left >= at_right:
             high, right, at_right = right, left, at_left
             left = high - _GOLDEN * (high - low)
