@@ -9,7 +9,6 @@ import numpy as np
 
 from mapdpm.partition_priors.concentration import ConcentrationPosterior
 from mapdpm.protocol import RngVerbs, Vector
-from mapdpm.special import log_rising
 
 LEAST_SHAPE = 0.1
 """Of a prior: the tails of log alpha fall by a shape a nat, and beyond 700 exp overflows."""
@@ -65,8 +64,8 @@ class IntegratedAlpha:
                 return math.exp(t)
 
     def _log_density(self, N: int, K: int, t: float) -> float:
-        alpha = math.exp(t)
-        return K * t - log_rising(alpha, float(N)) + float(self.prior.log_density(alpha)) + t
+        """Of log alpha, less its unknown constant."""
+        return float(ConcentrationPosterior(N, K, self.prior).log_density([math.exp(t)])[0]) + t
 
     def _below(self, N: int, K: int, top: float, sign: float, nats: float = 1.0) -> float:
         """A place beside the ``top`` where the log density is lower by ``nats`` at least."""
