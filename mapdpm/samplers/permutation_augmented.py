@@ -77,6 +77,16 @@ def climb(
     return labelled(order, cuts, draw_cuts(table, cuts, rng))
 
 
+def log_of_numbers(prior: PartitionPriorVerbs, N: int) -> Vector:
+    """What the joint of partition and order has of K alone, for K up to N: A(K) of Liang2007 (4), for any prior."""
+    values = np.zeros(N + 1)
+    opened = 0.0
+    for k in range(N):
+        opened += prior.log_new(k, 1.0)
+        values[k + 1] = opened - lgamma(k + 2.0)
+    return values
+
+
 class PermutationAugmented(Sampler):
     """Whole partitions at once, among all that are contiguous along a random order of the points (Liang2007).
 
@@ -109,6 +119,7 @@ class PermutationAugmented(Sampler):
     _by_table = staticmethod(compiled_if_possible(move_by_table))
     _by_beam = staticmethod(compiled_if_possible(move_by_beam))
     _climb = staticmethod(compiled_if_possible(climb))
+    _log_of_numbers = staticmethod(compiled_if_possible(log_of_numbers))
 
     def __init__(
         self,
@@ -163,17 +174,17 @@ class PermutationAugmented(Sampler):
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """An order, and a partition along it."""
         permutations = self.burn_in if self.burn_in and chain.adapted is None else self.permutations
-        model = chain.likelihood, chain.prior, chain.data
+        model, N = (chain.likelihood, chain.prior, chain.data), chain.n_points
         if permutations == PROJECTIONS:
             way = Way(IGNORED, chain.prior.log_new(chain.n_clusters - 1, 1.0), self.epsilon)
             accepted, labels = True, self._climb(*model, along_a_direction(chain, rng), way, rng)
         elif self.method == "table":
-            log_of_k = self.integrated.log_of_k(chain.n_points) if self.integrated else log_of_numbers(chain)
+            log_of_k = self.integrated.log_of_k(N) if self.integrated else self._log_of_numbers(chain.prior, N)
             way = Way(PERMUTATIONS[permutations], 0.0, 0.0)
             accepted, labels = self._by_table(*model, chain.state, way, log_of_k, rng)
         else:
             way = Way(PERMUTATIONS[permutations], self._per_cluster(chain), self.epsilon)
-            accepted, labels = self._by_beam(*model, chain.state, way, log_of_numbers(chain), rng)
+            accepted, labels = self._by_beam(*model, chain.state, way, self._log_of_numbers(chain.prior, N), rng)
         # A climb knows of no limit to the number of clusters, which a finite mixture has.
         accepted = accepted and chain.prior.log_new(int(labels.max()), 1.0) > -np.inf
         if accepted:
@@ -194,13 +205,6 @@ class PermutationAugmented(Sampler):
         typical = chain.n_clusters if chain.adapted is None else chain.adapted.n_clusters
         log_beta = digamma_difference(1.0, typical)[0] - _EULER if self.beta is None else log(self.beta)
         return float(chain.prior.log_new(max(round(typical), 1) - 1, 1.0) - log_beta)
-
-
-def log_of_numbers(chain: Chain) -> Vector:
-    """What the joint of partition and order has of K alone, for K up to N: A(K) of Liang2007 (4), for any prior."""
-    N = chain.n_points
-    opening = np.array([0.0, *(chain.prior.log_new(k, 1.0) for k in range(N))])
-    return np.cumsum(opening) - np.array([lgamma(K + 1.0) for K in range(N + 1)])
 
 
 def along_a_direction(chain: Chain, rng: RngVerbs) -> Labels:

@@ -193,7 +193,7 @@ class _Kept:
 
     def __init__(self, draws: int, chain: Chain) -> None:
         self.arrays: dict[str, Any] = {
-            "partitions": np.empty((draws, chain.n_points), dtype=np.int64),
+            "partitions": np.empty((draws, chain.n_points), dtype=np.min_scalar_type(-chain.n_points)),
             **{name: np.empty(draws) for name in ("log_joint", "alpha", "discount", "acceptance")},
         }
 
