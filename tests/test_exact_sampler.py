@@ -102,7 +102,11 @@ def test_posterior_is_invariant_for_every_kernel_and_family(kernel, family, mode
     likelihood, data = points(family)
     sampler = KERNELS[kernel](**MODELS[model])
     P = kernels.matrix_of(sampler, likelihood, data, N)
-    holds(P, kernels.posterior_of(sampler.model.prior, likelihood, data, N), f"{family.__name__}, {kernel}, {model}")
+    pi = kernels.posterior_of(sampler.model.prior, likelihood, data, N)
+    assert broken_by(P, pi) < 1e-12
+    if kernel.endswith("beam"):  # alone it may never leave what it forgets: improbable partitions of these points
+        P @= kernels.matrix_of(KERNELS["gibbs"](**MODELS[model]), likelihood, data, N)
+    holds(P, pi, f"{family.__name__}, {kernel}, {model}")
 
 
 @pytest.mark.parametrize("model", ["DP", "PY"])
@@ -185,17 +189,19 @@ def without_the_probability_of_orders(monkeypatch):
     monkeypatch.setitem(permutation_augmented.PERMUTATIONS, "uniform", _orders.IGNORED)
     sound = permutation_augmented.log_of_numbers
     factorials = np.cumsum(np.log(np.maximum(np.arange(N + 1), 1)))
-    monkeypatch.setattr(permutation_augmented, "log_of_numbers", lambda chain: sound(chain) + factorials)
+    wrong = staticmethod(lambda prior, n: sound(prior, n) + factorials)
+    monkeypatch.setattr(PermutationAugmented, "_log_of_numbers", wrong)
     return PermutationAugmented(ALPHA, method="table")
 
 
 def without_cancelling_beta(monkeypatch):
     sampler = PermutationAugmented(ALPHA, method="beta")
 
-    def always(chain):  # accepts whatever q' proposes
-        return sampler._per_cluster(chain) * np.arange(N + 1.0)
-
-    monkeypatch.setattr(permutation_augmented, "log_of_numbers", always)
+    likelihood, data = points()
+    chain = kernels.PlainChain(likelihood, sampler.model.prior, data, np.zeros(N, dtype=int), Adapted(2.0))
+    log_ratio = sampler._per_cluster(chain)
+    always = staticmethod(lambda *_: log_ratio * np.arange(N + 1.0))  # accepts whatever q' proposes
+    monkeypatch.setattr(PermutationAugmented, "_log_of_numbers", always)
     return sampler
 
 

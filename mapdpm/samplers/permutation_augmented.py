@@ -114,6 +114,12 @@ class PermutationAugmented(Sampler):
         Dirichlet process.
     **model
         As of ``Sampler``.
+
+    Notes
+    -----
+    A beam leaves the posterior invariant because it stays where it could not have come from. So alone it may never
+    leave a partition that it forgets on any order: a bad start, or one of little probability. Put it beside
+    ``CollapsedGibbs``, which can leave any, or give ``burn_in="projections"``.
     """
 
     _by_table = staticmethod(compiled_if_possible(move_by_table))
