@@ -6,7 +6,7 @@ from scipy import stats
 
 from mapdpm import NormalGamma
 from mapdpm.diagnostics import autocorrelation_time
-from mapdpm.partition_priors import partition_prior
+from mapdpm.partition_priors import finite_prior, partition_prior
 from mapdpm.partition_priors.concentration import ConcentrationPosterior
 from mapdpm.rng import seeded
 from mapdpm.samplers import (
@@ -118,6 +118,8 @@ def joint_draw(generator, rng, n, model):
     alpha = generator.gamma(model["alpha_prior"].shape) / model["alpha_prior"].rate
     discount = generator.beta(2.0, 3.0) if "discount_prior" in model else 0.0
     prior = partition_prior(alpha, discount)
+    if "n_components" in model:
+        prior = finite_prior(alpha, model["n_components"])
     labels = np.zeros(n, dtype=np.int64)
     for i in range(1, n):  # the sequential draw of the prior, by its own weights
         sizes = np.bincount(labels[:i])
@@ -177,6 +179,13 @@ def test_discounts_keep_the_joint():
     model = JOINT | {"discount_prior": BetaPrior(2.0, 3.0)}
     sampler = CollapsedGibbs(discount=0.2, likelihood=PRIOR, **model)
     assert distinguished(sampler, model) > FALSE_ALARM
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [CollapsedGibbs, UncollapsedGibbs])
+def test_finite_mixtures_keep_the_joint(kind):
+    model = JOINT | {"n_components": 3}
+    assert distinguished(kind(likelihood=PRIOR, **model), model, 4000) > FALSE_ALARM
 
 
 @pytest.mark.parametrize("fault", ["a cluster too many", "no Jacobian", "parameters of the prior"])
