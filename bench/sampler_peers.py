@@ -42,11 +42,15 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
+    named = pairs(arguments.features)
+    if not named:
+        print("neither dpgmm nor dpmmlearn is installed: pip install dpgmm dpmmlearn")
+        return
     rng = np.random.default_rng(0)
     means = 6.0 * rng.normal(size=(CLUSTERS, arguments.features))
     X = means[rng.integers(0, CLUSTERS, arguments.points)] + rng.normal(size=(arguments.points, arguments.features))
     rows = []
-    for name, beside, theirs, ours in pairs(arguments.features):
+    for name, beside, theirs, ours in named:
         seconds: tuple[list[float], list[float]] = ([], [])
         for round_ in range(arguments.rounds + 1):
             a, found = a_sweep(theirs, X, 1)
