@@ -103,7 +103,9 @@ def blank_row(likelihood: LikelihoodVerbs) -> Vector:
 
 def empty(likelihood: LikelihoodVerbs, n_points: int, capacity: int, blank: Vector | None = None) -> ClusterState:
     """A state of ``n_points`` points, all out, and ``capacity`` free slots; ``blank`` is their row, if at hand."""
-    rows = np.tile(blank_row(likelihood) if blank is None else blank, (capacity, 1))
+    blank = blank_row(likelihood) if blank is None else blank
+    rows = np.empty((capacity, len(blank)))
+    rows[:] = blank
     return ClusterState(np.full(n_points, -1, dtype=np.int64), np.zeros(capacity, dtype=np.int64), rows)
 
 

@@ -206,7 +206,12 @@ class CBackend:
 
 
 def _no_data(likelihood: Likelihood) -> Matrix:
-    return np.empty((0, (likelihood.n_statistics() - 1) // 2))
+    return _no_points((likelihood.n_statistics() - 1) // 2)
+
+
+@functools.cache
+def _no_points(n_features: int) -> Matrix:
+    return np.empty((0, n_features))
 
 
 @functools.cache
@@ -226,38 +231,56 @@ def _call(
     likelihood: Likelihood, prior: PartitionPriorVerbs | None, data: Any, weights: Weights, state: ClusterState | None
 ) -> _Call:
     lib, ffi = library(data.dtype)
-    parameters = _parameters(likelihood)
-    n_points, n_features = data.shape
-
+    problem, views = _problem(likelihood, prior, data, weights)
+    if state is None:
+        return _Call(lib, ffi, problem, ffi.NULL, ffi.NULL, views)
     view = ffi.from_buffer
+    workspace = np.empty(lib.mapdpm_workspace_bytes(data.shape[1], state.capacity) // 8 + 1)
+    clusters = ffi.new("mapdpm_clusters *")
+    clusters.capacity = state.capacity
+    clusters.labels = labels = view("int64_t[]", state.labels, require_writable=True)
+    clusters.counts = counts = view("int64_t[]", state.counts, require_writable=True)
+    clusters.rows = rows = view("double[]", state.rows, require_writable=True)
+    space = view("unsigned char[]", workspace, require_writable=True)
+    return _Call(lib, ffi, problem, clusters, space, (views, labels, counts, rows, workspace))
+
+
+_AT_HAND = 1 << 20  # bytes of data: calls of larger problems take long, and theirs should not be kept
+_last_problems: dict[bool, tuple[Any, ...]] = {}
+_last_parameters: tuple[Any, Vector] = (None, np.empty(0))
+
+
+def _problem(
+    likelihood: Likelihood, prior: PartitionPriorVerbs | None, data: Any, weights: Weights
+) -> tuple[Any, tuple[Any, ...]]:
+    """The structure, which C only reads, and what must live as long as it does.
+
+    A search makes hundreds of calls in which these four are the same objects, between some without data: the last of
+    both kinds are at hand.
+    """
+    known = _last_problems.get(len(data) > 0)
+    if known is not None and known[0] is likelihood and known[1] is prior and known[2] is data and known[3] is weights:
+        return known[4]
+    _, ffi = library(data.dtype)
     problem = ffi.new("mapdpm_problem *")
     problem.family = _TWINS[type(likelihood)]
-    problem.n_points, problem.n_features = n_points, n_features
-    views = [view("mapdpm_real[]", data), view("double[]", parameters)]
+    problem.n_points, problem.n_features = data.shape
+    views = [ffi.from_buffer("mapdpm_real[]", data), ffi.from_buffer("double[]", _parameters(likelihood))]
     problem.data, problem.parameters = views
     if weights is not None:
-        views.append(view("double[]", weights))
+        views.append(ffi.from_buffer("double[]", weights))
         problem.weights = views[-1]
     problem.alpha = getattr(prior, "alpha", 1.0)
     problem.discount = getattr(prior, "discount", 0.0)
     problem.penalty = getattr(prior, "lam", 0.0)
-    if state is None:
-        return _Call(lib, ffi, problem, ffi.NULL, ffi.NULL, (views, parameters))
-    workspace = np.empty(lib.mapdpm_workspace_bytes(n_features, state.capacity) // 8 + 1)
-    clusters = ffi.new("mapdpm_clusters *")
-    clusters.capacity = state.capacity
-    for kind, array in (("int64_t[]", state.labels), ("int64_t[]", state.counts), ("double[]", state.rows)):
-        views.append(view(kind, array, require_writable=True))
-    clusters.labels, clusters.counts, clusters.rows = views[-3:]
-    space = view("unsigned char[]", workspace, require_writable=True)
-    return _Call(lib, ffi, problem, clusters, space, (views, parameters, workspace))
-
-
-_last_parameters: tuple[Any, Vector] = (None, np.empty(0))
+    made = problem, tuple(views)
+    if data.nbytes <= _AT_HAND:
+        _last_problems[len(data) > 0] = likelihood, prior, data, weights, made
+    return made
 
 
 def _parameters(likelihood: Likelihood) -> Vector:
-    """``flat_parameters``, those of the last likelihood at hand: a search makes thousands of calls for one."""
+    """``flat_parameters``, those of the last likelihood at hand."""
     global _last_parameters  # noqa: PLW0603  (one assignment, so threads see a pair that belongs together)
     known, parameters = _last_parameters
     if known is not likelihood:

@@ -162,12 +162,13 @@ class Split:
         whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
         prior = problem.prior.beside(others)
         before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.likelihood, whole))
-        all_points, best = None, -np.inf
+        all_points, sought, best = None, None, -np.inf
+        large = len(points) > _SAMPLE
         for attempt in range(self._tries):
-            large = len(points) > _SAMPLE
-            sample = np.sort(self.rng.choice(points, _SAMPLE, replace=False)) if large else points
-            part = problem.part(sample, others)
-            found = best_halves(part, _AT_FIRST if attempt == 0 else _LATER, self.rng)
+            if large or sought is None:
+                sample = np.sort(self.rng.choice(points, _SAMPLE, replace=False)) if large else points
+                sought = _Sought(problem.part(sample, others))
+            found = sought.best_halves(_AT_FIRST if attempt == 0 else _LATER, self.rng)
             if found is None:
                 continue
             if large and all_points is None:
@@ -186,23 +187,30 @@ def remembering(plan: Plan, in_vain: InVain) -> Plan:
     return plan._replace(moves=moves)
 
 
-def best_halves(part: Problem, starts: tuple[Start, ...], rng: np.random.Generator) -> ClusterState | None:
-    """The best two clusters of all points of ``part``, from several starts; None where each ended with one."""
-    Z = standardised(part.data)
-    best, best_joint = None, -np.inf
-    seen: set[bytes] = set()
-    for start in starts:
-        labels = start(part, Z, rng)
-        halves = (labels == labels[0]).tobytes()
-        if halves in seen:  # a few points have few halves
-            continue
-        seen.add(halves)
-        state = part.empty(0, 2)._replace(labels=labels)
-        part.backend.settle(*part[:4], state, _SWEEPS)
-        joint = part.log_joint(state)
-        if state.n_clusters > 1 and (best is None or is_gain(joint - best_joint, best_joint)):
-            best, best_joint = state, joint
-    return best
+class _Sought:
+    """The points whose halves are sought, and the halves that were tried."""
+
+    def __init__(self, part: Problem) -> None:
+        self._part = part
+        self._Z = standardised(part.data)
+        self._seen: set[bytes] = set()
+
+    def best_halves(self, starts: tuple[Start, ...], rng: np.random.Generator) -> ClusterState | None:
+        """The best two clusters of all points, from several starts; None where each has ended with one, or before."""
+        part = self._part
+        best, best_joint = None, -np.inf
+        for start in starts:
+            labels = start(part, self._Z, rng)
+            halves = (labels == labels[0]).tobytes()
+            if halves in self._seen:  # a few points have few halves
+                continue
+            self._seen.add(halves)
+            state = part.empty(0, 2)._replace(labels=labels)
+            part.backend.settle(*part[:4], state, _SWEEPS)
+            joint = part.log_joint(state)
+            if state.n_clusters > 1 and (best is None or is_gain(joint - best_joint, best_joint)):
+                best, best_joint = state, joint
+        return best
 
 
 def extended(part: Problem, halves: ClusterState) -> Iterator[ClusterState]:
