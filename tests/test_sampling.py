@@ -92,7 +92,7 @@ def test_frequencies_are_those_of_enumeration(name):
 def test_frequencies_of_eight_points(name):
     X = blobs(8)
     sampler = SAMPLERS[name](alpha=0.8, discount=0.1, likelihood=PRIOR)
-    assert compared_with_enumeration(sampler, PRIOR.for_data(X), X, 8, 40_000) > FALSE_ALARM
+    assert compared_with_enumeration(sampler, PRIOR.for_data(X), X, 8, 10_000) > FALSE_ALARM
 
 
 def test_frequencies_notice_a_wrong_prior():
