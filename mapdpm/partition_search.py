@@ -18,6 +18,7 @@ from mapdpm.validation import in_order_of_appearance
 _BLOCK = 2**22  # labels looked at in one go: 32 MB
 _LEAST_GAIN = 1e-10  # of a move, as in the search for the mode: rounding must not move points to and fro
 _MOST_BYTES = 8e9
+_CANDIDATES = 200  # draws to start from, at most: each is compared with all draws
 
 
 class Draws(NamedTuple):
@@ -105,7 +106,8 @@ def search(measure: Measure, draws: Draws, n_restarts: int, rng: np.random.Gener
 
 def _starts(measure: Measure, draws: Draws, n_restarts: int, rng: np.random.Generator) -> Iterator[Labels]:
     every = draws.labels()
-    yield every[np.argmin([mean_loss(measure, labels, draws) for labels in every])]
+    candidates = every[:: -(-len(every) // _CANDIDATES)]
+    yield candidates[np.argmin([mean_loss(measure, labels, draws) for labels in candidates])]
     N = every.shape[1]
     for _ in range(n_restarts):
         candidate = _Candidate(measure, draws, np.full(N, -1))

@@ -17,6 +17,7 @@ from mapdpm.samplers import (
     CollapsedGibbs,
     GammaPrior,
     Hybrid,
+    Info,
     PermutationAugmented,
     SequentialSplitMerge,
     SplitMerge,
@@ -117,6 +118,22 @@ def test_hybrids_on_three_points(model):
     hybrid = gibbs + pairs if model == "DP" else Hybrid((pairs,), counts=(2,))
     P = kernels.matrix_of(hybrid, likelihood, data, 3)
     holds(P, kernels.posterior_of(hybrid.model.prior, likelihood, data, 3), f"{hybrid.counts}, {model}")
+
+
+@pytest.mark.parametrize("model", ["DP", "PY"])
+def test_hybrids_of_three(model):
+    """Whose matrix is the product of those of the parts, which run one after the other."""
+    likelihood, data = points()
+    names = ("gibbs", "sequential split-merge", "uniform, beam")
+    parts = [KERNELS[name](**MODELS[model]) for name in names]
+    P = np.linalg.multi_dot([kernels.matrix_of(part, likelihood, data, N) for part in parts])
+    pi = kernels.posterior_of(parts[0].model.prior, likelihood, data, N)
+    holds(P, pi, f"gibbs + pairs + beam, {model}")
+    seen = []
+    for name, part in zip(names, parts, strict=True):
+        part.step = lambda *_, name=name: seen.append(name) or Info(1)
+    Hybrid(parts, counts=(1, 2, 1)).move(None, None)
+    assert seen == [names[0], names[1], names[1], names[2]]
 
 
 @pytest.mark.slow

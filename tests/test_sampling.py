@@ -1,8 +1,13 @@
 """Samplers over many draws: against enumeration, against each other, and by ranks where a draw is continuous."""
 
+import functools
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import quad
+from scipy.special import gammaln
 
 from mapdpm import NormalGamma
 from mapdpm.diagnostics import autocorrelation_time
@@ -23,7 +28,7 @@ from mapdpm.samplers import (
     sample,
 )
 from mapdpm.samplers.chain import Adapted
-from mapdpm.samplers.integrated import IntegratedAlpha
+from mapdpm.samplers.integrated import LEAST_SHAPE, IntegratedAlpha
 from mapdpm.testing import exact, kernels
 
 FALSE_ALARM = 1e-5
@@ -186,6 +191,43 @@ def test_discounts_keep_the_joint():
 def test_finite_mixtures_keep_the_joint(kind):
     model = JOINT | {"n_components": 3}
     assert distinguished(kind(likelihood=PRIOR, **model), model, 4000) > FALSE_ALARM
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["integrated in a hybrid", "finite", "discount"])
+def test_hybrids_keep_the_joint(name):
+    if name == "integrated in a hybrid":
+        model = JOINT
+        options = {"method": "table", "permutations": "markov", "integrate_alpha": True}
+        sampler = CollapsedGibbs(likelihood=PRIOR, **JOINT) + PermutationAugmented(likelihood=PRIOR, **options, **JOINT)
+    else:
+        more = {"n_components": 3} if name == "finite" else {"discount_prior": BetaPrior(2.0, 3.0)}
+        model = JOINT | more
+        m = {"likelihood": PRIOR, **model} | ({} if name == "finite" else {"discount": 0.3})
+        sampler = PermutationAugmented(method="beta", **m) + SequentialSplitMerge(**m) + SplitMerge(**m)
+    assert distinguished(sampler, model, 3000) > FALSE_ALARM
+
+
+def log_density_of_log(posterior, t):
+    return posterior.log_density([np.exp(t)])[0] + t
+
+
+@pytest.mark.parametrize("prior", [GammaPrior(LEAST_SHAPE, 0.1), InverseGammaPrior(LEAST_SHAPE, 0.5)])
+def test_alpha_of_the_widest_priors_is_integrated_out(prior):
+    """By scipy's quadrature, in pieces that hold the steps of the integrand."""
+    N = 30
+    integrated = IntegratedAlpha(prior)
+    found = integrated.log_of_k(N)
+    ends = [-350.0, -200.0, -50.0, *np.linspace(-20.0, 20.0, 9), 50.0, 200.0, 350.0]
+    for K in (1, 2, 30):
+        log_density = functools.partial(log_density_of_log, ConcentrationPosterior(N, K, prior))
+        top = max(map(log_density, np.linspace(-20.0, 20.0, 401)))
+        pieces = [
+            quad(lambda t, f=log_density, top=top: np.exp(f(t) - top), *piece, epsabs=0.0, epsrel=1e-11, limit=200)[0]
+            for piece in itertools.pairwise(ends)
+        ]
+        assert found[K] == pytest.approx(np.log(sum(pieces)) + top - gammaln(K + 1.0), abs=1e-8)
+        assert integrated.draw(N, K, seeded(0)) > 0.0
 
 
 @pytest.mark.parametrize("fault", ["a cluster too many", "no Jacobian", "parameters of the prior"])

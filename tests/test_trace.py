@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from mapdpm import MAPDPM, DirichletMultinomial, NormalGamma
+from mapdpm import MAPDPM, DirichletMultinomial, NormalGamma, jit
+from mapdpm.rng import seeded
 from mapdpm.samplers import (
     BetaPrior,
+    Chain,
     CollapsedGibbs,
     GammaPrior,
     Hybrid,
@@ -18,6 +20,7 @@ from mapdpm.samplers import (
     UncollapsedGibbs,
     sample,
 )
+from mapdpm.validation import in_order_of_appearance
 from tests.oracle import raw
 
 PRIOR = NormalGamma(0.0, 0.1, 1.5, 1.0)
@@ -67,6 +70,29 @@ def test_best_is_the_best_seen():
     assert model.log_joint_ >= trace.best_log_joint - 1e-9
 
 
+def test_best_under_a_prior_of_alpha_that_has_no_bound():
+    """Of density alpha^(-0.99) near 0, where one cluster would be infinitely good."""
+    model = {"likelihood": PRIOR, "alpha_prior": GammaPrior(0.01, 0.01)}
+    trace = sample(blobs(), SplitMerge(**model) + CollapsedGibbs(**model), draws=200, init="single", random_state=1)
+    assert len(np.unique(trace.best)) > 1
+    MAPDPM(trace.best_alpha, likelihood=PRIOR, init=trace.best).fit(blobs())
+
+
+def test_slots_of_a_start_of_many_clusters_are_dropped():
+    sampler = CollapsedGibbs(likelihood=PRIOR)
+    X = blobs(400)
+    chain = Chain(PRIOR.for_data(X), sampler.model.prior, X, np.arange(400))
+    rng = seeded(0)
+    for _ in range(4):
+        sampler.step(chain, rng)
+    labels, joint, K = chain.state.labels.copy(), chain.log_joint(), chain.n_clusters
+    assert chain.state.capacity == 401
+    chain.trim()
+    assert chain.state.capacity <= max(16, 4 * (K + 1))
+    assert chain.log_joint() == pytest.approx(joint, rel=1e-11)
+    np.testing.assert_array_equal(in_order_of_appearance(labels), chain.state.labels)
+
+
 def test_point_estimates_are_partitions():
     X = blobs()
     trace = sample(X, CollapsedGibbs(likelihood=PRIOR), draws=30, burn_in=30, random_state=0)
@@ -108,6 +134,37 @@ def test_resumed_chains_are_those_that_never_stopped(sampler, tmp_path):
     resumed = sample(X, sampler, draws=4, resume=again)
     for name in ("partitions", "log_joint", "alpha", "discount", "acceptance", "best", "best_log_joint", "thin"):
         np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name), name)
+
+
+def test_a_trace_is_resumed_by_what_equals_its_sampler():
+    """1 and 1.0, of numpy or not, are the same prior."""
+    X = blobs()
+    whole, real = (
+        {"likelihood": PRIOR, "alpha": one, "alpha_prior": GammaPrior(one, 2 * one)} for one in (1, np.float64(1.0))
+    )
+    trace = sample(X, PermutationAugmented(method="beta", beta=2, **whole), draws=2, random_state=0)
+    longer = sample(X, PermutationAugmented(method="beta", beta=np.float64(2.0), **real), draws=2, resume=trace)
+    assert longer.log_joint.shape == (1, 4)
+
+
+def test_without_numba_is_said(monkeypatch):
+    monkeypatch.setattr(jit, "available", lambda: False)
+    with pytest.warns(RuntimeWarning, match="pip install 'mapdpm.numba.'"):
+        sample(blobs(), CollapsedGibbs(likelihood=PRIOR), draws=1)
+
+
+def test_tables_that_would_take_all_memory():
+    sampler = PermutationAugmented(method="beta", likelihood=PRIOR)
+    with pytest.raises(ValueError, match=r"of 30000 points takes 14\.4 GB, more than 8 GB; method='beam'"):
+        sample(blobs(30_000), sampler, draws=1, init="single")
+
+
+def test_samplers_say_what_they_are():
+    said = repr(SplitMerge(0.5, n_scans=2) + CollapsedGibbs(0.5))
+    assert said == (
+        "Hybrid([SplitMerge(n_scans=2, n_proposals=1, prior=DirichletProcess(alpha=0.5)), "
+        "CollapsedGibbs(prior=DirichletProcess(alpha=0.5))], counts=(1, 1))"
+    )
 
 
 def test_a_trace_is_resumed_on_its_own_points_only():
@@ -258,6 +315,7 @@ def test_arviz():
     data = trace.to_arviz()
     assert data["posterior"]["n_clusters"].shape == (2, 6)
     np.testing.assert_array_equal(data["sample_stats"]["lp"], trace.log_joint)
+    np.testing.assert_array_equal(data["sample_stats"]["acceptance_rate"], trace.acceptance)
 
 
 @pytest.mark.parametrize(
@@ -274,6 +332,7 @@ def test_arviz():
         ),
         ({"init": np.zeros(39, dtype=int)}, r"one label a point, shape \(40,\)"),
         ({"callback": 3}, "callback must be callable"),
+        ({"resume": "draws.npz"}, "resume must be a Trace, such as Trace.load"),
         ({"random_state": "x"}, "random_state must be None, an integer"),
         ({"sampler": MAPDPM()}, "sampler must be one of mapdpm.samplers"),
         ({"sampler": PermutationAugmented(permutations="projections")}, "is a hill climb, no sampler"),

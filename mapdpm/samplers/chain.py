@@ -14,6 +14,7 @@ from mapdpm.protocol import Labels, Likelihood, Vector
 from mapdpm.state import ClusterState
 
 _FIRST_CAPACITY = 16
+_SPARSE = 4  # slots for each cluster in use, above which free ones are dropped: they double where they are short
 
 
 class Adapted(NamedTuple):
@@ -78,6 +79,11 @@ class Chain:
         if self.n_clusters == self.state.capacity:
             self.state = states.resized(self.likelihood, self.state, min(2 * self.state.capacity, self.n_points + 1))
         return self.state
+
+    def trim(self) -> None:
+        """Drop slots where a start of many clusters has left most of them free: kernels look at every slot."""
+        if self.state.capacity > max(_FIRST_CAPACITY, _SPARSE * (self.n_clusters + 1)):
+            self.refresh()
 
     def refresh(self) -> None:
         """Make the state anew from its labels, named in order of appearance: nothing else of the past stays. O(N D)."""

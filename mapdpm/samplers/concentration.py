@@ -35,6 +35,11 @@ class BetaPrior(NamedTuple):
         return constant + (self.a - 1.0) * math.log(d) + (self.b - 1.0) * math.log1p(-d)
 
 
+def in_floats(prior: Any) -> Any:
+    """``prior`` with each of its parameters as a float, so that equal ones read alike; None stays."""
+    return None if prior is None else type(prior)(*map(float, prior))
+
+
 def check_discount(prior: Any, discount_prior: Any) -> None:
     """ValueError where ``discount_prior`` is no prior, or ``prior`` has no discount to draw."""
     if not isinstance(discount_prior, BetaPrior):
@@ -87,12 +92,16 @@ def drawn(prior: Any, sizes: Vector, model: Any, rng: RngVerbs) -> Any:
 
 
 def log_hyperprior(prior: Any, model: Any) -> float:
-    """log p(alpha) + log p(discount), of those that have a prior."""
+    """Log density of log alpha and of the logit of the discount, of those that have a prior.
+
+    That of alpha itself is unbounded for a shape below 1: any partition would be the best, at an alpha near 0.
+    """
     total = 0.0
     if model.alpha_prior is not None:
-        total += model.alpha_prior.log_density(prior.alpha)
+        total += model.alpha_prior.log_density(prior.alpha) + math.log(prior.alpha)
     if model.discount_prior is not None:
-        total += model.discount_prior.log_density(prior.discount)
+        d = prior.discount
+        total += model.discount_prior.log_density(d) + math.log(d) + math.log1p(-d)
     return total
 
 

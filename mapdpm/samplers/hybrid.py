@@ -76,7 +76,7 @@ class Hybrid(Sampler):
 
     def describe(self) -> str:
         """All parts, and how often each runs."""
-        return f"{self.counts or 'time'} x {[part.describe() for part in self.samplers]}"
+        return f"Hybrid({[*self.samplers]}, counts={self.counts or 'time'!r})"
 
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError where a part cannot run the family."""

@@ -11,8 +11,10 @@ from mapdpm.partition_priors.concentration import ConcentrationPosterior
 from mapdpm.protocol import RngVerbs, Vector
 
 LEAST_SHAPE = 0.1
-"""Of a prior: the tails of log alpha fall by a shape a nat, and beyond 700 exp overflows."""
+"""Of a prior: the tails of log alpha fall by a shape a nat, so that e^-35 of an integral is beyond e^350 and e^-350,
+where squares overflow."""
 
+_FAR = 350.0
 _NEGLIGIBLE = 60.0  # nats below the top: e^-60 of an integral
 _STEPS = 0.6  # of the width of the narrowest peak: trapezes then miss less than 1e-10, at N = 1, and ever less
 
@@ -68,11 +70,12 @@ class IntegratedAlpha:
         return float(ConcentrationPosterior(N, K, self.prior).log_density([math.exp(t)])[0]) + t
 
     def _below(self, N: int, K: int, top: float, sign: float, nats: float = 1.0) -> float:
-        """A place beside the ``top`` where the log density is lower by ``nats`` at least."""
+        """A place beside the ``top`` where the log density is lower by ``nats``, or where alpha ends."""
         height, step = self._log_density(N, K, top), 0.05
-        while height - self._log_density(N, K, top + sign * step) < nats:
+        furthest = _FAR - sign * top
+        while step < furthest and height - self._log_density(N, K, top + sign * step) < nats:
             step *= 1.5
-        return top + sign * step
+        return top + sign * min(step, furthest)
 
     def _edge(self, N: int, K: int, sign: float) -> float:
         top = math.log(ConcentrationPosterior(N, K, self.prior).mode(of="log alpha"))

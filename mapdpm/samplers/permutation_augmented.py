@@ -23,6 +23,7 @@ from mapdpm.validation import check_number
 METHODS = ("beam", "beta", "table")
 PERMUTATIONS = {"uniform": UNIFORM, "markov": MARKOV}
 PROJECTIONS = "projections"
+_MOST_BYTES = 8e9
 _EULER = 0.57721566490153286061
 
 
@@ -97,8 +98,9 @@ class PermutationAugmented(Sampler):
     ----------
     method : {"beam", "beta", "table"}
         How partitions are drawn given the order. "table" keeps the number of clusters, and draws from the posterior:
-        O(N^3). "beta" has beta^K for K! (3.2), and Metropolis-Hastings to mend it: O(N^2). "beam" keeps only the
-        starts of segments that matter, too (3.3): about O(N), as many as ``epsilon`` asks for.
+        O(N^3). "beta" has beta^K for K! (3.2), and Metropolis-Hastings to mend it: O(N^2). Both take some 20 N^2 bytes,
+        and refuse to take more than 8 GB. "beam" is "beta" that keeps only the starts of segments that matter (3.3), as
+        many as ``epsilon`` asks for: about O(N).
     permutations : {"uniform", "markov", "projections"}
         Orders within clusters: any; to likely next points (4.1), O(N_k^2); or along a random direction (4.2), clusters
         too: that is a hill climb and leaves no posterior invariant, so ``sample`` takes it for a burn-in only.
@@ -165,7 +167,8 @@ class PermutationAugmented(Sampler):
                 f"least, got {self.model.alpha_prior} and alpha_update={self.model.alpha_update!r}"
             )
             raise ValueError(msg)
-        self.method, self.permutations, self.burn_in, self.beta = method, permutations, burn_in, beta
+        self.method, self.permutations, self.burn_in = method, permutations, burn_in
+        self.beta = None if beta is None else float(beta)
         self.epsilon = float(epsilon) if method == "beam" else 0.0
         self.integrated = IntegratedAlpha(self.model.alpha_prior) if integrate_alpha else None
 
@@ -181,6 +184,7 @@ class PermutationAugmented(Sampler):
         """An order, and a partition along it."""
         permutations = self.burn_in if self.burn_in and chain.adapted is None else self.permutations
         model, N = (chain.likelihood, chain.prior, chain.data), chain.n_points
+        self._check_room(N)
         if permutations == PROJECTIONS:
             way = Way(IGNORED, chain.prior.log_new(chain.n_clusters - 1, 1.0), self.epsilon)
             accepted, labels = True, self._climb(*model, along_a_direction(chain, rng), way, rng)
@@ -203,6 +207,15 @@ class PermutationAugmented(Sampler):
             msg = (
                 "permutations='projections' is a hill climb, no sampler: give burn_in='projections', and 'uniform' or "
                 "'markov' as permutations for the draws"
+            )
+            raise ValueError(msg)
+
+    def _check_room(self, N: int) -> None:
+        needed = {"beta": 16.0, "table": 24.0}.get(self.method, 0.0) * N * N
+        if needed > _MOST_BYTES:
+            msg = (
+                f"method={self.method!r} of {N} points takes {needed / 1e9:.1f} GB, more than {_MOST_BYTES / 1e9:.0f} "
+                f"GB; method='beam' keeps only what matters"
             )
             raise ValueError(msg)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm import jit
 from mapdpm.points import n_points, read_by
 from mapdpm.rng import Rng, seeded
 from mapdpm.samplers.chain import Adapted, Chain
@@ -60,7 +62,7 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     random_state: Any = None,
     n_jobs: int | None = None,
     callback: Callable[[Progress], object] | None = None,
-    resume: Trace | None = None,
+    resume: Any = None,
 ) -> Trace:
     """Draw partitions of ``X`` from the posterior of the model of ``sampler``.
 
@@ -83,7 +85,8 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     random_state : int, Generator or None
         The same integer draws the same (a hybrid that shares time excepted); None draws anew each time.
     n_jobs : int or None
-        Threads over chains, which compiled samplers leave to each other; None is 1. Draws do not depend on it.
+        Threads over chains: compiled samplers run side by side, those in plain Python take turns; None is 1. Draws do
+        not depend on it.
     callback : callable or None
         Called after each step with a ``Progress``; from threads where there are several.
     resume : Trace or None
@@ -113,10 +116,16 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     draws, burn_in = check_count("draws", draws), check_count("burn_in", burn_in, 0)
     thin, chains = check_count("thin", thin), check_count("chains", chains)
     check_callable("callback", callback)
+    if resume is not None and not isinstance(resume, Trace):
+        msg = f"resume must be a Trace, such as Trace.load(path) reads, got {resume!r}"
+        raise ValueError(msg)
     if not isinstance(sampler, Sampler):
         msg = f"sampler must be one of mapdpm.samplers, such as CollapsedGibbs(), got {sampler!r}"
         raise ValueError(msg)
     sampler.check_sampling()
+    if not jit.available():
+        msg = "samplers run in plain Python, some hundred times slower than compiled: pip install 'mapdpm[numba]'"
+        warnings.warn(msg, RuntimeWarning, stacklevel=2)
     if isinstance(sampler, Hybrid) and not sampler.counts and not burn_in and resume is None:
         msg = "counts='time' finds out in a burn-in how often each part is to run: give burn_in, 10 or more"
         raise ValueError(msg)
@@ -162,6 +171,7 @@ def _drawn(run: _Run, chain: Chain, rng: Rng, number: int) -> tuple[dict[str, An
     def step(at: int) -> None:
         nonlocal best
         infos.append(run.sampler.step(chain, rng))
+        chain.trim()
         joint = chain.log_joint()
         worth = joint + run.sampler.log_hyperprior(chain.prior)
         if worth > best["best_log_joint"] or len(best) == 1:

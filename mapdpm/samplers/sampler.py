@@ -77,7 +77,8 @@ class Sampler:
         if discount_prior is not None:
             concentration.check_discount(prior, discount_prior)
         concentration.check_update(prior, alpha_prior, alpha_update)
-        self.model = Model(likelihood, prior, alpha_prior, alpha_update, discount_prior)
+        hyperpriors = concentration.in_floats(alpha_prior), concentration.in_floats(discount_prior)
+        self.model = Model(likelihood, prior, hyperpriors[0], alpha_update, hyperpriors[1])
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """One step at fixed alpha and discount."""
@@ -94,14 +95,19 @@ class Sampler:
 
     def describe(self) -> str:
         """What chains of this sampler are of, but for the likelihood: to be compared where one goes on."""
-        own = {name: value for name, value in vars(self).items() if name not in {"model", "samplers", "integrated"}}
-        return f"{type(self).__name__}({own}, {self.model[1:]})"
+        own = {name: value for name, value in vars(self).items() if name not in {"model", "integrated"}}
+        said = own | self.model._replace(likelihood=None)._asdict()
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in said.items() if v is not None)})"
+
+    def __repr__(self) -> str:
+        """As ``describe``."""
+        return self.describe()
 
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError where the likelihood lacks what this sampler asks of it."""
 
     def log_hyperprior(self, prior: PartitionPrior) -> float:
-        """Log density of alpha and of the discount, 0 where they have no prior."""
+        """Log density of log alpha and of the logit of the discount, 0 where they have no prior."""
         return concentration.log_hyperprior(prior, self.model)
 
     @property

@@ -80,9 +80,9 @@ class Trace(NamedTuple):
     acceptance: Matrix
     """Shape (C, T): share of proposals that were accepted in the steps of a draw; NaN where nothing is proposed."""
     best: Labels
-    """Shape (N,): of all partitions seen, burn-in included, the one of the highest log joint (and log p(alpha))."""
+    """Shape (N,): of all partitions seen, burn-in included, the one of the highest ``best_log_joint``."""
     best_log_joint: float
-    """That joint: of partition, points, and of alpha and the discount where they have a prior."""
+    """log p(x, z), and where alpha or a discount is drawn also the log density of log alpha, or of its logit."""
     best_alpha: float
     """alpha when it was seen."""
     best_discount: float
@@ -124,13 +124,13 @@ class Trace(NamedTuple):
         """How often two points are together, shape (N, N)."""
         return point_estimates.similarity(self._flat())
 
-    def binder_estimate(self) -> Labels:
-        """The partition of the least expected Binder loss that was found, shape (N,)."""
-        return point_estimates.binder_estimate(self._flat())
+    def binder_estimate(self, *, n_restarts: int = 4, random_state: Any = 0) -> Labels:
+        """The partition of the least expected Binder loss that was found, shape (N,): ``point_estimates``."""
+        return point_estimates.binder_estimate(self._flat(), n_restarts=n_restarts, random_state=random_state)
 
-    def vi_estimate(self) -> Labels:
+    def vi_estimate(self, *, n_restarts: int = 4, random_state: Any = 0) -> Labels:
         """The partition of the least expected variation of information that was found, shape (N,)."""
-        return point_estimates.vi_estimate(self._flat())
+        return point_estimates.vi_estimate(self._flat(), n_restarts=n_restarts, random_state=random_state)
 
     def n_clusters_posterior(self) -> Vector:
         """Share of draws with K = 0, 1, 2, ... clusters."""
@@ -138,7 +138,7 @@ class Trace(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Arrays of shape (chain, draw, ...), by name."""
-        names = ("partitions", "log_joint", "alpha", "discount")
+        names = ("partitions", "log_joint", "alpha", "discount", "acceptance")
         return {name: getattr(self, name) for name in names} | {
             "n_clusters": self.n_clusters,
             "largest_share": self.largest_share,

@@ -83,7 +83,7 @@ class UncollapsedGibbs(Sampler):
 
     p(z_i = k | rest) is N_k^{-i} F(x_i | theta_k) for a cluster, and alpha p(x_i) for a new one, whose parameters are
     then drawn given x_i. A step draws parameters anew, then every label: O(N K D). Slower to mix than
-    ``CollapsedGibbs``, of which it is a check that shares no predictive density.
+    ``CollapsedGibbs``, of which it is a check that shares no predictive density but that of a point alone.
 
     Needs a likelihood with the verbs ``draw`` and ``log_likelihood``; all of this library have them.
     """
