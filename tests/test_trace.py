@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from mapdpm import MAPDPM, DirichletMultinomial, NormalGamma, jit
+from mapdpm.partition_priors import DirichletProcess, PitmanYor
 from mapdpm.rng import seeded
 from mapdpm.samplers import (
     BetaPrior,
@@ -70,12 +71,17 @@ def test_best_is_the_best_seen():
     assert model.log_joint_ >= trace.best_log_joint - 1e-9
 
 
-def test_best_under_a_prior_of_alpha_that_has_no_bound():
-    """Of density alpha^(-0.99) near 0, where one cluster would be infinitely good."""
-    model = {"likelihood": PRIOR, "alpha_prior": GammaPrior(0.01, 0.01)}
-    trace = sample(blobs(), SplitMerge(**model) + CollapsedGibbs(**model), draws=200, init="single", random_state=1)
-    assert len(np.unique(trace.best)) > 1
-    MAPDPM(trace.best_alpha, likelihood=PRIOR, init=trace.best).fit(blobs())
+def test_best_is_by_densities_that_are_bounded():
+    """Those of log alpha and of the logit of a discount: that of alpha is infinite at 0, where one cluster is best."""
+    alphas = CollapsedGibbs(likelihood=PRIOR, alpha_prior=GammaPrior(0.5, 2.0))
+    discounts = CollapsedGibbs(likelihood=PRIOR, discount=0.5, discount_prior=BetaPrior(0.5, 0.5))
+    for log_density, start in (
+        (lambda t: alphas.log_hyperprior(DirichletProcess(np.exp(t))), -80.0),
+        (lambda t: discounts.log_hyperprior(PitmanYor(1.0, 1.0 / (1.0 + np.exp(-t)))), -30.0),
+    ):
+        t = np.linspace(start, 30.0, 20_001)
+        total = np.trapezoid(np.exp([log_density(each) for each in t]), t)
+        assert total == pytest.approx(1.0, abs=1e-5)  # what is beyond the ends: e^-15 of either
 
 
 def test_slots_of_a_start_of_many_clusters_are_dropped():
