@@ -209,7 +209,8 @@ def until(curve: list[tuple[float, float, int]], level: float) -> float:
 
 def mixing(data: Path, folder: Path, burn_in: int = 500, seconds: float = 60.0) -> None:
     """Print the autocorrelation of two statistics after a burn-in, and draw it."""
-    X, likelihood = digits(data, 1000, 2), NormalKnownVariance(0.0, 100.0, 16.0)
+    X = digits(data, 1000, 2)
+    likelihood = NormalKnownVariance(0.0, 100.0, 16.0).for_data(X)
     rows = []
     curves: dict[str, dict[str, NDArray[np.float64]]] = {"number of clusters": {}, "largest cluster": {}}
     for name, sampler in samplers(likelihood, permutations="uniform").items():
