@@ -110,7 +110,9 @@ class PermutationAugmented(Sampler):
         None is exp psi(K + 1): K is the present number of clusters in a burn-in, and afterwards its mean over that
         (without one, that of the start).
     epsilon : float in [0, 1)
-        What a beam may lose of each sum, as a share.
+        What a beam may lose of each sum, as a share; the default is the paper's. It must leave room for the first point
+        of a cluster, which under a wide prior is less likely alone than in the cluster before it: the more so, the more
+        features there are (1e-16 loses clusters of 80 features, of prior variance 100 and unit covariance).
     integrate_alpha : bool
         alpha, with a prior, is integrated out of the table, and drawn from p(alpha | N, K) after it: for "table" and a
         Dirichlet process.
@@ -137,7 +139,7 @@ class PermutationAugmented(Sampler):
         permutations: str = "uniform",
         burn_in: str | None = None,
         beta: float | None = None,
-        epsilon: float = 1e-16,
+        epsilon: float = 1e-32,
         integrate_alpha: bool = False,
         **model: Any,
     ) -> None:
