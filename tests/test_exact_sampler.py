@@ -73,8 +73,14 @@ def broken_by(P, pi):
     return np.abs(pi @ P - pi).max()
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("kernel", "model"),
+    [
+        pytest.param(kernel, model, marks=pytest.mark.slow if model == "finite" and kernel not in FEW_PATHS else ())
+        for kernel in KERNELS
+        for model in MODELS
+    ],
+)
 def test_posterior_is_invariant(kernel, model):
     likelihood, data = points()
     sampler = KERNELS[kernel](**MODELS[model])
