@@ -139,7 +139,7 @@ def samplers(likelihood: Any, **orders: Any) -> dict[str, Hybrid]:
     """The four of the paper."""
     model = {"likelihood": likelihood, "alpha_prior": GammaPrior(1.0, 1.0)}
     gibbs, pairs = CollapsedGibbs(**model), SequentialSplitMerge(**model)
-    cuts = PermutationAugmented(**orders, **model)
+    cuts = PermutationAugmented(epsilon=1e-32, **orders, **model)  # the paper's
     parts = ((gibbs,), (gibbs, pairs), (gibbs, cuts), (gibbs, pairs, cuts))
     return {name: Hybrid(part, counts="time") for name, part in zip(NAMES, parts, strict=True)}
 

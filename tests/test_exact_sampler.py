@@ -34,6 +34,14 @@ from tests.oracle import raw
 N = 4
 ALPHA = 0.7
 MODELS = {"DP": {}, "PY": {"discount": 0.3}, "finite": {"n_components": 3}}
+
+
+class BriefBeam(PermutationAugmented):
+    """Whose beam may forget a start at once: four points are too few for any other to forget."""
+
+    _young = 0
+
+
 REVERSIBLE = {
     "split-merge, no scans": lambda **m: SplitMerge(ALPHA, n_scans=0, **m),
     "split-merge, a scan": lambda **m: SplitMerge(ALPHA, n_scans=1, **m),
@@ -41,10 +49,10 @@ REVERSIBLE = {
     "uniform, table": lambda **m: PermutationAugmented(ALPHA, method="table", **m),
     "uniform, beta": lambda **m: PermutationAugmented(ALPHA, method="beta", **m),
     "uniform, given beta": lambda **m: PermutationAugmented(ALPHA, method="beta", beta=1.3, **m),
-    "uniform, beam": lambda **m: PermutationAugmented(ALPHA, epsilon=0.02, **m),
+    "uniform, beam": lambda **m: BriefBeam(ALPHA, epsilon=0.02, **m),
     "markov, table": lambda **m: PermutationAugmented(ALPHA, method="table", permutations="markov", **m),
     "markov, beta": lambda **m: PermutationAugmented(ALPHA, method="beta", permutations="markov", **m),
-    "markov, beam": lambda **m: PermutationAugmented(ALPHA, permutations="markov", epsilon=0.02, **m),
+    "markov, beam": lambda **m: BriefBeam(ALPHA, permutations="markov", epsilon=0.02, **m),
 }
 KERNELS = {
     "gibbs": lambda **m: CollapsedGibbs(ALPHA, **m),

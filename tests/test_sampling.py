@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import gammaln
 
-from mapdpm import NormalGamma
+from mapdpm import NormalGamma, NormalKnownVariance
 from mapdpm.diagnostics import autocorrelation_time
 from mapdpm.partition_priors import finite_prior, partition_prior
 from mapdpm.partition_priors.concentration import ConcentrationPosterior
@@ -116,6 +116,25 @@ def test_frequencies_notice_a_wrong_prior():
     other = Other(0.8, likelihood=PRIOR)
     assert other.model.prior == right
     assert compared_with_enumeration(other, PRIOR.for_data(X), X, 6, 1500) < FALSE_ALARM
+
+
+def test_beams_remember_clusters_of_many_features():
+    """Whose first points are less likely alone than in another cluster, by more than epsilon: a climb stays."""
+    rng = np.random.default_rng(6)
+    labels = np.arange(1000) % 10
+    X = rng.normal(0.0, np.sqrt(2.0), (10, 80))[labels] + rng.normal(size=(1000, 80))
+    likelihood = NormalKnownVariance(0.0, 100.0, 1.0).for_data(X)
+    lost = []
+    for young in (0, PermutationAugmented._young):
+        climber = PermutationAugmented(likelihood=likelihood, permutations="projections")
+        climber._young = young
+        chain = Chain(likelihood, climber.model.prior, X, labels)
+        before, source = chain.log_joint(), seeded(0)
+        for _ in range(5):
+            climber.step(chain, source)
+        lost.append(before - chain.log_joint())
+    assert lost[0] > 100.0  # or the test tests nothing
+    assert lost[1] < 1.0
 
 
 def joint_draw(generator, rng, n, model):

@@ -14,11 +14,16 @@ from mapdpm.samplers._orders import MARKOV, UNIFORM, Transitions, extend
 
 
 class Way(NamedTuple):
-    """How a table is made: ``orders`` of points within clusters (``_orders``), log weight of a cluster, and beam."""
+    """How a table is made: ``orders`` of points within clusters (``_orders``), log weight of a cluster, and beam.
+
+    A beam keeps the last ``young`` starts whatever they weigh: the first points of a cluster are often less likely by
+    themselves than in the cluster before it, the more so the more features there are, and are then soon forgotten.
+    """
 
     orders: int
     per_cluster: float
     epsilon: float
+    young: int
 
 
 class Segments(NamedTuple):
@@ -51,8 +56,8 @@ class Live(NamedTuple):
 def segments(likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, order: Labels, way: Way) -> Segments:
     """The table of Liang2007 (6), g'(r) for r = 0 to n, where each cluster weighs exp(way.per_cluster) B(c).
 
-    Of the starts of an end those are kept that together hold 1 - ``way.epsilon`` of its sum, and only these reach the
-    next end (section 3.3); with 0 all are. O(n starts D) time, and O(n starts) memory.
+    Of the starts of an end those are kept that together hold 1 - ``way.epsilon`` of its sum, and only these, and the
+    young ones, reach the next end (section 3.3); with 0 all are. O(n starts D) time, and O(n starts) memory.
     """
     n, size = order.shape[0], likelihood.size()
     first, totals = np.zeros(n + 1, dtype=np.int64), np.full(n + 1, -inf)
@@ -79,7 +84,7 @@ def segments(likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any,
             weight += log_order(way.orders, m, logs[s - live.starts[0]])
             starts[filled + a], weights[filled + a] = s, weight
             terms[filled + a] = totals[s] + way.per_cluster + weight
-        kept = prune(terms[filled : filled + held], way.epsilon)
+        kept = prune(terms[filled : filled + held], way.epsilon, way.young)
         for array in (weights, terms):
             squeeze(array[filled : filled + held], kept)
         squeeze(starts[filled : filled + held], kept)
@@ -132,8 +137,11 @@ def squeeze(array: Any, kept: Any) -> None:
 
 
 @jitable
-def prune(terms: Vector, epsilon: float) -> Any:
-    """Which of ``terms`` to keep: without as many of the smallest as together are ``epsilon`` of the sum at most."""
+def prune(terms: Vector, epsilon: float, young: int) -> Any:
+    """Which of ``terms`` to keep: without the smallest that together are ``epsilon`` of the sum at most.
+
+    The last ``young`` stay.
+    """
     kept = np.full(terms.shape[0], True)
     if epsilon == 0.0:
         return kept
@@ -144,7 +152,7 @@ def prune(terms: Vector, epsilon: float) -> Any:
         lost += exp(terms[ranks[a]] - total)
         if lost > epsilon:
             break
-        kept[ranks[a]] = False
+        kept[ranks[a]] = ranks[a] >= terms.shape[0] - young
     return kept
 
 

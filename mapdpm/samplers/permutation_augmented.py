@@ -110,9 +110,9 @@ class PermutationAugmented(Sampler):
         None is exp psi(K + 1): K is the present number of clusters in a burn-in, and afterwards its mean over that
         (without one, that of the start).
     epsilon : float in [0, 1)
-        What a beam may lose of each sum, as a share; the default is the paper's. It must leave room for the first point
-        of a cluster, which under a wide prior is less likely alone than in the cluster before it: the more so, the more
-        features there are (1e-16 loses clusters of 80 features, of prior variance 100 and unit covariance).
+        What a beam may lose of each sum, as a share. Starts of clusters are kept for eight points whatever they weigh:
+        under a wide prior the first point of a cluster is less likely alone than in the cluster before it, the more so
+        the more features there are, and would be lost for good (the paper has 1e-32, at a cost in few features).
     integrate_alpha : bool
         alpha, with a prior, is integrated out of the table, and drawn from p(alpha | N, K) after it: for "table" and a
         Dirichlet process.
@@ -126,6 +126,7 @@ class PermutationAugmented(Sampler):
     ``CollapsedGibbs``, which can leave any, or give ``burn_in="projections"``.
     """
 
+    _young = 8  # points by which a cluster is known: with 80 features and a wide prior one is not enough
     _by_table = staticmethod(compiled_if_possible(move_by_table))
     _by_beam = staticmethod(compiled_if_possible(move_by_beam))
     _climb = staticmethod(compiled_if_possible(climb))
@@ -139,7 +140,7 @@ class PermutationAugmented(Sampler):
         permutations: str = "uniform",
         burn_in: str | None = None,
         beta: float | None = None,
-        epsilon: float = 1e-32,
+        epsilon: float = 1e-16,
         integrate_alpha: bool = False,
         **model: Any,
     ) -> None:
@@ -188,14 +189,14 @@ class PermutationAugmented(Sampler):
         model, N = (chain.likelihood, chain.prior, chain.data), chain.n_points
         self._check_room(N)
         if permutations == PROJECTIONS:
-            way = Way(IGNORED, chain.prior.log_new(chain.n_clusters - 1, 1.0), self.epsilon)
+            way = Way(IGNORED, chain.prior.log_new(chain.n_clusters - 1, 1.0), self.epsilon, self._young)
             accepted, labels = True, self._climb(*model, along_a_direction(chain, rng), way, rng)
         elif self.method == "table":
             log_of_k = self.integrated.log_of_k(N) if self.integrated else self._log_of_numbers(chain.prior, N)
-            way = Way(PERMUTATIONS[permutations], 0.0, 0.0)
+            way = Way(PERMUTATIONS[permutations], 0.0, 0.0, 0)
             accepted, labels = self._by_table(*model, chain.state, way, log_of_k, rng)
         else:
-            way = Way(PERMUTATIONS[permutations], self._per_cluster(chain), self.epsilon)
+            way = Way(PERMUTATIONS[permutations], self._per_cluster(chain), self.epsilon, self._young)
             accepted, labels = self._by_beam(*model, chain.state, way, self._log_of_numbers(chain.prior, N), rng)
         # A climb knows of no limit to the number of clusters, which a finite mixture has.
         accepted = accepted and chain.prior.log_new(int(labels.max()), 1.0) > -np.inf
