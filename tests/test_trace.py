@@ -99,6 +99,20 @@ def test_slots_of_a_start_of_many_clusters_are_dropped():
     np.testing.assert_array_equal(in_order_of_appearance(labels), chain.state.labels)
 
 
+def test_sampling_drops_them_in_a_burn_in():
+    slots = []
+
+    class Watched(CollapsedGibbs):
+        def move(self, chain, rng):
+            slots.append((chain.state.capacity, chain.n_clusters))
+            return super().move(chain, rng)
+
+    sample(blobs(400), Watched(likelihood=PRIOR), draws=1, burn_in=6, init="singletons", random_state=0)
+    assert slots[0] == (401, 400)
+    assert all(capacity <= max(16, 4 * (K + 1)) for capacity, K in slots[1:])
+    assert slots[-1][0] < 401
+
+
 def test_point_estimates_are_partitions():
     X = blobs()
     trace = sample(X, CollapsedGibbs(likelihood=PRIOR), draws=30, burn_in=30, random_state=0)
