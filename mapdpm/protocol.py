@@ -134,7 +134,7 @@ class Likelihood(LikelihoodVerbs, Protocol):
     """The verbs, and what an estimator asks besides, outside kernels.
 
     A family whose verbs read anything but a dense array of finite numbers also has ``read(X)``: what a user gave,
-    checked, in the form they read (``mapdpm.points`` then knows that form).
+    checked, in the form they read (``mapdpm.data`` then knows that form).
     """
 
     @classmethod

@@ -10,11 +10,11 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mapdpm import snapshot
 from mapdpm.cli.options import UsageError
+from mapdpm.files import container
+from mapdpm.files.container import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
-from mapdpm.online import OnlineMAPDPM
-from mapdpm.snapshot import ModelFileError
+from mapdpm.stream.online import OnlineMAPDPM
 
 LEARNER = ("max_clusters", "alpha", "half_life", "warmup", "when_full", "missing", "dtype")
 OTHERS = {
@@ -50,7 +50,7 @@ def read(path: Path) -> Saved | None:
         return None
     try:
         model = OnlineMAPDPM.from_bytes(data)
-        held = snapshot.check_stream(data)[1].get(_KEY)
+        held = container.check_stream(data)[1].get(_KEY)
         if held is None:
             own = {name: getattr(model, name) for name in LEARNER}
             family = "normal-known-variance" if isinstance(model.likelihood_, NormalKnownVariance) else "normal-gamma"
@@ -77,7 +77,7 @@ def write(path: Path, saved: Saved) -> None:
     """Replace ``path``; UnwritableError, and the old file is there still, where that cannot be."""
     held = saved._asdict()
     del held["model"]
-    snapshot.write_file(path, snapshot.with_extras(saved.model.to_bytes(), {_KEY: held}))
+    container.write_file(path, container.with_extras(saved.model.to_bytes(), {_KEY: held}))
 
 
 def settled(given: dict[str, Any], saved: Saved | None, path: Path | None) -> dict[str, Any]:

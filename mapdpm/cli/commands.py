@@ -19,12 +19,12 @@ from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import chosen, of_the_model, warned
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table, counted, name_of
-from mapdpm.export import as_stream, c_files
+from mapdpm.files.c_export import as_stream, c_files
+from mapdpm.files.container import ModelFileError, write_file
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
 from mapdpm.search.ascent import Progress
 from mapdpm.selection import Step
-from mapdpm.snapshot import ModelFileError, write_file
 
 FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 PICTURE = Path("mapdpm_demo.png")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mapdpm.cli import checkpoint
 from mapdpm.cli.tables import STDIN, name_of
-from mapdpm.snapshot import UnwritableError
+from mapdpm.files.container import UnwritableError
 
 if TYPE_CHECKING:
     from typing_extensions import Self

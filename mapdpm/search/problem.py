@@ -8,8 +8,8 @@ import numpy as np
 
 from mapdpm import objective
 from mapdpm.backends import Backend
+from mapdpm.data import point_set
 from mapdpm.likelihoods import NormalGamma
-from mapdpm.points import n_features, n_points, rows
 from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, Vector, Weights
 from mapdpm.state import ClusterState, empty, resized
 
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
     @property
     def n_points(self) -> int:
         """How many points."""
-        return n_points(self.data)
+        return point_set(self.data).n_points
 
     def empty(self, n_points: int, capacity: int) -> ClusterState:
         """A state of ``n_points`` points, all out, and ``capacity`` free slots."""
@@ -66,7 +66,7 @@ class Problem(NamedTuple):
         """
         return self._replace(
             prior=self.prior.beside(beside),
-            data=rows(self.data, points),
+            data=point_set(self.data).rows(points),
             weights=None if self.weights is None else self.weights[points],
             max_clusters=None if self.max_clusters is None else self.max_clusters - beside,
         )
@@ -94,7 +94,7 @@ def observed(likelihood: Any, points: Any, weights: Weights = None) -> Observed:
     likelihood = likelihood.for_data(points)
     # float32 resolves no more than float64 rows keep, at any offset: it needs no anchor, and no copy.
     if not hasattr(likelihood, "shifted") or points.dtype != np.float64:
-        return Observed(likelihood, likelihood, points, np.zeros(n_features(points)))
+        return Observed(likelihood, likelihood, points, np.zeros(point_set(points).n_features))
     anchor = anchor_of(points)
     return Observed(likelihood, likelihood.shifted(anchor), points - anchor, anchor)
 

@@ -12,8 +12,8 @@ import numpy as np
 from mapdpm.objective import is_gain
 from mapdpm.search.ascent import Ascent, Plan, Progress, ascend
 from mapdpm.search.gibbs import perturbed
+from mapdpm.search.moves.regroup import Regroup
 from mapdpm.search.problem import Problem
-from mapdpm.search.regroup import Regroup
 from mapdpm.search.sequential_start import started_from, started_sequentially
 from mapdpm.state import ClusterState, copied
 
