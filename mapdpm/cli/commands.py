@@ -23,7 +23,7 @@ from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.container import ModelFileError, write_file
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
-from mapdpm.search.ascent import Progress
+from mapdpm.search.ascent import FitProgress
 from mapdpm.selection import Step
 
 FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
@@ -204,7 +204,7 @@ class Reporter:
         self._next = time.monotonic() + _PATIENCE
         self._shown = False
 
-    def __call__(self, progress: Progress | Step) -> None:
+    def __call__(self, progress: FitProgress | Step) -> None:
         """Tell of one step."""
         if self._verbose:
             self._write(f"{progress}\n")

@@ -16,7 +16,7 @@ from mapdpm.rng import Rng, seeded
 from mapdpm.samplers.chain import Adapted, Chain
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.sampler import Info, Sampler
-from mapdpm.samplers.starts import check_start, start
+from mapdpm.samplers.starts import check_chain_start, start
 from mapdpm.samplers.trace import End, Trace
 from mapdpm.search.problem import Observed, observed
 from mapdpm.validation import check_callable, check_count
@@ -136,7 +136,7 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
         burn_in, thin, chains = 0, resume.thin, len(resume.ends)
         ends = _checked(resume, sampler, seen)
     else:
-        where = check_start(init, N, getattr(sampler.model.prior, "n_components", None))
+        where = check_chain_start(init, N, getattr(sampler.model.prior, "n_components", None))
         seeds = seeded(random_state).generator.integers(2**63, size=chains).tolist()
     run = _Run(sampler, burn_in, thin, draws, callback)
 

@@ -21,9 +21,9 @@ import pytest
 
 import mapdpm
 from mapdpm import OnlineMAPDPM, cli
-from mapdpm.stream import c_learner
 from mapdpm.cli import checkpoint, feed, options, stream
 from mapdpm.files import container
+from mapdpm.stream import c_learner
 from repository import ROOT
 
 PRIOR = ["--prior", "m0=0", "--prior", "c0=0.1", "--prior", "a0=1", "--prior", "b0=1"]

@@ -294,7 +294,7 @@ def device_model():
     """A model as a device writes it: what scoring needs, and no extras."""
     X = np.random.default_rng(2).normal(size=(60, 2)) + 8.0 * (np.arange(60) % 2)[:, None]
     model = MAPDPM().fit(X)
-    return MAPDPM.from_bytes(container.pack(model._model, {})), model, X
+    return MAPDPM.from_bytes(container.pack(model._mixture, {})), model, X
 
 
 def test_a_model_of_a_device_can_be_saved_again(tmp_path):
@@ -332,13 +332,13 @@ def test_wrong_names_of_features_are_refused(names):
     _, model, _ = device_model()
     extras = extras_of(model) | {"feature_names_in_": names}
     with pytest.raises(ValueError, match="damaged: its extras do not fit"):
-        MAPDPM.from_bytes(container.pack(model._model, extras))
+        MAPDPM.from_bytes(container.pack(model._mixture, extras))
     extras["feature_names_in_"] = ["a", "b"]
-    assert list(MAPDPM.from_bytes(container.pack(model._model, extras)).feature_names_in_) == ["a", "b"]
+    assert list(MAPDPM.from_bytes(container.pack(model._mixture, extras)).feature_names_in_) == ["a", "b"]
 
 
 def test_an_empty_history_is_refused():
     _, model, _ = device_model()
     extras = extras_of(model) | {"history_": np.zeros(0)}
     with pytest.raises(ValueError, match="damaged: its extras do not fit"):
-        MAPDPM.from_bytes(container.pack(model._model, extras))
+        MAPDPM.from_bytes(container.pack(model._mixture, extras))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.samplers.test_trace import PRIOR, blobs
 
 from mapdpm import MAPDPM, DirichletMultinomial, NormalGamma
 from mapdpm.samplers import (
@@ -16,6 +15,7 @@ from mapdpm.samplers import (
     UncollapsedGibbs,
     sample,
 )
+from tests.samplers.test_trace import PRIOR, blobs
 
 
 @pytest.mark.parametrize(
