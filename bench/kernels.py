@@ -68,7 +68,7 @@ def test_sequential_start(benchmark: Any, case: Any) -> None:
 
     def fresh() -> tuple[tuple[Any, ...], dict[str, Any]]:
         state = states.empty(LIKELIHOOD, N, 4 * K)
-        return (LIKELIHOOD, PRIOR, X, None, state, np.arange(N), False), {}
+        return (model_of(X), state, np.arange(N), False), {}
 
     benchmark.pedantic(C.sequential_start, setup=fresh, rounds=20)
 

@@ -22,7 +22,7 @@ from mapdpm.cli.options import UsageError
 from mapdpm.cli.records import STDOUT
 from mapdpm.cli.tables import MISSING, STDIN, complaint_of, counted, is_text, value_of
 from mapdpm.files.container import ModelFileError, UnwritableError
-from mapdpm.stream.online import Event, OnlineMAPDPM, StreamFullError
+from mapdpm.stream import Event, OnlineMAPDPM, StreamFullError
 
 FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 HEADER = "id,score,event\n"

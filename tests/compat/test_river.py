@@ -19,7 +19,7 @@ from river import anomaly, checks, datasets, evaluate, metrics, preprocessing, s
 
 from mapdpm import NormalGamma, NormalKnownVariance
 from mapdpm.compat.river import OnlineMAPDPMAnomaly, OnlineMAPDPMClusterer
-from mapdpm.stream.online import OnlineMAPDPM, StreamFullError
+from mapdpm.stream import OnlineMAPDPM, StreamFullError
 
 ADAPTERS = (OnlineMAPDPMClusterer, OnlineMAPDPMAnomaly)
 TEN = {
