@@ -60,11 +60,7 @@ def pack(model: Model, extras: dict[str, Any], dtype: str = "float64") -> bytes:
 
     ValueError where the family has no number, or the model has reals that float32 cannot hold.
     """
-    kind = type(model.likelihood)
-    family = FAMILY_NUMBERS.get(kind)
-    if family is None:
-        msg = f"{kind.__name__} has no number in the model format, so it cannot be saved"
-        raise ValueError(msg)
+    family = family_number(model.likelihood)
     try:
         real = {"float64": _REALS[8], "float32": _REALS[4]}[dtype]
     except (KeyError, TypeError):
@@ -94,6 +90,16 @@ def pack(model: Model, extras: dict[str, Any], dtype: str = "float64") -> bytes:
             msg = f"the model does not fit float32; save it as float64 ({error})"
             raise ValueError(msg) from None
     return data
+
+
+def family_number(likelihood: Any) -> int:
+    """The number of a family in model files; ValueError where it has none."""
+    kind = type(likelihood)
+    if kind not in FAMILY_NUMBERS:
+        what = f"the likelihood {kind.__name__} has no number in the model format, so its models cannot be saved"
+        msg = f"{what}; pickle or joblib can keep them"
+        raise ValueError(msg)
+    return FAMILY_NUMBERS[kind]
 
 
 def unpack(data: bytes) -> tuple[Model, dict[str, Any]]:
