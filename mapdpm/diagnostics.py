@@ -26,6 +26,8 @@ __all__ = [
     "raftery_lewis",
 ]
 
+RafteryLewis.__module__ = raftery_lewis.__module__ = __name__  # where the reference has them
+
 _NORMAL = NormalDist()
 
 
@@ -295,3 +297,7 @@ def _error_of_mean(x: Matrix) -> Vector:
     n = x.shape[-1]
     times = [_geyer(rho, n) for rho in autocorrelation(x).reshape(-1, n)]
     return np.where(_constant(x), 0.0, x.var(axis=-1) * np.reshape(times, x.shape[:-1]) / n)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

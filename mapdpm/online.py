@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Clusters", "Event", "OnlineMAPDPM", "StreamFullError"]
 
+Clusters.__module__ = Event.__module__ = StreamFullError.__module__ = __name__  # where the reference has them
+
 
 class OnlineMAPDPM(Parameters):
     r"""Clusters of a stream, one pass, in memory that never grows: MAP-DPM that splits, merges and forgets.

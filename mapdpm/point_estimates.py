@@ -16,6 +16,15 @@ from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.rng import seeded
 from mapdpm.validation import check_count
 
+__all__ = [
+    "binder_estimate",
+    "binder_loss",
+    "n_clusters_posterior",
+    "similarity",
+    "vi_estimate",
+    "vi_loss",
+]
+
 _MOST_BYTES = 8e9
 _BLOCK = 2**22  # entries of a block of indicators: 32 MB
 
@@ -224,3 +233,7 @@ def _loss(measure: Callable[[int], Measure], partition: Any, partitions: Any, we
 def _estimate(measure: Callable[[int], Measure], draws: Draws, n_restarts: Any, random_state: Any) -> Labels:
     check_count("n_restarts", n_restarts, least=0)
     return search(measure(draws.clusters.shape[1]), draws.distinct(), n_restarts, seeded(random_state).generator)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
