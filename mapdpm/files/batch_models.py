@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm import backends
-from mapdpm.files.container import FAMILIES, ModelFileError, checked_names, smallest_integers
-from mapdpm.likelihoods import FAMILY_NUMBERS
+from mapdpm.files.container import FAMILIES, ModelFileError, checked_names, family_number, smallest_integers
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.names import STARTS
 from mapdpm.search.absent import ABSENT
@@ -32,7 +31,7 @@ def extras_of(model: Any) -> dict[str, Any]:
     plain = {name: _plain(getattr(model, name)) for name in (*_PARAMETERS, *_RESULTS) if hasattr(model, name)}
     plain["moves"] = list(model.moves)
     plain["likelihood_"] = _listed(model.likelihood_)
-    plain["likelihood_family"] = None if model.likelihood is None else _family_of(model.likelihood)
+    plain["likelihood_family"] = None if model.likelihood is None else family_number(model.likelihood)
     plain["likelihood"] = None if model.likelihood is None else _listed(model.likelihood)
     if hasattr(model, "feature_names_in_"):
         plain["feature_names_in_"] = model.feature_names_in_.tolist()
@@ -50,14 +49,6 @@ def extras_of(model: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """A number of numpy's as one of Python's, which JSON knows."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _family_of(likelihood: Any) -> int:
-    family = FAMILY_NUMBERS.get(type(likelihood))
-    if family is None:
-        msg = f"likelihood {likelihood!r} has no number in the model format, so the model cannot be saved"
-        raise ValueError(msg)
-    return family
 
 
 def _listed(likelihood: Any) -> list[Any]:

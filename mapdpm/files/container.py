@@ -51,11 +51,7 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64") -> by
 
     ValueError where the family has no number, or the model has reals that float32 cannot hold.
     """
-    kind = type(mixture.likelihood)
-    family = FAMILY_NUMBERS.get(kind)
-    if family is None:
-        msg = f"{kind.__name__} has no number in the model format, so it cannot be saved"
-        raise ValueError(msg)
+    family = family_number(mixture.likelihood)
     try:
         real = {"float64": _REALS[8], "float32": _REALS[4]}[dtype]
     except (KeyError, TypeError):
@@ -85,6 +81,16 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64") -> by
             msg = f"the model does not fit float32; save it as float64 ({error})"
             raise ValueError(msg) from None
     return data
+
+
+def family_number(likelihood: Any) -> int:
+    """The number of a family in model files; ValueError where it has none."""
+    kind = type(likelihood)
+    if kind not in FAMILY_NUMBERS:
+        what = f"the likelihood {kind.__name__} has no number in the model format, so its models cannot be saved"
+        msg = f"{what}; pickle or joblib can keep them"
+        raise ValueError(msg)
+    return FAMILY_NUMBERS[kind]
 
 
 def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:

@@ -209,3 +209,7 @@ def _prequential(job: Job, blocks: int) -> Selection:
         raise ValueError(msg)
     chosen = int(np.argmax(scores.mean(axis=1)))
     return Selection("prequential", job.grid, scores, n_clusters, chosen, models[chosen])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,3 +6,7 @@ from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.selector import OnlineAlphaSelector
 
 __all__ = ["Clusters", "Event", "OnlineAlphaSelector", "OnlineMAPDPM", "StreamFullError"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
