@@ -27,8 +27,8 @@ size_t mapdpm_bank_bytes(const mapdpm_options *o, uint32_t n)
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
 
-int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const real *alphas, uint32_t n, real half_life,
-                     real margin)
+int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const real *alphas, uint32_t n,
+                     real half_life, real margin)
 {
     const size_t needed = mapdpm_bank_bytes(o, n);
     uint32_t i;
@@ -90,8 +90,8 @@ int mapdpm_bank_learn(mapdpm_bank *b, const real *x, uint32_t *id, real *score)
             first = density;
         scores[i] *= b->keep;
         scores[b->n + i] *= b->keep;
-        if (is_there(density))
-            grow(scores + i, b->n, density - first);
+        if (is_present(density))
+            add_compensated(scores + i, b->n, density - first);
     }
     for (number = b->best, i = 0; i < b->n; i++)
         if (scores[i] > scores[number])

@@ -37,11 +37,11 @@ static inline unsigned char *put_bytes(unsigned char *p, uint64_t value, int n)
 static inline void copy_entries(void *to, const void *from, size_t n, size_t size)
 {
     const uint16_t one = 1;
-    const size_t turn = *(const unsigned char *)&one == 1 ? 0 : size - 1;
+    const size_t swap = *(const unsigned char *)&one == 1 ? 0 : size - 1;
     size_t i;
 
     for (i = 0; i < n * size; i++)
-        ((unsigned char *)to)[i ^ turn] = ((const unsigned char *)from)[i];
+        ((unsigned char *)to)[i ^ swap] = ((const unsigned char *)from)[i];
 }
 
 static inline mapdpm_real get_real(const unsigned char *p)
@@ -62,6 +62,7 @@ static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *valu
 MAPDPM_INTERNAL int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
 
 /* The header of a file; the sizes are in the header's order. */
-MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes, uint64_t total);
+MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes,
+                                                 uint64_t total);
 
 #endif

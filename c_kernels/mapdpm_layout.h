@@ -1,6 +1,6 @@
 /* Where things lie in the memory of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
  *
- * head | last[K], times[B] (int64) | prior: anchor, unit, floor, rho, scale, each [D] | slots[K] | columns | points[B][D]
+ * head | last[K], times[B] (int64) | prior: anchor, unit, noise_scale, prior_variance, scale, each [D] | slots[K] | columns | points[B][D]
  * (reals) | id, seen, partner, trials, each [K], ring[], labels[warm-up], kept[window] (uint32); B is the larger of
  * warm-up and window.
  *
@@ -18,20 +18,20 @@ typedef mapdpm_real real;
 
 /* Whether sums have low parts. */
 enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
-enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_ROWS = 5 };
+enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_VECTORS = 5 };
 enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
-#define RING(s) (EVENTS_PER_SLOT * SLOTS(s))
+#define RING_SIZE(s) (EVENTS_PER_SLOT * SLOTS(s))
 
 typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1 : -1];
 
-static inline size_t vectors_of(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
-static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_of(s) * FEATURES(s); }
+static inline size_t vectors_per_moments(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
+static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * FEATURES(s); }
 static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ? 2 * half_size(s) : half_size(s); }
 static inline size_t slot_size(const mapdpm_stream *s) { return moments_size(s) + 2 * half_size(s) + 1; }
-static inline size_t buffer_of(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
+static inline size_t buffer_size(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
 
 /* On small machines dividing 64 bits takes a function as large as a tenth of the library. */
-static inline size_t remainder_of(uint64_t n, uint32_t by)
+static inline size_t modulo(uint64_t n, uint32_t by)
 {
 #if SIZE_MAX > UINT32_MAX
     return (size_t)(n % by);
@@ -48,31 +48,31 @@ static inline size_t remainder_of(uint64_t n, uint32_t by)
 #endif
 }
 
-static inline void *at(const mapdpm_stream *s, size_t bytes)
+static inline void *address_of(const mapdpm_stream *s, size_t bytes)
 {
     return (unsigned char *)(uintptr_t)s + bytes;
 }
-static inline int64_t *lasts(const mapdpm_stream *s) { return (int64_t *)at(s, sizeof *s); }
-static inline int64_t *times_of(const mapdpm_stream *s) { return lasts(s) + SLOTS(s); }
-static inline real *prior_row(const mapdpm_stream *s, size_t row)
+static inline int64_t *last_times_of(const mapdpm_stream *s) { return (int64_t *)address_of(s, sizeof *s); }
+static inline int64_t *times_of(const mapdpm_stream *s) { return last_times_of(s) + SLOTS(s); }
+static inline real *prior_vector(const mapdpm_stream *s, size_t i)
 {
-    return (real *)at(s, s->at_reals) + row * FEATURES(s);
+    return (real *)address_of(s, s->at_reals) + i * FEATURES(s);
 }
-static inline real *anchor_of(const mapdpm_stream *s) { return prior_row(s, 0); }
-static inline real *unit_of(const mapdpm_stream *s) { return prior_row(s, 1); }
-static inline real *floor_of(const mapdpm_stream *s) { return prior_row(s, 2); }
-static inline real *rho_of(const mapdpm_stream *s) { return prior_row(s, 3); }
-static inline real *prior_scale(const mapdpm_stream *s) { return prior_row(s, 4); }
+static inline real *anchor_of(const mapdpm_stream *s) { return prior_vector(s, 0); }
+static inline real *unit_of(const mapdpm_stream *s) { return prior_vector(s, 1); }
+static inline real *noise_scale_of(const mapdpm_stream *s) { return prior_vector(s, 2); }
+static inline real *prior_variance_of(const mapdpm_stream *s) { return prior_vector(s, 3); }
+static inline real *prior_scale(const mapdpm_stream *s) { return prior_vector(s, 4); }
 static inline real *slot_of(const mapdpm_stream *s, size_t k)
 {
-    return (real *)at(s, s->at_slots) + k * slot_size(s);
+    return (real *)address_of(s, s->at_slots) + k * slot_size(s);
 }
 static inline real *half_of(const mapdpm_stream *s, size_t k, size_t h)
 {
     return slot_of(s, k) + moments_size(s) + h * half_size(s);
 }
-static inline real *loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
-static inline real *constants_of(const mapdpm_stream *s) { return (real *)at(s, s->at_columns); }
+static inline real *merge_loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
+static inline real *constants_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_columns); }
 static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + SLOTS(s); }
 static inline real *centres_of(const mapdpm_stream *s, size_t d)
 {
@@ -86,24 +86,28 @@ static inline real *points_of(const mapdpm_stream *s)
 {
     return constants_of(s) + (2 + 2 * (size_t)FEATURES(s)) * SLOTS(s);
 }
-static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)at(s, s->at_words); }
+static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_words); }
 static inline uint32_t *ids_of(const mapdpm_stream *s) { return words_of(s); }
-static inline uint32_t *seen_of(const mapdpm_stream *s) { return words_of(s) + SLOTS(s); }
-static inline uint32_t *partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)SLOTS(s); }
+static inline uint32_t *last_seen_of(const mapdpm_stream *s) { return words_of(s) + SLOTS(s); }
+static inline uint32_t *merge_partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)SLOTS(s); }
 static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)SLOTS(s); }
-static inline uint32_t *ring_of(const mapdpm_stream *s)
+static inline uint32_t *event_ring_of(const mapdpm_stream *s)
 {
     return words_of(s) + WORDS_PER_SLOT * (size_t)SLOTS(s);
 }
-static inline uint32_t *labels_of(const mapdpm_stream *s) { return ring_of(s) + WORDS_PER_EVENT * (size_t)RING(s); }
-static inline uint32_t *kept_of(const mapdpm_stream *s) { return labels_of(s) + WARMUP(s); }
+static inline uint32_t *warmup_labels_of(const mapdpm_stream *s)
+{
+    return event_ring_of(s) + WORDS_PER_EVENT * (size_t)RING_SIZE(s);
+}
+static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + WARMUP(s); }
 
 /* Event number i, one of the last. */
 static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
 {
-    const uint32_t back = (uint32_t)(s->n_events - i), place = s->at_event + (back > s->at_event ? RING(s) : 0) - back;
+    const uint32_t back = (uint32_t)(s->n_events - i),
+                   place = s->at_event + (back > s->at_event ? RING_SIZE(s) : 0) - back;
 
-    return ring_of(s) + WORDS_PER_EVENT * (size_t)place;
+    return event_ring_of(s) + WORDS_PER_EVENT * (size_t)place;
 }
 
 /* Where a weight, the counts a feature, the means and the squares are in moments; low parts lie half_size behind. */
@@ -114,7 +118,7 @@ static inline real *counts_in(const mapdpm_stream *s, const real *moments)
 static inline size_t count_step(const mapdpm_stream *s) { return HAS_MISSING(s) ? 1 : 0; }
 static inline real *mean_in(const mapdpm_stream *s, const real *moments)
 {
-    return (real *)(uintptr_t)moments + 1 + (vectors_of(s) - 2) * FEATURES(s);
+    return (real *)(uintptr_t)moments + 1 + (vectors_per_moments(s) - 2) * FEATURES(s);
 }
 static inline real *squares_in(const mapdpm_stream *s, const real *moments)
 {

@@ -11,8 +11,8 @@
 
 enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
 
-#define MATH_LN2_HIGH BY_REAL(6.9313812256e-01, 6.93147180369123816490e-01)
-#define MATH_LN2_LOW BY_REAL(9.0580006145e-06, 1.90821492927058770002e-10)
+#define MATH_LN2_HIGH FLOAT_OR_DOUBLE(6.9313812256e-01, 6.93147180369123816490e-01)
+#define MATH_LN2_LOW FLOAT_OR_DOUBLE(9.0580006145e-06, 1.90821492927058770002e-10)
 #define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)
 #define MATH_PI ((mapdpm_real)3.14159265358979324)
 
@@ -64,12 +64,12 @@ static inline mapdpm_real math_log_of(int k, mapdpm_real f)
 /* log x for positive finite x. */
 static inline mapdpm_real math_log(mapdpm_real x)
 {
-    const mapdpm_real least = BY_REAL(1.17549435e-38, 2.2250738585072014e-308);
+    const mapdpm_real least = FLOAT_OR_DOUBLE(1.17549435e-38, 2.2250738585072014e-308);
     mapdpm_real f;
     int k = 0;
 
     if (x < least) { /* subnormal */
-        x *= BY_REAL(16777216, 18014398509481984);
+        x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
         k = MATH_IS_FLOAT ? -24 : -54;
     }
     k += math_split(x, &f);
@@ -121,7 +121,7 @@ static inline mapdpm_real math_exp(mapdpm_real x)
 {
     mapdpm_real k, r, y, scale;
 
-    if (!(x > BY_REAL(-87, -708)))
+    if (!(x > FLOAT_OR_DOUBLE(-87, -708)))
         return 0;
     if (x >= 0)
         return 1;
@@ -137,12 +137,11 @@ static inline mapdpm_real math_exp(mapdpm_real x)
                                              r * ((mapdpm_real)(1.0 / 720) + r * (mapdpm_real)(1.0 / 5040)))))));
         memcpy(&scale, &bits, 4);
     } else {
-        static const mapdpm_real c[] = {(mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0),
-                                        (mapdpm_real)(1.0 / 39916800.0),   (mapdpm_real)(1.0 / 3628800.0),
-                                        (mapdpm_real)(1.0 / 362880.0),     (mapdpm_real)(1.0 / 40320.0),
-                                        (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),
-                                        (mapdpm_real)(1.0 / 120.0),        (mapdpm_real)(1.0 / 24.0),
-                                        (mapdpm_real)(1.0 / 6.0),          (mapdpm_real)0.5};
+        static const mapdpm_real c[] = {
+            (mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0), (mapdpm_real)(1.0 / 39916800.0),
+            (mapdpm_real)(1.0 / 3628800.0),    (mapdpm_real)(1.0 / 362880.0),    (mapdpm_real)(1.0 / 40320.0),
+            (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),       (mapdpm_real)(1.0 / 120.0),
+            (mapdpm_real)(1.0 / 24.0),         (mapdpm_real)(1.0 / 6.0),         (mapdpm_real)0.5};
         const uint64_t bits = (uint64_t)((int)k + 1023) << 52;
         unsigned i;
 
@@ -216,8 +215,7 @@ static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
                 r * ((mapdpm_real)(5.0 / 2048) -
                      r * ((mapdpm_real)(61.0 / 49152) -
                           r * ((mapdpm_real)(1385.0 / 1048576) -
-                               r * ((mapdpm_real)(50521.0 / 20971520) -
-                                    r * (mapdpm_real)(2702765.0 / 402653184))))));
+                               r * ((mapdpm_real)(50521.0 / 20971520) - r * (mapdpm_real)(2702765.0 / 402653184))))));
 }
 
 #endif

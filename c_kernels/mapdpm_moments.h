@@ -1,4 +1,4 @@
-/* The arithmetic of a stream's clusters, of both families: the twin of mapdpm_rows.h, without libm, with forgetting and
+/* The arithmetic of a stream's clusters, of both families: the twin of mapdpm_cluster_statistics.h, without libm, with forgetting and
  * missing values, in coordinates in which the prior mean is 0 (docs/maths.md, section 10). Internal; static inlines.
  *
  * Features that share their number of points share their logarithms: products run until the number changes, which
@@ -11,35 +11,35 @@
 #include "mapdpm_math.h"
 
 #define HALF ((real)0.5)
-/* Products become logarithms beyond these bounds; LIMIT is how far a point may lie, so that none overflows before. */
-#define PRODUCT_TINY BY_REAL(1e-9, 1e-100)
-#define PRODUCT_HUGE BY_REAL(1e18, 1e100)
-#define LIMIT BY_REAL(1e9, 1e75)
+/* Products become logarithms beyond these bounds; COORDINATE_LIMIT is how far a point may lie, so that none overflows before. */
+#define PRODUCT_TINY FLOAT_OR_DOUBLE(1e-9, 1e-100)
+#define PRODUCT_HUGE FLOAT_OR_DOUBLE(1e18, 1e100)
+#define COORDINATE_LIMIT FLOAT_OR_DOUBLE(1e9, 1e75)
 
 #define PRIOR_NATS 12
 
-/* Moments as they are at some time: weights and squares times fade. */
+/* Moments as they are at some time: weights and squares times decay. */
 typedef struct {
     const real *moments;
-    real fade;
+    real decay;
 } view;
 
-static inline int is_there(real x) { return x == x; }
-static inline real entry(const mapdpm_stream *s, const real *x, size_t d)
+static inline int is_present(real x) { return x == x; }
+static inline real coordinate(const mapdpm_stream *s, const real *x, size_t d)
 {
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
 }
 
 /* A whole number of a real, 0 <= x < 2^62, and the other way round: compilers would take arithmetic on double for it, or
  * large functions, where the chip has no such instructions. */
-static inline uint64_t whole_of(real x)
+static inline uint64_t to_uint64(real x)
 {
     const uint32_t high = (uint32_t)(x / 4294967296);
 
     return (uint64_t)high << 32 | (uint32_t)(x - (real)high * 4294967296);
 }
 
-static inline real real_of(uint64_t n)
+static inline real to_real(uint64_t n)
 {
     return (real)(uint32_t)(n >> 32) * 4294967296 + (real)(uint32_t)n;
 }
@@ -47,7 +47,7 @@ static inline real real_of(uint64_t n)
 /* ---- sums ---------------------------------------------------------------------------------------------------------- */
 
 /* *sum += x; what rounding loses is kept `low` reals behind it (low = 0: it is lost). Knuth's two-sum. */
-static inline void grow(real *sum, size_t low, real x)
+static inline void add_compensated(real *sum, size_t low, real x)
 {
     if (COMPENSATED && low) {
         const real old = *sum, all = old + x, rest = all - old;
@@ -65,20 +65,21 @@ static inline real low_part(const real *sum, size_t low) { return COMPENSATED &&
 /* Add a point of weight w, or take one out with w < 0 (never the last one). */
 static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low, const real *x, real w)
 {
-    real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments), *const counts = counts_in(s, moments);
+    real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments),
+                *const counts = counts_in(s, moments);
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     real share;
     size_t d;
 
-    grow(moments, low, w);
+    add_compensated(moments, low, w);
     share = w / *moments;
     for (d = 0; d < FEATURES(s); d++) {
         real delta, t;
 
         if (HAS_MISSING(s)) {
-            if (!is_there(x[d]))
+            if (!is_present(x[d]))
                 continue;
-            grow(counts + d, low, w);
+            add_compensated(counts + d, low, w);
             if (w < 0 && !(counts[d] > -w / 1024)) { /* the last that was there: what is left is rounding */
                 counts[d] = mean[d] = squares[d] = 0;
                 if (COMPENSATED && low)
@@ -89,8 +90,8 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
         }
         t = (x[d] - anchor[d]) * unit[d];
         delta = (t - mean[d]) - low_part(mean + d, low);
-        grow(mean + d, low, delta * share);
-        grow(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
+        add_compensated(mean + d, low, delta * share);
+        add_compensated(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
         if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it all but equals */
             squares[d] = 0;
             if (COMPENSATED && low)
@@ -104,12 +105,12 @@ static inline void moments_merge(const mapdpm_stream *s, real *to, const real *f
 {
     real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
     const real *const mean2 = mean_in(s, from), *const squares2 = squares_in(s, from),
-                     *const counts2 = counts_in(s, from);
+                      *const counts2 = counts_in(s, from);
     real n = *to, m = *from;
     size_t d;
 
-    grow(to, low, m);
-    grow(to, low, low_part(from, low));
+    add_compensated(to, low, m);
+    add_compensated(to, low, low_part(from, low));
     for (d = 0; d < FEATURES(s); d++) {
         real delta, all = n + m;
 
@@ -119,14 +120,14 @@ static inline void moments_merge(const mapdpm_stream *s, real *to, const real *f
             all = n + m;
             if (!(m > 0))
                 continue;
-            grow(counts + d, low, m);
-            grow(counts + d, low, low_part(counts2 + d, low));
+            add_compensated(counts + d, low, m);
+            add_compensated(counts + d, low, low_part(counts2 + d, low));
         }
         delta = (mean2[d] - mean[d]) + (low_part(mean2 + d, low) - low_part(mean + d, low));
-        grow(mean + d, low, delta * (m / all));
-        grow(squares + d, low, squares2[d]);
-        grow(squares + d, low, low_part(squares2 + d, low));
-        grow(squares + d, low, delta * delta * (n * (m / all)));
+        add_compensated(mean + d, low, delta * (m / all));
+        add_compensated(squares + d, low, squares2[d]);
+        add_compensated(squares + d, low, low_part(squares2 + d, low));
+        add_compensated(squares + d, low, delta * delta * (n * (m / all)));
     }
 }
 
@@ -158,7 +159,7 @@ static inline void multiply_into(real *product, real *logs, real factor)
 }
 
 /* 1 + *excess times 1 + u, u >= 0: a large cluster multiplies the logarithm by half its size, which must not be lost. */
-static inline void compound(real *excess, real *logs, real u)
+static inline void multiply_one_plus(real *excess, real *logs, real u)
 {
     *excess += u + *excess * u;
     if (*excess > PRODUCT_HUGE) {
@@ -186,12 +187,12 @@ static inline posterior posterior_of(const mapdpm_stream *s, real n)
 }
 
 /* c0 n / (c0 + n): how strongly the prior mean pulls. */
-static inline real pull_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
+static inline real shrinkage_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
 
 /* b_n of a feature. */
-static inline real spread_of(real floor, real pull, real mean, real squares)
+static inline real posterior_b(real noise_scale, real shrinkage, real mean, real squares)
 {
-    return floor + HALF * (squares + pull * mean * mean);
+    return noise_scale + HALF * (squares + shrinkage * mean * mean);
 }
 
 /* log p(x | moments), or where x is NULL its constant, exponent, centres and scales into column k. */
@@ -200,16 +201,17 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
-    const real *const floor = floor_of(s);
-    real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0, pull = 0;
+    const real *const noise_scale = noise_scale_of(s);
+    real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0,
+         shrinkage = 0;
     posterior p = {0, 0, 0, 0};
     size_t d;
 
     for (d = 0; d < D; d++) {
-        const real now = v.fade * counts[d * step];
+        const real now = v.decay * counts[d * step];
         real scale;
 
-        if (step && x && !is_there(x[d]))
+        if (step && x && !is_present(x[d]))
             continue;
         if (now != n) {
             total -= (p.a + HALF) * (tail + math_log1p(excess));
@@ -219,18 +221,18 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
             stretch = HALF * p.c / (p.c + 1);
             shrink = n / p.c;
             square = p.square / MATH_PI;
-            pull = pull_of(s, n);
+            shrinkage = shrinkage_of(s, n);
         }
-        scale = stretch / spread_of(floor[d], pull, mean[d], v.fade * squares[d]);
+        scale = stretch / posterior_b(noise_scale[d], shrinkage, mean[d], v.decay * squares[d]);
         total += p.series;
         multiply_into(&product, &logs, scale * square);
         if (x == NULL) {
             centres_of(s, d)[k] = shrink * mean[d];
             scales_of(s, d)[k] = scale;
         } else {
-            const real t = entry(s, x, d) - shrink * mean[d];
+            const real t = coordinate(s, x, d) - shrink * mean[d];
 
-            compound(&excess, &tail, t * t * scale);
+            multiply_one_plus(&excess, &tail, t * t * scale);
         }
     }
     if (x == NULL && n > 0) { /* log n, by the same logarithm */
@@ -250,33 +252,34 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
-    const real *const mean = mean_in(s, v.moments), *const variance = floor_of(s), *const rho = rho_of(s);
+    const real *const mean = mean_in(s, v.moments), *const variance = noise_scale_of(s),
+                      *const prior_variance = prior_variance_of(s);
     real logs = 0, product = 1, sum = 0, features = 0;
     size_t d;
 
     for (d = 0; d < D; d++) {
         real n, spread, wide, centre;
 
-        if (step && x && !is_there(x[d]))
+        if (step && x && !is_present(x[d]))
             continue;
-        n = v.fade * counts[d * step];
-        spread = variance[d] + n * rho[d];
-        wide = variance[d] * (1 + rho[d] / spread);
-        centre = n * rho[d] / spread * mean[d];
+        n = v.decay * counts[d * step];
+        spread = variance[d] + n * prior_variance[d];
+        wide = variance[d] * (1 + prior_variance[d] / spread);
+        centre = n * prior_variance[d] / spread * mean[d];
         features += 1;
         multiply_into(&product, &logs, wide);
         if (x == NULL) {
             centres_of(s, d)[k] = centre;
             scales_of(s, d)[k] = HALF / wide;
         } else {
-            const real t = entry(s, x, d) - centre;
+            const real t = coordinate(s, x, d) - centre;
 
             sum += t * t * (HALF / wide);
         }
     }
     logs = -HALF * (features * MATH_LOG_2PI + logs + math_log(product));
     if (x == NULL) {
-        const real n = v.fade * *v.moments;
+        const real n = v.decay * *v.moments;
 
         constants_of(s)[k] = n > 0 ? logs + math_log(n) : logs;
         exponents_of(s)[k] = 1;
@@ -308,16 +311,16 @@ enum { BLOCK = 8 };
 #endif
 
 /* log p(x | column k), with care for products that overflow. */
-static inline real column_density(const mapdpm_stream *s, const real *x, size_t k)
+static inline real table_density(const mapdpm_stream *s, const real *x, size_t k)
 {
     real excess = 0, logs = 0;
     size_t d;
 
     for (d = 0; d < FEATURES(s); d++) {
-        const real t = entry(s, x, d) - centres_of(s, d)[k];
+        const real t = coordinate(s, x, d) - centres_of(s, d)[k];
 
         if (IS_GAMMA(s))
-            compound(&excess, &logs, t * t * scales_of(s, d)[k]);
+            multiply_one_plus(&excess, &logs, t * t * scales_of(s, d)[k]);
         else
             logs += t * t * scales_of(s, d)[k];
     }
@@ -330,14 +333,14 @@ static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t
     if (!IS_GAMMA(s))
         return constants_of(s)[k] - tail;
     if (!(tail <= PRODUCT_HUGE))
-        return column_density(s, x, k);
+        return table_density(s, x, k);
     return constants_of(s)[k] - exponents_of(s)[k] * math_log1p(tail);
 }
 
 /* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ------------------------------------------- */
 
 /* Normal-Gamma's terms that depend on the numbers of points only, of one feature. */
-static inline real merge_by_number(const mapdpm_stream *s, real n1, real n2)
+static inline real merge_count_term(const mapdpm_stream *s, real n1, real n2)
 {
     const real a0 = s->a0, c0 = s->c0;
     real r1, r2, r, ratio;
@@ -355,14 +358,14 @@ static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
     const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
     const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
     const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
-    const real *const floor = floor_of(s);
+    const real *const noise_scale = noise_scale_of(s);
     real total = 0, n1 = -1, n2 = -1, a1 = 0, a2 = 0, a = 0, by_number = 0, ratio1 = 0, ratio2 = 0, ratio0 = 0;
-    real pull1 = 0, pull2 = 0, pull = 0, share = 0, between = 0;
+    real shrinkage1 = 0, shrinkage2 = 0, shrinkage = 0, share = 0, between = 0;
     real product1 = 1, product2 = 1, product0 = 1, logs1 = 0, logs2 = 0, logs0 = 0;
     size_t d;
 
     for (d = 0; d <= D; d++) {
-        const real next1 = d < D ? v1.fade * counts1[d * step] : -1, next2 = d < D ? v2.fade * counts2[d * step] : -1;
+        const real next1 = d < D ? v1.decay * counts1[d * step] : -1, next2 = d < D ? v2.decay * counts2[d * step] : -1;
         real delta, inverse, b1, b2;
 
         if (d == D || next1 != n1 || next2 != n2) {
@@ -378,33 +381,33 @@ static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
             a1 = s->a0 + HALF * n1;
             a2 = s->a0 + HALF * n2;
             a = s->a0 + HALF * (n1 + n2);
-            by_number = merge_by_number(s, n1, n2);
+            by_number = merge_count_term(s, n1, n2);
             ratio1 = a / a1;
             ratio2 = a / a2;
             ratio0 = a / s->a0;
-            pull1 = pull_of(s, n1);
-            pull2 = pull_of(s, n2);
-            pull = pull_of(s, n1 + n2);
+            shrinkage1 = shrinkage_of(s, n1);
+            shrinkage2 = shrinkage_of(s, n2);
+            shrinkage = shrinkage_of(s, n1 + n2);
             share = n1 + n2 > 0 ? n2 / (n1 + n2) : 0;
             between = n1 * share;
         }
         total += by_number;
         delta = mean2[d] - mean1[d];
-        b1 = spread_of(floor[d], pull1, mean1[d], v1.fade * squares1[d]);
-        b2 = spread_of(floor[d], pull2, mean2[d], v2.fade * squares2[d]);
-        inverse = 1 / spread_of(floor[d], pull, mean1[d] + delta * share,
-                                v1.fade * squares1[d] + v2.fade * squares2[d] + delta * delta * between);
+        b1 = posterior_b(noise_scale[d], shrinkage1, mean1[d], v1.decay * squares1[d]);
+        b2 = posterior_b(noise_scale[d], shrinkage2, mean2[d], v2.decay * squares2[d]);
+        inverse = 1 / posterior_b(noise_scale[d], shrinkage, mean1[d] + delta * share,
+                                  v1.decay * squares1[d] + v2.decay * squares2[d] + delta * delta * between);
         multiply_into(&product1, &logs1, b1 * inverse * ratio1);
         multiply_into(&product2, &logs2, b2 * inverse * ratio2);
-        multiply_into(&product0, &logs0, floor[d] * inverse * ratio0);
+        multiply_into(&product0, &logs0, noise_scale[d] * inverse * ratio0);
     }
     return total;
 }
 
-/* n mean^2 / (variance + n rho), in the mean's own unit. */
-static inline real pull(real n, real mean, real variance, real rho)
+/* n mean^2 / (variance + n prior_variance), in the mean's own unit. */
+static inline real mean_penalty(real n, real mean, real variance, real prior_variance)
 {
-    return n * mean * mean / (variance + n * rho);
+    return n * mean * mean / (variance + n * prior_variance);
 }
 
 static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2)
@@ -417,20 +420,23 @@ static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2
     size_t d;
 
     for (d = 0; d < D; d++) {
-        const real n1 = v1.fade * counts1[d * step], n2 = v2.fade * counts2[d * step], n = n1 + n2;
-        const real variance = floor_of(s)[d], rho = rho_of(s)[d], delta = mean2[d] - mean1[d];
+        const real n1 = v1.decay * counts1[d * step], n2 = v2.decay * counts2[d * step], n = n1 + n2;
+        const real variance = noise_scale_of(s)[d], prior_variance = prior_variance_of(s)[d],
+                   delta = mean2[d] - mean1[d];
         const real share = n > 0 ? n2 / n : 0;
 
-        multiply_into(&product, &logs, (variance + n1 * rho) / variance);
-        multiply_into(&product, &logs, (variance + n2 * rho) / (variance + n * rho));
-        total += pull(n1, mean1[d], variance, rho) + pull(n2, mean2[d], variance, rho) -
-                 pull(n, mean1[d] + delta * share, variance, rho) - n1 * share * delta * delta / variance;
+        multiply_into(&product, &logs, (variance + n1 * prior_variance) / variance);
+        multiply_into(&product, &logs, (variance + n2 * prior_variance) / (variance + n * prior_variance));
+        total += mean_penalty(n1, mean1[d], variance, prior_variance) +
+                 mean_penalty(n2, mean2[d], variance, prior_variance) -
+                 mean_penalty(n, mean1[d] + delta * share, variance, prior_variance) -
+                 n1 * share * delta * delta / variance;
     }
     return HALF * (total + logs + math_log(product));
 }
 
 /* log Gamma(n1 + n2) - log Gamma(n1) - log Gamma(n2), each of max(n, 1). */
-static inline real merge_of_sizes(real n1, real n2)
+static inline real merge_size_term(real n1, real n2)
 {
     const real x1 = n1 > 1 ? n1 : 1, x2 = n2 > 1 ? n2 : 1, x = n1 + n2 > 1 ? n1 + n2 : 1, over = x - x1 - x2;
     real r, r1, r2;
@@ -443,13 +449,13 @@ static inline real merge_of_sizes(real n1, real n2)
 /* Whether two clusters are so far apart that merging them must lose: with y = sum_d n1 n2 / n^2 delta^2 / variance
  * within, they lose n/2 log(1 + y) nats at least, and gain n H(n1 / n) from one label less and a prior each feature, for
  * which PRIOR_NATS are plenty. By bounds of logarithms that cost no more than a product. */
-static inline int are_far(const mapdpm_stream *s, view v1, view v2)
+static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
 {
     const size_t D = FEATURES(s);
     const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
     const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
-    const real *const floor = floor_of(s);
-    const real n1 = v1.fade * *v1.moments, n2 = v2.fade * *v2.moments, n = n1 + n2;
+    const real *const noise_scale = noise_scale_of(s);
+    const real n1 = v1.decay * *v1.moments, n2 = v2.decay * *v2.moments, n = n1 + n2;
     const real share = (n1 < n2 ? n1 : n2) / n;
     real sum = 0;
     size_t d;
@@ -459,7 +465,7 @@ static inline int are_far(const mapdpm_stream *s, view v1, view v2)
     for (d = 0; d < D; d++) {
         const real delta = mean2[d] - mean1[d];
 
-        sum += delta * delta / (2 * floor[d] + v1.fade * squares1[d] + v2.fade * squares2[d]);
+        sum += delta * delta / (2 * noise_scale[d] + v1.decay * squares1[d] + v2.decay * squares2[d]);
     }
     sum *= n * share * (1 - share);
     return HALF * math_log_below(1 + sum) > share * (1 - math_log_below(share)) + PRIOR_NATS * (real)(D + 1) / n;
@@ -470,7 +476,7 @@ static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
 {
     const real data = IS_GAMMA(s) ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
 
-    return data + merge_of_sizes(v1.fade * *v1.moments, v2.fade * *v2.moments) - s->log_alpha;
+    return data + merge_size_term(v1.decay * *v1.moments, v2.decay * *v2.moments) - s->log_alpha;
 }
 
 /* ---- forgetting ----------------------------------------------------------------------------------------------------- */
@@ -482,28 +488,28 @@ static inline real log_prior(const mapdpm_stream *s)
     size_t d;
 
     for (d = 0; d < FEATURES(s) && IS_GAMMA(s); d++)
-        multiply_into(&product, &logs, floor_of(s)[d] / s->a0);
+        multiply_into(&product, &logs, noise_scale_of(s)[d] / s->a0);
     return s->a0 * (logs + math_log(product));
 }
 
 /* A cluster's share of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
  * p of a point as a cluster of its own, at their rms distance from the prior mean. */
-static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real *alone)
+static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_term, real *alone)
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
-    const real *const floor = floor_of(s);
-    const real weight = v.fade * *v.moments, size = weight > 1 ? weight : 1;
+    const real *const noise_scale = noise_scale_of(s);
+    const real weight = v.decay * *v.moments, size = weight > 1 ? weight : 1;
     real total, root, logs = 0, product, tail = 0, excess = 0;
-    real last = -1, a = 1, by_number = 0, factor = 1, pulled = 0, spreads = 1, spread_logs = 0;
+    real last = -1, a = 1, by_number = 0, factor = 1, shrinkage = 0, spreads = 1, spread_logs = 0;
     size_t d;
 
     *alone = s->opening - s->log_alpha;
     total = math_excess(size, &root) + size * (math_log(size) - 1) + HALF * MATH_LOG_2PI;
     product = 1 / root;
     for (d = 0; d < D; d++) {
-        const real n = v.fade * counts[d * step], M2 = v.fade * squares[d];
+        const real n = v.decay * counts[d * step], M2 = v.decay * squares[d];
         const real away = (n > 0 ? M2 / n : 0) + mean[d] * mean[d];
 
         if (IS_GAMMA(s)) {
@@ -515,22 +521,22 @@ static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real
                 a = s->a0 + HALF * n;
                 by_number = math_excess(a, &root) - s->excess - HALF * n * (1 + MATH_LOG_2PI);
                 factor = s->c0 / (s->c0 + n) * (s->root / root);
-                pulled = pull_of(s, n);
+                shrinkage = shrinkage_of(s, n);
             }
             total += by_number;
             multiply_into(&product, &logs, factor);
-            multiply_into(&spreads, &spread_logs, spread_of(floor[d], pulled, mean[d], M2) / a);
-            compound(&excess, &tail, away * prior_scale(s)[d]);
+            multiply_into(&spreads, &spread_logs, posterior_b(noise_scale[d], shrinkage, mean[d], M2) / a);
+            multiply_one_plus(&excess, &tail, away * prior_scale(s)[d]);
         } else {
-            const real grown = floor[d] + n * rho_of(s)[d];
+            const real grown = noise_scale[d] + n * prior_variance_of(s)[d];
 
-            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(floor[d]) + math_log(grown) + M2 / floor[d] +
-                             n * mean[d] * mean[d] / grown);
+            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(noise_scale[d]) + math_log(grown) +
+                             M2 / noise_scale[d] + n * mean[d] * mean[d] / grown);
             tail += away * prior_scale(s)[d];
         }
     }
     if (IS_GAMMA(s)) {
-        total += by_prior - a * (spread_logs + math_log(spreads));
+        total += prior_term - a * (spread_logs + math_log(spreads));
         *alone -= (s->a0 + HALF) * (tail + math_log1p(excess));
     } else {
         *alone -= tail;
@@ -539,10 +545,10 @@ static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real
 }
 
 /* The log joint without a cluster, were its points alone; less where it has not been seen for long (maths (27)). */
-static inline real eviction_loss(const mapdpm_stream *s, view v, real by_prior, real idle, real total_weight)
+static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term, real idle, real total_weight)
 {
-    const real n = v.fade * *v.moments, size = n > 1 ? n : 1;
-    real alone, loss = log_share(s, v, by_prior, &alone);
+    const real n = v.decay * *v.moments, size = n > 1 ? n : 1;
+    real alone, loss = log_joint_term(s, v, prior_term, &alone);
 
     loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: a unit of data must not matter */
     return loss * math_exp(-idle * n / (3 * total_weight));

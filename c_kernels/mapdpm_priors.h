@@ -4,10 +4,10 @@
 
 #include "mapdpm_batch.h"
 
-#define ROW_REAL double
-#include "mapdpm_rows.h"
+#define STATISTICS_REAL double
+#include "mapdpm_cluster_statistics.h"
 
-/* A gain must exceed this times (1 + its size): mapdpm/objective.py. */
+/* A log_constant must exceed this times (1 + its size): mapdpm/objective.py. */
 #define TOLERANCE 1e-10
 
 static inline double weight(const mapdpm_problem *problem, int64_t i)
@@ -21,7 +21,7 @@ static inline double log_existing(const mapdpm_problem *p, double n, double w)
 {
     if (p->penalty > 0.0)
         return 0.0;
-    return w == 1.0 ? log(n - p->discount) : row_log_rising(n - p->discount, w);
+    return w == 1.0 ? log(n - p->discount) : log_rising(n - p->discount, w);
 }
 
 static inline double log_new(const mapdpm_problem *p, int64_t used, double w)
@@ -31,8 +31,8 @@ static inline double log_new(const mapdpm_problem *p, int64_t used, double w)
     if (p->penalty > 0.0)
         return opening;
     if (p->discount > 0.0)
-        return (used > 0 ? opening : 0.0) + (w == 1.0 ? 0.0 : row_log_rising(1.0 - p->discount, w - 1.0));
-    return w == 1.0 ? opening : opening + row_log_rising(1.0, w - 1.0);
+        return (used > 0 ? opening : 0.0) + (w == 1.0 ? 0.0 : log_rising(1.0 - p->discount, w - 1.0));
+    return w == 1.0 ? opening : opening + log_rising(1.0, w - 1.0);
 }
 
 static inline double log_normaliser(const mapdpm_problem *p, double total)
@@ -45,7 +45,7 @@ static inline double log_normaliser(const mapdpm_problem *p, double total)
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 /* Whether all that is needed is there. */
-static inline int is_batch(const mapdpm_problem *p, const mapdpm_clusters *z)
+static inline int is_batch_call(const mapdpm_problem *p, const mapdpm_clusters *z)
 {
     return p != NULL && z != NULL && p->n_features >= 1 && p->n_points >= 0 && z->capacity >= 1 &&
            p->family >= MAPDPM_NORMAL_GAMMA && p->family <= MAPDPM_SQUARED_DISTANCE && p->parameters != NULL &&
@@ -53,7 +53,7 @@ static inline int is_batch(const mapdpm_problem *p, const mapdpm_clusters *z)
 }
 
 /* Whether labels point to slots; least is 0, or -1 where points may be out. */
-static inline int are_labels(const mapdpm_problem *p, const mapdpm_clusters *z, int64_t least)
+static inline int are_labels_in_range(const mapdpm_problem *p, const mapdpm_clusters *z, int64_t least)
 {
     int64_t i;
 

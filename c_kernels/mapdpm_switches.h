@@ -29,16 +29,16 @@ void *memset(void *to, int byte, size_t n);
 
 /* A constant of the real type: the one for float, or for double, which may be one and the same (AVR). */
 #if DBL_MAX_EXP < 1024
-#define BY_REAL(single, whole) ((mapdpm_real)(single))
+#define FLOAT_OR_DOUBLE(single, whole) ((mapdpm_real)(single))
 #else
-#define BY_REAL(single, whole) (sizeof(mapdpm_real) == 4 ? (mapdpm_real)(single) : (mapdpm_real)(whole))
+#define FLOAT_OR_DOUBLE(single, whole) (sizeof(mapdpm_real) == 4 ? (mapdpm_real)(single) : (mapdpm_real)(whole))
 #endif
 
 /* Where what a function needs on the stack shall not be needed while others run. */
 #ifdef __GNUC__
-#define BY_ITSELF __attribute__((noinline))
+#define NOT_INLINED __attribute__((noinline))
 #else
-#define BY_ITSELF
+#define NOT_INLINED
 #endif
 
 /* What several files use and programs do not: static where all files are one (amalgamate.py). */

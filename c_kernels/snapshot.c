@@ -8,9 +8,9 @@
 
 uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
 {
-    static const uint32_t nibble[16] = {
-        0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u, 0x4db26158u, 0x5005713cu,
-        0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu, 0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
+    static const uint32_t nibble[16] = {0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u,
+                                        0x4db26158u, 0x5005713cu, 0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu,
+                                        0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
     size_t i;
 
     crc = ~crc;
@@ -23,7 +23,7 @@ uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
 
 static int is_finite(mapdpm_real x)
 {
-    const mapdpm_real largest = BY_REAL(FLT_MAX, DBL_MAX);
+    const mapdpm_real largest = FLOAT_OR_DOUBLE(FLT_MAX, DBL_MAX);
 
     return x >= -largest && x <= largest;
 }

@@ -3,7 +3,7 @@
 
 /* In which half of slot k the point belongs: the one with the nearer mean, in units of the variance within halves; while
  * they are young, by the side of the cluster's mean on which it lies in one feature, the widest or the next in turn. */
-size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
+size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x)
 {
     const size_t D = FEATURES(s);
     const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
@@ -15,14 +15,14 @@ size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
         return (size_t)is_nearer_to_second(s, slot, h0, h1, x);
     for (d = 0; d < D && trial % 2 == 0; d++) { /* each other trial by another feature */
-        const real width = squares[d] / floor_of(s)[d];
+        const real width = squares[d] / noise_scale_of(s)[d];
 
-        if ((!HAS_MISSING(s) || is_there(x[d])) && width > most) {
+        if ((!HAS_MISSING(s) || is_present(x[d])) && width > most) {
             most = width;
             widest = d;
         }
     }
-    return entry(s, x, widest) > mean[widest];
+    return coordinate(s, x, widest) > mean[widest];
 }
 
 /* The halves of slot k become clusters, the lighter one in a free slot e; both together weigh what k did. */
@@ -41,7 +41,7 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     moments_scale(s, heavy, 0, (rest - part) / *heavy);
     *light = part;
 
-    stream_open(s, e);
+    stream_open_slot(s, e);
     ids_of(s)[e] = s->next_id++;
     memcpy(slot_of(s, e), light, size * sizeof(real));
     memcpy(slot, heavy, size * sizeof(real));
@@ -50,12 +50,12 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     *slot = rest;
     if (COMPENSATED)
         slot[size] = low;
-    grow(slot, size, -part);
-    seen_of(s)[e] = seen_of(s)[k];
+    add_compensated(slot, size, -part);
+    last_seen_of(s)[e] = last_seen_of(s)[k];
     stream_clear_halves(s, k);
     trials_of(s)[k] = 0;
-    partner_of(s)[k] = NONE;
-    stream_relabel(s, ids_of(s)[k], NONE);
+    merge_partner_of(s)[k] = NONE;
+    stream_relabel_window(s, ids_of(s)[k], NONE);
     stream_record(s, MAPDPM_SPLIT, ids_of(s)[k], ids_of(s)[e]);
     stream_refresh(s, k);
     stream_refresh(s, e);
@@ -65,11 +65,11 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
 static real split_gain(const mapdpm_stream *s, uint32_t k)
 {
     view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
-    const real n = *v0.moments + *v1.moments, all = *slot_of(s, k), most = SPEAKS_FOR * n;
+    const real n = *v0.moments + *v1.moments, all = *slot_of(s, k), most = EXTRAPOLATION * n;
     const real scale = (all < most ? all : most) / n;
 
-    if (scale > 1 && n >= VOICE)
-        v0.fade = v1.fade = scale;
+    if (scale > 1 && n >= LARGE_HALF)
+        v0.decay = v1.decay = scale;
     return -merge_gain(s, v0, v1);
 }
 
@@ -81,12 +81,12 @@ static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
     const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
     real gain;
 
-    if (are_far(s, va, vb))
+    if (merge_surely_loses(s, va, vb))
         return 0;
     gain = merge_gain(s, va, vb);
-    if (partner_of(s)[a] == NONE || partner_of(s)[a] == b || -gain < *loss_of(s, a)) {
-        partner_of(s)[a] = b;
-        *loss_of(s, a) = -gain;
+    if (merge_partner_of(s)[a] == NONE || merge_partner_of(s)[a] == b || -gain < *merge_loss_of(s, a)) {
+        merge_partner_of(s)[a] = b;
+        *merge_loss_of(s, a) = -gain;
     }
     return gain > HYSTERESIS;
 }
@@ -95,7 +95,7 @@ static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
 void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
 {
     if (b != NONE && b != k && is_used(s, b) && should_merge(s, k, b)) {
-        stream_settle(s, b);
+        stream_apply_decay(s, b);
         stream_merge(s, k, b);
     }
 }
@@ -135,9 +135,9 @@ static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
         if (k != spared && k != lightest && is_used(s, k)) {
             const real gain = merge_gain(s, view_of(s, lightest, s->now), view_of(s, k, s->now));
 
-            if (!found || -gain < *loss_of(s, lightest)) {
-                partner_of(s)[lightest] = k;
-                *loss_of(s, lightest) = -gain;
+            if (!found || -gain < *merge_loss_of(s, lightest)) {
+                merge_partner_of(s)[lightest] = k;
+                *merge_loss_of(s, lightest) = -gain;
                 *to = lightest;
                 *from = k;
                 found = 1;
@@ -154,10 +154,10 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
     int found = 0;
 
     for (k = 0; k < SLOTS(s); k++) {
-        const uint32_t b = partner_of(s)[k];
+        const uint32_t b = merge_partner_of(s)[k];
 
         if (k != spared && b != spared && is_used(s, k) && b != NONE && b != k && is_used(s, b) &&
-            (!found || *loss_of(s, k) < *loss_of(s, *to))) {
+            (!found || *merge_loss_of(s, k) < *merge_loss_of(s, *to))) {
             *to = k;
             *from = b;
             found = 1;
@@ -167,25 +167,25 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
         found = lightest_pair(s, spared, to, from);
     if (found) {
         *loss = -merge_gain(s, view_of(s, *to, s->now), view_of(s, *from, s->now));
-        *loss_of(s, *to) = *loss;
+        *merge_loss_of(s, *to) = *loss;
     }
     return found;
 }
 
 /* The slot that is cheapest to forget, and its loss; of losses that are about equal, as those of lone points are, the one
  * that was not seen for longest. */
-BY_ITSELF
+NOT_INLINED
 static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real *loss)
 {
-    const real total_weight = stream_weight(s) + s->alpha, by_prior = log_prior(s);
+    const real total_weight = stream_total_weight(s) + s->alpha, prior_term = log_prior(s);
     uint32_t k, best = NONE, longest = 0;
 
     for (k = 0; k < s->width; k++)
         if (k != spared && is_used(s, k)) {
-            const uint32_t idle = (uint32_t)s->n_seen - seen_of(s)[k];
-            const real cost = eviction_loss(s, view_of(s, k, s->now), by_prior, (real)idle, total_weight);
+            const uint32_t idle = (uint32_t)s->n_seen - last_seen_of(s)[k];
+            const real cost = eviction_loss(s, view_of(s, k, s->now), prior_term, (real)idle, total_weight);
 
-            if (best == NONE || cost < *loss - ABOUT || (cost <= *loss + ABOUT && idle > longest)) {
+            if (best == NONE || cost < *loss - TIE_NATS || (cost <= *loss + TIE_NATS && idle > longest)) {
                 best = k;
                 *loss = cost;
                 longest = idle;
@@ -210,14 +210,14 @@ uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
     if (is_pair && (victim == NONE || merging <= evicting)) {
         if (!(merging < gain))
             return NONE;
-        stream_settle(s, to);
-        stream_settle(s, from);
+        stream_apply_decay(s, to);
+        stream_apply_decay(s, from);
         stream_merge(s, to, from);
         return from;
     }
     if (victim == NONE || !(evicting < gain))
         return NONE;
-    stream_forget(s, victim, MAPDPM_EVICTED);
+    stream_remove(s, victim, MAPDPM_EVICTED);
     return victim;
 }
 
@@ -243,7 +243,7 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
             return h == lighter ? e : k;
         }
     }
-    if ((trials_of(s)[k] & 0xffffu) >= (TRIAL << (trial < DOUBLINGS ? trial : DOUBLINGS))) {
+    if ((trials_of(s)[k] & 0xffffu) >= (TRIAL_LENGTH << (trial < DOUBLINGS ? trial : DOUBLINGS))) {
         stream_clear_halves(s, k);
         trials_of(s)[k] = (trial + 1) << 16;
     }

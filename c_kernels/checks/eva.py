@@ -38,7 +38,7 @@ OPTIONS = (
     *("-eva-auto-loop-unroll", "400", "-eva-min-loop-unroll", "4", "-eva-split-return", "full"),
 )
 ONE_PATH_AT_A_TIME = (
-    "run:40000,read_last:40000,mapdpm_snapshot_read:40000,is_stream:5000,is_slot:2000,are_moments:200,is_kept:100,"
+    "run:40000,read_last:40000,mapdpm_snapshot_read:40000,is_stream:5000,is_slot:2000,are_moments:200,is_kept_point:100,"
     "is_event:50,mapdpm_snapshot_options:50,mapdpm_file_check:50,mapdpm_stream_bytes:50,is_sound:50"
 )
 
@@ -60,17 +60,17 @@ NOTES = (
         "            //@ split e;\n            //@ admit e != k;\n            split(s, k, e);\n",
     ),
     (
-        "    stream_settle(s, k);\n    moments_add(s, slot_of(s, k), half_size(s), x, 1);\n",
-        "    //@ split k;\n    stream_settle(s, k);\n    moments_add(s, slot_of(s, k), half_size(s), x, 1);\n",
+        "    stream_apply_decay(s, k);\n    moments_add(s, slot_of(s, k), half_size(s), x, 1);\n",
+        "    //@ split k;\n    stream_apply_decay(s, k);\n    moments_add(s, slot_of(s, k), half_size(s), x, 1);\n",
     ),
     ("    if (used != s->n_clusters ||", "    //@ slevel merge;\n    if (used != s->n_clusters ||"),
     (
-        "    for (i = 0; i < RING(s); i++)\n        if (!is_event",
-        "    //@ slevel merge;\n    for (i = 0; i < RING(s); i++)\n        if (!is_event",
+        "    for (i = 0; i < RING_SIZE(s); i++)\n        if (!is_event",
+        "    //@ slevel merge;\n    for (i = 0; i < RING_SIZE(s); i++)\n        if (!is_event",
     ),
     (
-        "    for (i = 0; i < buffer_of(s); i++)\n        if (!is_kept",
-        "    //@ slevel merge;\n    for (i = 0; i < buffer_of(s); i++)\n        if (!is_kept",
+        "    for (i = 0; i < buffer_size(s); i++)\n        if (!is_kept_point",
+        "    //@ slevel merge;\n    for (i = 0; i < buffer_size(s); i++)\n        if (!is_kept_point",
     ),
 )
 

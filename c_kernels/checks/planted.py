@@ -46,7 +46,7 @@ BUGS = (
         "s->turn > SLOTS(s)",
         "fuzz/snapshot_fuzz-float-sanitized",
         "-seed=1 -runs=1000000 -max_len=1024 -len_control=0",
-        "not so: s->warming ?",
+        "violated: s->warming ?",
         "clang",
     ),
     Bug(

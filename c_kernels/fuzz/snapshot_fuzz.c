@@ -63,7 +63,7 @@ static void go_on(mapdpm_stream *s)
     MUST(x != NULL);
     for (i = 0; i < 24; i++) {
         x[0] = (mapdpm_real)((i * 37 % 11) * 10 - 50) + (mapdpm_real)(i % 4) / 16;
-        ask(s, x);
+        call_queries(s, x);
         if (mapdpm_learn(s, x, NULL, NULL) == MAPDPM_E_TIME)
             (void)mapdpm_learn_at(s, x, s->now + (i % 8 == 7 ? INT64_C(1) << (i + 20) : 1000), NULL, NULL);
         must_be_whole(s);

@@ -12,7 +12,7 @@ static int checks_passed, checks_failed;
             checks_passed++;                                                                                          \
         } else {                                                                                                      \
             checks_failed++;                                                                                          \
-            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                            \
+            printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                                            \
         }                                                                                                             \
     } while (0)
 

@@ -22,7 +22,10 @@ static void options(void)
     CHECK(mapdpm_init(&first.stream, mapdpm_stream_bytes(&good) - 1, &good) == MAPDPM_E_SPACE);
     CHECK(mapdpm_init(&first.stream, mapdpm_stream_bytes(&good), &good) == MAPDPM_OK);
     CHECK(mapdpm_stream_bytes(NULL) == 0);
-#define BAD(field, value) o = good; o.field = (value); CHECK(refused(&o))
+#define BAD(field, value)                                                                                              \
+    o = good;                                                                                                          \
+    o.field = (value);                                                                                                 \
+    CHECK(refused(&o))
     BAD(family, 0);
     BAD(family, MAPDPM_SQUARED_DISTANCE);
     BAD(family, -1);
@@ -30,7 +33,7 @@ static void options(void)
     BAD(n_features, UINT32_MAX);
     BAD(max_clusters, 0);
     BAD(max_clusters, UINT32_MAX);
-    BAD(warmup, 10);     /* and parameters */
+    BAD(warmup, 10);       /* and parameters */
     BAD(parameters, NULL); /* and no warm-up */
     BAD(window, UINT32_MAX);
     BAD(when_full, 5);
@@ -104,9 +107,11 @@ static void refusals(const mapdpm_options *o, unsigned n)
         bad[d] = (real)INFINITY;
         CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_NUMBER);
         bad[d] = -(real)INFINITY;
-        CHECK(mapdpm_learn(s, bad, NULL, NULL) == MAPDPM_E_NUMBER && mapdpm_predict(s, bad, NULL, NULL) == MAPDPM_E_NUMBER);
+        CHECK(mapdpm_learn(s, bad, NULL, NULL) == MAPDPM_E_NUMBER &&
+              mapdpm_predict(s, bad, NULL, NULL) == MAPDPM_E_NUMBER);
         bad[d] = far;
-        CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_RANGE && mapdpm_predict(s, bad, &id, &score) == MAPDPM_E_RANGE);
+        CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_RANGE &&
+              mapdpm_predict(s, bad, &id, &score) == MAPDPM_E_RANGE);
         if (!o->missing) {
             bad[d] = (real)NAN;
             CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_NUMBER);
@@ -114,8 +119,10 @@ static void refusals(const mapdpm_options *o, unsigned n)
     }
     x[0] = x[1] = x[2] = (real)NAN;
     CHECK(mapdpm_learn(s, x, &id, &score) == MAPDPM_E_NUMBER);
-    CHECK(mapdpm_learn(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT && mapdpm_learn(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_predict(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT && mapdpm_predict(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_learn(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT &&
+          mapdpm_learn(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_predict(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT &&
+          mapdpm_predict(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
     if (n > 0)
         CHECK(mapdpm_learn_at(s, gamma_prior, 1, NULL, NULL) == MAPDPM_E_TIME);
     for (i = 0; i < 50; i++) {
@@ -145,7 +152,8 @@ static void equivalents(const mapdpm_options *o)
     for (i = 0; i < N; i++)
         CHECK(mapdpm_learn(s, points + 3 * i, &ids[i], &scores[i]) == MAPDPM_OK);
     CHECK(mapdpm_learn_many(t, points, NULL, N, ids2, scores2, &done) == MAPDPM_OK && done == N);
-    CHECK(is_same(&first, &second) && memcmp(ids, ids2, sizeof ids) == 0 && memcmp(scores, scores2, sizeof scores) == 0);
+    CHECK(is_same(&first, &second) && memcmp(ids, ids2, sizeof ids) == 0 &&
+          memcmp(scores, scores2, sizeof scores) == 0);
     CHECK(mapdpm_predict_many(s, points, N, ids, scores, &done) == MAPDPM_OK && done == N);
     for (i = 0; i < N; i += 7) {
         uint32_t id;
@@ -176,12 +184,14 @@ static wide student(wide c0, wide a0, wide b0, wide n, wide mean, wide squares, 
     const wide c = c0 + n, a = a0 + n / 2, b = b0 + (squares + c0 * n / c * mean * mean) / 2, t = x - n * mean / c;
     const wide width = 2 * b * (c + 1) / c;
 
-    return lgammal(a + 0.5) - lgammal(a) - logl(3.14159265358979323846L * width) / 2 - (a + 0.5) * log1pl(t * t / width);
+    return lgammal(a + 0.5) - lgammal(a) - logl(3.14159265358979323846L * width) / 2 -
+           (a + 0.5) * log1pl(t * t / width);
 }
 
-static wide normal(wide rho, wide variance, wide n, wide mean, wide x)
+static wide normal(wide prior_variance, wide variance, wide n, wide mean, wide x)
 {
-    const wide spread = variance + n * rho, width = variance * (1 + rho / spread), t = x - n * rho / spread * mean;
+    const wide spread = variance + n * prior_variance, width = variance * (1 + prior_variance / spread),
+               t = x - n * prior_variance / spread * mean;
 
     return -(logl(2 * 3.14159265358979323846L * width) + t * t / width) / 2;
 }
@@ -212,10 +222,11 @@ static wide reference(const mapdpm_stream *s, const real *x, wide alpha, uint32_
         scores[k] = logl(n > 0 ? n : alpha);
         for (d = 0; d < D; d++) {
             const wide t = (wide)x[d] - (wide)anchor[d];
-            const wide there = n > 0 && s->missing ? (wide)(counts_in(s, slot_of(s, k))[d] * fade_of(s, k, s->now)) : n;
+            const wide there =
+                n > 0 && s->missing ? (wide)(counts_in(s, slot_of(s, k))[d] * decay_of(s, k, s->now)) : n;
             const wide m = n > 0 ? (wide)mean[d] : 0, v = n > 0 ? (wide)variance[d] : 0;
 
-            if (!is_there(x[d]))
+            if (!is_present(x[d]))
                 continue;
             scores[k] += s->family == MAPDPM_NORMAL_GAMMA
                              ? student((wide)parameters[D], (wide)parameters[D + 1], (wide)parameters[D + 2 + d], there,
@@ -416,7 +427,7 @@ static void when_full(uint32_t policy, int32_t family)
             CHECK(total_weight(s) == (double)s->n_seen);
     }
     CHECK(s->n_clusters == 4 && kinds[MAPDPM_AGED] == 0);
-    if (family != MAPDPM_NORMAL_GAMMA) /* whose wide clusters take in what they then divide */
+    if (family != MAPDPM_NORMAL_GAMMA) /* whose wide clusters take in what they then try_divide */
         CHECK((n_full > 0) == (policy == MAPDPM_FULL_ERROR));
     if (policy == MAPDPM_FULL_EVICT)
         CHECK(kinds[MAPDPM_EVICTED] > 0);
@@ -531,7 +542,8 @@ static void resolving(void)
 /* Whatever the scale and the offset, the hand-over succeeds and finds the same. */
 static void scales(void)
 {
-    const double units[] = {1, 1e-6, 1e4, COMPENSATED ? 4e-16 : 1e-99, COMPENSATED ? 1e-13 : 1e-90, COMPENSATED ? 1e6 : 1e70};
+    const double units[] = {
+        1, 1e-6, 1e4, COMPENSATED ? 4e-16 : 1e-99, COMPENSATED ? 1e-13 : 1e-90, COMPENSATED ? 1e6 : 1e70};
     mapdpm_options o = warming(8, 50);
     unsigned u, i, d;
 
@@ -574,7 +586,8 @@ static int are_equal(const mapdpm_stream *s, const mapdpm_stream *t)
     static unsigned char a[1 << 16], b[1 << 16];
     size_t n = 0, m = 1;
 
-    CHECK(mapdpm_snapshot_write(s, a, sizeof a, &n) == MAPDPM_OK && mapdpm_snapshot_write(t, b, sizeof b, &m) == MAPDPM_OK);
+    CHECK(mapdpm_snapshot_write(s, a, sizeof a, &n) == MAPDPM_OK &&
+          mapdpm_snapshot_write(t, b, sizeof b, &m) == MAPDPM_OK);
     return n == m && memcmp(a, b, n) == 0;
 }
 
@@ -721,7 +734,8 @@ static void dp_means(void)
     begin(&first, &o);
     for (d = 0; d < 3; d++)
         right += (double)normal((wide)known_prior[3 + d], (wide)known_prior[6 + d], 0, 0, 0);
-    CHECK(mapdpm_predict(s, origin, NULL, &score) == MAPDPM_OK && fabs((double)score - right) < 1e-3 * (1 + fabs(right)));
+    CHECK(mapdpm_predict(s, origin, NULL, &score) == MAPDPM_OK &&
+          fabs((double)score - right) < 1e-3 * (1 + fabs(right)));
     CHECK(mapdpm_learn(s, origin, &a, &score) == MAPDPM_OK && fabs((double)score - right) < 1e-3 * (1 + fabs(right)));
     CHECK(mapdpm_learn(s, near_by, &b, NULL) == MAPDPM_OK && b == a);
     CHECK(mapdpm_learn(s, far, &c, NULL) == MAPDPM_OK && c != a && s->n_clusters == 2);
