@@ -1,7 +1,7 @@
-/* Which cluster a point belongs to, and its density under all of them. */
+/* The choice of a cluster for a point, and the density of the point under all clusters. */
 #include "mapdpm_learner.h"
 
-/* Vectors as wide as the machine has: the same operations in the same order, none of them fused. */
+/* Vectors as wide as the machine has. The operations and their order stay the same, and none is fused. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                       \
     !defined(MAPDPM_NO_CLONES)
 #define CLONES __attribute__((target_clones("avx2", "default")))
@@ -9,21 +9,21 @@
 #define CLONES
 #endif
 
-/* What the densities of columns k .. k + n - 1, n <= BLOCK, need of x: for Normal-Gamma a product less 1, infinite where
- * it has overflowed, for known variances a sum. And upper bounds of the densities. */
+/* The tails of x with columns k to k + n - 1, n <= BLOCK: for Normal-Gamma a product less 1, infinite if it overflowed;
+ * for known variances a sum. And upper bounds of the densities. */
 CLONES
 static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, real *restrict tails,
                      real *restrict bounds)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     const real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
-    const int multiplies = IS_GAMMA(s);
+    const int is_product = IS_GAMMA(s);
     real u[BLOCK] = {0};
     size_t d, j;
 
     for (j = 0; j < BLOCK; j++)
         tails[j] = 0;
-    if (n == BLOCK && multiplies) /* the usual case, by itself: it stays in registers */
+    if (n == BLOCK && is_product) /* the usual case is separate, so that it stays in registers */
         for (d = 0; d < FEATURES(s); d++) {
             const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
             const real t = (x[d] - anchor[d]) * unit[d];
@@ -31,7 +31,7 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             for (j = 0; j < BLOCK; j++) {
                 const real v = (t - centre[j]) * (t - centre[j]) * scale[j];
 
-                tails[j] = tails[j] * (1 + v) + v; /* infinite at most, never NaN */
+                tails[j] = tails[j] * (1 + v) + v; /* at most infinite, never NaN */
             }
         }
     else
@@ -41,14 +41,14 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
 
             for (j = 0; j < n; j++)
                 u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
-            if (multiplies)
+            if (is_product)
                 for (j = 0; j < BLOCK; j++)
                     tails[j] = tails[j] * (1 + u[j]) + u[j];
             else
                 for (j = 0; j < BLOCK; j++)
                     tails[j] += u[j];
         }
-    if (!multiplies)
+    if (!is_product)
         for (j = 0; j < n; j++)
             bounds[j] = constants[j] - tails[j];
     else if (n == BLOCK)
@@ -59,7 +59,8 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
 }
 
-/* log p(x | a new cluster) + log alpha, and an upper bound of it, which is all there is where it is below `least`. */
+/* log p(x | a new cluster) + log alpha, and an upper bound of it. If the bound is below `least`, the bound is
+ * returned. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
@@ -88,8 +89,8 @@ static real score_new(const mapdpm_stream *s, const real *x, real least, real *b
     return *bound < least ? *bound : s->opening - (s->a0 + HALF) * (logs + math_log1p(sum));
 }
 
-/* The best cluster so far, the two that are best by upper bounds of their scores, and the sum of the exponentials of all
- * scores that matter, relative to the largest. */
+/* The best cluster so far; the two clusters with the highest upper bounds; and the sum of exp(score - top) of all
+ * scores that matter. */
 typedef struct {
     uint32_t best;
     uint32_t candidate;
@@ -101,7 +102,7 @@ typedef struct {
     real sum;
 } ranking;
 
-/* A cluster whose score is below this cannot win, nor be seen in the density. */
+/* A cluster with a lower score cannot win, nor change the density. */
 static real least_score(const ranking *r, int with_density)
 {
     return with_density && r->top - NEGLIGIBLE < r->best_score ? r->top - NEGLIGIBLE : r->best_score;
@@ -117,8 +118,8 @@ static void add_score(ranking *r, real score)
     }
 }
 
-/* Where the bound is below the best score the score has no say, though it may round above its bound: so the same cluster
- * wins whether a density is asked for or not. The candidate ones are settled by bounds alone. */
+/* A score may round above its bound. If the bound is below the best score, the score is ignored, so that the same
+ * cluster wins with and without a density. The candidate and the runner-up are ranked by bounds alone. */
 static void rank_score(ranking *r, uint32_t k, real score, real bound, int with_density)
 {
     if (bound > r->best_score && score > r->best_score) {
@@ -142,7 +143,7 @@ static void rank_bound(ranking *r, uint32_t k, real bound)
     }
 }
 
-/* Tails and bounds of the block of clusters from `first` on. Returns how many there are. */
+/* The tails and bounds of the block of clusters from `first` on. Returns their number. */
 static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
 {
     const uint32_t room = SLOTS(s) - first, left = s->width - first;
@@ -151,8 +152,8 @@ static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t firs
     return left < BLOCK ? left : BLOCK;
 }
 
-/* All clusters by their columns, whose constants hold the logarithms of the weights; those of free slots are -LARGEST_REAL.
- * First by bounds: mostly they say which one is best, and there is one logarithm to take. */
+/* Rank all clusters by the score table. Its constants include the log weights; those of free slots are -LARGEST_REAL.
+ * Bounds come first: usually they decide, and only one logarithm is needed. */
 static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *r, int with_density)
 {
     real tails[BLOCK], bounds[BLOCK], tail = 0;
@@ -181,8 +182,8 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
     }
 }
 
-/* All clusters by their moments as they are now. Returns the total weight. A cluster below the noise_scale has no part any
- * more; *is_aged says that there is one. */
+/* Rank all clusters by their moments at the current time. Returns the total weight. A cluster below FORGOTTEN_WEIGHT is
+ * left out, and sets *is_aged. */
 static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, int with_density, int *is_aged)
 {
     real total = 0;

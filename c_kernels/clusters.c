@@ -1,4 +1,4 @@
-/* The small steps of a stream learner: a slot is opened, brought up to now, merged, forgotten; what happened is recorded. */
+/* The steps of a stream learner: open a slot, apply the decay, merge, remove, and record events. */
 #include "mapdpm_learner.h"
 
 void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
@@ -38,7 +38,7 @@ uint32_t stream_free_slot(const mapdpm_stream *s)
     return NONE;
 }
 
-/* After the moments of a slot have changed. */
+/* To be called after the moments of a slot have changed. */
 void stream_refresh(mapdpm_stream *s, uint32_t k)
 {
     if (k >= s->width)
@@ -47,7 +47,7 @@ void stream_refresh(mapdpm_stream *s, uint32_t k)
         prepare(s, view_of(s, k, s->now), k);
 }
 
-/* Bring the moments of a slot up to now. */
+/* Bring the moments of a slot up to the current time. */
 void stream_apply_decay(mapdpm_stream *s, uint32_t k)
 {
     const real decay = decay_of(s, k, s->now);
@@ -76,7 +76,7 @@ void stream_open_slot(mapdpm_stream *s, uint32_t k)
     s->n_clusters++;
 }
 
-/* One slot takes over another, both up to now; the id of the heavier stays. */
+/* Merge slot `from` into slot `to`, both up to date. The id of the heavier one stays. */
 void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
     const int keeps = !(*slot_of(s, from) > *slot_of(s, to));
@@ -96,7 +96,7 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     stream_refresh(s, to);
 }
 
-/* Forget the clusters whose weight has fallen below the noise_scale. */
+/* Remove the clusters whose weight has decayed below FORGOTTEN_WEIGHT. */
 void stream_remove_aged(mapdpm_stream *s)
 {
     uint32_t k;

@@ -1,8 +1,8 @@
-/* Many learners into one: clusters are inserted by their statistics, then merged as the log joint says. */
+/* Many learners into one: clusters are inserted by their statistics, then merged by the log joint. */
 #include "mapdpm_learner.h"
 
-/* Whether points of so much weight may come to those that there are: all weights together stay within MOST_WEIGHT, so that
- * no cluster can outgrow what a snapshot may hold, however they merge. */
+/* Whether the weight of all points stays within MOST_WEIGHT if `weight` is added. Then no cluster can outgrow the limit
+ * of a snapshot, whichever clusters merge. */
 static int weight_fits(uint64_t seen, real weight)
 {
     const uint64_t most = to_uint64(MOST_WEIGHT);
@@ -56,7 +56,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     return MAPDPM_OK;
 }
 
-/* The mean of a cluster of another learner in a feature, in the units of this one. */
+/* The mean of another learner's cluster in a feature, in the coordinates of this one. */
 static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const real *slot, size_t d)
 {
     const real *const mean = mean_in(from, slot) + d;
@@ -65,7 +65,7 @@ static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const r
     return ((anchor_of(from)[d] - anchor_of(s)[d]) + place) * unit_of(s)[d];
 }
 
-/* The clusters of another learner that are more than forgotten, and whether there is room for them here, or why not. */
+/* Whether all clusters of another learner with any weight left can be inserted, or the error. */
 static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
 {
     uint64_t seen = s->n_seen;
@@ -164,7 +164,8 @@ static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
     }
 }
 
-/* The slots in order, the free ones last; their ids from `first` on. Insertion sort: bounded, and no memory. */
+/* Sort the slots, free ones last, and number their ids from `first` on. Insertion sort is bounded and needs no
+ * memory. */
 static void put_in_order(mapdpm_stream *s, uint32_t first)
 {
     uint32_t i, k;
@@ -180,7 +181,7 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
             continue;
         }
         ids_of(s)[k] = first + k;
-        last_seen_of(s)[k] = (uint32_t)s->n_seen; /* when it was inserted does not matter */
+        last_seen_of(s)[k] = (uint32_t)s->n_seen; /* the time of insertion does not matter */
         merge_partner_of(s)[k] = NONE;
         trials_of(s)[k] = 0;
         stream_refresh(s, k);
@@ -188,7 +189,7 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
     s->next_id = first + s->n_clusters;
 }
 
-/* Merge the pair with the largest gain, if that is above `least`; whether there was one. */
+/* Merge the pair with the largest gain, if that exceeds `least`. Returns whether there was one. */
 static int merge_best_slots(mapdpm_stream *s, real least)
 {
     uint32_t to, from;

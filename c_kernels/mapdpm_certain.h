@@ -1,10 +1,10 @@
-/* Which columns may decide where a point goes, and which points surely stay where they are: by bounds of scores, which cost
- * a fraction of scores. What bounds leave open is scored, so labels do not depend on any of this. Internal to the batch
- * sweep.
+/* Which columns may have the best score of a point, and which points certainly stay where they are. Bounds of the
+ * scores decide that, at a fraction of the cost. Points that bounds leave open are scored exactly, so labels do not
+ * depend on the bounds. Internal to the batch sweep.
  *
- * A point stays if its own cluster, as if it were not in it, scores no less than all others (docs/maths.md (30)). The
- * compute_tails of the own score comes from the same product as the others'; of its full statistics, so that the own cluster
- * always scores above it, and a point is certain where no scratch does.
+ * A point stays if its leave-one-out score with its own cluster is not below any other score (docs/maths.md (30)). The
+ * lower bound of its own score comes from the same product as the other bounds. It uses the full statistics, so the own
+ * column always exceeds it. A point is certain to stay if no other column does.
  */
 #ifndef MAPDPM_CERTAIN_H
 #define MAPDPM_CERTAIN_H
@@ -19,7 +19,7 @@
 #define UNROLLED _Pragma("GCC unroll 4")
 #endif
 
-/* From here on nothing is more than a compute_tails, with room for each rounding: a fused multiply-add is as good, and faster. */
+/* Everything from here on is a bound that allows for each rounding. A fused multiply-add is as good, and faster. */
 #if defined(__clang__)
 #pragma clang fp contract(fast)
 #else
@@ -29,11 +29,12 @@
 
 static const double ROUGH_LOG_OF_ONE = 4503599627370496.0 + 1023.0 * 2199023255552.0; /* 2^52 + 1023 2^41 */
 
-/* What bounds are made of: sums; products, whose logarithm is bounded by its exponent and a cubic below log(1 + f), 0.6 % less
- * at most; or, for half the price, by log2(1 + f) >= f. A product is at least 1 but for rounding. */
+/* The kinds of bounds. SUMS need no logarithm. The logarithm of PRODUCTS is bounded by its exponent and a cubic below
+ * log(1 + f), at most 0.6 % too low. ROUGH_PRODUCTS cost half as much and use log2(1 + f) >= f. A product is at least
+ * 1, up to rounding. */
 enum { SUMS, PRODUCTS, ROUGH_PRODUCTS };
 
-/* Of the tails of columns k, k + 1, ...: no score is above it. */
+/* Replace the tails of columns k, k + 1, ... by upper bounds of the scores. */
 static inline __attribute__((always_inline)) void to_upper_bound(const score_table *table, int64_t k, vector *tail,
                                                                  const int kind)
 {
@@ -56,7 +57,8 @@ static inline __attribute__((always_inline)) void to_upper_bound(const score_tab
     *tail = upper_constant - exponent * *tail;
 }
 
-/* Of block points, whose tails there are, those above whose `least` only one column may score, as bits; NaN may. */
+/* The points of a block for which only one column can score above `least`, as bits. The tails are there; NaN counts as
+ * above. */
 static inline __attribute__((always_inline)) unsigned only_one_above_with(const score_table *table, int64_t n_columns,
                                                                           const double *least, const int kind)
 {
@@ -79,8 +81,8 @@ static inline __attribute__((always_inline)) unsigned only_one_above_with(const 
     return bits;
 }
 
-/* Lower bounds of the scores of block points with their own slots, as if they were not there, from their tails: of
- * products prod (1 - u) >= 1 - sum u, and log(1 - y) by its series. -inf where that is_valid nothing. */
+/* Lower bounds of the leave-one-out scores of a block of points with their own slots, from their tails. For products
+ * they use prod (1 - u) >= 1 - sum u and the series of log(1 - y). Without a bound it is -inf. */
 static inline __attribute__((always_inline)) void loo_lower_bounds(const score_table *table, const int64_t *labels,
                                                                    double *least, const int is_product)
 {
@@ -97,7 +99,7 @@ static inline __attribute__((always_inline)) void loo_lower_bounds(const score_t
     if (is_product) {
         const vector y = shares * (loss - 1.0) + ROUNDING * (double)(table->likelihood.D + 4);
 
-        /* it is, but for a point that lies where its cluster does */
+        /* y is not positive only for a point at the very centre of its cluster */
         is_valid = (bit_vector)(y < LARGEST_LOSS) & (bit_vector)(y > 0.0);
         loss = y + y * y * (0.5 + y / (3.0 - 3.0 * y));
     } else {
@@ -108,7 +110,8 @@ static inline __attribute__((always_inline)) void loo_lower_bounds(const score_t
     memcpy(least, &loss, sizeof loss);
 }
 
-/* How many points from the i-th on are certain, block at a time; then of the block that are not all: tails, least, bits. */
+/* Count the points from the i-th on that are certain to stay, a block at a time. For the first block that has others,
+ * leave its tails, `least` and the bits of its certain points. */
 static inline __attribute__((always_inline)) int64_t count_certain_with(score_table *table, int64_t i, double *least,
                                                                         unsigned *certain, const int is_product)
 {
@@ -141,7 +144,7 @@ static unsigned only_one_above(const score_table *table, const double *least)
                              : only_one_above_with(table, n_columns, least, SUMS);
 }
 
-/* Tails of table->x, or of table->block. */
+/* The tails of the current point, or of the current block. */
 CLONES
 static void compute_tails(const score_table *table, int points)
 {
@@ -157,7 +160,7 @@ static void compute_tails(const score_table *table, int points)
         tails_of_block(table, n_columns, 0);
 }
 
-/* Upper bounds of all scores of a point from its tails, into table->scores; and the largest. */
+/* Upper bounds of all scores of a point, from its tails, into table->scores. Returns the highest. */
 CLONES
 static double upper_bounds(const score_table *table, const double *tails)
 {
@@ -185,8 +188,8 @@ static double upper_bounds(const score_table *table, const double *tails)
 #pragma GCC pop_options
 #endif
 
-/* After count_certain: of the block points from the i-th on, bits of those that surely stay now that own scores are
- * known, which are cheap beside those of all columns. */
+/* After count_certain: the bits of the certain points of the block at i, once the exact leave-one-out scores are known.
+ * These cost little compared with the scores of all columns. */
 static inline unsigned certain_by_exact_score(score_table *table, int64_t i, double *least, unsigned certain)
 {
     const int64_t *const labels = table->clusters->labels + i, D = table->likelihood.D;
@@ -203,7 +206,8 @@ static inline unsigned certain_by_exact_score(score_table *table, int64_t i, dou
     return recheck ? only_one_above(table, least) : certain;
 }
 
-/* As many points from the i-th on as surely stay; then tails of up to block, and of which of these that is known, as bits. */
+/* Skip the points from the i-th on that are certain to stay, and return their number. Then leave the tails of the next
+ * block, and the bits of its certain points. */
 static inline int64_t skip_certain(score_table *table, int64_t i, unsigned *certain)
 {
     double least[BLOCK];
@@ -221,7 +225,7 @@ static inline int64_t skip_certain(score_table *table, int64_t i, unsigned *cert
     return passed;
 }
 
-/* As score_candidates, by tails. */
+/* As score_candidates, from tails. */
 static inline int64_t score_candidates_by_bounds(score_table *table, int64_t i, int64_t slot, const double *tails,
                                                  double band)
 {
@@ -284,11 +288,11 @@ static inline int64_t score_candidates_by_bounds(score_table *table, int64_t i, 
 
 #endif
 
-/* ---- which columns may decide ------------------------------------------------------------------------------------ */
+/* ---- the columns that may have the best score -------------------------------------------------------------------- */
 
-/* Score point i, in table->x, with its own slot, or -1, and with all columns that by their tails (NULL where there are none) may
- * be within band nats of the best, or within its tolerance. Their scores, and in table->candidates in order which they are; returns
- * how many. */
+/* Score point i, the current point, with its own slot (or -1) and with all columns whose score may be within `band`
+ * nats of the best, or within its tolerance, by the tails (NULL: all columns). The scores go to table->scores, the
+ * columns to table->candidates in ascending order. Returns the number of candidates. */
 static inline int64_t score_candidates(score_table *table, int64_t i, int64_t slot, const double *tails, double band)
 {
     int64_t k;
@@ -302,8 +306,8 @@ static inline int64_t score_candidates(score_table *table, int64_t i, int64_t sl
     return table->n_columns;
 }
 
-/* objective.best_slot over the n columns candidates: `stay` if within the tolerance of the best, else the lowest slot, else
- * column 0. */
+/* objective.best_slot over the n candidates: `stay` if it is within the tolerance of the best, else the lowest slot
+ * that is, else column 0. */
 static inline int64_t best_column(const score_table *table, int64_t n, int may_open, int64_t stay)
 {
     const double *const scores = table->scores;

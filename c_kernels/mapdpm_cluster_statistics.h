@@ -1,6 +1,7 @@
-/* One statistics describes one cluster: the arithmetic of both families, the twin of mapdpm/likelihoods. Internal.
+/* The statistics of one cluster, and the arithmetic of all families on them: the twin of mapdpm/likelihoods. Internal;
+ * static inlines only.
  *
- * Whoever includes this names the type of a statistics first: #define STATISTICS_REAL double. Static inlines only.
+ * The including file defines the type of an entry first: #define STATISTICS_REAL double.
  */
 #ifndef MAPDPM_CLUSTER_STATISTICS_H
 #define MAPDPM_CLUSTER_STATISTICS_H
@@ -14,23 +15,26 @@ typedef STATISTICS_REAL statistics_real;
 
 #define LOG_2PI ((statistics_real)1.8378770664093453)
 #define LOG_PI ((statistics_real)1.1447298858494002)
-/* A product is turned into a logarithm when it leaves these bounds. */
+/* A product becomes a logarithm when it leaves these bounds. */
 #define PRODUCT_TINY ((statistics_real)1e-100)
 #define PRODUCT_HUGE ((statistics_real)1e100)
-/* Removals that leave less than this share of the weight or the squares lost four digits: the statistics must be rebuilt. */
+/* The share of the weight, or of the squares, that removals must leave. Less has lost four digits, and the statistics
+ * must be rebuilt. */
 #define LEAST_SHARE_LEFT ((statistics_real)1e-4)
-/* Sums and products of this many features at a time: a processor does not wait for one to begin the next. */
+/* Independent sums or products over the features, so that a processor need not wait for one to finish before the
+ * next. */
 enum { ACCUMULATORS = 4 };
 
-/* What is called for each point becomes part of its caller, and of each of its variants for a processor. */
+/* Functions that run for each point are inlined into their caller, and so into each clone of it for a processor. */
 #if defined(__GNUC__)
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #else
 #define ALWAYS_INLINE static inline
 #endif
 
-/* A family with its parameters. Normal-Gamma has b0, c0, a0 (and noise_scale = b0); known variance has prior_variance and noise_scale =
- * variance; squared distance has noise_scale alone. */
+/* A family with its parameters. noise_scale is b0 of the Normal-Gamma, or the variance of the known-variance family.
+ * Normal-Gamma has also m0, c0 and a0; known variance has m0 and prior_variance; squared distance has noise_scale
+ * alone. */
 typedef struct likelihood {
     int32_t kind;
     int64_t D;
@@ -65,7 +69,7 @@ static inline likelihood likelihood_of(int32_t kind, int64_t D, const statistics
     return f;
 }
 
-/* Where things are in a statistics. */
+/* The layout of the statistics of a cluster: weight, mean[D], squares[D], then what follows from them. */
 static inline int64_t sufficient_size(int64_t D) { return 1 + 2 * D; }
 static inline int64_t statistics_size(int64_t D) { return sufficient_size(D) + 4 + 2 * D; }
 static inline statistics_real *statistics_mean(statistics_real *statistics) { return statistics + 1; }
@@ -98,7 +102,7 @@ static inline statistics_real stirling_tail(statistics_real x)
            x;
 }
 
-/* log Gamma(a + h) - log Gamma(a), without forming either: mapdpm/special.py. */
+/* log Gamma(a + h) - log Gamma(a), without either of the two: mapdpm/special.py. */
 static inline statistics_real log_rising(statistics_real a, statistics_real h)
 {
     statistics_real shift = 1;
@@ -128,7 +132,7 @@ ALWAYS_INLINE void statistics_add(const likelihood *f, statistics_real *statisti
     }
 }
 
-/* Chan's union of two clusters, into statistics: statistics only. */
+/* The union of two clusters (Chan), into `statistics`. Only the sufficient statistics change. */
 static inline void statistics_merge(const likelihood *f, statistics_real *statistics, const statistics_real *other)
 {
     const int64_t D = f->D;
@@ -146,7 +150,8 @@ static inline void statistics_merge(const likelihood *f, statistics_real *statis
     }
 }
 
-/* The inverse of statistics_add; 0 where rounding has eaten what is left, now or over all removals since the statistics was made. */
+/* The inverse of statistics_add. It returns 0 if rounding has destroyed too much, in this removal or in all since the
+ * statistics were rebuilt. */
 ALWAYS_INLINE int statistics_remove(const likelihood *f, statistics_real *statistics, const statistics_real *x,
                                     statistics_real w)
 {
@@ -166,7 +171,7 @@ ALWAYS_INLINE int statistics_remove(const likelihood *f, statistics_real *statis
         after = squares[d] - w * delta * (x[d] - mean[d]);
         squares[d] = after > 0 ? after : 0;
     }
-    for (d = 0; d + ACCUMULATORS <= f->D; d += ACCUMULATORS) /* what was lost, in units of what is left */
+    for (d = 0; d + ACCUMULATORS <= f->D; d += ACCUMULATORS) /* the loss, relative to the rest */
         for (j = 0; j < ACCUMULATORS; j++) {
             const statistics_real delta = x[d + j] - mean[d + j];
             const statistics_real ratio = lost * delta * delta / (squares[d + j] + 2 * f->noise_scale[d + j]);
@@ -185,8 +190,8 @@ ALWAYS_INLINE int statistics_remove(const likelihood *f, statistics_real *statis
     return *statistics_share_left(statistics, f->D) >= LEAST_SHARE_LEFT;
 }
 
-/* The logarithm of a product of positive numbers, which may itself be far beyond what a number holds: exponents are taken
- * out as it grows. */
+/* The logarithm of a product of positive factors. The product itself may leave the range of a double, so the exponents
+ * are removed as it grows. */
 ALWAYS_INLINE double log_product(const double *factors, int64_t D)
 {
     const uint64_t mantissa = UINT64_C(0x000fffffffffffff), one = UINT64_C(0x3ff0000000000000);
@@ -214,7 +219,7 @@ ALWAYS_INLINE double log_product(const double *factors, int64_t D)
     return log((p[0] * p[1]) * (p[2] * p[3])) + (double)(int64_t)exponents[0] * 0.6931471805599453;
 }
 
-/* By how much the scale b_n of the Normal-Gamma posterior exceeds b0. */
+/* The excess of the scale b_n of the Normal-Gamma posterior over b0. */
 static inline statistics_real b_growth(const likelihood *f, const statistics_real *statistics, int64_t d)
 {
     const statistics_real n = statistics[0], delta = statistics[1 + d] - f->m0[d];
@@ -222,8 +227,9 @@ static inline statistics_real b_growth(const likelihood *f, const statistics_rea
     return (statistics_real)0.5 * (statistics[1 + f->D + d] + f->c0 * n / (f->c0 + n) * (delta * delta));
 }
 
-/* What the weight of a cluster alone says of its predictive, a feature: log Gamma(a + 1/2) / Gamma(a) - 1/2 log(pi stretch).
- * Of large a by one logarithm, and the asymptotic series of the ratio, whose next term is below 1e-16. */
+/* The log constant of the Student t predictive of one feature, as far as it depends on the cluster's weight alone: log
+ * Gamma(a + 1/2) / Gamma(a) - 1/2 log(pi stretch). For large a it takes one logarithm and the asymptotic series of the
+ * ratio, whose next term is below 1e-16. */
 static inline statistics_real student_log_constant(const likelihood *f, statistics_real n)
 {
     const statistics_real c = f->c0 + n, half = (statistics_real)0.5, a = f->a0 + half * n, stretch = 2 * (c + 1) / c,
@@ -261,7 +267,7 @@ ALWAYS_INLINE void statistics_prepare_normal_gamma(const likelihood *f, statisti
     for (d = 0; d < D; d++) {
         const statistics_real g = stretch * scale[d];
 
-        spread[d] = g; /* which may be scale itself */
+        spread[d] = g; /* may be scale itself */
         scale[d] = 1 / g;
     }
     constants[0] = (statistics_real)D * log_constant - half * constants[2];
@@ -305,8 +311,8 @@ static inline void statistics_prepare_squared_distance(const likelihood *f, stat
     constants[1] = 1;
 }
 
-/* Rebuild the constants of a statistics from its statistics; log_constant is student_log_constant of its weight. Of Normal-Gamma 1 / scale goes to
- * spread[D]. */
+/* Compute the derived entries from the sufficient statistics. log_constant is student_log_constant of the weight.
+ * Normal-Gamma also writes 1 / scale to spread[D]. */
 ALWAYS_INLINE void statistics_prepare_with(const likelihood *f, statistics_real *statistics,
                                            statistics_real log_constant, statistics_real *spread)
 {
@@ -332,8 +338,8 @@ static inline void statistics_clear(const likelihood *f, statistics_real *statis
     *statistics_share_left(statistics, f->D) = 1;
 }
 
-/* sum_d log(1 + stretch scale_d (x_d - centre_d)^2), by one logarithm: of the product less 1, which a large cluster
- * would otherwise lose, and multiply what is left of it by half its size. */
+/* sum_d log(1 + stretch scale_d (x_d - centre_d)^2), by one logarithm of the product less 1. The product itself would
+ * lose digits, and a large cluster multiplies the loss by half its size. */
 static inline statistics_real statistics_log_tail(const likelihood *f, statistics_real *statistics,
                                                   const statistics_real *x, statistics_real stretch)
 {
@@ -354,7 +360,7 @@ static inline statistics_real statistics_log_tail(const likelihood *f, statistic
     return total + log1p(excess);
 }
 
-/* log p(x | statistics); the statistics is prepared. */
+/* log p(x | statistics). The derived entries are up to date. */
 static inline statistics_real statistics_log_predictive(const likelihood *f, statistics_real *statistics,
                                                         const statistics_real *x)
 {
@@ -374,7 +380,7 @@ static inline statistics_real statistics_log_predictive(const likelihood *f, sta
     return constants[0] - total;
 }
 
-/* L(statistics + w x) - L(statistics), L the log marginal. */
+/* L(statistics + w x) - L(statistics), where L is the log marginal. */
 static inline statistics_real statistics_log_predictive_weighted(const likelihood *f, statistics_real *statistics,
                                                                  const statistics_real *x, statistics_real w)
 {
@@ -413,7 +419,7 @@ static inline statistics_real statistics_log_predictive_weighted(const likelihoo
     return half * (logs + log(product) - squares - w * (statistics_real)D * LOG_2PI);
 }
 
-/* L(statistics): the log of the density of the points in a statistics, parameters integrated out. */
+/* L(statistics): the log density of the cluster's points, with the parameters integrated out. */
 static inline statistics_real statistics_log_marginal(const likelihood *f, const statistics_real *statistics)
 {
     const int64_t D = f->D;
@@ -482,7 +488,7 @@ static inline statistics_real mean_penalty(const likelihood *f, const statistics
     return statistics[0] * delta * delta / (f->noise_scale[d] + statistics[0] * f->prior_variance[d]);
 }
 
-/* L(both) - L(statistics) - L(other), both the merged statistics, without the large terms that cancel. */
+/* L(both) - L(statistics) - L(other), where `both` is the union, without the large terms that cancel. */
 static inline statistics_real statistics_log_merge(const likelihood *f, const statistics_real *both,
                                                    const statistics_real *statistics, const statistics_real *other)
 {

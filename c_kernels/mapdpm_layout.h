@@ -1,13 +1,15 @@
-/* Where things lie in the memory of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
+/* The memory layout of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
  *
- * head | last[K], times[B] (int64) | prior: anchor, unit, noise_scale, prior_variance, scale, each [D] | slots[K] | columns | points[B][D]
- * (reals) | id, seen, partner, trials, each [K], ring[], labels[warm-up], kept[window] (uint32); B is the larger of
- * warm-up and window.
+ * head | last time[K], times[B] (int64) | prior: anchor, unit, noise scale, prior variance, prior scale, each [D] |
+ * slots[K] | score table | points[B][D] (reals) | id, last seen, merge partner, trials, each [K], event ring, warm-up
+ * labels[warm-up], window ids[window] (uint32). B is the larger of warm-up and window. The noise scale is b0 or the
+ * variance.
  *
- * A slot is: moments of the cluster | moments of its two halves | loss. Moments are weight, (counts[D],) mean[D],
- * squares[D]: sums of squared deviations. In float each of the cluster's own has behind it what rounding lost. Columns
- * are what the density needs of all slots, side by side: constant, exponent, centre[D], scale[D], each [K]. Coordinates
- * are (x - anchor) unit, the anchor being the prior mean, the unit a power of 2 near one over the prior scale.
+ * A slot is: moments of the cluster | moments of its two halves | loss of its cheapest merge. Halves are sub-clusters,
+ * candidates for a split. Moments are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float
+ * the cluster's own moments are followed by what rounding lost of each. The score table holds the constants of the
+ * densities of all slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the
+ * anchor is the prior mean, the unit a power of 2 near one over the prior scale.
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -16,7 +18,7 @@
 
 typedef mapdpm_real real;
 
-/* Whether sums have low parts. */
+/* Whether sums have low parts, which hold what rounding lost. */
 enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
 enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_VECTORS = 5 };
 enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
@@ -30,7 +32,7 @@ static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ?
 static inline size_t slot_size(const mapdpm_stream *s) { return moments_size(s) + 2 * half_size(s) + 1; }
 static inline size_t buffer_size(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
 
-/* On small machines dividing 64 bits takes a function as large as a tenth of the library. */
+/* n modulo `by`. On small machines a 64-bit division takes a function as large as a tenth of the library. */
 static inline size_t modulo(uint64_t n, uint32_t by)
 {
 #if SIZE_MAX > UINT32_MAX
@@ -101,7 +103,7 @@ static inline uint32_t *warmup_labels_of(const mapdpm_stream *s)
 }
 static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + WARMUP(s); }
 
-/* Event number i, one of the last. */
+/* Event number i, which the ring still has. */
 static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
 {
     const uint32_t back = (uint32_t)(s->n_events - i),
@@ -110,7 +112,8 @@ static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
     return event_ring_of(s) + WORDS_PER_EVENT * (size_t)place;
 }
 
-/* Where a weight, the counts a feature, the means and the squares are in moments; low parts lie half_size behind. */
+/* The place of the counts for each feature, of the means and of the squares in moments. The low parts lie half_size
+ * behind. Without missing values the weight is the count of every feature. */
 static inline real *counts_in(const mapdpm_stream *s, const real *moments)
 {
     return (real *)(uintptr_t)moments + (HAS_MISSING(s) ? 1 : 0);

@@ -1,53 +1,53 @@
-/* What the files of the stream learner share: its small steps. Internal. */
+/* The steps that the files of the stream learner share. Internal. */
 #ifndef MAPDPM_LEARNER_H
 #define MAPDPM_LEARNER_H
 
 #include "mapdpm_moments.h"
 
-/* Nats that a split or a merge must gain, so that what one point does the next does not undo; a split of n points log n
- * more, for it has been tried as often. */
+/* The nats that a split or a merge must gain, so that one point does not undo the change of another. A split of n
+ * points must gain log n more, because it was tried about so often. */
 #define HYSTERESIS ((real)3)
-/* A cluster of less weight has been forgotten: a lone point, after one half-life. */
+/* A cluster of less weight is removed: a single point after one half-life. */
 #define FORGOTTEN_WEIGHT ((real)0.5)
-/* Points after which halves that have not become clusters start anew, from another division; twice as many each time, up
- * to TRIAL_LENGTH << DOUBLINGS. */
+/* After so many points, halves that have not become clusters start anew with another division. The number doubles each
+ * time, up to TRIAL_LENGTH << DOUBLINGS. */
 #define TRIAL_LENGTH 300u
 #define DOUBLINGS 4u
-/* A half must hold so many points to have a say. */
+/* A half with fewer points is ignored. */
 #define LEAST_HALF ((real)2)
-/* Halves of LARGE_HALF points or more speak for up to EXTRAPOLATION times as many of their cluster. */
+/* Halves of LARGE_HALF points or more stand for up to EXTRAPOLATION times as many points of their cluster. */
 #define LARGE_HALF ((real)500)
 #define EXTRAPOLATION ((real)4)
-/* Of so many points that a cluster learns, one is followed by a look at splitting it, the others by one at merging. */
+/* One in so many points of a cluster is followed by an attempt to split it, the others by an attempt to merge it. */
 #define LOOK_PERIOD 4u
-/* Nats that do not matter. */
+/* Losses within so many nats are ties. */
 #define TIE_NATS ((real)1e-3)
-/* So that a constant feature divides by something. */
+/* Added to a variance, so that a constant feature does not divide by zero. */
 #define TINY_VARIANCE ((real)1e-30)
 
-/* A cluster so many nats below the best adds nothing to a density that a real could show. */
+/* A cluster so many nats below the best does not change a density by a bit. */
 #define NEGLIGIBLE ((real)40)
 
-/* How large an coordinate may be before there is a prior to measure it by. */
+/* The largest coordinate before there is a prior that sets the scale. */
 #define WARMUP_LIMIT FLOAT_OR_DOUBLE(1e15, 1e100)
-/* All that a learner has seen weighs no more. */
+/* The limit of the weight of all points. */
 #define MOST_WEIGHT ((real)1e18)
 
-/* No variance of a prior is less, or more. */
+/* The limits of the variances of a prior. */
 #define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
 #define MOST_VARIANCE FLOAT_OR_DOUBLE(1e30, 1e200)
 
 #define NONE UINT32_MAX
-/* As large as reals get, nearly. */
+/* Almost the largest real. */
 #define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
 
 enum { CLOCK_UNKNOWN = 0, CLOCK_POINTS = 1, CLOCK_MICROSECONDS = 2 };
 
-/* What a point sees: the best cluster, the likeliest of the others, and whether a new one would win. */
+/* The choice of a point: the best cluster, the most likely of the others, and whether a new cluster scores higher. */
 typedef struct {
     uint32_t best;
     uint32_t second;
-    int has_aged; /* a cluster's weight has fallen below the noise_scale */
+    int has_aged; /* the weight of a cluster is below FORGOTTEN_WEIGHT */
     int opens;
     real density;
 } choice;
@@ -79,7 +79,7 @@ MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
 
 static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
 
-/* By what a cluster's weight has decayed since it last learned. */
+/* The factor that the weight of a cluster has decayed by since it last learned. */
 static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
     return FORGETS(s) ? math_exp(-to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate) : 1;
@@ -103,8 +103,8 @@ static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
     return v;
 }
 
-/* Whether x is nearer to the second half's mean than to the first's: in each feature in units of the squares within the
- * halves, and as much more as two points of the whole cluster have. */
+/* Whether x is nearer to the mean of the second half than to that of the first. The unit of each feature is the sum of
+ * squares within the halves, plus the share of two points in that of the whole cluster. */
 static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, const real *h0, const real *h1,
                                       const real *x)
 {
@@ -124,7 +124,7 @@ static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, 
     return difference > 0;
 }
 
-/* Whether constants are kept for the density: they are not where every point would change them all. */
+/* Whether the score table is kept up to date. It is not if every point would change all of it. */
 static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !HAS_MISSING(s); }
 
 #endif

@@ -1,8 +1,9 @@
-/* The arithmetic of a stream's clusters, of both families: the twin of mapdpm_cluster_statistics.h, without libm, with forgetting and
- * missing values, in coordinates in which the prior mean is 0 (docs/maths.md, section 10). Internal; static inlines.
+/* The arithmetic of a stream's clusters, for both families: the twin of mapdpm_cluster_statistics.h. It needs no libm,
+ * forgets, and takes missing values; the prior mean is 0 in its coordinates (docs/maths.md, section 10). Internal;
+ * static inlines.
  *
- * Features that share their number of points share their logarithms: products run until the number changes, which
- * without missing values is never.
+ * Features with the same number of points share their logarithms. A product runs until that number changes, which never
+ * happens without missing values.
  */
 #ifndef MAPDPM_MOMENTS_H
 #define MAPDPM_MOMENTS_H
@@ -11,14 +12,15 @@
 #include "mapdpm_math.h"
 
 #define HALF ((real)0.5)
-/* Products become logarithms beyond these bounds; COORDINATE_LIMIT is how far a point may lie, so that none overflows before. */
+/* A product becomes a logarithm outside these bounds. A point farther than COORDINATE_LIMIT is refused, so that no
+ * product overflows before. */
 #define PRODUCT_TINY FLOAT_OR_DOUBLE(1e-9, 1e-100)
 #define PRODUCT_HUGE FLOAT_OR_DOUBLE(1e18, 1e100)
 #define COORDINATE_LIMIT FLOAT_OR_DOUBLE(1e9, 1e75)
 
 #define PRIOR_NATS 12
 
-/* Moments as they are at some time: weights and squares times decay. */
+/* Moments at some time: weights and squares are to be multiplied by `decay`. */
 typedef struct {
     const real *moments;
     real decay;
@@ -30,8 +32,8 @@ static inline real coordinate(const mapdpm_stream *s, const real *x, size_t d)
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
 }
 
-/* A whole number of a real, 0 <= x < 2^62, and the other way round: compilers would take arithmetic on double for it, or
- * large functions, where the chip has no such instructions. */
+/* Conversions between a whole number, 0 <= x < 2^62, and a real. On a chip without such instructions compilers would
+ * use arithmetic on double, or large functions. */
 static inline uint64_t to_uint64(real x)
 {
     const uint32_t high = (uint32_t)(x / 4294967296);
@@ -44,9 +46,10 @@ static inline real to_real(uint64_t n)
     return (real)(uint32_t)(n >> 32) * 4294967296 + (real)(uint32_t)n;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-/* *sum += x; what rounding loses is kept `low` reals behind it (low = 0: it is lost). Knuth's two-sum. */
+/* *sum += x, by Knuth's two-sum. The rounding error is added to the real `low` places behind; with low = 0 it is
+ * lost. */
 static inline void add_compensated(real *sum, size_t low, real x)
 {
     if (COMPENSATED && low) {
@@ -62,7 +65,7 @@ static inline void add_compensated(real *sum, size_t low, real x)
 
 static inline real low_part(const real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
 
-/* Add a point of weight w, or take one out with w < 0 (never the last one). */
+/* Add a point of weight w; w < 0 removes one, but never the last. */
 static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low, const real *x, real w)
 {
     real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments),
@@ -80,7 +83,7 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
             if (!is_present(x[d]))
                 continue;
             add_compensated(counts + d, low, w);
-            if (w < 0 && !(counts[d] > -w / 1024)) { /* the last that was there: what is left is rounding */
+            if (w < 0 && !(counts[d] > -w / 1024)) { /* the last value is gone: the rest is rounding */
                 counts[d] = mean[d] = squares[d] = 0;
                 if (COMPENSATED && low)
                     counts[low + d] = mean[low + d] = squares[low + d] = 0;
@@ -92,7 +95,7 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
         delta = (t - mean[d]) - low_part(mean + d, low);
         add_compensated(mean + d, low, delta * share);
         add_compensated(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
-        if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it all but equals */
+        if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it almost equals */
             squares[d] = 0;
             if (COMPENSATED && low)
                 squares[low + d] = 0;
@@ -100,7 +103,7 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
     }
 }
 
-/* Chan's union: the moments of one cluster into those of another. */
+/* The union of two clusters (Chan): `from` is added to `to`. */
 static inline void moments_merge(const mapdpm_stream *s, real *to, const real *from, size_t low)
 {
     real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
@@ -131,7 +134,7 @@ static inline void moments_merge(const mapdpm_stream *s, real *to, const real *f
     }
 }
 
-/* Weights and squares times g: forgetting, or a half that stands for the whole. */
+/* Multiply weights and squares by g: to forget, or to let a half stand for the whole. */
 static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t low, real g)
 {
     const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = FEATURES(s);
@@ -146,9 +149,9 @@ static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t l
     }
 }
 
-/* ---- densities ------------------------------------------------------------------------------------------------------ */
+/* ---- densities --------------------------------------------------------------------------------------------------- */
 
-/* *product *= factor, its logarithm going to *logs before it leaves the range of a real. */
+/* *product *= factor. Its logarithm moves to *logs before it leaves the range of a real. */
 static inline void multiply_into(real *product, real *logs, real factor)
 {
     *product *= factor;
@@ -158,7 +161,8 @@ static inline void multiply_into(real *product, real *logs, real factor)
     }
 }
 
-/* 1 + *excess times 1 + u, u >= 0: a large cluster multiplies the logarithm by half its size, which must not be lost. */
+/* 1 + *excess is multiplied by 1 + u, u >= 0. A large cluster multiplies the logarithm by half its size, so the excess
+ * over 1 must keep its digits. */
 static inline void multiply_one_plus(real *excess, real *logs, real u)
 {
     *excess += u + *excess * u;
@@ -168,7 +172,7 @@ static inline void multiply_one_plus(real *excess, real *logs, real u)
     }
 }
 
-/* What a family makes of n points: Normal-Gamma's a_n, c_n, and Gamma(a_n + 1/2) / Gamma(a_n). */
+/* The Normal-Gamma posterior of n points: a_n, c_n, and the parts of Gamma(a_n + 1/2) / Gamma(a_n). */
 typedef struct {
     real a;
     real c;
@@ -186,16 +190,16 @@ static inline posterior posterior_of(const mapdpm_stream *s, real n)
     return p;
 }
 
-/* c0 n / (c0 + n): how strongly the prior mean pulls. */
+/* c0 n / (c0 + n): the weight of the shrinkage to the prior mean. */
 static inline real shrinkage_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
 
-/* b_n of a feature. */
+/* The posterior scale b_n of a feature. */
 static inline real posterior_b(real noise_scale, real shrinkage, real mean, real squares)
 {
     return noise_scale + HALF * (squares + shrinkage * mean * mean);
 }
 
-/* log p(x | moments), or where x is NULL its constant, exponent, centres and scales into column k. */
+/* log p(x | moments). If x is NULL: its constant, exponent, centres and scales, into column k of the score table. */
 static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k)
 {
     const size_t D = FEATURES(s), step = count_step(s);
@@ -293,7 +297,7 @@ static inline real density(const mapdpm_stream *s, view v, const real *x)
     return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0) : known_variance_density(s, v, x, 0);
 }
 
-/* Into column k the constants by which the density of many points, times the weight if there is one, costs a product each
+/* Fill column k of the score table. Then each density, times the weight if there is one, costs a product for each
  * feature and one logarithm. */
 static inline void prepare(const mapdpm_stream *s, view v, size_t k)
 {
@@ -303,14 +307,14 @@ static inline void prepare(const mapdpm_stream *s, view v, size_t k)
         (void)known_variance_density(s, v, NULL, k);
 }
 
-/* How many clusters are compared at once: as many as vectors hold, or one at a time where code must be small. */
+/* Clusters that are compared at once: as many as vectors hold, or one if the code must be small. */
 #ifdef __OPTIMIZE_SIZE__
 enum { BLOCK = 1 };
 #else
 enum { BLOCK = 8 };
 #endif
 
-/* log p(x | column k), with care for products that overflow. */
+/* log p(x | column k of the score table), safe from overflow. */
 static inline real table_density(const mapdpm_stream *s, const real *x, size_t k)
 {
     real excess = 0, logs = 0;
@@ -327,7 +331,7 @@ static inline real table_density(const mapdpm_stream *s, const real *x, size_t k
     return constants_of(s)[k] - exponents_of(s)[k] * (logs + math_log1p(excess));
 }
 
-/* The same given its tail. */
+/* The same, from its tail. */
 static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t k, real tail)
 {
     if (!IS_GAMMA(s))
@@ -337,9 +341,9 @@ static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t
     return constants_of(s)[k] - exponents_of(s)[k] * math_log1p(tail);
 }
 
-/* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ------------------------------------------- */
+/* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ---------------------------------------- */
 
-/* Normal-Gamma's terms that depend on the numbers of points only, of one feature. */
+/* The Normal-Gamma terms of one feature that depend on the numbers of points only. */
 static inline real merge_count_term(const mapdpm_stream *s, real n1, real n2)
 {
     const real a0 = s->a0, c0 = s->c0;
@@ -404,7 +408,7 @@ static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
     return total;
 }
 
-/* n mean^2 / (variance + n prior_variance), in the mean's own unit. */
+/* n mean^2 / (variance + n prior_variance), in the unit of the mean. */
 static inline real mean_penalty(real n, real mean, real variance, real prior_variance)
 {
     return n * mean * mean / (variance + n * prior_variance);
@@ -446,9 +450,9 @@ static inline real merge_size_term(real n1, real n2)
            HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
 }
 
-/* Whether two clusters are so far apart that merging them must lose: with y = sum_d n1 n2 / n^2 delta^2 / variance
- * within, they lose n/2 log(1 + y) nats at least, and gain n H(n1 / n) from one label less and a prior each feature, for
- * which PRIOR_NATS are plenty. By bounds of logarithms that cost no more than a product. */
+/* Whether two clusters are so far apart that their merge certainly lowers the log joint. With y = sum_d n1 n2 / n^2
+ * delta^2 / variance within, the merge loses at least n/2 log(1 + y) nats. It gains n H(n1 / n) from one label less,
+ * and for each feature one prior less, at most PRIOR_NATS. The bounds of the logarithms cost no more than a product. */
 static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
 {
     const size_t D = FEATURES(s);
@@ -471,7 +475,7 @@ static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
     return HALF * math_log_below(1 + sum) > share * (1 - math_log_below(share)) + PRIOR_NATS * (real)(D + 1) / n;
 }
 
-/* By how much the log joint rises when two clusters become one. */
+/* The gain of the log joint when two clusters merge. */
 static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
 {
     const real data = IS_GAMMA(s) ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
@@ -479,9 +483,9 @@ static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
     return data + merge_size_term(v1.decay * *v1.moments, v2.decay * *v2.moments) - s->log_alpha;
 }
 
-/* ---- forgetting ----------------------------------------------------------------------------------------------------- */
+/* ---- forgetting -------------------------------------------------------------------------------------------------- */
 
-/* What the prior adds to the log p of each cluster: a0 sum_d log(b0 / a0). */
+/* The prior's term in the log p of each cluster: a0 sum_d log(b0 / a0). */
 static inline real log_prior(const mapdpm_stream *s)
 {
     real logs = 0, product = 1;
@@ -492,8 +496,8 @@ static inline real log_prior(const mapdpm_stream *s)
     return s->a0 * (logs + math_log(product));
 }
 
-/* A cluster's share of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
- * p of a point as a cluster of its own, at their rms distance from the prior mean. */
+/* A cluster's term of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
+ * p of a point as a cluster of its own, at the root mean square distance of the points from the prior mean. */
 static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_term, real *alone)
 {
     const size_t D = FEATURES(s), step = count_step(s);
@@ -544,13 +548,14 @@ static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_ter
     return total + HALF * (logs + math_log(product));
 }
 
-/* The log joint without a cluster, were its points alone; less where it has not been seen for long (maths (27)). */
+/* The loss of the log joint if each point of the cluster were alone. It shrinks with the time since the cluster was
+ * last seen (docs/maths.md (27)). */
 static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term, real idle, real total_weight)
 {
     const real n = v.decay * *v.moments, size = n > 1 ? n : 1;
     real alone, loss = log_joint_term(s, v, prior_term, &alone);
 
-    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: a unit of data must not matter */
+    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: the unit of the data must not matter */
     return loss * math_exp(-idle * n / (3 * total_weight));
 }
 

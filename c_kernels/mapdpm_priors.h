@@ -1,4 +1,5 @@
-/* What all batch functions share: the partition prior, the weight of a point, the checks of arguments. Internal. */
+/* The code that all batch functions share: the partition prior, the weight of a point, checks of arguments.
+ * Internal. */
 #ifndef MAPDPM_PRIORS_H
 #define MAPDPM_PRIORS_H
 
@@ -7,7 +8,7 @@
 #define STATISTICS_REAL double
 #include "mapdpm_cluster_statistics.h"
 
-/* A log_constant must exceed this times (1 + its size): mapdpm/objective.py. */
+/* A gain must exceed this times (1 + its size): mapdpm/objective.py. */
 #define TOLERANCE 1e-10
 
 static inline double weight(const mapdpm_problem *problem, int64_t i)
@@ -15,7 +16,7 @@ static inline double weight(const mapdpm_problem *problem, int64_t i)
     return problem->weights ? problem->weights[i] : 1.0;
 }
 
-/* ---- the partition prior: mapdpm/partition_priors --------------------------------------------------------------- */
+/* ---- the partition prior: mapdpm/partition_priors ---------------------------------------------------------------- */
 
 static inline double log_existing(const mapdpm_problem *p, double n, double w)
 {
@@ -44,7 +45,7 @@ static inline double log_normaliser(const mapdpm_problem *p, double total)
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-/* Whether all that is needed is there. */
+/* Whether all required arguments are there and in range. */
 static inline int is_batch_call(const mapdpm_problem *p, const mapdpm_clusters *z)
 {
     return p != NULL && z != NULL && p->n_features >= 1 && p->n_points >= 0 && z->capacity >= 1 &&
@@ -52,7 +53,7 @@ static inline int is_batch_call(const mapdpm_problem *p, const mapdpm_clusters *
            z->counts != NULL && z->rows != NULL && (p->n_points == 0 || p->data != NULL);
 }
 
-/* Whether labels point to slots; least is 0, or -1 where points may be out. */
+/* Whether all labels are slots. `least` is 0, or -1 if points may have no slot. */
 static inline int are_labels_in_range(const mapdpm_problem *p, const mapdpm_clusters *z, int64_t least)
 {
     int64_t i;

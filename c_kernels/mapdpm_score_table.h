@@ -1,5 +1,6 @@
-/* The constants of all slots, side by side, one array a feature: so that one pass over the features scores a point
- * against all clusters at once. Column 0 is a new cluster, column k + 1 slot k. Internal to the batch sweep.
+/* The score table: the constants of all clusters in one array for each feature, so that one pass over the features
+ * scores a point with all clusters at once. It has a column for each cluster: column 0 is a new cluster, column k + 1
+ * is slot k. Internal to the batch sweep.
  */
 #ifndef MAPDPM_SCORE_TABLE_H
 #define MAPDPM_SCORE_TABLE_H
@@ -10,7 +11,7 @@
 
 #include "mapdpm_priors.h"
 
-/* Runtime dispatch by the dynamic linker; the sanitizers start too late for it. */
+/* The dynamic linker chooses among clones of a function. The sanitizers start too late for that. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                       \
     !defined(MAPDPM_NO_CLONES)
 #define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), unused))
@@ -20,42 +21,45 @@
 #define CLONES
 #endif
 
-/* Whether there are vectors, as GCC and Clang have them; MAPDPM_NO_VECTORS is_valid no, for tests of what others do. */
+/* Whether the compiler has vectors as GCC and Clang do. MAPDPM_NO_VECTORS turns them off, to test what other compilers
+ * do. */
 #if defined(__GNUC__) && !defined(MAPDPM_NO_VECTORS)
 #define HAS_VECTORS 1
 #else
 #define HAS_VECTORS 0
 #endif
 
-/* Columns come in multiples of it: of what one step of the widest kernel takes. */
+/* The number of columns is a multiple of this: the widest kernel computes so many in one step. */
 enum { COLUMNS_PER_STEP = 8 };
 
-/* Of a cache line: a vector that straddles two is stored and loaded recheck at half the speed. */
+/* A cache line. A vector that straddles two lines loads and stores at half the speed. */
 enum { ALIGNMENT = 64 };
 
-/* Points that are taken at once. */
+/* Points that are scored together. */
 enum { BLOCK = 4 };
 
-/* Features whose factors are multiplied before the product is brought back to about 1. */
+/* Features whose factors are multiplied before the product is scaled back to about 1. */
 enum { GROUP = 8 };
 
-/* Cluster size_cache whose logarithms are kept at hand; a power of two. */
+/* Cluster sizes whose logarithms are cached; a power of two. */
 enum { SIZE_CACHE = 1024 };
 
-/* Beyond it GROUP factors, or their inverse, could overflow. */
+/* With larger factors, a product of GROUP of them, or its inverse, could overflow. */
 static const double LARGEST_FACTOR = 1e36;
 
-/* Room for what is lost of a score, and of each feature's factor; twice what rounding can lose, at least. */
+/* Allowances for rounding: of a score, and of the factor of each feature. Each is at least twice what rounding can
+ * lose. */
 static const double SLACK = 1e-12, ROUNDING = 4e-15;
 
-/* Of a positive number's bits, read as an integer without the last 11, above those of 1: no more than its logarithm. */
-static const double ROUGH_LOG_UNIT = 0.693147180559945 / 2199023255552.0; /* ln 2, rounded down, by 2^41 */
+/* A lower bound of a logarithm is the bits of the number, read as an integer without the last 11 and less those of 1,
+ * times this unit. */
+static const double ROUGH_LOG_UNIT = 0.693147180559945 / 2199023255552.0; /* ln 2, rounded down, over 2^41 */
 
-/* What the weight of a cluster alone is_valid, and a move changes by 1 only. */
+/* The terms that depend on a cluster's weight alone. A move changes the weight by 1 only. */
 typedef struct size_terms {
     double n;
     double log_constant; /* student_log_constant */
-    double log_weight;   /* log weight of joining */
+    double log_weight;   /* log prior weight of joining */
 } size_terms;
 
 typedef struct score_table {
@@ -67,31 +71,30 @@ typedef struct score_table {
     int64_t n_used;    /* slots in use */
     int64_t free_slot; /* the lowest free one, or -1 */
     int64_t statistics_size;
-    int is_product; /* a score is the log of a product over features, else a sum */
-    int has_tails;  /* whether products or sums over all columns are formed, and compute_tails scores: mapdpm_tails.h */
-    double *centre; /* [D][stride] */
-    double *scale;  /* [D][stride] g, where factors are 1 + (x - centre)^2 / g; else of (x - centre)^2 */
-    double *norm;   /* [n_groups][stride] 1 / the product of the g of GROUP features */
-    double *constant; /* [stride], and so on */
+    int is_product;   /* 1: a score is the log of a product over features; 0: a sum */
+    int has_tails;    /* 1: tails of all columns are computed, and bound the scores (mapdpm_tails.h) */
+    double *centre;   /* [D][stride] */
+    double *scale;    /* [D][stride] g in the factors 1 + (x - centre)^2 / g; for sums, the factor of (x - centre)^2 */
+    double *norm;     /* [n_groups][stride] 1 / the product of the g of GROUP features */
+    double *constant; /* [stride], as all up to loo_exponent */
     double *exponent;
-    double *log_weight;     /* log weight of joining, or of opening; -inf for a free slot */
-    double *upper_constant; /* no score is above it */
-    double *rough_exponent; /* exponent, in the unit of rough logarithms: ROUGH_LOG_UNIT */
-    double *loo_constant;   /* leave-one-out, with the log weight of joining what is left */
-    double *
-        loo_lower_constant; /* no leave-one-out score is below loo_lower_constant - loo_exponent log (1 - loo_share ...) */
+    double *log_weight;         /* log prior weight of joining, or of opening a cluster; -inf for a free slot */
+    double *upper_constant;     /* no score is above it */
+    double *rough_exponent;     /* exponent times ROUGH_LOG_UNIT */
+    double *loo_constant;       /* of leave-one-out scores, with the log prior weight of joining the rest */
+    double *loo_lower_constant; /* lower bound: this - loo_exponent log(1 - loo_share ...) */
     double *loo_share;
     double *loo_exponent;
     double *loo_scale;          /* [capacity][D] */
     double *scores;             /* [stride] */
-    int64_t *candidates;        /* [stride] columns that may decide */
-    double *tails;              /* [BLOCK][stride] products, or sums, of points with score_table */
+    int64_t *candidates;        /* [stride] columns that may have the best score */
+    double *tails;              /* [BLOCK][stride] products, or sums, of points with columns */
     double *point_copies;       /* [BLOCK][D] points in double */
     double *scratch;            /* [D] */
     double *scratch_statistics; /* [statistics_size] */
     double *empty;              /* [statistics_size] the statistics of an empty cluster */
-    const double *x;            /* [D] the point */
-    const double *block;        /* [BLOCK][D] the points */
+    const double *x;            /* [D] the current point */
+    const double *block;        /* [BLOCK][D] the current points */
     size_terms *size_cache;     /* [SIZE_CACHE] */
 } score_table;
 
@@ -123,7 +126,7 @@ static inline void to_double(const mapdpm_real *from, double *to, int64_t D)
         to[d] = from[d];
 }
 
-/* Point i for scoring. */
+/* Make point i the current point. */
 static inline void load_point(score_table *table, int64_t i)
 {
     if (sizeof(mapdpm_real) == sizeof(double)) {
@@ -134,7 +137,7 @@ static inline void load_point(score_table *table, int64_t i)
     }
 }
 
-/* ---- bringing columns up to date --------------------------------------------------------------------------------- */
+/* ---- updating columns -------------------------------------------------------------------------------------------- */
 
 static const size_terms *size_terms_of(score_table *table, double n)
 {
@@ -156,7 +159,8 @@ static inline void set_upper_constant(score_table *table, int64_t column)
                                     ROUNDING * (double)(table->likelihood.D + 4) * table->exponent[column];
 }
 
-/* A prepared statistics becomes a column, and what bounds need to know of it; where factors multiply, spread is 1 / scale. */
+/* Write the derived entries of a cluster into a column, and the constants of its bounds. For products, `spread` is 1 /
+ * scale. */
 ALWAYS_INLINE void set_column(score_table *table, int64_t column, double *statistics, const double *spread)
 {
     const int64_t D = table->likelihood.D, stride = table->stride;
@@ -186,7 +190,8 @@ ALWAYS_INLINE void set_column(score_table *table, int64_t column, double *statis
     set_upper_constant(table, column);
 }
 
-/* What the leave-one-out of a point of weight 1 needs, from the full statistics (docs/maths.md (10), (14)), and its bounds. */
+/* The constants of leave-one-out scores of points of weight 1, from the full statistics (docs/maths.md (10), (14)), and
+ * of their bounds. */
 ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
 {
     const likelihood *const f = &table->likelihood;
@@ -198,7 +203,7 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
     int64_t d;
 
     table->loo_share[column] = table->loo_exponent[column] = 0.0;
-    table->loo_lower_constant[column] = -INFINITY; /* one that is alone is scored */
+    table->loo_lower_constant[column] = -INFINITY; /* a point that is alone is scored in full */
     if (table->clusters->counts[slot] < 2 || table->problem->weights)
         return;
     if (f->kind == MAPDPM_NORMAL_KNOWN_VARIANCE) {
@@ -238,7 +243,7 @@ static inline void set_n_used(score_table *table, int64_t used)
     set_upper_constant(table, 0);
 }
 
-/* The column of a slot in use, whose statistics is prepared. */
+/* Fill the column of a slot in use. The derived entries of its statistics are up to date. */
 ALWAYS_INLINE void fill_column(score_table *table, int64_t slot, const double *spread)
 {
     const int64_t column = slot + 1;
@@ -259,7 +264,7 @@ static inline void find_free_slot(score_table *table)
     table->free_slot = k < z->capacity ? k : -1;
 }
 
-/* After a slot has changed: its statistics, its column, and which slots are in use. */
+/* Update the derived entries and the column of a slot that has changed, and the lowest free slot. */
 CLONES
 static void refresh_column(score_table *table, int64_t slot)
 {

@@ -1,24 +1,25 @@
-/* The exact score of one point with one column, its own cluster as if the point were not in it (leave-one-out): in closed
- * form from the full statistics, and where that cancels from a statistics made without the point. Internal to the batch sweep.
+/* The exact score of one point with one column. With its own cluster the score is leave-one-out, as if the point were
+ * not in it: in closed form from the full statistics or, where that cancels, from statistics made without the point.
+ * Internal to the batch sweep.
  */
 #ifndef MAPDPM_SCORES_H
 #define MAPDPM_SCORES_H
 
 #include "mapdpm_score_table.h"
 
-/* Where D factors times their exponent exceed LARGE_EXPONENT, a plain product may be off by a tenth of the tolerance. */
+/* If D factors times their exponent exceed this, a plain product may be off by a tenth of the tolerance. */
 static const double LARGE_EXPONENT = 1e5;
 
-/* A product of shares this close to 0 becomes a logarithm before it loses digits. */
+/* A product of shares that has lost this much becomes a logarithm, before it loses digits. */
 static const double LARGEST_LOSS = 0.5;
 
-/* Whether a column's exponent makes its score lose digits to a plain product. */
+/* Whether the exponent of a column makes a plain product lose digits of the score. */
 static inline int is_large(const score_table *table, double exponent)
 {
     return table->is_product && exponent * (double)table->likelihood.D > LARGE_EXPONENT;
 }
 
-/* prod_d (1 + scale (x - centre)^2) of a statistics, or the sum of its terms. */
+/* The tail of a point with a cluster: prod_d (1 + scale (x - centre)^2), or the sum of the terms. */
 ALWAYS_INLINE double tail_of(const score_table *table, const double *statistics, const double *x)
 {
     const int64_t D = table->likelihood.D;
@@ -43,7 +44,7 @@ ALWAYS_INLINE double tail_of(const score_table *table, const double *statistics,
     return table->is_product ? (p[0] * p[1]) * (p[2] * p[3]) : (p[0] + p[1]) + (p[2] + p[3]);
 }
 
-/* Of a point with a column, whoever else is there. */
+/* The score of a point with a column, whatever the other clusters are. */
 static inline double score_column(const score_table *table, int64_t column, const double *x)
 {
     double *const statistics = column > 0 ? statistics_of(table, column - 1) : table->empty;
@@ -60,7 +61,8 @@ static inline double score_column(const score_table *table, int64_t column, cons
     return table->constant[column] + weight - exponent * log(tail);
 }
 
-/* The statistics of a slot without point i, statistics its members. Most labels are others': eight are passed at a time. */
+/* The statistics of a slot without point i, from its members. Most labels belong to other slots, so eight are checked
+ * at a time. */
 CLONES
 static double *statistics_without(score_table *table, int64_t slot, int64_t i)
 {
@@ -85,7 +87,8 @@ static double *statistics_without(score_table *table, int64_t slot, int64_t i)
     return statistics;
 }
 
-/* log prod_d (1 - own (x - centre)^2), and whether statistics of all could tell: where little is left, they cannot. */
+/* log prod_d (1 - scale (x - centre)^2). It returns 0 if the full statistics cannot give it, because little would be
+ * left. */
 ALWAYS_INLINE int loo_log_product(const score_table *table, int64_t slot, const double *x, double *logs)
 {
     const int64_t D = table->likelihood.D;
@@ -129,8 +132,8 @@ ALWAYS_INLINE int loo_log_product(const score_table *table, int64_t slot, const 
     return 1;
 }
 
-/* The score of a point with its own slot, which holds others too, as if it were not there; from the full statistics.
- * Whether these could tell. */
+/* The leave-one-out score of a point with its own slot, which holds other points too, from the full statistics. It
+ * returns 0 if they cannot give it. */
 static inline int leave_one_out_in_closed_form(const score_table *table, int64_t slot, const double *x, double *score)
 {
     const int64_t D = table->likelihood.D;
@@ -151,7 +154,7 @@ static inline int leave_one_out_in_closed_form(const score_table *table, int64_t
     return 1;
 }
 
-/* The same of point i, in table->x, in any case. */
+/* The leave-one-out score of point i, the current point, in any case. */
 static inline double score_leave_one_out(score_table *table, int64_t slot, int64_t i)
 {
     double score;
@@ -162,7 +165,8 @@ static inline double score_leave_one_out(score_table *table, int64_t slot, int64
            statistics_log_predictive(&table->likelihood, statistics_without(table, slot, i), table->x);
 }
 
-/* All scores of point i, in table->x, of weight 1; slot is its own, or -1. Returns whether it is alone there. */
+/* All scores of point i, the current point, if all weights are 1. slot is its own slot, or -1. Returns whether the
+ * point is alone in it. */
 static inline int score_unweighted(score_table *table, int64_t i, int64_t slot)
 {
     const int alone = slot >= 0 && table->clusters->counts[slot] == 1;
@@ -177,7 +181,7 @@ static inline int score_unweighted(score_table *table, int64_t i, int64_t slot)
     return alone;
 }
 
-/* The same for any weight. */
+/* The same for any weights. */
 static inline int score_weighted(score_table *table, int64_t i, int64_t slot)
 {
     const mapdpm_problem *const p = table->problem;

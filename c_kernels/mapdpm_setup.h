@@ -1,4 +1,4 @@
-/* Columns of a problem and its clusters, as they are before anybody moves. Internal to the batch sweep. */
+/* The score table of a problem and its clusters, before any point moves. Internal to the batch sweep. */
 #ifndef MAPDPM_SETUP_H
 #define MAPDPM_SETUP_H
 
@@ -24,8 +24,9 @@ static double largest_magnitude(const mapdpm_real *entries, int64_t n)
     return result;
 }
 
-/* Whether no product over GROUP features can overflow: of g = 2 (c + 1) / table b_n, and, where points will join, of squared
- * distances; g then is at most what it were if all points lay as far from their mean as any two lie from each scratch. */
+/* Whether no product over GROUP features can overflow: of g = 2 (c + 1) / c b_n and, if points will join, of squared
+ * distances. The largest g would arise if all points lay as far from their mean as any two points can lie from each
+ * other. */
 static inline int products_fit(const score_table *table, int will_join)
 {
     const likelihood *const f = &table->likelihood;
@@ -61,7 +62,7 @@ static inline size_t workspace_doubles(int64_t n_features, int64_t capacity)
                     (BLOCK + 1) * round_up(D, COLUMNS_PER_STEP) + 2 * statistics_size(D));
 }
 
-/* Where everything lies, for a family and a stride. */
+/* Divide the workspace, for a family and a stride. */
 static inline void lay_out(score_table *table, double *next)
 {
     const int64_t D = table->likelihood.D;
@@ -89,7 +90,7 @@ static inline void lay_out(score_table *table, double *next)
     table->candidates = (int64_t *)(void *)(table->size_cache + SIZE_CACHE);
 }
 
-/* will_join: whether points may join clusters; else what is known of a point must not depend on others. */
+/* will_join: whether points may join clusters. If not, the scores of a point must not depend on other points. */
 static inline int set_up_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace,
                                int will_join)
 {
@@ -127,7 +128,7 @@ static inline int set_up_table(score_table *table, const mapdpm_problem *p, cons
     }
     table->n_columns = 1;
     for (k = 0; k < z->capacity; k++)
-        if (z->counts[k] > 0) { /* rows are only read here: scratch threads may be at it too */
+        if (z->counts[k] > 0) { /* only reads the statistics: other threads may read them too */
             for (d = 0; d < D; d++)
                 table->scratch[d] = 1.0 / statistics_scale(statistics_of(table, k), D)[d];
             fill_column(table, k, table->scratch);

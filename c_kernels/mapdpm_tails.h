@@ -1,6 +1,7 @@
-/* Points against all columns: the products (of Normal-Gamma) or sums over features that scores are made of. One point or
- * block at a time, some columns at a time: all of that stays in registers over the features, and what is loaded serves all
- * points. Vectors as GCC and Clang have them; scratch compilers score column by column. Internal to the batch sweep.
+/* The tails of points with all columns: products (for Normal-Gamma) or sums over the features, of which scores are
+ * made. One point or a block of points is computed at a time, for a few columns at a time. Then everything stays in
+ * registers, and each load serves all points. This uses vectors of GCC and Clang; with other compilers points are
+ * scored column by column. Internal to the batch sweep.
  */
 #ifndef MAPDPM_TAILS_H
 #define MAPDPM_TAILS_H
@@ -12,11 +13,11 @@
 typedef double vector __attribute__((vector_size(32), may_alias));
 typedef uint64_t bit_vector __attribute__((vector_size(32), may_alias));
 
-/* Lanes of a vector, and vectors of a step. */
+/* A step computes 8 columns, in vectors of 4 lanes. */
 enum { LANES_PER_VECTOR = 4, VECTORS_PER_STEP = COLUMNS_PER_STEP / LANES_PER_VECTOR };
 
-/* Four points, and 8 columns at a time; what is computed for one of them stands written out block times, for compilers to
- * keep it in registers. */
+/* The tails of a block of four points. The code of the four is written out, so that compilers keep the values in
+ * registers. */
 static inline __attribute__((always_inline)) void tails_of_block(const score_table *table, int64_t n_columns,
                                                                  const int is_product)
 {
@@ -74,7 +75,7 @@ static inline __attribute__((always_inline)) void tails_of_block(const score_tab
     }
 }
 
-/* One point, and 8 columns at a time. */
+/* The tails of the current point. */
 static inline __attribute__((always_inline)) void tails_of_point(const score_table *table, int64_t n_columns,
                                                                  const int is_product)
 {
@@ -114,7 +115,7 @@ static inline __attribute__((always_inline)) void tails_of_point(const score_tab
 
 #endif
 
-/* Points i .. i + 3, in double; of fewer that are left, the last one recheck. */
+/* Make points i to i + 3 the current points, in double. If fewer are left, the last one is repeated. */
 static inline void load_block(score_table *table, int64_t i)
 {
     const int64_t D = table->likelihood.D, left = table->problem->n_points - i;

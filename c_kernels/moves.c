@@ -1,11 +1,11 @@
-/* What moves of many points at once need: the cheapest merges, and the best clustering along an order. The twin of
+/* Functions for moves of many points at once: the cheapest merges, and the best clustering along an order. The twin of
  * merge_losses and segments in mapdpm/backends/generic.py.
  */
 #include "mapdpm_priors.h"
 
 #include <string.h>
 
-/* The log weight of a cluster of weight n, but for that of opening it. */
+/* The log prior weight of a cluster of weight n, without that of opening it. */
 static double log_size_term(const mapdpm_problem *p, double n)
 {
     return log_new(p, 1, n) - log_new(p, 1, 1.0);
@@ -69,13 +69,13 @@ size_t mapdpm_segments_bytes(int64_t n_features, int64_t beam, int64_t width)
 }
 
 typedef struct beam_state {
-    int64_t n_starts;   /* starts of the last cluster that are kept in mind */
-    int64_t *starts;    /* in order */
+    int64_t n_starts;   /* starts of the last cluster that are kept */
+    int64_t *starts;    /* in ascending order */
     double *values;     /* the best log joint with each */
-    double *statistics; /* the cluster from each start on */
+    double *statistics; /* the statistics of the cluster from each start on */
 } beam_state;
 
-/* Forget the worst start but for the youngest. */
+/* Drop the worst start, except for the `youngest` newest ones. */
 static void drop_worst_start(beam_state *b, int64_t youngest, int64_t size)
 {
     int64_t a, worst = 0;
@@ -123,7 +123,7 @@ int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double
 
         for (j = 0, ends = 0; j + adds_cluster < width; j++)
             ends |= best[r * width + j] > -INFINITY;
-        if (ends) { /* a clustering does, before atom r */
+        if (ends) { /* a clustering ends before atom r */
             statistics_clear(&f, b.statistics + b.n_starts * size);
             b.starts[b.n_starts++] = r;
         }
@@ -160,7 +160,7 @@ size_t mapdpm_cut_bytes(int64_t n_features, int64_t n_atoms)
     return sizeof(double) * (size_t)((n_atoms + 1) * statistics_size(n_features) + n_atoms + n_features);
 }
 
-/* What atom r, added to a cluster, makes of its share of the log joint. */
+/* Add an atom to a cluster. Returns the cluster's term of the log joint. */
 static double log_joint_with(const mapdpm_problem *p, const likelihood *f, double *cluster, const double *atom)
 {
     statistics_merge(f, cluster, atom);

@@ -1,7 +1,8 @@
-/* The stream learner: one point in, all of its consequences, in time O(K D) and in the caller's memory (docs/streams.md).
+/* The stream learner: it takes one point with all its consequences in O(K D) time, in the caller's memory
+ * (docs/streams.md).
  *
- * Each cluster carries the moments of two halves of itself, between which it divides what it learns; where two clusters
- * would explain them better it becomes two. No point is kept.
+ * Each cluster holds the moments of two halves and divides its points between them. It splits when two clusters explain
+ * the halves better. No point is kept.
  */
 #include "mapdpm_learner.h"
 
@@ -18,7 +19,7 @@ static real not_a_number(void)
     return value;
 }
 
-/* MAPDPM_OK where x is a point that can be learned or scored. */
+/* Returns MAPDPM_OK if x can be learned or scored. */
 int stream_check_point(const mapdpm_stream *s, const real *x)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
@@ -48,8 +49,8 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
     return s->n_seen == WARMUP(s) ? stream_end_warmup(s) : MAPDPM_OK;
 }
 
-/* The point joins slot k, new or not; then one look at what may follow from that: at merging with the second best, or
- * with the next slot in turn, or at splitting. Returns the slot where the point is in the end. */
+/* Add the point to slot k, new or not. Then try one change that may follow: a merge with the second best slot, a merge
+ * with the next slot in order, or a split. Returns the final slot of the point. */
 static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *x)
 {
     uint32_t look;
@@ -122,7 +123,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     return MAPDPM_OK;
 }
 
-/* ---- what programs call -------------------------------------------------------------------------------------------- */
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
 
 int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
 {
@@ -149,12 +150,12 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
 
     if (s == NULL || x == NULL)
         return MAPDPM_E_ARGUMENT;
-    /* Within 2^62 microseconds of 0, so that differences are sound: 146,000 years. */
+    /* Within 2^62 microseconds of 0, 146,000 years, so that differences do not overflow. */
     if (s->clock == CLOCK_POINTS || (!starts && microseconds < s->now) || microseconds > INT64_MAX / 2 ||
         microseconds < -(INT64_MAX / 2))
         return MAPDPM_E_TIME;
     rate = s->rate;
-    if (starts) { /* what was inserted before there was a time is as of now */
+    if (starts) { /* clusters inserted before the first time get that time */
         s->rate = rate / 1000000;
         for (k = 0; k < s->width; k++)
             last_times_of(s)[k] = microseconds;

@@ -1,14 +1,16 @@
-/* Points against clusters that stay as they are: all scores, the best slot, the log density. The twin of
- * mapdpm/backends/generic.py. What is found of a point does not depend on the points beside it.
+/* Points against clusters that do not change: all scores, the best slot, the log density. The twin of
+ * mapdpm/backends/generic.py. The results of a point do not depend on its neighbours in the data.
  */
 #include "mapdpm_certain.h"
 #include "mapdpm_setup.h"
 
-/* Scores NEGLIGIBLE_NATS nats below the best do not change a density: exp(-45) of a thousand clusters is below half an ulp. */
+/* Scores so many nats below the best do not change a density: exp(-45) times a thousand clusters is below half an
+ * ulp. */
 static const double NEGLIGIBLE_NATS = 45.0;
 
-/* x = 2^k (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1], and log x = k ln 2 + log(1 + f) by fdlibm's series in
- * f / (2 + f): 1 ulp, and several at once, as libm's is not. x is positive, finite and not subnormal. */
+/* log x for x = 2^k (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1]: k ln 2 + log(1 + f), by fdlibm's series in f / (2 +
+ * f). The error is below 1 ulp. Compilers vectorise it, which libm's log prevents. x is positive, finite and not
+ * subnormal. */
 static inline double log_positive(double x)
 {
     const uint64_t half = UINT64_C(0x3fe6a09e667f3bcd), magic = UINT64_C(0x4330000000000000); /* sqrt(1/2), 2^52 */
@@ -44,15 +46,15 @@ static void log_all(double *restrict products, int64_t n)
 
 #if HAS_VECTORS
 
-/* With every operation rounded, for scores. */
+/* Every operation is rounded, as scores require. */
 CLONES
 static void exact_tails_of_block(const score_table *table)
 {
     tails_of_block(table, round_up(table->n_columns, COLUMNS_PER_STEP), 1);
 }
 
-/* Scores of points i .. i + 3 of Normal-Gamma data with all columns, in the place of tails; of which points they are valid,
- * as bits: of those whose products are finite. */
+/* The scores of points i to i + 3 of Normal-Gamma data with all columns, in place of their tails. Returns the points
+ * whose scores are valid, as bits: those whose products are finite. */
 static unsigned score_block(score_table *table, int64_t i)
 {
     const int64_t n_columns = round_up(table->n_columns, COLUMNS_PER_STEP);
@@ -88,8 +90,8 @@ static unsigned score_block(score_table *table, int64_t i)
 
 #endif
 
-/* The product of many factors near 1 is off by as many roundings, and a large cluster is_product its logarithm by half its
- * size. Large clusters that score within NEGLIGIBLE_NATS of the best, and so matter, are scored plainly. */
+/* A product of many factors near 1 is off by as many roundings, and a large cluster multiplies its logarithm by half
+ * its size. Large clusters within NEGLIGIBLE_NATS of the best matter, so they are scored one by one. */
 static void rescore_large(score_table *table, double *scores)
 {
     double best = -INFINITY;
@@ -146,7 +148,7 @@ int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
     return MAPDPM_OK;
 }
 
-/* Candidates of point i + q, of the block that are there. */
+/* The candidates of point i + q of the current block. */
 static int64_t candidates_of_point(score_table *table, int64_t i, int64_t q, double band)
 {
     table->x = table->block + q * table->likelihood.D;

@@ -1,9 +1,9 @@
-/* The container for models (docs/format.md), the twin of mapdpm/snapshot.py. No double in a float build. */
+/* The container of models (docs/format.md), the twin of mapdpm/snapshot.py. No double in a float build. */
 #include "mapdpm_bytes.h"
 
 #include <float.h>
 
-/* The largest array a model may have: sizes computed from smaller ones cannot overflow 64 bits. */
+/* The largest array of a model, so that sizes cannot overflow 64 bits. */
 #define LARGEST_ARRAY (UINT32_C(1) << 28)
 
 uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
@@ -158,7 +158,7 @@ static int is_model(const mapdpm_model *model)
     return 1;
 }
 
-/* Lay the arrays of a model of known shape out in memory: counts first, for their alignment. */
+/* Divide the memory among the arrays of a model of known shape. The counts come first, for their alignment. */
 static void lay_out_model(mapdpm_model *model, void *memory)
 {
     const size_t D = model->n_features;

@@ -1,9 +1,9 @@
-/* A stream learner's memory: how much, what is in it at first, and what can be read from it. */
+/* The memory of a stream learner: its size, its initial state, and the functions that read it. */
 #include "mapdpm_learner.h"
 
 #define LARGEST_COUNT (UINT32_C(1) << 20)
 
-/* The least and the largest that a shape, a number of pseudo-points or a ratio of variances may be. */
+/* The limits of a shape, of a number of pseudo-points, and of a ratio of variances. */
 #define SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
 #define LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
 
@@ -23,7 +23,7 @@ static int is_sound(const mapdpm_options *o)
     return is_compiled_for(o);
 }
 
-/* The head that says where everything lies; 0 where sizes overflow. */
+/* Set the head, which holds the layout. Returns 0 if sizes overflow. */
 static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
 {
     uint64_t D, K, B, bytes;
@@ -60,7 +60,7 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
     return is_sound(options) && lay_out(&s, options) ? s.bytes : 0;
 }
 
-/* 2^-round(log2(variance) / 2): exact to multiply with. */
+/* 2^-round(log2(variance) / 2), so that the multiplication is exact. */
 static real unit_for(real variance)
 {
     real f, unit;
@@ -117,7 +117,7 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
     return MAPDPM_OK;
 }
 
-/* Everything but the prior: a learner that has seen nothing. The memory is large enough. */
+/* Set everything except the prior: a learner without points. The memory is large enough. */
 int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
 {
     size_t i;

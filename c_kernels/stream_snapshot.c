@@ -1,8 +1,8 @@
-/* A stream learner in a file and back, to the last bit (docs/format.md, kind 2). */
+/* A stream learner to a file and back, bit for bit (docs/format.md, kind 2). */
 #include "mapdpm_bytes.h"
 #include "mapdpm_learner.h"
 
-/* Where in a file the next coordinate lies, and which way entries go. */
+/* The place of the next entry in a file, and the direction of the copy. */
 typedef struct {
     unsigned char *p;
     int reads;
@@ -17,7 +17,7 @@ static void transfer(cursor *c, void *entries, size_t n, size_t size)
     c->p += n * size;
 }
 
-/* What the options say, which comes first: enough to know how much memory the rest needs. */
+/* The options. They come first, because they determine how much memory the rest needs. */
 static void transfer_options(cursor *c, uint32_t *warmup, uint32_t *window, uint32_t *when_full, uint32_t *missing,
                              real *numbers)
 {
@@ -28,7 +28,7 @@ static void transfer_options(cursor *c, uint32_t *warmup, uint32_t *window, uint
     transfer(c, numbers, 3, REAL);
 }
 
-/* All else but the parameters. The one description of the body: writing and reading are the same walk. */
+/* Everything except the options and the parameters. Writing and reading share this one description. */
 static void transfer_state(cursor *c, mapdpm_stream *s)
 {
     const size_t K = SLOTS(s), B = buffer_size(s);
@@ -133,7 +133,7 @@ static int is_between(real x, real least, real most)
     return x >= least && x <= most;
 }
 
-/* Whether moments are those of at most `most` points within the limits that learning keeps. */
+/* Whether moments are those of at most `most` points, within the limits of learning. */
 static int are_moments(const mapdpm_stream *s, const real *moments, real most, int has_low)
 {
     const size_t D = FEATURES(s), low = half_size(s);
@@ -148,7 +148,7 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
             return 0;
     for (i = 0; COMPENSATED && has_low && i < low; i++) {
         const real range =
-            moments + i < mean_in(s, moments) ? moments[i] / 2 : LARGEST_REAL; /* a weight stays above 0 */
+            moments + i < mean_in(s, moments) ? moments[i] / 2 : LARGEST_REAL; /* the weight stays above 0 */
 
         if (!is_between(moments[low + i], -range, range))
             return 0;
@@ -156,7 +156,7 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
     return 1;
 }
 
-/* A slot that holds what learning could have left there. */
+/* Whether learning could have left this slot. */
 static int is_slot(const mapdpm_stream *s, uint32_t k)
 {
     const real most = MOST_WEIGHT * 2; /* weights are rounded when they are added */
@@ -189,7 +189,7 @@ static int is_event(const mapdpm_stream *s, size_t i)
            (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_AGED && event[1] < s->next_id && event[2] < s->next_id);
 }
 
-/* Points that are kept: those of a warm-up that is not over, or those that a window visits. */
+/* Whether a kept point is valid: one of a warm-up that is not over, or one of the window. */
 static int is_kept_point(const mapdpm_stream *s, size_t i)
 {
     const int matters = IS_WARMING(s) ? i < s->n_seen : i < WINDOW(s) && window_ids_of(s)[i] != NONE;
@@ -250,7 +250,7 @@ static int is_stream(const mapdpm_stream *s)
     return 1;
 }
 
-/* What is not in the file because it follows from what is. */
+/* Compute the parts that a file leaves out because they follow from others. */
 static void derive(mapdpm_stream *s)
 {
     uint32_t k;
@@ -287,7 +287,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
     c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
     c.reads = 1;
-    parameters = half_of(s, 0, 0); /* room until the slots are read */
+    parameters = half_of(s, 0, 0); /* free memory until the slots are read */
     transfer(&c, parameters, n, REAL);
     s->warming = 1;
     if (o.warmup == 0 || get32(file + HEADER + OPTIONS + n * REAL + 24 + 16) == 0) {

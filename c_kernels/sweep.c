@@ -1,10 +1,11 @@
-/* The sweep of MAP-DPM on a desktop: block points at a time, against constants cached a cluster (mapdpm_score_table.h), of which
- * those are scored that may decide (mapdpm_certain.h). The twin of mapdpm/backends/generic.py.
+/* The sweep of MAP-DPM on a desktop. It takes a block of points at a time and compares them with the score table
+ * (mapdpm_score_table.h); only columns that may have the best score are scored exactly (mapdpm_certain.h). The twin of
+ * mapdpm/backends/generic.py.
  */
 #include "mapdpm_certain.h"
 #include "mapdpm_setup.h"
 
-/* Fours of points after which it is tested recheck whether points surely stay, at the latest. */
+/* The longest wait, in blocks of points, before the sweep tests again whether points certainly stay. */
 enum { LONGEST_BACKOFF = 256 };
 
 int64_t mapdpm_row_size(int64_t n_features)
@@ -20,9 +21,9 @@ size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity)
            sizeof(int64_t) * (size_t)round_up(capacity + 1, COLUMNS_PER_STEP);
 }
 
-/* ---- moving one point ------------------------------------------------------------------------------------------- */
+/* ---- moving one point -------------------------------------------------------------------------------------------- */
 
-/* Put point i, in table->x, into a slot. */
+/* Put point i, the current point, into a slot. */
 CLONES
 static void assign(score_table *table, int64_t i, int64_t slot)
 {
@@ -35,7 +36,7 @@ static void assign(score_table *table, int64_t i, int64_t slot)
     refresh_column(table, slot);
 }
 
-/* Take point i, in table->x, out of its slot. */
+/* Take point i, the current point, out of its slot. */
 CLONES
 static void unassign(score_table *table, int64_t i)
 {
@@ -51,14 +52,14 @@ static void unassign(score_table *table, int64_t i)
     refresh_column(table, slot);
 }
 
-/* Score point i, in table->x, with what its tails leave open, and put it where it belongs. Returns the slot that it left, or
- * -1 where it stays. */
+/* Score point i, the current point, as far as its tails leave the result open, and put it where it belongs. Returns the
+ * slot that it left, or -1 if it stays. */
 CLONES
 static int64_t visit(score_table *table, int64_t i, const double *tails)
 {
     const int64_t slot = table->clusters->labels[i];
     const int alone = table->clusters->counts[slot] == 1;
-    /* A point that was alone stays by opening a cluster: it keeps its own slot, whichever is free. */
+    /* A point that was alone stays by opening a cluster. It keeps its own slot, even if a lower one is free. */
     const int64_t stay = alone ? 0 : slot + 1, n = score_candidates(table, i, slot, tails, 0.0);
     const int64_t column = best_column(table, n, alone || table->free_slot >= 0, stay);
 
@@ -69,7 +70,7 @@ static int64_t visit(score_table *table, int64_t i, const double *tails)
     return slot;
 }
 
-/* ---- the public functions --------------------------------------------------------------------------------------- */
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
 
 int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                             const int64_t *order, int64_t n_order, int may_grow, int64_t *position)
@@ -97,7 +98,8 @@ int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters
     return MAPDPM_OK;
 }
 
-/* When that is tested: at once where it was so of most points, else after a length that grows. */
+/* When to test whether points certainly stay: at once if most points of the last test did, else after a wait that
+ * doubles. */
 typedef struct backoff {
     int64_t wait;
     int64_t length;
@@ -115,8 +117,8 @@ static void update_backoff(backoff *b, int were_tried, int visited)
     }
 }
 
-/* Visit up to block points from the i-th on, but those that surely stay; ends early at a point that there may be no slot
- * for. Returns how many it has passed, and adds to *moved and to *visited. */
+/* Visit the points of the block at i that are not certain to stay. It ends early at a point for which there may be no
+ * free slot. Returns the number of points passed; adds to *moved and to *visited. */
 CLONES
 static int64_t visit_block(score_table *table, int64_t i, unsigned certain, int may_grow, int64_t *moved, int *visited)
 {
@@ -135,7 +137,7 @@ static int64_t visit_block(score_table *table, int64_t i, unsigned certain, int 
             continue;
         ++*moved;
         certain = 0;
-        for (later = q + 1; later < BLOCK && table->has_tails; later++) { /* two columns are others now */
+        for (later = q + 1; later < BLOCK && table->has_tails; later++) { /* two columns have changed */
             const int64_t to = table->clusters->labels[i + q];
 
             table->tails[later * table->stride + from + 1] =
@@ -180,7 +182,7 @@ int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
     return MAPDPM_OK;
 }
 
-/* The slot where the cumulated shares of exp(score) pass u, in the order of slots. */
+/* The slot at which the cumulated shares of exp(score) exceed u, in the order of slots. */
 static int64_t draw_slot(const score_table *table, double u)
 {
     const int64_t capacity = table->clusters->capacity;

@@ -1,4 +1,4 @@
-/* The end of the warm-up: the points it has kept are clustered, and what lies within clusters sets the prior.
+/* The end of the warm-up: cluster the kept points, and set the prior by the variance within clusters.
  *
  * Bounded: rounds x (sweeps x warm-up x K + K^3) x D steps, once in a learner's life.
  */
@@ -6,15 +6,15 @@
 
 enum { ROUNDS = 2, SWEEPS = 10, STARTS = 3 };
 
-/* In the label of a point while its cluster_warmup is being divided: the second half. */
+/* The bit in the label of a point that marks the second half, while its cluster is being divided. */
 #define SECOND_HALF UINT32_C(0x80000000)
 
 /* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
 #define EMPIRICAL_POINTS ((real)10)
-/* A cluster_warmup's variance is not believed to be less than this share of that of all. */
+/* The least variance within clusters, as a share of the variance of all points. */
 #define LEAST_SHARE ((real)1e-4)
 
-/* The share of the variance of all that is first believed to lie within clusters, and a0. */
+/* The first guess: the share of the total variance that lies within clusters, and a0. */
 typedef struct {
     real share;
     real shape;
@@ -25,8 +25,8 @@ static const real *point(const mapdpm_stream *s, size_t i)
     return points_of(s) + i * FEATURES(s);
 }
 
-/* Mean and variance of a feature over the warm-up, from the first value on, so that an offset costs no digits; a
- * constant feature has no scale of its own and counts as of variance 1. */
+/* The mean and the variance of a feature over the warm-up. They start from the first value, so that an offset costs no
+ * digits. A constant feature has no scale and gets variance 1. */
 static void mean_and_variance(const mapdpm_stream *s, size_t d, real *mean, real *variance)
 {
     real first = 0, sum = 0, squares = 0, n = 0;
@@ -61,7 +61,7 @@ static void add_warmup_point(mapdpm_stream *s, size_t i, uint32_t k, real weight
     stream_refresh(s, k);
 }
 
-/* Where point i belongs, a free slot if it wants a new cluster_warmup and there is one. */
+/* Put point i where it belongs: into a free slot if it opens a cluster and a slot is free. */
 static void assign(mapdpm_stream *s, size_t i)
 {
     const choice c = stream_choose(s, point(s, i), 0);
@@ -87,7 +87,7 @@ static void remove_warmup_point(mapdpm_stream *s, size_t i)
     }
 }
 
-/* Merge the pair that raises the log joint most; whether there was one. */
+/* Merge the pair whose merge raises the log joint most. Returns whether there was one. */
 static int merge_best(mapdpm_stream *s)
 {
     uint32_t to, from;
@@ -105,7 +105,8 @@ static int merge_best(mapdpm_stream *s)
     return 1;
 }
 
-/* Divide the members of slot k anew between its halves: the nearer mean in units of the variance within halves. */
+/* Divide the members of slot k between its halves again, by the nearer mean in units of the variance within halves.
+ * Returns whether any moved. */
 static int reassign_halves(mapdpm_stream *s, uint32_t k)
 {
     uint32_t *const labels = warmup_labels_of(s);
@@ -135,7 +136,8 @@ static void rebuild_halves(mapdpm_stream *s, uint32_t k)
             moments_add(s, half_of(s, k, warmup_labels_of(s)[i] & SECOND_HALF ? 1 : 0), 0, point(s, i), 1);
 }
 
-/* A first division: by the side of the mean in the feature that is widest, in units of the prior. */
+/* A first division: by the side of the mean in the widest feature, in units of the prior, after the `skip` widest
+ * ones. */
 static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
 {
     const size_t D = FEATURES(s);
@@ -161,7 +163,7 @@ static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
             warmup_labels_of(s)[i] = k | (coordinate(s, point(s, i), widest) > mean[widest] ? SECOND_HALF : 0);
 }
 
-/* Make two clusters of slot k where that raises the log joint; whether it did. */
+/* Split slot k if that raises the log joint. Returns whether it did. */
 static int try_divide(mapdpm_stream *s, uint32_t k)
 {
     uint32_t *const labels = warmup_labels_of(s), e;
@@ -194,7 +196,7 @@ static int try_divide(mapdpm_stream *s, uint32_t k)
     return 1;
 }
 
-/* MAP-DPM on the kept points: a sequential start, sweeps until nothing moves, merges and splits, and again. */
+/* MAP-DPM on the kept points: a sequential start, then sweeps until no point moves, merges and splits, in turn. */
 static void cluster_warmup(mapdpm_stream *s)
 {
     uint32_t k;
@@ -232,7 +234,7 @@ static void clear_all(mapdpm_stream *s)
     s->n_clusters = 0;
 }
 
-/* b0 from the variance within the clusters that were found: pooled, so that the prior's own prior_guess has no say. */
+/* b0 from the pooled variance within the clusters found, so that the guess has no influence. */
 static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
 {
     const size_t D = FEATURES(s);
@@ -255,7 +257,7 @@ static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
     }
 }
 
-/* Ids in order of appearance; weights as if each point had been learned when it came. */
+/* Make clusters with ids in order of appearance, and weights as if each point had been learned when it came. */
 static void create_clusters(mapdpm_stream *s)
 {
     uint32_t *const labels = warmup_labels_of(s);
@@ -270,7 +272,7 @@ static void create_clusters(mapdpm_stream *s)
         const real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
 
         k = labels[i];
-        if (!(weight > 0)) { /* forgotten while the warm-up lasted */
+        if (!(weight > 0)) { /* forgotten before the warm-up ended */
             labels[i] = NONE;
             continue;
         }
@@ -299,11 +301,11 @@ static real log_joint(const mapdpm_stream *s)
     return total;
 }
 
-/* Cluster the kept points under a first prior_guess of the variance within clusters, and again under what it has found. */
+/* Cluster the kept points with a guess of the variance within clusters, then with the variance found. */
 static int fit(mapdpm_stream *s, prior_guess g)
 {
     const size_t D = FEATURES(s);
-    real *const parameters = half_of(s, 0, 0); /* room that a warm-up does not use */
+    real *const parameters = half_of(s, 0, 0); /* memory that a warm-up does not use */
     size_t d;
     int round, error;
 
@@ -333,7 +335,7 @@ static int fit(mapdpm_stream *s, prior_guess g)
     return MAPDPM_OK;
 }
 
-/* Fit with a first prior_guess and a shape; keeps what has the higher log joint. */
+/* Fit with a guess and a shape; keep the fit with the higher log joint. */
 static int try_guess(mapdpm_stream *s, prior_guess guess, prior_guess *best, real *most)
 {
     const int error = fit(s, guess);

@@ -1,9 +1,9 @@
-/* Points that are visited again, so that those move that now belong elsewhere: the last ones, which the learner keeps, one a
- * step; or those that the caller has ids.
+/* Points that are visited again, so that they move to the cluster where they now belong: the last points, which the
+ * learner keeps, one a step; or points that the caller keeps.
  */
 #include "mapdpm_learner.h"
 
-/* What the ids points of one cluster belong to from now on; NONE: nobody knows, and they are not visited any more. */
+/* Rename the cluster of kept points. With NONE their cluster is unknown, and they are not visited any more. */
 void stream_relabel_window(mapdpm_stream *s, uint32_t from, uint32_t to)
 {
     uint32_t *const ids = window_ids_of(s);
@@ -30,8 +30,8 @@ static void add_to_slot(mapdpm_stream *s, uint32_t k, const real *x, real weight
     stream_refresh(s, k);
 }
 
-/* Take a point that was learned at some time out of its cluster and let it choose again, among the clusters that there
- * are. Returns the id of the one where it is then. */
+/* Take a point that was learned at `time` out of its cluster, and let it choose among the existing clusters. Returns
+ * the id of its new cluster. */
 static uint32_t revisit_point(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
 {
     const real weight = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - time)) * s->rate) : 1;
@@ -50,7 +50,7 @@ static uint32_t revisit_point(mapdpm_stream *s, const real *x, int64_t time, uin
     return ids_of(s)[c.best];
 }
 
-/* Keep the point that was just learned in place of the oldest, and revisit_point the next in turn. */
+/* Keep the point just learned in place of the oldest one, and visit the next kept point. */
 void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
 {
     const size_t i = modulo(s->n_seen - 1, WINDOW(s));
@@ -64,7 +64,7 @@ void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
                                                      times_of(s)[s->visited], window_ids_of(s)[s->visited]);
 }
 
-/* ---- windows of the caller's own ------------------------------------------------------------------------------------- */
+/* ---- windows that the caller keeps ------------------------------------------------------------------------------- */
 
 int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t n)
 {

@@ -1,4 +1,4 @@
-/* What all fuzzers call_queries of a learner, whatever has happened to it. */
+/* The parts that all fuzzers share: input, options, and conditions that hold whatever has happened to a learner. */
 #ifndef FUZZ_H
 #define FUZZ_H
 #include "mapdpm_learner.h"
@@ -14,7 +14,7 @@
         }                                                                                                              \
     } while (0)
 
-/* Bytes of the input, one after the other; zeros when they are over. */
+/* The bytes of the input in order; zeros after its end. */
 typedef struct {
     const uint8_t *p;
     size_t left;
@@ -28,7 +28,7 @@ static inline uint8_t next_byte(input *t)
     return *t->p++;
 }
 
-/* Mostly a value that learners meet, at times any bits at all. */
+/* Usually a typical value, sometimes any bits. */
 static inline mapdpm_real next_real(input *t)
 {
     static const mapdpm_real powers[] = {(mapdpm_real)1e-12, (mapdpm_real)0.01, 1, 1, 1, 100,
@@ -48,7 +48,7 @@ static inline mapdpm_real next_real(input *t)
 
 enum { D_MOST = 4 };
 
-/* Options of all sorts, sound or not. */
+/* Options of all sorts, valid or not. */
 static inline void next_options(input *t, mapdpm_options *o, mapdpm_real *parameters)
 {
     const uint8_t a = next_byte(t), b = next_byte(t), c = next_byte(t);
@@ -70,7 +70,7 @@ static inline void next_options(input *t, mapdpm_options *o, mapdpm_real *parame
     o->parameters = o->warmup > 0 ? NULL : parameters;
 }
 
-/* What nothing may break, not even a forged snapshot that was accepted. */
+/* Conditions that nothing may break, not even a forged snapshot that was accepted. */
 static inline void must_be_whole(const mapdpm_stream *s)
 {
     uint32_t k, used = 0;
@@ -83,8 +83,8 @@ static inline void must_be_whole(const mapdpm_stream *s)
     MUST(s->warming ? s->n_seen < s->warmup : s->turn < s->max_clusters);
 }
 
-/* Exactly as much memory as is asked for: what lies behind is poisoned. MemorySanitizer knows that nothing is in it yet, and
- * complains where a learner is compared whose bytes were not all written. */
+/* Memory of exactly the requested size, so that the bytes behind it are poisoned. MemorySanitizer knows that it is not
+ * initialised, and complains if a learner is compared before all its bytes are written. */
 static inline mapdpm_stream *new_stream(size_t bytes)
 {
     mapdpm_stream *const s = (mapdpm_stream *)malloc(bytes);
@@ -107,7 +107,7 @@ static inline void *copy_of(const void *memory, size_t bytes)
     return memcpy(copy, memory, bytes);
 }
 
-/* Ask all that can be asked without changing anything. */
+/* Call all functions that change nothing. */
 static inline void call_queries(const mapdpm_stream *s, const mapdpm_real *x)
 {
     unsigned char *const before = (unsigned char *)copy_of(s, s->bytes);

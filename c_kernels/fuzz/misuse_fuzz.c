@@ -1,5 +1,5 @@
-/* Functions in any order, with arguments that are null, of another learner, out of date or out of range: refused, with nothing
- * changed, or done without harm. Banks, windows of the caller's own, pools, memory that is too small.
+/* Functions in any order, with arguments that are null, of another learner, out of date or out of range. Each call is
+ * refused without a change, or does no harm. Banks, windows of the caller, pools, memory that is too small.
  */
 #include "fuzz.h"
 
@@ -15,7 +15,7 @@ typedef struct {
     uint64_t event;
 } learner;
 
-/* A learner, or one that its options forbid, and then NULL; at times in a byte less than it needs. */
+/* A learner, or NULL if its options are invalid. Sometimes the memory is a byte too small. */
 static mapdpm_stream *begin(input *t, const mapdpm_options *o)
 {
     const size_t bytes = mapdpm_stream_bytes(o), given = bytes - (next_byte(t) > 250);

@@ -1,10 +1,10 @@
-/* Any bytes as options and what is done with them: points, times, predictions, snapshots, clusters that are inserted. What
- * cannot be learned changes nothing, and whatever was learned can be saved and read. */
+/* Any bytes as options and operations: points, times, predictions, snapshots, inserted clusters. A point that cannot be
+ * learned changes nothing, and every learner can be saved and restored. */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Through a file and back, into other memory: the same learner. */
+/* Save the learner and restore it in other memory: it must be the same. */
 static mapdpm_stream *through_file(mapdpm_stream *s)
 {
     const size_t bytes = s->bytes;
@@ -39,7 +39,7 @@ static void insert_one(input *t, mapdpm_stream *s)
     (void)mapdpm_insert(s, &cluster, mean, variance);
 }
 
-/* A point, with its error changing nothing. */
+/* Learn a point. An error must change nothing. */
 static void learn_one(input *t, mapdpm_stream *s, int op)
 {
     unsigned char *const before = (unsigned char *)copy_of(s, s->bytes);
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 learn_one(&t, s, op);
             must_be_whole(s);
         }
-        if (size % 4 == 0) /* a file's CRC costs as much as all the rest */
+        if (size % 4 == 0) /* the CRC of a file costs as much as all the rest */
             s = through_file(s);
         must_be_whole(s);
     }

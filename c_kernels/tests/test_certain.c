@@ -1,4 +1,5 @@
-/* Bounds are bounds: who is certain to stay stays, whatever the data; and where clusters lie apart nearly all are. */
+/* Bounds hold: a point that is certain to stay stays, whatever the data. If clusters lie apart, almost all points are
+ * certain. */
 #include "check.h"
 #include "mapdpm_certain.h"
 #include "mapdpm_setup.h"
@@ -14,12 +15,12 @@ static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL};
 static uint64_t state = 88172645463325252u;
 
 typedef struct {
-    double apart;   /* how far clusters lie from each scratch, in deviations */
+    double apart;   /* the distance of clusters, in deviations */
     double scale;   /* of all data */
     double offset;  /* of all data, in units of scale */
-    double strange; /* how far out a few points lie, in units of scale */
+    double strange; /* the distance of a few outliers, in units of scale */
     int tied;       /* points are rounded, so that many are equal */
-    int wrong;      /* one in so many points has another's label; 0: none */
+    int wrong;      /* one in so many points has the label of another cluster; 0: none */
 } shape;
 
 static double normal(void)
@@ -41,7 +42,7 @@ static void draw(int64_t D, const shape *s)
         centres[i] = s->apart * normal();
     for (i = 0; i < N; i++) {
         const int64_t k =
-            i % 40 == 0 ? K - 1 : (int64_t)((check_uniform(&state) + 1.0) * 0.5 * (K - 1)); /* one is small */
+            i % 40 == 0 ? K - 1 : (int64_t)((check_uniform(&state) + 1.0) * 0.5 * (K - 1)); /* one cluster is small */
 
         labels[i] = s->wrong && i % s->wrong == 1 ? (k + 1) % K : k;
         for (d = 0; d < D; d++) {
@@ -52,7 +53,7 @@ static void draw(int64_t D, const shape *s)
             data[i * D + d] = (mapdpm_real)(s->scale * (x + s->offset));
         }
     }
-    labels[N - 1] = K; /* one is alone */
+    labels[N - 1] = K; /* one point is alone */
 }
 
 static void set_parameters(int family, int64_t D, const shape *s)
@@ -77,7 +78,7 @@ static void set_parameters(int family, int64_t D, const shape *s)
     }
 }
 
-/* The columns that bounds leave open are scored as they would be by themselves, and no scratch is as good. */
+/* Columns that bounds leave open have the exact score, and no other column is as good. */
 static void check_candidates(score_table *table, int64_t i, int64_t slot, const double *tails)
 {
     double scores[CAPACITY + 1], best = -INFINITY;
@@ -100,7 +101,7 @@ static void check_candidates(score_table *table, int64_t i, int64_t slot, const 
     CHECK(j == n);
 }
 
-/* Returns how many of all points are certain. */
+/* Returns the number of certain points. */
 static int64_t check_bounds(const mapdpm_problem *p)
 {
     const size_t bytes = mapdpm_workspace_bytes(p->n_features, CAPACITY);
@@ -119,7 +120,7 @@ static int64_t check_bounds(const mapdpm_problem *p)
         int64_t k, q;
         unsigned certain;
 
-        if (count_certain(&table, i, least, &certain) > 0) /* it has gone on */
+        if (count_certain(&table, i, least, &certain) > 0) /* it skipped this block */
             for (q = 0, certain = 15; q < BLOCK; q++)
                 least[q] = -INFINITY;
         else
@@ -142,7 +143,7 @@ static int64_t check_bounds(const mapdpm_problem *p)
                 found++;
             }
         }
-        compute_tails(&table, BLOCK); /* two are above the lower of two scores, if bounds are above scores */
+        compute_tails(&table, BLOCK); /* two columns reach the lower of two scores, if bounds are above scores */
         for (q = 0; q < BLOCK; q++)
             least[q] = lower[q] > -INFINITY ? lower[q] : least[q];
         CHECK(only_one_above(&table, least) == 0);
@@ -193,7 +194,7 @@ int main(void)
                     set_parameters(family, widths[j], &shapes[i]);
                     found = check_bounds(&p);
 #if HAS_VECTORS
-                    /* Clusters that lie apart: all but few, else bounds are of no use. */
+                    /* If clusters lie apart, almost all points must be certain, else bounds are useless. */
                     if (i == 0 && widths[j] >= 8 && family == MAPDPM_NORMAL_GAMMA)
                         CHECK(found > N * 8 / 10);
 #endif

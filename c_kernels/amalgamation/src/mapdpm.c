@@ -47,18 +47,18 @@ size_t mapdpm_n_parameters(int32_t family, uint32_t n_features)
 
 /* ==== snapshot.c ==================================================================================================== */
 
-/* The container for models (docs/format.md), the twin of mapdpm/snapshot.py. No double in a float build. */
+/* The container of models (docs/format.md), the twin of mapdpm/snapshot.py. No double in a float build. */
 
 /* ==== mapdpm_bytes.h ================================================================================================ */
 
-/* Little-endian bytes, whatever the machine, and what all files have in common (docs/format.md). Internal. */
+/* Little-endian bytes on any machine, and the parts that all files share (docs/format.md). Internal. */
 #ifndef MAPDPM_BYTES_H
 #define MAPDPM_BYTES_H
 
 /* ==== mapdpm_switches.h ============================================================================================= */
 
-/* What a program fixes or leaves out of the stream learner when it compiles it (mapdpm.h lists the switches), so that the
- * compiler leaves out what depends on it. Internal.
+/* The switches that fix or remove parts of the stream learner at compile time (docs/c-library.md lists them), so that
+ * the compiler drops the rest. Internal.
  */
 #ifndef MAPDPM_SWITCHES_H
 #define MAPDPM_SWITCHES_H
@@ -71,7 +71,8 @@ void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int byte, size_t n);
 #endif
 
-/* The same bits everywhere: no fused multiply-add, whatever the command line says (clang: but for -ffp-contract=fast). */
+/* The same bits everywhere: no fused multiply-add, whatever the command line says (except -ffp-contract=fast with
+ * clang). */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
@@ -84,21 +85,22 @@ void *memset(void *to, int byte, size_t n);
 #error "reals are computed with more digits than they have; on x86 compile with -msse2 -mfpmath=sse"
 #endif
 
-/* A constant of the real type: the one for float, or for double, which may be one and the same (AVR). */
+/* A constant of the real type. On AVR double is float, and cannot hold the second. */
 #if DBL_MAX_EXP < 1024
 #define FLOAT_OR_DOUBLE(single, whole) ((mapdpm_real)(single))
 #else
 #define FLOAT_OR_DOUBLE(single, whole) (sizeof(mapdpm_real) == 4 ? (mapdpm_real)(single) : (mapdpm_real)(whole))
 #endif
 
-/* Where what a function needs on the stack shall not be needed while others run. */
+/* For a function whose stack must not be taken while other functions run. */
 #ifdef __GNUC__
 #define NOT_INLINED __attribute__((noinline))
 #else
 #define NOT_INLINED
 #endif
 
-/* What several files use and programs do not: static where all files are one (amalgamate.py). */
+/* For functions that several files share and programs do not call. They are static in the amalgamation
+ * (amalgamate.py). */
 #ifndef MAPDPM_INTERNAL
 #define MAPDPM_INTERNAL
 #endif
@@ -153,7 +155,7 @@ void *memset(void *to, int byte, size_t n);
 #define WINDOW(s) ((s)->window)
 #endif
 
-/* Whether a learner with these options is one that this library was compiled for. */
+/* Whether this library was compiled for learners with these options. */
 static inline int is_compiled_for(const mapdpm_options *o)
 {
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
@@ -191,8 +193,8 @@ static inline unsigned char *put_bytes(unsigned char *p, uint64_t value, int n)
     return p;
 }
 
-/* n entries of `size` bytes, 1, 2, 4 or 8, from a file to memory or back: as they are, or where the machine is big-endian
- * each the other way round. */
+/* Copy n entries of `size` bytes (1, 2, 4 or 8) from a file to memory or back. A big-endian machine reverses the bytes
+ * of each entry. */
 static inline void copy_entries(void *to, const void *from, size_t n, size_t size)
 {
     const uint16_t one = 1;
@@ -217,10 +219,10 @@ static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *valu
     return p + n * REAL;
 }
 
-/* The checks that all kinds of file share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
+/* The checks that all kinds of files share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
 MAPDPM_INTERNAL int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
 
-/* The header of a file; the sizes are in the header's order. */
+/* Write the header of a file. The sizes are in the header's order. */
 MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes,
                                                  uint64_t total);
 
@@ -228,7 +230,7 @@ MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, 
 
 #include <float.h>
 
-/* The largest array a model may have: sizes computed from smaller ones cannot overflow 64 bits. */
+/* The largest array of a model, so that sizes cannot overflow 64 bits. */
 #define LARGEST_ARRAY (UINT32_C(1) << 28)
 
 uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
@@ -383,7 +385,7 @@ static int is_model(const mapdpm_model *model)
     return 1;
 }
 
-/* Lay the arrays of a model of known shape out in memory: counts first, for their alignment. */
+/* Divide the memory among the arrays of a model of known shape. The counts come first, for their alignment. */
 static void lay_out_model(mapdpm_model *model, void *memory)
 {
     const size_t D = model->n_features;
@@ -459,44 +461,47 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
 
 /* ==== stream.c ====================================================================================================== */
 
-/* A stream learner's memory: how much, what is in it at first, and what can be read from it. */
+/* The memory of a stream learner: its size, its initial state, and the functions that read it. */
 
 /* ==== mapdpm_learner.h ============================================================================================== */
 
-/* What the files of the stream learner share: its small steps. Internal. */
+/* The steps that the files of the stream learner share. Internal. */
 #ifndef MAPDPM_LEARNER_H
 #define MAPDPM_LEARNER_H
 
 /* ==== mapdpm_moments.h ============================================================================================== */
 
-/* The arithmetic of a stream's clusters, of both families: the twin of mapdpm_cluster_statistics.h, without libm, with forgetting and
- * missing values, in coordinates in which the prior mean is 0 (docs/maths.md, section 10). Internal; static inlines.
+/* The arithmetic of a stream's clusters, for both families: the twin of mapdpm_cluster_statistics.h. It needs no libm,
+ * forgets, and takes missing values; the prior mean is 0 in its coordinates (docs/maths.md, section 10). Internal;
+ * static inlines.
  *
- * Features that share their number of points share their logarithms: products run until the number changes, which
- * without missing values is never.
+ * Features with the same number of points share their logarithms. A product runs until that number changes, which never
+ * happens without missing values.
  */
 #ifndef MAPDPM_MOMENTS_H
 #define MAPDPM_MOMENTS_H
 
 /* ==== mapdpm_layout.h =============================================================================================== */
 
-/* Where things lie in the memory of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
+/* The memory layout of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
  *
- * head | last[K], times[B] (int64) | prior: anchor, unit, noise_scale, prior_variance, scale, each [D] | slots[K] | columns | points[B][D]
- * (reals) | id, seen, partner, trials, each [K], ring[], labels[warm-up], kept[window] (uint32); B is the larger of
- * warm-up and window.
+ * head | last time[K], times[B] (int64) | prior: anchor, unit, noise scale, prior variance, prior scale, each [D] |
+ * slots[K] | score table | points[B][D] (reals) | id, last seen, merge partner, trials, each [K], event ring, warm-up
+ * labels[warm-up], window ids[window] (uint32). B is the larger of warm-up and window. The noise scale is b0 or the
+ * variance.
  *
- * A slot is: moments of the cluster | moments of its two halves | loss. Moments are weight, (counts[D],) mean[D],
- * squares[D]: sums of squared deviations. In float each of the cluster's own has behind it what rounding lost. Columns
- * are what the density needs of all slots, side by side: constant, exponent, centre[D], scale[D], each [K]. Coordinates
- * are (x - anchor) unit, the anchor being the prior mean, the unit a power of 2 near one over the prior scale.
+ * A slot is: moments of the cluster | moments of its two halves | loss of its cheapest merge. Halves are sub-clusters,
+ * candidates for a split. Moments are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float
+ * the cluster's own moments are followed by what rounding lost of each. The score table holds the constants of the
+ * densities of all slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the
+ * anchor is the prior mean, the unit a power of 2 near one over the prior scale.
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
 
 typedef mapdpm_real real;
 
-/* Whether sums have low parts. */
+/* Whether sums have low parts, which hold what rounding lost. */
 enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
 enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_VECTORS = 5 };
 enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
@@ -510,7 +515,7 @@ static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ?
 static inline size_t slot_size(const mapdpm_stream *s) { return moments_size(s) + 2 * half_size(s) + 1; }
 static inline size_t buffer_size(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
 
-/* On small machines dividing 64 bits takes a function as large as a tenth of the library. */
+/* n modulo `by`. On small machines a 64-bit division takes a function as large as a tenth of the library. */
 static inline size_t modulo(uint64_t n, uint32_t by)
 {
 #if SIZE_MAX > UINT32_MAX
@@ -581,7 +586,7 @@ static inline uint32_t *warmup_labels_of(const mapdpm_stream *s)
 }
 static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + WARMUP(s); }
 
-/* Event number i, one of the last. */
+/* Event number i, which the ring still has. */
 static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
 {
     const uint32_t back = (uint32_t)(s->n_events - i),
@@ -590,7 +595,8 @@ static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
     return event_ring_of(s) + WORDS_PER_EVENT * (size_t)place;
 }
 
-/* Where a weight, the counts a feature, the means and the squares are in moments; low parts lie half_size behind. */
+/* The place of the counts for each feature, of the means and of the squares in moments. The low parts lie half_size
+ * behind. Without missing values the weight is the count of every feature. */
 static inline real *counts_in(const mapdpm_stream *s, const real *moments)
 {
     return (real *)(uintptr_t)moments + (HAS_MISSING(s) ? 1 : 0);
@@ -609,11 +615,11 @@ static inline real *squares_in(const mapdpm_stream *s, const real *moments)
 
 /* ==== mapdpm_math.h ================================================================================================= */
 
-/* Logarithm, exponential and differences of log-gamma, of our own: the same bits wherever they are compiled with
- * -ffp-contract=off and IEEE reals, which libm does not promise. No double in a float build. Internal; static inlines.
+/* Logarithm, exponential and differences of log-gamma, without libm: the same bits on any machine with IEEE reals,
+ * compiled with -ffp-contract=off. libm does not promise that. No double in a float build. Internal; static inlines.
  *
- * Worst errors, in units of the last place (ulp) of the result or in 1e-16 (double) and 1e-8 (float) where the result
- * crosses 0: docs/maths.md, section 10; measured by tests/test_math.c.
+ * docs/maths.md, section 10, lists the largest errors, in units of the last place (ulp) of the result, or in 1e-16
+ * (double) and 1e-8 (float) where the result crosses 0. tests/test_math.c measures them.
  */
 #ifndef MAPDPM_MATH_H
 #define MAPDPM_MATH_H
@@ -625,7 +631,7 @@ enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
 #define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)
 #define MATH_PI ((mapdpm_real)3.14159265358979324)
 
-/* x = 2^k (1 + f), with f in [sqrt(1/2) - 1, sqrt(2) - 1]; x is normal. */
+/* x = 2^k (1 + f), with f in [sqrt(1/2) - 1, sqrt(2) - 1]. x is normal. */
 static inline int math_split(mapdpm_real x, mapdpm_real *f)
 {
     int k;
@@ -651,8 +657,8 @@ static inline int math_split(mapdpm_real x, mapdpm_real *f)
     return k;
 }
 
-/* k ln 2 + log(1 + f): atanh series in s = f / (2 + f), its coefficients from fdlibm; even and odd terms apart, so that
- * neither waits for the other. */
+/* k ln 2 + log(1 + f): the atanh series in s = f / (2 + f), with fdlibm's coefficients. Even and odd terms are
+ * separate, so that neither waits for the other. */
 static inline mapdpm_real math_log_of(int k, mapdpm_real f)
 {
     const mapdpm_real s = f / (2 + f), z = s * s, w = z * z, half = (mapdpm_real)0.5 * f * f, e = (mapdpm_real)k;
@@ -697,8 +703,8 @@ static inline mapdpm_real math_log1p(mapdpm_real x)
     return math_log_of(k, f);
 }
 
-/* A lower bound of log x, less by up to 0.06: the logarithm to base 2 is above its chord between powers of 2. Without
- * branches or conversions, so that it is computed for several x at once. */
+/* A lower bound of log x, at most 0.06 too low: log2 lies above its chord between powers of 2. It has no branches or
+ * conversions, so that compilers vectorise it. */
 static inline mapdpm_real math_log_below(mapdpm_real x)
 {
     mapdpm_real mantissa, exponent, log2;
@@ -725,7 +731,7 @@ static inline mapdpm_real math_log_below(mapdpm_real x)
     return log2 * (log2 < 0 ? (mapdpm_real)0.693148 : (mapdpm_real)0.693147);
 }
 
-/* exp x for x <= 0; 0 below the logarithm of the least normal real. */
+/* exp x for x <= 0. It is 0 below the logarithm of the least normal real. */
 static inline mapdpm_real math_exp(mapdpm_real x)
 {
     mapdpm_real k, r, y, scale;
@@ -778,8 +784,8 @@ static inline mapdpm_real math_stirling_tail(mapdpm_real x)
                                     r * ((mapdpm_real)(691.0 / 360360) - r * (mapdpm_real)(1.0 / 156)))))));
 }
 
-/* h(x) = log Gamma(x) - x log x + x, as log(2 pi) / 2 + (what is returned) - log(*root) / 2: logarithms that have the
- * same factor are taken together, of the product of the roots. x > 0. */
+/* h(x) = log Gamma(x) - x log x + x for x > 0, as log(2 pi) / 2 + (the returned value) - log(*root) / 2. The caller
+ * multiplies roots, so that logarithms with the same factor are taken once. */
 static inline mapdpm_real math_excess(mapdpm_real x, mapdpm_real *root)
 {
     mapdpm_real shifted, rising = 1, power = 1;
@@ -799,8 +805,8 @@ static inline mapdpm_real math_excess(mapdpm_real x, mapdpm_real *root)
     return math_stirling_tail(shifted) - 8 + x * math_log(shifted / x);
 }
 
-/* log Gamma(a + 1/2) - log Gamma(a), as (what is returned) + log(*square) / 2; a > 0. In z = a - 1/4 the series has
- * even powers only, its coefficients are Euler's numbers: E_2n / (4 n 16^n). */
+/* log Gamma(a + 1/2) - log Gamma(a) for a > 0, as (the returned value) + log(*square) / 2. The series in z = a - 1/4
+ * has even powers only; its coefficients come from Euler's numbers: E_2n / (4 n 16^n). */
 static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
 {
     mapdpm_real z, r, numerator = 1, denominator = 1;
@@ -830,14 +836,15 @@ static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
 #endif
 
 #define HALF ((real)0.5)
-/* Products become logarithms beyond these bounds; COORDINATE_LIMIT is how far a point may lie, so that none overflows before. */
+/* A product becomes a logarithm outside these bounds. A point farther than COORDINATE_LIMIT is refused, so that no
+ * product overflows before. */
 #define PRODUCT_TINY FLOAT_OR_DOUBLE(1e-9, 1e-100)
 #define PRODUCT_HUGE FLOAT_OR_DOUBLE(1e18, 1e100)
 #define COORDINATE_LIMIT FLOAT_OR_DOUBLE(1e9, 1e75)
 
 #define PRIOR_NATS 12
 
-/* Moments as they are at some time: weights and squares times decay. */
+/* Moments at some time: weights and squares are to be multiplied by `decay`. */
 typedef struct {
     const real *moments;
     real decay;
@@ -849,8 +856,8 @@ static inline real coordinate(const mapdpm_stream *s, const real *x, size_t d)
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
 }
 
-/* A whole number of a real, 0 <= x < 2^62, and the other way round: compilers would take arithmetic on double for it, or
- * large functions, where the chip has no such instructions. */
+/* Conversions between a whole number, 0 <= x < 2^62, and a real. On a chip without such instructions compilers would
+ * use arithmetic on double, or large functions. */
 static inline uint64_t to_uint64(real x)
 {
     const uint32_t high = (uint32_t)(x / 4294967296);
@@ -863,9 +870,10 @@ static inline real to_real(uint64_t n)
     return (real)(uint32_t)(n >> 32) * 4294967296 + (real)(uint32_t)n;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-/* *sum += x; what rounding loses is kept `low` reals behind it (low = 0: it is lost). Knuth's two-sum. */
+/* *sum += x, by Knuth's two-sum. The rounding error is added to the real `low` places behind; with low = 0 it is
+ * lost. */
 static inline void add_compensated(real *sum, size_t low, real x)
 {
     if (COMPENSATED && low) {
@@ -881,7 +889,7 @@ static inline void add_compensated(real *sum, size_t low, real x)
 
 static inline real low_part(const real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
 
-/* Add a point of weight w, or take one out with w < 0 (never the last one). */
+/* Add a point of weight w; w < 0 removes one, but never the last. */
 static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low, const real *x, real w)
 {
     real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments),
@@ -899,7 +907,7 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
             if (!is_present(x[d]))
                 continue;
             add_compensated(counts + d, low, w);
-            if (w < 0 && !(counts[d] > -w / 1024)) { /* the last that was there: what is left is rounding */
+            if (w < 0 && !(counts[d] > -w / 1024)) { /* the last value is gone: the rest is rounding */
                 counts[d] = mean[d] = squares[d] = 0;
                 if (COMPENSATED && low)
                     counts[low + d] = mean[low + d] = squares[low + d] = 0;
@@ -911,7 +919,7 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
         delta = (t - mean[d]) - low_part(mean + d, low);
         add_compensated(mean + d, low, delta * share);
         add_compensated(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
-        if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it all but equals */
+        if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it almost equals */
             squares[d] = 0;
             if (COMPENSATED && low)
                 squares[low + d] = 0;
@@ -919,7 +927,7 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
     }
 }
 
-/* Chan's union: the moments of one cluster into those of another. */
+/* The union of two clusters (Chan): `from` is added to `to`. */
 static inline void moments_merge(const mapdpm_stream *s, real *to, const real *from, size_t low)
 {
     real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
@@ -950,7 +958,7 @@ static inline void moments_merge(const mapdpm_stream *s, real *to, const real *f
     }
 }
 
-/* Weights and squares times g: forgetting, or a half that stands for the whole. */
+/* Multiply weights and squares by g: to forget, or to let a half stand for the whole. */
 static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t low, real g)
 {
     const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = FEATURES(s);
@@ -965,9 +973,9 @@ static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t l
     }
 }
 
-/* ---- densities ------------------------------------------------------------------------------------------------------ */
+/* ---- densities --------------------------------------------------------------------------------------------------- */
 
-/* *product *= factor, its logarithm going to *logs before it leaves the range of a real. */
+/* *product *= factor. Its logarithm moves to *logs before it leaves the range of a real. */
 static inline void multiply_into(real *product, real *logs, real factor)
 {
     *product *= factor;
@@ -977,7 +985,8 @@ static inline void multiply_into(real *product, real *logs, real factor)
     }
 }
 
-/* 1 + *excess times 1 + u, u >= 0: a large cluster multiplies the logarithm by half its size, which must not be lost. */
+/* 1 + *excess is multiplied by 1 + u, u >= 0. A large cluster multiplies the logarithm by half its size, so the excess
+ * over 1 must keep its digits. */
 static inline void multiply_one_plus(real *excess, real *logs, real u)
 {
     *excess += u + *excess * u;
@@ -987,7 +996,7 @@ static inline void multiply_one_plus(real *excess, real *logs, real u)
     }
 }
 
-/* What a family makes of n points: Normal-Gamma's a_n, c_n, and Gamma(a_n + 1/2) / Gamma(a_n). */
+/* The Normal-Gamma posterior of n points: a_n, c_n, and the parts of Gamma(a_n + 1/2) / Gamma(a_n). */
 typedef struct {
     real a;
     real c;
@@ -1005,16 +1014,16 @@ static inline posterior posterior_of(const mapdpm_stream *s, real n)
     return p;
 }
 
-/* c0 n / (c0 + n): how strongly the prior mean pulls. */
+/* c0 n / (c0 + n): the weight of the shrinkage to the prior mean. */
 static inline real shrinkage_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
 
-/* b_n of a feature. */
+/* The posterior scale b_n of a feature. */
 static inline real posterior_b(real noise_scale, real shrinkage, real mean, real squares)
 {
     return noise_scale + HALF * (squares + shrinkage * mean * mean);
 }
 
-/* log p(x | moments), or where x is NULL its constant, exponent, centres and scales into column k. */
+/* log p(x | moments). If x is NULL: its constant, exponent, centres and scales, into column k of the score table. */
 static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k)
 {
     const size_t D = FEATURES(s), step = count_step(s);
@@ -1112,7 +1121,7 @@ static inline real density(const mapdpm_stream *s, view v, const real *x)
     return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0) : known_variance_density(s, v, x, 0);
 }
 
-/* Into column k the constants by which the density of many points, times the weight if there is one, costs a product each
+/* Fill column k of the score table. Then each density, times the weight if there is one, costs a product for each
  * feature and one logarithm. */
 static inline void prepare(const mapdpm_stream *s, view v, size_t k)
 {
@@ -1122,14 +1131,14 @@ static inline void prepare(const mapdpm_stream *s, view v, size_t k)
         (void)known_variance_density(s, v, NULL, k);
 }
 
-/* How many clusters are compared at once: as many as vectors hold, or one at a time where code must be small. */
+/* Clusters that are compared at once: as many as vectors hold, or one if the code must be small. */
 #ifdef __OPTIMIZE_SIZE__
 enum { BLOCK = 1 };
 #else
 enum { BLOCK = 8 };
 #endif
 
-/* log p(x | column k), with care for products that overflow. */
+/* log p(x | column k of the score table), safe from overflow. */
 static inline real table_density(const mapdpm_stream *s, const real *x, size_t k)
 {
     real excess = 0, logs = 0;
@@ -1146,7 +1155,7 @@ static inline real table_density(const mapdpm_stream *s, const real *x, size_t k
     return constants_of(s)[k] - exponents_of(s)[k] * (logs + math_log1p(excess));
 }
 
-/* The same given its tail. */
+/* The same, from its tail. */
 static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t k, real tail)
 {
     if (!IS_GAMMA(s))
@@ -1156,9 +1165,9 @@ static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t
     return constants_of(s)[k] - exponents_of(s)[k] * math_log1p(tail);
 }
 
-/* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ------------------------------------------- */
+/* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ---------------------------------------- */
 
-/* Normal-Gamma's terms that depend on the numbers of points only, of one feature. */
+/* The Normal-Gamma terms of one feature that depend on the numbers of points only. */
 static inline real merge_count_term(const mapdpm_stream *s, real n1, real n2)
 {
     const real a0 = s->a0, c0 = s->c0;
@@ -1223,7 +1232,7 @@ static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
     return total;
 }
 
-/* n mean^2 / (variance + n prior_variance), in the mean's own unit. */
+/* n mean^2 / (variance + n prior_variance), in the unit of the mean. */
 static inline real mean_penalty(real n, real mean, real variance, real prior_variance)
 {
     return n * mean * mean / (variance + n * prior_variance);
@@ -1265,9 +1274,9 @@ static inline real merge_size_term(real n1, real n2)
            HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
 }
 
-/* Whether two clusters are so far apart that merging them must lose: with y = sum_d n1 n2 / n^2 delta^2 / variance
- * within, they lose n/2 log(1 + y) nats at least, and gain n H(n1 / n) from one label less and a prior each feature, for
- * which PRIOR_NATS are plenty. By bounds of logarithms that cost no more than a product. */
+/* Whether two clusters are so far apart that their merge certainly lowers the log joint. With y = sum_d n1 n2 / n^2
+ * delta^2 / variance within, the merge loses at least n/2 log(1 + y) nats. It gains n H(n1 / n) from one label less,
+ * and for each feature one prior less, at most PRIOR_NATS. The bounds of the logarithms cost no more than a product. */
 static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
 {
     const size_t D = FEATURES(s);
@@ -1290,7 +1299,7 @@ static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
     return HALF * math_log_below(1 + sum) > share * (1 - math_log_below(share)) + PRIOR_NATS * (real)(D + 1) / n;
 }
 
-/* By how much the log joint rises when two clusters become one. */
+/* The gain of the log joint when two clusters merge. */
 static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
 {
     const real data = IS_GAMMA(s) ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
@@ -1298,9 +1307,9 @@ static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
     return data + merge_size_term(v1.decay * *v1.moments, v2.decay * *v2.moments) - s->log_alpha;
 }
 
-/* ---- forgetting ----------------------------------------------------------------------------------------------------- */
+/* ---- forgetting -------------------------------------------------------------------------------------------------- */
 
-/* What the prior adds to the log p of each cluster: a0 sum_d log(b0 / a0). */
+/* The prior's term in the log p of each cluster: a0 sum_d log(b0 / a0). */
 static inline real log_prior(const mapdpm_stream *s)
 {
     real logs = 0, product = 1;
@@ -1311,8 +1320,8 @@ static inline real log_prior(const mapdpm_stream *s)
     return s->a0 * (logs + math_log(product));
 }
 
-/* A cluster's share of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
- * p of a point as a cluster of its own, at their rms distance from the prior mean. */
+/* A cluster's term of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
+ * p of a point as a cluster of its own, at the root mean square distance of the points from the prior mean. */
 static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_term, real *alone)
 {
     const size_t D = FEATURES(s), step = count_step(s);
@@ -1363,62 +1372,63 @@ static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_ter
     return total + HALF * (logs + math_log(product));
 }
 
-/* The log joint without a cluster, were its points alone; less where it has not been seen for long (maths (27)). */
+/* The loss of the log joint if each point of the cluster were alone. It shrinks with the time since the cluster was
+ * last seen (docs/maths.md (27)). */
 static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term, real idle, real total_weight)
 {
     const real n = v.decay * *v.moments, size = n > 1 ? n : 1;
     real alone, loss = log_joint_term(s, v, prior_term, &alone);
 
-    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: a unit of data must not matter */
+    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: the unit of the data must not matter */
     return loss * math_exp(-idle * n / (3 * total_weight));
 }
 
 #endif
 
-/* Nats that a split or a merge must gain, so that what one point does the next does not undo; a split of n points log n
- * more, for it has been tried as often. */
+/* The nats that a split or a merge must gain, so that one point does not undo the change of another. A split of n
+ * points must gain log n more, because it was tried about so often. */
 #define HYSTERESIS ((real)3)
-/* A cluster of less weight has been forgotten: a lone point, after one half-life. */
+/* A cluster of less weight is removed: a single point after one half-life. */
 #define FORGOTTEN_WEIGHT ((real)0.5)
-/* Points after which halves that have not become clusters start anew, from another division; twice as many each time, up
- * to TRIAL_LENGTH << DOUBLINGS. */
+/* After so many points, halves that have not become clusters start anew with another division. The number doubles each
+ * time, up to TRIAL_LENGTH << DOUBLINGS. */
 #define TRIAL_LENGTH 300u
 #define DOUBLINGS 4u
-/* A half must hold so many points to have a say. */
+/* A half with fewer points is ignored. */
 #define LEAST_HALF ((real)2)
-/* Halves of LARGE_HALF points or more speak for up to EXTRAPOLATION times as many of their cluster. */
+/* Halves of LARGE_HALF points or more stand for up to EXTRAPOLATION times as many points of their cluster. */
 #define LARGE_HALF ((real)500)
 #define EXTRAPOLATION ((real)4)
-/* Of so many points that a cluster learns, one is followed by a look at splitting it, the others by one at merging. */
+/* One in so many points of a cluster is followed by an attempt to split it, the others by an attempt to merge it. */
 #define LOOK_PERIOD 4u
-/* Nats that do not matter. */
+/* Losses within so many nats are ties. */
 #define TIE_NATS ((real)1e-3)
-/* So that a constant feature divides by something. */
+/* Added to a variance, so that a constant feature does not divide by zero. */
 #define TINY_VARIANCE ((real)1e-30)
 
-/* A cluster so many nats below the best adds nothing to a density that a real could show. */
+/* A cluster so many nats below the best does not change a density by a bit. */
 #define NEGLIGIBLE ((real)40)
 
-/* How large an coordinate may be before there is a prior to measure it by. */
+/* The largest coordinate before there is a prior that sets the scale. */
 #define WARMUP_LIMIT FLOAT_OR_DOUBLE(1e15, 1e100)
-/* All that a learner has seen weighs no more. */
+/* The limit of the weight of all points. */
 #define MOST_WEIGHT ((real)1e18)
 
-/* No variance of a prior is less, or more. */
+/* The limits of the variances of a prior. */
 #define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
 #define MOST_VARIANCE FLOAT_OR_DOUBLE(1e30, 1e200)
 
 #define NONE UINT32_MAX
-/* As large as reals get, nearly. */
+/* Almost the largest real. */
 #define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
 
 enum { CLOCK_UNKNOWN = 0, CLOCK_POINTS = 1, CLOCK_MICROSECONDS = 2 };
 
-/* What a point sees: the best cluster, the likeliest of the others, and whether a new one would win. */
+/* The choice of a point: the best cluster, the most likely of the others, and whether a new cluster scores higher. */
 typedef struct {
     uint32_t best;
     uint32_t second;
-    int has_aged; /* a cluster's weight has fallen below the noise_scale */
+    int has_aged; /* the weight of a cluster is below FORGOTTEN_WEIGHT */
     int opens;
     real density;
 } choice;
@@ -1450,7 +1460,7 @@ MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
 
 static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
 
-/* By what a cluster's weight has decayed since it last learned. */
+/* The factor that the weight of a cluster has decayed by since it last learned. */
 static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
     return FORGETS(s) ? math_exp(-to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate) : 1;
@@ -1474,8 +1484,8 @@ static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
     return v;
 }
 
-/* Whether x is nearer to the second half's mean than to the first's: in each feature in units of the squares within the
- * halves, and as much more as two points of the whole cluster have. */
+/* Whether x is nearer to the mean of the second half than to that of the first. The unit of each feature is the sum of
+ * squares within the halves, plus the share of two points in that of the whole cluster. */
 static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, const real *h0, const real *h1,
                                       const real *x)
 {
@@ -1495,14 +1505,14 @@ static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, 
     return difference > 0;
 }
 
-/* Whether constants are kept for the density: they are not where every point would change them all. */
+/* Whether the score table is kept up to date. It is not if every point would change all of it. */
 static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !HAS_MISSING(s); }
 
 #endif
 
 #define LARGEST_COUNT (UINT32_C(1) << 20)
 
-/* The least and the largest that a shape, a number of pseudo-points or a ratio of variances may be. */
+/* The limits of a shape, of a number of pseudo-points, and of a ratio of variances. */
 #define SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
 #define LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
 
@@ -1522,7 +1532,7 @@ static int is_sound(const mapdpm_options *o)
     return is_compiled_for(o);
 }
 
-/* The head that says where everything lies; 0 where sizes overflow. */
+/* Set the head, which holds the layout. Returns 0 if sizes overflow. */
 static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
 {
     uint64_t D, K, B, bytes;
@@ -1559,7 +1569,7 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
     return is_sound(options) && lay_out(&s, options) ? s.bytes : 0;
 }
 
-/* 2^-round(log2(variance) / 2): exact to multiply with. */
+/* 2^-round(log2(variance) / 2), so that the multiplication is exact. */
 static real unit_for(real variance)
 {
     real f, unit;
@@ -1616,7 +1626,7 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
     return MAPDPM_OK;
 }
 
-/* Everything but the prior: a learner that has seen nothing. The memory is large enough. */
+/* Set everything except the prior: a learner without points. The memory is large enough. */
 int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
 {
     size_t i;
@@ -1756,7 +1766,7 @@ int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)
 
 /* ==== clusters.c ==================================================================================================== */
 
-/* The small steps of a stream learner: a slot is opened, brought up to now, merged, forgotten; what happened is recorded. */
+/* The steps of a stream learner: open a slot, apply the decay, merge, remove, and record events. */
 
 void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
 {
@@ -1795,7 +1805,7 @@ uint32_t stream_free_slot(const mapdpm_stream *s)
     return NONE;
 }
 
-/* After the moments of a slot have changed. */
+/* To be called after the moments of a slot have changed. */
 void stream_refresh(mapdpm_stream *s, uint32_t k)
 {
     if (k >= s->width)
@@ -1804,7 +1814,7 @@ void stream_refresh(mapdpm_stream *s, uint32_t k)
         prepare(s, view_of(s, k, s->now), k);
 }
 
-/* Bring the moments of a slot up to now. */
+/* Bring the moments of a slot up to the current time. */
 void stream_apply_decay(mapdpm_stream *s, uint32_t k)
 {
     const real decay = decay_of(s, k, s->now);
@@ -1833,7 +1843,7 @@ void stream_open_slot(mapdpm_stream *s, uint32_t k)
     s->n_clusters++;
 }
 
-/* One slot takes over another, both up to now; the id of the heavier stays. */
+/* Merge slot `from` into slot `to`, both up to date. The id of the heavier one stays. */
 void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
     const int keeps = !(*slot_of(s, from) > *slot_of(s, to));
@@ -1853,7 +1863,7 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     stream_refresh(s, to);
 }
 
-/* Forget the clusters whose weight has fallen below the noise_scale. */
+/* Remove the clusters whose weight has decayed below FORGOTTEN_WEIGHT. */
 void stream_remove_aged(mapdpm_stream *s)
 {
     uint32_t k;
@@ -1865,9 +1875,9 @@ void stream_remove_aged(mapdpm_stream *s)
 
 /* ==== choose.c ====================================================================================================== */
 
-/* Which cluster a point belongs to, and its density under all of them. */
+/* The choice of a cluster for a point, and the density of the point under all clusters. */
 
-/* Vectors as wide as the machine has: the same operations in the same order, none of them fused. */
+/* Vectors as wide as the machine has. The operations and their order stay the same, and none is fused. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                       \
     !defined(MAPDPM_NO_CLONES)
 #define CLONES __attribute__((target_clones("avx2", "default")))
@@ -1875,21 +1885,21 @@ void stream_remove_aged(mapdpm_stream *s)
 #define CLONES
 #endif
 
-/* What the densities of columns k .. k + n - 1, n <= BLOCK, need of x: for Normal-Gamma a product less 1, infinite where
- * it has overflowed, for known variances a sum. And upper bounds of the densities. */
+/* The tails of x with columns k to k + n - 1, n <= BLOCK: for Normal-Gamma a product less 1, infinite if it overflowed;
+ * for known variances a sum. And upper bounds of the densities. */
 CLONES
 static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, real *restrict tails,
                      real *restrict bounds)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     const real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
-    const int multiplies = IS_GAMMA(s);
+    const int is_product = IS_GAMMA(s);
     real u[BLOCK] = {0};
     size_t d, j;
 
     for (j = 0; j < BLOCK; j++)
         tails[j] = 0;
-    if (n == BLOCK && multiplies) /* the usual case, by itself: it stays in registers */
+    if (n == BLOCK && is_product) /* the usual case is separate, so that it stays in registers */
         for (d = 0; d < FEATURES(s); d++) {
             const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
             const real t = (x[d] - anchor[d]) * unit[d];
@@ -1897,7 +1907,7 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             for (j = 0; j < BLOCK; j++) {
                 const real v = (t - centre[j]) * (t - centre[j]) * scale[j];
 
-                tails[j] = tails[j] * (1 + v) + v; /* infinite at most, never NaN */
+                tails[j] = tails[j] * (1 + v) + v; /* at most infinite, never NaN */
             }
         }
     else
@@ -1907,14 +1917,14 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
 
             for (j = 0; j < n; j++)
                 u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
-            if (multiplies)
+            if (is_product)
                 for (j = 0; j < BLOCK; j++)
                     tails[j] = tails[j] * (1 + u[j]) + u[j];
             else
                 for (j = 0; j < BLOCK; j++)
                     tails[j] += u[j];
         }
-    if (!multiplies)
+    if (!is_product)
         for (j = 0; j < n; j++)
             bounds[j] = constants[j] - tails[j];
     else if (n == BLOCK)
@@ -1925,7 +1935,8 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
 }
 
-/* log p(x | a new cluster) + log alpha, and an upper bound of it, which is all there is where it is below `least`. */
+/* log p(x | a new cluster) + log alpha, and an upper bound of it. If the bound is below `least`, the bound is
+ * returned. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
@@ -1954,8 +1965,8 @@ static real score_new(const mapdpm_stream *s, const real *x, real least, real *b
     return *bound < least ? *bound : s->opening - (s->a0 + HALF) * (logs + math_log1p(sum));
 }
 
-/* The best cluster so far, the two that are best by upper bounds of their scores, and the sum of the exponentials of all
- * scores that matter, relative to the largest. */
+/* The best cluster so far; the two clusters with the highest upper bounds; and the sum of exp(score - top) of all
+ * scores that matter. */
 typedef struct {
     uint32_t best;
     uint32_t candidate;
@@ -1967,7 +1978,7 @@ typedef struct {
     real sum;
 } ranking;
 
-/* A cluster whose score is below this cannot win, nor be seen in the density. */
+/* A cluster with a lower score cannot win, nor change the density. */
 static real least_score(const ranking *r, int with_density)
 {
     return with_density && r->top - NEGLIGIBLE < r->best_score ? r->top - NEGLIGIBLE : r->best_score;
@@ -1983,8 +1994,8 @@ static void add_score(ranking *r, real score)
     }
 }
 
-/* Where the bound is below the best score the score has no say, though it may round above its bound: so the same cluster
- * wins whether a density is asked for or not. The candidate ones are settled by bounds alone. */
+/* A score may round above its bound. If the bound is below the best score, the score is ignored, so that the same
+ * cluster wins with and without a density. The candidate and the runner-up are ranked by bounds alone. */
 static void rank_score(ranking *r, uint32_t k, real score, real bound, int with_density)
 {
     if (bound > r->best_score && score > r->best_score) {
@@ -2008,7 +2019,7 @@ static void rank_bound(ranking *r, uint32_t k, real bound)
     }
 }
 
-/* Tails and bounds of the block of clusters from `first` on. Returns how many there are. */
+/* The tails and bounds of the block of clusters from `first` on. Returns their number. */
 static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
 {
     const uint32_t room = SLOTS(s) - first, left = s->width - first;
@@ -2017,8 +2028,8 @@ static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t firs
     return left < BLOCK ? left : BLOCK;
 }
 
-/* All clusters by their columns, whose constants hold the logarithms of the weights; those of free slots are -LARGEST_REAL.
- * First by bounds: mostly they say which one is best, and there is one logarithm to take. */
+/* Rank all clusters by the score table. Its constants include the log weights; those of free slots are -LARGEST_REAL.
+ * Bounds come first: usually they decide, and only one logarithm is needed. */
 static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *r, int with_density)
 {
     real tails[BLOCK], bounds[BLOCK], tail = 0;
@@ -2047,8 +2058,8 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
     }
 }
 
-/* All clusters by their moments as they are now. Returns the total weight. A cluster below the noise_scale has no part any
- * more; *is_aged says that there is one. */
+/* Rank all clusters by their moments at the current time. Returns the total weight. A cluster below FORGOTTEN_WEIGHT is
+ * left out, and sets *is_aged. */
 static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, int with_density, int *is_aged)
 {
     real total = 0;
@@ -2122,10 +2133,11 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
 
 /* ==== split_merge.c ================================================================================================= */
 
-/* Clusters that become two, or one, where that raises the log joint; and room for a new one where there is none. */
+/* Splits and merges that raise the log joint, and the policies that free a slot. */
 
-/* In which half of slot k the point belongs: the one with the nearer mean, in units of the variance within halves; while
- * they are young, by the side of the cluster's mean on which it lies in one feature, the widest or the next in turn. */
+/* The half of slot k for a point: the one with the nearer mean, in units of the variance within halves. While the
+ * halves are small, the side of the cluster's mean in one feature decides: the widest feature, or each feature in
+ * order. */
 size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x)
 {
     const size_t D = FEATURES(s);
@@ -2137,7 +2149,7 @@ size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x)
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
         return (size_t)is_nearer_to_second(s, slot, h0, h1, x);
-    for (d = 0; d < D && trial % 2 == 0; d++) { /* each other trial by another feature */
+    for (d = 0; d < D && trial % 2 == 0; d++) { /* every second trial takes the next feature instead */
         const real width = squares[d] / noise_scale_of(s)[d];
 
         if ((!HAS_MISSING(s) || is_present(x[d])) && width > most) {
@@ -2148,7 +2160,7 @@ size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x)
     return coordinate(s, x, widest) > mean[widest];
 }
 
-/* The halves of slot k become clusters, the lighter one in a free slot e; both together weigh what k did. */
+/* The halves of slot k become two clusters, the lighter one in the free slot e. Together they keep the weight of k. */
 static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
 {
     const size_t size = half_size(s), lighter = *half_of(s, k, 1) > *half_of(s, k, 0) ? 0 : 1;
@@ -2157,7 +2169,7 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     const real low = low_part(slot, size), all = *light + *heavy;
     real part = *slot * (*light / all), rest;
 
-    if (!FORGETS(s) && part >= 0 && part < (real)8388608) /* counts stay whole numbers; beyond, a real is one */
+    if (!FORGETS(s) && part >= 0 && part < (real)8388608) /* counts stay whole numbers; larger reals are whole anyway */
         part = (real)(int32_t)(part + HALF);
     rest = *slot;
     moments_scale(s, light, 0, part / *light);
@@ -2184,7 +2196,8 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     stream_refresh(s, e);
 }
 
-/* What splitting slot k would gain if its halves stood for all that it holds, or for so much as they may speak for. */
+/* The gain of splitting slot k if its halves stood for the whole cluster, or for as much of it as they may stand
+ * for. */
 static real split_gain(const mapdpm_stream *s, uint32_t k)
 {
     view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
@@ -2196,9 +2209,9 @@ static real split_gain(const mapdpm_stream *s, uint32_t k)
     return -merge_gain(s, v0, v1);
 }
 
-/* ---- merging, and making room -------------------------------------------------------------------------------------- */
+/* ---- merging, and freeing a slot --------------------------------------------------------------------------------- */
 
-/* Whether the log joint rises when slots a and b merge; remembers the cheapest partner that a has been seen with. */
+/* Whether the merge of slots a and b raises the log joint. Remembers the cheapest partner that a has met. */
 static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
     const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
@@ -2214,7 +2227,7 @@ static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
     return gain > HYSTERESIS;
 }
 
-/* Slot k takes over the slot b if that raises the log joint. */
+/* Merge slot b into slot k if that raises the log joint. */
 void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
 {
     if (b != NONE && b != k && is_used(s, b) && should_merge(s, k, b)) {
@@ -2223,7 +2236,7 @@ void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
     }
 }
 
-/* The pair whose merging raises the log joint most, if by more than `least`; whether there is one. */
+/* The pair whose merge raises the log joint most, if by more than `least`. Returns whether there is one. */
 int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from)
 {
     uint32_t a, b;
@@ -2244,7 +2257,7 @@ int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t 
     return found;
 }
 
-/* The lightest slot and the one that it merges with at the least loss, which is cached; whether there are two. For clusters
+/* The lightest slot and its cheapest merge partner, which is cached. Returns whether there are two slots. For clusters
  * that have met no other. */
 static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from)
 {
@@ -2269,8 +2282,8 @@ static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
     return found;
 }
 
-/* The slot whose cached partner costs least to merge with, that partner, and that loss, computed anew; whether there is
- * one. Slot `spared` has no part in it. */
+/* The slot whose cached merge costs least, its partner, and the recomputed loss. Slot `spared` is left out. Returns
+ * whether there is a pair. */
 static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from, real *loss)
 {
     uint32_t k;
@@ -2295,8 +2308,8 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
     return found;
 }
 
-/* The slot that is cheapest to forget, and its loss; of losses that are about equal, as those of lone points are, the one
- * that was not seen for longest. */
+/* The slot whose eviction costs least, and its loss. Ties within TIE_NATS, as between single points, go to the cluster
+ * unseen for longest. */
 NOT_INLINED
 static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real *loss)
 {
@@ -2317,7 +2330,7 @@ static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real 
     return best;
 }
 
-/* Free a slot by the policy, if that costs less than `gain`; NONE where it does not, or refuses. */
+/* Free a slot by the policy if that costs less than `gain`. Returns NONE if it costs more or the policy refuses. */
 uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
 {
     real merging = 0, evicting = 0;
@@ -2344,8 +2357,8 @@ uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
     return victim;
 }
 
-/* Split slot k if that raises the log joint, by more than the slot costs that must be freed for it. Returns the slot
- * where the half h is now. */
+/* Split slot k if that raises the log joint by more than the cost of freeing a slot for it. Returns the slot of half
+ * h. */
 uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 {
     const real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
@@ -2354,7 +2367,7 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 
     if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == NONE)
         return k;
-    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has taken so much out */
+    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has removed too much */
         return k;
     gain = split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k));
     if (gain > 0) {
@@ -2375,11 +2388,11 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 
 /* ==== window.c ====================================================================================================== */
 
-/* Points that are visited again, so that those move that now belong elsewhere: the last ones, which the learner keeps, one a
- * step; or those that the caller has ids.
+/* Points that are visited again, so that they move to the cluster where they now belong: the last points, which the
+ * learner keeps, one a step; or points that the caller keeps.
  */
 
-/* What the ids points of one cluster belong to from now on; NONE: nobody knows, and they are not visited any more. */
+/* Rename the cluster of kept points. With NONE their cluster is unknown, and they are not visited any more. */
 void stream_relabel_window(mapdpm_stream *s, uint32_t from, uint32_t to)
 {
     uint32_t *const ids = window_ids_of(s);
@@ -2406,8 +2419,8 @@ static void add_to_slot(mapdpm_stream *s, uint32_t k, const real *x, real weight
     stream_refresh(s, k);
 }
 
-/* Take a point that was learned at some time out of its cluster and let it choose again, among the clusters that there
- * are. Returns the id of the one where it is then. */
+/* Take a point that was learned at `time` out of its cluster, and let it choose among the existing clusters. Returns
+ * the id of its new cluster. */
 static uint32_t revisit_point(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
 {
     const real weight = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - time)) * s->rate) : 1;
@@ -2426,7 +2439,7 @@ static uint32_t revisit_point(mapdpm_stream *s, const real *x, int64_t time, uin
     return ids_of(s)[c.best];
 }
 
-/* Keep the point that was just learned in place of the oldest, and revisit_point the next in turn. */
+/* Keep the point just learned in place of the oldest one, and visit the next kept point. */
 void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
 {
     const size_t i = modulo(s->n_seen - 1, WINDOW(s));
@@ -2440,7 +2453,7 @@ void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
                                                      times_of(s)[s->visited], window_ids_of(s)[s->visited]);
 }
 
-/* ---- windows of the caller's own ------------------------------------------------------------------------------------- */
+/* ---- windows that the caller keeps ------------------------------------------------------------------------------- */
 
 int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t n)
 {
@@ -2490,22 +2503,22 @@ int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32
 
 /* ==== warmup.c ====================================================================================================== */
 
-/* The end of the warm-up: the points it has kept are clustered, and what lies within clusters sets the prior.
+/* The end of the warm-up: cluster the kept points, and set the prior by the variance within clusters.
  *
  * Bounded: rounds x (sweeps x warm-up x K + K^3) x D steps, once in a learner's life.
  */
 
 enum { ROUNDS = 2, SWEEPS = 10, STARTS = 3 };
 
-/* In the label of a point while its cluster_warmup is being divided: the second half. */
+/* The bit in the label of a point that marks the second half, while its cluster is being divided. */
 #define SECOND_HALF UINT32_C(0x80000000)
 
 /* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
 #define EMPIRICAL_POINTS ((real)10)
-/* A cluster_warmup's variance is not believed to be less than this share of that of all. */
+/* The least variance within clusters, as a share of the variance of all points. */
 #define LEAST_SHARE ((real)1e-4)
 
-/* The share of the variance of all that is first believed to lie within clusters, and a0. */
+/* The first guess: the share of the total variance that lies within clusters, and a0. */
 typedef struct {
     real share;
     real shape;
@@ -2516,8 +2529,8 @@ static const real *point(const mapdpm_stream *s, size_t i)
     return points_of(s) + i * FEATURES(s);
 }
 
-/* Mean and variance of a feature over the warm-up, from the first value on, so that an offset costs no digits; a
- * constant feature has no scale of its own and counts as of variance 1. */
+/* The mean and the variance of a feature over the warm-up. They start from the first value, so that an offset costs no
+ * digits. A constant feature has no scale and gets variance 1. */
 static void mean_and_variance(const mapdpm_stream *s, size_t d, real *mean, real *variance)
 {
     real first = 0, sum = 0, squares = 0, n = 0;
@@ -2552,7 +2565,7 @@ static void add_warmup_point(mapdpm_stream *s, size_t i, uint32_t k, real weight
     stream_refresh(s, k);
 }
 
-/* Where point i belongs, a free slot if it wants a new cluster_warmup and there is one. */
+/* Put point i where it belongs: into a free slot if it opens a cluster and a slot is free. */
 static void assign(mapdpm_stream *s, size_t i)
 {
     const choice c = stream_choose(s, point(s, i), 0);
@@ -2578,7 +2591,7 @@ static void remove_warmup_point(mapdpm_stream *s, size_t i)
     }
 }
 
-/* Merge the pair that raises the log joint most; whether there was one. */
+/* Merge the pair whose merge raises the log joint most. Returns whether there was one. */
 static int merge_best(mapdpm_stream *s)
 {
     uint32_t to, from;
@@ -2596,7 +2609,8 @@ static int merge_best(mapdpm_stream *s)
     return 1;
 }
 
-/* Divide the members of slot k anew between its halves: the nearer mean in units of the variance within halves. */
+/* Divide the members of slot k between its halves again, by the nearer mean in units of the variance within halves.
+ * Returns whether any moved. */
 static int reassign_halves(mapdpm_stream *s, uint32_t k)
 {
     uint32_t *const labels = warmup_labels_of(s);
@@ -2626,7 +2640,8 @@ static void rebuild_halves(mapdpm_stream *s, uint32_t k)
             moments_add(s, half_of(s, k, warmup_labels_of(s)[i] & SECOND_HALF ? 1 : 0), 0, point(s, i), 1);
 }
 
-/* A first division: by the side of the mean in the feature that is widest, in units of the prior. */
+/* A first division: by the side of the mean in the widest feature, in units of the prior, after the `skip` widest
+ * ones. */
 static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
 {
     const size_t D = FEATURES(s);
@@ -2652,7 +2667,7 @@ static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
             warmup_labels_of(s)[i] = k | (coordinate(s, point(s, i), widest) > mean[widest] ? SECOND_HALF : 0);
 }
 
-/* Make two clusters of slot k where that raises the log joint; whether it did. */
+/* Split slot k if that raises the log joint. Returns whether it did. */
 static int try_divide(mapdpm_stream *s, uint32_t k)
 {
     uint32_t *const labels = warmup_labels_of(s), e;
@@ -2685,7 +2700,7 @@ static int try_divide(mapdpm_stream *s, uint32_t k)
     return 1;
 }
 
-/* MAP-DPM on the kept points: a sequential start, sweeps until nothing moves, merges and splits, and again. */
+/* MAP-DPM on the kept points: a sequential start, then sweeps until no point moves, merges and splits, in turn. */
 static void cluster_warmup(mapdpm_stream *s)
 {
     uint32_t k;
@@ -2723,7 +2738,7 @@ static void clear_all(mapdpm_stream *s)
     s->n_clusters = 0;
 }
 
-/* b0 from the variance within the clusters that were found: pooled, so that the prior's own prior_guess has no say. */
+/* b0 from the pooled variance within the clusters found, so that the guess has no influence. */
 static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
 {
     const size_t D = FEATURES(s);
@@ -2746,7 +2761,7 @@ static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
     }
 }
 
-/* Ids in order of appearance; weights as if each point had been learned when it came. */
+/* Make clusters with ids in order of appearance, and weights as if each point had been learned when it came. */
 static void create_clusters(mapdpm_stream *s)
 {
     uint32_t *const labels = warmup_labels_of(s);
@@ -2761,7 +2776,7 @@ static void create_clusters(mapdpm_stream *s)
         const real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
 
         k = labels[i];
-        if (!(weight > 0)) { /* forgotten while the warm-up lasted */
+        if (!(weight > 0)) { /* forgotten before the warm-up ended */
             labels[i] = NONE;
             continue;
         }
@@ -2790,11 +2805,11 @@ static real log_joint(const mapdpm_stream *s)
     return total;
 }
 
-/* Cluster the kept points under a first prior_guess of the variance within clusters, and again under what it has found. */
+/* Cluster the kept points with a guess of the variance within clusters, then with the variance found. */
 static int fit(mapdpm_stream *s, prior_guess g)
 {
     const size_t D = FEATURES(s);
-    real *const parameters = half_of(s, 0, 0); /* room that a warm-up does not use */
+    real *const parameters = half_of(s, 0, 0); /* memory that a warm-up does not use */
     size_t d;
     int round, error;
 
@@ -2824,7 +2839,7 @@ static int fit(mapdpm_stream *s, prior_guess g)
     return MAPDPM_OK;
 }
 
-/* Fit with a first prior_guess and a shape; keeps what has the higher log joint. */
+/* Fit with a guess and a shape; keep the fit with the higher log joint. */
 static int try_guess(mapdpm_stream *s, prior_guess guess, prior_guess *best, real *most)
 {
     const int error = fit(s, guess);
@@ -2866,10 +2881,11 @@ int stream_end_warmup(mapdpm_stream *s)
 
 /* ==== online.c ====================================================================================================== */
 
-/* The stream learner: one point in, all of its consequences, in time O(K D) and in the caller's memory (docs/streams.md).
+/* The stream learner: it takes one point with all its consequences in O(K D) time, in the caller's memory
+ * (docs/streams.md).
  *
- * Each cluster carries the moments of two halves of itself, between which it divides what it learns; where two clusters
- * would explain them better it becomes two. No point is kept.
+ * Each cluster holds the moments of two halves and divides its points between them. It splits when two clusters explain
+ * the halves better. No point is kept.
  */
 
 static real not_a_number(void)
@@ -2885,7 +2901,7 @@ static real not_a_number(void)
     return value;
 }
 
-/* MAPDPM_OK where x is a point that can be learned or scored. */
+/* Returns MAPDPM_OK if x can be learned or scored. */
 int stream_check_point(const mapdpm_stream *s, const real *x)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
@@ -2915,8 +2931,8 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
     return s->n_seen == WARMUP(s) ? stream_end_warmup(s) : MAPDPM_OK;
 }
 
-/* The point joins slot k, new or not; then one look at what may follow from that: at merging with the second best, or
- * with the next slot in turn, or at splitting. Returns the slot where the point is in the end. */
+/* Add the point to slot k, new or not. Then try one change that may follow: a merge with the second best slot, a merge
+ * with the next slot in order, or a split. Returns the final slot of the point. */
 static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *x)
 {
     uint32_t look;
@@ -2989,7 +3005,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     return MAPDPM_OK;
 }
 
-/* ---- what programs call -------------------------------------------------------------------------------------------- */
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
 
 int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
 {
@@ -3016,12 +3032,12 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
 
     if (s == NULL || x == NULL)
         return MAPDPM_E_ARGUMENT;
-    /* Within 2^62 microseconds of 0, so that differences are sound: 146,000 years. */
+    /* Within 2^62 microseconds of 0, 146,000 years, so that differences do not overflow. */
     if (s->clock == CLOCK_POINTS || (!starts && microseconds < s->now) || microseconds > INT64_MAX / 2 ||
         microseconds < -(INT64_MAX / 2))
         return MAPDPM_E_TIME;
     rate = s->rate;
-    if (starts) { /* what was inserted before there was a time is as of now */
+    if (starts) { /* clusters inserted before the first time get that time */
         s->rate = rate / 1000000;
         for (k = 0; k < s->width; k++)
             last_times_of(s)[k] = microseconds;
@@ -3102,10 +3118,10 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
 
 /* ==== gateway.c ===================================================================================================== */
 
-/* Many learners into one: clusters are inserted by their statistics, then merged as the log joint says. */
+/* Many learners into one: clusters are inserted by their statistics, then merged by the log joint. */
 
-/* Whether points of so much weight may come to those that there are: all weights together stay within MOST_WEIGHT, so that
- * no cluster can outgrow what a snapshot may hold, however they merge. */
+/* Whether the weight of all points stays within MOST_WEIGHT if `weight` is added. Then no cluster can outgrow the limit
+ * of a snapshot, whichever clusters merge. */
 static int weight_fits(uint64_t seen, real weight)
 {
     const uint64_t most = to_uint64(MOST_WEIGHT);
@@ -3159,7 +3175,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     return MAPDPM_OK;
 }
 
-/* The mean of a cluster of another learner in a feature, in the units of this one. */
+/* The mean of another learner's cluster in a feature, in the coordinates of this one. */
 static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const real *slot, size_t d)
 {
     const real *const mean = mean_in(from, slot) + d;
@@ -3168,7 +3184,7 @@ static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const r
     return ((anchor_of(from)[d] - anchor_of(s)[d]) + place) * unit_of(s)[d];
 }
 
-/* The clusters of another learner that are more than forgotten, and whether there is room for them here, or why not. */
+/* Whether all clusters of another learner with any weight left can be inserted, or the error. */
 static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
 {
     uint64_t seen = s->n_seen;
@@ -3267,7 +3283,8 @@ static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
     }
 }
 
-/* The slots in order, the free ones last; their ids from `first` on. Insertion sort: bounded, and no memory. */
+/* Sort the slots, free ones last, and number their ids from `first` on. Insertion sort is bounded and needs no
+ * memory. */
 static void put_in_order(mapdpm_stream *s, uint32_t first)
 {
     uint32_t i, k;
@@ -3283,7 +3300,7 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
             continue;
         }
         ids_of(s)[k] = first + k;
-        last_seen_of(s)[k] = (uint32_t)s->n_seen; /* when it was inserted does not matter */
+        last_seen_of(s)[k] = (uint32_t)s->n_seen; /* the time of insertion does not matter */
         merge_partner_of(s)[k] = NONE;
         trials_of(s)[k] = 0;
         stream_refresh(s, k);
@@ -3291,7 +3308,7 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
     s->next_id = first + s->n_clusters;
 }
 
-/* Merge the pair with the largest gain, if that is above `least`; whether there was one. */
+/* Merge the pair with the largest gain, if that exceeds `least`. Returns whether there was one. */
 static int merge_best_slots(mapdpm_stream *s, real least)
 {
     uint32_t to, from;
@@ -3338,9 +3355,9 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
 
 /* ==== bank.c ======================================================================================================== */
 
-/* The same stream learned under several alphas side by side; the one that has predicted best answers. */
+/* The same stream learned under several alphas. The learner that has predicted best answers. */
 
-/* Memory: the head | scores[n], what rounding lost of them[n] (reals) | the learners, each of the same size. */
+/* The memory: head | scores[n], low parts[n] (reals) | learners, all of the same size. */
 static size_t at_learners(uint32_t n) { return (sizeof(mapdpm_bank) + 2 * (size_t)n * sizeof(real) + 7) / 8 * 8; }
 
 static real *scores_of(const mapdpm_bank *b)
@@ -3391,7 +3408,7 @@ int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, cons
     return error;
 }
 
-/* Whether all can learn a point: none refuses when others have learned it. */
+/* Whether all learners can learn a point, so that none refuses it after others have learned it. */
 static int check_all(const mapdpm_bank *b, const real *x)
 {
     uint32_t i;
@@ -3457,9 +3474,9 @@ int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, real *score)
 
 /* ==== stream_snapshot.c ============================================================================================= */
 
-/* A stream learner in a file and back, to the last bit (docs/format.md, kind 2). */
+/* A stream learner to a file and back, bit for bit (docs/format.md, kind 2). */
 
-/* Where in a file the next coordinate lies, and which way entries go. */
+/* The place of the next entry in a file, and the direction of the copy. */
 typedef struct {
     unsigned char *p;
     int reads;
@@ -3474,7 +3491,7 @@ static void transfer(cursor *c, void *entries, size_t n, size_t size)
     c->p += n * size;
 }
 
-/* What the options say, which comes first: enough to know how much memory the rest needs. */
+/* The options. They come first, because they determine how much memory the rest needs. */
 static void transfer_options(cursor *c, uint32_t *warmup, uint32_t *window, uint32_t *when_full, uint32_t *missing,
                              real *numbers)
 {
@@ -3485,7 +3502,7 @@ static void transfer_options(cursor *c, uint32_t *warmup, uint32_t *window, uint
     transfer(c, numbers, 3, REAL);
 }
 
-/* All else but the parameters. The one description of the body: writing and reading are the same walk. */
+/* Everything except the options and the parameters. Writing and reading share this one description. */
 static void transfer_state(cursor *c, mapdpm_stream *s)
 {
     const size_t K = SLOTS(s), B = buffer_size(s);
@@ -3590,7 +3607,7 @@ static int is_between(real x, real least, real most)
     return x >= least && x <= most;
 }
 
-/* Whether moments are those of at most `most` points within the limits that learning keeps. */
+/* Whether moments are those of at most `most` points, within the limits of learning. */
 static int are_moments(const mapdpm_stream *s, const real *moments, real most, int has_low)
 {
     const size_t D = FEATURES(s), low = half_size(s);
@@ -3605,7 +3622,7 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
             return 0;
     for (i = 0; COMPENSATED && has_low && i < low; i++) {
         const real range =
-            moments + i < mean_in(s, moments) ? moments[i] / 2 : LARGEST_REAL; /* a weight stays above 0 */
+            moments + i < mean_in(s, moments) ? moments[i] / 2 : LARGEST_REAL; /* the weight stays above 0 */
 
         if (!is_between(moments[low + i], -range, range))
             return 0;
@@ -3613,7 +3630,7 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
     return 1;
 }
 
-/* A slot that holds what learning could have left there. */
+/* Whether learning could have left this slot. */
 static int is_slot(const mapdpm_stream *s, uint32_t k)
 {
     const real most = MOST_WEIGHT * 2; /* weights are rounded when they are added */
@@ -3646,7 +3663,7 @@ static int is_event(const mapdpm_stream *s, size_t i)
            (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_AGED && event[1] < s->next_id && event[2] < s->next_id);
 }
 
-/* Points that are kept: those of a warm-up that is not over, or those that a window visits. */
+/* Whether a kept point is valid: one of a warm-up that is not over, or one of the window. */
 static int is_kept_point(const mapdpm_stream *s, size_t i)
 {
     const int matters = IS_WARMING(s) ? i < s->n_seen : i < WINDOW(s) && window_ids_of(s)[i] != NONE;
@@ -3707,7 +3724,7 @@ static int is_stream(const mapdpm_stream *s)
     return 1;
 }
 
-/* What is not in the file because it follows from what is. */
+/* Compute the parts that a file leaves out because they follow from others. */
 static void derive(mapdpm_stream *s)
 {
     uint32_t k;
@@ -3744,7 +3761,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
     c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
     c.reads = 1;
-    parameters = half_of(s, 0, 0); /* room until the slots are read */
+    parameters = half_of(s, 0, 0); /* free memory until the slots are read */
     transfer(&c, parameters, n, REAL);
     s->warming = 1;
     if (o.warmup == 0 || get32(file + HEADER + OPTIONS + n * REAL + 24 + 16) == 0) {
