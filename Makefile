@@ -39,6 +39,7 @@ lint: .venv/tested
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/mypy --no-error-summary
+	@[ ! -e .git ] || [ "$$(git config core.hooksPath)" = .githooks ] || echo 'lint: a hook refuses long subjects of commits: git config core.hooksPath .githooks'
 
 test-c: check-tools
 	$(MAKE) --no-print-directory -C c_kernels test
@@ -55,7 +56,7 @@ test-python: .venv/tested
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m 'not slow' --doctest-modules mapdpm tests
 
 test-wheel: .venv/tested
-	$(BIN)/python tests/wheel_check.py
+	$(BIN)/python tests/project/wheel_check.py
 
 test-slow: .venv/tested
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m slow --hypothesis-profile=slow tests

@@ -43,7 +43,7 @@ def main(pages: list[str]) -> None:
 
 
 def _run(page: Path) -> Names:
-    """Run the blocks as tests/test_docs.py does."""
+    """Run the blocks as tests/docs/test_docs.py does."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in BLOCK.findall(page.read_text(encoding="utf-8")):
         exec(compile(block, page, "exec"), names)  # noqa: S102  (our own page)

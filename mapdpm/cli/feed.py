@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mapdpm.cli import checkpoint
-from mapdpm.cli.tables import STDIN, name_of
-from mapdpm.snapshot import UnwritableError
+from mapdpm.cli.tables import MODEL, STDIN, name_of
+from mapdpm.files.container import UnwritableError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -178,9 +178,8 @@ class Lines:
         if not self._sought and not self._signals.wait(timeout, [self._file]):
             return []
         data = os.read(self._file, _CHUNK)
-        if not self._read and data[: len(_GZIP)] == _GZIP:
-            msg = f"{self.name} is compressed; gzip -dc {self.name} | mapdpm stream reads it"
-            raise ValueError(msg)
+        if not self._read:
+            self._check_beginning(data)
         self._read += len(data)
         if not data and self._follow:
             if os.fstat(self._file).st_size < self._read:
@@ -235,6 +234,15 @@ class Lines:
     def close(self) -> None:
         """Standard input is not ours to close."""
         self._stack.close()
+
+    def _check_beginning(self, data: bytes) -> None:
+        """ValueError for a file that is no text by its first bytes."""
+        if data.startswith(_GZIP):
+            msg = f"{self.name} is compressed; gzip -dc {self.name} | mapdpm stream reads it"
+            raise ValueError(msg)
+        if data.startswith(MODEL):
+            msg = f"{self.name} is a model file, not a CSV file of points; --state names the file of a stream"
+            raise ValueError(msg)
 
     def _finish_line(self, whole: list[bytes]) -> None:
         """The last line that was learned had no end: that comes first, and nothing else."""

@@ -18,7 +18,7 @@ STARTS = ("sequential", "random-order", "single")
 MOVES = ("merge", "split", "permutation", "regroup")
 BACKENDS = ("auto", "c", "numba", "python")
 FORMATS = ("csv", "jsonl")
-METHODS = ("cv", "nll", "map", "prequential")
+METHODS = ("cv", "nll", "map", "empirical-bayes", "prequential")
 WHEN_FULL = ("least-loss", "merge", "evict", "refuse", "error")
 DTYPES = ("float64", "float32")
 _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND --help` has the options of a command."
@@ -84,6 +84,7 @@ gzip -dc data.csv.gz | mapdpm fit - --quiet --labels -"""
 _TUNE_EXAMPLES = """\
 mapdpm tune data.csv --method cv --folds 5 --alphas 0.1:30:10
 mapdpm tune data.csv --alphas 0.5,1,2 --blocked --out model.mdpm --picture scores.png
+mapdpm tune data.csv --alphas 0.1,1,10 --vary b0=0.1:10:5
 mapdpm tune data.csv --method map"""
 _PREDICT_EXAMPLES = """\
 mapdpm predict model.mdpm data.csv
@@ -159,6 +160,11 @@ def _tune_options(tune: argparse.ArgumentParser) -> None:
         "start from 0.1,1,10)"
     )
     tune.add_argument("--alphas", type=_grid, metavar="GRID", help=text)
+    text = (
+        "values of a parameter of the prior to try with each alpha, as b0=0.1:10:5; or multiples, as b0_scale=0.1,1; "
+        "empirical-bayes starts from them (none)"
+    )
+    tune.add_argument("--vary", type=_varied, action="append", default=[], metavar="NAME=GRID", help=text)
     tune.add_argument("--folds", type=_count, default=5, metavar="F", help="of cv; blocks of prequential (%(default)s)")
     tune.add_argument("--blocked", action="store_true", help="hold out consecutive rows: data in order of time")
     text = "of alphas within one standard error of the best, that of the fewest clusters"
@@ -167,7 +173,7 @@ def _tune_options(tune: argparse.ArgumentParser) -> None:
     results = tune.add_argument_group("results")
     results.add_argument("--out", type=Path, metavar="MODEL", help="write the model of the chosen alpha")
     results.add_argument("--picture", type=Path, metavar="FILE", help="draw the scores: .png, .pdf or .svg")
-    _format_option(results, "a line for each alpha")
+    _format_option(results, "a line for each setting")
     model = tune.add_argument_group("model")
     _prior_options(model)
     model.add_argument("--max-clusters", type=_count, metavar="K", help="a hard cap (none; of prequential 64)")
@@ -276,7 +282,7 @@ def _column_options(command: argparse.ArgumentParser, default: str, delimiter: s
 
 
 def _reader_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("model", type=Path, help="model file that fit --out wrote")
+    command.add_argument("model", type=Path, help="model file of fit --out, stream --state or a device")
     _input_options(command, "those that the model was fitted on")
     command.add_argument("--out", type=Path, metavar="FILE", help="where to write (stdout); .gz compresses")
     _format_option(command, "CSV with a header, or JSON lines")
@@ -328,6 +334,15 @@ def _grid(text: str) -> list[float]:
     last, _, count = rest.partition(":")
     grid: list[float] = np.geomspace(_positive(first), _positive(last), _count(count)).tolist()
     return grid
+
+
+def _varied(text: str) -> tuple[str, list[float]]:
+    """``b0=0.1:10:5`` or ``b0=0.5,1,2``."""
+    name, equals, grid = text.partition("=")
+    if not name or not equals:
+        msg = f"must be NAME=GRID, as b0=0.1:10:5 or b0=0.5,1,2, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return name, _grid(grid)
 
 
 def _moves(text: str) -> tuple[str, ...]:

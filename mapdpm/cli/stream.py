@@ -20,9 +20,9 @@ from mapdpm.cli.columns import chosen, warned
 from mapdpm.cli.feed import Lines, Printed, Refused, Signals, Sink, Source, Written
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.records import STDOUT
-from mapdpm.cli.tables import MISSING, STDIN, complaint_of, counted, is_text, value_of
-from mapdpm.online import Event, OnlineMAPDPM, StreamFullError
-from mapdpm.snapshot import ModelFileError, UnwritableError
+from mapdpm.cli.tables import STDIN, complaint_of, counted, is_missing, is_text, value_of
+from mapdpm.files.container import ModelFileError, UnwritableError
+from mapdpm.stream import Event, OnlineMAPDPM, StreamFullError
 
 FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 HEADER = "id,score,event\n"
@@ -83,7 +83,7 @@ class Fields(NamedTuple):
         x = []
         for place in self.places:
             value = value_of(cells[place])
-            if gaps and (math.isnan(value) if value is not None else cells[place].strip().lower() in MISSING):
+            if gaps and is_missing(cells[place], value):
                 value = math.nan
             elif value is None or not math.isfinite(value):
                 raise self._refused(place, complaint_of(cells[place], value, cells))
@@ -265,10 +265,7 @@ class Stream:
             msg = f"{self._source.name} {wrong}; choose with --columns"
             raise ValueError(msg)
         if not hasattr(self._model, "n_features_in_"):
-            try:
-                self._model.set_params(n_features=D)
-            except RuntimeError as error:  # the C library is not built
-                raise ImportError(str(error)) from None
+            self._model.set_params(n_features=D)
         names = fields.chosen_names()
         if names is not None:
             self._model.feature_names_in_ = np.array(names, dtype=object)

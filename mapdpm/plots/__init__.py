@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.dp_means import DPMeans
+from mapdpm.estimators.dp_means import DPMeans
 from mapdpm.plots import canvas
 from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
@@ -225,3 +225,7 @@ def _scale_to_the_end(ax: Axes, values: Vector) -> None:
     start = float(scaled(end + side * max(furthest, unit)))
     room = 0.6 + 0.1 * abs(start)
     ax.set_ylim(unscaled(min(start, 0.0) - room), unscaled(max(start, 0.0) + room))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
