@@ -20,7 +20,7 @@ import pytest
 
 import mapdpm
 from mapdpm import backends, cli, selection
-from mapdpm.cli import columns, commands, options, tables
+from mapdpm.cli import columns, commands, options, reporter, tables, tuning
 from mapdpm.search import restarts
 from mapdpm.search.catalogue import MOVES
 
@@ -424,8 +424,8 @@ class Terminal(io.StringIO):
 
 
 def test_progress_on_a_terminal_leaves_nothing_behind(folder, monkeypatch):
-    monkeypatch.setattr(commands, "_PATIENCE", 0.0)
-    monkeypatch.setattr(commands, "_INTERVAL", 0.0)
+    monkeypatch.setattr(reporter, "_PATIENCE", 0.0)
+    monkeypatch.setattr(reporter, "_INTERVAL", 0.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert cli.main(["fit", "data.csv"]) == 0
     said = sys.stderr.getvalue()
@@ -788,8 +788,8 @@ def test_tune_chooses_what_python_does(folder, points, capsys):
 
 def test_tune_has_the_methods_of_the_library():
     assert options.METHODS == selection.METHODS
-    assert set(commands._STARTS) == set(selection._ALTERNATING)
-    assert set(commands._STARTS.values()) == {selection._STARTS}
+    assert set(tuning.STARTS) == set(selection._ALTERNATING)
+    assert set(tuning.STARTS.values()) == {selection._STARTS}
 
 
 @pytest.mark.parametrize("method", options.METHODS)
