@@ -56,7 +56,7 @@ test-python: .venv/tested
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m 'not slow' --doctest-modules mapdpm tests
 
 test-wheel: .venv/tested
-	$(BIN)/python tests/wheel_check.py
+	$(BIN)/python tests/project/wheel_check.py
 
 test-slow: .venv/tested
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m slow --hypothesis-profile=slow tests

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from paper_map import print_table
 
 from mapdpm import DirichletMultinomial, NormalKnownVariance
-from mapdpm.counts import Counts
+from mapdpm.data.counts import Counts
 from mapdpm.diagnostics import autocorrelation, autocorrelation_time
 from mapdpm.rng import Rng
 from mapdpm.samplers import (

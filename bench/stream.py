@@ -38,7 +38,7 @@ from streams import KINDS, POINTS, Stream, stream
 from threadpoolctl import threadpool_limits
 
 from mapdpm import MAPDPM, NormalGamma, OnlineMAPDPM, __version__, metrics
-from mapdpm.backends.c_stream import Learner
+from mapdpm.stream.c_learner import Learner
 
 SEEDS = (*range(5), *range(100, 105))
 WARMUP = 200

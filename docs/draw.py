@@ -9,7 +9,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
 
 def main() -> None:
-    """Run the blocks in order, in one namespace, as tests/test_docs.py does."""
+    """Run the blocks in order, in one namespace, as tests/docs/test_docs.py does."""
     page = HERE / "plots.md"
     os.chdir(HERE)
     namespace: dict[str, object] = {"__name__": "__main__"}

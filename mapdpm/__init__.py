@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np  # noqa: F401  (whoever imports mapdpm has numpy loaded, at the cost of nothing)
 
 if TYPE_CHECKING:
-    from mapdpm.dp_means import DPMeans
-    from mapdpm.estimators import MAPDPM, load, save
+    from mapdpm.estimators.dp_means import DPMeans
+    from mapdpm.estimators.map_dpm import MAPDPM
+    from mapdpm.files.load_save import load, save
     from mapdpm.likelihoods import (
         BetaBernoulli,
         DirichletMultinomial,
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
         NormalInverseWishart,
         NormalKnownVariance,
     )
-    from mapdpm.online import OnlineMAPDPM
-    from mapdpm.online_selector import OnlineAlphaSelector
     from mapdpm.selection import select_alpha
+    from mapdpm.stream.online import OnlineMAPDPM
+    from mapdpm.stream.selector import OnlineAlphaSelector
 
 __version__ = "0.1.0"
 __all__ = [
@@ -46,21 +47,21 @@ __all__ = [
 
 _HOMES = {
     "BetaBernoulli": "likelihoods",
-    "DPMeans": "dp_means",
+    "DPMeans": "estimators.dp_means",
     "DirichletMultinomial": "likelihoods",
     "GammaPoisson": "likelihoods",
-    "MAPDPM": "estimators",
-    "load": "estimators",
-    "save": "estimators",
+    "MAPDPM": "estimators.map_dpm",
     "NormalGamma": "likelihoods",
     "NormalInverseWishart": "likelihoods",
-    "OnlineAlphaSelector": "online_selector",
-    "OnlineMAPDPM": "online",
     "NormalKnownVariance": "likelihoods",
+    "OnlineAlphaSelector": "stream.selector",
+    "OnlineMAPDPM": "stream.online",
+    "load": "files.load_save",
+    "save": "files.load_save",
     "select_alpha": "selection",
 }
 
-_PARTS = ("diagnostics", "metrics", "plots", "point_estimates", "samplers", "selection", "testing")
+_PARTS = ("diagnostics", "metrics", "plots", "point_estimates", "samplers", "selection", "stream", "testing")
 """The modules that a user imports from; the others are for those who extend mapdpm."""
 
 

@@ -12,7 +12,7 @@ from them, and the ``log_*`` verbs read both. Only statistics are merged, decaye
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,13 +117,22 @@ class RngVerbs(Protocol):
         """A draw from Gamma(shape, rate 1)."""
 
 
+class Model(NamedTuple):
+    """What a kernel that reads points is given: the family, the partition prior, the points and their weights."""
+
+    likelihood: Any
+    prior: Any
+    data: Any
+    weights: Weights = None
+
+
 PROTOCOLS = (LikelihoodVerbs, PartitionPriorVerbs, RngVerbs)
 
 
 class PartitionPrior(PartitionPriorVerbs, Protocol):
     """The verbs, and what a search for the mode asks besides, outside kernels."""
 
-    def beside(self, k: int) -> Any:
+    def given_other_clusters(self, k: int) -> Any:
         """The prior of how some of the points are parted, given that ``k`` clusters hold the others.
 
         Up to a constant: of two partitions of those points the log joints differ by the same.
@@ -134,7 +143,7 @@ class Likelihood(LikelihoodVerbs, Protocol):
     """The verbs, and what an estimator asks besides, outside kernels.
 
     A family whose verbs read anything but a dense array of finite numbers also has ``read(X)``: what a user gave,
-    checked, in the form they read (``mapdpm.points`` then knows that form).
+    checked, in the form they read (``mapdpm.data`` then knows that form).
     """
 
     @classmethod

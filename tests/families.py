@@ -12,7 +12,7 @@ from mapdpm import (
     NormalInverseWishart,
     NormalKnownVariance,
 )
-from mapdpm.counts import Counts
+from mapdpm.data.counts import Counts
 from mapdpm.likelihoods._template import GammaExponential
 
 

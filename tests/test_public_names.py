@@ -5,16 +5,16 @@ import inspect
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import mapdpm
+from repository import ROOT
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
+PAGE = ROOT / "docs" / "reference.md"
 DIRECTIVE = re.compile(r"^\.\. auto(?P<kind>\w+):: (?P<name>[\w.]+)\n(?P<options>(?: {3}:.*\n)*)", re.MULTILINE)
 MEMBERS = re.compile(r":members:(?P<names>.*)")
-PARTS = ["diagnostics", "metrics", "plots", "point_estimates", "samplers", "selection", "testing"]
+PARTS = ["diagnostics", "metrics", "plots", "point_estimates", "samplers", "selection", "stream", "testing"]
 KINDS = {
     "class": lambda value: inspect.isclass(value) and not issubclass(value, BaseException),
     "exception": lambda value: inspect.isclass(value) and issubclass(value, BaseException),

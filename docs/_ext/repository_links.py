@@ -1,6 +1,7 @@
 """Links to files of the repository that are no pages: their text remains, for the site has no such files.
 
-On GitHub ``[tests/test_docs.py](../tests/test_docs.py)`` is a link; here it is plain text. The file must exist.
+On GitHub ``[tests/docs/test_docs.py](../tests/docs/test_docs.py)`` is a link; here it is plain text. The file must
+exist.
 """
 
 # ruff: noqa: INP001  (beside conf.py, which puts its folder on the path)

@@ -10,12 +10,12 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mapdpm import snapshot
 from mapdpm.cli.options import UsageError
+from mapdpm.files import container
+from mapdpm.files.container import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
-from mapdpm.online import OnlineMAPDPM
-from mapdpm.online_selector import KEY as BANK
-from mapdpm.snapshot import ModelFileError
+from mapdpm.stream.online import OnlineMAPDPM
+from mapdpm.stream.selector import KEY as BANK
 
 LEARNER = ("max_clusters", "alpha", "half_life", "warmup", "when_full", "missing", "dtype")
 OTHERS = {
@@ -79,7 +79,7 @@ def write(path: Path, saved: Saved) -> None:
     """Replace ``path``; UnwritableError, and the old file is there still, where that cannot be."""
     held = saved._asdict()
     del held["model"]
-    snapshot.write_file(path, snapshot.with_extras(saved.model.to_bytes(), {_KEY: held}))
+    container.write_file(path, container.with_extras(saved.model.to_bytes(), {_KEY: held}))
 
 
 def settled(given: dict[str, Any], saved: Saved | None, path: Path | None) -> dict[str, Any]:
@@ -119,10 +119,10 @@ def check(file: int, position: dict[str, Any], name: str, state: Path) -> int:
 
 def _checked_extras(data: bytes) -> dict[str, Any]:
     """The extras of a stream; ModelFileError for the file of anything else, which a checkpoint would replace."""
-    if data.startswith(snapshot.MAGIC) and snapshot.kind_of(data) == snapshot.BATCH:
+    if data.startswith(container.MAGIC) and container.kind_of(data) == container.BATCH:
         msg = "it holds a model of mapdpm fit, for mapdpm predict and score, and no stream; name another file"
         raise ModelFileError(msg)
-    extras = snapshot.check_stream(data)[1]
+    extras = container.check_stream(data)[1]
     if BANK in extras:
         msg = (
             "it holds a bank of alphas, of which one learner only would be kept; learn with it in Python (mapdpm.load)"

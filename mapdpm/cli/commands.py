@@ -21,10 +21,10 @@ from mapdpm.cli.models import check_convertible, model_and_table
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.reporter import Reporter
 from mapdpm.cli.tables import Table
-from mapdpm.export import as_stream, c_files
+from mapdpm.files.c_export import as_stream, c_files
+from mapdpm.files.container import ModelFileError, write_file
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
-from mapdpm.snapshot import ModelFileError, write_file
 
 FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 PICTURE = Path("mapdpm_demo.png")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mapdpm import plots
 from mapdpm.cli import tables
-from mapdpm.estimators import MAPDPM
+from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.metrics import adjusted_mutual_info, contingency
 from mapdpm.protocol import Matrix
 

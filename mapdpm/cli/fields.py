@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mapdpm.cli.feed import Refused
 from mapdpm.cli.tables import complaint_of, counted, is_missing, value_of
-from mapdpm.snapshot import ModelFileError
+from mapdpm.files.container import ModelFileError
 
 _LATEST = 1e12  # seconds, which a clock of microseconds in 64 bits still holds
 

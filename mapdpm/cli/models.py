@@ -10,7 +10,7 @@ from mapdpm.cli import tables
 from mapdpm.cli.columns import chosen, of_the_model
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table, counted, name_of
-from mapdpm.snapshot import ModelFileError
+from mapdpm.files.container import ModelFileError
 
 
 def _hint(error: str) -> str:

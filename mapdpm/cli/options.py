@@ -9,15 +9,10 @@ from typing import Any, NoReturn
 
 import mapdpm
 from mapdpm.cli import values
-from mapdpm.cli.values import MOVES
+from mapdpm.names import BACKENDS, DTYPES, METHODS, MISSING, MOVES, STARTS, WHEN_FULL
 
 LIKELIHOODS = ("normal-gamma", "normal-known-variance")
-STARTS = ("sequential", "random-order", "single")
-BACKENDS = ("auto", "c", "numba", "python")
 FORMATS = ("csv", "jsonl")
-METHODS = ("cv", "nll", "map", "empirical-bayes", "prequential")
-WHEN_FULL = ("least-loss", "merge", "evict", "refuse", "error")
-DTYPES = ("float64", "float32")
 _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND --help` has the options of a command."
 
 
@@ -139,7 +134,7 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
         "--seed", type=values.seed, metavar="N", help="of all that is random (every run draws the same)"
     )
     search.add_argument("--jobs", type=values.count, metavar="N", help="threads over restarts (1)")
-    search.add_argument("--backend", choices=BACKENDS, default="auto", help="who computes (%(default)s)")
+    search.add_argument("--backend", choices=("auto", *BACKENDS), default="auto", help="who computes (%(default)s)")
     _talk_options(fit, "each step on stderr")
 
 
@@ -225,7 +220,7 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     model.add_argument("--half-life", type=values.positive, metavar="H", help=text)
     model.add_argument("--warmup", type=values.count, metavar="N", help="points that set the prior, >= 2 (200)")
     model.add_argument("--when-full", choices=WHEN_FULL, help="what makes room for another cluster (least-loss)")
-    model.add_argument("--missing", choices=("error", "skip"), help="what a blank cell or nan is (error)")
+    model.add_argument("--missing", choices=MISSING, help="what a blank cell or nan is (error)")
     model.add_argument("--dtype", choices=DTYPES, help="what it computes in (float64)")
     model.add_argument("--likelihood", choices=LIKELIHOODS, help="family (normal-gamma)")
     text = "instead of a warm-up: all parameters of the prior, as m0=0 or m0=0,2 (one a column)"

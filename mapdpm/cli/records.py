@@ -29,7 +29,7 @@ def put(path: Path | None, text: str) -> None:
             raise OSError(msg)
         print(text, end="", flush=True)
         return
-    from mapdpm.snapshot import write_file  # noqa: PLC0415  (costs what --version need not pay)
+    from mapdpm.files.container import write_file  # noqa: PLC0415  (costs what --version need not pay)
 
     data = text.encode()
     write_file(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)

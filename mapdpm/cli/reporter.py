@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from mapdpm.search.ascent import Progress
+from mapdpm.search.ascent import FitProgress
 from mapdpm.selection import Step
 
 _PATIENCE = 0.5  # seconds before a terminal is told that something is going on
@@ -21,7 +21,7 @@ class Reporter:
         self._next = time.monotonic() + _PATIENCE
         self._shown = False
 
-    def __call__(self, progress: Progress | Step) -> None:
+    def __call__(self, progress: FitProgress | Step) -> None:
         """Tell of one step."""
         if self._verbose:
             self._write(f"{progress}\n")

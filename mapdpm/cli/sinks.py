@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from mapdpm.cli import checkpoint
 from mapdpm.cli.tables import STDIN
-from mapdpm.snapshot import UnwritableError
+from mapdpm.files.container import UnwritableError
 
 
 class Sink(Protocol):

@@ -23,8 +23,8 @@ from mapdpm.cli.options import UsageError
 from mapdpm.cli.records import STDOUT
 from mapdpm.cli.sinks import Printed, Sink, Written
 from mapdpm.cli.tables import STDIN, counted, is_text
-from mapdpm.online import Event, OnlineMAPDPM, StreamFullError
-from mapdpm.snapshot import ModelFileError, UnwritableError
+from mapdpm.files.container import ModelFileError, UnwritableError
+from mapdpm.stream import Event, OnlineMAPDPM, StreamFullError
 
 FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 HEADER = "id,score,event\n"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-MOVES = ("merge", "split", "permutation", "regroup")
+from mapdpm.names import MOVES
 
 
 def positive(text: str) -> float:

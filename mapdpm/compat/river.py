@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from mapdpm.online import OnlineMAPDPM
+from mapdpm.stream.online import OnlineMAPDPM
 
 try:
     from river.base import Clusterer

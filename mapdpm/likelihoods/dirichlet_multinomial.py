@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.counts import Counts, check_counts
+from mapdpm.data import point_set
+from mapdpm.data.counts import Counts, check_counts
 from mapdpm.jit import jitable
 from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods._moments import HUGE, LEAST_SHARE, TINY
 from mapdpm.likelihoods._parameters import parameters, stretched
 from mapdpm.likelihoods._sums import is_exact
-from mapdpm.points import n_features
 from mapdpm.protocol import LARGEST, RngVerbs, Values, Vector
 from mapdpm.special import log_rising
 from mapdpm.validation import check_weights
@@ -78,7 +78,7 @@ class DirichletMultinomial(NamedTuple):
 
     def for_data(self, X: Any) -> DirichletMultinomial:
         """Self with one entry a word; ValueError where the data has another number of words."""
-        n_words = n_features(X)
+        n_words = point_set(X).n_features
         if len(self.beta) not in (1, n_words):
             msg = (
                 f"DirichletMultinomial has a beta of {len(self.beta)} entries but the data has {n_words} "

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.counts import MOST
+from mapdpm.data.counts import MOST
 from mapdpm.jit import jitable
 from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods._moments import LEAST_SHARE

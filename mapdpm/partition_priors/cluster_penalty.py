@@ -19,7 +19,7 @@ class ClusterPenalty(NamedTuple):
 
     lam: float
 
-    def beside(self, k: int) -> ClusterPenalty:  # noqa: ARG002  (a Pitman-Yor process needs k)
+    def given_other_clusters(self, k: int) -> ClusterPenalty:  # noqa: ARG002  (a Pitman-Yor process needs k)
         return self
 
     def log_existing(self, n: float, w: float) -> float:  # noqa: ARG002  (sizes count for nothing)

@@ -22,7 +22,7 @@ class DirichletProcess(NamedTuple):
 
     alpha: float
 
-    def beside(self, k: int) -> DirichletProcess:  # noqa: ARG002  (a Pitman-Yor process needs k)
+    def given_other_clusters(self, k: int) -> DirichletProcess:  # noqa: ARG002  (a Pitman-Yor process needs k)
         return self
 
     def log_existing(self, n: float, w: float) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.dp_means import DPMeans
+from mapdpm.estimators.dp_means import DPMeans
 from mapdpm.plots import canvas
 from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.compat.scikit_learn import not_fitted
-from mapdpm.dp_means import DPMeans
-from mapdpm.estimators import MAPDPM
+from mapdpm.estimators.dp_means import DPMeans
+from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.protocol import Labels, Matrix
 
 if TYPE_CHECKING:

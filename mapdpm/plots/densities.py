@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mapdpm.estimators import MAPDPM
+from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.plots import canvas, meshes
 from mapdpm.plots.planes import Columns
 from mapdpm.protocol import Matrix, Vector

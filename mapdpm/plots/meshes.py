@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.frames import Names
+from mapdpm.data.frames import Names
 from mapdpm.protocol import Matrix, Vector
 
 _MARGIN = 0.2  # of the range of the points

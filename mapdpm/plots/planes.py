@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.frames import column_names
+from mapdpm.data.frames import column_names
 from mapdpm.protocol import Matrix
 
 _MOST_LISTED = 12

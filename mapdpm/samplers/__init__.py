@@ -1,9 +1,8 @@
 """Reference samplers: one MCMC algorithm a file, exact, and the judges of everything faster."""
 
-from mapdpm.partition_priors.concentration import GammaPrior, InverseGammaPrior
+from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, InverseGammaPrior
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
-from mapdpm.samplers.concentration import BetaPrior
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.permutation_augmented import PermutationAugmented
 from mapdpm.samplers.sample import Progress, sample

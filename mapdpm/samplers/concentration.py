@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from mapdpm.partition_priors import DirichletProcess, PitmanYor
-from mapdpm.partition_priors.concentration import GammaPrior, check_prior
+from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, check_prior
 from mapdpm.protocol import RngVerbs, Vector
 from mapdpm.validation import check_number
 
@@ -15,24 +15,6 @@ UPDATES = ("auxiliary", "slice")
 
 _WIDTH = 1.0  # of the first interval of a slice, in log alpha and in the logit of a discount
 _FAR = 700.0  # beyond which exp overflows
-
-
-class BetaPrior(NamedTuple):
-    """p(d) = Beta(a, b), of a discount; the default is uniform.
-
-    Examples
-    --------
-    >>> BetaPrior().log_density(0.3)
-    0.0
-    """
-
-    a: float = 1.0
-    b: float = 1.0
-
-    def log_density(self, d: float) -> float:
-        """log p(d), in nats."""
-        constant = math.lgamma(self.a + self.b) - math.lgamma(self.a) - math.lgamma(self.b)
-        return constant + (self.a - 1.0) * math.log(d) + (self.b - 1.0) * math.log1p(-d)
 
 
 def in_floats(prior: Any) -> Any:

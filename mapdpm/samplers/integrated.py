@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.partition_priors.concentration import ConcentrationPosterior
+from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior
 from mapdpm.protocol import RngVerbs, Vector
 
 LEAST_SHAPE = 0.1

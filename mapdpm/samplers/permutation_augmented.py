@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors import DirichletProcess
-from mapdpm.points import as_vectors
 from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._orders import IGNORED, MARKOV, UNIFORM, draw_order
 from mapdpm.samplers._segments import Way, draw_cuts, draw_from_all, holds, labelled, segments
@@ -231,7 +231,7 @@ class PermutationAugmented(Sampler):
 
 def along_a_direction(chain: Chain, rng: RngVerbs) -> Labels:
     """The points, clusters by their means along a random direction, and within each by where they are along it."""
-    vectors = as_vectors(chain.data)
+    vectors = point_set(chain.data).as_vectors()
     places = vectors @ np.array([rng.normal() for _ in range(vectors.shape[1])])
     labels = chain.state.labels
     sums = np.bincount(labels, weights=places, minlength=chain.state.capacity)

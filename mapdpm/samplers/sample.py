@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm import jit
-from mapdpm.points import n_points, read_by
+from mapdpm.data import point_set, read_by
 from mapdpm.rng import Rng, seeded
 from mapdpm.samplers.chain import Adapted, Chain
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.sampler import Info, Sampler
-from mapdpm.samplers.starts import check_start, start
+from mapdpm.samplers.starts import check_chain_start, start
 from mapdpm.samplers.trace import End, Trace
 from mapdpm.search.problem import Observed, observed
 from mapdpm.validation import check_callable, check_count
@@ -131,12 +131,12 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
         raise ValueError(msg)
     seen = observed(sampler.model.likelihood, read_by(sampler.model.likelihood, X))
     sampler.check_family(seen.likelihood)
-    N = n_points(seen.data)
+    N = point_set(seen.data).n_points
     if resume is not None:
         burn_in, thin, chains = 0, resume.thin, len(resume.ends)
         ends = _checked(resume, sampler, seen)
     else:
-        where = check_start(init, N, getattr(sampler.model.prior, "n_components", None))
+        where = check_chain_start(init, N, getattr(sampler.model.prior, "n_components", None))
         seeds = seeded(random_state).generator.integers(2**63, size=chains).tolist()
     run = _Run(sampler, burn_in, thin, draws, callback)
 
@@ -223,7 +223,7 @@ def _checked(trace: Trace, sampler: Sampler, seen: Observed) -> tuple[End, ...]:
         msg = f"the trace to resume was drawn by another sampler, or under another prior: {trace.sampler}"
         raise ValueError(msg)
     for number, end in enumerate(trace.ends):
-        same = len(end.labels) == n_points(seen.data)
+        same = len(end.labels) == point_set(seen.data).n_points
         if same:
             chain = Chain(seen.model, sampler.model.prior, seen.data, end.labels)
             end.restored(chain)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm import diagnostics, point_estimates
+from mapdpm.files.container import smallest_integers, write_file
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.rng import Rng
 from mapdpm.samplers.chain import Adapted, Chain
-from mapdpm.snapshot import smallest_integers, write_file
 from mapdpm.validation import FEWEST_DRAWS, check_count, check_number, in_order_of_appearance
 
 FORMAT = 1

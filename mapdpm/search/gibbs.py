@@ -15,6 +15,6 @@ def perturbed(problem: Problem, state: ClusterState, rng: np.random.Generator) -
     for _ in range(_SWEEPS):
         while problem.may_grow(state) and 2 * state.n_clusters > state.capacity:
             state = problem.grown(state)
-        problem.backend.gibbs_sweep(*problem[:4], state, rng.random(len(state.labels)))
+        problem.backend.perturb(problem.model, state, rng.random(len(state.labels)))
         problem.refresh(state)
     return state

@@ -17,7 +17,7 @@ def filled(problem: Problem, state: ClusterState, order: Labels) -> ClusterState
     passed = 0
     while True:
         rest, may_grow = order[passed:], problem.may_grow(state)
-        passed += problem.backend.sequential_start(*problem[:4], state, rest, may_grow)
+        passed += problem.backend.sequential_start(problem.model, state, rest, may_grow)
         if passed == len(order):
             return state
         state = problem.grown(state)

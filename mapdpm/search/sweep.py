@@ -10,7 +10,7 @@ def swept(problem: Problem, state: ClusterState) -> tuple[ClusterState, int]:
     """The state after one sweep, and how many points moved; edits ``state``, or its larger successor. O(N K D)."""
     position, moved = 0, 0
     while True:
-        position, more = problem.backend.sweep(*problem[:4], state, position, problem.may_grow(state))
+        position, more = problem.backend.sweep(problem.model, state, position, problem.may_grow(state))
         moved += int(more)
         if position == len(state.labels):
             return state, moved

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.online import OnlineMAPDPM
-from mapdpm.partition_priors.concentration import InverseGammaPrior, check_prior
-from mapdpm.points import n_points, read_by, rows
+from mapdpm.data import point_set, read_by
+from mapdpm.names import METHODS
+from mapdpm.partition_priors.hyperpriors import InverseGammaPrior, check_prior
 from mapdpm.rng import seeded
 from mapdpm.selection.alternation import empirical_priors, modes_of_alpha
 from mapdpm.selection.folds import Fold, folds_of
 from mapdpm.selection.job import Job, Step, Teller, named
 from mapdpm.selection.result import Selection, simplest
 from mapdpm.selection.settings import changed, parted, settings_of
+from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.validation import check_callable, check_count
 
 __all__ = ["Selection", "Step", "select_alpha"]
 
-METHODS = ("cv", "nll", "map", "empirical-bayes", "prequential")
 _ALTERNATING = {"map": modes_of_alpha, "empirical-bayes": empirical_priors}
 _STARTS = (0.1, 1.0, 10.0)
 _BATCH = frozenset(("alpha", "discount", "max_clusters"))
@@ -140,7 +140,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     common = {"likelihood": likelihood, **parameters}
     job = Job(points, grid, common, random_state, Teller(callback, len(grid)))
     if method == "cv":
-        dealt = folds_of(n_points(points), folds, groups=groups, blocked=blocked, random_state=random_state)
+        dealt = folds_of(point_set(points).n_points, folds, groups=groups, blocked=blocked, random_state=random_state)
         return _cross_validated(job, X, dealt, warm_start, one_standard_error, n_jobs)
     if method == "nll":
         return _by_joint(job, X, warm_start)
@@ -156,7 +156,7 @@ def _cross_validated(
     job.tell.total *= len(folds)
 
     def run(fold: int) -> None:
-        train, test = (rows(job.points, numbers) for numbers in folds[fold])
+        train, test = (point_set(job.points).rows(numbers) for numbers in folds[fold])
         for number, model in job.fits(train, warm_start):
             scores[number, fold] = model.score(test)
             n_clusters[number, fold] = model.n_clusters_
@@ -178,7 +178,7 @@ def _by_joint(job: Job, X: Any, warm_start: bool) -> Selection:
     scores, n_clusters = np.empty((2, len(job.grid), 1))
     best = None
     for number, model in job.fits(job.points, warm_start):
-        scores[number], n_clusters[number] = model.log_joint_ / n_points(job.points), model.n_clusters_
+        scores[number], n_clusters[number] = model.log_joint_ / point_set(job.points).n_points, model.n_clusters_
         job.tell(job.grid[number], 0, scores[number, 0], model.n_clusters_)
         if best is None or model.log_joint_ > best.log_joint_:
             best = model
@@ -186,8 +186,9 @@ def _by_joint(job: Job, X: Any, warm_start: bool) -> Selection:
 
 
 def _prequential(job: Job, blocks: int) -> Selection:
-    if blocks > n_points(job.points):
-        msg = f"folds must be at most the number of points, got {blocks} blocks of {n_points(job.points)} points"
+    n_points = point_set(job.points).n_points
+    if blocks > n_points:
+        msg = f"folds must be at most the number of points, got {blocks} blocks of {n_points} points"
         raise ValueError(msg)
     scores, n_clusters = np.empty((2, len(job.grid), blocks))
     models = []

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.estimators import MAPDPM
-from mapdpm.fit_path import fit_path
-from mapdpm.partition_priors.concentration import ConcentrationPosterior
-from mapdpm.points import n_points
+from mapdpm.data import point_set
+from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior
 from mapdpm.search.problem import Observed, observed
 from mapdpm.selection import empirical_bayes
 from mapdpm.selection.job import Job, named
+from mapdpm.selection.path import fit_path
 from mapdpm.selection.result import Selection
 from mapdpm.selection.settings import Setting, parted
 
@@ -48,7 +48,7 @@ def empirical_priors(job: Job, X: Any, prior: Any) -> Selection:
 
 def _mode_of_alpha(job: Job, prior: Any) -> Turn:
     def turn(model: MAPDPM, setting: Setting) -> Setting:
-        posterior = ConcentrationPosterior(n_points(job.points), model.n_clusters_, prior)
+        posterior = ConcentrationPosterior(point_set(job.points).n_points, model.n_clusters_, prior)
         return setting | {"alpha": posterior.mode(start=model.alpha)}
 
     return turn
@@ -68,7 +68,7 @@ def _best(method: str, job: Job, X: Any, prior: Any, runs: list[tuple[Setting, T
     found: list[tuple[Setting, float, MAPDPM]] = []
     for start, turn, same in runs:
         reached, model = _alternated(job, start, turn, same)
-        score = (model.log_joint_ + prior.log_density(reached["alpha"])) / n_points(job.points)
+        score = (model.log_joint_ + prior.log_density(reached["alpha"])) / point_set(job.points).n_points
         found.append((reached, score, model))
         job.tell(reached, 0, score, model.n_clusters_)
     settings, scores, models = zip(*found, strict=True)

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from mapdpm.estimators import MAPDPM
-from mapdpm.fit_path import fit_path
-from mapdpm.frames import column_names
+from mapdpm.data.frames import column_names
+from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.selection.path import fit_path
 from mapdpm.selection.settings import Setting, changed, parted
 
 

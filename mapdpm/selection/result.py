@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.partition_priors.concentration import ConcentrationPosterior
+from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior
 from mapdpm.protocol import Matrix, Vector
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapdpm.estimators import MAPDPM
+from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.testing.data import Case
 
 

@@ -1,0 +1,142 @@
+"""Counts: points that are mostly zeros, as the rows of a sparse matrix (CSR) that kernels read."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.validation import check_points
+
+MOST = 1e9
+"""The largest count: sums of millions of them are exact."""
+
+_SKETCH = 32
+"""Directions that stand for all the features of sparse points."""
+
+
+class Counts(NamedTuple):
+    """Rows of counts: point i has ``values[j]`` of feature ``indices[j]`` for ``indptr[i] <= j < indptr[i + 1]``.
+
+    Examples
+    --------
+    >>> counts = check_counts([[0, 2, 1], [0, 0, 0], [3, 0, 0]])
+    >>> counts.indices.tolist(), counts.indptr.tolist()
+    ([1, 2, 0], [0, 2, 2, 3])
+    >>> counts.rows(np.array([2, 0])).values.tolist()
+    [3.0, 2.0, 1.0]
+    """
+
+    values: Vector
+    indices: Labels
+    indptr: Labels
+    n_features: int
+
+    @property
+    def n_points(self) -> int:
+        """How many rows."""
+        return len(self.indptr) - 1
+
+    def rows(self, points: Labels) -> Counts:
+        """The rows ``points``, in that order; O(their entries)."""
+        firsts, lengths = self.indptr[points], np.diff(self.indptr)[points]
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        entries = np.arange(indptr[-1]) + np.repeat(firsts - indptr[:-1], lengths)
+        return Counts(self.values[entries], self.indices[entries], indptr, self.n_features)
+
+    def part(self, first: int, last: int) -> Counts:
+        """The rows from ``first`` to ``last`` - 1."""
+        return self.rows(np.arange(first, last))
+
+    def subtract_anchor(self, anchor: Vector, room: Matrix) -> Counts:  # noqa: ARG002  (of every ``PointSet``)
+        """The counts as they are: they have no location."""
+        return self
+
+    def as_vectors(self) -> Matrix:
+        """Square roots of shares, whose squared distance is Hellinger's, so that no long document dominates.
+
+        Many features are summed with random signs into 32 directions, which keeps distances in the mean (Achlioptas
+        2003). The signs are bits of a hash of the feature: a point has the same vector in every part of the points.
+        O(entries) for each direction.
+        """
+        row_numbers = self.row_numbers()
+        roots = np.sqrt(self.values / np.maximum(self.totals(), 1.0)[row_numbers])
+        if self.n_features <= _SKETCH:
+            few = np.zeros((self.n_points, self.n_features))
+            few[row_numbers, self.indices] = roots
+            return few
+        roots /= np.sqrt(_SKETCH)
+        hashes = _hashed(self.indices)
+        columns = []
+        for bit in range(_SKETCH):
+            signs = 1.0 - 2.0 * ((hashes >> np.uint64(bit)) & np.uint64(1)).astype(np.float64)
+            columns.append(np.bincount(row_numbers, weights=signs * roots, minlength=self.n_points))
+        return np.stack(columns, axis=1)
+
+    def sample(self, members: Labels, n: int, rng: np.random.Generator) -> Labels:
+        """``n`` of ``members``, at random and in order."""
+        return np.sort(rng.choice(members, n, replace=False))
+
+    def row_numbers(self) -> Labels:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.n_points), np.diff(self.indptr))
+
+    def totals(self) -> Vector:
+        """The sum of each row."""
+        totals: Vector = np.bincount(self.row_numbers(), weights=self.values, minlength=self.n_points).astype(
+            np.float64
+        )
+        return totals
+
+
+def check_counts(X: Any) -> Counts:
+    """``X``, a sparse matrix, an array or ``Counts``, as ``Counts``.
+
+    Raises
+    ------
+    ValueError
+        Not 2-D, empty, or an entry that is no whole number from 0 to 1e9 (with the place).
+    """
+    if isinstance(X, Counts):
+        return X
+    counts = _of_sparse(X) if hasattr(X, "tocsr") else _of_dense(check_points(X))
+    wrong = ~((counts.values >= 0.0) & (counts.values <= MOST) & (counts.values == np.floor(counts.values)))
+    if np.any(wrong):
+        at = int(np.argmax(wrong))
+        place = f"row {counts.row_numbers()[at]}, column {counts.indices[at]}"
+        got = f"there is {counts.values[at]:g} at {place} (counted from 0)"
+        msg = f"X must hold counts, whole numbers from 0 to 1e9, but {got}"
+        raise ValueError(msg)
+    return counts
+
+
+def _of_dense(points: NDArray[Any]) -> Counts:
+    row_numbers, indices = np.nonzero(points)
+    lengths = np.bincount(row_numbers, minlength=len(points))
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Counts(points[row_numbers, indices].astype(np.float64), indices.astype(np.int64), indptr, points.shape[1])
+
+
+def _of_sparse(X: Any) -> Counts:
+    if len(X.shape) != 2 or 0 in X.shape:  # noqa: PLR2004
+        msg = f"X must be a 2-D matrix (points x features) with at least one of each, got shape {tuple(X.shape)}"
+        raise ValueError(msg)
+    if X.dtype.kind not in "biuf":
+        msg = f"X must hold counts, whole numbers from 0 to 1e9, got {X.dtype}"
+        raise ValueError(msg)
+    csr = X.tocsr()
+    if not csr.has_canonical_format:  # an entry may be there twice
+        csr = csr.copy()
+        csr.sum_duplicates()
+    indices, indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
+    return Counts(csr.data.astype(np.float64), indices, indptr, int(X.shape[1]))
+
+
+def _hashed(numbers: Labels) -> Any:
+    """64 mixed bits for each number (SplitMix64)."""
+    z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

@@ -1,0 +1,45 @@
+"""Dense points: an array with one row a point, which verbs read as it is."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.protocol import Labels, Matrix, Vector
+
+
+class Dense(NamedTuple):
+    """A ``PointSet`` of the rows of an array."""
+
+    array: Any
+
+    @property
+    def n_points(self) -> int:
+        """N."""
+        return len(self.array)
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return int(self.array.shape[1])
+
+    def rows(self, points: Labels) -> Any:
+        """A contiguous copy of these rows, in that order."""
+        return np.ascontiguousarray(self.array[points])
+
+    def part(self, first: int, last: int) -> Any:
+        """A view of the rows from ``first`` to ``last`` - 1."""
+        return self.array[first:last]
+
+    def subtract_anchor(self, anchor: Vector, room: Matrix) -> Any:
+        """The rows less ``anchor``, in the first rows of ``room``."""
+        return np.subtract(self.array, anchor, out=room[: len(self.array)])
+
+    def as_vectors(self) -> Matrix:
+        """The array itself."""
+        return self.array
+
+    def sample(self, members: Labels, n: int, rng: np.random.Generator) -> Labels:
+        """``n`` of ``members``, at random and in order."""
+        return np.sort(rng.choice(members, n, replace=False))

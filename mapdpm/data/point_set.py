@@ -1,0 +1,39 @@
+"""The questions that the library asks of points, whatever holds them. Likelihoods read by their verbs instead."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from mapdpm.protocol import Labels, Matrix, Vector
+
+
+class PointSet(Protocol):
+    """N points of D features. ``rows``, ``part`` and ``subtract_anchor`` return points in the form that verbs read.
+
+    A new form of data is a class with these methods. The likelihood that reads it returns an instance from ``read``.
+    """
+
+    @property
+    def n_points(self) -> int:
+        """N."""
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+
+    def rows(self, points: Labels) -> Any:
+        """The points with these numbers, in that order."""
+
+    def part(self, first: int, last: int) -> Any:
+        """The points from ``first`` to ``last`` - 1."""
+
+    def subtract_anchor(self, anchor: Vector, room: Matrix) -> Any:
+        """The points less ``anchor``, in ``room``; points without a location, such as counts, as they are."""
+
+    def as_vectors(self) -> Matrix:
+        """One vector a point; similar points have near vectors. Moves look for directions to cut along."""
+
+    def sample(self, members: Labels, n: int, rng: np.random.Generator) -> Labels:
+        """``n`` of the points ``members``, at random and in order: splits search large clusters on a sample."""

@@ -1,0 +1,1 @@
+"""The batch estimators: they check, call the search, and assign. No mathematics."""

@@ -1,0 +1,242 @@
+"""The contract of an estimator: what scikit-learn, its pipelines and searches expect of one, without importing it."""
+
+from __future__ import annotations
+
+import abc
+import copy
+import html
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mapdpm.compat import scikit_learn
+from mapdpm.data import point_set
+from mapdpm.data.frames import CONTAINERS, Names, check_names, column_names, framed
+from mapdpm.protocol import Labels, Matrix
+from mapdpm.validation import check_points
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
+
+_UNCHANGED = "$UNCHANGED$"  # scikit-learn's word for it
+_OURS = ("get_params", "set_params", "__sklearn_tags__")
+
+
+class Parameters:
+    """Parameters by name: what every object has in common that is made by a call with parameters."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with ``deep`` those of the likelihood too, as ``likelihood__c0``.
+
+        Examples
+        --------
+        >>> from mapdpm import MAPDPM, NormalGamma
+        >>> model = MAPDPM(likelihood=NormalGamma(m0=0.0, c0=0.1, a0=1.0, b0=1.0))
+        >>> model.get_params()["likelihood__c0"]
+        0.1
+        """
+        named = {name: self._parameter(name) for name in sorted(_defaults(type(self)))}
+        if deep:
+            for name, value in list(named.items()):
+                named |= {f"{name}__{inner}": each for inner, each in _parameters_of(value).items()}
+        return named
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, those of the likelihood as ``likelihood__c0``: it is replaced, never changed.
+
+        All are set or none. Takes effect at the next ``fit``. ValueError for a name that is none, and for values that
+        the likelihood refuses.
+
+        Examples
+        --------
+        >>> from mapdpm import MAPDPM, NormalGamma
+        >>> model = MAPDPM(likelihood=NormalGamma(m0=0.0, c0=0.1, a0=1.0, b0=1.0))
+        >>> model.set_params(alpha=2.0, likelihood__c0=0.5).likelihood.c0
+        0.5
+        """
+        known = self.get_params(deep=False)
+        plain = {name: value for name, value in params.items() if "__" not in name}
+        nested: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            outer, nests, inner = name.partition("__")
+            if outer not in known or bool(nests) != bool(inner):
+                msg = (
+                    f"Invalid parameter {outer + nests!r} for estimator {self}. Valid parameters are: {sorted(known)}."
+                )
+                raise ValueError(msg)
+            if inner:
+                nested.setdefault(outer, {})[inner] = value
+        for outer, values in nested.items():
+            plain[outer] = _replaced(outer, plain.get(outer, known[outer]), values)
+        for name, value in plain.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        """The call that makes such an estimator: parameters that differ from their defaults."""
+        defaults = _defaults(type(self))
+        given = {name: repr(self._parameter(name)) for name in defaults}
+        changed = (f"{n}={' '.join(text.split())}" for n, text in given.items() if text != repr(defaults[n]))
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: scikit-learn's diagram where that is loaded, else the text."""
+        return scikit_learn.diagram(self) or f"<pre>{html.escape(repr(self))}</pre>"
+
+    def _parameter(self, name: str) -> Any:
+        try:
+            return getattr(self, name)
+        except AttributeError:
+            msg = f"{type(self).__name__}.__init__ must keep its parameter {name!r} as the attribute self.{name}"
+            raise AttributeError(msg) from None
+
+
+class Estimator(Parameters, abc.ABC):
+    """Parameters by name, names of features, containers of output: what MAPDPM and DPMeans have in common."""
+
+    n_features_in_: int
+    feature_names_in_: Names
+    labels_: Labels
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """A class that inherits from scikit-learn as well keeps our parameters and tags, in whatever order it does."""
+        super().__init_subclass__(**kwargs)
+        for name in _OURS:
+            ours = next(kind for kind in cls.__mro__ if issubclass(kind, Parameters) and name in vars(kind))
+            if getattr(cls, name).__module__.startswith("sklearn."):
+                setattr(cls, name, vars(ours)[name])
+
+    @abc.abstractmethod
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cluster the points of ``X``."""
+
+    @abc.abstractmethod
+    def transform(self, X: Any) -> Any:
+        """One row a point, one column a name of ``get_feature_names_out``."""
+
+    @abc.abstractmethod
+    def _names_out(self, prefix: str) -> list[str]:
+        """Names of the columns of ``transform``."""
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
+        """Cluster the points of ``X`` and return ``labels_``."""
+        return self.fit(X, y, sample_weight).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Cluster the points of ``X`` and return their ``transform``."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    # ---- what scikit-learn asks ------------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks about an estimator, in its own words."""
+        return scikit_learn.tags()
+
+    def get_metadata_routing(self) -> Any:
+        """For scikit-learn's metadata routing: whether ``fit`` asks for ``sample_weight``."""
+        kept = getattr(self, "_metadata_request", None)
+        if kept is not None:
+            return copy.deepcopy(kept)
+        return scikit_learn.metadata_request(self, "fit", {"sample_weight": None})
+
+    def set_fit_request(self, *, sample_weight: bool | str | None = _UNCHANGED) -> Self:
+        """Ask for ``sample_weight`` in ``fit`` where scikit-learn's metadata routing is on: True, False or an alias."""
+        if sample_weight == _UNCHANGED:
+            return self
+        self._metadata_request = scikit_learn.metadata_request(self, "fit", {"sample_weight": sample_weight})
+        return self
+
+    # ---- names of features, containers -----------------------------------------------------------------------------
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """What ``transform`` returns: "default" (an array), "pandas" or "polars"; None leaves it as it is."""
+        if transform is None:
+            return self
+        if transform not in CONTAINERS:
+            msg = f"transform must be one of {', '.join(map(repr, CONTAINERS))} or None, got {transform!r}"
+            raise ValueError(msg)
+        self._sklearn_output_config = {"transform": transform}  # the name by which scikit-learn's clone keeps it
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> Names:
+        """Names of the columns of ``transform``: the class in lower case, and the number of the cluster.
+
+        ``input_features`` must be the names of ``fit``, where it had any.
+        """
+        self._check_fitted()
+        fitted = getattr(self, "feature_names_in_", None)
+        if input_features is not None:
+            if fitted is not None and not np.array_equal(np.asarray(input_features, dtype=object), fitted):
+                msg = "input_features is not equal to feature_names_in_"
+                raise ValueError(msg)
+            if len(input_features) != self.n_features_in_:
+                n_features = self.n_features_in_
+                got = len(input_features)
+                msg = f"input_features should have length equal to number of features ({n_features}), got {got}"
+                raise ValueError(msg)
+        return np.array(self._names_out(type(self).__name__.lower()), dtype=object)
+
+    def _framed(self, values: Matrix, X: Any) -> Any:
+        """``values`` of ``transform(X)`` in the container that was asked for."""
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform") or scikit_learn.container()
+        return framed(values, chosen, self.get_feature_names_out(), X)
+
+    def _read(self, X: Any) -> Any:
+        """The points of ``X``, checked, in the form that this estimator works on."""
+        return check_points(X)
+
+    def _points(self, X: Any) -> Any:
+        """The points of ``X``, whose columns must be those of ``fit``."""
+        self._check_fitted()
+        check_names(column_names(X), getattr(self, "feature_names_in_", None), type(self).__name__)
+        points = self._read(X)
+        n_features = point_set(points).n_features
+        if n_features != self.n_features_in_:
+            who = type(self).__name__
+            msg = f"X has {n_features} features, but {who} is expecting {self.n_features_in_} features as input"
+            raise ValueError(msg)
+        return points
+
+    def _remember(self, n_features: int, names: Names | None) -> None:
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):  # of a fit before
+            del self.feature_names_in_
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "n_clusters_"):
+            msg = f"this {type(self).__name__} is not fitted yet; call fit first"
+            raise scikit_learn.not_fitted(msg)
+
+
+def _defaults(kind: type[Any]) -> dict[str, Any]:
+    signature = inspect.signature(kind.__init__)
+    named = list(signature.parameters.items())[1:]
+    return {name: each.default for name, each in named if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
+
+
+def _parameters_of(value: Any) -> dict[str, Any]:
+    """The named parameters of a likelihood, or of another estimator; nothing for what has none."""
+    if isinstance(value, type):
+        return {}
+    if hasattr(value, "get_params"):
+        return dict(value.get_params())
+    return value._asdict() if hasattr(value, "_fields") else {}
+
+
+def _replaced(name: str, value: Any, changes: dict[str, Any]) -> Any:
+    if value is None:
+        first = next(iter(changes))
+        hint = ", to NormalGamma.empirical(X) say" if name == "likelihood" else ""
+        msg = f"{name} is None, which has no parameter {first!r}; set {name} first{hint}"
+        raise ValueError(msg)
+    known = _parameters_of(value)
+    deep = hasattr(value, "set_params")
+    for inner in changes:
+        if (inner.partition("__")[0] if deep else inner) not in known:
+            valid = sorted(known)
+            msg = f"Invalid parameter {inner!r} for {name} {type(value).__name__}. Valid parameters are: {valid}."
+            raise ValueError(msg)
+    return value.set_params(**changes) if deep else value._replace(**changes)

@@ -1,0 +1,167 @@
+"""DPMeans: k-means where the number of clusters is paid for, not given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mapdpm.data.frames import column_names
+from mapdpm.estimators.base import Estimator
+from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector
+from mapdpm.search.ascent import FitProgress
+from mapdpm.search.checks import check_search
+from mapdpm.search.dp_means import distances_from, nearest_centres
+from mapdpm.search.fit_means import MeansSettings, fit_means
+from mapdpm.validation import check_count, check_number, check_points, check_weights
+
+
+class DPMeans(Estimator):
+    r"""Clusters that minimise sum_i w_i ||x_i - mean||^2 + lam K (DP-means, Kulis and Jordan 2012).
+
+    The small-variance limit of MAP-DPM (Raykov2014 (7)). The published algorithm comes first: passes like those of
+    k-means, in which a point farther than ``lam`` from all centres opens a cluster. Then points move one by one, and
+    clusters merge and split, each of it lowering the same objective.
+
+    Parameters
+    ----------
+    lam : float > 0 or None
+        What a cluster costs, in squared data units. None takes it from ``n_clusters``; without that it is a tenth of
+        the sum of squared distances from the mean of all, so that a cluster must explain a tenth of them.
+    n_clusters : int or None
+        Sets ``lam`` by farthest-first (Kulis and Jordan 2012), unless that is given, and caps the number of clusters.
+        There may be fewer.
+    moves : tuple of {"merge", "split", "permutation", "regroup"}
+        Moves after the published algorithm, which is all there is with the empty tuple.
+    n_restarts, max_sweeps, time_limit, backend, n_jobs, random_state, verbose
+        As in ``MAPDPM``; the first run starts from the published algorithm, of at most ``max_sweeps`` passes, the
+        others by regrouping the best so far, or from points that join in random order.
+    callback : callable or None
+        As in ``MAPDPM``; ``log_joint`` is minus the objective.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_points,)
+        Cluster of each point, 0..K-1 in order of first appearance; -1 for a point of weight 0, which took no part.
+    cluster_centers_ : ndarray of shape (K, n_features)
+        Means of the clusters.
+    n_clusters_, cluster_sizes_
+        K, and the points in each cluster.
+    objective_ : float
+        sum_i w_i ||x_i - mean||^2 + lam K, in squared data units.
+    history_ : ndarray
+        The objective from the start on, after each pass, sweep and move that gained, of the winning run; never rises.
+    lam_ : float
+        The lambda that was used.
+    n_sweeps_ : int
+        Passes and sweeps of the winning run.
+    converged_ : bool
+        Whether no single point could move any more, and no move gained.
+    backend_ : str
+        What ran the moves.
+    n_features_in_, feature_names_in_
+        Features of the data, and their names where it was a DataFrame.
+
+    Notes
+    -----
+    O(N K D) a pass or sweep. As the number of points grows the objective wants ever more clusters: lam does not grow
+    with them, the squared distances do. ``MAPDPM`` knows no such drift.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [0.5], [9.0], [9.5]])
+    >>> model = DPMeans(lam=2.0).fit(X)
+    >>> model.labels_.tolist(), model.cluster_centers_.ravel().tolist(), model.objective_
+    ([0, 0, 1, 1], [0.25, 9.25], 4.25)
+    """
+
+    labels_: Labels
+    cluster_centers_: Matrix
+    n_clusters_: int
+    cluster_sizes_: Labels
+    objective_: float
+    history_: Vector
+    lam_: float
+    n_sweeps_: int
+    converged_: bool
+    backend_: str
+
+    def __init__(  # noqa: PLR0913  (the public signature; everything but lam by name)
+        self,
+        lam: float | None = None,
+        *,
+        n_clusters: int | None = None,
+        moves: tuple[str, ...] = ("merge", "split"),
+        n_restarts: int = 1,
+        max_sweeps: int = 100,
+        time_limit: float | None = None,
+        backend: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[FitProgress], object] | None = None,
+    ) -> None:
+        self.lam = lam
+        self.n_clusters = n_clusters
+        self.moves = moves
+        self.n_restarts = n_restarts
+        self.max_sweeps = max_sweeps
+        self.time_limit = time_limit
+        self.backend = backend
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DPMeans:  # noqa: ARG002
+        """Cluster the points of ``X``, an array-like or DataFrame (n_points, n_features) of finite numbers.
+
+        ``sample_weight``, one number a point, multiplies squared distances; a point of weight 0 takes no part.
+        ValueError where a parameter or the data is not what it must be.
+        """
+        names, points = column_names(X), check_points(X)
+        settings = MeansSettings(*self._price(len(points)), check_search(self))
+        fitted = fit_means(settings, points, check_weights(sample_weight, len(points), 0.0))
+        self.labels_, self.cluster_centers_ = fitted.labels, fitted.centres
+        self.cluster_sizes_, self.n_clusters_ = fitted.sizes, len(fitted.centres)
+        self.lam_, self.n_sweeps_, self.converged_ = fitted.lam, fitted.n_sweeps, fitted.converged
+        self.history_ = fitted.history
+        self.objective_ = float(self.history_[-1])
+        self.backend_ = fitted.backend
+        self._remember(points.shape[1], names)
+        return self
+
+    def predict(self, X: Any) -> Labels:
+        """The cluster of the nearest centre to each point, the first of equals; O(N K D)."""
+        points = self._points(X)
+        return nearest_centres(points, self.cluster_centers_)[0]
+
+    def transform(self, X: Any) -> Any:
+        """Distances of each point from each centre, shape (N, K), in the container that ``set_output`` chose."""
+        points = self._points(X)
+        return self._framed(distances_from(points, self.cluster_centers_), X)
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        """Minus the sum of squared distances to the nearest centre, as k-means has it; says nothing of ``lam``."""
+        points = self._points(X)
+        return -float(nearest_centres(points, self.cluster_centers_)[1].sum())
+
+    def _price(self, n_points: int) -> tuple[float | None, int | None]:
+        """``lam`` and ``n_clusters``, checked."""
+        n_clusters = None if self.n_clusters is None else check_count("n_clusters", self.n_clusters)
+        if n_clusters is not None and n_clusters > n_points:
+            msg = f"n_clusters must be at most the number of points, {n_points}, got {n_clusters}"
+            raise ValueError(msg)
+        if self.lam is None:
+            return None, n_clusters
+        lam = check_number("lam", self.lam)
+        if not lam > 0.0:
+            msg = f"lam must be > 0, in squared data units, got {self.lam!r}"
+            raise ValueError(msg)
+        if not SMALLEST <= lam <= LARGEST:
+            msg = f"lam must be between {SMALLEST:.0e} and {LARGEST:.0e}, got {lam}: rescale the data"
+            raise ValueError(msg)
+        return lam, n_clusters
+
+    def _names_out(self, prefix: str) -> list[str]:
+        return [f"{prefix}{k}" for k in range(self.n_clusters_)]

@@ -1,0 +1,1 @@
+"""Files: the container that C reads too, batch models in it, models as C source, load and save."""

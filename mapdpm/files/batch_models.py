@@ -1,0 +1,134 @@
+"""MAPDPM in model files: what Python adds to the container of ``snapshot``, and how an estimator comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapdpm import backends
+from mapdpm.files.container import FAMILIES, ModelFileError, checked_names, family_number, smallest_integers
+from mapdpm.likelihoods._parameters import flat_parameters
+from mapdpm.names import STARTS
+from mapdpm.search.absent import ABSENT
+from mapdpm.search.checks import check_search
+from mapdpm.state import Mixture
+from mapdpm.validation import check_count, check_number, check_start
+
+_PARAMETERS = ("max_clusters", "n_restarts", "max_sweeps", "time_limit", "backend", "n_jobs", "verbose")
+_RESULTS = ("log_joint_", "n_sweeps_", "converged_")
+
+
+def extras_of(model: Any) -> dict[str, Any]:
+    """What a device does not need and a user does not want to lose: labels, history, parameters.
+
+    ValueError where a parameter, set since the fit perhaps, is not what it must be: it could not be read again.
+    """
+    check_search(model)
+    check_start(model.init, len(np.atleast_1d(model.init)), STARTS)
+    if model.max_clusters is not None:
+        check_count("max_clusters", model.max_clusters)
+    plain = {name: _plain(getattr(model, name)) for name in (*_PARAMETERS, *_RESULTS) if hasattr(model, name)}
+    plain["moves"] = list(model.moves)
+    plain["likelihood_"] = _listed(model.likelihood_)
+    plain["likelihood_family"] = None if model.likelihood is None else family_number(model.likelihood)
+    plain["likelihood"] = None if model.likelihood is None else _listed(model.likelihood)
+    if hasattr(model, "feature_names_in_"):
+        plain["feature_names_in_"] = model.feature_names_in_.tolist()
+    if isinstance(model.random_state, (int, np.integer)):
+        plain["random_state"] = int(model.random_state)
+    arrays = {name: getattr(model, name) for name in ("labels_", "history_") if hasattr(model, name)}
+    if isinstance(model.init, str):
+        plain["init"] = model.init
+    else:
+        arrays["init"] = np.asarray(model.init).astype(np.int64)
+    packed = {n: smallest_integers(a) if a.dtype.kind == "i" else a for n, a in arrays.items()}
+    return plain | packed
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy's as one of Python's, which JSON knows."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _listed(likelihood: Any) -> list[Any]:
+    return [np.asarray(value).tolist() for value in likelihood]
+
+
+def revived(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Any:
+    """The estimator of a model read from a file; ``extras`` may be empty, and are checked where they are not."""
+    prior: Any = mixture.prior
+    likelihood = mixture.likelihood.shifted(-mixture.anchor)
+    parameters: dict[str, Any] = {"likelihood": likelihood}
+    names = None
+    if extras:
+        try:
+            likelihood = _checked_likelihood(extras, mixture)
+            parameters = _checked_parameters(extras, type(likelihood))
+            _check_results(extras, mixture)
+            names = checked_names(extras, len(mixture.anchor))
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+            msg = f"the model file is damaged: its extras do not fit ({error})"
+            raise ModelFileError(msg) from None
+    estimator = cls(prior.alpha, discount=getattr(prior, "discount", 0.0), **parameters)
+    estimator._adopt(mixture, likelihood, backends.resolve("auto", likelihood).name)
+    estimator._remember(len(mixture.anchor), names)
+    for name in (*_RESULTS, "history_"):
+        if name in extras:
+            setattr(estimator, name, extras[name])
+    if "labels_" in extras:
+        estimator.labels_ = extras["labels_"].astype(np.int64)
+    return estimator
+
+
+def _checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:
+    """``likelihood_``, which must be that of the model but for the rounding of a shift, or of float32."""
+    likelihood = type(mixture.likelihood)(*extras["likelihood_"])
+    ours, theirs = flat_parameters(likelihood.shifted(mixture.anchor)), flat_parameters(mixture.likelihood)
+    size = 1.0 + np.abs(flat_parameters(likelihood)).max()
+    if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=1e-6, atol=1e-12 * size):
+        msg = "likelihood_ is not that of the model"
+        raise ValueError(msg)
+    return likelihood
+
+
+def _checked_parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, Any]:
+    parameters = {name: extras[name] for name in (*_PARAMETERS, "init", "random_state") if name in extras}
+    for name in ("n_restarts", "max_sweeps"):
+        check_count(name, parameters[name])
+    for name in ("max_clusters", "n_jobs", "random_state"):
+        if parameters.get(name) is not None:
+            check_count(name, parameters[name], least=0)
+    limit = parameters.get("time_limit")
+    if limit is not None and not check_number("time_limit", limit) > 0.0:
+        msg = "time_limit"
+        raise ValueError(msg)
+    init, moves = parameters["init"], extras["moves"]
+    started = init in STARTS if isinstance(init, str) else isinstance(init, np.ndarray) and init.dtype.kind == "i"
+    named = isinstance(moves, list) and all(isinstance(move, str) for move in moves)
+    if not (started and named and parameters["backend"] in backends.names() and isinstance(parameters["verbose"], int)):
+        msg = "a parameter is not what it can be"
+        raise ValueError(msg)
+    given, number = extras["likelihood"], extras.get("likelihood_family")
+    kind = family if number is None else FAMILIES[number]
+    return parameters | {"moves": tuple(moves), "likelihood": None if given is None else kind(*given)}
+
+
+def _check_results(extras: dict[str, Any], mixture: Mixture) -> None:
+    """ValueError where labels do not have the counts of the model, or the history does not lead to the log joint.
+
+    A model that a device wrote has none of these, and is saved without them.
+    """
+    if not {"labels_", "history_", *_RESULTS} & set(extras):
+        return
+    labels, history = extras["labels_"], extras["history_"]
+    within = labels.dtype.kind == "i" and labels.min() >= ABSENT and labels.max() < len(mixture.counts)
+    rising = np.all(np.isfinite(history)) and np.all(np.diff(history) >= 0.0)
+    checks = {
+        "labels": within and np.array_equal(np.bincount(labels[labels != ABSENT]), mixture.counts),
+        "history": rising and history[-1] == extras["log_joint_"] and len(history) > extras["n_sweeps_"],
+        "converged": isinstance(extras["converged_"], bool),
+    }
+    for name, fine in checks.items():
+        if not fine:
+            raise ValueError(name)

@@ -1,0 +1,166 @@
+"""A trained model as C: a header with the model in it, an example that goes on learning, and the library."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import mapdpm
+from mapdpm.files import container
+from mapdpm.stream.online import OnlineMAPDPM
+
+_A_LINE = 16
+_HEADER = """\
+/* A model of mapdpm {version}: {about}.
+ *
+ * A snapshot (docs/format.md): mapdpm_snapshot_read makes a learner of it, which goes on where it was saved.
+ */
+#ifndef {macro}_H
+#define {macro}_H
+
+#include "mapdpm.h"
+
+{conditions}
+#define {macro}_FEATURES {features}
+#define {macro}_CLUSTERS {clusters} /* at most; {used} now */
+#define {macro}_STATE_BYTES {state_bytes} /* of memory for the learner, aligned for uint64_t */
+#define {macro}_FILE_BYTES {file_bytes} /* of a snapshot */
+
+static const unsigned char {name}_file[{macro}_FILE_BYTES] = {{
+{data}
+}};
+
+#endif
+"""
+_EXAMPLE = """\
+/* Goes on learning where {name}.h was saved: a point a line of standard input, its cluster and log density a line of
+ * standard output; at the end the learner goes to {name}.mdpm, which Python opens: mapdpm.load("{name}.mdpm").
+ *
+ * cc -std=c99 -O2 {flags} main.c mapdpm.c -o learn
+ */
+#include "{name}.h"
+#include "mapdpm.h"
+
+#include <stdio.h>
+
+static uint64_t memory[({macro}_STATE_BYTES + 7) / 8];
+static unsigned char file[{macro}_FILE_BYTES];
+
+/* On a chip: wait for the sensor instead. */
+static int next_point(mapdpm_real *x)
+{{
+    size_t d;
+    double value;
+
+    for (d = 0; d < {macro}_FEATURES; d++) {{
+        if (scanf("%lf%*[,; \\t]", &value) < 1)
+            return 0;
+        x[d] = (mapdpm_real)value;
+    }}
+    return 1;
+}}
+
+int main(void)
+{{
+    mapdpm_stream *const learner = (mapdpm_stream *)(void *)memory;
+    mapdpm_real x[{macro}_FEATURES], score;
+    uint32_t id;
+    size_t n = 0;
+    FILE *out;
+    int error = mapdpm_snapshot_read(learner, sizeof memory, {name}_file, sizeof {name}_file);
+
+    while (error == MAPDPM_OK && next_point(x)) {{
+        error = mapdpm_learn(learner, x, &id, &score);
+        if (error == MAPDPM_OK)
+            printf("%lu %.9g\\n", (unsigned long)id, (double)score);
+    }}
+    if (error == MAPDPM_OK)
+        error = mapdpm_snapshot_write(learner, file, sizeof file, &n);
+    if (error != MAPDPM_OK) {{
+        fprintf(stderr, "mapdpm: %s\\n", mapdpm_error_name(error));
+        return 1;
+    }}
+    out = fopen("{name}.mdpm", "wb");
+    if (out == NULL)
+        return 1;
+    n -= fwrite(file, 1, n, out);
+    return fclose(out) != 0 || n != 0;
+}}
+"""
+
+
+def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "float32") -> OnlineMAPDPM:
+    """A stream learner that knows what ``model``, a fitted MAPDPM or an OnlineMAPDPM, has learned.
+
+    From a batch model: its clusters by their statistics, under its prior and its alpha, in at most ``max_clusters``
+    slots (twice as many as it has clusters, if None). A stream learner of this ``dtype`` and capacity is returned as it
+    is, any other as ``OnlineMAPDPM.merged`` makes it. ValueError where there are more clusters than slots, or the model
+    has a discount, which streams have not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mapdpm import MAPDPM
+    >>> X = np.random.default_rng(0).normal(size=(400, 2)) + 12.0 * (np.arange(400)[:, None] % 3)
+    >>> as_stream(MAPDPM().fit(X)).n_clusters
+    3
+    """
+    if isinstance(model, OnlineMAPDPM):
+        if model.dtype == dtype and max_clusters in {None, model.max_clusters}:
+            return model
+        return OnlineMAPDPM.merged([model], max_clusters=max_clusters, dtype=dtype)
+    if model.discount > 0.0:
+        msg = f"streams have no discount, but the model has discount={model.discount}; fit it with discount=0"
+        raise ValueError(msg)
+    saved, _ = container.unpack(model.to_bytes())
+    n_clusters, n_features = len(saved.counts), len(saved.anchor)
+    slots = 2 * n_clusters if max_clusters is None else max_clusters
+    if slots < n_clusters:
+        msg = f"max_clusters must be at least {n_clusters}, the clusters of the model, got {max_clusters}"
+        raise ValueError(msg)
+    stream = OnlineMAPDPM(slots, alpha=model.alpha, likelihood=model.likelihood_, n_features=n_features, dtype=dtype)
+    learner = stream.ready_learner()
+    for row in saved.statistics:
+        weight, mean, squares = row[0], row[1 : 1 + n_features], row[1 + n_features :]
+        learner.insert(float(weight), saved.anchor + mean, squares / weight)
+    return stream
+
+
+def c_files(model: OnlineMAPDPM, name: str = "model") -> dict[str, bytes]:
+    """What a C program needs, by the names of files: NAME.h, main.c, mapdpm.h and mapdpm.c.
+
+    ValueError where ``name`` is no identifier of C, or the learner has seen nothing.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name == "mapdpm":
+        msg = f"the name must be an identifier of C, and not mapdpm, got {name!r}"
+        raise ValueError(msg)
+    learner = model.ready_learner()
+    file = learner.write()
+    real = "float" if model.dtype == "float32" else "double"
+    words = {"name": name, "macro": name.upper(), "flags": f"-DMAPDPM_REAL={real}"}
+    conditions = [
+        f"typedef char {name}_needs_MAPDPM_REAL_{real}[sizeof(mapdpm_real) == {4 if real == 'float' else 8} ? 1 : -1];"
+    ]
+    if model.missing == "skip":
+        words["flags"] += " -DMAPDPM_MISSING"
+        conditions.append(
+            f'#ifndef MAPDPM_MISSING\n#error "{name}.h has missing values: compile with -DMAPDPM_MISSING"\n#endif'
+        )
+    rows = [", ".join(f"0x{byte:02x}" for byte in file[i : i + _A_LINE]) for i in range(0, len(file), _A_LINE)]
+    header = _HEADER.format(
+        version=mapdpm.__version__,
+        about=f"{model.n_clusters} clusters of {model.n_seen} points",
+        conditions="\n".join(conditions),
+        features=learner.n_features,
+        clusters=model.max_clusters,
+        used=model.n_clusters,
+        state_bytes=model.nbytes,
+        file_bytes=len(file),
+        data=",\n".join(f"    {row}" for row in rows),
+        **words,
+    )
+    pair = Path(mapdpm.get_include()) / "amalgamation" / "src"
+    texts = {f"{name}.h": header, "main.c": _EXAMPLE.format(**words)}
+    library = {each: (pair / each).read_bytes() for each in ("mapdpm.h", "mapdpm.c")}
+    return {each: text.encode() for each, text in texts.items()} | library

@@ -1,0 +1,326 @@
+"""The one container for models: what a chip can read, and behind it what only Python wants (docs/format.md).
+
+Little-endian. A header of 40 bytes, then reals of 4 or 8 bytes (alpha, discount, anchor, parameters of the family),
+counts, the statistics of each cluster; then extras, which C skips; last a CRC-32 of all before. The twin of this file
+is ``c_kernels/snapshot.c``. Every field is checked on load, whatever the CRC says.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import stat
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.likelihoods import FAMILY_NUMBERS
+from mapdpm.likelihoods._parameters import flat_parameters, frozen
+from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
+from mapdpm.state import Mixture, mixture_of
+
+MAGIC = b"MDPM"
+FORMAT = 1
+BATCH = 1
+STREAM = 2
+FAMILIES = {number: family for family, number in FAMILY_NUMBERS.items()}
+
+_HEADER = struct.Struct("<4sHBBHHIIIIIQ")
+_CRC = struct.Struct("<I")
+_REALS: dict[int, np.dtype[Any]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}
+_ARRAY_TYPES = {name: np.dtype(name) for name in ("<i8", "<i4", "<i2", "|i1", "<f8")}
+
+
+class ModelFileError(ValueError):
+    """Bytes that are not a whole and sound model."""
+
+
+class UnwritableError(OSError, ValueError):
+    """A file could not be written; what was there before is there still."""
+
+
+def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64") -> bytes:
+    """The container of a batch model; ``dtype`` "float32" is for chips whose real type is float.
+
+    ValueError where the family has no number, or the model has reals that float32 cannot hold.
+    """
+    family = family_number(mixture.likelihood)
+    try:
+        real = {"float64": _REALS[8], "float32": _REALS[4]}[dtype]
+    except (KeyError, TypeError):
+        msg = f"dtype must be 'float64' or 'float32', got {dtype!r}"
+        raise ValueError(msg) from None
+    mixture = _rebased(mixture, mixture.anchor.astype(real).astype(np.float64))
+    parameters = flat_parameters(mixture.likelihood)
+    n_clusters, n_statistics = mixture.statistics.shape
+    tail = _pack_extras(extras)
+    alpha, discount = mixture.prior.alpha, getattr(mixture.prior, "discount", 0.0)
+    body = b"".join(
+        (
+            _reals(np.concatenate([[alpha, discount], mixture.anchor, parameters]), real),
+            mixture.counts.astype("<u8").tobytes(),
+            _reals(mixture.statistics, real),
+            tail,
+        )
+    )
+    sizes = (len(mixture.anchor), n_clusters, len(parameters), n_statistics, len(tail))
+    total = _HEADER.size + len(body) + _CRC.size
+    head = _HEADER.pack(MAGIC, FORMAT, BATCH, real.itemsize, family, 0, *sizes, total)
+    data = head + body + _CRC.pack(zlib.crc32(head + body))
+    if dtype == "float32":
+        try:
+            unpack(data)
+        except ModelFileError as error:
+            msg = f"the model does not fit float32; save it as float64 ({error})"
+            raise ValueError(msg) from None
+    return data
+
+
+def family_number(likelihood: Any) -> int:
+    """The number of a family in model files; ValueError where it has none."""
+    kind = type(likelihood)
+    if kind not in FAMILY_NUMBERS:
+        what = f"the likelihood {kind.__name__} has no number in the model format, so its models cannot be saved"
+        msg = f"{what}; pickle or joblib can keep them"
+        raise ValueError(msg)
+    return FAMILY_NUMBERS[kind]
+
+
+def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
+    """The model in ``data``, every field checked; ModelFileError says what is wrong."""
+    header = _checked_header(data, BATCH)
+    _, _, _, real_size, family, _, D, K, n_parameters, n_statistics, n_extras, _ = header
+    reader = _Reader(data, _HEADER.size, _REALS[real_size])
+    alpha, discount = reader.reals(2)
+    anchor, parameters = reader.reals(D), reader.reals(n_parameters)
+    counts = reader.counts(K)
+    statistics = reader.reals(K * n_statistics).reshape(K, n_statistics)
+    extras = _unpack_extras(data[reader.position : reader.position + n_extras])
+    try:
+        prior = partition_prior(alpha, discount)
+        likelihood = _revived(FAMILIES[family], parameters, D)
+    except ValueError as error:
+        msg = f"the model file is damaged: {error}"
+        raise ModelFileError(msg) from None
+    _check_body(likelihood, anchor, counts, statistics)
+    return mixture_of(likelihood, prior, anchor, counts, statistics), extras
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write ``data`` to ``path``, whole or not at all: a file beside it is synced, then takes its name.
+
+    A symbolic link is followed; what is there and is no file (a folder, a device) is not replaced.
+    """
+    beside = None
+    try:
+        target = Path(path).resolve()
+        if target.is_symlink() or (target.exists() and not target.is_file()):
+            raise OSError(errno.EINVAL, "it is not a file")  # noqa: TRY301  (one sentence for all of them)
+        beside = target.with_name(f".mdpm-{secrets.token_hex(8)}")
+        with beside.open("xb") as file:
+            if target.exists():  # before there is anything to read: the old file may be private
+                beside.chmod(stat.S_IMODE(target.stat().st_mode))
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, which newer Pythons leave unresolved
+        msg = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
+        raise UnwritableError(msg) from None
+    finally:  # an interrupt leaves nothing behind either
+        if beside is not None:
+            beside.unlink(missing_ok=True)
+
+
+def kind_of(data: bytes) -> int:
+    """What is in a file, BATCH or STREAM, as far as its seventh byte tells."""
+    return data[6] if len(data) >= _HEADER.size else BATCH
+
+
+def check_stream(data: bytes) -> tuple[str, dict[str, Any]]:
+    """The dtype of the stream learner in ``data`` and its extras; its body is checked where it is read, in C."""
+    header = _checked_header(data, STREAM)
+    n_extras = header[10]
+    end = len(data) - _CRC.size
+    if n_extras > end - _HEADER.size:
+        msg = "the model file is damaged: its extras are longer than it"
+        raise ModelFileError(msg)
+    return {4: "float32", 8: "float64"}[header[3]], _unpack_extras(data[end - n_extras : end])
+
+
+def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
+    """The file of a stream learner, with ``extras`` behind its body, besides those that it has."""
+    if not extras:
+        return data
+    header = list(_HEADER.unpack_from(data))
+    end = len(data) - _CRC.size - header[10]
+    tail = _pack_extras(_unpack_extras(data[end : -_CRC.size]) | extras)
+    header[10], header[11] = len(tail), end + len(tail) + _CRC.size
+    whole = _HEADER.pack(*header) + data[_HEADER.size : end] + tail
+    return whole + _CRC.pack(zlib.crc32(whole))
+
+
+def checked_names(extras: dict[str, Any], n_features: int) -> NDArray[np.object_] | None:
+    """Names of features among the extras, if there are any."""
+    names = extras.get("feature_names_in_")
+    if names is None:
+        return None
+    if not (isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)):
+        msg = "the model file is damaged: its names of features do not fit"
+        raise ModelFileError(msg)
+    return np.array(names, dtype=object)
+
+
+def _checked_header(data: bytes, wanted: int) -> tuple[Any, ...]:
+    if data[:4] != MAGIC:
+        msg = f"not a mapdpm model: it starts with {data[:4]!r} instead of {MAGIC!r}"
+        raise ModelFileError(msg)
+    if len(data) < _HEADER.size + _CRC.size:
+        msg = f"the model file is truncated: {len(data)} bytes are less than any model has"
+        raise ModelFileError(msg)
+    header = _HEADER.unpack_from(data)
+    _, version, kind, real_size, _, _, D, K, n_parameters, n_statistics, n_extras, total = header
+    sound = _CRC.unpack(data[-_CRC.size :])[0] == zlib.crc32(data[: -_CRC.size])
+    if not sound and total > len(data):
+        msg = f"the model file is truncated: {len(data)} of {total} bytes are there"
+        raise ModelFileError(msg)
+    if not sound:
+        msg = "the model file is damaged: its CRC does not match its contents"
+        raise ModelFileError(msg)
+    if version > FORMAT:
+        msg = f"the model file has format {version}, newer than format {FORMAT} that this mapdpm reads; upgrade mapdpm"
+        raise ModelFileError(msg)
+    _check_fields(header)
+    if kind != wanted:
+        kinds = {BATCH: "a batch model, which MAPDPM reads", STREAM: "a stream learner, which OnlineMAPDPM reads"}
+        msg = f"the model file holds {kinds[kind]}; mapdpm.load reads both"
+        raise ModelFileError(msg)
+    reals = 2 + D + n_parameters + K * n_statistics
+    whole = kind == STREAM or total == _HEADER.size + real_size * reals + 8 * K + n_extras + _CRC.size
+    if total != len(data) or not whole:
+        msg = f"the model file is damaged: {len(data)} bytes do not hold what the header announces"
+        raise ModelFileError(msg)
+    return header
+
+
+def _check_fields(header: tuple[Any, ...]) -> None:
+    """ModelFileError where a field of the header has a value that it cannot have."""
+    _, version, kind, real_size, family, reserved, D, K, *_ = header
+    fields = (
+        ("format", version, version == FORMAT),
+        ("kind", kind, kind in {BATCH, STREAM}),
+        ("size of a real", real_size, real_size in _REALS),
+        ("family", family, family in FAMILIES),
+        ("reserved field", reserved, reserved == 0),
+        ("number of features", D, D >= 1),
+        ("number of clusters", K, K >= 1),
+    )
+    for name, value, fine in fields:
+        if not fine:
+            msg = f"the model file is damaged: {name} is {value}"
+            raise ModelFileError(msg)
+
+
+def _check_body(likelihood: Likelihood, anchor: Vector, counts: Labels, statistics: Matrix) -> None:
+    D = len(anchor)
+    squares = statistics[:, 1 + D :]
+    checks = (
+        ("anchor is not finite", np.all(np.isfinite(anchor))),
+        ("length of its statistics is wrong", statistics.shape[1] == likelihood.n_statistics()),
+        ("statistics are not finite", np.all(np.isfinite(statistics))),
+        ("a cluster is empty", np.all(counts >= 1) and np.all(statistics[:, 0] > 0)),
+        ("sums of squares are negative", np.all(squares >= 0)),
+    )
+    for what, fine in checks:
+        if not fine:
+            msg = f"the model file is damaged: {what}"
+            raise ModelFileError(msg)
+
+
+class _Reader:
+    """Walks through the body; lengths were checked against the header before."""
+
+    def __init__(self, data: bytes, position: int, real: np.dtype[Any]) -> None:
+        self.position = position
+        self._data, self._real = data, real
+
+    def reals(self, n: int) -> Vector:
+        values = np.frombuffer(self._data, self._real, n, self.position).astype(np.float64)
+        self.position += n * self._real.itemsize
+        return values
+
+    def counts(self, n: int) -> Labels:
+        values = np.frombuffer(self._data, "<u8", n, self.position).astype(np.int64)
+        self.position += 8 * n
+        return values
+
+
+def _revived(kind: Any, parameters: Vector, D: int) -> Any:
+    fields, position = [], 0
+    vectors = kind.vectors
+    for name in kind._fields:
+        n = D if name in vectors else 1
+        value = parameters[position : position + n]
+        if len(value) < n:
+            break
+        fields.append(frozen(value.copy()) if name in vectors else float(value[0]))
+        position += n
+    if position != len(parameters) or len(fields) != len(kind._fields):
+        msg = f"{kind.__name__} does not have {len(parameters)} parameters"
+        raise ValueError(msg)
+    return kind(*fields)
+
+
+def _rebased(mixture: Mixture, anchor: Vector) -> Mixture:
+    """The same mixture relative to another anchor: one that the real type of the file holds exactly."""
+    lag = mixture.anchor - anchor
+    if not np.any(lag):
+        return mixture
+    statistics = mixture.statistics.copy()
+    statistics[:, 1 : 1 + len(lag)] += lag
+    return mixture_of(mixture.likelihood.shifted(-lag), mixture.prior, anchor, mixture.counts, statistics)
+
+
+def _reals(values: NDArray[np.float64], real: np.dtype[Any]) -> bytes:
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ascontiguousarray(values, dtype=real).tobytes()
+
+
+def _pack_extras(extras: dict[str, Any]) -> bytes:
+    """JSON, and behind it the bytes of the arrays that it lists."""
+    arrays = {name: value for name, value in extras.items() if isinstance(value, np.ndarray)}
+    plain = {name: value for name, value in extras.items() if name not in arrays}
+    listed = [[name, value.dtype.str, len(value)] for name, value in arrays.items()]
+    text = json.dumps({"plain": plain, "arrays": listed}).encode()
+    return _CRC.pack(len(text)) + text + b"".join(value.tobytes() for value in arrays.values())
+
+
+def _unpack_extras(data: bytes) -> dict[str, Any]:
+    if not data:
+        return {}
+    try:
+        (length,) = _CRC.unpack_from(data)
+        content = json.loads(data[_CRC.size : _CRC.size + length])
+        extras: dict[str, Any] = dict(content["plain"])
+        position = _CRC.size + length
+        for name, kind, n in content["arrays"]:
+            extras[name] = np.frombuffer(data, _ARRAY_TYPES[kind], n, position).copy()
+            position += extras[name].nbytes
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, struct.error) as error:
+        msg = f"the model file is damaged: its extras cannot be read ({type(error).__name__}: {error})"
+        raise ModelFileError(msg) from None
+    return extras
+
+
+def smallest_integers(values: Labels) -> NDArray[Any]:
+    """``values`` in the smallest little-endian integer type that holds them."""
+    top = max(int(values.max(initial=0)), -1 - int(values.min(initial=0)))
+    bits = next(b for b in (8, 16, 32, 64) if top < 2 ** (b - 1))
+    return values.astype(np.dtype(f"int{bits}").newbyteorder("<"))

@@ -1,0 +1,44 @@
+"""``load`` and ``save``: any model, by the kind that its file says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.files import container
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model that ``save`` wrote to ``path``: a ``MAPDPM``, an ``OnlineMAPDPM`` or an ``OnlineAlphaSelector``.
+
+    Raises
+    ------
+    ValueError
+        The file is foreign, truncated, damaged, or of a newer format.
+    OSError
+        It cannot be read.
+    """
+    data = Path(path).read_bytes()
+    try:
+        if container.kind_of(data) == container.STREAM:
+            return _stream_of(data)
+        return MAPDPM.from_bytes(data)
+    except container.ModelFileError as error:
+        msg = f"{path}: {error}"
+        raise container.ModelFileError(msg) from None
+
+
+def _stream_of(data: bytes) -> Any:
+    """The stream learner in a file, with all of its bank if it has one."""
+    from mapdpm.stream.online import OnlineMAPDPM  # noqa: PLC0415  (a stream learner, and a user of few has one)
+    from mapdpm.stream.selector import KEY, OnlineAlphaSelector  # noqa: PLC0415
+
+    banked = KEY in container.check_stream(data)[1]
+    return (OnlineAlphaSelector if banked else OnlineMAPDPM).from_bytes(data)
+
+
+def save(model: MAPDPM, path: str | os.PathLike[str]) -> None:
+    """``model.save(path)``."""
+    model.save(path)

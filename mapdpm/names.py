@@ -1,0 +1,28 @@
+"""The words of the interface: what methods, moves, backends, starts and policies are called. Imports nothing.
+
+The command line offers these words in its help without loading what they name.
+"""
+
+MOVES = ("merge", "split", "permutation", "regroup")
+"""``moves=`` of an estimator, in the order of docs/adding-a-move.md; search/moves/catalogue.py has their classes."""
+
+BACKENDS = ("c", "numba", "python")
+"""``backend=``, besides "auto", in the order in which "auto" asks them."""
+
+STARTS = ("sequential", "random-order", "single")
+"""``init=`` of ``MAPDPM``."""
+
+CHAIN_STARTS = ("sequential", "single", "singletons")
+"""``init=`` of ``samplers.sample``."""
+
+METHODS = ("cv", "nll", "map", "empirical-bayes", "prequential")
+"""``method=`` of ``select_alpha``."""
+
+WHEN_FULL = ("least-loss", "merge", "evict", "refuse", "error")
+"""``when_full=`` of a stream; the index of each is its number in the C library."""
+
+MISSING = ("error", "skip")
+"""``missing=`` of a stream."""
+
+DTYPES = ("float64", "float32")
+"""``dtype=`` of a stream, and of a file."""

@@ -1,0 +1,170 @@
+"""What a partition says about the concentration of its Dirichlet process: p(alpha | N, K), its mode and its curve."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.partition_priors.hyperpriors import InverseGammaPrior
+from mapdpm.protocol import Vector
+from mapdpm.special import digamma_difference, log1p_excess, log_rising
+from mapdpm.validation import check_number
+
+MOST_STEPS = 30
+"""Newton steps to the mode, from any start within [1e-6, 1e6]; a test counts them."""
+
+_NEAR = 1e-8  # a Newton step of log alpha so short leaves an error of about its square
+_CANCELS = 1e6  # alphas so many times N: ten digits of the slope would be lost
+_FARTHEST = 230.0  # nats of log alpha: 1e-100 to 1e100
+
+
+class NoInteriorModeError(ValueError):
+    """The density has its largest values at an end: alpha = 0, or infinity."""
+
+
+class ConcentrationPosterior(NamedTuple):
+    r"""p(alpha | N, K) proportional to Gamma(alpha) / Gamma(alpha + N) alpha^K p(alpha)  (Raykov2014 (25), (26)).
+
+    Of a partition only the number of points and of clusters tells about alpha (maths (31)).
+
+    Examples
+    --------
+    >>> posterior = ConcentrationPosterior(1000, 12, InverseGammaPrior())
+    >>> print(f"{posterior.mode():.4f}")
+    1.5929
+    """
+
+    n_points: int
+    n_clusters: int
+    prior: Any = InverseGammaPrior()
+
+    def log_density(self, alphas: Any) -> Vector:
+        """log p(alpha | N, K) less its unknown constant, for each of ``alphas`` > 0, in nats."""
+        N, K = self.n_points, self.n_clusters
+        values = [K * math.log(a) - log_rising(a, float(N)) + self.prior.log_density(a) for a in _positive(alphas)]
+        return np.array(values)
+
+    def curve(self, alphas: Any) -> Vector:
+        """p(log alpha | N, K) at each of ``alphas``, so scaled that its integral over log alpha is 1.
+
+        The integral is by trapezes, over the range in which the density is within exp(-40) of its largest value.
+        """
+        centre = math.log(self.mode(of="log alpha"))
+        top = float(self._log_density_of_log(np.array([centre]))[0])
+        low, high = (self._where_negligible(centre, sign, top) for sign in (-1.0, 1.0))
+        t = np.linspace(low, high, 4001)
+        density = np.exp(self._log_density_of_log(t) - top)
+        whole = float(((density[1:] + density[:-1]) * np.diff(t)).sum()) / 2.0
+        shown: Vector = np.exp(self._log_density_of_log(np.log(_positive(alphas))) - top) / whole
+        return shown
+
+    def mode(self, of: str = "alpha", start: float = 1.0) -> float:
+        """Where the density of alpha is largest; with ``of="log alpha"``, where that of log alpha is.
+
+        The density of log alpha is log-concave; that of alpha is it over alpha, and its mode lies lower. With S(alpha)
+        = sum_{i < N} alpha / (alpha + i), the expected number of clusters, modes solve S(alpha) + r alpha - s / alpha
+        = c (maths (32)): both sides are monotone, so there is one solution, or none. Newton steps in log alpha, kept
+        within what is known to enclose it.
+
+        Raises
+        ------
+        NoInteriorModeError
+            There is none: under a Gamma prior of shape at most 1, the density of alpha is largest at 0 for a single
+            cluster; under a prior of rate 0, at infinity where each point is a cluster.
+        """
+        c = self._exponent(of)
+        r, s = self.prior.rates
+        if (c <= 1.0 and s == 0.0) or (c >= self.n_points and r == 0.0):
+            end, other = ("0", ", or the mode of='log alpha'") if c <= 1.0 else ("infinity", "")
+            msg = (
+                f"p(alpha | N={self.n_points}, K={self.n_clusters}) has no interior mode under {self.prior}: it is "
+                f"largest at {end}; take another prior{other}"
+            )
+            raise NoInteriorModeError(msg)
+        return math.exp(self._solved(c, math.log(check_number("start", start)))[0])
+
+    def _exponent(self, of: str) -> float:
+        if of not in ("alpha", "log alpha"):
+            msg = f"of must be 'alpha' or 'log alpha', got {of!r}"
+            raise ValueError(msg)
+        return self.n_clusters + float(self.prior.exponent) - (of == "alpha")
+
+    def _solved(self, c: float, t: float) -> tuple[float, int]:
+        """The solution of S + r alpha - s / alpha = c in log alpha, and the Newton steps that it took."""
+        low, high = -_FARTHEST, _FARTHEST
+        for step in range(1, MOST_STEPS + 1):
+            gap, move = self._newton(c, t)
+            low, high = (t, high) if gap < 0.0 else (low, t)
+            if abs(move) <= _NEAR:
+                return t + move, step
+            to = t + move
+            t = to if low < to < high else (low + high) / 2.0
+        return t, MOST_STEPS
+
+    def _newton(self, c: float, t: float) -> tuple[float, float]:
+        """The sign of S + r alpha - s / alpha - c, and a step towards where that is 0.
+
+        Two forms of the equation, with positive terms on both sides and in logarithms, are nearly straight lines: one
+        for small alpha, where S is near 1, the other for large, where it is near N. The other one is flat there, and
+        its step too long: so the shorter of the two is taken.
+        """
+        alpha, N = math.exp(t), self.n_points
+        r, s = self.prior.rates
+        above, below, slope = expected_clusters(alpha, N)  # S - 1, N - S, and the derivative of S by log alpha
+        # (S - 1) + (1 - c)+ + r alpha = (c - 1)+ + s / alpha
+        one = _line(
+            (above + max(1.0 - c, 0.0) + r * alpha, slope + r * alpha), (max(c - 1.0, 0.0) + s / alpha, -s / alpha)
+        )
+        # (N - c)+ + r alpha = (N - S) + (c - N)+ + s / alpha
+        two = _line((max(N - c, 0.0) + r * alpha, r * alpha), (below + max(c - N, 0.0) + s / alpha, -slope - s / alpha))
+        gap = one[0] if c <= N / 2.0 else two[0]
+        return gap, min((one[1], two[1]), key=abs)
+
+    def _log_density_of_log(self, t: Vector) -> Vector:
+        return self.log_density(np.exp(t)) + t
+
+    def _where_negligible(self, centre: float, sign: float, top: float) -> float:
+        width = 0.5
+        while width < _FARTHEST / 2.0:
+            value = self._log_density_of_log(np.array([centre + sign * width]))[0]
+            if value < top - 40.0:
+                break
+            width *= 1.5
+        return centre + sign * width
+
+
+def expected_clusters(alpha: float, n_points: int) -> tuple[float, float, float]:
+    """S - 1, N - S and dS / dlog alpha, for S(alpha) = sum_{i < N} alpha / (alpha + i), each to a few roundings.
+
+    S is the expected number of clusters of N points under a Dirichlet process. Where alpha is large against N it is
+    near N, so N - S is made of terms that do not cancel: with y = (N - 1) / (alpha + 1) and digamma difference
+    log1p(y) + rest, it is y + alpha (y - log1p(y)) - alpha rest.
+    """
+    h = n_points - 1.0
+    if h == 0.0:
+        return 0.0, 0.0, 0.0
+    difference, rest, squares = digamma_difference(alpha + 1.0, h)
+    y = h / (alpha + 1.0)
+    below = y + alpha * (log1p_excess(y) - rest)
+    # sum_i alpha i / (alpha + i)^2; only a slope: where its terms cancel, it is N - S to as many digits as are needed
+    slope = alpha * (difference - alpha * squares) if alpha < _CANCELS * h else below
+    return alpha * difference, below, slope
+
+
+def _line(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
+    """How much larger log left is than log right, and the Newton step from slopes by log alpha; inf where flat."""
+    if left[0] <= 0.0 or right[0] <= 0.0:
+        return (math.inf if left[0] > 0.0 else -math.inf if right[0] > 0.0 else 0.0), math.inf
+    gap = math.log(left[0] / right[0])
+    slope = left[1] / left[0] - right[1] / right[0]
+    return gap, -gap / slope if slope > 0.0 else math.inf
+
+
+def _positive(alphas: Any) -> Vector:
+    values = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    if not np.all((values > 0.0) & np.isfinite(values)):
+        msg = f"alphas must be > 0 and finite, got {alphas!r}"
+        raise ValueError(msg)
+    return values

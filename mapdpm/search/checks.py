@@ -1,0 +1,107 @@
+"""The parameters of a search, checked once; who is told how it goes, and when its time is up."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm import backends
+from mapdpm.rng import seeded
+from mapdpm.search.ascent import FitProgress, MakeMove, Plan
+from mapdpm.search.moves.catalogue import MOVES
+from mapdpm.validation import check_callable, check_count, check_number
+
+_SEED = 0
+
+
+class SearchSettings(NamedTuple):
+    """How a search goes; made by ``check_search``."""
+
+    moves: tuple[MakeMove, ...]
+    n_restarts: int
+    max_sweeps: int
+    time_limit: float | None
+    backend: str
+    n_jobs: int
+    random_state: Any
+    verbose: int
+    callback: Callable[[FitProgress], object] | None
+
+    def generator(self) -> np.random.Generator:
+        """The source of randomness. Two fits draw the same numbers, unless ``random_state`` is a Generator."""
+        return seeded(_SEED if self.random_state is None else self.random_state).generator
+
+    def plan(self, deadline: Deadline) -> Plan:
+        """How each run goes."""
+        return Plan(self.moves, self.max_sweeps, deadline.expired)
+
+
+def check_search(estimator: Any) -> SearchSettings:
+    """The parameters of the search of ``estimator``; ValueError where one is not what it must be."""
+    moves = _moves_of(estimator.moves)
+    n_restarts = check_count("n_restarts", estimator.n_restarts)
+    max_sweeps = check_count("max_sweeps", estimator.max_sweeps)
+    n_jobs = 1 if estimator.n_jobs is None else check_count("n_jobs", estimator.n_jobs)
+    limit = estimator.time_limit
+    if limit is not None and not check_number("time_limit", limit) > 0.0:
+        msg = f"time_limit must be > 0 seconds, or None for no limit, got {limit!r}"
+        raise ValueError(msg)
+    check_callable("callback", estimator.callback)
+    if not isinstance(estimator.verbose, (bool, np.bool_)):
+        check_count("verbose", estimator.verbose, 0)
+    backends.check_name(estimator.backend)
+    settings = SearchSettings(
+        moves,
+        n_restarts,
+        max_sweeps,
+        limit,
+        estimator.backend,
+        n_jobs,
+        estimator.random_state,
+        int(estimator.verbose),
+        estimator.callback,
+    )
+    if not isinstance(settings.random_state, np.random.RandomState):  # which drawing from would change
+        settings.generator()
+    return settings
+
+
+class Deadline:
+    """When the time of a search is up; the clock starts when this is made."""
+
+    def __init__(self, time_limit: float | None) -> None:
+        self._end = math.inf if time_limit is None else time.monotonic() + time_limit
+
+    def expired(self) -> bool:
+        """Whether no time is left."""
+        return time.monotonic() >= self._end
+
+
+class Reporter:
+    """Tells the user how a fit goes: a printed line where it is verbose, and the callback."""
+
+    def __init__(self, settings: SearchSettings) -> None:
+        self._verbose, self._callback = settings.verbose, settings.callback
+
+    def __call__(self, progress: FitProgress) -> bool:
+        """Report ``progress``; True where the callback ends the run."""
+        if self._verbose:
+            print(progress)
+        stop = self._callback(progress) if self._callback is not None else False
+        return isinstance(stop, (bool, np.bool_)) and bool(stop)
+
+
+def _moves_of(moves: Any) -> tuple[MakeMove, ...]:
+    known = ", ".join(map(repr, MOVES))
+    if isinstance(moves, str) or not isinstance(moves, (tuple, list)):
+        msg = f"moves must be a tuple of names among {known}, got {moves!r}"
+        raise ValueError(msg)
+    for name in moves:
+        if not isinstance(name, str) or name not in MOVES:
+            msg = f"moves must be names among {known}, got {name!r}"
+            raise ValueError(msg)
+    return tuple(MOVES[name] for name in moves)

@@ -1,0 +1,1 @@
+"""The moves of many points: one a file, and the catalogue that names them."""

@@ -1,0 +1,38 @@
+"""Some clusters of a state, taken out, clustered otherwise, and put back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mapdpm.protocol import Labels
+from mapdpm.search.problem import Problem
+from mapdpm.state import ClusterState, compacted
+
+
+def members(state: ClusterState) -> list[Labels]:
+    """The points of each slot, in order; O(N)."""
+    # Of short integers numpy's stable sort is a radix sort.
+    short = state.labels.astype(np.uint16) if state.capacity <= np.iinfo(np.uint16).max else state.labels
+    order = np.argsort(short, kind="stable")
+    return np.split(order, np.cumsum(state.counts)[:-1])
+
+
+def put_back(problem: Problem, state: ClusterState, slots: Labels, points: Labels, part: ClusterState) -> ClusterState:
+    """``state``, edited or its larger successor, whose ``slots`` now hold ``points`` as ``part`` clusters them.
+
+    ``slots`` are emptied; the clusters of ``part`` go to them, in order of first appearance, and to the lowest free
+    slots. The caller has seen to it that no cap is broken.
+    """
+    part = compacted(problem.model.likelihood, part)
+    wanted = part.capacity - 1
+    for slot in slots:
+        state.counts[slot] = 0
+        problem.model.likelihood.init(state.rows[slot])
+    while wanted > state.capacity - state.n_clusters:
+        state = problem.grown(state)
+    free = np.flatnonzero(state.counts == 0)
+    places = np.concatenate((slots, free[~np.isin(free, slots)]))[:wanted]
+    state.labels[points] = places[part.labels]
+    state.counts[places] = part.counts[:wanted]
+    state.rows[places] = part.rows[:wanted]
+    return state

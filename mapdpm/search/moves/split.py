@@ -1,0 +1,235 @@
+"""Split: one cluster becomes two where that raises the log joint."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from mapdpm import objective
+from mapdpm.data import point_set
+from mapdpm.objective import is_gain
+from mapdpm.protocol import SMALLEST, Labels, Matrix, Vector
+from mapdpm.search.ascent import Plan
+from mapdpm.search.moves.order import best_cut, standardised
+from mapdpm.search.moves.parts import members, put_back
+from mapdpm.search.problem import Problem
+from mapdpm.state import ClusterState
+
+_SAMPLE = 2000
+"""Points of a larger cluster that its two halves are sought on."""
+_REFINEMENTS = 3
+_ATOMS = 64
+_DIRECTIONS = 3
+_SWEEPS = 10
+_TRIES = 2
+_SAME = 0.98
+"""The share of its points that makes a cluster the one that could not be split before."""
+_POWER_STEPS = 12
+
+Start = Callable[[Problem, Matrix, np.random.Generator], Labels]
+
+
+def widest(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """The best cut along the direction of largest variance, by power iteration."""
+    direction: Vector = rng.standard_normal((Z.shape[1],))
+    for _ in range(_POWER_STEPS):
+        product: Vector = Z.T @ (Z @ direction)
+        direction = product / max(float(np.abs(product).max()), SMALLEST)
+    return best_cut(part, (Z @ direction)[:, None], _ATOMS)
+
+
+def along_axes(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """The best cut along some random features: what features of few values ask for, and independent ones."""
+    axes = rng.choice(Z.shape[1], min(_DIRECTIONS, Z.shape[1]), replace=False)
+    return best_cut(part, Z[:, axes], _ATOMS)
+
+
+def along_differences(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """The best cut along lines through two random points: random projections that prefer wide directions."""
+    pairs = [rng.choice(len(Z), 2, replace=False) for _ in range(min(_DIRECTIONS, Z.shape[1]))]
+    return best_cut(part, np.stack([Z @ (Z[one] - Z[two]) for one, two in pairs], axis=1), _ATOMS)
+
+
+def around_the_farthest_pair(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """The point farthest from the mean, and the one farthest from that; others join them in random order."""
+    one = int(np.argmax((Z * Z).sum(axis=1)))
+    two = int(np.argmax(((Z - Z[one]) ** 2).sum(axis=1)))
+    return _around(part, one, two if two != one else (one + 1) % len(Z), rng)
+
+
+def around_a_random_pair(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
+    """Two random points; others join them in random order."""
+    one, two = rng.choice(len(Z), 2, replace=False)
+    return _around(part, int(one), int(two), rng)
+
+
+def _around(part: Problem, one: int, two: int, rng: np.random.Generator) -> Labels:
+    """The sequential start of two clusters, from one point each."""
+    n = part.n_points
+    state = part.empty(n, 2)
+    state.labels[one], state.labels[two] = 0, 1
+    part.refresh(state)
+    order = rng.permutation(n).astype(np.int64)
+    part.backend.sequential_start(part.model, state, order[state.labels[order] < 0], False)
+    return state.labels
+
+
+_AT_FIRST: tuple[Start, ...] = (
+    widest,
+    around_the_farthest_pair,
+    around_a_random_pair,
+    along_differences,
+    along_axes,
+)
+_LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_differences, along_axes)
+
+
+class FutileSplits:
+    """Clusters that could not be split, and what the best split of each would have gained, but for opening a cluster.
+
+    That part does not depend on alpha: so it outlives a problem, where the next one has another alpha.
+    """
+
+    def __init__(self, n_points: int) -> None:
+        self._slots = np.full(n_points, -1, dtype=np.int64)  # that in which a point last was in vain
+        self._clusters: dict[int, tuple[int, float, float]] = {}
+
+    def note(self, slot: int, points: Labels, gain: float, size: float) -> None:
+        """Remember ``points`` of ``slot``; ``gain`` is a difference of terms as large as ``size``."""
+        self._slots[points] = slot
+        self._clusters[slot] = len(points), gain, size
+
+    def knows(self, slot: int, points: Labels, opening: float) -> bool:
+        """Whether ``points`` are a cluster that was tried, and opening another at ``opening`` nats would not gain."""
+        n_points, gain, size = self._clusters.get(slot, (0, 0.0, 0.0))
+        common = np.count_nonzero(self._slots[points] == slot)
+        return bool(common >= _SAME * max(len(points), n_points)) and not is_gain(gain + opening, size)
+
+
+class Split:
+    """Splitting gains what merging the two parts would lose (docs/maths.md (19) to (21)).
+
+    Two clusters are sought among the points of one, from several starts, each followed by sweeps; the best log joint is
+    compared with that of the one cluster. Of a large cluster a sample is searched, and what is found there is extended
+    to all of its points before it is judged. A cluster that could not be split is left alone until it has changed.
+    Halves are offered at once again.
+
+    O(N D) for judging, and O(D) for each of at most 2,000 points, sweep and start.
+    """
+
+    name = "split"
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        expired: Callable[[], bool],
+        tries: int = _TRIES,
+        futile: FutileSplits | None = None,
+    ) -> None:
+        self.problem = problem
+        self.rng = rng
+        self._expired = expired
+        self._tries = tries
+        self._futile = FutileSplits(problem.n_points) if futile is None else futile
+
+    def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
+        """Split clusters of ``state``, which is edited or outgrown, and say how many."""
+        split = 0
+        waiting = list(enumerate(members(state)))[::-1]
+        while waiting and self.problem.max_clusters != state.n_clusters and not self._expired():
+            slot, points = waiting.pop()
+            # Another cluster beside those there are: the one term of the gain in which alpha is.
+            opening = self.problem.model.prior.log_new(state.n_clusters, 1.0)
+            if len(points) < 2 or self._futile.knows(slot, points, opening):  # noqa: PLR2004  (two halves)
+                continue
+            halves, gain, size = self._halves(state, slot, points)
+            if halves is None:
+                self._futile.note(slot, points, gain - opening, size)
+                continue
+            state = put_back(self.problem, state, np.array([slot]), points, halves)
+            split += 1
+            # A cluster of many would otherwise lose one at a time, and all points be swept for each.
+            for half in (0, 1):
+                part = points[halves.labels == half]
+                waiting.append((int(state.labels[part[0]]), part))
+        return state, split
+
+    def _halves(self, state: ClusterState, slot: int, points: Labels) -> tuple[ClusterState | None, float, float]:
+        """Two clusters of ``points`` with a higher log joint than one, or None; the best gain, and what it is of."""
+        problem, others = self.problem, state.n_clusters - 1
+        whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
+        prior = problem.model.prior.given_other_clusters(others)
+        before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.model.likelihood, whole))
+        all_points, sought, best = None, None, -np.inf
+        large = len(points) > _SAMPLE
+        for attempt in range(self._tries):
+            if large or sought is None:
+                sample = point_set(problem.model.data).sample(points, _SAMPLE, self.rng) if large else points
+                sought = _Sought(problem.part(sample, others))
+            found = sought.best_halves(_AT_FIRST if attempt == 0 else _LATER, self.rng)
+            if found is None:
+                continue
+            if large and all_points is None:
+                all_points = problem.part(points, others)
+            for halves in extended(all_points, found) if all_points is not None else (found,):
+                after = objective.log_joint(
+                    prior, halves, problem.backend.log_marginals(problem.model.likelihood, halves)
+                )
+                if is_gain(after - before, before):
+                    return halves, after - before, before
+                best = max(best, after - before)
+        return None, best, before
+
+
+def remembering(plan: Plan, futile: FutileSplits) -> Plan:
+    """``plan``, where splits know what was in vain in the runs before: one after the other, of the same points."""
+    moves = tuple(functools.partial(Split, futile=futile) if move is Split else move for move in plan.moves)
+    return plan._replace(moves=moves)
+
+
+class _Sought:
+    """The points whose halves are sought, and the halves that were tried."""
+
+    def __init__(self, part: Problem) -> None:
+        self._part = part
+        self._Z = standardised(part.model.data)
+        self._seen: set[bytes] = set()
+
+    def best_halves(self, starts: tuple[Start, ...], rng: np.random.Generator) -> ClusterState | None:
+        """The best two clusters of all points, from several starts; None where each has ended with one, or before."""
+        part = self._part
+        best, best_joint = None, -np.inf
+        for start in starts:
+            labels = start(part, self._Z, rng)
+            halves = (labels == labels[0]).tobytes()
+            if halves in self._seen:  # a few points have few halves
+                continue
+            self._seen.add(halves)
+            state = part.empty(0, 2)._replace(labels=labels)
+            part.backend.settle(part.model, state, _SWEEPS)
+            joint = part.log_joint(state)
+            if state.n_clusters > 1 and (best is None or is_gain(joint - best_joint, best_joint)):
+                best, best_joint = state, joint
+        return best
+
+
+def extended(part: Problem, halves: ClusterState) -> Iterator[ClusterState]:
+    """``halves``, found on a sample of the points of ``part``, for all of them: as first found, and as then refined.
+
+    Each point goes where it scores best, a few times over; it ends where one half remains. Scores take no weights; what
+    they lead to is judged with them. Point by point refinement is left to the sweeps over all data that follow a split.
+    """
+    state = ClusterState(np.full(part.n_points, -1, dtype=np.int64), halves.counts.copy(), halves.rows.copy())
+    for _ in range(_REFINEMENTS):
+        labels = np.empty_like(state.labels)
+        part.backend.best_slots(part.model, state, False, labels)
+        if np.array_equal(labels, state.labels):
+            break
+        state = state._replace(labels=labels)
+        part.refresh(state)
+        if state.n_clusters == 1:
+            break
+        yield state

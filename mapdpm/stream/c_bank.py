@@ -1,0 +1,83 @@
+"""The C library's bank through cffi: the same stream learned under several alphas, in one block of memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapdpm.protocol import Vector
+from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.c_options import modules, options_of
+from mapdpm.stream.settings import DTYPES, Setting
+
+_ALIGNMENT = 8
+
+
+class Bank:
+    """Learners that differ in alpha only; the one that has predicted best answers."""
+
+    def __init__(self, setting: Setting, alphas: Vector, half_life: float, margin: float) -> None:
+        lib, ffi = modules(setting.dtype)
+        options, kept = options_of(ffi, setting)
+        given = alphas.astype(DTYPES[setting.dtype])
+        n_bytes = lib.mapdpm_bank_bytes(options, len(alphas))
+        memory = np.zeros(-(-n_bytes // _ALIGNMENT) + 1, dtype=np.int64)
+        self._bank = ffi.from_buffer("mapdpm_bank *", memory)  # and keeps it alive
+        numbers = ffi.from_buffer("mapdpm_real[]", given)
+        error = lib.mapdpm_bank_init(self._bank, n_bytes, options, numbers, len(alphas), half_life, margin)
+        del kept
+        if error or not n_bytes:
+            msg = (
+                f"a parameter is beyond what {setting.dtype} banks can hold: features {setting.n_features}, clusters "
+                f"{setting.max_clusters}, alphas {alphas.min():g} to {alphas.max():g}, likelihood "
+                f"{setting.likelihood!r}"
+            )
+            raise ValueError(msg)
+        self.nbytes = int(n_bytes)
+        streams = (lib.mapdpm_bank_stream(self._bank, number) for number in range(len(alphas)))
+        self.learners = [Learner(setting.dtype, int(stream.bytes), stream) for stream in streams]
+        for learner in self.learners:
+            learner.bind()
+        self._lib, self._id, self._score = lib, ffi.new("uint32_t *"), ffi.new("mapdpm_real *")
+        self._scores = ffi.cast("mapdpm_real *", self._bank + 1)  # two rows: sums, and what rounding took from them
+
+    @property
+    def best(self) -> int:
+        """Which learner answers."""
+        return int(self._bank.best)
+
+    @property
+    def n_switches(self) -> int:
+        """How often another has taken over."""
+        return int(self._bank.n_switches)
+
+    def learn_scored(self, x: Any) -> tuple[int, float]:
+        """Learn a point: its id in the learner that answered best before, and its log density there before."""
+        error = self._lib.mapdpm_bank_learn(self._bank, x, self._id, self._score)
+        self.learners[self.best].check(error, x)
+        return self._id[0], self._score[0]
+
+    def scores(self) -> Vector:
+        """By how many nats each has predicted better than the first, as far as that is remembered."""
+        rows = self._kept().astype(np.float64)
+        return rows[0] + rows[1]
+
+    def state(self) -> tuple[Vector, list[bytes]]:
+        """What ``restore`` takes: the scores, and the files of all learners."""
+        return self._kept().ravel(), [learner.write() for learner in self.learners]
+
+    def restore(self, best: int, n_switches: int, scores: Vector, files: list[bytes]) -> str:
+        """Go on from there; the C library's word for what is wrong, empty where nothing is."""
+        self._bank.best, self._bank.n_switches = best, n_switches
+        for number, score in enumerate(scores.tolist()):
+            self._scores[number] = score
+        for learner, file in zip(self.learners, files, strict=True):
+            problem = learner.read_into(file)
+            if problem:
+                return problem
+        return ""
+
+    def _kept(self) -> Any:
+        n = len(self.learners)
+        return np.array([self._scores[i] for i in range(2 * n)], dtype=self.learners[0].dtype).reshape(2, n)

@@ -1,0 +1,259 @@
+"""The stream learner of the C library, through cffi: its memory, its calls, its errors as exceptions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.likelihoods import FAMILY_NUMBERS
+from mapdpm.protocol import Labels, Vector
+from mapdpm.stream.c_options import modules, options_of
+from mapdpm.stream.errors import ErrorContext, exception_for
+from mapdpm.stream.records import Clusters, Event
+from mapdpm.stream.settings import DTYPES, WHEN_FULL, Setting, check_point
+
+_KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out"}
+_ALIGNMENT = 8
+
+
+class Learner:
+    """A stream learner in memory of a fixed size, which Python owns; or one of a bank, in the bank's memory."""
+
+    def __init__(self, dtype: str, n_bytes: int, stream: Any = None) -> None:
+        self.lib, self.ffi = modules(dtype)
+        self.dtype = DTYPES[dtype]
+        if stream is None:
+            memory = np.zeros(-(-n_bytes // _ALIGNMENT), dtype=np.int64)
+            stream = self.ffi.from_buffer("mapdpm_stream *", memory)  # and keeps it alive
+        self.stream = stream
+        self.nbytes = n_bytes
+        self.id = self.ffi.new("uint32_t *")
+        self.score = self.ffi.new("mapdpm_real *")
+
+    @classmethod
+    def new(cls, setting: Setting) -> Learner:
+        """A learner that has seen nothing; ValueError where the C library refuses the setting."""
+        lib, ffi = modules(setting.dtype)
+        options, kept = options_of(ffi, setting)
+        n_bytes = lib.mapdpm_stream_bytes(options)
+        learner = cls(setting.dtype, n_bytes)
+        error = lib.mapdpm_init(learner.stream, n_bytes, options) if n_bytes else lib.MAPDPM_E_ARGUMENT
+        del kept
+        if error:
+            msg = (
+                f"a parameter is beyond what {setting.dtype} streams can hold: features {setting.n_features}, clusters "
+                f"{setting.max_clusters}, alpha {setting.alpha!r}, half-life {setting.half_life!r}, likelihood "
+                f"{setting.likelihood!r}; rescale the data" + (", or use float64" if setting.dtype == "float32" else "")
+            )
+            raise ValueError(msg)
+        learner.bind()
+        return learner
+
+    @classmethod
+    def read(cls, dtype: str, data: bytes) -> tuple[Learner | None, str]:
+        """The learner in a file, or None and the C library's word for what is wrong."""
+        lib, ffi = modules(dtype)
+        options = ffi.new("mapdpm_options *")
+        error = lib.mapdpm_snapshot_options(ffi.from_buffer("unsigned char[]", data), len(data), options)
+        if error:
+            return None, ffi.string(lib.mapdpm_error_name(error)).decode()
+        learner = cls(dtype, lib.mapdpm_stream_bytes(options))
+        problem = learner.read_into(data)
+        return (None, problem) if problem else (learner, "ok")
+
+    def read_into(self, data: bytes) -> str:
+        """Become the learner in a file; the C library's word for what is wrong, empty where nothing is."""
+        file = self.ffi.from_buffer("unsigned char[]", data)
+        error = self.lib.mapdpm_snapshot_read(self.stream, self.nbytes, file, len(data))
+        if error:
+            return str(self.ffi.string(self.lib.mapdpm_error_name(error)).decode())
+        self.bind()
+        return ""
+
+    def bind(self) -> None:
+        """Bind arguments, so that one point costs no more than the call."""
+        lib, null = self.lib, self.ffi.NULL
+        self.n_features = int(self.stream.n_features)
+        self._learn, self._predict = partial(lib.mapdpm_learn, self.stream), partial(lib.mapdpm_predict, self.stream)
+        self._null = null
+
+    def point(self, x: Any) -> Any:
+        """``x`` as a list or tuple of n_features numbers, as cffi takes it; ValueError where it is none."""
+        if type(x) is not list and type(x) is not tuple:
+            if not isinstance(x, np.ndarray) or x.ndim != 1:
+                check_point(x)
+            x = np.asarray(x).tolist()
+        if len(x) != self.n_features:
+            msg = f"x has {check_point(x)} features, but OnlineMAPDPM is expecting {self.n_features} features as input"
+            raise ValueError(msg)
+        return x
+
+    def learn_scored(self, x: Any, microseconds: int | None = None) -> tuple[int, float]:
+        """Learn a point, at a time if there is one: its id, and its log density before."""
+        if microseconds is None:
+            self.check(self._learn(x, self.id, self.score), x)
+        else:
+            self.check(self.lib.mapdpm_learn_at(self.stream, x, microseconds, self.id, self.score), x)
+        return self.id[0], self.score[0]
+
+    def predict(self, x: Any) -> int | None:
+        """The id of the best cluster, or None where there are none."""
+        error = self._predict(x, self.id, self._null)
+        if error == self.lib.MAPDPM_E_WARMING:
+            return None
+        self.check(error, x)
+        return self.id[0]
+
+    def predict_score(self, x: Any) -> float:
+        """The log density of a point."""
+        self.check(self._predict(x, self._null, self.score), x)
+        return self.score[0]
+
+    def check(self, error: int, x: Any) -> None:
+        """Raise what ``error`` means, if it is one."""
+        if error:
+            self.fail(error, np.array(x, dtype=self.dtype))
+
+    def write(self) -> bytes:
+        """The file of the learner."""
+        capacity = self.lib.mapdpm_snapshot_bytes(self.stream)
+        file, written = bytearray(capacity), self.ffi.new("size_t *")
+        into = self.ffi.from_buffer("unsigned char[]", file, require_writable=True)
+        error = self.lib.mapdpm_snapshot_write(self.stream, into, capacity, written)
+        if error:
+            self.fail(error)
+        return bytes(file)
+
+    def setting(self) -> Setting:
+        """What the learner is made of, as far as it says."""
+        s = self.stream
+        return Setting(
+            likelihood=None if s.warmup else self.likelihood(),
+            n_features=int(s.n_features),
+            max_clusters=int(s.max_clusters),
+            warmup=int(s.warmup),
+            window=int(s.window),
+            when_full=next(name for name, number in WHEN_FULL.items() if number == s.when_full),
+            missing=bool(s.missing),
+            alpha=float(s.alpha),
+            log_alpha=float(s.log_alpha),
+            half_life=float(s.half_life),
+            dtype=self.dtype.name,
+        )
+
+    def learn_many(
+        self, points: NDArray[Any], microseconds: NDArray[np.int64] | None, scores: bool
+    ) -> tuple[Labels, Vector]:
+        """Learn points of the learner's type: their ids, and their log densities before."""
+        times = self.ffi.NULL if microseconds is None else self.ffi.from_buffer("int64_t[]", microseconds)
+        return self._many(partial(self.lib.mapdpm_learn_many, self.stream), points, (times,), True, scores)
+
+    def predict_many(self, points: NDArray[Any], ids: bool, scores: bool) -> tuple[Labels, Vector]:
+        """The best clusters of points of the learner's type, and their log densities."""
+        return self._many(partial(self.lib.mapdpm_predict_many, self.stream), points, (), ids, scores)
+
+    def _many(
+        self, call: Any, points: NDArray[Any], times: tuple[Any, ...], ids: bool, scores: bool
+    ) -> tuple[Labels, Vector]:
+        n = len(points)
+        numbers = np.empty(n if ids else 0, dtype=np.uint32)
+        densities = np.empty(n if scores else 0, dtype=self.dtype)
+        done = self.ffi.new("size_t *")
+        into_ids = self.ffi.from_buffer("uint32_t[]", numbers, require_writable=True) if ids else self.ffi.NULL
+        into = self.ffi.from_buffer("mapdpm_real[]", densities, require_writable=True) if scores else self.ffi.NULL
+        error = call(self.ffi.from_buffer("mapdpm_real[]", points), *times, n, into_ids, into, done)
+        if error:
+            self.fail(error, points[done[0]], int(done[0]), learned=bool(times))
+        return numbers.astype(np.int64), densities.astype(np.float64)
+
+    def clusters(self) -> Clusters:
+        """All clusters, with weights as they have decayed by now."""
+        lib, ffi, D = self.lib, self.ffi, self.n_features
+        found: list[tuple[int, float, Vector, Vector]] = []
+        cluster = ffi.new("mapdpm_cluster *")
+        anchor = self.anchor()
+        for slot in range(self.stream.max_clusters):
+            mean, variance = np.empty(D, self.dtype), np.empty(D, self.dtype)
+            views = [ffi.from_buffer("mapdpm_real[]", each, require_writable=True) for each in (mean, variance)]
+            if lib.mapdpm_get_cluster(self.stream, slot, cluster, *views) == 1:
+                weight = float(cluster.weight) + float(cluster.weight_low)
+                found.append((int(cluster.id), weight, anchor + mean, variance.astype(np.float64)))
+        found.sort(key=lambda each: each[0])
+        return Clusters(
+            np.array([each[0] for each in found], dtype=np.int64),
+            np.array([each[1] for each in found], dtype=np.float64),
+            np.array([each[2] for each in found]).reshape(len(found), D),
+            np.array([each[3] for each in found]).reshape(len(found), D),
+        )
+
+    def insert(self, weight: float, mean: Vector, variance: Vector) -> None:
+        """One more cluster, by its statistics."""
+        cluster = self.ffi.new("mapdpm_cluster *")
+        cluster.weight = weight
+        cluster.weight_low = weight - float(cluster.weight)
+        given = [np.ascontiguousarray(each, dtype=self.dtype) for each in (mean - self.anchor(), variance)]
+        error = self.lib.mapdpm_insert(
+            self.stream, cluster, *(self.ffi.from_buffer("mapdpm_real[]", each) for each in given)
+        )
+        if error:
+            self.fail(error)
+
+    def reduce(self, n: int) -> None:
+        """Merge what should be merged, and more until ``n`` clusters are left."""
+        error = self.lib.mapdpm_reduce(self.stream, n)
+        if error:
+            self.fail(error)
+
+    def anchor(self) -> Vector:
+        """What is subtracted from data first: the prior mean; zeros before there is one."""
+        parameters = self._prior()
+        return np.zeros(self.n_features) if parameters is None else parameters[: self.n_features]
+
+    def likelihood(self) -> Any:
+        """The family with its prior; None before the warm-up has set it."""
+        parameters = self._prior()
+        if parameters is None:
+            return None
+        D = self.n_features
+        kind = next(kind for kind, number in FAMILY_NUMBERS.items() if number == self.stream.family)
+        if self.stream.family == self.lib.MAPDPM_NORMAL_GAMMA:
+            return kind(parameters[:D], parameters[D], parameters[D + 1], parameters[D + 2 :])
+        return kind(parameters[:D], parameters[D : 2 * D], parameters[2 * D :])
+
+    def _prior(self) -> Vector | None:
+        D = self.n_features
+        anchor = np.empty(D, self.dtype)
+        parameters = np.empty(self.lib.mapdpm_n_parameters(self.stream.family, D), self.dtype)
+        views = [self.ffi.from_buffer("mapdpm_real[]", a, require_writable=True) for a in (anchor, parameters)]
+        error = self.lib.mapdpm_get_prior(self.stream, *views)
+        return None if error else parameters.astype(np.float64)
+
+    def events(self) -> list[Event]:
+        """What the ring still holds, the oldest first."""
+        total, ring = int(self.stream.n_events), 2 * int(self.stream.max_clusters)  # MAPDPM_EVENTS
+        event, found = self.ffi.new("mapdpm_event *"), []
+        for i in range(max(0, total - ring), total):
+            if self.lib.mapdpm_get_event(self.stream, i, event) == 0:
+                other = int(event.other) if event.kind in (2, 3) else None
+                found.append(Event(_KINDS[event.kind], int(event.id), other, int(event.when)))
+        return found
+
+    def resolve(self, number: int) -> int:
+        """The id that ``number`` has now; KeyError where that is not known."""
+        error = self.lib.mapdpm_resolve(self.stream, number, self.id)
+        if error:
+            why = "it was never given, or has ended, or its merge is beyond the events kept"
+            msg = f"no cluster has the id {number}: {why}"
+            raise KeyError(msg)
+        return int(self.id[0])
+
+    def fail(self, error: int, x: Any = None, row: int | None = None, learned: bool = False) -> None:
+        """Raise what ``error`` means to a user; ``x`` is the point that it is about, ``row`` where it stood."""
+        name = self.ffi.string(self.lib.mapdpm_error_name(error)).decode()
+        raise exception_for(
+            name,
+            ErrorContext(self.dtype.name, int(self.stream.max_clusters), bool(self.stream.missing), x, row, learned),
+        )

@@ -1,0 +1,345 @@
+"""OnlineMAPDPM: clustering a stream for ever, in fixed memory. No mathematics here: all of learning is one C call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from mapdpm.compat import scikit_learn
+from mapdpm.files import container
+from mapdpm.files.container import ModelFileError
+from mapdpm.protocol import Labels, Vector
+from mapdpm.stream import pooling
+from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.learner_state import LearnerState
+from mapdpm.stream.settings import microseconds_of_many, vanishing
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class OnlineMAPDPM(LearnerState):
+    r"""Clusters of a stream, one pass, in memory that never grows: MAP-DPM that splits, merges and forgets.
+
+    A point x joins the cluster of largest log n_k + log p(x | cluster k), or opens one of log alpha + log p(x)
+    (Raykov2014 (15), the counts those so far). Each cluster carries the statistics of two halves of itself (after
+    Chang2013); where two clusters would explain them better it splits, and where one would do two merge. No point is
+    kept. The same C code runs on a microcontroller, with the same bits.
+
+    Parameters
+    ----------
+    max_clusters : int
+        How many clusters there is room for.
+    alpha : float > 0
+        Concentration: the expected number of clusters grows as alpha log N.
+    likelihood : NormalGamma, NormalKnownVariance or None
+        The family with its prior. None: a Normal-Gamma prior that the first ``warmup`` points set. They are kept, then
+        clustered, and what lies within the clusters sets b0 and a0 (empirical Bayes), with m0 = mean, c0 = 10 / warmup.
+    warmup : int >= 2
+        Points that set the prior, where ``likelihood`` is None. Until then ids are provisional, one for each point
+        (``resolve`` knows what became of them), and scores are nan.
+    n_features : int or None
+        With it, or with a likelihood that says it, all memory is taken at once; None: when the first point comes.
+    half_life : float > 0 or None
+        After so many points, or seconds where points come with a time, what was learned counts half. None: for ever.
+    when_full : {"least-loss", "merge", "evict", "refuse", "error"}
+        What happens when a point wants another cluster and there is no room: the two clusters whose merging costs the
+        log joint least are merged, or the cluster that is cheapest to forget is evicted, or the cheaper of these two;
+        or the point joins the best cluster there is; or ``StreamFullError``, and nothing has changed.
+    missing : {"error", "skip"}
+        What NaN means: a mistake, or a value that is not there; a feature that is not there has no say, which is exact
+        under these models. Skipping costs one number more for each feature and cluster, and some time.
+    dtype : {"float64", "float32"}
+        The real type of the learner, as on a chip. In float32 sums are compensated.
+    window : int
+        Keep so many last points, and visit one of them again each step: one that belongs elsewhere by now moves.
+    log_alpha : float or None
+        Instead of ``alpha``, the logarithm of one that is too small for a float: see ``dp_means``.
+
+    Attributes
+    ----------
+    ids, weights, means, variances : ndarray
+        Of the clusters there are, in the order of their ids: ids (K,), weights (K,) as decayed by now, sample means
+        and variances M2 / n (K, n_features).
+    n_clusters, n_seen, nbytes : int
+        Clusters; points learned; bytes of the learner, which never change.
+    events : list of Event
+        What happened to clusters, as far as the ring holds it (two for each cluster there is room for).
+    likelihood_ : NormalGamma, NormalKnownVariance or None
+        The prior that is used; None before the warm-up is over.
+    n_features_in_, feature_names_in_
+        Features of the data, and their names where it was a DataFrame.
+
+    Raises
+    ------
+    ValueError
+        A parameter is not what it must be.
+
+    Notes
+    -----
+    O(K D) a point, in the worst case too, but for the one that ends the warm-up, which takes tens of milliseconds (some
+    hundreds with a half-life, or with thousands of points). Ids rise and are never used twice. One point at a time
+    changes the learner: calls from several threads wait for each other. docs/streams.md says all of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 2)) + rng.choice([0.0, 9.0], size=(2000, 1))
+    >>> model = OnlineMAPDPM(max_clusters=8)
+    >>> ids = model.learn_many(X)
+    >>> model.n_clusters, model.n_seen, bool(model.score_one([50.0, 50.0]) < model.score_one([9.0, 9.0]))
+    (2, 2000, True)
+    """
+
+    def __init__(  # noqa: PLR0913  (the public signature; everything but max_clusters by name)
+        self,
+        max_clusters: int = 16,
+        *,
+        alpha: float = 1.0,
+        likelihood: Any = None,
+        warmup: int = 200,
+        n_features: int | None = None,
+        half_life: float | None = None,
+        when_full: str = "least-loss",
+        missing: str = "error",
+        dtype: str = "float64",
+        window: int = 0,
+        log_alpha: float | None = None,
+    ) -> None:
+        self.max_clusters = max_clusters
+        self.alpha = alpha
+        self.likelihood = likelihood
+        self.warmup = warmup
+        self.n_features = n_features
+        self.half_life = half_life
+        self.when_full = when_full
+        self.missing = missing
+        self.dtype = dtype
+        self.window = window
+        self.log_alpha = log_alpha
+        self._begin()
+
+    @classmethod
+    def dp_means(  # noqa: PLR0913  (of the class's parameters, those that have a meaning here)
+        cls,
+        lam: float,
+        max_clusters: int = 16,
+        *,
+        n_features: int | None = None,
+        half_life: float | None = None,
+        when_full: str = "least-loss",
+        missing: str = "error",
+        dtype: str = "float64",
+        centre: Any = 0.0,
+    ) -> OnlineMAPDPM:
+        """Online DP-means: a cluster costs ``lam``, in squared data units, and a point its squared distance.
+
+        The limit of vanishing variance s2 of ``NormalKnownVariance``, with alpha = (1 + rho / s2)^(D/2) exp(-lam / (2
+        s2)) (Raykov2014 (7), corrected): a point joins the nearest cluster, n / (n + 1) times the squared distance
+        being below ``lam``, else it opens one; clusters merge and split as sum of squares + lam K falls. ``centre`` is
+        subtracted from data first; set it where float32 data lies far from 0. Scores are densities of a model whose
+        variance vanishes: their order has a meaning, their size has not.
+
+        Examples
+        --------
+        >>> model = OnlineMAPDPM.dp_means(4.0, n_features=1)
+        >>> model.learn_many([[0.0], [1.0], [9.0], [9.5], [0.5]]).tolist()
+        [0, 0, 1, 1, 0]
+        """
+        return cls(
+            max_clusters,
+            half_life=half_life,
+            when_full=when_full,
+            missing=missing,
+            **vanishing(lam, centre, n_features, dtype),
+        )
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+
+    def learn_one(self, x: Any, t: float | None = None) -> int:
+        """Learn a point, a sequence of n_features numbers, and return the id of its cluster.
+
+        With ``t``, in seconds from any origin and never before the point before, ``half_life`` is in seconds. O(K D).
+        ValueError, and nothing has changed, where x is not such a point.
+
+        Examples
+        --------
+        >>> from mapdpm import NormalKnownVariance
+        >>> model = OnlineMAPDPM(likelihood=NormalKnownVariance(0.0, 100.0, 1.0))
+        >>> [model.learn_one([x]) for x in (0.1, 20.0, -0.3)]
+        [0, 1, 0]
+        """
+        fast = self._fast_path
+        if t is None and type(x) is list and len(x) == fast.width:  # the usual case; another call would be seen
+            try:
+                number = fast.learn(x, fast.unasked)
+            except (TypeError, OverflowError):
+                number = -1
+        else:
+            number = -1 if t is not None else fast(fast.learn, x, fast.unasked)
+        return number if number >= 0 else self._of_one(Learner.learn_scored, x, t)[0]
+
+    def learn_scored(self, x: Any, t: float | None = None) -> tuple[int, float]:
+        """``learn_one``, and the log predictive density that x had before it was learned, in nats.
+
+        One call for both ``score_one`` and ``learn_one``.
+        """
+        fast = self._fast_path
+        if t is None:
+            score = fast.score()
+            number = fast(fast.learn, x, score)
+            if number >= 0:
+                return number, score[0]
+        return self._of_one(Learner.learn_scored, x, t)
+
+    def learn_many(self, X: Any, t: Any = None) -> Labels:
+        """Learn the points of ``X`` in their order and return the id of each at its time: ``learn_one`` in a loop.
+
+        Bit for bit the same. ``t`` is None or one time a point. ValueError where X or a point is not what it must be;
+        where only the learner could know (a point too far away), those before it were learned, and the error says so.
+        """
+        with self._lock:
+            learner, points = self._checked(X)
+            return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=False)[0]
+
+    def learn_many_scored(self, X: Any, t: Any = None) -> tuple[Labels, Vector]:
+        """``learn_many``, and the log predictive density that each point had before it was learned."""
+        with self._lock:
+            learner, points = self._checked(X)
+            return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=True)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """``learn_many`` as scikit-learn has it; returns self."""
+        self.learn_many(X)
+        return self
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+        """Forget everything, then ``partial_fit``."""
+        with self._lock:
+            self._begin()
+        return self.partial_fit(X)
+
+    # ---- asking ------------------------------------------------------------------------------------------------------
+
+    def predict_one(self, x: Any) -> int:
+        """The id of the best cluster there is for x (Raykov2014 (18), corrected); changes nothing.
+
+        NotFittedError before there are clusters.
+        """
+        fast = self._fast_path
+        number = fast(fast.predict, x, fast.unasked)
+        if number < 0:
+            number = self._of_one(Learner.predict, x)
+        if number is None:
+            raise self._not_ready()
+        return number
+
+    def score_one(self, x: Any) -> float:
+        """Log predictive density of x (Raykov2014 (17)), in nats with all constants; high is normal. Changes nothing.
+
+        nan during the warm-up. With forgetting the weights are those of now: log (n_k p(x | k) + ... + alpha p(x)) /
+        (n + alpha), n the decayed total.
+        """
+        fast = self._fast_path
+        score = fast.score()
+        if fast(fast.predict, x, score) >= 0:
+            return float(score[0])
+        return self._of_one(Learner.predict_score, x)
+
+    def predict(self, X: Any) -> Labels:
+        """``predict_one`` of each point of ``X``."""
+        with self._lock:
+            learner, points = self._checked(X)
+            if learner.stream.warming or not learner.stream.n_clusters:
+                raise self._not_ready()
+            return learner.predict_many(points, ids=True, scores=False)[0]
+
+    def score_samples(self, X: Any) -> Vector:
+        """``score_one`` of each point of ``X``, shape (N,)."""
+        with self._lock:
+            learner, points = self._checked(X)
+            return learner.predict_many(points, ids=False, scores=True)[1]
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
+        """Mean log predictive density of the points of ``X``, in nats a point."""
+        return float(self.score_samples(X).mean())
+
+    # ---- files, gateways ---------------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """All of the learner, in the container of docs/format.md; a chip reads it, and goes on with the same bits."""
+        with self._lock:
+            if self._learner is None:
+                msg = "this OnlineMAPDPM has seen nothing, not even how many features there are; give it n_features"
+                raise scikit_learn.not_fitted(msg)
+            names = getattr(self, "feature_names_in_", None)
+            extras = {} if names is None else {"feature_names_in_": names.tolist()}
+            return container.with_extras(self._learner.write(), extras)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> OnlineMAPDPM:
+        """The learner that ``to_bytes`` wrote, or a chip; ValueError where it is not one, or is damaged."""
+        dtype, extras = container.check_stream(data)
+        learner, problem = Learner.read(dtype, data)
+        if learner is None:
+            msg = f"the model file is damaged: {problem}"
+            raise ModelFileError(msg)
+        names = container.checked_names(extras, learner.n_features)
+        s = learner.setting()
+        model = cls(
+            s.max_clusters,
+            alpha=s.alpha if s.alpha > 0.0 else 1.0,
+            likelihood=s.likelihood,
+            warmup=s.warmup or 200,
+            half_life=s.half_life or None,
+            when_full=s.when_full,
+            missing="skip" if s.missing else "error",
+            dtype=s.dtype,
+            window=s.window,
+            log_alpha=None if s.alpha > 0.0 else s.log_alpha,
+        )
+        model.n_features = s.n_features
+        model._adopt(learner)
+        if names is not None:
+            model.feature_names_in_ = names
+        return model
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to ``path``, at once or not at all; ``mapdpm.load`` reads it. No pickle."""
+        container.write_file(path, self.to_bytes())
+
+    @classmethod
+    def merged(
+        cls, states: Iterable[Any], *, likelihood: Any = None, max_clusters: int | None = None, dtype: str | None = None
+    ) -> OnlineMAPDPM:
+        """One learner from those of many devices: all their clusters, merged as the log joint says.
+
+        ``states`` are learners or their bytes, in any order: the result is the same. Statistics are pooled, never
+        posteriors, so that a prior is not counted twice; which prior merges them is named by ``likelihood``, and may be
+        left out where all states have the same, or as many features: then that of the one that has seen most is taken.
+        Merging what was merged changes nothing. Halves, kept points and times are not taken over.
+
+        Examples
+        --------
+        >>> from mapdpm import NormalKnownVariance
+        >>> prior = NormalKnownVariance(0.0, 100.0, 1.0)
+        >>> devices = [OnlineMAPDPM(likelihood=prior).partial_fit([[0.0], [float(x)]]) for x in (1, 30)]
+        >>> OnlineMAPDPM.merged(devices).weights.tolist()
+        [3.0, 1.0]
+        """
+        return pooling.merged(cls, list(states), likelihood, max_clusters, dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle, copy and joblib: as the bytes of a file, checked on arrival."""
+        state = None if self._learner is None else self.to_bytes()
+        return _revived, (type(self), self.get_params(deep=False), state)
+
+
+def _revived(cls: type[OnlineMAPDPM], parameters: dict[str, Any], state: bytes | None) -> OnlineMAPDPM:
+    model = cls(**parameters)
+    if state is not None:
+        kept = cls.from_bytes(state)
+        model.__dict__.update({name: value for name, value in kept.__dict__.items() if name not in parameters})
+    return model

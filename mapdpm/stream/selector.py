@@ -1,0 +1,272 @@
+"""OnlineAlphaSelector: a stream learned under several alphas at once; the one that predicts best answers."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from mapdpm.files import container
+from mapdpm.files.container import ModelFileError
+from mapdpm.protocol import Labels, Vector
+from mapdpm.stream.c_bank import Bank
+from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.fast_path import FastPath
+from mapdpm.stream.online import OnlineMAPDPM
+from mapdpm.stream.records import Event
+from mapdpm.stream.settings import Setting, check_parameters
+from mapdpm.validation import check_number
+
+__all__ = ["OnlineAlphaSelector"]
+
+GRID = tuple(np.geomspace(1e-3, 1e2, 6).tolist())
+"""The alphas where none are given: tenfold steps, for tenfold is little."""
+
+_KEPT = 64  # switches
+_MOST = 1 << 16
+KEY = "alpha_bank"
+"""Of the extras of a file that holds a bank."""
+
+
+class OnlineAlphaSelector(OnlineMAPDPM):
+    r"""A bank of stream learners over a grid of alpha, in fixed memory, that behaves as the best of them.
+
+    Each point is scored by every learner before they learn it; with S_j the sum of the log predictive densities
+    (Raykov2014 (17)) of learner j, each counting half after ``score_half_life`` points, another one answers from now on
+    when its S exceeds that of the one that does by more than ``margin`` nats. All that ``OnlineMAPDPM`` can be asked is
+    answered by the learner that answers now.
+
+    Parameters
+    ----------
+    alphas : sequence of float > 0 or None
+        The grid; None is 1e-3, 1e-2, ... 100.
+    max_clusters, likelihood, warmup, n_features, half_life, when_full, missing, dtype, window
+        Of each learner, as in ``OnlineMAPDPM``; ``half_life`` is in points here. ``when_full="error"`` cannot be had:
+        one learner may be full where another is not.
+    score_half_life : float or None
+        Points after which a score counts half; None: all count for ever, and a stream that changes is followed slowly.
+    margin : float
+        Nats by which another must be ahead to take over: ids change with it, so it should not happen lightly.
+
+    Attributes
+    ----------
+    alpha : float
+        Of the learner that answers.
+    scores : ndarray of shape (n_alphas,)
+        S_j less S of the first, in nats.
+    events : list of Event
+        Those of the learner that answers, and "switched" ones, whose ``id`` and ``other`` are the positions in
+        ``alphas`` of the learners before and after, the last 64.
+
+    Notes
+    -----
+    A bank of A takes A learners' memory and A learners' time. Ids are those of the learner that answers: after a switch
+    they name other clusters. In C: ``mapdpm_bank_init`` and its like, with the same bits.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 2)) + rng.choice([0.0, 9.0], size=(3000, 1))
+    >>> selector = OnlineAlphaSelector(max_clusters=8)
+    >>> ids = selector.learn_many(X)
+    >>> selector.n_clusters, selector.alpha < 10.0
+    (2, True)
+    """
+
+    log_alpha = None
+    merged = OnlineMAPDPM.merged  # of many devices: one learner, not a bank
+    dp_means = OnlineMAPDPM.dp_means
+
+    def __init__(  # noqa: PLR0913  (the public signature; everything but the grid and max_clusters by name)
+        self,
+        alphas: Any = None,
+        max_clusters: int = 16,
+        *,
+        likelihood: Any = None,
+        warmup: int = 200,
+        n_features: int | None = None,
+        half_life: float | None = None,
+        score_half_life: float | None = 2000.0,
+        margin: float = 5.0,
+        when_full: str = "least-loss",
+        missing: str = "error",
+        dtype: str = "float64",
+        window: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.max_clusters = max_clusters
+        self.likelihood = likelihood
+        self.warmup = warmup
+        self.n_features = n_features
+        self.half_life = half_life
+        self.score_half_life = score_half_life
+        self.margin = margin
+        self.when_full = when_full
+        self.missing = missing
+        self.dtype = dtype
+        self.window = window
+        self._begin()
+
+    # ---- what it answers besides ---------------------------------------------------------------------------------
+
+    @property
+    def alpha(self) -> float:  # type: ignore[override]
+        """That of the learner that answers."""
+        return float(self._grid[0 if self._bank is None else self._bank.best])
+
+    @property
+    def scores(self) -> Vector:
+        """By how many nats each learner has predicted better than the first, as far as that is remembered."""
+        with self._lock:
+            return np.zeros(len(self._grid)) if self._bank is None else self._bank.scores()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all learners together; 0 before anything has said how many features there are."""
+        return 0 if self._bank is None else self._bank.nbytes
+
+    @property
+    def events(self) -> list[Event]:
+        """What happened to clusters of the learner that answers, and which one that was."""
+        return sorted([*super().events, *self._switches], key=lambda event: event.when)
+
+    # ---- learning ------------------------------------------------------------------------------------------------
+
+    def learn_one(self, x: Any, t: float | None = None) -> int:
+        """Learn a point, and return the id of its cluster in the learner that answered best before.
+
+        A bank counts points: ValueError where a time ``t`` is given.
+        """
+        return self.learn_scored(x, t)[0]
+
+    def learn_scored(self, x: Any, t: float | None = None) -> tuple[int, float]:
+        """``learn_one``, and the log predictive density that x had before it was learned, in nats."""
+        _refuse(t)
+        return self._of_one(self._learned, x)
+
+    def learn_many(self, X: Any, t: Any = None) -> Labels:
+        """``learn_one`` of each point of ``X``: their ids at their time."""
+        return self.learn_many_scored(X, t)[0]
+
+    def learn_many_scored(self, X: Any, t: Any = None) -> tuple[Labels, Vector]:
+        """``learn_many``, and the log predictive density that each point had before it was learned."""
+        _refuse(t)
+        with self._lock:
+            learner, points = self._checked(X)
+            found = [self._learned(learner, x) for x in points.tolist()]
+        ids, densities = zip(*found, strict=True)
+        return np.array(ids, dtype=np.int64), np.array(densities, dtype=np.float64)
+
+    def _learned(self, learner: Learner, x: Any) -> tuple[int, float]:  # noqa: ARG002  (the bank has them all)
+        bank = self._bank
+        assert bank is not None  # noqa: S101  (made with the learner)
+        before, n_switches = bank.best, bank.n_switches
+        answer = bank.learn_scored(x)
+        if bank.n_switches != n_switches:
+            self._learner = bank.learners[bank.best]
+            self._switches.append(Event("switched", before, bank.best, self.n_seen))
+        return answer
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """The learner that answers, as ``OnlineMAPDPM`` and chips read it, and all others behind it."""
+        file = super().to_bytes()
+        with self._lock:
+            bank = self._bank
+            assert bank is not None  # noqa: S101  (there is a file)
+            scores, files = bank.state()
+            plain = {
+                "best": bank.best,
+                "n_switches": bank.n_switches,
+                "score_half_life": None if self.score_half_life is None else float(self.score_half_life),
+                "margin": float(self.margin),
+                "switches": [list(event) for event in self._switches],
+            }
+            arrays = {"alphas": self._grid, "scores": scores.astype(np.float64)}
+            learners = {f"learner_{number}": np.frombuffer(each, np.int8) for number, each in enumerate(files)}
+            named = {f"{KEY}_{name}": value for name, value in (arrays | learners).items()}
+            return container.with_extras(file, {KEY: plain, **named})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> OnlineAlphaSelector:
+        """The selector that ``to_bytes`` wrote; ValueError where it is not one, or is damaged."""
+        alone = OnlineMAPDPM.from_bytes(data)
+        extras = container.check_stream(data)[1]
+        if KEY not in extras:
+            msg = "the model file holds a single learner, no bank of alphas; OnlineMAPDPM.from_bytes reads it"
+            raise ModelFileError(msg)
+        parameters = {
+            name: value for name, value in alone.get_params(deep=False).items() if name not in {"alpha", "log_alpha"}
+        }
+        try:
+            plain = extras[KEY]
+            alphas, scores = (np.asarray(extras[f"{KEY}_{name}"], dtype=np.float64) for name in ("alphas", "scores"))
+            files = [extras[f"{KEY}_learner_{number}"].tobytes() for number in range(len(alphas))]
+            best, n_switches = int(plain["best"]), int(plain["n_switches"])
+            if not (0 <= best < len(alphas) and 0 <= n_switches < 1 << 32 and len(scores) == 2 * len(alphas)):
+                raise ValueError  # noqa: TRY301  (said below)
+            more = {"score_half_life": plain["score_half_life"], "margin": plain["margin"]}
+            model = cls(alphas, **parameters, **more)
+            switches = [Event(str(kind), int(one), int(two), int(when)) for kind, one, two, when in plain["switches"]]
+            problem = model._bank.restore(best, n_switches, scores, files)  # type: ignore[union-attr]
+        except ModelFileError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            msg = f"the model file is damaged: its bank of alphas cannot be read ({type(error).__name__})"
+            raise ModelFileError(msg) from None
+        if problem or not np.all(np.isfinite(scores)):
+            msg = f"the model file is damaged: its bank of alphas, {problem or 'a score that is not finite'}"
+            raise ModelFileError(msg)
+        model._switches.extend(switches)
+        model._adopt(model._bank.learners[best])  # type: ignore[union-attr]
+        names = getattr(alone, "feature_names_in_", None)
+        if names is not None:
+            model.feature_names_in_ = names
+        return model
+
+    # ---- inside --------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._bank: Bank | None = None
+        self._switches: deque[Event] = deque(maxlen=_KEPT)
+        self._grid = _checked_grid(self.alphas)
+        check_parameters(self)
+        if self.when_full == "error":
+            msg = 'when_full="error" is for a single learner: of a bank, one may be full where another is not'
+            raise ValueError(msg)
+        if not check_number("margin", self.margin) >= 0.0:
+            msg = f"margin must be >= 0 nats, got {self.margin!r}"
+            raise ValueError(msg)
+        if self.score_half_life is not None and not check_number("score_half_life", self.score_half_life) >= 1.0:
+            msg = f"score_half_life must be >= 1 point, or None, got {self.score_half_life!r}"
+            raise ValueError(msg)
+        super()._begin()
+
+    def _new_learner(self, setting: Setting) -> Learner:
+        self._bank = Bank(setting, self._grid, float(self.score_half_life or 0.0), float(self.margin))
+        return self._bank.learners[0]
+
+    def _adopt(self, learner: Learner) -> None:
+        # Whoever learns quickly would teach one learner only.
+        self._learner, self._fast_path = learner, FastPath(None, self._lock)
+        self.n_features_in_ = learner.n_features
+
+
+def _refuse(t: Any) -> None:
+    if t is not None:
+        msg = "a bank of alphas counts points and takes no times; leave t out, and give half_life in points"
+        raise ValueError(msg)
+
+
+def _checked_grid(alphas: Any) -> Vector:
+    try:
+        grid = np.array(GRID if alphas is None else alphas, dtype=np.float64, ndmin=1)
+    except (TypeError, ValueError):
+        msg = f"alphas must be numbers > 0, got {alphas!r}"
+        raise ValueError(msg) from None
+    if grid.ndim != 1 or not 1 <= len(grid) <= _MOST or not np.all((grid > 0.0) & np.isfinite(grid)):
+        msg = f"alphas must be one or more numbers > 0, got {alphas!r}"
+        raise ValueError(msg)
+    return grid

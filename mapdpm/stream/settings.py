@@ -1,0 +1,177 @@
+"""What a stream learner is made of: its parameters checked, and put into one tuple for the C library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm import names
+from mapdpm.likelihoods import FAMILY_NUMBERS, NormalKnownVariance
+from mapdpm.validation import check_count, check_number
+
+WHEN_FULL = {name: number for number, name in enumerate(names.WHEN_FULL)}
+DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in names.DTYPES}
+
+_MICROSECONDS = 1e6
+_NO_TIME = 2.0**62
+_LARGEST_NUMBER = 1e9
+_LARGEST_COUNT = 10**6
+# Below these the C library takes the logarithm of alpha in its place.
+_LEAST_LOG_ALPHA = {"float64": math.log(1e-29), "float32": math.log(1e-8)}
+# The variance of the DP-means limit, in lambdas, and how much wider the prior of the means is: as far from each other
+# as the real type can keep apart.
+_VANISHING = {"float64": (1e-9, 1e18), "float32": (1e-5, 1e9)}
+
+
+class Setting(NamedTuple):
+    """What a learner is made of; ``likelihood`` None with a warm-up."""
+
+    likelihood: Any
+    n_features: int
+    max_clusters: int
+    warmup: int
+    window: int
+    when_full: str
+    missing: bool
+    alpha: float
+    log_alpha: float
+    half_life: float
+    dtype: str
+
+
+def check_parameters(model: Any) -> None:
+    """ValueError where a parameter of an ``OnlineMAPDPM`` is not what it must be."""
+    for name, least in (("max_clusters", 1), ("window", 0), ("warmup", 2), ("n_features", 1)):
+        value = getattr(model, name)
+        if (name, value) != ("n_features", None) and check_count(name, value, least) > _LARGEST_COUNT:
+            msg = f"{name} must be at most {_LARGEST_COUNT}, got {value}"
+            raise ValueError(msg)
+    _check_positive("alpha", model.alpha)
+    if model.half_life is not None:
+        _check_positive("half_life", model.half_life)
+    if model.log_alpha is not None:
+        check_number("log_alpha", model.log_alpha)
+    _check_choice("when_full", model.when_full, WHEN_FULL)
+    _check_choice("missing", model.missing, names.MISSING)
+    _check_choice("dtype", model.dtype, DTYPES)
+    likelihood = model.likelihood
+    if likelihood is not None and (isinstance(likelihood, type) or type(likelihood) not in FAMILY_NUMBERS):
+        msg = (
+            f"a stream knows NormalGamma and NormalKnownVariance, each with its prior, got {likelihood!r}; MAPDPM runs "
+            "any other in batch"
+        )
+        raise ValueError(msg)
+
+
+def width_of(model: Any) -> int | None:
+    """How many features there are, as far as parameters say."""
+    if model.n_features is not None or model.likelihood is None:
+        return None if model.n_features is None else int(model.n_features)
+    width = max(len(value) for value in model.likelihood if isinstance(value, np.ndarray))
+    return width if width > 1 else None
+
+
+def setting_of(model: Any, n_features: int) -> Setting:
+    """The parameters of an ``OnlineMAPDPM`` that has so many features; ValueError where its prior has others."""
+    likelihood = model.likelihood
+    if likelihood is not None:
+        origin = likelihood.m0 if len(likelihood.m0) in {1, n_features} else 0.0
+        likelihood = likelihood.for_data(np.broadcast_to(origin, (1, n_features)))
+    return Setting(
+        likelihood,
+        n_features,
+        int(model.max_clusters),
+        int(model.warmup),
+        int(model.window),
+        model.when_full,
+        model.missing == "skip",
+        *_concentration(model),
+        0.0 if model.half_life is None else float(model.half_life),
+        model.dtype,
+    )
+
+
+def _concentration(model: Any) -> tuple[float, float]:
+    """alpha, or 0 and its logarithm where it is too small for the real type."""
+    if model.log_alpha is None:
+        return float(model.alpha), 0.0
+    if model.log_alpha > _LEAST_LOG_ALPHA[model.dtype]:
+        return math.exp(min(model.log_alpha, math.log(_LARGEST_NUMBER))), 0.0
+    return 0.0, float(model.log_alpha)
+
+
+def vanishing(lam: float, centre: Any, n_features: int | None, dtype: str) -> dict[str, Any]:
+    """The parameters of the DP-means limit: maths, section 10."""
+    number = check_number("lam", lam)
+    if not number > 0.0:
+        msg = f"lam must be > 0, in squared data units, got {lam!r}"
+        raise ValueError(msg)
+    _check_choice("dtype", dtype, DTYPES)
+    middle = np.atleast_1d(np.asarray(centre, dtype=np.float64))
+    if n_features is None and np.ndim(centre) == 0:
+        msg = "dp_means needs n_features (or a centre with one entry a feature): alpha depends on it"
+        raise ValueError(msg)
+    D = len(middle) if n_features is None else check_count("n_features", n_features)
+    share, wider = _VANISHING[dtype]
+    variance = number * share
+    return {
+        "likelihood": NormalKnownVariance(middle, variance * wider, variance),
+        "n_features": D,
+        "dtype": dtype,
+        "log_alpha": 0.5 * D * math.log1p(wider) - 0.5 / share,
+    }
+
+
+def check_point(x: Any) -> int:
+    """How many features a point has; ValueError where it is no sequence."""
+    if isinstance(x, (str, bytes, dict)) or not hasattr(x, "__len__") or np.ndim(x) != 1 or len(x) == 0:
+        hint = "; mapdpm.compat.river takes dicts" if isinstance(x, dict) else ""
+        msg = f"x must be a sequence of numbers, one a feature, got {x!r}{hint}"
+        raise ValueError(msg)
+    return len(x)
+
+
+def microseconds(t: Any) -> int:
+    """A time in seconds as the C library counts it."""
+    return int(_counted(np.array(check_number("t", t))))
+
+
+def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
+    """Times of n points likewise, None where there are none."""
+    if t is None:
+        return None
+    try:
+        times = np.asarray(t, dtype=np.float64)
+    except (TypeError, ValueError):
+        msg = f"t must be numbers, in seconds, got {t!r}"
+        raise ValueError(msg) from None
+    if times.shape != (n,):
+        msg = f"t must have one entry a point, shape ({n},), got shape {times.shape}"
+        raise ValueError(msg)
+    if not np.isfinite(times).all():
+        msg = f"t contains NaN or infinity at entry {int(np.argmin(np.isfinite(times)))}"
+        raise ValueError(msg)
+    return _counted(times)
+
+
+def _counted(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """What no clock shows becomes a time that the C library refuses."""
+    return np.rint(np.clip(seconds * _MICROSECONDS, -_NO_TIME, _NO_TIME)).astype(np.int64)
+
+
+def _check_positive(name: str, value: Any) -> None:
+    number = check_number(name, value)
+    if not 1.0 / _LARGEST_NUMBER <= number <= _LARGEST_NUMBER:
+        rule = "> 0" if number <= 0.0 else f"between {1.0 / _LARGEST_NUMBER:g} and {_LARGEST_NUMBER:g}"
+        msg = f"{name} must be {rule}, got {value!r}"
+        raise ValueError(msg)
+
+
+def _check_choice(name: str, value: Any, among: Iterable[str]) -> None:
+    if not isinstance(value, str) or value not in set(among):
+        msg = f"{name} must be one of {', '.join(map(repr, among))}, got {value!r}"
+        raise ValueError(msg)

@@ -1,0 +1,193 @@
+"""The same bits on a laptop and on a chip: c_kernels/firmware, and the pair of files that goes there."""
+
+import importlib
+import json
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mapdpm import NormalGamma, OnlineMAPDPM
+from repository import ROOT
+
+KERNELS = ROOT / "c_kernels"
+FIRMWARE = KERNELS / "firmware"
+PAIR = KERNELS / "amalgamation" / "src"
+D, N_POINTS, SCORE_EVERY, SNAPSHOT_EVERY = 3, 2000, 5, 500
+STATIONARY, FULL, WARM_UP, DRIFT, MISSING = range(5)
+PRIOR = NormalGamma([0.0, 0.0, 0.0], 0.05, 1.0, [1.0, 1.0, 1.0])
+
+
+@pytest.fixture
+def firmware(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(FIRMWARE))
+    module = importlib.import_module("firmware")
+    monkeypatch.setattr(module, "BUILD", tmp_path)
+    return module
+
+
+def known_crc(group):
+    return json.loads((FIRMWARE / "figures.json").read_text())["crc"][group]
+
+
+def points(kind):
+    """The data of firmware/streams.h."""
+    random = 2463534242 + kind
+
+    def random16():
+        nonlocal random
+        random = (random * 1664525 + 1013904223) % 2**32
+        return random >> 16
+
+    for n in range(N_POINTS):
+        c = random16() % (11 if kind == FULL else 6)
+        missing = random16() & random16() & random16() & 7 if kind == MISSING else 0
+        x = []
+        for d in range(D):
+            place = ((c * (2 * d + 3) + d) % 11 - 5) * 10 * 32768
+            place += n * (c * 5 % 7 - 3) * 20 if kind == DRIFT else 0
+            place += sum(random16() - 32768 for _ in range(4))
+            x.append(float("nan") if missing >> d & 1 and missing != 7 else place / 32768)
+        yield x
+
+
+def model_for(kind, dtype):
+    """The learner of firmware/conformance.c."""
+    return OnlineMAPDPM(
+        4 if kind == FULL else 8,
+        likelihood=None if kind == WARM_UP else PRIOR,
+        warmup=60,
+        n_features=D,
+        half_life=300.0 if kind == DRIFT else None,
+        window=12 if kind == DRIFT else 0,
+        missing="skip" if kind == MISSING else "error",
+        dtype=dtype,
+    )
+
+
+def crc_of_real(crc, value, dtype):
+    if np.isnan(value):
+        return zlib.crc32(struct.pack("<I", 0x7FC00000), crc)
+    return zlib.crc32(np.array(value, dtype).astype(np.dtype(dtype).newbyteorder("<")).tobytes(), crc)
+
+
+def crc_of_stream(kind, dtype):
+    model, crc = model_for(kind, dtype), 0
+    for i, x in enumerate(points(kind), 1):
+        if i % SCORE_EVERY == 0:
+            crc = crc_of_real(crc, model.score_one(x), dtype)
+        number, score = model.ready_learner().learn_scored(x)
+        crc = crc_of_real(zlib.crc32(struct.pack("<I", number), crc), score, dtype)
+        if i % SNAPSHOT_EVERY == 0:
+            data = model.to_bytes()
+            crc = zlib.crc32(data, crc)
+            model = OnlineMAPDPM.from_bytes(data)
+    return crc
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_python_has_the_bits_of_the_chips(dtype):
+    crc = 0
+    for kind in range(5):
+        crc = zlib.crc32(struct.pack("<I", crc_of_stream(kind, dtype)), crc)
+    assert f"{crc:08x}" == known_crc("all float" if dtype == "float32" else "all double")
+
+
+def results(firmware, *names, library=PAIR / "mapdpm.c"):
+    """What targets said; skipped where a tool is missing."""
+    found = [firmware.result_of(target, library) for target in firmware.TARGETS if target.name in names]
+    for result in found:
+        if result.problem.startswith("skipped"):
+            pytest.skip(f"{result.target.name} {result.problem}")
+        assert not result.problem, result.problem
+    return found
+
+
+@pytest.mark.parametrize("name", ["gcc-O0", "gcc-O3-native", "clang-O2", "clang-O3-native-double", "gcc-O2-smallest"])
+def test_compilers_have_the_same_bits(firmware, name):
+    (result,) = results(firmware, name)
+    assert result.crc == known_crc(f"{result.target.group} {result.target.real}")
+
+
+def has_fma():
+    return "fma" in Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else False
+
+
+def fused(target, flags):
+    return target._replace(compiler=target.compiler.replace("-std=c99", f"-std=gnu99 {flags}"), link=target.link)
+
+
+@pytest.mark.skipif(not has_fma(), reason="this processor has no fused multiply-add")
+def test_the_sources_forbid_what_a_command_line_allows(firmware):
+    """A fused multiply-add changes bits, which the CRC shows; but gcc does not fuse though it is told to."""
+    (target,) = [target for target in firmware.TARGETS if target.name == "gcc-O2"]
+    target = fused(target, "-mfma -ffp-contract=fast")
+    assert firmware.result_of(target).crc == known_crc("all float")
+    text = (PAIR / "mapdpm.c").read_text()
+    without = firmware.BUILD / "mapdpm.c"
+    without.write_text(text.replace('#pragma GCC optimize("fp-contract=off")', ""))
+    assert without.read_text() != text
+    result = firmware.result_of(target, without)
+    assert result.crc not in {"", known_crc("all float")}
+    assert any(
+        "crc" in line
+        for line in firmware.complaints(result, {"crc": {"all float": known_crc("all float")}, "targets": {}})
+    )
+
+
+def test_a_larger_figure_is_a_complaint(firmware):
+    (target,) = [target for target in firmware.TARGETS if target.name == "cortex-m4f-smallest"]
+    known = json.loads((FIRMWARE / "figures.json").read_text())
+    before = dict(known["targets"][target.name])
+    compiler, crc = before.pop("compiler"), known["crc"]["smallest float"]
+    assert firmware.complaints(firmware.Result(target, crc, compiler, before), known) == []
+    for name, figure in before.items():
+        larger = before | {name: int(figure * 1.04) + 1}
+        (complaint,) = firmware.complaints(firmware.Result(target, crc, compiler, larger), known)
+        assert name in complaint
+    assert firmware.complaints(firmware.Result(target, crc, "another compiler", {"text": 10**6}), known) == []
+
+
+def test_the_readme_says_what_was_measured(firmware):
+    text = firmware.README.read_text()
+    table = text.partition(firmware.BEGIN)[2].partition(firmware.END)[0]
+    assert table == firmware.readme_table(json.loads(firmware.FIGURES.read_text()))
+    sizes = re.findall(r"^\| D = (\d+) \| (.*) \|$", text, re.MULTILINE)
+    assert len(sizes) == 5
+    for width, cells in sizes:
+        prior = NormalGamma(np.zeros(int(width)), 1.0, 1.0, np.ones(int(width)))
+        for slots, cell in zip((4, 8, 16, 32), cells.split(" | "), strict=True):
+            learners = [
+                OnlineMAPDPM(slots, likelihood=prior, n_features=int(width), dtype=t) for t in ("float32", "float64")
+            ]
+            assert cell == " / ".join(str(learner.nbytes) for learner in learners)
+
+
+def test_the_pair_is_current():
+    done = subprocess.run(
+        [sys.executable, KERNELS / "amalgamate.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("real", ["float", "double"])
+def test_the_pair_wants_memcpy_and_memset_only(compiler, real, tmp_path):
+    """No libm, no errno, no stdio; and no arithmetic on double in a float build (-Wdouble-promotion)."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}; apt-get install {compiler}")
+    warnings = "-pedantic -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wundef -Werror"
+    warnings += " -Wdouble-promotion" if real == "float" else ""
+    command = [compiler, *f"-std=c99 -O2 {warnings} -DMAPDPM_MISSING -DMAPDPM_NO_CLONES -DMAPDPM_REAL={real}".split()]
+    program = tmp_path / "mapdpm.o"
+    subprocess.run([*command, "-c", PAIR / "mapdpm.c", "-o", program], check=True)
+    wanted = subprocess.run(["nm", "-u", program], capture_output=True, text=True, check=True).stdout.split()
+    assert set(wanted) - {"U"} <= {"memcpy", "memset"}
+    memory, linking = FIRMWARE / "boards" / "memory.c", ["-nostdlib", "-shared", "-fPIC", "-Wl,--no-undefined"]
+    subprocess.run([*command, *linking, PAIR / "mapdpm.c", memory, "-o", tmp_path / "whole.so"], check=True)

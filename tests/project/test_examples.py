@@ -1,0 +1,129 @@
+"""The scripts in examples/ run, from another folder, and write what they say they write."""
+
+import contextlib
+import csv
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mapdpm
+from repository import ROOT
+
+EXAMPLES = ROOT / "examples"
+WRITES = {
+    "activities.py": {"activities.png", "activities.mdpm"},
+    "anomalies.py": set(),
+    "density.py": {"density.png"},
+    "follow_stream.py": set(),
+    "in_a_browser.py": {"smartwatch.html"},
+    "life_of_clusters.py": {"life_of_clusters.png"},
+    "on_a_chip.py": set(),
+}
+
+
+def test_all_are_here():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(WRITES)
+
+
+def environment():
+    home = str(Path(mapdpm.__file__).resolve().parent.parent)
+    return os.environ | {"PYTHONPATH": os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])}
+
+
+def run(name, folder, *arguments, **options):
+    return subprocess.run(
+        [sys.executable, EXAMPLES / name, *arguments],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=300,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_it_runs(name, tmp_path):
+    done = run(name, tmp_path)
+    if "apt-get install" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) > 1
+    assert {path.name for path in tmp_path.iterdir()} == WRITES[name]
+
+
+def test_the_chip_finds_what_python_finds(tmp_path):
+    done = run("on_a_chip.py", tmp_path)
+    if "apt-get install" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "8000 readings: 0 clusters or scores differ."
+    assert sum(line.endswith("100 of 100") for line in lines) == 80
+
+
+def test_the_page_finds_what_python_finds(tmp_path):
+    """In a real browser without a window: the same ids and scores, by their CRC."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("there is no browser; apt-get install chromium")
+    done = run("in_a_browser.py", tmp_path)
+    if "apt-get install" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    page = f"{(tmp_path / 'smartwatch.html').as_uri()}#all"
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--virtual-time-budget=60000", "--dump-dom", page]
+    dom = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    (result,) = re.findall(r'id="result" role="status">([^<]*)<', dom)
+    model, crc = mapdpm.OnlineMAPDPM(8, warmup=100, n_features=3, dtype="float32"), 0
+    with (EXAMPLES / "data" / "smartwatch.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            x = [float(row[name]) for name in ("accel_x", "accel_y", "accel_z")]
+            score = np.float32(model.score_one(x))
+            crc = zlib.crc32(struct.pack("<I", model.learn_one(x)), crc)
+            crc = zlib.crc32(struct.pack("<f", 0.0 if np.isnan(score) else score), crc)
+    assert result == f"800 s, 8000 readings, {model.n_clusters} clusters, {model.nbytes} bytes, crc {crc:08x}"
+
+
+def test_a_stream_from_standard_input_with_gaps(tmp_path):
+    rows = ["at,a,b", *(f"noon,{i % 2 * 90 + i / 100},{'' if i % 7 else i}" for i in range(60)), "noon,,"]
+    done = run("follow_stream.py", tmp_path, "--csv", "-", "--half-life", "0", input="\n".join(rows))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "30  cluster 30 begins" in done.stdout
+    assert "60  the end; id and weight of each cluster: " in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_a_stream_in_a_terminal(tmp_path):
+    import pty
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, EXAMPLES / "follow_stream.py", "--rate", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=theirs, stderr=subprocess.PIPE) as process:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the other end has closed, says Linux
+            while some := os.read(ours, 65536):
+                shown += some
+        os.close(ours)
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+    text = shown.decode("utf-8")
+    assert "800 points" in text
+    assert "█" in text
+    assert text.startswith("\x1b[2J\x1b[?25l")
+    assert text.endswith("\x1b[?25h")
+
+
+def test_the_picture_goes_where_it_is_asked_for(tmp_path):
+    assert run("life_of_clusters.py", tmp_path, "--picture", "lives.png").returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["lives.png"]

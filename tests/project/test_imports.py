@@ -1,0 +1,90 @@
+"""Imports go one way: down the list of docs/design.md, decision 1."""
+
+import ast
+import re
+from pathlib import PurePosixPath
+
+import pytest
+
+from repository import ROOT
+
+PACKAGE = ROOT / "mapdpm"
+LIST = re.search(r"\*\*1\. Imports.*?```text\n(.*?)```", (ROOT / "docs" / "design.md").read_text(), re.DOTALL)[1]
+LINES = [re.split(r" {4,}", line)[0].split() for line in LIST.splitlines()]
+MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+
+
+def entry_of(module):
+    """The line and the entry of a module such as files/container: the longest entry that it lies in."""
+    found = [
+        (len(entry), number, entry)
+        for number, line in enumerate(LINES)
+        for entry in line
+        if f"{module}/".startswith(entry if entry.endswith("/") else f"{entry}/")
+    ]
+    return max(found)[1:] if found else None
+
+
+def loaded(tree):
+    """The statements that run when a module is loaded: not those of functions, nor of ``if TYPE_CHECKING``."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from loaded(node)
+
+
+def imported(source):
+    """The modules of the package that ``source`` imports when it is loaded, as paths without suffix."""
+    for node in loaded(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            dotted = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            dotted = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in dotted:
+            parts = name.split(".")
+            while parts[0] == "mapdpm" and len(parts) > 1:
+                path = PurePosixPath(*parts[1:])
+                if (PACKAGE / f"{path}.py").is_file() or (PACKAGE / path / "__init__.py").is_file():
+                    yield path.as_posix()
+                    break
+                parts.pop()
+
+
+def upward(module, source):
+    """Imports of ``module`` that do not go down the list."""
+    line, entry = entry_of(module)
+    wrong = []
+    for other in imported(source):
+        other_line, other_entry = entry_of(other)
+        if other_entry != entry and other_line <= line:
+            wrong.append(f"{module} (line {line}) imports {other} (line {other_line})")
+    return wrong
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_imports_go_down_the_list(path):
+    module = path.with_suffix("").as_posix().removesuffix("/__init__")
+    source = (PACKAGE / path).read_text()
+    if module == "__init__" or entry_of(module) is None:  # the root loads public names when they are asked for;
+        assert list(imported(source)) == []  # files/ is several entries, and its __init__ is none
+        return
+    assert not upward(module, source)
+
+
+def test_every_entry_exists():
+    for entry in (each for line in LINES for each in line):
+        assert (PACKAGE / entry).is_dir() if entry.endswith("/") else (PACKAGE / f"{entry}.py").is_file(), entry
+
+
+def test_an_import_that_goes_up_is_seen():
+    assert upward("state", "from mapdpm.search.problem import Problem")
+    assert upward("state", "if 1:\n    import mapdpm.cli.tables")
+    assert upward("likelihoods/normal_gamma", "from mapdpm import objective")
+    assert upward("metrics", "from mapdpm import rng"), "two entries of one line"
+    assert not upward("state", "def f():\n    from mapdpm.search.problem import Problem")
+    assert not upward("search/problem", "from mapdpm.state import ClusterState")
