@@ -82,6 +82,10 @@ class LikelihoodVerbs(Protocol):
 class PartitionPriorVerbs(Protocol):
     """What kernels ask of the prior over partitions."""
 
+    @property
+    def discount(self) -> float:
+        """The discount of a Pitman-Yor process; 0 for every other prior. Kernels do not read it."""
+
     def log_existing(self, n: float, w: float) -> float:
         """Log weight of joining a cluster of total weight ``n`` with a point of weight ``w``."""
 
@@ -123,7 +127,7 @@ PROTOCOLS = (LikelihoodVerbs, PartitionPriorVerbs, RngVerbs)
 class PartitionPrior(PartitionPriorVerbs, Protocol):
     """The verbs, and what a search for the mode asks besides, outside kernels."""
 
-    def beside(self, k: int) -> Any:
+    def given_other_clusters(self, k: int) -> Any:
         """The prior of how some of the points are parted, given that ``k`` clusters hold the others.
 
         Up to a constant: of two partitions of those points the log joints differ by the same.

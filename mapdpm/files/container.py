@@ -74,7 +74,7 @@ def pack(model: Model, extras: dict[str, Any], dtype: str = "float64") -> bytes:
     parameters = flat_parameters(model.likelihood)
     n_clusters, n_statistics = model.statistics.shape
     tail = _pack_extras(extras)
-    alpha, discount = model.prior.alpha, getattr(model.prior, "discount", 0.0)  # type: ignore[attr-defined]
+    alpha, discount = model.prior.alpha, model.prior.discount  # type: ignore[attr-defined]
     body = b"".join(
         (
             _reals(np.concatenate([[alpha, discount], model.anchor, parameters]), real),

@@ -22,7 +22,12 @@ class DirichletProcess(NamedTuple):
 
     alpha: float
 
-    def beside(self, k: int) -> DirichletProcess:  # noqa: ARG002  (a Pitman-Yor process needs k)
+    @property
+    def discount(self) -> float:
+        """0: only a Pitman-Yor process has one."""
+        return 0.0
+
+    def given_other_clusters(self, k: int) -> DirichletProcess:  # noqa: ARG002  (a Pitman-Yor process needs k)
         return self
 
     def log_existing(self, n: float, w: float) -> float:

@@ -25,7 +25,7 @@ class PitmanYor(NamedTuple):
     alpha: float
     discount: float
 
-    def beside(self, k: int) -> PitmanYor:
+    def given_other_clusters(self, k: int) -> PitmanYor:
         return self._replace(alpha=self.alpha + k * self.discount)
 
     def log_existing(self, n: float, w: float) -> float:

@@ -65,7 +65,7 @@ class Problem(NamedTuple):
         Its log joint differs from that of the whole by a constant, so what it gains the whole gains.
         """
         return self._replace(
-            prior=self.prior.beside(beside),
+            prior=self.prior.given_other_clusters(beside),
             data=point_set(self.data).rows(points),
             weights=None if self.weights is None else self.weights[points],
             max_clusters=None if self.max_clusters is None else self.max_clusters - beside,

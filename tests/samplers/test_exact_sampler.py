@@ -188,8 +188,7 @@ def test_alpha_integrated_out():
 def test_posterior_is_scipys(family, prior):
     likelihood, X = points(family)
     ours = kernels.posterior_of(prior, likelihood, X, N)
-    discount = getattr(prior, "discount", 0.0)
-    theirs = exact.posterior(lambda z: raw.log_joint(X, z, likelihood, prior.alpha, discount), N)
+    theirs = exact.posterior(lambda z: raw.log_joint(X, z, likelihood, prior.alpha, prior.discount), N)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 

@@ -169,7 +169,7 @@ def after(sampler, model, steps, replicates, n=5):
         for _ in range(steps):
             sampler.step(chain, rng)
         z = chain.state.labels
-        discount = getattr(chain.prior, "discount", 0.0)
+        discount = chain.prior.discount
         found.append((chain.prior.alpha, discount, chain.n_clusters, np.count_nonzero(z == z[0])))
     return np.array(found).T
 

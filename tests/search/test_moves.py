@@ -333,7 +333,7 @@ class WithoutAlpha(AlphaDropped):
 
     __slots__ = ()
 
-    def beside(self, k):
+    def given_other_clusters(self, k):
         return self
 
     def log_new(self, k, w):

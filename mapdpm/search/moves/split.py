@@ -161,7 +161,7 @@ class Split:
         """Two clusters of ``points`` with a higher log joint than one, or None; the best gain, and what it is of."""
         problem, others = self.problem, state.n_clusters - 1
         whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
-        prior = problem.prior.beside(others)
+        prior = problem.prior.given_other_clusters(others)
         before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.likelihood, whole))
         all_points, sought, best = None, None, -np.inf
         large = len(points) > _SAMPLE
