@@ -1,4 +1,4 @@
-"""Where chains start: one cluster, all points alone, or a sequential draw (Liang2007 section 5.1)."""
+"""Where chains start: one cluster, every point alone, or a sequential draw (Liang2007 section 5.1)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible
+from mapdpm.names import CHAIN_STARTS
 from mapdpm.objective import candidate_scores
 from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
 from mapdpm.samplers._blocks import count_used, shuffle
@@ -14,19 +15,17 @@ from mapdpm.samplers.chain import Chain
 from mapdpm.state import ClusterState, assign
 from mapdpm.validation import check_labels
 
-STARTS = ("sequential", "single", "singletons")
 
-
-def check_start(init: Any, n_points: int, most: int | None) -> str | Labels:
-    """The name of a start, or labels 0..K-1; ValueError for more clusters than a finite mixture has components."""
+def check_chain_start(init: Any, n_points: int, most: int | None) -> str | Labels:
+    """The name of a start, or labels 0..K-1; ValueError for more clusters than ``most``, unless that is None."""
     if not isinstance(init, str):
         labels = check_labels(init, n_points, None)
         if most is not None and labels.max() >= most:
             msg = f"init has {labels.max() + 1} clusters, and n_components is {most}: raise it, or merge labels"
             raise ValueError(msg)
         return labels
-    if init not in STARTS:
-        msg = f"init must be one of {', '.join(map(repr, STARTS))} or an array of labels, got {init!r}"
+    if init not in CHAIN_STARTS:
+        msg = f"init must be one of {', '.join(map(repr, CHAIN_STARTS))} or an array of labels, got {init!r}"
         raise ValueError(msg)
     if init == "singletons" and most is not None and most < n_points:
         msg = f"init='singletons' makes {n_points} clusters, and n_components is {most}; use 'sequential' or 'single'"
@@ -54,7 +53,10 @@ def sequential_draw(
     first: int,
     rng: RngVerbs,
 ) -> int:
-    """Draw the slots of points ``order[first:]``, each given those before it; the first that had no slot free."""
+    """Draw the slots of points ``order[first:]``, each given those before it.
+
+    Returns the position of the first point that had no free slot; if all had one, the number of points.
+    """
     capacity = state.counts.shape[0]
     scores = np.empty(capacity)
     used = count_used(state)
@@ -72,7 +74,7 @@ _sequential_draw = compiled_if_possible(sequential_draw)
 
 
 def _draw_in_sequence(chain: Chain, rng: RngVerbs) -> None:
-    """In an order of its own; a point of the Chinese restaurant weighs a cluster by how well it predicts the point."""
+    """Draw the labels one after the other, in a random order, each from its conditional given those before it."""
     order = np.arange(chain.n_points)
     shuffle(order, chain.n_points, rng)
     chain.clear()

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.samplers.test_trace import PRIOR, blobs
 
 from mapdpm import MAPDPM, DirichletMultinomial, NormalGamma
 from mapdpm.samplers import (
@@ -16,6 +15,7 @@ from mapdpm.samplers import (
     UncollapsedGibbs,
     sample,
 )
+from tests.samplers.test_trace import PRIOR, blobs
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,12 @@ from mapdpm.samplers import (
         ),
         ({"init": np.zeros(39, dtype=int)}, r"one label a point, shape \(40,\)"),
         ({"callback": 3}, "callback must be callable"),
+        ({"keep": "partitions"}, r"keep must be a tuple of names, such as \('partitions',\) or \(\), got 'partitions'"),
+        ({"keep": 3}, "keep must be a tuple of names"),
+        ({"keep": ("partitions", "tables")}, "keep may name 'partitions' with this sampler, got 'tables'"),
+        ({"groups": np.zeros(40)}, "CollapsedGibbs knows no groups; leave groups= out"),
+        ({"sequences": np.zeros(40)}, "CollapsedGibbs knows no sequences; leave sequences= out"),
+        ({"times": np.zeros(40)}, "CollapsedGibbs knows no times; leave times= out"),
         ({"resume": "draws.npz"}, "resume must be a Trace, such as Trace.load"),
         ({"random_state": "x"}, "random_state must be None, an integer"),
         ({"sampler": MAPDPM()}, "sampler must be one of mapdpm.samplers"),
