@@ -39,6 +39,7 @@ lint: .venv/tested
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/mypy --no-error-summary
+	@[ ! -e .git ] || [ "$$(git config core.hooksPath)" = .githooks ] || echo 'lint: a hook refuses long subjects of commits: git config core.hooksPath .githooks'
 
 test-c: check-tools
 	$(MAKE) --no-print-directory -C c_kernels test

@@ -1,6 +1,6 @@
 """The compiled modules ``mapdpm.backends._c32`` and ``_c64``: the same C sources for float and for double.
 
-setup.py names the two builders at the end. What Python sees is what stands between the markers in the headers.
+setup.py names the two builders at the end. Python sees the declarations between the markers in the headers.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from pathlib import Path
 from cffi import FFI
 
 _ROOT = Path(__file__).resolve().parent
-_KERNELS = "c_kernels"  # relative to the root, as setuptools wants its sources
+_KERNELS = "c_kernels"  # relative to the root, as setuptools requires of sources
 _HEADERS = ("mapdpm.h", "mapdpm_batch.h")
 _BEGIN, _END = "/* cdef: begin */", "/* cdef: end */"
-# No contraction: the same bits from every compiler. Hidden: the two modules must not see each other's symbols.
-# For Python alone: whose turn it is, for other threads run while cffi is in C; and one point for one number, the id, or
-# -1 where the function that it calls must say why, or somebody else's turn must be waited for.
+# For Python alone. mapdpm_enter takes a lock and mapdpm_leave releases it: other threads run while cffi is in C.
+# mapdpm_one learns or predicts one point and returns its id. It returns -1 after an error, or if another thread holds
+# the lock; then the caller waits for the lock and calls the function itself, which says why.
 _FOR_PYTHON = """
 int mapdpm_enter(long *busy);
 void mapdpm_leave(long *busy);
@@ -44,11 +44,12 @@ static int64_t mapdpm_one(mapdpm_stream *stream, long *busy, int learns, const m
     return error ? -1 : (int64_t)id;
 }
 """
+# No contraction gives the same bits from every compiler. Hidden symbols keep the two modules apart.
 _FLAGS = ["-std=c99", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra"]
 
 
 def declarations(header: str) -> str:
-    """What stands between the two markers of a header."""
+    """Return the declarations between the two markers of a header."""
     text = (_ROOT / _KERNELS / header).read_text(encoding="utf-8")
     if text.count(_BEGIN) != 1 or text.count(_END) != 1:
         msg = f"{_KERNELS}/{header} must have one '{_BEGIN}' and one '{_END}'"
@@ -61,7 +62,7 @@ def _files(pattern: str) -> list[str]:
 
 
 def builder(module: str, real: str) -> FFI:
-    """The cffi builder of the extension ``module`` whose ``mapdpm_real`` is the C type ``real``."""
+    """Return the cffi builder of the extension ``module`` whose ``mapdpm_real`` is the C type ``real``."""
     ffi = FFI()
     ffi.cdef(f"typedef {real} mapdpm_real;\n" + "".join(map(declarations, _HEADERS)) + _FOR_PYTHON)
     ffi.set_source(

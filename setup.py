@@ -5,6 +5,7 @@ from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.editable_wheel import editable_wheel
 
 
 class SeparateObjects(build_ext):
@@ -17,8 +18,24 @@ class SeparateObjects(build_ext):
         build_ext.build_extension(own, ext)
 
 
+class EditableByPath(editable_wheel):
+    """Installs an editable mapdpm as a path in a .pth file, and not as a hook of the import system.
+
+    Setuptools takes a hook where a package lies elsewhere than its name says, as the folders of data do. A hook comes
+    after all paths: a script beside a clone, which is a folder ``mapdpm`` too, would import that folder as a namespace
+    package. A path is searched for a package before any such folder counts. The data is found in the tree.
+    """
+
+    def finalize_options(self):  # noqa: ANN201
+        """Leave the packages whose name says where they lie."""
+        elsewhere = {name for name, path in self.distribution.package_dir.items() if path != name.replace(".", "/")}
+        self.distribution.packages = [name for name in self.distribution.packages if name not in elsewhere]
+        self.distribution.package_dir = {"": "."}
+        super().finalize_options()
+
+
 setup(
     cffi_modules=["build_kernels.py:float32", "build_kernels.py:float64"],
-    cmdclass={"build_ext": SeparateObjects},
+    cmdclass={"build_ext": SeparateObjects, "editable_wheel": EditableByPath},
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

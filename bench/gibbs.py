@@ -21,6 +21,7 @@ from mapdpm import state as states
 from mapdpm.backends.generic import NUMBA
 from mapdpm.jit import compiled
 from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Model
 from mapdpm.rng import seeded
 from mapdpm.samplers.collapsed_gibbs import gibbs_sweep
 from mapdpm.special import log_rising
@@ -121,7 +122,7 @@ def main() -> None:
     likelihood, prior = NormalGamma(np.zeros(D), 0.1, 1.0, np.ones(D)), partition_prior(1.0)
     state = states.empty(likelihood, N, K + 4)
     state.labels[:] = truth
-    NUMBA.statistics(likelihood, X, None, state)
+    NUMBA.statistics(Model(likelihood, None, X), state)
     generic = compiled(gibbs_sweep)
     labels, counts = state.labels.copy(), state.counts.copy()
     rows = np.zeros((K + 4, 3 + 4 * D))

@@ -16,10 +16,16 @@ from mapdpm import NormalGamma, OnlineMAPDPM
 from mapdpm import state as states
 from mapdpm.backends.c import C
 from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Model
 
 N, D, K = 10_000, 10, 20
 PRIOR = partition_prior(1.0)
 LIKELIHOOD = NormalGamma(np.zeros(D), 0.1, 1.0, np.ones(D))
+
+
+def model_of(X: Any) -> Model:
+    """What the kernels are given."""
+    return Model(LIKELIHOOD, PRIOR, X)
 
 
 @pytest.fixture(scope="module", params=["float64", "float32"])
@@ -30,16 +36,16 @@ def case(request: Any) -> tuple[Any, Any]:
     X = (rng.normal(0.0, 3.0, (K, D))[labels] + rng.normal(size=(N, D))).astype(request.param)
     state = states.empty(LIKELIHOOD, N, K + 4)
     state.labels[:] = labels
-    C.statistics(LIKELIHOOD, X, None, state)
-    while C.sweep(LIKELIHOOD, PRIOR, X, None, state, 0, False)[1]:
-        C.statistics(LIKELIHOOD, X, None, state)
+    C.statistics(model_of(X), state)
+    while C.sweep(model_of(X), state, 0, False)[1]:
+        C.statistics(model_of(X), state)
     return X, state
 
 
 def test_converged_sweep(benchmark: Any, case: Any) -> None:
     """Nobody moves."""
     X, state = case
-    assert benchmark(C.sweep, LIKELIHOOD, PRIOR, X, None, state, 0, False) == (N, 0)
+    assert benchmark(C.sweep, model_of(X), state, 0, False) == (N, 0)
 
 
 def test_first_sweep(benchmark: Any, case: Any) -> None:
@@ -50,8 +56,8 @@ def test_first_sweep(benchmark: Any, case: Any) -> None:
     def fresh() -> tuple[tuple[Any, ...], dict[str, Any]]:
         state = states.empty(LIKELIHOOD, N, K + 4)
         state.labels[:] = random
-        C.statistics(LIKELIHOOD, X, None, state)
-        return (LIKELIHOOD, PRIOR, X, None, state, 0, False), {}
+        C.statistics(model_of(X), state)
+        return (model_of(X), state, 0, False), {}
 
     benchmark.pedantic(C.sweep, setup=fresh, rounds=20)
 
@@ -62,7 +68,7 @@ def test_sequential_start(benchmark: Any, case: Any) -> None:
 
     def fresh() -> tuple[tuple[Any, ...], dict[str, Any]]:
         state = states.empty(LIKELIHOOD, N, 4 * K)
-        return (LIKELIHOOD, PRIOR, X, None, state, np.arange(N), False), {}
+        return (model_of(X), state, np.arange(N), False), {}
 
     benchmark.pedantic(C.sequential_start, setup=fresh, rounds=20)
 
@@ -70,7 +76,7 @@ def test_sequential_start(benchmark: Any, case: Any) -> None:
 def test_statistics(benchmark: Any, case: Any) -> None:
     """All rows anew."""
     X, state = case
-    benchmark(C.statistics, LIKELIHOOD, X, None, state)
+    benchmark(C.statistics, model_of(X), state)
 
 
 @pytest.mark.parametrize("verb", ["score", "best_slots", "log_densities"])
@@ -78,11 +84,11 @@ def test_scoring(benchmark: Any, case: Any, verb: str) -> None:
     """Points against clusters that stay."""
     X, state = case
     if verb == "score":
-        benchmark(C.score, LIKELIHOOD, PRIOR, X, state, np.empty((N, state.capacity)))
+        benchmark(C.score, model_of(X), state, np.empty((N, state.capacity)))
     elif verb == "best_slots":
-        benchmark(C.best_slots, LIKELIHOOD, PRIOR, X, state, True, np.empty(N, dtype=np.int64))
+        benchmark(C.best_slots, model_of(X), state, True, np.empty(N, dtype=np.int64))
     else:
-        benchmark(C.log_densities, LIKELIHOOD, PRIOR, X, state, np.empty(N))
+        benchmark(C.log_densities, model_of(X), state, np.empty(N))
 
 
 def test_merge_losses(benchmark: Any, case: Any) -> None:

@@ -46,6 +46,7 @@ from mapdpm import NormalGamma
 from mapdpm import state as states
 from mapdpm.backends.c import C
 from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Model
 
 SHAPES = ((2, 5), (2, 100), (10, 20), (10, 100), (50, 20), (50, 100))
 FIRST = 20_000
@@ -83,8 +84,8 @@ class Case:
         self.D, self.K = D, K
         self.likelihood = NormalGamma(np.zeros(D), 0.1, 1.0, np.ones(D))
         self.converged = self._state(self.X, truth)
-        while C.sweep(self.likelihood, PRIOR, self.X, None, self.converged, 0, False)[1]:
-            C.statistics(self.likelihood, self.X, None, self.converged)
+        while C.sweep(Model(self.likelihood, PRIOR, self.X), self.converged, 0, False)[1]:
+            C.statistics(Model(self.likelihood, PRIOR, self.X), self.converged)
         self.head = self.X[: min(n_points, FIRST)]
         self.random = rng.integers(0, K, len(self.head))
         self.densities = np.empty(n_points)
@@ -94,7 +95,7 @@ class Case:
     def _state(self, X: Matrix, labels: NDArray[np.int64]) -> Any:
         state = states.empty(self.likelihood, len(X), self.K + 4)
         state.labels[:] = labels
-        C.statistics(self.likelihood, X, None, state)
+        C.statistics(Model(self.likelihood, PRIOR, X), state)
         return state
 
     def floor(self) -> float:
@@ -108,7 +109,7 @@ class Case:
     def sweep(self) -> float:
         """Nobody moves."""
         start = time.perf_counter()
-        _, moved = C.sweep(self.likelihood, PRIOR, self.X, None, self.converged, 0, False)
+        _, moved = C.sweep(Model(self.likelihood, PRIOR, self.X), self.converged, 0, False)
         assert moved == 0
         return (time.perf_counter() - start) / len(self.X)
 
@@ -116,14 +117,14 @@ class Case:
         """Nearly all move."""
         state = self._state(self.head, self.random)
         start = time.perf_counter()
-        _, moved = C.sweep(self.likelihood, PRIOR, self.head, None, state, 0, False)
+        _, moved = C.sweep(Model(self.likelihood, PRIOR, self.head), state, 0, False)
         assert moved > 0.5 * len(self.head)
         return (time.perf_counter() - start) / len(self.head)
 
     def score(self) -> float:
         """All points."""
         start = time.perf_counter()
-        C.log_densities(self.likelihood, PRIOR, self.X, self.converged, self.densities)
+        C.log_densities(Model(self.likelihood, PRIOR, self.X), self.converged, self.densities)
         return (time.perf_counter() - start) / len(self.X)
 
     def two(self) -> float:
@@ -132,7 +133,7 @@ class Case:
         start = time.perf_counter()
         list(
             self.pool.map(
-                lambda half: C.log_densities(self.likelihood, PRIOR, half[0], self.converged, half[1]), halves
+                lambda half: C.log_densities(Model(self.likelihood, PRIOR, half[0]), self.converged, half[1]), halves
             )
         )
         return (time.perf_counter() - start) / len(self.X)

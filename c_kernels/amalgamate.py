@@ -1,6 +1,7 @@
-"""The stream learner and model files as a pair to copy, amalgamation/src/mapdpm.h and mapdpm.c: `make amalgamation`.
+"""Write the stream learner and model files as two files to copy, amalgamation/src/mapdpm.h and mapdpm.c.
 
-Headers are taken in once, where they are first asked for, and what files share among themselves becomes static.
+`make amalgamation` runs this. A header is inserted once, where it is first included. Functions that files share among
+themselves become static.
 """
 
 import pathlib
@@ -33,7 +34,7 @@ PROLOGUE = """/* mapdpm: the stream learner and model files.
 
 
 def amalgamated() -> str:
-    """The text of mapdpm.c: all of SOURCES, and the headers they include."""
+    """Return the text of mapdpm.c: all of SOURCES, and the headers that they include."""
     lines, taken = [PROLOGUE], {"mapdpm.h"}
 
     def take(name: str) -> None:
@@ -52,7 +53,7 @@ def amalgamated() -> str:
 
 
 def main() -> int:
-    """Write the pair; or with --check, say whether it is current."""
+    """Write the two files; with --check, return 1 and name them if they are not current."""
     texts = {PAIR / "mapdpm.h": (HERE / "mapdpm.h").read_text(), PAIR / "mapdpm.c": amalgamated()}
     if sys.argv[1:] == ["--check"]:
         old = [path.name for path, text in texts.items() if not path.exists() or path.read_text() != text]

@@ -1,7 +1,7 @@
-/* The same stream learned under several alphas side by side; the one that has predicted best answers. */
+/* The same stream learned under several alphas. The learner that has predicted best answers. */
 #include "mapdpm_learner.h"
 
-/* Memory: the head | scores[n], what rounding lost of them[n] (reals) | the learners, each of the same size. */
+/* The memory: head | scores[n], low parts[n] (reals) | learners, all of the same size. */
 static size_t at_learners(uint32_t n) { return (sizeof(mapdpm_bank) + 2 * (size_t)n * sizeof(real) + 7) / 8 * 8; }
 
 static real *scores_of(const mapdpm_bank *b)
@@ -27,8 +27,8 @@ size_t mapdpm_bank_bytes(const mapdpm_options *o, uint32_t n)
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
 
-int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const real *alphas, uint32_t n, real half_life,
-                     real margin)
+int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const real *alphas, uint32_t n,
+                     real half_life, real margin)
 {
     const size_t needed = mapdpm_bank_bytes(o, n);
     uint32_t i;
@@ -52,7 +52,7 @@ int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, cons
     return error;
 }
 
-/* Whether all can learn a point: none refuses when others have learned it. */
+/* Whether all learners can learn a point, so that none refuses it after others have learned it. */
 static int check_all(const mapdpm_bank *b, const real *x)
 {
     uint32_t i;
@@ -90,8 +90,8 @@ int mapdpm_bank_learn(mapdpm_bank *b, const real *x, uint32_t *id, real *score)
             first = density;
         scores[i] *= b->keep;
         scores[b->n + i] *= b->keep;
-        if (is_there(density))
-            grow(scores + i, b->n, density - first);
+        if (is_present(density))
+            add_compensated(scores + i, b->n, density - first);
     }
     for (number = b->best, i = 0; i < b->n; i++)
         if (scores[i] > scores[number])

@@ -1,29 +1,29 @@
-/* Which cluster a point belongs to, and its density under all of them. */
+/* The choice of a cluster for a point, and the density of the point under all clusters. */
 #include "mapdpm_learner.h"
 
-/* Vectors as wide as the machine has: the same operations in the same order, none of them fused. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
+/* Vectors as wide as the machine has. The operations and their order stay the same, and none is fused. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                       \
     !defined(MAPDPM_NO_CLONES)
 #define CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define CLONES
 #endif
 
-/* What the densities of columns k .. k + n - 1, n <= BLOCK, need of x: for Normal-Gamma a product less 1, infinite where
- * it has overflowed, for known variances a sum. And upper bounds of the densities. */
+/* The tails of x with columns k to k + n - 1, n <= BLOCK: for Normal-Gamma a product less 1, infinite if it overflowed;
+ * for known variances a sum. And upper bounds of the densities. */
 CLONES
 static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, real *restrict tails,
                      real *restrict bounds)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     const real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
-    const int multiplies = IS_GAMMA(s);
+    const int is_product = IS_GAMMA(s);
     real u[BLOCK] = {0};
     size_t d, j;
 
     for (j = 0; j < BLOCK; j++)
         tails[j] = 0;
-    if (n == BLOCK && multiplies) /* the usual case, by itself: it stays in registers */
+    if (n == BLOCK && is_product) /* the usual case is separate, so that it stays in registers */
         for (d = 0; d < FEATURES(s); d++) {
             const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
             const real t = (x[d] - anchor[d]) * unit[d];
@@ -31,7 +31,7 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             for (j = 0; j < BLOCK; j++) {
                 const real v = (t - centre[j]) * (t - centre[j]) * scale[j];
 
-                tails[j] = tails[j] * (1 + v) + v; /* infinite at most, never NaN */
+                tails[j] = tails[j] * (1 + v) + v; /* at most infinite, never NaN */
             }
         }
     else
@@ -41,14 +41,14 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
 
             for (j = 0; j < n; j++)
                 u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
-            if (multiplies)
+            if (is_product)
                 for (j = 0; j < BLOCK; j++)
                     tails[j] = tails[j] * (1 + u[j]) + u[j];
             else
                 for (j = 0; j < BLOCK; j++)
                     tails[j] += u[j];
         }
-    if (!multiplies)
+    if (!is_product)
         for (j = 0; j < n; j++)
             bounds[j] = constants[j] - tails[j];
     else if (n == BLOCK)
@@ -59,7 +59,8 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
 }
 
-/* log p(x | a new cluster) + log alpha, and an upper bound of it, which is all there is where it is below `least`. */
+/* log p(x | a new cluster) + log alpha, and an upper bound of it. If the bound is below `least`, the bound is
+ * returned. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
@@ -71,14 +72,14 @@ static real score_new(const mapdpm_stream *s, const real *x, real least, real *b
         view empty;
 
         empty.moments = slot_of(s, 0);
-        empty.fade = 0;
+        empty.decay = 0;
         return *bound = density(s, empty, x) + s->log_alpha;
     }
     for (d = 0; d < D; d++) {
         const real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
 
         if (IS_GAMMA(s))
-            compound(&sum, &logs, u);
+            multiply_one_plus(&sum, &logs, u);
         else
             logs += u;
     }
@@ -88,61 +89,61 @@ static real score_new(const mapdpm_stream *s, const real *x, real least, real *b
     return *bound < least ? *bound : s->opening - (s->a0 + HALF) * (logs + math_log1p(sum));
 }
 
-/* The best cluster so far, the two that are best by upper bounds of their scores, and the sum of the exponentials of all
- * scores that matter, relative to the largest. */
+/* The best cluster so far; the two clusters with the highest upper bounds; and the sum of exp(score - top) of all
+ * scores that matter. */
 typedef struct {
     uint32_t best;
-    uint32_t likely;
-    uint32_t next;
+    uint32_t candidate;
+    uint32_t runner_up;
     real best_score;
-    real likely_bound;
-    real next_bound;
+    real candidate_bound;
+    real runner_up_bound;
     real top;
     real sum;
-} contest;
+} ranking;
 
-/* A cluster whose score is below this cannot win, nor be seen in the density. */
-static real least_score(const contest *c, int with_density)
+/* A cluster with a lower score cannot win, nor change the density. */
+static real least_score(const ranking *r, int with_density)
 {
-    return with_density && c->top - NEGLIGIBLE < c->best_score ? c->top - NEGLIGIBLE : c->best_score;
+    return with_density && r->top - NEGLIGIBLE < r->best_score ? r->top - NEGLIGIBLE : r->best_score;
 }
 
-static void add_score(contest *c, real score)
+static void add_score(ranking *r, real score)
 {
-    if (score > c->top) {
-        c->sum = c->sum * math_exp(c->top - score) + 1;
-        c->top = score;
-    } else if (score > c->top - NEGLIGIBLE) {
-        c->sum += math_exp(score - c->top);
+    if (score > r->top) {
+        r->sum = r->sum * math_exp(r->top - score) + 1;
+        r->top = score;
+    } else if (score > r->top - NEGLIGIBLE) {
+        r->sum += math_exp(score - r->top);
     }
 }
 
-/* Where the bound is below the best score the score has no say, though it may round above its bound: so the same cluster
- * wins whether a density is asked for or not. The likely ones are settled by bounds alone. */
-static void enter(contest *c, uint32_t k, real score, real bound, int with_density)
+/* A score may round above its bound. If the bound is below the best score, the score is ignored, so that the same
+ * cluster wins with and without a density. The candidate and the runner-up are ranked by bounds alone. */
+static void rank_score(ranking *r, uint32_t k, real score, real bound, int with_density)
 {
-    if (bound > c->best_score && score > c->best_score) {
-        c->best = k;
-        c->best_score = score;
+    if (bound > r->best_score && score > r->best_score) {
+        r->best = k;
+        r->best_score = score;
     }
     if (with_density)
-        add_score(c, score);
+        add_score(r, score);
 }
 
-static void note_bound(contest *c, uint32_t k, real bound)
+static void rank_bound(ranking *r, uint32_t k, real bound)
 {
-    if (bound > c->likely_bound) {
-        c->next = c->likely;
-        c->next_bound = c->likely_bound;
-        c->likely = k;
-        c->likely_bound = bound;
-    } else if (bound > c->next_bound) {
-        c->next = k;
-        c->next_bound = bound;
+    if (bound > r->candidate_bound) {
+        r->runner_up = r->candidate;
+        r->runner_up_bound = r->candidate_bound;
+        r->candidate = k;
+        r->candidate_bound = bound;
+    } else if (bound > r->runner_up_bound) {
+        r->runner_up = k;
+        r->runner_up_bound = bound;
     }
 }
 
-/* Tails and bounds of the block of clusters from `first` on. Returns how many there are. */
+/* The tails and bounds of the block of clusters from `first` on. Returns their number. */
 static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
 {
     const uint32_t room = SLOTS(s) - first, left = s->width - first;
@@ -151,9 +152,9 @@ static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t firs
     return left < BLOCK ? left : BLOCK;
 }
 
-/* All clusters by their columns, whose constants hold the logarithms of the weights; those of free slots are -ALWAYS.
- * First by bounds: mostly they say which one is best, and there is one logarithm to take. */
-static void compare_columns(const mapdpm_stream *s, const real *x, contest *c, int with_density)
+/* Rank all clusters by the score table. Its constants include the log weights; those of free slots are -LARGEST_REAL.
+ * Bounds come first: usually they decide, and only one logarithm is needed. */
+static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *r, int with_density)
 {
     real tails[BLOCK], bounds[BLOCK], tail = 0;
     uint32_t first, j, n;
@@ -161,29 +162,29 @@ static void compare_columns(const mapdpm_stream *s, const real *x, contest *c, i
     for (first = 0; first < s->width; first += BLOCK) {
         n = bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
-            if (bounds[j] > c->next_bound) {
-                if (bounds[j] > c->likely_bound)
+            if (bounds[j] > r->runner_up_bound) {
+                if (bounds[j] > r->candidate_bound)
                     tail = tails[j];
-                note_bound(c, first + j, bounds[j]);
+                rank_bound(r, first + j, bounds[j]);
             }
     }
-    if (c->likely == NONE)
+    if (r->candidate == NONE)
         return;
-    c->best = c->likely;
-    c->best_score = c->top = density_of_tail(s, x, c->likely, tail);
-    if (!with_density && c->next_bound < c->best_score)
+    r->best = r->candidate;
+    r->best_score = r->top = density_of_tail(s, x, r->candidate, tail);
+    if (!with_density && r->runner_up_bound < r->best_score)
         return;
     for (first = 0; first < s->width; first += BLOCK) {
         n = bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
-            if (bounds[j] > least_score(c, with_density))
-                enter(c, first + j, density_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
+            if (bounds[j] > least_score(r, with_density))
+                rank_score(r, first + j, density_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
     }
 }
 
-/* All clusters by their moments as they are now. Returns the total weight. A cluster below the floor has no part any
- * more; *is_aged says that there is one. */
-static real compare_moments(const mapdpm_stream *s, const real *x, contest *c, int with_density, int *is_aged)
+/* Rank all clusters by their moments at the current time. Returns the total weight. A cluster below FORGOTTEN_WEIGHT is
+ * left out, and sets *is_aged. */
+static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, int with_density, int *is_aged)
 {
     real total = 0;
     uint32_t k;
@@ -195,47 +196,47 @@ static real compare_moments(const mapdpm_stream *s, const real *x, contest *c, i
         if (!is_used(s, k))
             continue;
         v = view_of(s, k, s->now);
-        weight = v.fade * *v.moments;
-        if (weight < FLOOR) {
+        weight = v.decay * *v.moments;
+        if (weight < FORGOTTEN_WEIGHT) {
             *is_aged = 1;
             continue;
         }
         total += weight;
         score = density(s, v, x) + math_log(weight);
-        enter(c, k, score, score, with_density);
-        note_bound(c, k, score);
+        rank_score(r, k, score, score, with_density);
+        rank_bound(r, k, score);
     }
     return total;
 }
 
-real stream_weight(const mapdpm_stream *s)
+real stream_total_weight(const mapdpm_stream *s)
 {
     real total = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
-        total += *slot_of(s, k) * fade_of(s, k, s->now);
+        total += *slot_of(s, k) * decay_of(s, k, s->now);
     return total;
 }
 
 choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
 {
-    contest all = {NONE, NONE, NONE, -ALWAYS, -ALWAYS, -ALWAYS, -ALWAYS, 0};
+    ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, 0};
     choice c = {NONE, NONE, 0, 1, 0};
     real total_weight = 0, opening, bound;
 
     if (is_prepared(s)) {
-        compare_columns(s, x, &all, with_density);
+        rank_by_score_table(s, x, &all, with_density);
         if (with_density)
-            total_weight = stream_weight(s);
+            total_weight = stream_total_weight(s);
     } else {
-        total_weight = compare_moments(s, x, &all, with_density, &c.has_aged);
+        total_weight = rank_by_moments(s, x, &all, with_density, &c.has_aged);
     }
     opening = score_new(s, x, least_score(&all, with_density), &bound);
     if (with_density)
         add_score(&all, opening);
     c.best = all.best;
-    c.second = all.likely == all.best ? all.next : all.likely;
+    c.second = all.candidate == all.best ? all.runner_up : all.candidate;
     c.opens = c.best == NONE || (bound > all.best_score && opening > all.best_score);
     if (with_density) {
         const real all_weight = total_weight + s->alpha;
@@ -246,7 +247,7 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
             size_t d;
 
             for (d = 0; d < FEATURES(s); d++)
-                if (!is_there(x[d]))
+                if (!is_present(x[d]))
                     c.density -= math_log(unit_of(s)[d]);
         }
 #endif

@@ -1,16 +1,16 @@
-/* The small steps of a stream learner: a slot is opened, brought up to now, merged, forgotten; what happened is recorded. */
+/* The steps of a stream learner: open a slot, apply the decay, merge, remove, and record events. */
 #include "mapdpm_learner.h"
 
 void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
 {
-    uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * (size_t)s->at_event;
+    uint32_t *const event = event_ring_of(s) + WORDS_PER_EVENT * (size_t)s->at_event;
 
     event[0] = kind;
     event[1] = id;
     event[2] = other;
     event[3] = (uint32_t)s->n_seen;
     s->n_events++;
-    s->at_event = s->at_event + 1 < RING(s) ? s->at_event + 1 : 0;
+    s->at_event = s->at_event + 1 < RING_SIZE(s) ? s->at_event + 1 : 0;
 }
 
 void stream_clear_halves(mapdpm_stream *s, uint32_t k)
@@ -18,11 +18,11 @@ void stream_clear_halves(mapdpm_stream *s, uint32_t k)
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
 }
 
-void stream_clear(mapdpm_stream *s, uint32_t k)
+void stream_clear_slot(mapdpm_stream *s, uint32_t k)
 {
     memset(slot_of(s, k), 0, slot_size(s) * sizeof(real));
-    constants_of(s)[k] = -ALWAYS;
-    partner_of(s)[k] = NONE;
+    constants_of(s)[k] = -LARGEST_REAL;
+    merge_partner_of(s)[k] = NONE;
     trials_of(s)[k] = 0;
     while (s->width > 0 && !is_used(s, s->width - 1))
         s->width--;
@@ -38,7 +38,7 @@ uint32_t stream_free_slot(const mapdpm_stream *s)
     return NONE;
 }
 
-/* After the moments of a slot have changed. */
+/* To be called after the moments of a slot have changed. */
 void stream_refresh(mapdpm_stream *s, uint32_t k)
 {
     if (k >= s->width)
@@ -47,61 +47,61 @@ void stream_refresh(mapdpm_stream *s, uint32_t k)
         prepare(s, view_of(s, k, s->now), k);
 }
 
-/* Bring the moments of a slot up to now. */
-void stream_settle(mapdpm_stream *s, uint32_t k)
+/* Bring the moments of a slot up to the current time. */
+void stream_apply_decay(mapdpm_stream *s, uint32_t k)
 {
-    const real fade = fade_of(s, k, s->now);
+    const real decay = decay_of(s, k, s->now);
 
-    if (fade < 1) {
-        moments_scale(s, slot_of(s, k), half_size(s), fade);
-        moments_scale(s, half_of(s, k, 0), 0, fade);
-        moments_scale(s, half_of(s, k, 1), 0, fade);
+    if (decay < 1) {
+        moments_scale(s, slot_of(s, k), half_size(s), decay);
+        moments_scale(s, half_of(s, k, 0), 0, decay);
+        moments_scale(s, half_of(s, k, 1), 0, decay);
     }
-    lasts(s)[k] = s->now;
+    last_times_of(s)[k] = s->now;
 }
 
-void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind)
+void stream_remove(mapdpm_stream *s, uint32_t k, uint32_t kind)
 {
-    stream_relabel(s, ids_of(s)[k], NONE);
+    stream_relabel_window(s, ids_of(s)[k], NONE);
     stream_record(s, kind, ids_of(s)[k], 0);
-    stream_clear(s, k);
+    stream_clear_slot(s, k);
     s->n_clusters--;
 }
 
-void stream_open(mapdpm_stream *s, uint32_t k)
+void stream_open_slot(mapdpm_stream *s, uint32_t k)
 {
-    stream_clear(s, k);
-    lasts(s)[k] = s->now;
-    seen_of(s)[k] = (uint32_t)s->n_seen;
+    stream_clear_slot(s, k);
+    last_times_of(s)[k] = s->now;
+    last_seen_of(s)[k] = (uint32_t)s->n_seen;
     s->n_clusters++;
 }
 
-/* One slot takes over another, both up to now; the id of the heavier stays. */
+/* Merge slot `from` into slot `to`, both up to date. The id of the heavier one stays. */
 void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
     const int keeps = !(*slot_of(s, from) > *slot_of(s, to));
     const uint32_t kept = ids_of(s)[keeps ? to : from], gone = ids_of(s)[keeps ? from : to];
 
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
-    if ((int32_t)(seen_of(s)[from] - seen_of(s)[to]) > 0)
-        seen_of(s)[to] = seen_of(s)[from];
+    if ((int32_t)(last_seen_of(s)[from] - last_seen_of(s)[to]) > 0)
+        last_seen_of(s)[to] = last_seen_of(s)[from];
     ids_of(s)[to] = kept;
-    stream_relabel(s, gone, kept);
+    stream_relabel_window(s, gone, kept);
     stream_record(s, MAPDPM_MERGED, gone, kept);
     stream_clear_halves(s, to);
     trials_of(s)[to] = 0;
-    partner_of(s)[to] = NONE;
-    stream_clear(s, from);
+    merge_partner_of(s)[to] = NONE;
+    stream_clear_slot(s, from);
     s->n_clusters--;
     stream_refresh(s, to);
 }
 
-/* Forget the clusters whose weight has fallen below the floor. */
-void stream_age_out(mapdpm_stream *s)
+/* Remove the clusters whose weight has decayed below FORGOTTEN_WEIGHT. */
+void stream_remove_aged(mapdpm_stream *s)
 {
     uint32_t k;
 
     for (k = 0; k < SLOTS(s); k++)
-        if (is_used(s, k) && *slot_of(s, k) * fade_of(s, k, s->now) < FLOOR)
-            stream_forget(s, k, MAPDPM_AGED);
+        if (is_used(s, k) && *slot_of(s, k) * decay_of(s, k, s->now) < FORGOTTEN_WEIGHT)
+            stream_remove(s, k, MAPDPM_AGED);
 }

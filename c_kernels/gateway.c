@@ -1,13 +1,13 @@
-/* Many learners into one: clusters are inserted by their statistics, then merged as the log joint says. */
+/* Many learners into one: clusters are inserted by their statistics, then merged by the log joint. */
 #include "mapdpm_learner.h"
 
-/* Whether points of so much weight may come to those that there are: all weights together stay within MOST_WEIGHT, so that
- * no cluster can outgrow what a snapshot may hold, however they merge. */
-static int may_come(uint64_t seen, real weight)
+/* Whether the weight of all points stays within MOST_WEIGHT if `weight` is added. Then no cluster can outgrow the limit
+ * of a snapshot, whichever clusters merge. */
+static int weight_fits(uint64_t seen, real weight)
 {
-    const uint64_t most = whole_of(MOST_WEIGHT);
+    const uint64_t most = to_uint64(MOST_WEIGHT);
 
-    return seen <= most && whole_of(weight + HALF) <= most - seen;
+    return seen <= most && to_uint64(weight + HALF) <= most - seen;
 }
 
 int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *mean, const real *variance)
@@ -26,17 +26,18 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     for (d = 0; d < FEATURES(s); d++) {
         const real centre = mean[d] * unit_of(s)[d], spread = variance[d] * unit_of(s)[d] * unit_of(s)[d];
 
-        if (!(centre >= -LIMIT && centre <= LIMIT && spread >= 0 && spread <= LIMIT * LIMIT))
+        if (!(centre >= -COORDINATE_LIMIT && centre <= COORDINATE_LIMIT && spread >= 0 &&
+              spread <= COORDINATE_LIMIT * COORDINATE_LIMIT))
             return MAPDPM_E_RANGE;
     }
-    if (!may_come(s->n_seen, cluster->weight))
+    if (!weight_fits(s->n_seen, cluster->weight))
         return MAPDPM_E_RANGE;
     if (s->n_clusters == SLOTS(s))
         return MAPDPM_E_SPACE;
     if (s->next_id == NONE)
         return MAPDPM_E_IDS;
     k = stream_free_slot(s);
-    stream_open(s, k);
+    stream_open_slot(s, k);
     ids_of(s)[k] = s->next_id++;
     slot = slot_of(s, k);
     *slot = cluster->weight;
@@ -50,12 +51,12 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
         mean_in(s, slot)[d] = mean[d] * unit;
         squares_in(s, slot)[d] = variance[d] * unit * unit * cluster->weight;
     }
-    s->n_seen += whole_of(cluster->weight + HALF);
+    s->n_seen += to_uint64(cluster->weight + HALF);
     stream_refresh(s, k);
     return MAPDPM_OK;
 }
 
-/* The mean of a cluster of another learner in a feature, in the units of this one. */
+/* The mean of another learner's cluster in a feature, in the coordinates of this one. */
 static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const real *slot, size_t d)
 {
     const real *const mean = mean_in(from, slot) + d;
@@ -64,7 +65,7 @@ static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const r
     return ((anchor_of(from)[d] - anchor_of(s)[d]) + place) * unit_of(s)[d];
 }
 
-/* The clusters of another learner that are more than forgotten, and whether there is room for them here, or why not. */
+/* Whether all clusters of another learner with any weight left can be inserted, or the error. */
 static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
 {
     uint64_t seen = s->n_seen;
@@ -72,18 +73,19 @@ static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
 
     for (k = 0; k < from->width; k++) {
-        const real *const slot = slot_of(from, k), weight = *slot * fade_of(from, k, from->now);
+        const real *const slot = slot_of(from, k), weight = *slot * decay_of(from, k, from->now);
 
         if (!is_used(from, k) || !(weight > 0))
             continue;
-        if (!may_come(seen, weight))
+        if (!weight_fits(seen, weight))
             return MAPDPM_E_RANGE;
         n++;
-        seen += whole_of(weight + HALF);
+        seen += to_uint64(weight + HALF);
         for (d = 0; d < FEATURES(s); d++) {
             const real mean = mean_from(s, from, slot, d), unit = unit_of(s)[d] / unit_of(from)[d];
 
-            if (!(mean >= -LIMIT && mean <= LIMIT && squares_in(from, slot)[d] * unit * unit <= ALWAYS))
+            if (!(mean >= -COORDINATE_LIMIT && mean <= COORDINATE_LIMIT &&
+                  squares_in(from, slot)[d] * unit * unit <= LARGEST_REAL))
                 return MAPDPM_E_RANGE;
         }
     }
@@ -104,28 +106,28 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
         return MAPDPM_E_WARMING;
     error = check_pool(s, from);
     for (k = 0; k < from->width && error == MAPDPM_OK; k++) {
-        const real fade = fade_of(from, k, from->now), *const theirs = slot_of(from, k);
+        const real decay = decay_of(from, k, from->now), *const theirs = slot_of(from, k);
         real *slot;
         uint32_t e;
 
-        if (!is_used(from, k) || !(*theirs * fade > 0))
+        if (!is_used(from, k) || !(*theirs * decay > 0))
             continue;
         e = stream_free_slot(s);
-        stream_open(s, e);
+        stream_open_slot(s, e);
         ids_of(s)[e] = s->next_id++;
         slot = slot_of(s, e);
-        *slot = *theirs * fade;
+        *slot = *theirs * decay;
         if (COMPENSATED)
-            slot[half_size(s)] = theirs[half_size(from)] * fade;
+            slot[half_size(s)] = theirs[half_size(from)] * decay;
         for (d = 0; d < FEATURES(s); d++) {
             const real unit = unit_of(s)[d] / unit_of(from)[d];
 
             if (HAS_MISSING(s))
-                counts_in(s, slot)[d] = counts_in(from, theirs)[d * count_step(from)] * fade;
+                counts_in(s, slot)[d] = counts_in(from, theirs)[d * count_step(from)] * decay;
             mean_in(s, slot)[d] = mean_from(s, from, theirs, d);
-            squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * fade;
+            squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * decay;
         }
-        s->n_seen += whole_of(*slot + HALF);
+        s->n_seen += to_uint64(*slot + HALF);
         stream_refresh(s, e);
     }
     return error;
@@ -145,15 +147,15 @@ static int comes_before(const mapdpm_stream *s, uint32_t a, uint32_t b)
 
 static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    const int64_t last = lasts(s)[a];
-    const uint32_t seen = seen_of(s)[a];
+    const int64_t last = last_times_of(s)[a];
+    const uint32_t seen = last_seen_of(s)[a];
     real *const x = slot_of(s, a), *const y = slot_of(s, b);
     size_t i;
 
-    lasts(s)[a] = lasts(s)[b];
-    lasts(s)[b] = last;
-    seen_of(s)[a] = seen_of(s)[b];
-    seen_of(s)[b] = seen;
+    last_times_of(s)[a] = last_times_of(s)[b];
+    last_times_of(s)[b] = last;
+    last_seen_of(s)[a] = last_seen_of(s)[b];
+    last_seen_of(s)[b] = seen;
     for (i = 0; i < slot_size(s); i++) {
         const real t = x[i];
 
@@ -162,7 +164,8 @@ static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
     }
 }
 
-/* The slots in order, the free ones last; their ids from `first` on. Insertion sort: bounded, and no memory. */
+/* Sort the slots, free ones last, and number their ids from `first` on. Insertion sort is bounded and needs no
+ * memory. */
 static void put_in_order(mapdpm_stream *s, uint32_t first)
 {
     uint32_t i, k;
@@ -173,20 +176,20 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
     s->width = s->n_clusters;
     for (k = 0; k < SLOTS(s); k++) {
         if (k >= s->n_clusters) {
-            stream_clear(s, k);
-            ids_of(s)[k] = seen_of(s)[k] = 0;
+            stream_clear_slot(s, k);
+            ids_of(s)[k] = last_seen_of(s)[k] = 0;
             continue;
         }
         ids_of(s)[k] = first + k;
-        seen_of(s)[k] = (uint32_t)s->n_seen; /* when it was inserted does not matter */
-        partner_of(s)[k] = NONE;
+        last_seen_of(s)[k] = (uint32_t)s->n_seen; /* the time of insertion does not matter */
+        merge_partner_of(s)[k] = NONE;
         trials_of(s)[k] = 0;
         stream_refresh(s, k);
     }
     s->next_id = first + s->n_clusters;
 }
 
-/* Merge the pair with the largest gain, if that is above `least`; whether there was one. */
+/* Merge the pair with the largest gain, if that exceeds `least`. Returns whether there was one. */
 static int merge_best_slots(mapdpm_stream *s, real least)
 {
     uint32_t to, from;
@@ -207,26 +210,26 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
         return MAPDPM_E_WARMING;
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
-            stream_settle(s, k);
+            stream_apply_decay(s, k);
             if (!is_used(s, k)) { /* nothing is left of it */
                 s->n_clusters--;
                 continue;
             }
             memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
-            *loss_of(s, k) = 0;
+            *merge_loss_of(s, k) = 0;
         }
     for (k = 0; k < WINDOW(s); k++)
-        kept_of(s)[k] = NONE;
+        window_ids_of(s)[k] = NONE;
     for (k = 0; k < WARMUP(s); k++) /* ids begin anew */
-        labels_of(s)[k] = NONE;
+        warmup_labels_of(s)[k] = NONE;
     put_in_order(s, WARMUP(s));
     while (merge_best_slots(s, 0))
         ;
-    while (s->n_clusters > n && merge_best_slots(s, -ALWAYS))
+    while (s->n_clusters > n && merge_best_slots(s, -LARGEST_REAL))
         ;
     put_in_order(s, WARMUP(s));
     s->n_events = 0;
     s->at_event = 0;
-    memset(ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING(s));
+    memset(event_ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING_SIZE(s));
     return MAPDPM_OK;
 }

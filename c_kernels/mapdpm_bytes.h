@@ -1,4 +1,4 @@
-/* Little-endian bytes, whatever the machine, and what all files have in common (docs/format.md). Internal. */
+/* Little-endian bytes on any machine, and the parts that all files share (docs/format.md). Internal. */
 #ifndef MAPDPM_BYTES_H
 #define MAPDPM_BYTES_H
 
@@ -32,16 +32,16 @@ static inline unsigned char *put_bytes(unsigned char *p, uint64_t value, int n)
     return p;
 }
 
-/* n entries of `size` bytes, 1, 2, 4 or 8, from a file to memory or back: as they are, or where the machine is big-endian
- * each the other way round. */
+/* Copy n entries of `size` bytes (1, 2, 4 or 8) from a file to memory or back. A big-endian machine reverses the bytes
+ * of each entry. */
 static inline void copy_entries(void *to, const void *from, size_t n, size_t size)
 {
     const uint16_t one = 1;
-    const size_t turn = *(const unsigned char *)&one == 1 ? 0 : size - 1;
+    const size_t swap = *(const unsigned char *)&one == 1 ? 0 : size - 1;
     size_t i;
 
     for (i = 0; i < n * size; i++)
-        ((unsigned char *)to)[i ^ turn] = ((const unsigned char *)from)[i];
+        ((unsigned char *)to)[i ^ swap] = ((const unsigned char *)from)[i];
 }
 
 static inline mapdpm_real get_real(const unsigned char *p)
@@ -58,10 +58,11 @@ static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *valu
     return p + n * REAL;
 }
 
-/* The checks that all kinds of file share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
+/* The checks that all kinds of files share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
 MAPDPM_INTERNAL int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
 
-/* The header of a file; the sizes are in the header's order. */
-MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes, uint64_t total);
+/* Write the header of a file. The sizes are in the header's order. */
+MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes,
+                                                 uint64_t total);
 
 #endif

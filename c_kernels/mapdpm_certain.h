@@ -1,17 +1,17 @@
-/* Which columns may decide where a point goes, and which points surely stay where they are: by bounds of scores, which cost
- * a fraction of scores. What bounds leave open is scored, so labels do not depend on any of this. Internal to the batch
- * sweep.
+/* Which columns may have the best score of a point, and which points certainly stay where they are. Bounds of the
+ * scores decide that, at a fraction of the cost. Points that bounds leave open are scored exactly, so labels do not
+ * depend on the bounds. Internal to the batch sweep.
  *
- * A point stays if its own cluster, as if it were not in it, scores no less than all others (docs/maths.md (30)). The
- * bound of the own score comes from the same product as the others'; of its full statistics, so that the own cluster
- * always scores above it, and a point is certain where no other does.
+ * A point stays if its leave-one-out score with its own cluster is not below any other score (docs/maths.md (30)). The
+ * lower bound of its own score comes from the same product as the other bounds. It uses the full statistics, so the own
+ * column always exceeds it. A point is certain to stay if no other column does.
  */
 #ifndef MAPDPM_CERTAIN_H
 #define MAPDPM_CERTAIN_H
 
 #include "mapdpm_tails.h"
 
-#if HAS_LANES
+#if HAS_VECTORS
 
 #if defined(__clang__)
 #define UNROLLED _Pragma("unroll")
@@ -19,7 +19,7 @@
 #define UNROLLED _Pragma("GCC unroll 4")
 #endif
 
-/* From here on nothing is more than a bound, with room for each rounding: a fused multiply-add is as good, and faster. */
+/* Everything from here on is a bound that allows for each rounding. A fused multiply-add is as good, and faster. */
 #if defined(__clang__)
 #pragma clang fp contract(fast)
 #else
@@ -27,144 +27,155 @@
 #pragma GCC optimize("fp-contract=fast")
 #endif
 
-static const double ONE_ROUGHLY = 4503599627370496.0 + 1023.0 * 2199023255552.0; /* 2^52 + 1023 2^41 */
+static const double ROUGH_LOG_OF_ONE = 4503599627370496.0 + 1023.0 * 2199023255552.0; /* 2^52 + 1023 2^41 */
 
-/* What bounds are made of: sums; products, whose logarithm is bounded by its exponent and a cubic below log(1 + f), 0.6 % less
- * at most; or, for half the price, by log2(1 + f) >= f. A product is at least 1 but for rounding. */
+/* The kinds of bounds. SUMS need no logarithm. The logarithm of PRODUCTS is bounded by its exponent and a cubic below
+ * log(1 + f), at most 0.6 % too low. ROUGH_PRODUCTS cost half as much and use log2(1 + f) >= f. A product is at least
+ * 1, up to rounding. */
 enum { SUMS, PRODUCTS, ROUGH_PRODUCTS };
 
-/* Of the tails of columns k, k + 1, ...: no score is above it. */
-static inline __attribute__((always_inline)) void score_at_most(const columns *c, int64_t k, lanes *tail, const int of)
+/* Replace the tails of columns k, k + 1, ... by upper bounds of the scores. */
+static inline __attribute__((always_inline)) void to_upper_bound(const score_table *table, int64_t k, vector *tail,
+                                                                 const int kind)
 {
-    const lanes top = *(const lanes *)(void *)(c->top + k);
-    const lanes exponent = *(const lanes *)(void *)((of == ROUGH_PRODUCTS ? c->steepness : c->exponent) + k);
-    const words parts = (words)*tail;
+    const vector upper_constant = *(const vector *)(void *)(table->upper_constant + k);
+    const vector exponent =
+        *(const vector *)(void *)((kind == ROUGH_PRODUCTS ? table->rough_exponent : table->exponent) + k);
+    const bit_vector parts = (bit_vector)*tail;
 
-    if (of == ROUGH_PRODUCTS) {
-        *tail = (lanes)(parts >> 11 | UINT64_C(0x4330000000000000)) - ONE_ROUGHLY;
-    } else if (of == PRODUCTS) {
-        const lanes power = (lanes)(parts >> 52 | UINT64_C(0x4330000000000000)) - 4503599627371519.0; /* 2^52 + 1023 */
-        const lanes f = (lanes)((parts & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000)) - 1.0;
+    if (kind == ROUGH_PRODUCTS) {
+        *tail = (vector)(parts >> 11 | UINT64_C(0x4330000000000000)) - ROUGH_LOG_OF_ONE;
+    } else if (kind == PRODUCTS) {
+        const vector power =
+            (vector)(parts >> 52 | UINT64_C(0x4330000000000000)) - 4503599627371519.0; /* 2^52 + 1023 */
+        const vector f = (vector)((parts & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000)) - 1.0;
 
         *tail = power * 0.693147180559945 + f * (0.994356 + f * (-0.442488 + f * 0.141278));
     } else {
-        *tail *= 1.0 - ROUNDINGS * (double)(c->family.D + 4);
+        *tail *= 1.0 - ROUNDING * (double)(table->likelihood.D + 4);
     }
-    *tail = top - exponent * *tail;
+    *tail = upper_constant - exponent * *tail;
 }
 
-/* Of four points, whose tails there are, those above whose `least` only one column may score, as bits; NaN may. */
-static inline __attribute__((always_inline)) unsigned only_one_above_with(const columns *c, int64_t width,
-                                                                          const double *least, const int of)
+/* The points of a block for which only one column can score above `least`, as bits. The tails are there; NaN counts as
+ * above. */
+static inline __attribute__((always_inline)) unsigned only_one_above_with(const score_table *table, int64_t n_columns,
+                                                                          const double *least, const int kind)
 {
-    words below[FOUR] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    bit_vector below[BLOCK] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
     unsigned bits = 0;
     int64_t k;
     int q;
 
-    for (k = 0; k < width; k += WIDE) {
+    for (k = 0; k < n_columns; k += LANES_PER_VECTOR) {
         UNROLLED
-        for (q = 0; q < FOUR; q++) {
-            lanes score = *(const lanes *)(void *)(c->tails + q * c->stride + k);
+        for (q = 0; q < BLOCK; q++) {
+            vector score = *(const vector *)(void *)(table->tails + q * table->stride + k);
 
-            score_at_most(c, k, &score, of);
-            below[q] -= (words)(score <= least[q]);
+            to_upper_bound(table, k, &score, kind);
+            below[q] -= (bit_vector)(score <= least[q]);
         }
     }
-    for (q = 0; q < FOUR; q++)
-        bits |= (unsigned)(below[q][0] + below[q][1] + below[q][2] + below[q][3] + 1 == (uint64_t)width) << q;
+    for (q = 0; q < BLOCK; q++)
+        bits |= (unsigned)(below[q][0] + below[q][1] + below[q][2] + below[q][3] + 1 == (uint64_t)n_columns) << q;
     return bits;
 }
 
-/* Lower bounds of the scores of four points with their own slots, as if they were not there, from their tails: of
- * products prod (1 - u) >= 1 - sum u, and log(1 - y) by its series. -inf where that says nothing. */
-static inline __attribute__((always_inline)) void own_at_least(const columns *c, const int64_t *labels, double *least,
-                                                               const int multiplies)
+/* Lower bounds of the leave-one-out scores of a block of points with their own slots, from their tails. For products
+ * they use prod (1 - u) >= 1 - sum u and the series of log(1 - y). Without a bound it is -inf. */
+static inline __attribute__((always_inline)) void loo_lower_bounds(const score_table *table, const int64_t *labels,
+                                                                   double *least, const int is_product)
 {
-    const double *const top = c->own_top + 1, *const exponent = c->own_exponent + 1, *const share = c->own_share + 1;
-    const double *const tails = c->tails + 1;
-    const int64_t a = labels[0], b = labels[1], e = labels[2], f = labels[3], stride = c->stride;
-    const lanes shares = {share[a], share[b], share[e], share[f]}, tops = {top[a], top[b], top[e], top[f]};
-    const lanes exponents = {exponent[a], exponent[b], exponent[e], exponent[f]};
-    lanes loss = {tails[a], tails[stride + b], tails[2 * stride + e], tails[3 * stride + f]};
-    words says = ~(words){0, 0, 0, 0};
+    const double *const constant = table->loo_lower_constant + 1, *const exponent = table->loo_exponent + 1;
+    const double *const share = table->loo_share + 1;
+    const double *const tails = table->tails + 1;
+    const int64_t a = labels[0], b = labels[1], e = labels[2], f = labels[3], stride = table->stride;
+    const vector shares = {share[a], share[b], share[e], share[f]};
+    const vector constants = {constant[a], constant[b], constant[e], constant[f]};
+    const vector exponents = {exponent[a], exponent[b], exponent[e], exponent[f]};
+    vector loss = {tails[a], tails[stride + b], tails[2 * stride + e], tails[3 * stride + f]};
+    bit_vector is_valid = ~(bit_vector){0, 0, 0, 0};
 
-    if (multiplies) {
-        const lanes y = shares * (loss - 1.0) + ROUNDINGS * (double)(c->family.D + 4);
+    if (is_product) {
+        const vector y = shares * (loss - 1.0) + ROUNDING * (double)(table->likelihood.D + 4);
 
-        says = (words)(y < MOST_LOST) & (words)(y > 0.0); /* it is, but for a point that lies where its cluster does */
+        /* y is not positive only for a point at the very centre of its cluster */
+        is_valid = (bit_vector)(y < LARGEST_LOSS) & (bit_vector)(y > 0.0);
         loss = y + y * y * (0.5 + y / (3.0 - 3.0 * y));
     } else {
         loss *= shares;
     }
-    loss = tops - exponents * loss;
-    loss = (lanes)(((words)loss & says) | ((words)(loss * 0.0 - INFINITY) & ~says));
+    loss = constants - exponents * loss;
+    loss = (vector)(((bit_vector)loss & is_valid) | ((bit_vector)(loss * 0.0 - INFINITY) & ~is_valid));
     memcpy(least, &loss, sizeof loss);
 }
 
-/* How many points from the i-th on are certain, four at a time; then of the four that are not all: tails, least, bits. */
-static inline __attribute__((always_inline)) int64_t run_with(columns *c, int64_t i, double *least, unsigned *sure,
-                                                              const int multiplies)
+/* Count the points from the i-th on that are certain to stay, a block at a time. For the first block that has others,
+ * leave its tails, `least` and the bits of its certain points. */
+static inline __attribute__((always_inline)) int64_t count_certain_with(score_table *table, int64_t i, double *least,
+                                                                        unsigned *certain, const int is_product)
 {
-    const int64_t width = padded(c->width, LANES), first = i;
+    const int64_t n_columns = round_up(table->n_columns, COLUMNS_PER_STEP), first = i;
 
-    for (*sure = 15; *sure == 15 && i + FOUR <= c->problem->n_points; i += FOUR) {
-        take_four(c, i);
-        four_with(c, width, multiplies);
-        own_at_least(c, c->clusters->labels + i, least, multiplies);
-        *sure = only_one_above_with(c, width, least, multiplies ? ROUGH_PRODUCTS : SUMS);
-        if (*sure != 15 && multiplies)
-            *sure = only_one_above_with(c, width, least, PRODUCTS);
+    for (*certain = 15; *certain == 15 && i + BLOCK <= table->problem->n_points; i += BLOCK) {
+        load_block(table, i);
+        tails_of_block(table, n_columns, is_product);
+        loo_lower_bounds(table, table->clusters->labels + i, least, is_product);
+        *certain = only_one_above_with(table, n_columns, least, is_product ? ROUGH_PRODUCTS : SUMS);
+        if (*certain != 15 && is_product)
+            *certain = only_one_above_with(table, n_columns, least, PRODUCTS);
     }
-    return (*sure == 15 ? i : i - FOUR) - first;
+    return (*certain == 15 ? i : i - BLOCK) - first;
 }
 
 CLONES
-static int64_t run_of_certain(columns *c, int64_t i, double *least, unsigned *sure)
+static int64_t count_certain(score_table *table, int64_t i, double *least, unsigned *certain)
 {
-    return c->multiplies ? run_with(c, i, least, sure, 1) : run_with(c, i, least, sure, 0);
+    return table->is_product ? count_certain_with(table, i, least, certain, 1)
+                             : count_certain_with(table, i, least, certain, 0);
 }
 
 CLONES
-static unsigned only_one_above(const columns *c, const double *least)
+static unsigned only_one_above(const score_table *table, const double *least)
 {
-    const int64_t width = padded(c->width, LANES);
+    const int64_t n_columns = round_up(table->n_columns, COLUMNS_PER_STEP);
 
-    return c->multiplies ? only_one_above_with(c, width, least, PRODUCTS) : only_one_above_with(c, width, least, SUMS);
+    return table->is_product ? only_one_above_with(table, n_columns, least, PRODUCTS)
+                             : only_one_above_with(table, n_columns, least, SUMS);
 }
 
-/* Tails of c->x, or of c->four. */
+/* The tails of the current point, or of the current block. */
 CLONES
-static void bound(const columns *c, int points)
+static void compute_tails(const score_table *table, int points)
 {
-    const int64_t width = padded(c->width, LANES);
+    const int64_t n_columns = round_up(table->n_columns, COLUMNS_PER_STEP);
 
-    if (points == 1 && c->multiplies)
-        one_with(c, width, 1);
+    if (points == 1 && table->is_product)
+        tails_of_point(table, n_columns, 1);
     else if (points == 1)
-        one_with(c, width, 0);
-    else if (c->multiplies)
-        four_with(c, width, 1);
+        tails_of_point(table, n_columns, 0);
+    else if (table->is_product)
+        tails_of_block(table, n_columns, 1);
     else
-        four_with(c, width, 0);
+        tails_of_block(table, n_columns, 0);
 }
 
-/* Upper bounds of all scores of a point from its tails, into c->scores; and the largest. */
+/* Upper bounds of all scores of a point, from its tails, into table->scores. Returns the highest. */
 CLONES
-static double scores_at_most(const columns *c, const double *tails)
+static double upper_bounds(const score_table *table, const double *tails)
 {
-    const int64_t width = padded(c->width, WIDE);
-    lanes most = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    const int64_t n_columns = round_up(table->n_columns, LANES_PER_VECTOR);
+    vector most = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
     int64_t k;
 
-    for (k = 0; k < width; k += WIDE) {
-        lanes score = *(const lanes *)(void *)(tails + k);
-        words more;
+    for (k = 0; k < n_columns; k += LANES_PER_VECTOR) {
+        vector score = *(const vector *)(void *)(tails + k);
+        bit_vector more;
 
-        score_at_most(c, k, &score, c->multiplies ? PRODUCTS : SUMS);
-        more = (words)(score > most);
-        most = (lanes)(((words)score & more) | ((words)most & ~more));
-        *(lanes *)(void *)(c->scores + k) = score;
+        to_upper_bound(table, k, &score, table->is_product ? PRODUCTS : SUMS);
+        more = (bit_vector)(score > most);
+        most = (vector)(((bit_vector)score & more) | ((bit_vector)most & ~more));
+        *(vector *)(void *)(table->scores + k) = score;
     }
     most[0] = most[0] > most[1] ? most[0] : most[1];
     most[2] = most[2] > most[3] ? most[2] : most[3];
@@ -177,93 +188,97 @@ static double scores_at_most(const columns *c, const double *tails)
 #pragma GCC pop_options
 #endif
 
-/* After run_of_certain: of the four points from the i-th on, bits of those that surely stay now that own scores are
- * known, which are cheap beside those of all columns. */
-static inline unsigned certain_by_own_score(columns *c, int64_t i, double *least, unsigned sure)
+/* After count_certain: the bits of the certain points of the block at i, once the exact leave-one-out scores are known.
+ * These cost little compared with the scores of all columns. */
+static inline unsigned certain_by_exact_score(score_table *table, int64_t i, double *least, unsigned certain)
 {
-    const int64_t *const labels = c->clusters->labels + i, D = c->family.D;
+    const int64_t *const labels = table->clusters->labels + i, D = table->likelihood.D;
     double own;
     int64_t q;
-    int again = 0;
+    int recheck = 0;
 
-    for (q = 0; q < FOUR; q++)
-        if (!(sure >> q & 1) && c->clusters->counts[labels[q]] > 1 &&
-            own_in_closed_form(c, labels[q], c->four + q * D, &own)) {
-            least[q] = own - SLACK * (1.0 + fabs(own)) - ROUNDINGS * (double)D * c->own_exponent[labels[q] + 1];
-            again = 1;
+    for (q = 0; q < BLOCK; q++)
+        if (!(certain >> q & 1) && table->clusters->counts[labels[q]] > 1 &&
+            leave_one_out_in_closed_form(table, labels[q], table->block + q * D, &own)) {
+            least[q] = own - SLACK * (1.0 + fabs(own)) - ROUNDING * (double)D * table->loo_exponent[labels[q] + 1];
+            recheck = 1;
         }
-    return again ? only_one_above(c, least) : sure;
+    return recheck ? only_one_above(table, least) : certain;
 }
 
-/* As many points from the i-th on as surely stay; then tails of up to four, and of which of these that is known, as bits. */
-static inline int64_t pass_certain(columns *c, int64_t i, unsigned *sure)
+/* Skip the points from the i-th on that are certain to stay, and return their number. Then leave the tails of the next
+ * block, and the bits of its certain points. */
+static inline int64_t skip_certain(score_table *table, int64_t i, unsigned *certain)
 {
-    double least[FOUR];
-    const int64_t passed = run_of_certain(c, i, least, sure);
+    double least[BLOCK];
+    const int64_t passed = count_certain(table, i, least, certain);
 
-    if (*sure != 15) {
-        *sure = certain_by_own_score(c, i + passed, least, *sure);
+    if (*certain != 15) {
+        *certain = certain_by_exact_score(table, i + passed, least, *certain);
         return passed;
     }
-    *sure = 0;
-    if (i + passed < c->problem->n_points) {
-        take_four(c, i + passed);
-        bound(c, FOUR);
+    *certain = 0;
+    if (i + passed < table->problem->n_points) {
+        load_block(table, i + passed);
+        compute_tails(table, BLOCK);
     }
     return passed;
 }
 
-/* As score_candidates, by tails. */
-static inline int64_t score_by_bounds(columns *c, int64_t i, int64_t slot, const double *tails, double band)
+/* As score_candidates, from tails. */
+static inline int64_t score_candidates_by_bounds(score_table *table, int64_t i, int64_t slot, const double *tails,
+                                                 double band)
 {
-    const int alone = slot >= 0 && c->clusters->counts[slot] == 1;
+    const int alone = slot >= 0 && table->clusters->counts[slot] == 1;
     const int64_t own = slot >= 0 ? slot + 1 : -1;
-    double *const scores = c->scores, top = scores_at_most(c, tails), best = -INFINITY;
+    double *const scores = table->scores, highest = upper_bounds(table, tails), best = -INFINITY;
     int64_t k, seed = 0, n = 0;
 
-    while (scores[seed] < top)
+    while (scores[seed] < highest)
         seed++;
     if (seed != own)
-        scores[seed] = score_column(c, seed, c->x);
+        scores[seed] = score_column(table, seed, table->x);
     if (own >= 0)
-        best = scores[own] = alone ? -INFINITY : score_own(c, slot, i);
+        best = scores[own] = alone ? -INFINITY : score_leave_one_out(table, slot, i);
     if (alone)
-        scores[0] = score_column(c, 0, c->x) + (log_new(c->problem, c->used - 1, 1.0) - c->log_size[0]);
-    else if (c->free_slot < 0)
+        scores[0] =
+            score_column(table, 0, table->x) + (log_new(table->problem, table->n_used - 1, 1.0) - table->log_weight[0]);
+    else if (table->free_slot < 0)
         scores[0] = -INFINITY;
     best = scores[seed] > best ? scores[seed] : best;
     best = alone && scores[0] > best ? scores[0] : best;
-    for (k = 0; k < c->width; k++) {
+    for (k = 0; k < table->n_columns; k++) {
         if (scores[k] < best - band - 2.0 * TOLERANCE * (1.0 + fabs(best)))
             continue;
         if (k != seed && k != own && !(alone && k == 0)) {
-            scores[k] = score_column(c, k, c->x);
+            scores[k] = score_column(table, k, table->x);
             best = scores[k] > best ? scores[k] : best;
         }
-        c->listed[n++] = k;
+        table->candidates[n++] = k;
     }
     return n;
 }
 
 #else
 
-static inline int64_t pass_certain(columns *c, int64_t i, unsigned *sure)
+static inline int64_t skip_certain(score_table *table, int64_t i, unsigned *certain)
 {
-    (void)c;
+    (void)table;
     (void)i;
-    *sure = 0;
+    *certain = 0;
     return 0;
 }
 
-static inline void bound(const columns *c, int points)
+static inline void compute_tails(const score_table *table, int points)
 {
-    (void)c;
+    (void)table;
     (void)points;
 }
 
-static inline int64_t score_by_bounds(columns *c, int64_t i, int64_t slot, const double *tails, double band)
+static inline int64_t score_candidates_by_bounds(score_table *table, int64_t i, int64_t slot, const double *tails,
+                                                 double band)
 {
-    (void)c;
+    (void)table;
     (void)i;
     (void)slot;
     (void)tails;
@@ -273,41 +288,41 @@ static inline int64_t score_by_bounds(columns *c, int64_t i, int64_t slot, const
 
 #endif
 
-/* ---- which columns may decide ------------------------------------------------------------------------------------ */
+/* ---- the columns that may have the best score -------------------------------------------------------------------- */
 
-/* Score point i, in c->x, with its own slot, or -1, and with all columns that by their tails (NULL where there are none) may
- * be within band nats of the best, or within its tolerance. Their scores, and in c->listed in order which they are; returns
- * how many. */
-static inline int64_t score_candidates(columns *c, int64_t i, int64_t slot, const double *tails, double band)
+/* Score point i, the current point, with its own slot (or -1) and with all columns whose score may be within `band`
+ * nats of the best, or within its tolerance, by the tails (NULL: all columns). The scores go to table->scores, the
+ * columns to table->candidates in ascending order. Returns the number of candidates. */
+static inline int64_t score_candidates(score_table *table, int64_t i, int64_t slot, const double *tails, double band)
 {
     int64_t k;
 
     if (tails != NULL)
-        return score_by_bounds(c, i, slot, tails, band);
-    if (!score_all(c, i, slot) && c->free_slot < 0)
-        c->scores[0] = -INFINITY;
-    for (k = 0; k < c->width; k++)
-        c->listed[k] = k;
-    return c->width;
+        return score_candidates_by_bounds(table, i, slot, tails, band);
+    if (!score_all(table, i, slot) && table->free_slot < 0)
+        table->scores[0] = -INFINITY;
+    for (k = 0; k < table->n_columns; k++)
+        table->candidates[k] = k;
+    return table->n_columns;
 }
 
-/* objective.best_slot over the n columns listed: `stay` if within the tolerance of the best, else the lowest slot, else
- * column 0. */
-static inline int64_t best_column(const columns *c, int64_t n, int may_open, int64_t stay)
+/* objective.best_slot over the n candidates: `stay` if it is within the tolerance of the best, else the lowest slot
+ * that is, else column 0. */
+static inline int64_t best_column(const score_table *table, int64_t n, int may_open, int64_t stay)
 {
-    const double *const scores = c->scores;
+    const double *const scores = table->scores;
     double best = -INFINITY, least;
     int64_t j;
 
     for (j = 0; j < n; j++)
-        if (scores[c->listed[j]] > best && (may_open || c->listed[j] > 0))
-            best = scores[c->listed[j]];
+        if (scores[table->candidates[j]] > best && (may_open || table->candidates[j] > 0))
+            best = scores[table->candidates[j]];
     least = best - TOLERANCE * (1.0 + fabs(best));
     if (stay >= 0 && scores[stay] >= least)
         return stay;
     for (j = 0; j < n; j++)
-        if (scores[c->listed[j]] >= least && c->listed[j] > 0)
-            return c->listed[j];
+        if (scores[table->candidates[j]] >= least && table->candidates[j] > 0)
+            return table->candidates[j];
     return may_open ? 0 : (stay >= 0 ? stay : 1);
 }
 

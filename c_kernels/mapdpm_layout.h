@@ -1,13 +1,15 @@
-/* Where things lie in the memory of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
+/* The memory layout of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
  *
- * head | last[K], times[B] (int64) | prior: anchor, unit, floor, rho, scale, each [D] | slots[K] | columns | points[B][D]
- * (reals) | id, seen, partner, trials, each [K], ring[], labels[warm-up], kept[window] (uint32); B is the larger of
- * warm-up and window.
+ * head | last time[K], times[B] (int64) | prior: anchor, unit, noise scale, prior variance, prior scale, each [D] |
+ * slots[K] | score table | points[B][D] (reals) | id, last seen, merge partner, trials, each [K], event ring, warm-up
+ * labels[warm-up], window ids[window] (uint32). B is the larger of warm-up and window. The noise scale is b0 or the
+ * variance.
  *
- * A slot is: moments of the cluster | moments of its two halves | loss. Moments are weight, (counts[D],) mean[D],
- * squares[D]: sums of squared deviations. In float each of the cluster's own has behind it what rounding lost. Columns
- * are what the density needs of all slots, side by side: constant, exponent, centre[D], scale[D], each [K]. Coordinates
- * are (x - anchor) unit, the anchor being the prior mean, the unit a power of 2 near one over the prior scale.
+ * A slot is: moments of the cluster | moments of its two halves | loss of its cheapest merge. Halves are sub-clusters,
+ * candidates for a split. Moments are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float
+ * the cluster's own moments are followed by what rounding lost of each. The score table holds the constants of the
+ * densities of all slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the
+ * anchor is the prior mean, the unit a power of 2 near one over the prior scale.
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -16,22 +18,22 @@
 
 typedef mapdpm_real real;
 
-/* Whether sums have low parts. */
+/* Whether sums have low parts, which hold what rounding lost. */
 enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
-enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_ROWS = 5 };
+enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_VECTORS = 5 };
 enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
-#define RING(s) (EVENTS_PER_SLOT * SLOTS(s))
+#define RING_SIZE(s) (EVENTS_PER_SLOT * SLOTS(s))
 
 typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1 : -1];
 
-static inline size_t vectors_of(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
-static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_of(s) * FEATURES(s); }
+static inline size_t vectors_per_moments(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
+static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * FEATURES(s); }
 static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ? 2 * half_size(s) : half_size(s); }
 static inline size_t slot_size(const mapdpm_stream *s) { return moments_size(s) + 2 * half_size(s) + 1; }
-static inline size_t buffer_of(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
+static inline size_t buffer_size(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
 
-/* On small machines dividing 64 bits takes a function as large as a tenth of the library. */
-static inline size_t remainder_of(uint64_t n, uint32_t by)
+/* n modulo `by`. On small machines a 64-bit division takes a function as large as a tenth of the library. */
+static inline size_t modulo(uint64_t n, uint32_t by)
 {
 #if SIZE_MAX > UINT32_MAX
     return (size_t)(n % by);
@@ -48,31 +50,31 @@ static inline size_t remainder_of(uint64_t n, uint32_t by)
 #endif
 }
 
-static inline void *at(const mapdpm_stream *s, size_t bytes)
+static inline void *address_of(const mapdpm_stream *s, size_t bytes)
 {
     return (unsigned char *)(uintptr_t)s + bytes;
 }
-static inline int64_t *lasts(const mapdpm_stream *s) { return (int64_t *)at(s, sizeof *s); }
-static inline int64_t *times_of(const mapdpm_stream *s) { return lasts(s) + SLOTS(s); }
-static inline real *prior_row(const mapdpm_stream *s, size_t row)
+static inline int64_t *last_times_of(const mapdpm_stream *s) { return (int64_t *)address_of(s, sizeof *s); }
+static inline int64_t *times_of(const mapdpm_stream *s) { return last_times_of(s) + SLOTS(s); }
+static inline real *prior_vector(const mapdpm_stream *s, size_t i)
 {
-    return (real *)at(s, s->at_reals) + row * FEATURES(s);
+    return (real *)address_of(s, s->at_reals) + i * FEATURES(s);
 }
-static inline real *anchor_of(const mapdpm_stream *s) { return prior_row(s, 0); }
-static inline real *unit_of(const mapdpm_stream *s) { return prior_row(s, 1); }
-static inline real *floor_of(const mapdpm_stream *s) { return prior_row(s, 2); }
-static inline real *rho_of(const mapdpm_stream *s) { return prior_row(s, 3); }
-static inline real *prior_scale(const mapdpm_stream *s) { return prior_row(s, 4); }
+static inline real *anchor_of(const mapdpm_stream *s) { return prior_vector(s, 0); }
+static inline real *unit_of(const mapdpm_stream *s) { return prior_vector(s, 1); }
+static inline real *noise_scale_of(const mapdpm_stream *s) { return prior_vector(s, 2); }
+static inline real *prior_variance_of(const mapdpm_stream *s) { return prior_vector(s, 3); }
+static inline real *prior_scale(const mapdpm_stream *s) { return prior_vector(s, 4); }
 static inline real *slot_of(const mapdpm_stream *s, size_t k)
 {
-    return (real *)at(s, s->at_slots) + k * slot_size(s);
+    return (real *)address_of(s, s->at_slots) + k * slot_size(s);
 }
 static inline real *half_of(const mapdpm_stream *s, size_t k, size_t h)
 {
     return slot_of(s, k) + moments_size(s) + h * half_size(s);
 }
-static inline real *loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
-static inline real *constants_of(const mapdpm_stream *s) { return (real *)at(s, s->at_columns); }
+static inline real *merge_loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
+static inline real *constants_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_columns); }
 static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + SLOTS(s); }
 static inline real *centres_of(const mapdpm_stream *s, size_t d)
 {
@@ -86,27 +88,32 @@ static inline real *points_of(const mapdpm_stream *s)
 {
     return constants_of(s) + (2 + 2 * (size_t)FEATURES(s)) * SLOTS(s);
 }
-static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)at(s, s->at_words); }
+static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_words); }
 static inline uint32_t *ids_of(const mapdpm_stream *s) { return words_of(s); }
-static inline uint32_t *seen_of(const mapdpm_stream *s) { return words_of(s) + SLOTS(s); }
-static inline uint32_t *partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)SLOTS(s); }
+static inline uint32_t *last_seen_of(const mapdpm_stream *s) { return words_of(s) + SLOTS(s); }
+static inline uint32_t *merge_partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)SLOTS(s); }
 static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)SLOTS(s); }
-static inline uint32_t *ring_of(const mapdpm_stream *s)
+static inline uint32_t *event_ring_of(const mapdpm_stream *s)
 {
     return words_of(s) + WORDS_PER_SLOT * (size_t)SLOTS(s);
 }
-static inline uint32_t *labels_of(const mapdpm_stream *s) { return ring_of(s) + WORDS_PER_EVENT * (size_t)RING(s); }
-static inline uint32_t *kept_of(const mapdpm_stream *s) { return labels_of(s) + WARMUP(s); }
+static inline uint32_t *warmup_labels_of(const mapdpm_stream *s)
+{
+    return event_ring_of(s) + WORDS_PER_EVENT * (size_t)RING_SIZE(s);
+}
+static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + WARMUP(s); }
 
-/* Event number i, one of the last. */
+/* Event number i, which the ring still has. */
 static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
 {
-    const uint32_t back = (uint32_t)(s->n_events - i), place = s->at_event + (back > s->at_event ? RING(s) : 0) - back;
+    const uint32_t back = (uint32_t)(s->n_events - i),
+                   place = s->at_event + (back > s->at_event ? RING_SIZE(s) : 0) - back;
 
-    return ring_of(s) + WORDS_PER_EVENT * (size_t)place;
+    return event_ring_of(s) + WORDS_PER_EVENT * (size_t)place;
 }
 
-/* Where a weight, the counts a feature, the means and the squares are in moments; low parts lie half_size behind. */
+/* The place of the counts for each feature, of the means and of the squares in moments. The low parts lie half_size
+ * behind. Without missing values the weight is the count of every feature. */
 static inline real *counts_in(const mapdpm_stream *s, const real *moments)
 {
     return (real *)(uintptr_t)moments + (HAS_MISSING(s) ? 1 : 0);
@@ -114,7 +121,7 @@ static inline real *counts_in(const mapdpm_stream *s, const real *moments)
 static inline size_t count_step(const mapdpm_stream *s) { return HAS_MISSING(s) ? 1 : 0; }
 static inline real *mean_in(const mapdpm_stream *s, const real *moments)
 {
-    return (real *)(uintptr_t)moments + 1 + (vectors_of(s) - 2) * FEATURES(s);
+    return (real *)(uintptr_t)moments + 1 + (vectors_per_moments(s) - 2) * FEATURES(s);
 }
 static inline real *squares_in(const mapdpm_stream *s, const real *moments)
 {

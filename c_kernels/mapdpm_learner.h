@@ -1,88 +1,88 @@
-/* What the files of the stream learner share: its small steps. Internal. */
+/* The steps that the files of the stream learner share. Internal. */
 #ifndef MAPDPM_LEARNER_H
 #define MAPDPM_LEARNER_H
 
 #include "mapdpm_moments.h"
 
-/* Nats that a split or a merge must gain, so that what one point does the next does not undo; a split of n points log n
- * more, for it has been tried as often. */
+/* The nats that a split or a merge must gain, so that one point does not undo the change of another. A split of n
+ * points must gain log n more, because it was tried about so often. */
 #define HYSTERESIS ((real)3)
-/* A cluster of less weight has been forgotten: a lone point, after one half-life. */
-#define FLOOR ((real)0.5)
-/* Points after which halves that have not become clusters start anew, from another division; twice as many each time, up
- * to TRIAL << DOUBLINGS. */
-#define TRIAL 300u
+/* A cluster of less weight is removed: a single point after one half-life. */
+#define FORGOTTEN_WEIGHT ((real)0.5)
+/* After so many points, halves that have not become clusters start anew with another division. The number doubles each
+ * time, up to TRIAL_LENGTH << DOUBLINGS. */
+#define TRIAL_LENGTH 300u
 #define DOUBLINGS 4u
-/* A half must hold so many points to have a say. */
+/* A half with fewer points is ignored. */
 #define LEAST_HALF ((real)2)
-/* Halves of VOICE points or more speak for up to SPEAKS_FOR times as many of their cluster. */
-#define VOICE ((real)500)
-#define SPEAKS_FOR ((real)4)
-/* Of so many points that a cluster learns, one is followed by a look at splitting it, the others by one at merging. */
-#define EVERY 4u
-/* Nats that do not matter. */
-#define ABOUT ((real)1e-3)
-/* So that a constant feature divides by something. */
+/* Halves of LARGE_HALF points or more stand for up to EXTRAPOLATION times as many points of their cluster. */
+#define LARGE_HALF ((real)500)
+#define EXTRAPOLATION ((real)4)
+/* One in so many points of a cluster is followed by an attempt to split it, the others by an attempt to merge it. */
+#define LOOK_PERIOD 4u
+/* Losses within so many nats are ties. */
+#define TIE_NATS ((real)1e-3)
+/* Added to a variance, so that a constant feature does not divide by zero. */
 #define TINY_VARIANCE ((real)1e-30)
 
-/* A cluster so many nats below the best adds nothing to a density that a real could show. */
+/* A cluster so many nats below the best does not change a density by a bit. */
 #define NEGLIGIBLE ((real)40)
 
-/* How large an entry may be before there is a prior to measure it by. */
-#define WARMUP_LIMIT BY_REAL(1e15, 1e100)
-/* All that a learner has seen weighs no more. */
+/* The largest coordinate before there is a prior that sets the scale. */
+#define WARMUP_LIMIT FLOAT_OR_DOUBLE(1e15, 1e100)
+/* The limit of the weight of all points. */
 #define MOST_WEIGHT ((real)1e18)
 
-/* No variance of a prior is less, or more. */
-#define LEAST_VARIANCE BY_REAL(1e-30, 1e-200)
-#define MOST_VARIANCE BY_REAL(1e30, 1e200)
+/* The limits of the variances of a prior. */
+#define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
+#define MOST_VARIANCE FLOAT_OR_DOUBLE(1e30, 1e200)
 
 #define NONE UINT32_MAX
-/* As large as reals get, nearly. */
-#define ALWAYS BY_REAL(3e38, 1e300)
+/* Almost the largest real. */
+#define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
 
 enum { CLOCK_UNKNOWN = 0, CLOCK_POINTS = 1, CLOCK_MICROSECONDS = 2 };
 
-/* What a point sees: the best cluster, the likeliest of the others, and whether a new one would win. */
+/* The choice of a point: the best cluster, the most likely of the others, and whether a new cluster scores higher. */
 typedef struct {
     uint32_t best;
     uint32_t second;
-    int has_aged; /* a cluster's weight has fallen below the floor */
+    int has_aged; /* the weight of a cluster is below FORGOTTEN_WEIGHT */
     int opens;
     real density;
 } choice;
 
-MAPDPM_INTERNAL int stream_begin(mapdpm_stream *s, const mapdpm_options *options);
+MAPDPM_INTERNAL int stream_reset(mapdpm_stream *s, const mapdpm_options *options);
 MAPDPM_INTERNAL real stream_parameter(const mapdpm_stream *s, size_t i);
 MAPDPM_INTERNAL choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);
 MAPDPM_INTERNAL int stream_check_point(const mapdpm_stream *s, const real *x);
-MAPDPM_INTERNAL real stream_weight(const mapdpm_stream *s);
-MAPDPM_INTERNAL size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x);
+MAPDPM_INTERNAL real stream_total_weight(const mapdpm_stream *s);
+MAPDPM_INTERNAL size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x);
 MAPDPM_INTERNAL uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
 MAPDPM_INTERNAL void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
 MAPDPM_INTERNAL int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from);
 MAPDPM_INTERNAL uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain);
 MAPDPM_INTERNAL void stream_clear_halves(mapdpm_stream *s, uint32_t k);
-MAPDPM_INTERNAL void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind);
-MAPDPM_INTERNAL void stream_age_out(mapdpm_stream *s);
-MAPDPM_INTERNAL void stream_open(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_remove(mapdpm_stream *s, uint32_t k, uint32_t kind);
+MAPDPM_INTERNAL void stream_remove_aged(mapdpm_stream *s);
+MAPDPM_INTERNAL void stream_open_slot(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL int stream_set_prior(mapdpm_stream *s, const real *parameters);
-MAPDPM_INTERNAL void stream_clear(mapdpm_stream *s, uint32_t k);
-MAPDPM_INTERNAL void stream_settle(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_clear_slot(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_apply_decay(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_refresh(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
-MAPDPM_INTERNAL void stream_relabel(mapdpm_stream *s, uint32_t from, uint32_t to);
+MAPDPM_INTERNAL void stream_relabel_window(mapdpm_stream *s, uint32_t from, uint32_t to);
 MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id);
 MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
-MAPDPM_INTERNAL int stream_hand_over(mapdpm_stream *s);
+MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
 
 static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
 
-/* By what a cluster's weight has decayed since it last learned. */
-static inline real fade_of(const mapdpm_stream *s, uint32_t k, int64_t now)
+/* The factor that the weight of a cluster has decayed by since it last learned. */
+static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
-    return FORGETS(s) ? math_exp(-real_of((uint64_t)(now - lasts(s)[k])) * s->rate) : 1;
+    return FORGETS(s) ? math_exp(-to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate) : 1;
 }
 
 static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
@@ -90,7 +90,7 @@ static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
     view v;
 
     v.moments = slot_of(s, k);
-    v.fade = fade_of(s, k, now);
+    v.decay = decay_of(s, k, now);
     return v;
 }
 
@@ -99,12 +99,12 @@ static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
     view v;
 
     v.moments = half_of(s, k, h);
-    v.fade = 1;
+    v.decay = 1;
     return v;
 }
 
-/* Whether x is nearer to the second half's mean than to the first's: in each feature in units of the squares within the
- * halves, and as much more as two points of the whole cluster have. */
+/* Whether x is nearer to the mean of the second half than to that of the first. The unit of each feature is the sum of
+ * squares within the halves, plus the share of two points in that of the whole cluster. */
 static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, const real *h0, const real *h1,
                                       const real *x)
 {
@@ -118,13 +118,13 @@ static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, 
     for (d = 0; d < FEATURES(s); d++) {
         const real t = (x[d] - anchor[d]) * unit[d], t0 = t - mean0[d], t1 = t - mean1[d];
 
-        if (!HAS_MISSING(s) || is_there(x[d]))
+        if (!HAS_MISSING(s) || is_present(x[d]))
             difference += (t0 - t1) * (t0 + t1) / (squares0[d] + squares1[d] + two * squares[d] + TINY_VARIANCE);
     }
     return difference > 0;
 }
 
-/* Whether constants are kept for the density: they are not where every point would change them all. */
+/* Whether the score table is kept up to date. It is not if every point would change all of it. */
 static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !HAS_MISSING(s); }
 
 #endif

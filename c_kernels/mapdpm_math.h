@@ -1,8 +1,8 @@
-/* Logarithm, exponential and differences of log-gamma, of our own: the same bits wherever they are compiled with
- * -ffp-contract=off and IEEE reals, which libm does not promise. No double in a float build. Internal; static inlines.
+/* Logarithm, exponential and differences of log-gamma, without libm: the same bits on any machine with IEEE reals,
+ * compiled with -ffp-contract=off. libm does not promise that. No double in a float build. Internal; static inlines.
  *
- * Worst errors, in units of the last place (ulp) of the result or in 1e-16 (double) and 1e-8 (float) where the result
- * crosses 0: docs/maths.md, section 10; measured by tests/test_math.c.
+ * docs/maths.md, section 10, lists the largest errors, in units of the last place (ulp) of the result, or in 1e-16
+ * (double) and 1e-8 (float) where the result crosses 0. tests/test_math.c measures them.
  */
 #ifndef MAPDPM_MATH_H
 #define MAPDPM_MATH_H
@@ -11,12 +11,12 @@
 
 enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
 
-#define MATH_LN2_HIGH BY_REAL(6.9313812256e-01, 6.93147180369123816490e-01)
-#define MATH_LN2_LOW BY_REAL(9.0580006145e-06, 1.90821492927058770002e-10)
+#define MATH_LN2_HIGH FLOAT_OR_DOUBLE(6.9313812256e-01, 6.93147180369123816490e-01)
+#define MATH_LN2_LOW FLOAT_OR_DOUBLE(9.0580006145e-06, 1.90821492927058770002e-10)
 #define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)
 #define MATH_PI ((mapdpm_real)3.14159265358979324)
 
-/* x = 2^k (1 + f), with f in [sqrt(1/2) - 1, sqrt(2) - 1]; x is normal. */
+/* x = 2^k (1 + f), with f in [sqrt(1/2) - 1, sqrt(2) - 1]. x is normal. */
 static inline int math_split(mapdpm_real x, mapdpm_real *f)
 {
     int k;
@@ -42,8 +42,8 @@ static inline int math_split(mapdpm_real x, mapdpm_real *f)
     return k;
 }
 
-/* k ln 2 + log(1 + f): atanh series in s = f / (2 + f), its coefficients from fdlibm; even and odd terms apart, so that
- * neither waits for the other. */
+/* k ln 2 + log(1 + f): the atanh series in s = f / (2 + f), with fdlibm's coefficients. Even and odd terms are
+ * separate, so that neither waits for the other. */
 static inline mapdpm_real math_log_of(int k, mapdpm_real f)
 {
     const mapdpm_real s = f / (2 + f), z = s * s, w = z * z, half = (mapdpm_real)0.5 * f * f, e = (mapdpm_real)k;
@@ -64,12 +64,12 @@ static inline mapdpm_real math_log_of(int k, mapdpm_real f)
 /* log x for positive finite x. */
 static inline mapdpm_real math_log(mapdpm_real x)
 {
-    const mapdpm_real least = BY_REAL(1.17549435e-38, 2.2250738585072014e-308);
+    const mapdpm_real least = FLOAT_OR_DOUBLE(1.17549435e-38, 2.2250738585072014e-308);
     mapdpm_real f;
     int k = 0;
 
     if (x < least) { /* subnormal */
-        x *= BY_REAL(16777216, 18014398509481984);
+        x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
         k = MATH_IS_FLOAT ? -24 : -54;
     }
     k += math_split(x, &f);
@@ -88,8 +88,8 @@ static inline mapdpm_real math_log1p(mapdpm_real x)
     return math_log_of(k, f);
 }
 
-/* A lower bound of log x, less by up to 0.06: the logarithm to base 2 is above its chord between powers of 2. Without
- * branches or conversions, so that it is computed for several x at once. */
+/* A lower bound of log x, at most 0.06 too low: log2 lies above its chord between powers of 2. It has no branches or
+ * conversions, so that compilers vectorise it. */
 static inline mapdpm_real math_log_below(mapdpm_real x)
 {
     mapdpm_real mantissa, exponent, log2;
@@ -116,12 +116,12 @@ static inline mapdpm_real math_log_below(mapdpm_real x)
     return log2 * (log2 < 0 ? (mapdpm_real)0.693148 : (mapdpm_real)0.693147);
 }
 
-/* exp x for x <= 0; 0 below the logarithm of the least normal real. */
+/* exp x for x <= 0. It is 0 below the logarithm of the least normal real. */
 static inline mapdpm_real math_exp(mapdpm_real x)
 {
     mapdpm_real k, r, y, scale;
 
-    if (!(x > BY_REAL(-87, -708)))
+    if (!(x > FLOAT_OR_DOUBLE(-87, -708)))
         return 0;
     if (x >= 0)
         return 1;
@@ -137,12 +137,11 @@ static inline mapdpm_real math_exp(mapdpm_real x)
                                              r * ((mapdpm_real)(1.0 / 720) + r * (mapdpm_real)(1.0 / 5040)))))));
         memcpy(&scale, &bits, 4);
     } else {
-        static const mapdpm_real c[] = {(mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0),
-                                        (mapdpm_real)(1.0 / 39916800.0),   (mapdpm_real)(1.0 / 3628800.0),
-                                        (mapdpm_real)(1.0 / 362880.0),     (mapdpm_real)(1.0 / 40320.0),
-                                        (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),
-                                        (mapdpm_real)(1.0 / 120.0),        (mapdpm_real)(1.0 / 24.0),
-                                        (mapdpm_real)(1.0 / 6.0),          (mapdpm_real)0.5};
+        static const mapdpm_real c[] = {
+            (mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0), (mapdpm_real)(1.0 / 39916800.0),
+            (mapdpm_real)(1.0 / 3628800.0),    (mapdpm_real)(1.0 / 362880.0),    (mapdpm_real)(1.0 / 40320.0),
+            (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),       (mapdpm_real)(1.0 / 120.0),
+            (mapdpm_real)(1.0 / 24.0),         (mapdpm_real)(1.0 / 6.0),         (mapdpm_real)0.5};
         const uint64_t bits = (uint64_t)((int)k + 1023) << 52;
         unsigned i;
 
@@ -170,8 +169,8 @@ static inline mapdpm_real math_stirling_tail(mapdpm_real x)
                                     r * ((mapdpm_real)(691.0 / 360360) - r * (mapdpm_real)(1.0 / 156)))))));
 }
 
-/* h(x) = log Gamma(x) - x log x + x, as log(2 pi) / 2 + (what is returned) - log(*root) / 2: logarithms that have the
- * same factor are taken together, of the product of the roots. x > 0. */
+/* h(x) = log Gamma(x) - x log x + x for x > 0, as log(2 pi) / 2 + (the returned value) - log(*root) / 2. The caller
+ * multiplies roots, so that logarithms with the same factor are taken once. */
 static inline mapdpm_real math_excess(mapdpm_real x, mapdpm_real *root)
 {
     mapdpm_real shifted, rising = 1, power = 1;
@@ -191,8 +190,8 @@ static inline mapdpm_real math_excess(mapdpm_real x, mapdpm_real *root)
     return math_stirling_tail(shifted) - 8 + x * math_log(shifted / x);
 }
 
-/* log Gamma(a + 1/2) - log Gamma(a), as (what is returned) + log(*square) / 2; a > 0. In z = a - 1/4 the series has
- * even powers only, its coefficients are Euler's numbers: E_2n / (4 n 16^n). */
+/* log Gamma(a + 1/2) - log Gamma(a) for a > 0, as (the returned value) + log(*square) / 2. The series in z = a - 1/4
+ * has even powers only; its coefficients come from Euler's numbers: E_2n / (4 n 16^n). */
 static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
 {
     mapdpm_real z, r, numerator = 1, denominator = 1;
@@ -216,8 +215,7 @@ static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
                 r * ((mapdpm_real)(5.0 / 2048) -
                      r * ((mapdpm_real)(61.0 / 49152) -
                           r * ((mapdpm_real)(1385.0 / 1048576) -
-                               r * ((mapdpm_real)(50521.0 / 20971520) -
-                                    r * (mapdpm_real)(2702765.0 / 402653184))))));
+                               r * ((mapdpm_real)(50521.0 / 20971520) - r * (mapdpm_real)(2702765.0 / 402653184))))));
 }
 
 #endif

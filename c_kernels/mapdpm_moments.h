@@ -1,8 +1,9 @@
-/* The arithmetic of a stream's clusters, of both families: the twin of mapdpm_rows.h, without libm, with forgetting and
- * missing values, in coordinates in which the prior mean is 0 (docs/maths.md, section 10). Internal; static inlines.
+/* The arithmetic of a stream's clusters, for both families: the twin of mapdpm_cluster_statistics.h. It needs no libm,
+ * forgets, and takes missing values; the prior mean is 0 in its coordinates (docs/maths.md, section 10). Internal;
+ * static inlines.
  *
- * Features that share their number of points share their logarithms: products run until the number changes, which
- * without missing values is never.
+ * Features with the same number of points share their logarithms. A product runs until that number changes, which never
+ * happens without missing values.
  */
 #ifndef MAPDPM_MOMENTS_H
 #define MAPDPM_MOMENTS_H
@@ -11,43 +12,45 @@
 #include "mapdpm_math.h"
 
 #define HALF ((real)0.5)
-/* Products become logarithms beyond these bounds; LIMIT is how far a point may lie, so that none overflows before. */
-#define PRODUCT_TINY BY_REAL(1e-9, 1e-100)
-#define PRODUCT_HUGE BY_REAL(1e18, 1e100)
-#define LIMIT BY_REAL(1e9, 1e75)
+/* A product becomes a logarithm outside these bounds. A point farther than COORDINATE_LIMIT is refused, so that no
+ * product overflows before. */
+#define PRODUCT_TINY FLOAT_OR_DOUBLE(1e-9, 1e-100)
+#define PRODUCT_HUGE FLOAT_OR_DOUBLE(1e18, 1e100)
+#define COORDINATE_LIMIT FLOAT_OR_DOUBLE(1e9, 1e75)
 
 #define PRIOR_NATS 12
 
-/* Moments as they are at some time: weights and squares times fade. */
+/* Moments at some time: weights and squares are to be multiplied by `decay`. */
 typedef struct {
     const real *moments;
-    real fade;
+    real decay;
 } view;
 
-static inline int is_there(real x) { return x == x; }
-static inline real entry(const mapdpm_stream *s, const real *x, size_t d)
+static inline int is_present(real x) { return x == x; }
+static inline real coordinate(const mapdpm_stream *s, const real *x, size_t d)
 {
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
 }
 
-/* A whole number of a real, 0 <= x < 2^62, and the other way round: compilers would take arithmetic on double for it, or
- * large functions, where the chip has no such instructions. */
-static inline uint64_t whole_of(real x)
+/* Conversions between a whole number, 0 <= x < 2^62, and a real. On a chip without such instructions compilers would
+ * use arithmetic on double, or large functions. */
+static inline uint64_t to_uint64(real x)
 {
     const uint32_t high = (uint32_t)(x / 4294967296);
 
     return (uint64_t)high << 32 | (uint32_t)(x - (real)high * 4294967296);
 }
 
-static inline real real_of(uint64_t n)
+static inline real to_real(uint64_t n)
 {
     return (real)(uint32_t)(n >> 32) * 4294967296 + (real)(uint32_t)n;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-/* *sum += x; what rounding loses is kept `low` reals behind it (low = 0: it is lost). Knuth's two-sum. */
-static inline void grow(real *sum, size_t low, real x)
+/* *sum += x, by Knuth's two-sum. The rounding error is added to the real `low` places behind; with low = 0 it is
+ * lost. */
+static inline void add_compensated(real *sum, size_t low, real x)
 {
     if (COMPENSATED && low) {
         const real old = *sum, all = old + x, rest = all - old;
@@ -62,24 +65,25 @@ static inline void grow(real *sum, size_t low, real x)
 
 static inline real low_part(const real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
 
-/* Add a point of weight w, or take one out with w < 0 (never the last one). */
+/* Add a point of weight w; w < 0 removes one, but never the last. */
 static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low, const real *x, real w)
 {
-    real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments), *const counts = counts_in(s, moments);
+    real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments),
+                *const counts = counts_in(s, moments);
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     real share;
     size_t d;
 
-    grow(moments, low, w);
+    add_compensated(moments, low, w);
     share = w / *moments;
     for (d = 0; d < FEATURES(s); d++) {
         real delta, t;
 
         if (HAS_MISSING(s)) {
-            if (!is_there(x[d]))
+            if (!is_present(x[d]))
                 continue;
-            grow(counts + d, low, w);
-            if (w < 0 && !(counts[d] > -w / 1024)) { /* the last that was there: what is left is rounding */
+            add_compensated(counts + d, low, w);
+            if (w < 0 && !(counts[d] > -w / 1024)) { /* the last value is gone: the rest is rounding */
                 counts[d] = mean[d] = squares[d] = 0;
                 if (COMPENSATED && low)
                     counts[low + d] = mean[low + d] = squares[low + d] = 0;
@@ -89,9 +93,9 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
         }
         t = (x[d] - anchor[d]) * unit[d];
         delta = (t - mean[d]) - low_part(mean + d, low);
-        grow(mean + d, low, delta * share);
-        grow(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
-        if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it all but equals */
+        add_compensated(mean + d, low, delta * share);
+        add_compensated(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
+        if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it almost equals */
             squares[d] = 0;
             if (COMPENSATED && low)
                 squares[low + d] = 0;
@@ -99,17 +103,17 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
     }
 }
 
-/* Chan's union: the moments of one cluster into those of another. */
+/* The union of two clusters (Chan): `from` is added to `to`. */
 static inline void moments_merge(const mapdpm_stream *s, real *to, const real *from, size_t low)
 {
     real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
     const real *const mean2 = mean_in(s, from), *const squares2 = squares_in(s, from),
-                     *const counts2 = counts_in(s, from);
+                      *const counts2 = counts_in(s, from);
     real n = *to, m = *from;
     size_t d;
 
-    grow(to, low, m);
-    grow(to, low, low_part(from, low));
+    add_compensated(to, low, m);
+    add_compensated(to, low, low_part(from, low));
     for (d = 0; d < FEATURES(s); d++) {
         real delta, all = n + m;
 
@@ -119,18 +123,18 @@ static inline void moments_merge(const mapdpm_stream *s, real *to, const real *f
             all = n + m;
             if (!(m > 0))
                 continue;
-            grow(counts + d, low, m);
-            grow(counts + d, low, low_part(counts2 + d, low));
+            add_compensated(counts + d, low, m);
+            add_compensated(counts + d, low, low_part(counts2 + d, low));
         }
         delta = (mean2[d] - mean[d]) + (low_part(mean2 + d, low) - low_part(mean + d, low));
-        grow(mean + d, low, delta * (m / all));
-        grow(squares + d, low, squares2[d]);
-        grow(squares + d, low, low_part(squares2 + d, low));
-        grow(squares + d, low, delta * delta * (n * (m / all)));
+        add_compensated(mean + d, low, delta * (m / all));
+        add_compensated(squares + d, low, squares2[d]);
+        add_compensated(squares + d, low, low_part(squares2 + d, low));
+        add_compensated(squares + d, low, delta * delta * (n * (m / all)));
     }
 }
 
-/* Weights and squares times g: forgetting, or a half that stands for the whole. */
+/* Multiply weights and squares by g: to forget, or to let a half stand for the whole. */
 static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t low, real g)
 {
     const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = FEATURES(s);
@@ -145,9 +149,9 @@ static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t l
     }
 }
 
-/* ---- densities ------------------------------------------------------------------------------------------------------ */
+/* ---- densities --------------------------------------------------------------------------------------------------- */
 
-/* *product *= factor, its logarithm going to *logs before it leaves the range of a real. */
+/* *product *= factor. Its logarithm moves to *logs before it leaves the range of a real. */
 static inline void multiply_into(real *product, real *logs, real factor)
 {
     *product *= factor;
@@ -157,8 +161,9 @@ static inline void multiply_into(real *product, real *logs, real factor)
     }
 }
 
-/* 1 + *excess times 1 + u, u >= 0: a large cluster multiplies the logarithm by half its size, which must not be lost. */
-static inline void compound(real *excess, real *logs, real u)
+/* 1 + *excess is multiplied by 1 + u, u >= 0. A large cluster multiplies the logarithm by half its size, so the excess
+ * over 1 must keep its digits. */
+static inline void multiply_one_plus(real *excess, real *logs, real u)
 {
     *excess += u + *excess * u;
     if (*excess > PRODUCT_HUGE) {
@@ -167,7 +172,7 @@ static inline void compound(real *excess, real *logs, real u)
     }
 }
 
-/* What a family makes of n points: Normal-Gamma's a_n, c_n, and Gamma(a_n + 1/2) / Gamma(a_n). */
+/* The Normal-Gamma posterior of n points: a_n, c_n, and the parts of Gamma(a_n + 1/2) / Gamma(a_n). */
 typedef struct {
     real a;
     real c;
@@ -185,31 +190,32 @@ static inline posterior posterior_of(const mapdpm_stream *s, real n)
     return p;
 }
 
-/* c0 n / (c0 + n): how strongly the prior mean pulls. */
-static inline real pull_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
+/* c0 n / (c0 + n): the weight of the shrinkage to the prior mean. */
+static inline real shrinkage_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
 
-/* b_n of a feature. */
-static inline real spread_of(real floor, real pull, real mean, real squares)
+/* The posterior scale b_n of a feature. */
+static inline real posterior_b(real noise_scale, real shrinkage, real mean, real squares)
 {
-    return floor + HALF * (squares + pull * mean * mean);
+    return noise_scale + HALF * (squares + shrinkage * mean * mean);
 }
 
-/* log p(x | moments), or where x is NULL its constant, exponent, centres and scales into column k. */
+/* log p(x | moments). If x is NULL: its constant, exponent, centres and scales, into column k of the score table. */
 static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k)
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
-    const real *const floor = floor_of(s);
-    real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0, pull = 0;
+    const real *const noise_scale = noise_scale_of(s);
+    real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0,
+         shrinkage = 0;
     posterior p = {0, 0, 0, 0};
     size_t d;
 
     for (d = 0; d < D; d++) {
-        const real now = v.fade * counts[d * step];
+        const real now = v.decay * counts[d * step];
         real scale;
 
-        if (step && x && !is_there(x[d]))
+        if (step && x && !is_present(x[d]))
             continue;
         if (now != n) {
             total -= (p.a + HALF) * (tail + math_log1p(excess));
@@ -219,18 +225,18 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
             stretch = HALF * p.c / (p.c + 1);
             shrink = n / p.c;
             square = p.square / MATH_PI;
-            pull = pull_of(s, n);
+            shrinkage = shrinkage_of(s, n);
         }
-        scale = stretch / spread_of(floor[d], pull, mean[d], v.fade * squares[d]);
+        scale = stretch / posterior_b(noise_scale[d], shrinkage, mean[d], v.decay * squares[d]);
         total += p.series;
         multiply_into(&product, &logs, scale * square);
         if (x == NULL) {
             centres_of(s, d)[k] = shrink * mean[d];
             scales_of(s, d)[k] = scale;
         } else {
-            const real t = entry(s, x, d) - shrink * mean[d];
+            const real t = coordinate(s, x, d) - shrink * mean[d];
 
-            compound(&excess, &tail, t * t * scale);
+            multiply_one_plus(&excess, &tail, t * t * scale);
         }
     }
     if (x == NULL && n > 0) { /* log n, by the same logarithm */
@@ -250,33 +256,34 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
-    const real *const mean = mean_in(s, v.moments), *const variance = floor_of(s), *const rho = rho_of(s);
+    const real *const mean = mean_in(s, v.moments), *const variance = noise_scale_of(s),
+                      *const prior_variance = prior_variance_of(s);
     real logs = 0, product = 1, sum = 0, features = 0;
     size_t d;
 
     for (d = 0; d < D; d++) {
         real n, spread, wide, centre;
 
-        if (step && x && !is_there(x[d]))
+        if (step && x && !is_present(x[d]))
             continue;
-        n = v.fade * counts[d * step];
-        spread = variance[d] + n * rho[d];
-        wide = variance[d] * (1 + rho[d] / spread);
-        centre = n * rho[d] / spread * mean[d];
+        n = v.decay * counts[d * step];
+        spread = variance[d] + n * prior_variance[d];
+        wide = variance[d] * (1 + prior_variance[d] / spread);
+        centre = n * prior_variance[d] / spread * mean[d];
         features += 1;
         multiply_into(&product, &logs, wide);
         if (x == NULL) {
             centres_of(s, d)[k] = centre;
             scales_of(s, d)[k] = HALF / wide;
         } else {
-            const real t = entry(s, x, d) - centre;
+            const real t = coordinate(s, x, d) - centre;
 
             sum += t * t * (HALF / wide);
         }
     }
     logs = -HALF * (features * MATH_LOG_2PI + logs + math_log(product));
     if (x == NULL) {
-        const real n = v.fade * *v.moments;
+        const real n = v.decay * *v.moments;
 
         constants_of(s)[k] = n > 0 ? logs + math_log(n) : logs;
         exponents_of(s)[k] = 1;
@@ -290,7 +297,7 @@ static inline real density(const mapdpm_stream *s, view v, const real *x)
     return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0) : known_variance_density(s, v, x, 0);
 }
 
-/* Into column k the constants by which the density of many points, times the weight if there is one, costs a product each
+/* Fill column k of the score table. Then each density, times the weight if there is one, costs a product for each
  * feature and one logarithm. */
 static inline void prepare(const mapdpm_stream *s, view v, size_t k)
 {
@@ -300,44 +307,44 @@ static inline void prepare(const mapdpm_stream *s, view v, size_t k)
         (void)known_variance_density(s, v, NULL, k);
 }
 
-/* How many clusters are compared at once: as many as vectors hold, or one at a time where code must be small. */
+/* Clusters that are compared at once: as many as vectors hold, or one if the code must be small. */
 #ifdef __OPTIMIZE_SIZE__
 enum { BLOCK = 1 };
 #else
 enum { BLOCK = 8 };
 #endif
 
-/* log p(x | column k), with care for products that overflow. */
-static inline real column_density(const mapdpm_stream *s, const real *x, size_t k)
+/* log p(x | column k of the score table), safe from overflow. */
+static inline real table_density(const mapdpm_stream *s, const real *x, size_t k)
 {
     real excess = 0, logs = 0;
     size_t d;
 
     for (d = 0; d < FEATURES(s); d++) {
-        const real t = entry(s, x, d) - centres_of(s, d)[k];
+        const real t = coordinate(s, x, d) - centres_of(s, d)[k];
 
         if (IS_GAMMA(s))
-            compound(&excess, &logs, t * t * scales_of(s, d)[k]);
+            multiply_one_plus(&excess, &logs, t * t * scales_of(s, d)[k]);
         else
             logs += t * t * scales_of(s, d)[k];
     }
     return constants_of(s)[k] - exponents_of(s)[k] * (logs + math_log1p(excess));
 }
 
-/* The same given its tail. */
+/* The same, from its tail. */
 static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t k, real tail)
 {
     if (!IS_GAMMA(s))
         return constants_of(s)[k] - tail;
     if (!(tail <= PRODUCT_HUGE))
-        return column_density(s, x, k);
+        return table_density(s, x, k);
     return constants_of(s)[k] - exponents_of(s)[k] * math_log1p(tail);
 }
 
-/* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ------------------------------------------- */
+/* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ---------------------------------------- */
 
-/* Normal-Gamma's terms that depend on the numbers of points only, of one feature. */
-static inline real merge_by_number(const mapdpm_stream *s, real n1, real n2)
+/* The Normal-Gamma terms of one feature that depend on the numbers of points only. */
+static inline real merge_count_term(const mapdpm_stream *s, real n1, real n2)
 {
     const real a0 = s->a0, c0 = s->c0;
     real r1, r2, r, ratio;
@@ -355,14 +362,14 @@ static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
     const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
     const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
     const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
-    const real *const floor = floor_of(s);
+    const real *const noise_scale = noise_scale_of(s);
     real total = 0, n1 = -1, n2 = -1, a1 = 0, a2 = 0, a = 0, by_number = 0, ratio1 = 0, ratio2 = 0, ratio0 = 0;
-    real pull1 = 0, pull2 = 0, pull = 0, share = 0, between = 0;
+    real shrinkage1 = 0, shrinkage2 = 0, shrinkage = 0, share = 0, between = 0;
     real product1 = 1, product2 = 1, product0 = 1, logs1 = 0, logs2 = 0, logs0 = 0;
     size_t d;
 
     for (d = 0; d <= D; d++) {
-        const real next1 = d < D ? v1.fade * counts1[d * step] : -1, next2 = d < D ? v2.fade * counts2[d * step] : -1;
+        const real next1 = d < D ? v1.decay * counts1[d * step] : -1, next2 = d < D ? v2.decay * counts2[d * step] : -1;
         real delta, inverse, b1, b2;
 
         if (d == D || next1 != n1 || next2 != n2) {
@@ -378,33 +385,33 @@ static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
             a1 = s->a0 + HALF * n1;
             a2 = s->a0 + HALF * n2;
             a = s->a0 + HALF * (n1 + n2);
-            by_number = merge_by_number(s, n1, n2);
+            by_number = merge_count_term(s, n1, n2);
             ratio1 = a / a1;
             ratio2 = a / a2;
             ratio0 = a / s->a0;
-            pull1 = pull_of(s, n1);
-            pull2 = pull_of(s, n2);
-            pull = pull_of(s, n1 + n2);
+            shrinkage1 = shrinkage_of(s, n1);
+            shrinkage2 = shrinkage_of(s, n2);
+            shrinkage = shrinkage_of(s, n1 + n2);
             share = n1 + n2 > 0 ? n2 / (n1 + n2) : 0;
             between = n1 * share;
         }
         total += by_number;
         delta = mean2[d] - mean1[d];
-        b1 = spread_of(floor[d], pull1, mean1[d], v1.fade * squares1[d]);
-        b2 = spread_of(floor[d], pull2, mean2[d], v2.fade * squares2[d]);
-        inverse = 1 / spread_of(floor[d], pull, mean1[d] + delta * share,
-                                v1.fade * squares1[d] + v2.fade * squares2[d] + delta * delta * between);
+        b1 = posterior_b(noise_scale[d], shrinkage1, mean1[d], v1.decay * squares1[d]);
+        b2 = posterior_b(noise_scale[d], shrinkage2, mean2[d], v2.decay * squares2[d]);
+        inverse = 1 / posterior_b(noise_scale[d], shrinkage, mean1[d] + delta * share,
+                                  v1.decay * squares1[d] + v2.decay * squares2[d] + delta * delta * between);
         multiply_into(&product1, &logs1, b1 * inverse * ratio1);
         multiply_into(&product2, &logs2, b2 * inverse * ratio2);
-        multiply_into(&product0, &logs0, floor[d] * inverse * ratio0);
+        multiply_into(&product0, &logs0, noise_scale[d] * inverse * ratio0);
     }
     return total;
 }
 
-/* n mean^2 / (variance + n rho), in the mean's own unit. */
-static inline real pull(real n, real mean, real variance, real rho)
+/* n mean^2 / (variance + n prior_variance), in the unit of the mean. */
+static inline real mean_penalty(real n, real mean, real variance, real prior_variance)
 {
-    return n * mean * mean / (variance + n * rho);
+    return n * mean * mean / (variance + n * prior_variance);
 }
 
 static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2)
@@ -417,20 +424,23 @@ static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2
     size_t d;
 
     for (d = 0; d < D; d++) {
-        const real n1 = v1.fade * counts1[d * step], n2 = v2.fade * counts2[d * step], n = n1 + n2;
-        const real variance = floor_of(s)[d], rho = rho_of(s)[d], delta = mean2[d] - mean1[d];
+        const real n1 = v1.decay * counts1[d * step], n2 = v2.decay * counts2[d * step], n = n1 + n2;
+        const real variance = noise_scale_of(s)[d], prior_variance = prior_variance_of(s)[d],
+                   delta = mean2[d] - mean1[d];
         const real share = n > 0 ? n2 / n : 0;
 
-        multiply_into(&product, &logs, (variance + n1 * rho) / variance);
-        multiply_into(&product, &logs, (variance + n2 * rho) / (variance + n * rho));
-        total += pull(n1, mean1[d], variance, rho) + pull(n2, mean2[d], variance, rho) -
-                 pull(n, mean1[d] + delta * share, variance, rho) - n1 * share * delta * delta / variance;
+        multiply_into(&product, &logs, (variance + n1 * prior_variance) / variance);
+        multiply_into(&product, &logs, (variance + n2 * prior_variance) / (variance + n * prior_variance));
+        total += mean_penalty(n1, mean1[d], variance, prior_variance) +
+                 mean_penalty(n2, mean2[d], variance, prior_variance) -
+                 mean_penalty(n, mean1[d] + delta * share, variance, prior_variance) -
+                 n1 * share * delta * delta / variance;
     }
     return HALF * (total + logs + math_log(product));
 }
 
 /* log Gamma(n1 + n2) - log Gamma(n1) - log Gamma(n2), each of max(n, 1). */
-static inline real merge_of_sizes(real n1, real n2)
+static inline real merge_size_term(real n1, real n2)
 {
     const real x1 = n1 > 1 ? n1 : 1, x2 = n2 > 1 ? n2 : 1, x = n1 + n2 > 1 ? n1 + n2 : 1, over = x - x1 - x2;
     real r, r1, r2;
@@ -440,16 +450,16 @@ static inline real merge_of_sizes(real n1, real n2)
            HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
 }
 
-/* Whether two clusters are so far apart that merging them must lose: with y = sum_d n1 n2 / n^2 delta^2 / variance
- * within, they lose n/2 log(1 + y) nats at least, and gain n H(n1 / n) from one label less and a prior each feature, for
- * which PRIOR_NATS are plenty. By bounds of logarithms that cost no more than a product. */
-static inline int are_far(const mapdpm_stream *s, view v1, view v2)
+/* Whether two clusters are so far apart that their merge certainly lowers the log joint. With y = sum_d n1 n2 / n^2
+ * delta^2 / variance within, the merge loses at least n/2 log(1 + y) nats. It gains n H(n1 / n) from one label less,
+ * and for each feature one prior less, at most PRIOR_NATS. The bounds of the logarithms cost no more than a product. */
+static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
 {
     const size_t D = FEATURES(s);
     const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
     const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
-    const real *const floor = floor_of(s);
-    const real n1 = v1.fade * *v1.moments, n2 = v2.fade * *v2.moments, n = n1 + n2;
+    const real *const noise_scale = noise_scale_of(s);
+    const real n1 = v1.decay * *v1.moments, n2 = v2.decay * *v2.moments, n = n1 + n2;
     const real share = (n1 < n2 ? n1 : n2) / n;
     real sum = 0;
     size_t d;
@@ -459,51 +469,51 @@ static inline int are_far(const mapdpm_stream *s, view v1, view v2)
     for (d = 0; d < D; d++) {
         const real delta = mean2[d] - mean1[d];
 
-        sum += delta * delta / (2 * floor[d] + v1.fade * squares1[d] + v2.fade * squares2[d]);
+        sum += delta * delta / (2 * noise_scale[d] + v1.decay * squares1[d] + v2.decay * squares2[d]);
     }
     sum *= n * share * (1 - share);
     return HALF * math_log_below(1 + sum) > share * (1 - math_log_below(share)) + PRIOR_NATS * (real)(D + 1) / n;
 }
 
-/* By how much the log joint rises when two clusters become one. */
+/* The gain of the log joint when two clusters merge. */
 static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
 {
     const real data = IS_GAMMA(s) ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
 
-    return data + merge_of_sizes(v1.fade * *v1.moments, v2.fade * *v2.moments) - s->log_alpha;
+    return data + merge_size_term(v1.decay * *v1.moments, v2.decay * *v2.moments) - s->log_alpha;
 }
 
-/* ---- forgetting ----------------------------------------------------------------------------------------------------- */
+/* ---- forgetting -------------------------------------------------------------------------------------------------- */
 
-/* What the prior adds to the log p of each cluster: a0 sum_d log(b0 / a0). */
+/* The prior's term in the log p of each cluster: a0 sum_d log(b0 / a0). */
 static inline real log_prior(const mapdpm_stream *s)
 {
     real logs = 0, product = 1;
     size_t d;
 
     for (d = 0; d < FEATURES(s) && IS_GAMMA(s); d++)
-        multiply_into(&product, &logs, floor_of(s)[d] / s->a0);
+        multiply_into(&product, &logs, noise_scale_of(s)[d] / s->a0);
     return s->a0 * (logs + math_log(product));
 }
 
-/* A cluster's share of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
- * p of a point as a cluster of its own, at their rms distance from the prior mean. */
-static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real *alone)
+/* A cluster's term of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
+ * p of a point as a cluster of its own, at the root mean square distance of the points from the prior mean. */
+static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_term, real *alone)
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
-    const real *const floor = floor_of(s);
-    const real weight = v.fade * *v.moments, size = weight > 1 ? weight : 1;
+    const real *const noise_scale = noise_scale_of(s);
+    const real weight = v.decay * *v.moments, size = weight > 1 ? weight : 1;
     real total, root, logs = 0, product, tail = 0, excess = 0;
-    real last = -1, a = 1, by_number = 0, factor = 1, pulled = 0, spreads = 1, spread_logs = 0;
+    real last = -1, a = 1, by_number = 0, factor = 1, shrinkage = 0, spreads = 1, spread_logs = 0;
     size_t d;
 
     *alone = s->opening - s->log_alpha;
     total = math_excess(size, &root) + size * (math_log(size) - 1) + HALF * MATH_LOG_2PI;
     product = 1 / root;
     for (d = 0; d < D; d++) {
-        const real n = v.fade * counts[d * step], M2 = v.fade * squares[d];
+        const real n = v.decay * counts[d * step], M2 = v.decay * squares[d];
         const real away = (n > 0 ? M2 / n : 0) + mean[d] * mean[d];
 
         if (IS_GAMMA(s)) {
@@ -515,22 +525,22 @@ static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real
                 a = s->a0 + HALF * n;
                 by_number = math_excess(a, &root) - s->excess - HALF * n * (1 + MATH_LOG_2PI);
                 factor = s->c0 / (s->c0 + n) * (s->root / root);
-                pulled = pull_of(s, n);
+                shrinkage = shrinkage_of(s, n);
             }
             total += by_number;
             multiply_into(&product, &logs, factor);
-            multiply_into(&spreads, &spread_logs, spread_of(floor[d], pulled, mean[d], M2) / a);
-            compound(&excess, &tail, away * prior_scale(s)[d]);
+            multiply_into(&spreads, &spread_logs, posterior_b(noise_scale[d], shrinkage, mean[d], M2) / a);
+            multiply_one_plus(&excess, &tail, away * prior_scale(s)[d]);
         } else {
-            const real grown = floor[d] + n * rho_of(s)[d];
+            const real grown = noise_scale[d] + n * prior_variance_of(s)[d];
 
-            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(floor[d]) + math_log(grown) + M2 / floor[d] +
-                             n * mean[d] * mean[d] / grown);
+            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(noise_scale[d]) + math_log(grown) +
+                             M2 / noise_scale[d] + n * mean[d] * mean[d] / grown);
             tail += away * prior_scale(s)[d];
         }
     }
     if (IS_GAMMA(s)) {
-        total += by_prior - a * (spread_logs + math_log(spreads));
+        total += prior_term - a * (spread_logs + math_log(spreads));
         *alone -= (s->a0 + HALF) * (tail + math_log1p(excess));
     } else {
         *alone -= tail;
@@ -538,13 +548,14 @@ static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real
     return total + HALF * (logs + math_log(product));
 }
 
-/* The log joint without a cluster, were its points alone; less where it has not been seen for long (maths (27)). */
-static inline real eviction_loss(const mapdpm_stream *s, view v, real by_prior, real idle, real total_weight)
+/* The loss of the log joint if each point of the cluster were alone. It shrinks with the time since the cluster was
+ * last seen (docs/maths.md (27)). */
+static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term, real idle, real total_weight)
 {
-    const real n = v.fade * *v.moments, size = n > 1 ? n : 1;
-    real alone, loss = log_share(s, v, by_prior, &alone);
+    const real n = v.decay * *v.moments, size = n > 1 ? n : 1;
+    real alone, loss = log_joint_term(s, v, prior_term, &alone);
 
-    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: a unit of data must not matter */
+    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: the unit of the data must not matter */
     return loss * math_exp(-idle * n / (3 * total_weight));
 }
 

@@ -1,11 +1,12 @@
-/* What all batch functions share: the partition prior, the weight of a point, the checks of arguments. Internal. */
+/* The code that all batch functions share: the partition prior, the weight of a point, checks of arguments.
+ * Internal. */
 #ifndef MAPDPM_PRIORS_H
 #define MAPDPM_PRIORS_H
 
 #include "mapdpm_batch.h"
 
-#define ROW_REAL double
-#include "mapdpm_rows.h"
+#define STATISTICS_REAL double
+#include "mapdpm_cluster_statistics.h"
 
 /* A gain must exceed this times (1 + its size): mapdpm/objective.py. */
 #define TOLERANCE 1e-10
@@ -15,13 +16,13 @@ static inline double weight(const mapdpm_problem *problem, int64_t i)
     return problem->weights ? problem->weights[i] : 1.0;
 }
 
-/* ---- the partition prior: mapdpm/partition_priors --------------------------------------------------------------- */
+/* ---- the partition prior: mapdpm/partition_priors ---------------------------------------------------------------- */
 
 static inline double log_existing(const mapdpm_problem *p, double n, double w)
 {
     if (p->penalty > 0.0)
         return 0.0;
-    return w == 1.0 ? log(n - p->discount) : row_log_rising(n - p->discount, w);
+    return w == 1.0 ? log(n - p->discount) : log_rising(n - p->discount, w);
 }
 
 static inline double log_new(const mapdpm_problem *p, int64_t used, double w)
@@ -31,8 +32,8 @@ static inline double log_new(const mapdpm_problem *p, int64_t used, double w)
     if (p->penalty > 0.0)
         return opening;
     if (p->discount > 0.0)
-        return (used > 0 ? opening : 0.0) + (w == 1.0 ? 0.0 : row_log_rising(1.0 - p->discount, w - 1.0));
-    return w == 1.0 ? opening : opening + row_log_rising(1.0, w - 1.0);
+        return (used > 0 ? opening : 0.0) + (w == 1.0 ? 0.0 : log_rising(1.0 - p->discount, w - 1.0));
+    return w == 1.0 ? opening : opening + log_rising(1.0, w - 1.0);
 }
 
 static inline double log_normaliser(const mapdpm_problem *p, double total)
@@ -44,16 +45,16 @@ static inline double log_normaliser(const mapdpm_problem *p, double total)
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-/* Whether all that is needed is there. */
-static inline int is_batch(const mapdpm_problem *p, const mapdpm_clusters *z)
+/* Whether all required arguments are there and in range. */
+static inline int is_batch_call(const mapdpm_problem *p, const mapdpm_clusters *z)
 {
     return p != NULL && z != NULL && p->n_features >= 1 && p->n_points >= 0 && z->capacity >= 1 &&
            p->family >= MAPDPM_NORMAL_GAMMA && p->family <= MAPDPM_SQUARED_DISTANCE && p->parameters != NULL &&
            z->counts != NULL && z->rows != NULL && (p->n_points == 0 || p->data != NULL);
 }
 
-/* Whether labels point to slots; least is 0, or -1 where points may be out. */
-static inline int are_labels(const mapdpm_problem *p, const mapdpm_clusters *z, int64_t least)
+/* Whether all labels are slots. `least` is 0, or -1 if points may have no slot. */
+static inline int are_labels_in_range(const mapdpm_problem *p, const mapdpm_clusters *z, int64_t least)
 {
     int64_t i;
 

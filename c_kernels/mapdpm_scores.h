@@ -1,73 +1,76 @@
-/* The exact score of one point with one column, its own cluster as if the point were not in it (leave-one-out): in closed
- * form from the full statistics, and where that cancels from a row made without the point. Internal to the batch sweep.
+/* The exact score of one point with one column. With its own cluster the score is leave-one-out, as if the point were
+ * not in it: in closed form from the full statistics or, where that cancels, from statistics made without the point.
+ * Internal to the batch sweep.
  */
 #ifndef MAPDPM_SCORES_H
 #define MAPDPM_SCORES_H
 
-#include "mapdpm_columns.h"
+#include "mapdpm_score_table.h"
 
-/* Where D factors times their exponent exceed LARGE, a plain product may be off by a tenth of the tolerance. */
-static const double LARGE = 1e5;
+/* If D factors times their exponent exceed this, a plain product may be off by a tenth of the tolerance. */
+static const double LARGE_EXPONENT = 1e5;
 
-/* A product of shares this close to 0 becomes a logarithm before it loses digits. */
-static const double MOST_LOST = 0.5;
+/* A product of shares that has lost this much becomes a logarithm, before it loses digits. */
+static const double LARGEST_LOSS = 0.5;
 
-/* Whether a column's exponent makes its score lose digits to a plain product. */
-static inline int is_large(const columns *c, double exponent)
+/* Whether the exponent of a column makes a plain product lose digits of the score. */
+static inline int is_large(const score_table *table, double exponent)
 {
-    return c->multiplies && exponent * (double)c->family.D > LARGE;
+    return table->is_product && exponent * (double)table->likelihood.D > LARGE_EXPONENT;
 }
 
-/* prod_d (1 + scale (x - centre)^2) of a row, or the sum of its terms. */
-ROW_INLINE double tail_of(const columns *c, const double *from, const double *x)
+/* The tail of a point with a cluster: prod_d (1 + scale (x - centre)^2), or the sum of the terms. */
+ALWAYS_INLINE double tail_of(const score_table *table, const double *statistics, const double *x)
 {
-    const int64_t D = c->family.D;
-    const double *const centre = row_centre((double *)from, D), *const scale = row_scale((double *)from, D);
-    double p[ROW_LANES];
+    const int64_t D = table->likelihood.D;
+    const double *const centre = statistics_centre((double *)statistics, D);
+    const double *const scale = statistics_scale((double *)statistics, D);
+    double p[ACCUMULATORS];
     int64_t d, j;
 
-    for (j = 0; j < ROW_LANES; j++)
-        p[j] = c->multiplies ? 1.0 : 0.0;
-    for (d = 0; d + ROW_LANES <= D && c->multiplies; d += ROW_LANES)
-        for (j = 0; j < ROW_LANES; j++)
+    for (j = 0; j < ACCUMULATORS; j++)
+        p[j] = table->is_product ? 1.0 : 0.0;
+    for (d = 0; d + ACCUMULATORS <= D && table->is_product; d += ACCUMULATORS)
+        for (j = 0; j < ACCUMULATORS; j++)
             p[j] *= 1.0 + (x[d + j] - centre[d + j]) * (x[d + j] - centre[d + j]) * scale[d + j];
-    for (; d + ROW_LANES <= D; d += ROW_LANES)
-        for (j = 0; j < ROW_LANES; j++)
+    for (; d + ACCUMULATORS <= D; d += ACCUMULATORS)
+        for (j = 0; j < ACCUMULATORS; j++)
             p[j] += (x[d + j] - centre[d + j]) * (x[d + j] - centre[d + j]) * scale[d + j];
     for (j = 0; d + j < D; j++) {
         const double u = (x[d + j] - centre[d + j]) * (x[d + j] - centre[d + j]) * scale[d + j];
 
-        p[j] = c->multiplies ? p[j] * (1.0 + u) : p[j] + u;
+        p[j] = table->is_product ? p[j] * (1.0 + u) : p[j] + u;
     }
-    return c->multiplies ? (p[0] * p[1]) * (p[2] * p[3]) : (p[0] + p[1]) + (p[2] + p[3]);
+    return table->is_product ? (p[0] * p[1]) * (p[2] * p[3]) : (p[0] + p[1]) + (p[2] + p[3]);
 }
 
-/* Of a point with a column, whoever else is there. */
-static inline double score_column(const columns *c, int64_t column, const double *x)
+/* The score of a point with a column, whatever the other clusters are. */
+static inline double score_column(const score_table *table, int64_t column, const double *x)
 {
-    double *const from = column > 0 ? row(c, column - 1) : c->blank;
-    const double exponent = c->exponent[column], weight = c->log_size[column];
+    double *const statistics = column > 0 ? statistics_of(table, column - 1) : table->empty;
+    const double exponent = table->exponent[column], weight = table->log_weight[column];
     double tail;
 
-    if (is_large(c, exponent))
-        return weight + row_log_predictive(&c->family, from, x);
-    tail = tail_of(c, from, x);
-    if (!c->multiplies)
-        return c->constant[column] + weight - tail;
-    if (!(tail < ROW_HUGE))
-        return weight + row_log_predictive(&c->family, from, x);
-    return c->constant[column] + weight - exponent * log(tail);
+    if (is_large(table, exponent))
+        return weight + statistics_log_predictive(&table->likelihood, statistics, x);
+    tail = tail_of(table, statistics, x);
+    if (!table->is_product)
+        return table->constant[column] + weight - tail;
+    if (!(tail < PRODUCT_HUGE))
+        return weight + statistics_log_predictive(&table->likelihood, statistics, x);
+    return table->constant[column] + weight - exponent * log(tail);
 }
 
-/* The row of a slot without point i, from its members. Most labels are others': eight are passed at a time. */
+/* The statistics of a slot without point i, from its members. Most labels belong to other slots, so eight are checked
+ * at a time. */
 CLONES
-static double *row_without(columns *c, int64_t slot, int64_t i)
+static double *statistics_without(score_table *table, int64_t slot, int64_t i)
 {
-    const int64_t *const labels = c->clusters->labels, N = c->problem->n_points;
-    double *const own = c->scratch;
+    const int64_t *const labels = table->clusters->labels, N = table->problem->n_points;
+    double *const statistics = table->scratch_statistics;
     int64_t first, j;
 
-    row_clear(&c->family, own);
+    statistics_clear(&table->likelihood, statistics);
     for (first = 0; first < N; first += 8) {
         const int64_t last = first + 8 < N ? first + 8 : N;
         int64_t there = last < first + 8;
@@ -76,49 +79,51 @@ static double *row_without(columns *c, int64_t slot, int64_t i)
             there |= labels[first + j] == slot;
         for (j = first; j < last && there; j++)
             if (labels[j] == slot && j != i) {
-                load(point(c, j), c->other, c->family.D);
-                row_add(&c->family, own, c->other, weight(c->problem, j));
+                to_double(point(table, j), table->scratch, table->likelihood.D);
+                statistics_add(&table->likelihood, statistics, table->scratch, weight(table->problem, j));
             }
     }
-    row_prepare(&c->family, own);
-    return own;
+    statistics_prepare(&table->likelihood, statistics);
+    return statistics;
 }
 
-/* log prod_d (1 - own (x - centre)^2), and whether statistics of all could tell: where little is left, they cannot. */
-ROW_INLINE int log_kept(const columns *c, int64_t slot, const double *x, double *logs)
+/* log prod_d (1 - scale (x - centre)^2). It returns 0 if the full statistics cannot give it, because little would be
+ * left. */
+ALWAYS_INLINE int loo_log_product(const score_table *table, int64_t slot, const double *x, double *logs)
 {
-    const int64_t D = c->family.D;
-    const double *const own = c->own_scale + slot * D, *const centre = row_centre(row(c, slot), D);
-    double p[ROW_LANES] = {1.0, 1.0, 1.0, 1.0}, least[ROW_LANES] = {1.0, 1.0, 1.0, 1.0}, lost = 0.0;
+    const int64_t D = table->likelihood.D;
+    const double *const scale = table->loo_scale + slot * D;
+    const double *const centre = statistics_centre(statistics_of(table, slot), D);
+    double p[ACCUMULATORS] = {1.0, 1.0, 1.0, 1.0}, least[ACCUMULATORS] = {1.0, 1.0, 1.0, 1.0}, lost = 0.0;
     int64_t d, j;
 
-    for (d = 0; d + ROW_LANES <= D; d += ROW_LANES)
-        for (j = 0; j < ROW_LANES; j++) {
-            const double t = x[d + j] - centre[d + j], kept = 1.0 - own[d + j] * t * t;
+    for (d = 0; d + ACCUMULATORS <= D; d += ACCUMULATORS)
+        for (j = 0; j < ACCUMULATORS; j++) {
+            const double t = x[d + j] - centre[d + j], factor = 1.0 - scale[d + j] * t * t;
 
-            p[j] *= kept;
-            least[j] = least[j] < kept ? least[j] : kept;
+            p[j] *= factor;
+            least[j] = least[j] < factor ? least[j] : factor;
         }
     for (j = 0; d + j < D; j++) {
-        const double t = x[d + j] - centre[d + j], kept = 1.0 - own[d + j] * t * t;
+        const double t = x[d + j] - centre[d + j], factor = 1.0 - scale[d + j] * t * t;
 
-        p[j] *= kept;
-        least[j] = least[j] < kept ? least[j] : kept;
+        p[j] *= factor;
+        least[j] = least[j] < factor ? least[j] : factor;
     }
-    for (j = 0; j < ROW_LANES; j++)
-        if (!(least[j] >= ROW_LEAST_SHARE))
+    for (j = 0; j < ACCUMULATORS; j++)
+        if (!(least[j] >= LEAST_SHARE_LEFT))
             return 0;
     p[0] = (p[0] * p[1]) * (p[2] * p[3]);
     *logs = 0.0;
-    if (p[0] > ROW_TINY && !is_large(c, c->exponent[slot + 1])) {
+    if (p[0] > PRODUCT_TINY && !is_large(table, table->exponent[slot + 1])) {
         *logs = log(p[0]);
         return 1;
     }
     for (d = 0; d < D; d++) {
-        const double t = x[d] - centre[d], u = own[d] * t * t;
+        const double t = x[d] - centre[d], u = scale[d] * t * t;
 
-        lost += u - lost * u; /* 1 - the product of all 1 - u, as in row_log_tail */
-        if (lost > MOST_LOST) {
+        lost += u - lost * u; /* 1 - the product of all 1 - u, as in statistics_log_tail */
+        if (lost > LARGEST_LOSS) {
             *logs += log1p(-lost);
             lost = 0.0;
         }
@@ -127,84 +132,88 @@ ROW_INLINE int log_kept(const columns *c, int64_t slot, const double *x, double 
     return 1;
 }
 
-/* The score of a point with its own slot, which holds others too, as if it were not there; from the full statistics.
- * Whether these could tell. */
-static inline int own_in_closed_form(const columns *c, int64_t slot, const double *x, double *score)
+/* The leave-one-out score of a point with its own slot, which holds other points too, from the full statistics. It
+ * returns 0 if they cannot give it. */
+static inline int leave_one_out_in_closed_form(const score_table *table, int64_t slot, const double *x, double *score)
 {
-    const int64_t D = c->family.D;
-    const double *const own = c->own_scale + slot * D, *const centre = row_centre(row(c, slot), D);
+    const int64_t D = table->likelihood.D;
+    const double *const scale = table->loo_scale + slot * D;
+    const double *const centre = statistics_centre(statistics_of(table, slot), D);
     double logs, sum = 0.0;
     int64_t d;
 
-    if (c->multiplies) {
-        if (!log_kept(c, slot, x, &logs))
+    if (table->is_product) {
+        if (!loo_log_product(table, slot, x, &logs))
             return 0;
-        *score = c->own_constant[slot + 1] + (c->exponent[slot + 1] - 1.0) * logs;
+        *score = table->loo_constant[slot + 1] + (table->exponent[slot + 1] - 1.0) * logs;
         return 1;
     }
     for (d = 0; d < D; d++)
-        sum += own[d] * (x[d] - centre[d]) * (x[d] - centre[d]);
-    *score = c->own_constant[slot + 1] - sum;
+        sum += scale[d] * (x[d] - centre[d]) * (x[d] - centre[d]);
+    *score = table->loo_constant[slot + 1] - sum;
     return 1;
 }
 
-/* The same of point i, in c->x, in any case. */
-static inline double score_own(columns *c, int64_t slot, int64_t i)
+/* The leave-one-out score of point i, the current point, in any case. */
+static inline double score_leave_one_out(score_table *table, int64_t slot, int64_t i)
 {
     double score;
 
-    if (own_in_closed_form(c, slot, c->x, &score))
+    if (leave_one_out_in_closed_form(table, slot, table->x, &score))
         return score;
-    return log_existing(c->problem, row(c, slot)[0] - 1.0, 1.0) +
-           row_log_predictive(&c->family, row_without(c, slot, i), c->x);
+    return log_existing(table->problem, statistics_of(table, slot)[0] - 1.0, 1.0) +
+           statistics_log_predictive(&table->likelihood, statistics_without(table, slot, i), table->x);
 }
 
-/* All scores of point i, in c->x, of weight 1; slot is its own, or -1. Returns whether it is alone there. */
-static inline int score_plainly(columns *c, int64_t i, int64_t slot)
+/* All scores of point i, the current point, if all weights are 1. slot is its own slot, or -1. Returns whether the
+ * point is alone in it. */
+static inline int score_unweighted(score_table *table, int64_t i, int64_t slot)
 {
-    const int alone = slot >= 0 && c->clusters->counts[slot] == 1;
+    const int alone = slot >= 0 && table->clusters->counts[slot] == 1;
     int64_t k;
 
-    for (k = 0; k < c->width; k++)
-        c->scores[k] = k > 0 && c->clusters->counts[k - 1] == 0 ? -INFINITY : score_column(c, k, c->x);
+    for (k = 0; k < table->n_columns; k++)
+        table->scores[k] = k > 0 && table->clusters->counts[k - 1] == 0 ? -INFINITY : score_column(table, k, table->x);
     if (alone)
-        c->scores[0] += log_new(c->problem, c->used - 1, 1.0) - c->log_size[0];
+        table->scores[0] += log_new(table->problem, table->n_used - 1, 1.0) - table->log_weight[0];
     if (slot >= 0)
-        c->scores[slot + 1] = alone ? -INFINITY : score_own(c, slot, i);
+        table->scores[slot + 1] = alone ? -INFINITY : score_leave_one_out(table, slot, i);
     return alone;
 }
 
-/* The same for any weight. */
-static inline int score_weighted(columns *c, int64_t i, int64_t slot)
+/* The same for any weights. */
+static inline int score_weighted(score_table *table, int64_t i, int64_t slot)
 {
-    const mapdpm_problem *const p = c->problem;
-    const int alone = slot >= 0 && c->clusters->counts[slot] == 1;
+    const mapdpm_problem *const p = table->problem;
+    const int alone = slot >= 0 && table->clusters->counts[slot] == 1;
     const double w = weight(p, i);
     int64_t k;
 
-    c->scores[0] = log_new(p, c->used - alone, w) + row_log_predictive_weighted(&c->family, c->blank, c->x, w);
-    for (k = 0; k + 1 < c->width; k++) {
-        double *from = row(c, k);
+    table->scores[0] = log_new(p, table->n_used - alone, w) +
+                       statistics_log_predictive_weighted(&table->likelihood, table->empty, table->x, w);
+    for (k = 0; k + 1 < table->n_columns; k++) {
+        double *statistics = statistics_of(table, k);
 
-        c->scores[k + 1] = -INFINITY;
-        if (c->clusters->counts[k] == 0 || (alone && k == slot))
+        table->scores[k + 1] = -INFINITY;
+        if (table->clusters->counts[k] == 0 || (alone && k == slot))
             continue;
         if (k == slot) {
-            memcpy(c->scratch, from, (size_t)c->row_size * sizeof *from);
-            from = c->scratch;
-            if (row_remove(&c->family, from, c->x, w))
-                row_prepare(&c->family, from);
+            memcpy(table->scratch_statistics, statistics, (size_t)table->statistics_size * sizeof *statistics);
+            statistics = table->scratch_statistics;
+            if (statistics_remove(&table->likelihood, statistics, table->x, w))
+                statistics_prepare(&table->likelihood, statistics);
             else
-                from = row_without(c, slot, i);
+                statistics = statistics_without(table, slot, i);
         }
-        c->scores[k + 1] = log_existing(p, from[0], w) + row_log_predictive_weighted(&c->family, from, c->x, w);
+        table->scores[k + 1] = log_existing(p, statistics[0], w) +
+                               statistics_log_predictive_weighted(&table->likelihood, statistics, table->x, w);
     }
     return alone;
 }
 
-static inline int score_all(columns *c, int64_t i, int64_t slot)
+static inline int score_all(score_table *table, int64_t i, int64_t slot)
 {
-    return c->problem->weights ? score_weighted(c, i, slot) : score_plainly(c, i, slot);
+    return table->problem->weights ? score_weighted(table, i, slot) : score_unweighted(table, i, slot);
 }
 
 #endif

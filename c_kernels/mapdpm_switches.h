@@ -1,5 +1,5 @@
-/* What a program fixes or leaves out of the stream learner when it compiles it (mapdpm.h lists the switches), so that the
- * compiler leaves out what depends on it. Internal.
+/* The switches that fix or remove parts of the stream learner at compile time (docs/c-library.md lists them), so that
+ * the compiler drops the rest. Internal.
  */
 #ifndef MAPDPM_SWITCHES_H
 #define MAPDPM_SWITCHES_H
@@ -14,7 +14,8 @@ void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int byte, size_t n);
 #endif
 
-/* The same bits everywhere: no fused multiply-add, whatever the command line says (clang: but for -ffp-contract=fast). */
+/* The same bits everywhere: no fused multiply-add, whatever the command line says (except -ffp-contract=fast with
+ * clang). */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
@@ -27,21 +28,22 @@ void *memset(void *to, int byte, size_t n);
 #error "reals are computed with more digits than they have; on x86 compile with -msse2 -mfpmath=sse"
 #endif
 
-/* A constant of the real type: the one for float, or for double, which may be one and the same (AVR). */
+/* A constant of the real type. On AVR double is float, and cannot hold the second. */
 #if DBL_MAX_EXP < 1024
-#define BY_REAL(single, whole) ((mapdpm_real)(single))
+#define FLOAT_OR_DOUBLE(single, whole) ((mapdpm_real)(single))
 #else
-#define BY_REAL(single, whole) (sizeof(mapdpm_real) == 4 ? (mapdpm_real)(single) : (mapdpm_real)(whole))
+#define FLOAT_OR_DOUBLE(single, whole) (sizeof(mapdpm_real) == 4 ? (mapdpm_real)(single) : (mapdpm_real)(whole))
 #endif
 
-/* Where what a function needs on the stack shall not be needed while others run. */
+/* For a function whose stack must not be taken while other functions run. */
 #ifdef __GNUC__
-#define BY_ITSELF __attribute__((noinline))
+#define NOT_INLINED __attribute__((noinline))
 #else
-#define BY_ITSELF
+#define NOT_INLINED
 #endif
 
-/* What several files use and programs do not: static where all files are one (amalgamate.py). */
+/* For functions that several files share and programs do not call. They are static in the amalgamation
+ * (amalgamate.py). */
 #ifndef MAPDPM_INTERNAL
 #define MAPDPM_INTERNAL
 #endif
@@ -96,7 +98,7 @@ void *memset(void *to, int byte, size_t n);
 #define WINDOW(s) ((s)->window)
 #endif
 
-/* Whether a learner with these options is one that this library was compiled for. */
+/* Whether this library was compiled for learners with these options. */
 static inline int is_compiled_for(const mapdpm_options *o)
 {
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&

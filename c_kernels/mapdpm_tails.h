@@ -1,49 +1,51 @@
-/* Points against all columns: the products (of Normal-Gamma) or sums over features that scores are made of. One point or
- * four at a time, some columns at a time: all of that stays in registers over the features, and what is loaded serves all
- * points. Vectors as GCC and Clang have them; other compilers score column by column. Internal to the batch sweep.
+/* The tails of points with all columns: products (for Normal-Gamma) or sums over the features, of which scores are
+ * made. One point or a block of points is computed at a time, for a few columns at a time. Then everything stays in
+ * registers, and each load serves all points. This uses vectors of GCC and Clang; with other compilers points are
+ * scored column by column. Internal to the batch sweep.
  */
 #ifndef MAPDPM_TAILS_H
 #define MAPDPM_TAILS_H
 
 #include "mapdpm_scores.h"
 
-#if HAS_LANES
+#if HAS_VECTORS
 
-typedef double lanes __attribute__((vector_size(32), may_alias));
-typedef uint64_t words __attribute__((vector_size(32), may_alias));
+typedef double vector __attribute__((vector_size(32), may_alias));
+typedef uint64_t bit_vector __attribute__((vector_size(32), may_alias));
 
-/* Lanes of a vector, and vectors of a step. */
-enum { WIDE = 4, STEP = LANES / WIDE };
+/* A step computes 8 columns, in vectors of 4 lanes. */
+enum { LANES_PER_VECTOR = 4, VECTORS_PER_STEP = COLUMNS_PER_STEP / LANES_PER_VECTOR };
 
-/* Four points, and 8 columns at a time; what is computed for one of them stands written out four times, for compilers to
- * keep it in registers. */
-static inline __attribute__((always_inline)) void four_with(const columns *c, int64_t width, const int multiplies)
+/* The tails of a block of four points. The code of the four is written out, so that compilers keep the values in
+ * registers. */
+static inline __attribute__((always_inline)) void tails_of_block(const score_table *table, int64_t n_columns,
+                                                                 const int is_product)
 {
-    const int64_t D = c->family.D, stride = c->stride;
-    const double *const x = c->four;
-    const lanes none = {0.0, 0.0, 0.0, 0.0};
+    const int64_t D = table->likelihood.D, stride = table->stride;
+    const double *const x = table->block;
+    const vector none = {0.0, 0.0, 0.0, 0.0};
     int64_t k, d, first;
     int j;
 
-    for (k = 0; k < width; k += LANES) {
-        lanes p[FOUR][STEP];
-        lanes *const out = (lanes *)(void *)(c->tails + k);
-        const lanes *norm = (const lanes *)(void *)(c->norm + k);
+    for (k = 0; k < n_columns; k += COLUMNS_PER_STEP) {
+        vector p[BLOCK][VECTORS_PER_STEP];
+        vector *const out = (vector *)(void *)(table->tails + k);
+        const vector *norm = (const vector *)(void *)(table->norm + k);
 
-        for (j = 0; j < STEP; j++)
-            p[0][j] = p[1][j] = p[2][j] = p[3][j] = none + (multiplies ? 1.0 : 0.0);
+        for (j = 0; j < VECTORS_PER_STEP; j++)
+            p[0][j] = p[1][j] = p[2][j] = p[3][j] = none + (is_product ? 1.0 : 0.0);
         for (first = 0; first < D; first += GROUP) {
             const int64_t last = first + GROUP < D ? first + GROUP : D;
 
             for (d = first; d < last; d++) {
-                const lanes *const centre = (const lanes *)(void *)(c->centre + d * stride + k);
-                const lanes *const g = (const lanes *)(void *)(c->scale + d * stride + k);
+                const vector *const centre = (const vector *)(void *)(table->centre + d * stride + k);
+                const vector *const g = (const vector *)(void *)(table->scale + d * stride + k);
 
-                for (j = 0; j < STEP; j++) {
-                    const lanes t0 = x[d] - centre[j], t1 = x[D + d] - centre[j];
-                    const lanes t2 = x[2 * D + d] - centre[j], t3 = x[3 * D + d] - centre[j];
+                for (j = 0; j < VECTORS_PER_STEP; j++) {
+                    const vector t0 = x[d] - centre[j], t1 = x[D + d] - centre[j];
+                    const vector t2 = x[2 * D + d] - centre[j], t3 = x[3 * D + d] - centre[j];
 
-                    if (multiplies) {
+                    if (is_product) {
                         p[0][j] *= g[j] + t0 * t0;
                         p[1][j] *= g[j] + t1 * t1;
                         p[2][j] *= g[j] + t2 * t2;
@@ -56,74 +58,75 @@ static inline __attribute__((always_inline)) void four_with(const columns *c, in
                     }
                 }
             }
-            for (j = 0; j < STEP && multiplies; j++) {
+            for (j = 0; j < VECTORS_PER_STEP && is_product; j++) {
                 p[0][j] *= norm[j];
                 p[1][j] *= norm[j];
                 p[2][j] *= norm[j];
                 p[3][j] *= norm[j];
             }
-            norm += stride / WIDE;
+            norm += stride / LANES_PER_VECTOR;
         }
-        for (j = 0; j < STEP; j++) {
+        for (j = 0; j < VECTORS_PER_STEP; j++) {
             out[j] = p[0][j];
-            out[stride / WIDE + j] = p[1][j];
-            out[2 * stride / WIDE + j] = p[2][j];
-            out[3 * stride / WIDE + j] = p[3][j];
+            out[stride / LANES_PER_VECTOR + j] = p[1][j];
+            out[2 * stride / LANES_PER_VECTOR + j] = p[2][j];
+            out[3 * stride / LANES_PER_VECTOR + j] = p[3][j];
         }
     }
 }
 
-/* One point, and 8 columns at a time. */
-static inline __attribute__((always_inline)) void one_with(const columns *c, int64_t width, const int multiplies)
+/* The tails of the current point. */
+static inline __attribute__((always_inline)) void tails_of_point(const score_table *table, int64_t n_columns,
+                                                                 const int is_product)
 {
-    const int64_t D = c->family.D, stride = c->stride;
-    const lanes none = {0.0, 0.0, 0.0, 0.0};
+    const int64_t D = table->likelihood.D, stride = table->stride;
+    const vector none = {0.0, 0.0, 0.0, 0.0};
     int64_t k, d, first;
     int j;
 
-    for (k = 0; k < width; k += LANES) {
-        lanes p[STEP];
-        lanes *const out = (lanes *)(void *)(c->tails + k);
-        const lanes *norm = (const lanes *)(void *)(c->norm + k);
+    for (k = 0; k < n_columns; k += COLUMNS_PER_STEP) {
+        vector p[VECTORS_PER_STEP];
+        vector *const out = (vector *)(void *)(table->tails + k);
+        const vector *norm = (const vector *)(void *)(table->norm + k);
 
-        for (j = 0; j < STEP; j++)
-            p[j] = none + (multiplies ? 1.0 : 0.0);
+        for (j = 0; j < VECTORS_PER_STEP; j++)
+            p[j] = none + (is_product ? 1.0 : 0.0);
         for (first = 0; first < D; first += GROUP) {
             const int64_t last = first + GROUP < D ? first + GROUP : D;
 
             for (d = first; d < last; d++) {
-                const lanes *const centre = (const lanes *)(void *)(c->centre + d * stride + k);
-                const lanes *const g = (const lanes *)(void *)(c->scale + d * stride + k);
+                const vector *const centre = (const vector *)(void *)(table->centre + d * stride + k);
+                const vector *const g = (const vector *)(void *)(table->scale + d * stride + k);
 
-                for (j = 0; j < STEP; j++) {
-                    const lanes t = c->x[d] - centre[j];
+                for (j = 0; j < VECTORS_PER_STEP; j++) {
+                    const vector t = table->x[d] - centre[j];
 
-                    p[j] = multiplies ? p[j] * (g[j] + t * t) : p[j] + g[j] * t * t;
+                    p[j] = is_product ? p[j] * (g[j] + t * t) : p[j] + g[j] * t * t;
                 }
             }
-            for (j = 0; j < STEP && multiplies; j++)
+            for (j = 0; j < VECTORS_PER_STEP && is_product; j++)
                 p[j] *= norm[j];
-            norm += stride / WIDE;
+            norm += stride / LANES_PER_VECTOR;
         }
-        for (j = 0; j < STEP; j++)
+        for (j = 0; j < VECTORS_PER_STEP; j++)
             out[j] = p[j];
     }
 }
 
 #endif
 
-/* Points i .. i + 3, in double; of fewer that are left, the last one again. */
-static inline void take_four(columns *c, int64_t i)
+/* Make points i to i + 3 the current points, in double. If fewer are left, the last one is repeated. */
+static inline void load_block(score_table *table, int64_t i)
 {
-    const int64_t D = c->family.D, left = c->problem->n_points - i;
+    const int64_t D = table->likelihood.D, left = table->problem->n_points - i;
     int64_t q;
 
-    if (sizeof(mapdpm_real) == sizeof(double) && left >= FOUR) {
-        c->four = (const double *)(const void *)point(c, i);
+    if (sizeof(mapdpm_real) == sizeof(double) && left >= BLOCK) {
+        table->block = (const double *)(const void *)point(table, i);
     } else {
-        for (q = 0; q < FOUR; q++)
-            load(point(c, i + (q < left ? q : left - 1)), c->copies + q * D, D);
-        c->four = c->copies;
+        for (q = 0; q < BLOCK; q++)
+            to_double(point(table, i + (q < left ? q : left - 1)), table->point_copies + q * D, D);
+        table->block = table->point_copies;
     }
 }
 

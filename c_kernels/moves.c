@@ -1,12 +1,12 @@
-/* What moves of many points at once need: the cheapest merges, and the best clustering along an order. The twin of
+/* Functions for moves of many points at once: the cheapest merges, and the best clustering along an order. The twin of
  * merge_losses and segments in mapdpm/backends/generic.py.
  */
 #include "mapdpm_priors.h"
 
 #include <string.h>
 
-/* The log weight of a cluster of weight n, but for that of opening it. */
-static double log_size(const mapdpm_problem *p, double n)
+/* The log prior weight of a cluster of weight n, without that of opening it. */
+static double log_size_term(const mapdpm_problem *p, double n)
 {
     return log_new(p, 1, n) - log_new(p, 1, 1.0);
 }
@@ -22,20 +22,20 @@ int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *z,
 {
     double *const both = (double *)workspace;
     int64_t k, j, size;
-    row_family f;
+    likelihood f;
 
-    if (!is_batch(problem, z) || both == NULL || stale == NULL || partners == NULL || losses == NULL)
+    if (!is_batch_call(problem, z) || both == NULL || stale == NULL || partners == NULL || losses == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = row_family_of(problem->family, problem->n_features, problem->parameters);
-    size = row_size(f.D);
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
+    size = statistics_size(f.D);
     for (k = 0; k < z->capacity; k++) {
-        const double *const row = z->rows + k * size;
-        int anew;
+        const double *const statistics = z->rows + k * size;
+        int recompute;
 
         if (partners[k] >= z->capacity)
             return MAPDPM_E_ARGUMENT;
-        anew = stale[k] || (partners[k] >= 0 && stale[partners[k]]);
-        if (anew) {
+        recompute = stale[k] || (partners[k] >= 0 && stale[partners[k]]);
+        if (recompute) {
             partners[k] = -1;
             losses[k] = INFINITY;
         }
@@ -45,12 +45,12 @@ int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *z,
             const double *const other = z->rows + j * size;
             double loss;
 
-            if (z->counts[j] == 0 || !(anew || stale[j]))
+            if (z->counts[j] == 0 || !(recompute || stale[j]))
                 continue;
-            memcpy(both, row, (size_t)row_statistics(f.D) * sizeof *both);
-            row_merge(&f, both, other);
-            loss = -(log_existing(problem, row[0], other[0]) - log_size(problem, other[0]) +
-                     row_log_merge(&f, both, row, other));
+            memcpy(both, statistics, (size_t)sufficient_size(f.D) * sizeof *both);
+            statistics_merge(&f, both, other);
+            loss = -(log_existing(problem, statistics[0], other[0]) - log_size_term(problem, other[0]) +
+                     statistics_log_merge(&f, both, statistics, other));
             if (exceeds(-loss, -losses[k])) {
                 partners[k] = j;
                 losses[k] = loss;
@@ -64,50 +64,50 @@ size_t mapdpm_segments_bytes(int64_t n_features, int64_t beam, int64_t width)
 {
     if (n_features < 1 || beam < 1 || width < 1)
         return 0;
-    return sizeof(double) * ((size_t)(beam + 1) * ((size_t)row_size(n_features) + 1) + (size_t)width) +
+    return sizeof(double) * ((size_t)(beam + 1) * ((size_t)statistics_size(n_features) + 1) + (size_t)width) +
            sizeof(int64_t) * (size_t)(beam + 1);
 }
 
-typedef struct beam_of {
-    int64_t held;    /* starts of the last cluster that are kept in mind */
-    int64_t *starts; /* in order */
-    double *values;  /* the best log joint with each */
-    double *rows;    /* the cluster from each start on */
-} beam_of;
+typedef struct beam_state {
+    int64_t n_starts;   /* starts of the last cluster that are kept */
+    int64_t *starts;    /* in ascending order */
+    double *values;     /* the best log joint with each */
+    double *statistics; /* the statistics of the cluster from each start on */
+} beam_state;
 
-/* Forget the worst start but for the youngest. */
-static void prune(beam_of *b, int64_t youngest, int64_t size)
+/* Drop the worst start, except for the `youngest` newest ones. */
+static void drop_worst_start(beam_state *b, int64_t youngest, int64_t size)
 {
     int64_t a, worst = 0;
 
-    for (a = 1; a < b->held - youngest; a++)
+    for (a = 1; a < b->n_starts - youngest; a++)
         worst = b->values[a] < b->values[worst] ? a : worst;
-    b->held--;
-    for (a = worst; a < b->held; a++)
+    b->n_starts--;
+    for (a = worst; a < b->n_starts; a++)
         b->starts[a] = b->starts[a + 1];
-    memmove(b->rows + worst * size, b->rows + (worst + 1) * size,
-            (size_t)((b->held - worst) * size) * sizeof *b->rows);
+    memmove(b->statistics + worst * size, b->statistics + (worst + 1) * size,
+            (size_t)((b->n_starts - worst) * size) * sizeof *b->statistics);
 }
 
 int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double *atoms, int64_t n_atoms, int64_t beam,
                     int64_t width, double *best, int64_t *came_from)
 {
-    const int64_t up = width > 1;
+    const int64_t adds_cluster = width > 1;
     int64_t r, a, j, size;
     double *opening;
-    row_family f;
-    beam_of b;
+    likelihood f;
+    beam_state b;
     int ends;
 
     if (problem == NULL || problem->n_features < 1 || problem->family < MAPDPM_NORMAL_GAMMA ||
         problem->family > MAPDPM_SQUARED_DISTANCE || problem->parameters == NULL || workspace == NULL ||
         atoms == NULL || n_atoms < 1 || beam < 1 || width < 1 || best == NULL || came_from == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = row_family_of(problem->family, problem->n_features, problem->parameters);
-    size = row_size(f.D);
-    b.held = 0;
-    b.rows = (double *)workspace;
-    b.values = b.rows + (beam + 1) * size;
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
+    size = statistics_size(f.D);
+    b.n_starts = 0;
+    b.statistics = (double *)workspace;
+    b.values = b.statistics + (beam + 1) * size;
     opening = b.values + beam + 1;
     b.starts = (int64_t *)(void *)(opening + width);
     for (j = 0; j < width; j++)
@@ -121,34 +121,34 @@ int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double
         double *const to = best + (r + 1) * width;
         int64_t *const from = came_from + (r + 1) * width;
 
-        for (j = 0, ends = 0; j + up < width; j++)
+        for (j = 0, ends = 0; j + adds_cluster < width; j++)
             ends |= best[r * width + j] > -INFINITY;
-        if (ends) { /* a clustering does, before atom r */
-            row_clear(&f, b.rows + b.held * size);
-            b.starts[b.held++] = r;
+        if (ends) { /* a clustering ends before atom r */
+            statistics_clear(&f, b.statistics + b.n_starts * size);
+            b.starts[b.n_starts++] = r;
         }
-        for (a = 0; a < b.held; a++) {
-            double *const row = b.rows + a * size;
+        for (a = 0; a < b.n_starts; a++) {
+            double *const statistics = b.statistics + a * size;
             const double *const before = best + b.starts[a] * width;
             double value;
 
-            row_merge(&f, row, atoms + r * size);
-            value = row_log_marginal(&f, row) + log_size(problem, row[0]);
+            statistics_merge(&f, statistics, atoms + r * size);
+            value = statistics_log_marginal(&f, statistics) + log_size_term(problem, statistics[0]);
             b.values[a] = -INFINITY;
-            for (j = 0; j + up < width; j++) {
+            for (j = 0; j + adds_cluster < width; j++) {
                 const double total = before[j] + opening[j] + value;
 
                 if (before[j] == -INFINITY)
                     continue;
                 b.values[a] = total > b.values[a] ? total : b.values[a];
-                if (exceeds(total, to[j + up])) {
-                    to[j + up] = total;
-                    from[j + up] = b.starts[a];
+                if (exceeds(total, to[j + adds_cluster])) {
+                    to[j + adds_cluster] = total;
+                    from[j + adds_cluster] = b.starts[a];
                 }
             }
         }
-        if (b.held > beam)
-            prune(&b, beam / 2, size);
+        if (b.n_starts > beam)
+            drop_worst_start(&b, beam / 2, size);
     }
     return MAPDPM_OK;
 }
@@ -157,14 +157,14 @@ size_t mapdpm_cut_bytes(int64_t n_features, int64_t n_atoms)
 {
     if (n_features < 1 || n_atoms < 1)
         return 0;
-    return sizeof(double) * (size_t)((n_atoms + 1) * row_size(n_features) + n_atoms + n_features);
+    return sizeof(double) * (size_t)((n_atoms + 1) * statistics_size(n_features) + n_atoms + n_features);
 }
 
-/* What atom r, added to a cluster, makes of its share of the log joint. */
-static double joined(const mapdpm_problem *p, const row_family *f, double *cluster, const double *atom)
+/* Add an atom to a cluster. Returns the cluster's term of the log joint. */
+static double log_joint_with(const mapdpm_problem *p, const likelihood *f, double *cluster, const double *atom)
 {
-    row_merge(f, cluster, atom);
-    return row_log_marginal(f, cluster) + log_size(p, cluster[0]);
+    statistics_merge(f, cluster, atom);
+    return statistics_log_marginal(f, cluster) + log_size_term(p, cluster[0]);
 }
 
 int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *order, int64_t n_atoms, int64_t *first,
@@ -172,33 +172,33 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
 {
     double *const cluster = (double *)workspace, *atoms, *joints, *x, best = -INFINITY;
     int64_t i, d, r, size;
-    row_family f;
+    likelihood f;
 
     if (problem == NULL || problem->n_features < 1 || problem->family < MAPDPM_NORMAL_GAMMA ||
         problem->family > MAPDPM_SQUARED_DISTANCE || problem->parameters == NULL || problem->data == NULL ||
         workspace == NULL || order == NULL || n_atoms < 2 || n_atoms > problem->n_points || first == NULL ||
         log_joint == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = row_family_of(problem->family, problem->n_features, problem->parameters);
-    size = row_size(f.D);
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
+    size = statistics_size(f.D);
     atoms = cluster + size;
     joints = atoms + n_atoms * size;
     x = joints + n_atoms;
     for (r = 0; r < n_atoms; r++)
-        row_clear(&f, atoms + r * size);
+        statistics_clear(&f, atoms + r * size);
     for (i = 0; i < problem->n_points; i++) {
         if (order[i] < 0 || order[i] >= problem->n_points)
             return MAPDPM_E_ARGUMENT;
         for (d = 0; d < f.D; d++)
             x[d] = problem->data[order[i] * f.D + d];
-        row_add(&f, atoms + i * n_atoms / problem->n_points * size, x, weight(problem, order[i]));
+        statistics_add(&f, atoms + i * n_atoms / problem->n_points * size, x, weight(problem, order[i]));
     }
-    row_clear(&f, cluster);
+    statistics_clear(&f, cluster);
     for (r = 0; r + 1 < n_atoms; r++)
-        joints[r] = joined(problem, &f, cluster, atoms + r * size);
-    row_clear(&f, cluster);
+        joints[r] = log_joint_with(problem, &f, cluster, atoms + r * size);
+    statistics_clear(&f, cluster);
     for (r = n_atoms - 1; r > 0; r--) {
-        joints[r - 1] += joined(problem, &f, cluster, atoms + r * size);
+        joints[r - 1] += log_joint_with(problem, &f, cluster, atoms + r * size);
         best = joints[r - 1] > best ? joints[r - 1] : best;
     }
     for (r = 0; joints[r] < best - TOLERANCE * (1.0 + fabs(best)); r++)

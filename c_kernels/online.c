@@ -1,7 +1,8 @@
-/* The stream learner: one point in, all of its consequences, in time O(K D) and in the caller's memory (docs/streams.md).
+/* The stream learner: it takes one point with all its consequences in O(K D) time, in the caller's memory
+ * (docs/streams.md).
  *
- * Each cluster carries the moments of two halves of itself, between which it divides what it learns; where two clusters
- * would explain them better it becomes two. No point is kept.
+ * Each cluster holds the moments of two halves and divides its points between them. It splits when two clusters explain
+ * the halves better. No point is kept.
  */
 #include "mapdpm_learner.h"
 
@@ -18,17 +19,17 @@ static real not_a_number(void)
     return value;
 }
 
-/* MAPDPM_OK where x is a point that can be learned or scored. */
+/* Returns MAPDPM_OK if x can be learned or scored. */
 int stream_check_point(const mapdpm_stream *s, const real *x)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
-    const real most = IS_WARMING(s) ? WARMUP_LIMIT : LIMIT;
+    const real most = IS_WARMING(s) ? WARMUP_LIMIT : COORDINATE_LIMIT;
     size_t d, n_there = 0;
 
     for (d = 0; d < FEATURES(s); d++) {
         const real place = IS_WARMING(s) ? x[d] : (x[d] - anchor[d]) * unit[d];
 
-        if (HAS_MISSING(s) && !is_there(x[d]))
+        if (HAS_MISSING(s) && !is_present(x[d]))
             continue;
         if (!(place >= -most && place <= most))
             return x[d] - x[d] == 0 ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER; /* infinity less itself is NaN */
@@ -45,23 +46,23 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
     times_of(s)[i] = s->now;
     *id = (uint32_t)i;
     s->n_seen++;
-    return s->n_seen == WARMUP(s) ? stream_hand_over(s) : MAPDPM_OK;
+    return s->n_seen == WARMUP(s) ? stream_end_warmup(s) : MAPDPM_OK;
 }
 
-/* The point joins slot k, new or not; then one look at what may follow from that: at merging with the second best, or
- * with the next slot in turn, or at splitting. Returns the slot where the point is in the end. */
+/* Add the point to slot k, new or not. Then try one change that may follow: a merge with the second best slot, a merge
+ * with the next slot in order, or a split. Returns the final slot of the point. */
 static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *x)
 {
     uint32_t look;
     size_t h;
 
-    stream_settle(s, k);
+    stream_apply_decay(s, k);
     moments_add(s, slot_of(s, k), half_size(s), x, 1);
-    seen_of(s)[k] = (uint32_t)s->n_seen;
-    h = stream_half_for(s, k, x);
+    last_seen_of(s)[k] = (uint32_t)s->n_seen;
+    h = stream_choose_half(s, k, x);
     moments_add(s, half_of(s, k, h), 0, x, 1);
     stream_refresh(s, k);
-    look = ++trials_of(s)[k] % EVERY;
+    look = ++trials_of(s)[k] % LOOK_PERIOD;
     if (look == 0)
         return stream_try_split(s, k, h);
     if (look % 2 == 0) {
@@ -99,12 +100,12 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     }
     s->n_seen++;
     if (c.has_aged)
-        stream_age_out(s);
+        stream_remove_aged(s);
     if (c.opens) {
-        uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, NONE, ALWAYS);
+        uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, NONE, LARGEST_REAL);
 
         if (e != NONE) {
-            stream_open(s, e);
+            stream_open_slot(s, e);
             ids_of(s)[e] = s->next_id++;
             stream_record(s, MAPDPM_CREATED, ids_of(s)[e], 0);
             c.second = k;
@@ -122,18 +123,18 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     return MAPDPM_OK;
 }
 
-/* ---- what programs call -------------------------------------------------------------------------------------------- */
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
 
 int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
 {
-    uint32_t unasked;
+    uint32_t unused;
     int error;
 
     if (s == NULL || x == NULL)
         return MAPDPM_E_ARGUMENT;
     if (s->clock == CLOCK_MICROSECONDS || s->now >= INT64_MAX / 2)
         return MAPDPM_E_TIME;
-    error = learn(s, x, s->now + 1, id ? id : &unasked, score);
+    error = learn(s, x, s->now + 1, id ? id : &unused, score);
     if (error == MAPDPM_OK)
         s->clock = CLOCK_POINTS;
     return error;
@@ -141,7 +142,7 @@ int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
 
 int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score)
 {
-    uint32_t unasked;
+    uint32_t unused;
     const int starts = s != NULL && s->clock == CLOCK_UNKNOWN;
     real rate;
     uint32_t k;
@@ -149,28 +150,28 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
 
     if (s == NULL || x == NULL)
         return MAPDPM_E_ARGUMENT;
-    /* Within 2^62 microseconds of 0, so that differences are sound: 146,000 years. */
+    /* Within 2^62 microseconds of 0, 146,000 years, so that differences do not overflow. */
     if (s->clock == CLOCK_POINTS || (!starts && microseconds < s->now) || microseconds > INT64_MAX / 2 ||
         microseconds < -(INT64_MAX / 2))
         return MAPDPM_E_TIME;
     rate = s->rate;
-    if (starts) { /* what was inserted before there was a time is as of now */
+    if (starts) { /* clusters inserted before the first time get that time */
         s->rate = rate / 1000000;
         for (k = 0; k < s->width; k++)
-            lasts(s)[k] = microseconds;
+            last_times_of(s)[k] = microseconds;
     }
-    error = learn(s, x, microseconds, id ? id : &unasked, score);
+    error = learn(s, x, microseconds, id ? id : &unused, score);
     if (error == MAPDPM_OK)
         s->clock = CLOCK_MICROSECONDS;
     else
         s->rate = rate;
     for (k = 0; starts && error != MAPDPM_OK && k < s->width; k++)
-        lasts(s)[k] = s->now;
+        last_times_of(s)[k] = s->now;
     return error;
 }
 
-int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, uint32_t *ids, real *scores,
-                      size_t *done)
+int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
+                      real *scores, size_t *done)
 {
     size_t i;
     int error = MAPDPM_OK;
@@ -182,7 +183,8 @@ int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microsecon
         uint32_t *const id = ids ? ids + i : NULL;
         real *const score = scores ? scores + i : NULL;
 
-        error = microseconds ? mapdpm_learn_at(s, point, microseconds[i], id, score) : mapdpm_learn(s, point, id, score);
+        error =
+            microseconds ? mapdpm_learn_at(s, point, microseconds[i], id, score) : mapdpm_learn(s, point, id, score);
         if (error != MAPDPM_OK)
             break;
     }

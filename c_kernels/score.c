@@ -1,15 +1,17 @@
-/* Points against clusters that stay as they are: all scores, the best slot, the log density. The twin of
- * mapdpm/backends/generic.py. What is found of a point does not depend on the points beside it.
+/* Points against clusters that do not change: all scores, the best slot, the log density. The twin of
+ * mapdpm/backends/generic.py. The results of a point do not depend on its neighbours in the data.
  */
 #include "mapdpm_certain.h"
 #include "mapdpm_setup.h"
 
-/* Scores NEGLIGIBLE nats below the best do not change a density: exp(-45) of a thousand clusters is below half an ulp. */
-static const double NEGLIGIBLE = 45.0;
+/* Scores so many nats below the best do not change a density: exp(-45) times a thousand clusters is below half an
+ * ulp. */
+static const double NEGLIGIBLE_NATS = 45.0;
 
-/* x = 2^k (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1], and log x = k ln 2 + log(1 + f) by fdlibm's series in
- * f / (2 + f): 1 ulp, and several at once, as libm's is not. x is positive, finite and not subnormal. */
-static inline double log_in_lanes(double x)
+/* log x for x = 2^k (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1]: k ln 2 + log(1 + f), by fdlibm's series in f / (2 +
+ * f). The error is below 1 ulp. Compilers vectorise it, which libm's log prevents. x is positive, finite and not
+ * subnormal. */
+static inline double log_positive(double x)
 {
     const uint64_t half = UINT64_C(0x3fe6a09e667f3bcd), magic = UINT64_C(0x4330000000000000); /* sqrt(1/2), 2^52 */
     uint64_t bits, mantissa, power;
@@ -34,148 +36,148 @@ static inline double log_in_lanes(double x)
 }
 
 CLONES
-static void log_each(double *restrict products, int64_t n)
+static void log_all(double *restrict products, int64_t n)
 {
     int64_t k;
 
     for (k = 0; k < n; k++)
-        products[k] = log_in_lanes(products[k]);
+        products[k] = log_positive(products[k]);
 }
 
-#if HAS_LANES
+#if HAS_VECTORS
 
-/* With every operation rounded, for scores. */
+/* Every operation is rounded, as scores require. */
 CLONES
-static void plain_tails_of_four(const columns *c)
+static void exact_tails_of_block(const score_table *table)
 {
-    four_with(c, padded(c->width, LANES), 1);
+    tails_of_block(table, round_up(table->n_columns, COLUMNS_PER_STEP), 1);
 }
 
-/* Scores of points i .. i + 3 of Normal-Gamma data with all columns, in the place of tails; of which points they are sound,
- * as bits: of those whose products are finite. */
-static unsigned score_four(columns *c, int64_t i)
+/* The scores of points i to i + 3 of Normal-Gamma data with all columns, in place of their tails. Returns the points
+ * whose scores are valid, as bits: those whose products are finite. */
+static unsigned score_block(score_table *table, int64_t i)
 {
-    const int64_t width = padded(c->width, LANES);
-    unsigned sound = 0;
+    const int64_t n_columns = round_up(table->n_columns, COLUMNS_PER_STEP);
+    unsigned valid = 0;
     int64_t q, k;
 
-    if (!c->has_tails || !c->multiplies)
+    if (!table->has_tails || !table->is_product)
         return 0;
-    take_four(c, i);
-    plain_tails_of_four(c);
-    for (q = 0; q < FOUR; q++) {
-        double *const scores = c->tails + q * c->stride;
+    load_block(table, i);
+    exact_tails_of_block(table);
+    for (q = 0; q < BLOCK; q++) {
+        double *const scores = table->tails + q * table->stride;
         int64_t too_large = 0;
 
-        for (k = 0; k < width; k++)
+        for (k = 0; k < n_columns; k++)
             too_large += !(scores[k] < 1e300);
-        log_each(scores, width);
-        for (k = 0; k < width; k++)
-            scores[k] = c->constant[k] + c->log_size[k] - c->exponent[k] * scores[k];
-        sound |= (unsigned)(too_large == 0) << q;
+        log_all(scores, n_columns);
+        for (k = 0; k < n_columns; k++)
+            scores[k] = table->constant[k] + table->log_weight[k] - table->exponent[k] * scores[k];
+        valid |= (unsigned)(too_large == 0) << q;
     }
-    return sound;
+    return valid;
 }
 
 #else
 
-static unsigned score_four(columns *c, int64_t i)
+static unsigned score_block(score_table *table, int64_t i)
 {
-    (void)c;
+    (void)table;
     (void)i;
     return 0;
 }
 
 #endif
 
-/* The product of many factors near 1 is off by as many roundings, and a large cluster multiplies its logarithm by half its
- * size. Large clusters that score within NEGLIGIBLE of the best, and so matter, are scored plainly. */
-static void score_large(columns *c, double *scores)
+/* A product of many factors near 1 is off by as many roundings, and a large cluster multiplies its logarithm by half
+ * its size. Large clusters within NEGLIGIBLE_NATS of the best matter, so they are scored one by one. */
+static void rescore_large(score_table *table, double *scores)
 {
     double best = -INFINITY;
     int64_t k;
 
-    for (k = 0; k < c->width; k++)
+    for (k = 0; k < table->n_columns; k++)
         best = scores[k] > best ? scores[k] : best;
-    for (k = 0; k < c->width; k++)
-        if (scores[k] >= best - NEGLIGIBLE && is_large(c, c->exponent[k]))
-            scores[k] = score_column(c, k, c->x);
+    for (k = 0; k < table->n_columns; k++)
+        if (scores[k] >= best - NEGLIGIBLE_NATS && is_large(table, table->exponent[k]))
+            scores[k] = score_column(table, k, table->x);
 }
 
-static double normaliser_of(const columns *c)
+static double log_normaliser_of(const score_table *table)
 {
     double total = 0.0;
     int64_t k;
 
-    for (k = 0; k < c->clusters->capacity; k++)
-        total += c->clusters->counts[k] > 0 ? row(c, k)[0] : 0.0;
-    return log_normaliser(c->problem, total);
+    for (k = 0; k < table->clusters->capacity; k++)
+        total += table->clusters->counts[k] > 0 ? statistics_of(table, k)[0] : 0.0;
+    return log_normaliser(table->problem, total);
 }
 
 int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *scores)
 {
-    columns c;
-    const int error = set_up(&c, problem, clusters, workspace, 0);
+    score_table table;
+    const int error = set_up_table(&table, problem, clusters, workspace, 0);
     double normaliser, exponent = 0.0;
     int64_t i, k;
-    unsigned sound = 0;
+    unsigned valid = 0;
 
     if (error != MAPDPM_OK || scores == NULL)
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
-    for (k = 1; k < c.width; k++)
-        exponent = c.exponent[k] > exponent ? c.exponent[k] : exponent;
-    normaliser = normaliser_of(&c);
+    for (k = 1; k < table.n_columns; k++)
+        exponent = table.exponent[k] > exponent ? table.exponent[k] : exponent;
+    normaliser = log_normaliser_of(&table);
     for (i = 0; i < problem->n_points; i++) {
-        double *const out = scores + i * clusters->capacity, *from = c.scores;
+        double *const out = scores + i * clusters->capacity, *from = table.scores;
 
-        look_at(&c, i);
-        if (i % FOUR == 0)
-            sound = score_four(&c, i);
-        if (sound >> i % FOUR & 1) {
-            from = c.tails + i % FOUR * c.stride;
-            if (is_large(&c, exponent))
-                score_large(&c, from);
+        load_point(&table, i);
+        if (i % BLOCK == 0)
+            valid = score_block(&table, i);
+        if (valid >> i % BLOCK & 1) {
+            from = table.tails + i % BLOCK * table.stride;
+            if (is_large(&table, exponent))
+                rescore_large(&table, from);
         } else {
-            (void)score_plainly(&c, i, -1);
+            (void)score_unweighted(&table, i, -1);
         }
         for (k = 0; k < clusters->capacity; k++)
-            out[k] = k + 1 < c.width ? from[k + 1] + normaliser : -INFINITY;
-        if (c.free_slot >= 0)
-            out[c.free_slot] = from[0] + normaliser;
+            out[k] = k + 1 < table.n_columns ? from[k + 1] + normaliser : -INFINITY;
+        if (table.free_slot >= 0)
+            out[table.free_slot] = from[0] + normaliser;
     }
     return MAPDPM_OK;
 }
 
-/* Candidates of point i + q, of the four that are there. */
-static int64_t candidates_of(columns *c, int64_t i, int64_t q, double band)
+/* The candidates of point i + q of the current block. */
+static int64_t candidates_of_point(score_table *table, int64_t i, int64_t q, double band)
 {
-    c->x = c->four + q * c->family.D;
-    return score_candidates(c, i + q, -1, c->has_tails ? c->tails + q * c->stride : NULL, band);
+    table->x = table->block + q * table->likelihood.D;
+    return score_candidates(table, i + q, -1, table->has_tails ? table->tails + q * table->stride : NULL, band);
 }
 
-static void look_at_four(columns *c, int64_t i)
+static void load_and_bound_block(score_table *table, int64_t i)
 {
-    take_four(c, i);
-    if (c->has_tails)
-        bound(c, FOUR);
+    load_block(table, i);
+    if (table->has_tails)
+        compute_tails(table, BLOCK);
 }
 
 int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_open,
                       int64_t *slots)
 {
-    columns c;
-    const int error = set_up(&c, problem, clusters, workspace, 1);
+    score_table table;
+    const int error = set_up_table(&table, problem, clusters, workspace, 1);
     int64_t i, q, column;
 
     if (error != MAPDPM_OK || slots == NULL)
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
     if (!may_open)
-        c.free_slot = -1;
-    for (i = 0; i < problem->n_points; i += FOUR) {
-        look_at_four(&c, i);
-        for (q = 0; q < FOUR && i + q < problem->n_points; q++) {
-            column = best_column(&c, candidates_of(&c, i, q, 0.0), c.free_slot >= 0, -1);
-            slots[i + q] = column == 0 ? c.free_slot : column - 1;
+        table.free_slot = -1;
+    for (i = 0; i < problem->n_points; i += BLOCK) {
+        load_and_bound_block(&table, i);
+        for (q = 0; q < BLOCK && i + q < problem->n_points; q++) {
+            column = best_column(&table, candidates_of_point(&table, i, q, 0.0), table.free_slot >= 0, -1);
+            slots[i + q] = column == 0 ? table.free_slot : column - 1;
         }
     }
     return MAPDPM_OK;
@@ -184,25 +186,25 @@ int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clus
 int mapdpm_log_densities(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                          double *log_densities)
 {
-    columns c;
-    const int error = set_up(&c, problem, clusters, workspace, 1);
+    score_table table;
+    const int error = set_up_table(&table, problem, clusters, workspace, 1);
     double normaliser;
     int64_t i, q, j;
 
     if (error != MAPDPM_OK || log_densities == NULL)
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
-    normaliser = normaliser_of(&c);
-    for (i = 0; i < problem->n_points; i += FOUR) {
-        look_at_four(&c, i);
-        for (q = 0; q < FOUR && i + q < problem->n_points; q++) {
-            const int64_t n = candidates_of(&c, i, q, NEGLIGIBLE);
+    normaliser = log_normaliser_of(&table);
+    for (i = 0; i < problem->n_points; i += BLOCK) {
+        load_and_bound_block(&table, i);
+        for (q = 0; q < BLOCK && i + q < problem->n_points; q++) {
+            const int64_t n = candidates_of_point(&table, i, q, NEGLIGIBLE_NATS);
             double best = -INFINITY, sum = 0.0;
 
             for (j = 0; j < n; j++)
-                best = c.scores[c.listed[j]] > best ? c.scores[c.listed[j]] : best;
+                best = table.scores[table.candidates[j]] > best ? table.scores[table.candidates[j]] : best;
             for (j = 0; j < n; j++)
-                if (c.scores[c.listed[j]] >= best - NEGLIGIBLE)
-                    sum += exp(c.scores[c.listed[j]] - best);
+                if (table.scores[table.candidates[j]] >= best - NEGLIGIBLE_NATS)
+                    sum += exp(table.scores[table.candidates[j]] - best);
             log_densities[i + q] = best + log(sum) + normaliser;
         }
     }

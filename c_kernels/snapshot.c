@@ -1,16 +1,16 @@
-/* The container for models (docs/format.md), the twin of mapdpm/snapshot.py. No double in a float build. */
+/* The container of models (docs/format.md), the twin of mapdpm/files/container.py. No double in a float build. */
 #include "mapdpm_bytes.h"
 
 #include <float.h>
 
-/* The largest array a model may have: sizes computed from smaller ones cannot overflow 64 bits. */
+/* The largest array of a model, so that sizes cannot overflow 64 bits. */
 #define LARGEST_ARRAY (UINT32_C(1) << 28)
 
 uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
 {
-    static const uint32_t nibble[16] = {
-        0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u, 0x4db26158u, 0x5005713cu,
-        0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu, 0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
+    static const uint32_t nibble[16] = {0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u,
+                                        0x4db26158u, 0x5005713cu, 0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu,
+                                        0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
     size_t i;
 
     crc = ~crc;
@@ -23,7 +23,7 @@ uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
 
 static int is_finite(mapdpm_real x)
 {
-    const mapdpm_real largest = BY_REAL(FLT_MAX, DBL_MAX);
+    const mapdpm_real largest = FLOAT_OR_DOUBLE(FLT_MAX, DBL_MAX);
 
     return x >= -largest && x <= largest;
 }
@@ -147,18 +147,18 @@ static int is_model(const mapdpm_model *model)
     if (!are_parameters(model->parameters, n_parameters, D))
         return 0;
     for (k = 0; k < model->n_clusters; k++) {
-        const mapdpm_real *row = model->statistics + k * (1 + 2 * D);
+        const mapdpm_real *statistics = model->statistics + k * (1 + 2 * D);
 
-        if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(row[0] > 0) || !is_finite(row[0]))
+        if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(statistics[0] > 0) || !is_finite(statistics[0]))
             return 0;
         for (d = 0; d < D; d++)
-            if (!is_finite(row[1 + d]) || !is_finite(row[1 + D + d]) || !(row[1 + D + d] >= 0))
+            if (!is_finite(statistics[1 + d]) || !is_finite(statistics[1 + D + d]) || !(statistics[1 + D + d] >= 0))
                 return 0;
     }
     return 1;
 }
 
-/* Lay the arrays of a model of known shape out in memory: counts first, for their alignment. */
+/* Divide the memory among the arrays of a model of known shape. The counts come first, for their alignment. */
 static void lay_out_model(mapdpm_model *model, void *memory)
 {
     const size_t D = model->n_features;

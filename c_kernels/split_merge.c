@@ -1,9 +1,10 @@
-/* Clusters that become two, or one, where that raises the log joint; and room for a new one where there is none. */
+/* Splits and merges that raise the log joint, and the policies that free a slot. */
 #include "mapdpm_learner.h"
 
-/* In which half of slot k the point belongs: the one with the nearer mean, in units of the variance within halves; while
- * they are young, by the side of the cluster's mean on which it lies in one feature, the widest or the next in turn. */
-size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
+/* The half of slot k for a point: the one with the nearer mean, in units of the variance within halves. While the
+ * halves are small, the side of the cluster's mean in one feature decides: the widest feature, or each feature in
+ * order. */
+size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x)
 {
     const size_t D = FEATURES(s);
     const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
@@ -14,18 +15,18 @@ size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
         return (size_t)is_nearer_to_second(s, slot, h0, h1, x);
-    for (d = 0; d < D && trial % 2 == 0; d++) { /* each other trial by another feature */
-        const real width = squares[d] / floor_of(s)[d];
+    for (d = 0; d < D && trial % 2 == 0; d++) { /* every second trial takes the next feature instead */
+        const real width = squares[d] / noise_scale_of(s)[d];
 
-        if ((!HAS_MISSING(s) || is_there(x[d])) && width > most) {
+        if ((!HAS_MISSING(s) || is_present(x[d])) && width > most) {
             most = width;
             widest = d;
         }
     }
-    return entry(s, x, widest) > mean[widest];
+    return coordinate(s, x, widest) > mean[widest];
 }
 
-/* The halves of slot k become clusters, the lighter one in a free slot e; both together weigh what k did. */
+/* The halves of slot k become two clusters, the lighter one in the free slot e. Together they keep the weight of k. */
 static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
 {
     const size_t size = half_size(s), lighter = *half_of(s, k, 1) > *half_of(s, k, 0) ? 0 : 1;
@@ -34,14 +35,14 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     const real low = low_part(slot, size), all = *light + *heavy;
     real part = *slot * (*light / all), rest;
 
-    if (!FORGETS(s) && part >= 0 && part < (real)8388608) /* counts stay whole numbers; beyond, a real is one */
+    if (!FORGETS(s) && part >= 0 && part < (real)8388608) /* counts stay whole numbers; larger reals are whole anyway */
         part = (real)(int32_t)(part + HALF);
     rest = *slot;
     moments_scale(s, light, 0, part / *light);
     moments_scale(s, heavy, 0, (rest - part) / *heavy);
     *light = part;
 
-    stream_open(s, e);
+    stream_open_slot(s, e);
     ids_of(s)[e] = s->next_id++;
     memcpy(slot_of(s, e), light, size * sizeof(real));
     memcpy(slot, heavy, size * sizeof(real));
@@ -50,57 +51,58 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     *slot = rest;
     if (COMPENSATED)
         slot[size] = low;
-    grow(slot, size, -part);
-    seen_of(s)[e] = seen_of(s)[k];
+    add_compensated(slot, size, -part);
+    last_seen_of(s)[e] = last_seen_of(s)[k];
     stream_clear_halves(s, k);
     trials_of(s)[k] = 0;
-    partner_of(s)[k] = NONE;
-    stream_relabel(s, ids_of(s)[k], NONE);
+    merge_partner_of(s)[k] = NONE;
+    stream_relabel_window(s, ids_of(s)[k], NONE);
     stream_record(s, MAPDPM_SPLIT, ids_of(s)[k], ids_of(s)[e]);
     stream_refresh(s, k);
     stream_refresh(s, e);
 }
 
-/* What splitting slot k would gain if its halves stood for all that it holds, or for so much as they may speak for. */
+/* The gain of splitting slot k if its halves stood for the whole cluster, or for as much of it as they may stand
+ * for. */
 static real split_gain(const mapdpm_stream *s, uint32_t k)
 {
     view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
-    const real n = *v0.moments + *v1.moments, all = *slot_of(s, k), most = SPEAKS_FOR * n;
+    const real n = *v0.moments + *v1.moments, all = *slot_of(s, k), most = EXTRAPOLATION * n;
     const real scale = (all < most ? all : most) / n;
 
-    if (scale > 1 && n >= VOICE)
-        v0.fade = v1.fade = scale;
+    if (scale > 1 && n >= LARGE_HALF)
+        v0.decay = v1.decay = scale;
     return -merge_gain(s, v0, v1);
 }
 
-/* ---- merging, and making room -------------------------------------------------------------------------------------- */
+/* ---- merging, and freeing a slot --------------------------------------------------------------------------------- */
 
-/* Whether the log joint rises when slots a and b merge; remembers the cheapest partner that a has been seen with. */
+/* Whether the merge of slots a and b raises the log joint. Remembers the cheapest partner that a has met. */
 static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
     const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
     real gain;
 
-    if (are_far(s, va, vb))
+    if (merge_surely_loses(s, va, vb))
         return 0;
     gain = merge_gain(s, va, vb);
-    if (partner_of(s)[a] == NONE || partner_of(s)[a] == b || -gain < *loss_of(s, a)) {
-        partner_of(s)[a] = b;
-        *loss_of(s, a) = -gain;
+    if (merge_partner_of(s)[a] == NONE || merge_partner_of(s)[a] == b || -gain < *merge_loss_of(s, a)) {
+        merge_partner_of(s)[a] = b;
+        *merge_loss_of(s, a) = -gain;
     }
     return gain > HYSTERESIS;
 }
 
-/* Slot k takes over the slot b if that raises the log joint. */
+/* Merge slot b into slot k if that raises the log joint. */
 void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
 {
     if (b != NONE && b != k && is_used(s, b) && should_merge(s, k, b)) {
-        stream_settle(s, b);
+        stream_apply_decay(s, b);
         stream_merge(s, k, b);
     }
 }
 
-/* The pair whose merging raises the log joint most, if by more than `least`; whether there is one. */
+/* The pair whose merge raises the log joint most, if by more than `least`. Returns whether there is one. */
 int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from)
 {
     uint32_t a, b;
@@ -121,7 +123,7 @@ int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t 
     return found;
 }
 
-/* The lightest slot and the one that it merges with at the least loss, which is cached; whether there are two. For clusters
+/* The lightest slot and its cheapest merge partner, which is cached. Returns whether there are two slots. For clusters
  * that have met no other. */
 static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from)
 {
@@ -135,9 +137,9 @@ static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
         if (k != spared && k != lightest && is_used(s, k)) {
             const real gain = merge_gain(s, view_of(s, lightest, s->now), view_of(s, k, s->now));
 
-            if (!found || -gain < *loss_of(s, lightest)) {
-                partner_of(s)[lightest] = k;
-                *loss_of(s, lightest) = -gain;
+            if (!found || -gain < *merge_loss_of(s, lightest)) {
+                merge_partner_of(s)[lightest] = k;
+                *merge_loss_of(s, lightest) = -gain;
                 *to = lightest;
                 *from = k;
                 found = 1;
@@ -146,18 +148,18 @@ static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
     return found;
 }
 
-/* The slot whose cached partner costs least to merge with, that partner, and that loss, computed anew; whether there is
- * one. Slot `spared` has no part in it. */
+/* The slot whose cached merge costs least, its partner, and the recomputed loss. Slot `spared` is left out. Returns
+ * whether there is a pair. */
 static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from, real *loss)
 {
     uint32_t k;
     int found = 0;
 
     for (k = 0; k < SLOTS(s); k++) {
-        const uint32_t b = partner_of(s)[k];
+        const uint32_t b = merge_partner_of(s)[k];
 
         if (k != spared && b != spared && is_used(s, k) && b != NONE && b != k && is_used(s, b) &&
-            (!found || *loss_of(s, k) < *loss_of(s, *to))) {
+            (!found || *merge_loss_of(s, k) < *merge_loss_of(s, *to))) {
             *to = k;
             *from = b;
             found = 1;
@@ -167,25 +169,25 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
         found = lightest_pair(s, spared, to, from);
     if (found) {
         *loss = -merge_gain(s, view_of(s, *to, s->now), view_of(s, *from, s->now));
-        *loss_of(s, *to) = *loss;
+        *merge_loss_of(s, *to) = *loss;
     }
     return found;
 }
 
-/* The slot that is cheapest to forget, and its loss; of losses that are about equal, as those of lone points are, the one
- * that was not seen for longest. */
-BY_ITSELF
+/* The slot whose eviction costs least, and its loss. Ties within TIE_NATS, as between single points, go to the cluster
+ * unseen for longest. */
+NOT_INLINED
 static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real *loss)
 {
-    const real total_weight = stream_weight(s) + s->alpha, by_prior = log_prior(s);
+    const real total_weight = stream_total_weight(s) + s->alpha, prior_term = log_prior(s);
     uint32_t k, best = NONE, longest = 0;
 
     for (k = 0; k < s->width; k++)
         if (k != spared && is_used(s, k)) {
-            const uint32_t idle = (uint32_t)s->n_seen - seen_of(s)[k];
-            const real cost = eviction_loss(s, view_of(s, k, s->now), by_prior, (real)idle, total_weight);
+            const uint32_t idle = (uint32_t)s->n_seen - last_seen_of(s)[k];
+            const real cost = eviction_loss(s, view_of(s, k, s->now), prior_term, (real)idle, total_weight);
 
-            if (best == NONE || cost < *loss - ABOUT || (cost <= *loss + ABOUT && idle > longest)) {
+            if (best == NONE || cost < *loss - TIE_NATS || (cost <= *loss + TIE_NATS && idle > longest)) {
                 best = k;
                 *loss = cost;
                 longest = idle;
@@ -194,7 +196,7 @@ static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real 
     return best;
 }
 
-/* Free a slot by the policy, if that costs less than `gain`; NONE where it does not, or refuses. */
+/* Free a slot by the policy if that costs less than `gain`. Returns NONE if it costs more or the policy refuses. */
 uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
 {
     real merging = 0, evicting = 0;
@@ -210,19 +212,19 @@ uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
     if (is_pair && (victim == NONE || merging <= evicting)) {
         if (!(merging < gain))
             return NONE;
-        stream_settle(s, to);
-        stream_settle(s, from);
+        stream_apply_decay(s, to);
+        stream_apply_decay(s, from);
         stream_merge(s, to, from);
         return from;
     }
     if (victim == NONE || !(evicting < gain))
         return NONE;
-    stream_forget(s, victim, MAPDPM_EVICTED);
+    stream_remove(s, victim, MAPDPM_EVICTED);
     return victim;
 }
 
-/* Split slot k if that raises the log joint, by more than the slot costs that must be freed for it. Returns the slot
- * where the half h is now. */
+/* Split slot k if that raises the log joint by more than the cost of freeing a slot for it. Returns the slot of half
+ * h. */
 uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 {
     const real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
@@ -231,7 +233,7 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 
     if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == NONE)
         return k;
-    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has taken so much out */
+    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has removed too much */
         return k;
     gain = split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k));
     if (gain > 0) {
@@ -243,7 +245,7 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
             return h == lighter ? e : k;
         }
     }
-    if ((trials_of(s)[k] & 0xffffu) >= (TRIAL << (trial < DOUBLINGS ? trial : DOUBLINGS))) {
+    if ((trials_of(s)[k] & 0xffffu) >= (TRIAL_LENGTH << (trial < DOUBLINGS ? trial : DOUBLINGS))) {
         stream_clear_halves(s, k);
         trials_of(s)[k] = (trial + 1) << 16;
     }

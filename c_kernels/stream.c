@@ -1,11 +1,11 @@
-/* A stream learner's memory: how much, what is in it at first, and what can be read from it. */
+/* The memory of a stream learner: its size, its initial state, and the functions that read it. */
 #include "mapdpm_learner.h"
 
 #define LARGEST_COUNT (UINT32_C(1) << 20)
 
-/* The least and the largest that a shape, a number of pseudo-points or a ratio of variances may be. */
-#define SMALL BY_REAL(1e-9, 1e-30)
-#define LARGE BY_REAL(1e9, 1e30)
+/* The limits of a shape, of a number of pseudo-points, and of a ratio of variances. */
+#define SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
+#define LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
 
 static int is_within(real x, real least, real most)
 {
@@ -23,7 +23,7 @@ static int is_sound(const mapdpm_options *o)
     return is_compiled_for(o);
 }
 
-/* The head that says where everything lies; 0 where sizes overflow. */
+/* Set the head, which holds the layout. Returns 0 if sizes overflow. */
 static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
 {
     uint64_t D, K, B, bytes;
@@ -38,16 +38,16 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->missing = o->missing;
     D = FEATURES(s);
     K = SLOTS(s);
-    B = buffer_of(s);
+    B = buffer_size(s);
     bytes = sizeof *s + 8 * (K + B);
     s->at_reals = (uint32_t)bytes;
-    bytes += PRIOR_ROWS * D * sizeof(real);
+    bytes += PRIOR_VECTORS * D * sizeof(real);
     s->at_slots = (uint32_t)bytes;
     bytes += K * slot_size(s) * sizeof(real);
     s->at_columns = (uint32_t)bytes;
     bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
     s->at_words = (uint32_t)bytes;
-    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING(s) + WARMUP(s) + WINDOW(s));
+    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
@@ -60,7 +60,7 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
     return is_sound(options) && lay_out(&s, options) ? s.bytes : 0;
 }
 
-/* 2^-round(log2(variance) / 2): exact to multiply with. */
+/* 2^-round(log2(variance) / 2), so that the multiplication is exact. */
 static real unit_for(real variance)
 {
     real f, unit;
@@ -90,16 +90,16 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
         return MAPDPM_E_ARGUMENT;
     s->log_units = 0;
     for (d = 0; d < D; d++) {
-        const real rho = is_gamma ? 0 : parameters[D + d], m0 = parameters[d];
+        const real prior_variance = is_gamma ? 0 : parameters[D + d], m0 = parameters[d];
 
         if (!is_within(m0, -most, most) || !is_within(variances[d], least, most))
             return MAPDPM_E_ARGUMENT;
-        if (!is_gamma && !is_within(rho / variances[d], SMALL, LARGE))
+        if (!is_gamma && !is_within(prior_variance / variances[d], SMALL, LARGE))
             return MAPDPM_E_ARGUMENT;
         anchor_of(s)[d] = m0;
         unit_of(s)[d] = unit_for(variances[d]);
-        floor_of(s)[d] = variances[d] * unit_of(s)[d] * unit_of(s)[d];
-        rho_of(s)[d] = rho * unit_of(s)[d] * unit_of(s)[d];
+        noise_scale_of(s)[d] = variances[d] * unit_of(s)[d] * unit_of(s)[d];
+        prior_variance_of(s)[d] = prior_variance * unit_of(s)[d] * unit_of(s)[d];
         s->log_units += math_log(unit_of(s)[d]);
     }
     if (is_gamma) {
@@ -108,24 +108,25 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
         s->excess = math_excess(s->a0, &s->root);
     }
     empty.moments = slot_of(s, 0);
-    empty.fade = 0;
+    empty.decay = 0;
     prepare(s, empty, 0);
     s->opening = constants_of(s)[0] + s->log_alpha;
     for (d = 0; d < D; d++)
         prior_scale(s)[d] = scales_of(s, d)[0];
-    stream_clear(s, 0);
+    stream_clear_slot(s, 0);
     return MAPDPM_OK;
 }
 
-/* Everything but the prior: a learner that has seen nothing. The memory is large enough. */
-int stream_begin(mapdpm_stream *s, const mapdpm_options *o)
+/* Set everything except the prior: a learner without points. The memory is large enough. */
+int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
 {
     size_t i;
     uint32_t k;
 
-    if (!is_within(o->log_alpha, -ALWAYS, ALWAYS))
+    if (!is_within(o->log_alpha, -LARGEST_REAL, LARGEST_REAL))
         return MAPDPM_E_ARGUMENT;
-    if (!(is_within(o->alpha, SMALL, LARGE) || (o->alpha == 0 && is_within(o->log_alpha, -ALWAYS, math_log(SMALL)))))
+    if (!(is_within(o->alpha, SMALL, LARGE) ||
+          (o->alpha == 0 && is_within(o->log_alpha, -LARGEST_REAL, math_log(SMALL)))))
         return MAPDPM_E_ARGUMENT;
     if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
         return MAPDPM_E_ARGUMENT;
@@ -140,9 +141,9 @@ int stream_begin(mapdpm_stream *s, const mapdpm_options *o)
     s->warming = o->warmup > 0;
     s->next_id = o->warmup;
     for (k = 0; k < SLOTS(s); k++)
-        stream_clear(s, k);
+        stream_clear_slot(s, k);
     for (i = 0; i < WINDOW(s); i++)
-        kept_of(s)[i] = NONE;
+        window_ids_of(s)[i] = NONE;
     return MAPDPM_OK;
 }
 
@@ -155,7 +156,7 @@ int mapdpm_init(mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
         return MAPDPM_E_ARGUMENT;
     if (bytes < needed)
         return MAPDPM_E_SPACE;
-    error = stream_begin(s, o);
+    error = stream_reset(s, o);
     return error != MAPDPM_OK || IS_WARMING(s) ? error : stream_set_prior(s, o->parameters);
 }
 
@@ -171,9 +172,9 @@ int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
             *now = id;
             return id < s->n_seen ? MAPDPM_OK : MAPDPM_E_UNKNOWN;
         }
-        id = labels_of(s)[id];
+        id = warmup_labels_of(s)[id];
     }
-    first = s->n_events > RING(s) ? s->n_events - RING(s) : 0;
+    first = s->n_events > RING_SIZE(s) ? s->n_events - RING_SIZE(s) : 0;
     for (i = first; i < s->n_events; i++) {
         const uint32_t *const event = event_of(s, i);
 
@@ -192,7 +193,7 @@ int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
 {
     if (s == NULL || event == NULL)
         return MAPDPM_E_ARGUMENT;
-    if (i >= s->n_events || s->n_events - i > RING(s))
+    if (i >= s->n_events || s->n_events - i > RING_SIZE(s))
         return MAPDPM_E_UNKNOWN;
     memcpy(event, event_of(s, i), sizeof *event);
     return MAPDPM_OK;
@@ -201,24 +202,24 @@ int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
 int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, real *mean, real *variance)
 {
     size_t d;
-    real fade;
+    real decay;
 
     if (s == NULL || cluster == NULL || k >= SLOTS(s))
         return MAPDPM_E_ARGUMENT;
     if (!is_used(s, k))
         return 0;
-    fade = fade_of(s, k, s->now);
+    decay = decay_of(s, k, s->now);
     cluster->id = ids_of(s)[k];
-    cluster->weight = *slot_of(s, k) * fade;
-    cluster->weight_low = low_part(slot_of(s, k), half_size(s)) * fade;
+    cluster->weight = *slot_of(s, k) * decay;
+    cluster->weight_low = low_part(slot_of(s, k), half_size(s)) * decay;
     for (d = 0; d < FEATURES(s); d++) {
-        const real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * fade;
+        const real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * decay;
         const real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
 
         if (mean)
             mean[d] = m / unit_of(s)[d];
         if (variance)
-            variance[d] = n > 0 ? squares_in(s, slot)[d] * fade / n / unit_of(s)[d] / unit_of(s)[d] : 0;
+            variance[d] = n > 0 ? squares_in(s, slot)[d] * decay / n / unit_of(s)[d] / unit_of(s)[d] : 0;
     }
     return 1;
 }
@@ -231,11 +232,11 @@ real stream_parameter(const mapdpm_stream *s, size_t i)
     if (i < D)
         return anchor_of(s)[i];
     if (!IS_GAMMA(s))
-        return (i < 2 * D ? rho_of(s)[d] : floor_of(s)[d]) / unit_of(s)[d] / unit_of(s)[d];
+        return (i < 2 * D ? prior_variance_of(s)[d] : noise_scale_of(s)[d]) / unit_of(s)[d] / unit_of(s)[d];
     if (i < D + 2)
         return i == D ? s->c0 : s->a0;
     i -= D + 2;
-    return floor_of(s)[i] / unit_of(s)[i] / unit_of(s)[i];
+    return noise_scale_of(s)[i] / unit_of(s)[i] / unit_of(s)[i];
 }
 
 int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)

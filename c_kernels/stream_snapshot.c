@@ -1,14 +1,14 @@
-/* A stream learner in a file and back, to the last bit (docs/format.md, kind 2). */
+/* A stream learner to a file and back, bit for bit (docs/format.md, kind 2). */
 #include "mapdpm_bytes.h"
 #include "mapdpm_learner.h"
 
-/* Where in a file the next entry lies, and which way entries go. */
+/* The place of the next entry in a file, and the direction of the copy. */
 typedef struct {
     unsigned char *p;
     int reads;
 } cursor;
 
-static void pass(cursor *c, void *entries, size_t n, size_t size)
+static void transfer(cursor *c, void *entries, size_t n, size_t size)
 {
     if (c->reads)
         copy_entries(entries, c->p, n, size);
@@ -17,45 +17,46 @@ static void pass(cursor *c, void *entries, size_t n, size_t size)
     c->p += n * size;
 }
 
-/* What the options say, which comes first: enough to know how much memory the rest needs. */
-static void pass_options(cursor *c, uint32_t *warmup, uint32_t *window, uint32_t *when_full, uint32_t *missing,
-                         real *numbers)
+/* The options. They come first, because they determine how much memory the rest needs. */
+static void transfer_options(cursor *c, uint32_t *warmup, uint32_t *window, uint32_t *when_full, uint32_t *missing,
+                             real *numbers)
 {
-    pass(c, warmup, 1, 4);
-    pass(c, window, 1, 4);
-    pass(c, when_full, 1, 4);
-    pass(c, missing, 1, 4);
-    pass(c, numbers, 3, REAL);
+    transfer(c, warmup, 1, 4);
+    transfer(c, window, 1, 4);
+    transfer(c, when_full, 1, 4);
+    transfer(c, missing, 1, 4);
+    transfer(c, numbers, 3, REAL);
 }
 
-/* All else but the parameters. The one description of the body: writing and reading are the same walk. */
-static void pass_state(cursor *c, mapdpm_stream *s)
+/* Everything except the options and the parameters. Writing and reading share this one description. */
+static void transfer_state(cursor *c, mapdpm_stream *s)
 {
-    const size_t K = SLOTS(s), B = buffer_of(s);
+    const size_t K = SLOTS(s), B = buffer_size(s);
 
-    pass(c, &s->n_seen, 1, 8);
-    pass(c, &s->n_events, 1, 8);
-    pass(c, &s->now, 1, 8);
-    pass(c, &s->next_id, 1, 4);
-    pass(c, &s->turn, 1, 4);
-    pass(c, &s->n_clusters, 1, 4);
-    pass(c, &s->clock, 1, 4);
-    pass(c, &s->warming, 1, 4);
-    pass(c, &s->visited, 1, 4);
-    pass(c, lasts(s), K + B, 8);
-    pass(c, slot_of(s, 0), K * slot_size(s), REAL);
-    pass(c, points_of(s), B * FEATURES(s), REAL);
-    pass(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING(s) + WARMUP(s) + WINDOW(s), 4);
+    transfer(c, &s->n_seen, 1, 8);
+    transfer(c, &s->n_events, 1, 8);
+    transfer(c, &s->now, 1, 8);
+    transfer(c, &s->next_id, 1, 4);
+    transfer(c, &s->turn, 1, 4);
+    transfer(c, &s->n_clusters, 1, 4);
+    transfer(c, &s->clock, 1, 4);
+    transfer(c, &s->warming, 1, 4);
+    transfer(c, &s->visited, 1, 4);
+    transfer(c, last_times_of(s), K + B, 8);
+    transfer(c, slot_of(s, 0), K * slot_size(s), REAL);
+    transfer(c, points_of(s), B * FEATURES(s), REAL);
+    transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s), 4);
 }
 
 enum { OPTIONS = 4 * 4 + 3 * REAL, COUNTERS = 3 * 8 + 6 * 4 };
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
-    const uint64_t K = SLOTS(s), B = buffer_of(s), D = FEATURES(s);
+    const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
 
-    return OPTIONS + COUNTERS + REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) +
-           8 * (K + B) + 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING(s) + WARMUP(s) + WINDOW(s));
+    return OPTIONS + COUNTERS +
+           REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
+           4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
 }
 
 size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
@@ -87,13 +88,13 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     numbers[0] = s->alpha;
     numbers[1] = s->log_alpha;
     numbers[2] = s->half_life;
-    pass_options(&c, &s->warmup, &s->window, &s->when_full, &s->missing, numbers);
+    transfer_options(&c, &s->warmup, &s->window, &s->when_full, &s->missing, numbers);
     for (i = 0; i < sizes[2]; i++) {
         const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
         c.p = put_reals(c.p, &parameter, 1);
     }
-    pass_state(&c, s);
+    transfer_state(&c, s);
     (void)put_bytes(c.p, mapdpm_crc32(0, file, total - CRC), CRC);
     *file_bytes = total;
     return MAPDPM_OK;
@@ -118,7 +119,7 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     o->max_clusters = get32(file + 16);
     c.p = (unsigned char *)(uintptr_t)(file + HEADER);
     c.reads = 1;
-    pass_options(&c, &o->warmup, &o->window, &o->when_full, &o->missing, numbers);
+    transfer_options(&c, &o->warmup, &o->window, &o->when_full, &o->missing, numbers);
     o->alpha = numbers[0];
     o->log_alpha = numbers[1];
     o->half_life = numbers[2];
@@ -132,22 +133,22 @@ static int is_between(real x, real least, real most)
     return x >= least && x <= most;
 }
 
-/* Whether moments are those of at most `most` points within the limits that learning keeps. */
+/* Whether moments are those of at most `most` points, within the limits of learning. */
 static int are_moments(const mapdpm_stream *s, const real *moments, real most, int has_low)
 {
     const size_t D = FEATURES(s), low = half_size(s);
-    const real reach = 2 * LIMIT, squares = ALWAYS;
+    const real reach = 2 * COORDINATE_LIMIT, squares = LARGEST_REAL;
     size_t d, i;
 
     if (!is_between(*moments, 0, most))
         return 0;
     for (d = 0; d < D; d++)
         if (!is_between(counts_in(s, moments)[d * count_step(s)], 0, most) ||
-            !is_between(mean_in(s, moments)[d], -reach, reach) ||
-            !is_between(squares_in(s, moments)[d], 0, squares))
+            !is_between(mean_in(s, moments)[d], -reach, reach) || !is_between(squares_in(s, moments)[d], 0, squares))
             return 0;
     for (i = 0; COMPENSATED && has_low && i < low; i++) {
-        const real range = moments + i < mean_in(s, moments) ? moments[i] / 2 : ALWAYS; /* a weight stays above 0 */
+        const real range =
+            moments + i < mean_in(s, moments) ? moments[i] / 2 : LARGEST_REAL; /* the weight stays above 0 */
 
         if (!is_between(moments[low + i], -range, range))
             return 0;
@@ -155,7 +156,7 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
     return 1;
 }
 
-/* A slot that holds what learning could have left there. */
+/* Whether learning could have left this slot. */
 static int is_slot(const mapdpm_stream *s, uint32_t k)
 {
     const real most = MOST_WEIGHT * 2; /* weights are rounded when they are added */
@@ -163,11 +164,12 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
     uint32_t j;
 
     if (!are_moments(s, slot_of(s, k), most, 1) || !are_moments(s, half_of(s, k, 0), most, 0) ||
-        !are_moments(s, half_of(s, k, 1), most, 0) || !is_between(*loss_of(s, k), -ALWAYS, ALWAYS))
+        !are_moments(s, half_of(s, k, 1), most, 0) || !is_between(*merge_loss_of(s, k), -LARGEST_REAL, LARGEST_REAL))
         return 0;
-    if (partner_of(s)[k] != NONE && partner_of(s)[k] >= SLOTS(s))
+    if (merge_partner_of(s)[k] != NONE && merge_partner_of(s)[k] >= SLOTS(s))
         return 0;
-    if (lasts(s)[k] < -(INT64_MAX / 2) || (lasts(s)[k] > s->now && (is_used(s, k) || lasts(s)[k] != 0)))
+    if (last_times_of(s)[k] < -(INT64_MAX / 2) ||
+        (last_times_of(s)[k] > s->now && (is_used(s, k) || last_times_of(s)[k] != 0)))
         return 0;
     if (!is_used(s, k))
         return 1;
@@ -181,31 +183,32 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
 
 static int is_event(const mapdpm_stream *s, size_t i)
 {
-    const uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * i;
+    const uint32_t *const event = event_ring_of(s) + WORDS_PER_EVENT * i;
 
-    return i >= s->n_events || (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_AGED && event[1] < s->next_id &&
-                                event[2] < s->next_id);
+    return i >= s->n_events ||
+           (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_AGED && event[1] < s->next_id && event[2] < s->next_id);
 }
 
-/* Points that are kept: those of a warm-up that is not over, or those that a window visits. */
-static int is_kept(const mapdpm_stream *s, size_t i)
+/* Whether a kept point is valid: one of a warm-up that is not over, or one of the window. */
+static int is_kept_point(const mapdpm_stream *s, size_t i)
 {
-    const int matters = IS_WARMING(s) ? i < s->n_seen : i < WINDOW(s) && kept_of(s)[i] != NONE;
+    const int matters = IS_WARMING(s) ? i < s->n_seen : i < WINDOW(s) && window_ids_of(s)[i] != NONE;
     size_t d;
 
     if (times_of(s)[i] < -(INT64_MAX / 2) || (times_of(s)[i] > s->now && (matters || times_of(s)[i] != 0)))
         return 0;
     if (!matters)
         return 1;
-    if (!IS_WARMING(s) && kept_of(s)[i] >= s->next_id)
+    if (!IS_WARMING(s) && window_ids_of(s)[i] >= s->next_id)
         return 0;
     for (d = 0; d < FEATURES(s); d++) {
         const real x = points_of(s)[i * FEATURES(s) + d];
 
-        const real most = IS_WARMING(s) ? WARMUP_LIMIT : LIMIT;
+        const real most = IS_WARMING(s) ? WARMUP_LIMIT : COORDINATE_LIMIT;
 
-        if (is_there(x) ? !is_between(IS_WARMING(s) ? x : entry(s, points_of(s) + i * FEATURES(s), d), -most, most)
-                        : !HAS_MISSING(s))
+        if (is_present(x)
+                ? !is_between(IS_WARMING(s) ? x : coordinate(s, points_of(s) + i * FEATURES(s), d), -most, most)
+                : !HAS_MISSING(s))
             return 0;
     }
     return 1;
@@ -231,33 +234,34 @@ static int is_stream(const mapdpm_stream *s)
     }
     if (used != s->n_clusters || (IS_WARMING(s) && used > 0))
         return 0;
-    for (i = 0; i < RING(s); i++)
+    for (i = 0; i < RING_SIZE(s); i++)
         if (!is_event(s, i))
             return 0;
     for (i = 0; !IS_WARMING(s) && i < WARMUP(s); i++)
-        if (labels_of(s)[i] != NONE && (labels_of(s)[i] < WARMUP(s) || labels_of(s)[i] >= s->next_id))
+        if (warmup_labels_of(s)[i] != NONE &&
+            (warmup_labels_of(s)[i] < WARMUP(s) || warmup_labels_of(s)[i] >= s->next_id))
             return 0;
     for (i = 0; IS_WARMING(s) && i < WINDOW(s); i++)
-        if (kept_of(s)[i] != NONE)
+        if (window_ids_of(s)[i] != NONE)
             return 0;
-    for (i = 0; i < buffer_of(s); i++)
-        if (!is_kept(s, i))
+    for (i = 0; i < buffer_size(s); i++)
+        if (!is_kept_point(s, i))
             return 0;
     return 1;
 }
 
-/* What is not in the file because it follows from what is. */
+/* Compute the parts that a file leaves out because they follow from others. */
 static void derive(mapdpm_stream *s)
 {
     uint32_t k;
 
     s->width = 0;
-    s->at_event = (uint32_t)remainder_of(s->n_events, RING(s));
+    s->at_event = (uint32_t)modulo(s->n_events, RING_SIZE(s));
     for (k = 0; k < SLOTS(s); k++)
         if (is_used(s, k)) {
             stream_refresh(s, k);
         } else {
-            constants_of(s)[k] = -ALWAYS;
+            constants_of(s)[k] = -LARGEST_REAL;
         }
 }
 
@@ -275,7 +279,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         return MAPDPM_E_ARGUMENT;
     if (bytes < mapdpm_stream_bytes(&o))
         return MAPDPM_E_SPACE;
-    error = stream_begin(s, &o);
+    error = stream_reset(s, &o);
     n = mapdpm_n_parameters(o.family, o.n_features);
     if (error != MAPDPM_OK || file_bytes != HEADER + body_bytes(s) + get32(file + 28) + CRC || get32(file + 20) != n ||
         get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
@@ -283,8 +287,8 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
     c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
     c.reads = 1;
-    parameters = half_of(s, 0, 0); /* room until the slots are read */
-    pass(&c, parameters, n, REAL);
+    parameters = half_of(s, 0, 0); /* free memory until the slots are read */
+    transfer(&c, parameters, n, REAL);
     s->warming = 1;
     if (o.warmup == 0 || get32(file + HEADER + OPTIONS + n * REAL + 24 + 16) == 0) {
         error = stream_set_prior(s, parameters);
@@ -295,7 +299,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
             if (file[HEADER + OPTIONS + i] != 0)
                 return MAPDPM_E_DAMAGED;
     }
-    pass_state(&c, s);
+    transfer_state(&c, s);
     if (s->clock == CLOCK_MICROSECONDS)
         s->rate /= 1000000;
     if (!is_stream(s))

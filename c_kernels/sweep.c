@@ -1,143 +1,149 @@
-/* The sweep of MAP-DPM on a desktop: four points at a time, against constants cached a cluster (mapdpm_columns.h), of which
- * those are scored that may decide (mapdpm_certain.h). The twin of mapdpm/backends/generic.py.
+/* The sweep of MAP-DPM on a desktop. It takes a block of points at a time and compares them with the score table
+ * (mapdpm_score_table.h); only columns that may have the best score are scored exactly (mapdpm_certain.h). The twin of
+ * mapdpm/backends/generic.py.
  */
 #include "mapdpm_certain.h"
 #include "mapdpm_setup.h"
 
-/* Fours of points after which it is tested again whether points surely stay, at the latest. */
-enum { LONGEST_PAUSE = 256 };
+/* The longest wait, in blocks of points, before the sweep tests again whether points certainly stay. */
+enum { LONGEST_BACKOFF = 256 };
 
 int64_t mapdpm_row_size(int64_t n_features)
 {
-    return row_size(n_features);
+    return statistics_size(n_features);
 }
 
 size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity)
 {
     if (n_features < 1 || capacity < 1)
         return 0;
-    return ALIGNMENT + sizeof(double) * doubles(n_features, capacity) + SIZES * sizeof(size_terms) +
-           sizeof(int64_t) * (size_t)padded(capacity + 1, LANES);
+    return ALIGNMENT + sizeof(double) * workspace_doubles(n_features, capacity) + SIZE_CACHE * sizeof(size_terms) +
+           sizeof(int64_t) * (size_t)round_up(capacity + 1, COLUMNS_PER_STEP);
 }
 
-/* ---- moving one point ------------------------------------------------------------------------------------------- */
+/* ---- moving one point -------------------------------------------------------------------------------------------- */
 
-/* Put point i, in c->x, into a slot. */
+/* Put point i, the current point, into a slot. */
 CLONES
-static void assign(columns *c, int64_t i, int64_t slot)
+static void assign(score_table *table, int64_t i, int64_t slot)
 {
-    const mapdpm_clusters *const z = c->clusters;
+    const mapdpm_clusters *const z = table->clusters;
 
     z->labels[i] = slot;
-    row_add(&c->family, row(c, slot), c->x, weight(c->problem, i));
+    statistics_add(&table->likelihood, statistics_of(table, slot), table->x, weight(table->problem, i));
     if (z->counts[slot]++ == 0)
-        count_used(c, c->used + 1);
-    refresh(c, slot);
+        set_n_used(table, table->n_used + 1);
+    refresh_column(table, slot);
 }
 
-/* Take point i, in c->x, out of its slot. */
+/* Take point i, the current point, out of its slot. */
 CLONES
-static void unassign(columns *c, int64_t i)
+static void unassign(score_table *table, int64_t i)
 {
-    const mapdpm_clusters *const z = c->clusters;
+    const mapdpm_clusters *const z = table->clusters;
     const int64_t slot = z->labels[i];
 
     z->labels[i] = -1;
     if (--z->counts[slot] == 0)
-        count_used(c, c->used - 1);
-    else if (!row_remove(&c->family, row(c, slot), c->x, weight(c->problem, i)))
-        memcpy(row(c, slot), row_without(c, slot, i), (size_t)c->row_size * sizeof(double));
-    refresh(c, slot);
+        set_n_used(table, table->n_used - 1);
+    else if (!statistics_remove(&table->likelihood, statistics_of(table, slot), table->x, weight(table->problem, i)))
+        memcpy(statistics_of(table, slot), statistics_without(table, slot, i),
+               (size_t)table->statistics_size * sizeof(double));
+    refresh_column(table, slot);
 }
 
-/* Score point i, in c->x, with what its tails leave open, and put it where it belongs. Returns the slot that it left, or
- * -1 where it stays. */
+/* Score point i, the current point, as far as its tails leave the result open, and put it where it belongs. Returns the
+ * slot that it left, or -1 if it stays. */
 CLONES
-static int64_t visit(columns *c, int64_t i, const double *tails)
+static int64_t visit(score_table *table, int64_t i, const double *tails)
 {
-    const int64_t slot = c->clusters->labels[i];
-    const int alone = c->clusters->counts[slot] == 1;
-    /* A point that was alone stays by opening a cluster: it keeps its own slot, whichever is free. */
-    const int64_t stay = alone ? 0 : slot + 1, n = score_candidates(c, i, slot, tails, 0.0);
-    const int64_t column = best_column(c, n, alone || c->free_slot >= 0, stay);
+    const int64_t slot = table->clusters->labels[i];
+    const int alone = table->clusters->counts[slot] == 1;
+    /* A point that was alone stays by opening a cluster. It keeps its own slot, even if a lower one is free. */
+    const int64_t stay = alone ? 0 : slot + 1, n = score_candidates(table, i, slot, tails, 0.0);
+    const int64_t column = best_column(table, n, alone || table->free_slot >= 0, stay);
 
     if (column == stay)
         return -1;
-    unassign(c, i);
-    assign(c, i, column == 0 ? c->free_slot : column - 1);
+    unassign(table, i);
+    assign(table, i, column == 0 ? table->free_slot : column - 1);
     return slot;
 }
 
-/* ---- the public functions --------------------------------------------------------------------------------------- */
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
 
 int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                             const int64_t *order, int64_t n_order, int may_grow, int64_t *position)
 {
-    columns c;
-    const int error = set_up(&c, problem, clusters, workspace, 1);
+    score_table table;
+    const int error = set_up_table(&table, problem, clusters, workspace, 1);
 
     if (error != MAPDPM_OK)
         return error;
-    if (order == NULL || position == NULL || !are_labels(problem, clusters, -1))
+    if (order == NULL || position == NULL || !are_labels_in_range(problem, clusters, -1))
         return MAPDPM_E_ARGUMENT;
     for (; *position < n_order; ++*position) {
         const int64_t i = order[*position];
         int64_t column;
 
-        if (c.free_slot < 0 && may_grow)
+        if (table.free_slot < 0 && may_grow)
             return MAPDPM_OK;
-        look_at(&c, i);
-        if (c.has_tails)
-            bound(&c, 1);
-        column = best_column(&c, score_candidates(&c, i, -1, c.has_tails ? c.tails : NULL, 0.0), c.free_slot >= 0, -1);
-        assign(&c, i, column == 0 ? c.free_slot : column - 1);
+        load_point(&table, i);
+        if (table.has_tails)
+            compute_tails(&table, 1);
+        column = best_column(&table, score_candidates(&table, i, -1, table.has_tails ? table.tails : NULL, 0.0),
+                             table.free_slot >= 0, -1);
+        assign(&table, i, column == 0 ? table.free_slot : column - 1);
     }
     return MAPDPM_OK;
 }
 
-/* When that is tested: at once where it was so of most points, else after a pause that grows. */
-typedef struct patience {
+/* When to test whether points certainly stay: at once if most points of the last test did, else after a wait that
+ * doubles. */
+typedef struct backoff {
     int64_t wait;
-    int64_t pause;
-} patience;
+    int64_t length;
+} backoff;
 
-static void learn_from(patience *p, int were_tried, int visited)
+static void update_backoff(backoff *b, int were_tried, int visited)
 {
     if (!were_tried) {
-        p->wait--;
-    } else if (2 * visited > FOUR) {
-        p->wait = p->pause;
-        p->pause = p->pause < LONGEST_PAUSE ? 2 * p->pause : p->pause;
+        b->wait--;
+    } else if (2 * visited > BLOCK) {
+        b->wait = b->length;
+        b->length = b->length < LONGEST_BACKOFF ? 2 * b->length : b->length;
     } else {
-        p->pause = 1;
+        b->length = 1;
     }
 }
 
-/* Visit up to four points from the i-th on, but those that surely stay; ends early at a point that there may be no slot
- * for. Returns how many it has passed, and adds to *moved and to *visited. */
+/* Visit the points of the block at i that are not certain to stay. It ends early at a point for which there may be no
+ * free slot. Returns the number of points passed; adds to *moved and to *visited. */
 CLONES
-static int64_t visit_four(columns *c, int64_t i, unsigned sure, int may_grow, int64_t *moved, int *visited)
+static int64_t visit_block(score_table *table, int64_t i, unsigned certain, int may_grow, int64_t *moved, int *visited)
 {
-    const int64_t D = c->family.D, left = c->problem->n_points - i;
+    const int64_t D = table->likelihood.D, left = table->problem->n_points - i;
     int64_t q, later, from;
 
-    for (q = 0; q < FOUR && q < left; q++) {
-        if (sure >> q & 1)
+    for (q = 0; q < BLOCK && q < left; q++) {
+        if (certain >> q & 1)
             continue;
-        if (c->free_slot < 0 && may_grow)
+        if (table->free_slot < 0 && may_grow)
             return q;
         ++*visited;
-        c->x = c->four + q * D;
-        from = visit(c, i + q, c->has_tails ? c->tails + q * c->stride : NULL);
+        table->x = table->block + q * D;
+        from = visit(table, i + q, table->has_tails ? table->tails + q * table->stride : NULL);
         if (from < 0)
             continue;
         ++*moved;
-        sure = 0;
-        for (later = q + 1; later < FOUR && c->has_tails; later++) { /* two columns are others now */
-            const int64_t to = c->clusters->labels[i + q];
+        certain = 0;
+        for (later = q + 1; later < BLOCK && table->has_tails; later++) { /* two columns have changed */
+            const int64_t to = table->clusters->labels[i + q];
 
-            c->tails[later * c->stride + from + 1] = tail_of(c, row(c, from), c->four + later * D);
-            c->tails[later * c->stride + to + 1] = tail_of(c, row(c, to), c->four + later * D);
+            table->tails[later * table->stride + from + 1] =
+                tail_of(table, statistics_of(table, from), table->block + later * D);
+            table->tails[later * table->stride + to + 1] =
+                tail_of(table, statistics_of(table, to), table->block + later * D);
         }
     }
     return q;
@@ -146,51 +152,58 @@ static int64_t visit_four(columns *c, int64_t i, unsigned sure, int may_grow, in
 int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_grow,
                  int64_t *position, int64_t *moved)
 {
-    columns c;
-    const int error = set_up(&c, problem, clusters, workspace, 1);
-    patience p = {0, 1};
+    score_table table;
+    const int error = set_up_table(&table, problem, clusters, workspace, 1);
+    backoff b = {0, 1};
 
     if (error != MAPDPM_OK)
         return error;
-    if (position == NULL || moved == NULL || !are_labels(problem, clusters, 0))
+    if (position == NULL || moved == NULL || !are_labels_in_range(problem, clusters, 0))
         return MAPDPM_E_ARGUMENT;
     while (*position < problem->n_points) {
-        const int tries = c.has_tails && p.wait <= 0;
-        unsigned sure = 0;
+        const int tries = table.has_tails && b.wait <= 0;
+        unsigned certain = 0;
         int64_t passed;
         int visited = 0;
 
         if (tries) {
-            *position += pass_certain(&c, *position, &sure);
+            *position += skip_certain(&table, *position, &certain);
         } else {
-            take_four(&c, *position);
-            if (c.has_tails)
-                bound(&c, FOUR);
+            load_block(&table, *position);
+            if (table.has_tails)
+                compute_tails(&table, BLOCK);
         }
-        passed = visit_four(&c, *position, sure, may_grow, moved, &visited);
+        passed = visit_block(&table, *position, certain, may_grow, moved, &visited);
         *position += passed;
-        if (passed < FOUR && *position < problem->n_points)
+        if (passed < BLOCK && *position < problem->n_points)
             return MAPDPM_OK;
-        learn_from(&p, tries, visited);
+        update_backoff(&b, tries, visited);
     }
     return MAPDPM_OK;
 }
 
-/* The slot where the cumulated shares of exp(score) pass u, in the order of slots. */
-static int64_t drawn_slot(const columns *c, double u)
+/* The slot at which the cumulated shares of exp(score) exceed u, in the order of slots. */
+static int64_t draw_slot(const score_table *table, double u)
 {
-    const int64_t capacity = c->clusters->capacity;
-    double best = c->free_slot >= 0 ? c->scores[0] : -INFINITY, total = 0.0;
+    const int64_t capacity = table->clusters->capacity;
+    double best = table->free_slot >= 0 ? table->scores[0] : -INFINITY, total = 0.0;
     int64_t k, last = 0;
 
-    for (k = 1; k < c->width; k++)
-        best = c->scores[k] > best ? c->scores[k] : best;
-    for (k = 0; k < capacity; k++)
-        total += exp((k == c->free_slot ? c->scores[0] : k + 1 < c->width ? c->scores[k + 1] : -INFINITY) - best);
+    for (k = 1; k < table->n_columns; k++)
+        best = table->scores[k] > best ? table->scores[k] : best;
+    for (k = 0; k < capacity; k++) {
+        const double score = k == table->free_slot      ? table->scores[0]
+                             : k + 1 < table->n_columns ? table->scores[k + 1]
+                                                        : -INFINITY;
+
+        total += exp(score - best);
+    }
     u *= total;
     for (k = 0; k < capacity; k++) {
-        const double share =
-            exp((k == c->free_slot ? c->scores[0] : k + 1 < c->width ? c->scores[k + 1] : -INFINITY) - best);
+        const double score = k == table->free_slot      ? table->scores[0]
+                             : k + 1 < table->n_columns ? table->scores[k + 1]
+                                                        : -INFINITY;
+        const double share = exp(score - best);
 
         if (share > 0.0) {
             last = k;
@@ -205,19 +218,19 @@ static int64_t drawn_slot(const columns *c, double u)
 int mapdpm_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                        const double *uniforms)
 {
-    columns c;
-    const int error = set_up(&c, problem, clusters, workspace, 1);
+    score_table table;
+    const int error = set_up_table(&table, problem, clusters, workspace, 1);
     int64_t i;
 
     if (error != MAPDPM_OK)
         return error;
-    if (uniforms == NULL || !are_labels(problem, clusters, 0))
+    if (uniforms == NULL || !are_labels_in_range(problem, clusters, 0))
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < problem->n_points; i++) {
-        look_at(&c, i);
-        unassign(&c, i);
-        (void)score_all(&c, i, -1);
-        assign(&c, i, drawn_slot(&c, uniforms[i]));
+        load_point(&table, i);
+        unassign(&table, i);
+        (void)score_all(&table, i, -1);
+        assign(&table, i, draw_slot(&table, uniforms[i]));
     }
     return MAPDPM_OK;
 }
@@ -226,27 +239,27 @@ int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *z, v
 {
     double *const x = (double *)workspace;
     int64_t i, k, size;
-    row_family f;
+    likelihood f;
 
-    if (!is_batch(problem, z) || x == NULL || !are_labels(problem, z, -1))
+    if (!is_batch_call(problem, z) || x == NULL || !are_labels_in_range(problem, z, -1))
         return MAPDPM_E_ARGUMENT;
-    f = row_family_of(problem->family, problem->n_features, problem->parameters);
-    size = row_size(f.D);
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
+    size = statistics_size(f.D);
     for (k = 0; k < z->capacity; k++) {
         z->counts[k] = 0;
-        row_clear(&f, z->rows + k * size);
+        statistics_clear(&f, z->rows + k * size);
     }
     for (i = 0; i < problem->n_points; i++) {
         const int64_t slot = z->labels[i];
 
         if (slot < 0)
             continue;
-        load(problem->data + i * f.D, x, f.D);
+        to_double(problem->data + i * f.D, x, f.D);
         z->counts[slot]++;
-        row_add(&f, z->rows + slot * size, x, weight(problem, i));
+        statistics_add(&f, z->rows + slot * size, x, weight(problem, i));
     }
     for (k = 0; k < z->capacity; k++)
-        row_prepare(&f, z->rows + k * size);
+        statistics_prepare(&f, z->rows + k * size);
     return MAPDPM_OK;
 }
 
@@ -265,12 +278,12 @@ int mapdpm_settle(const mapdpm_problem *problem, const mapdpm_clusters *clusters
 int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *z, double *log_marginals)
 {
     int64_t k;
-    row_family f;
+    likelihood f;
 
-    if (!is_batch(problem, z) || log_marginals == NULL)
+    if (!is_batch_call(problem, z) || log_marginals == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = row_family_of(problem->family, problem->n_features, problem->parameters);
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
     for (k = 0; k < z->capacity; k++)
-        log_marginals[k] = z->counts[k] > 0 ? row_log_marginal(&f, z->rows + k * row_size(f.D)) : 0.0;
+        log_marginals[k] = z->counts[k] > 0 ? statistics_log_marginal(&f, z->rows + k * statistics_size(f.D)) : 0.0;
     return MAPDPM_OK;
 }

@@ -1,4 +1,4 @@
-/* The end of the warm-up: the points it has kept are clustered, and what lies within clusters sets the prior.
+/* The end of the warm-up: cluster the kept points, and set the prior by the variance within clusters.
  *
  * Bounded: rounds x (sweeps x warm-up x K + K^3) x D steps, once in a learner's life.
  */
@@ -6,28 +6,28 @@
 
 enum { ROUNDS = 2, SWEEPS = 10, STARTS = 3 };
 
-/* In the label of a point while its cluster is being divided: the second half. */
-#define SIDE UINT32_C(0x80000000)
+/* The bit in the label of a point that marks the second half, while its cluster is being divided. */
+#define SECOND_HALF UINT32_C(0x80000000)
 
 /* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
 #define EMPIRICAL_POINTS ((real)10)
-/* A cluster's variance is not believed to be less than this share of that of all. */
+/* The least variance within clusters, as a share of the variance of all points. */
 #define LEAST_SHARE ((real)1e-4)
 
-/* The share of the variance of all that is first believed to lie within clusters, and a0. */
+/* The first guess: the share of the total variance that lies within clusters, and a0. */
 typedef struct {
     real share;
     real shape;
-} guess;
+} prior_guess;
 
 static const real *point(const mapdpm_stream *s, size_t i)
 {
     return points_of(s) + i * FEATURES(s);
 }
 
-/* Mean and variance of a feature over the warm-up, from the first value on, so that an offset costs no digits; a
- * constant feature has no scale of its own and counts as of variance 1. */
-static void describe(const mapdpm_stream *s, size_t d, real *mean, real *variance)
+/* The mean and the variance of a feature over the warm-up. They start from the first value, so that an offset costs no
+ * digits. A constant feature has no scale and gets variance 1. */
+static void mean_and_variance(const mapdpm_stream *s, size_t d, real *mean, real *variance)
 {
     real first = 0, sum = 0, squares = 0, n = 0;
     size_t i;
@@ -35,7 +35,7 @@ static void describe(const mapdpm_stream *s, size_t d, real *mean, real *varianc
     for (i = 0; i < WARMUP(s); i++) {
         const real x = point(s, i)[d];
 
-        if (!is_there(x))
+        if (!is_present(x))
             continue;
         if (n == 0)
             first = x;
@@ -44,7 +44,7 @@ static void describe(const mapdpm_stream *s, size_t d, real *mean, real *varianc
     }
     *mean = n > 0 ? sum / n : 0;
     for (i = 0; i < WARMUP(s); i++)
-        if (is_there(point(s, i)[d])) {
+        if (is_present(point(s, i)[d])) {
             const real t = (point(s, i)[d] - first) - *mean;
 
             squares += t * t;
@@ -55,13 +55,13 @@ static void describe(const mapdpm_stream *s, size_t d, real *mean, real *varianc
         *variance = 1;
 }
 
-static void put(mapdpm_stream *s, size_t i, uint32_t k, real weight)
+static void add_warmup_point(mapdpm_stream *s, size_t i, uint32_t k, real weight)
 {
     moments_add(s, slot_of(s, k), half_size(s), point(s, i), weight);
     stream_refresh(s, k);
 }
 
-/* Where point i belongs, a free slot if it wants a new cluster and there is one. */
+/* Put point i where it belongs: into a free slot if it opens a cluster and a slot is free. */
 static void assign(mapdpm_stream *s, size_t i)
 {
     const choice c = stream_choose(s, point(s, i), 0);
@@ -69,25 +69,25 @@ static void assign(mapdpm_stream *s, size_t i)
 
     if (c.opens && s->n_clusters < SLOTS(s)) {
         k = stream_free_slot(s);
-        stream_open(s, k);
+        stream_open_slot(s, k);
     }
-    put(s, i, k, 1);
-    labels_of(s)[i] = k;
+    add_warmup_point(s, i, k, 1);
+    warmup_labels_of(s)[i] = k;
 }
 
-static void take(mapdpm_stream *s, size_t i)
+static void remove_warmup_point(mapdpm_stream *s, size_t i)
 {
-    const uint32_t k = labels_of(s)[i];
+    const uint32_t k = warmup_labels_of(s)[i];
 
     if (*slot_of(s, k) > (real)1.5) {
-        put(s, i, k, -1);
+        add_warmup_point(s, i, k, -1);
     } else {
-        stream_clear(s, k);
+        stream_clear_slot(s, k);
         s->n_clusters--;
     }
 }
 
-/* Merge the pair that raises the log joint most; whether there was one. */
+/* Merge the pair whose merge raises the log joint most. Returns whether there was one. */
 static int merge_best(mapdpm_stream *s)
 {
     uint32_t to, from;
@@ -96,19 +96,20 @@ static int merge_best(mapdpm_stream *s)
     if (!stream_best_pair(s, 0, &to, &from))
         return 0;
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
-    stream_clear(s, from);
+    stream_clear_slot(s, from);
     s->n_clusters--;
     stream_refresh(s, to);
     for (i = 0; i < WARMUP(s); i++)
-        if (labels_of(s)[i] == from)
-            labels_of(s)[i] = to;
+        if (warmup_labels_of(s)[i] == from)
+            warmup_labels_of(s)[i] = to;
     return 1;
 }
 
-/* Divide the members of slot k anew between its halves: the nearer mean in units of the variance within halves. */
+/* Divide the members of slot k between its halves again, by the nearer mean in units of the variance within halves.
+ * Returns whether any moved. */
 static int reassign_halves(mapdpm_stream *s, uint32_t k)
 {
-    uint32_t *const labels = labels_of(s);
+    uint32_t *const labels = warmup_labels_of(s);
     const real *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1), *const slot = slot_of(s, k);
     size_t i;
     int moved = 0;
@@ -116,10 +117,10 @@ static int reassign_halves(mapdpm_stream *s, uint32_t k)
     for (i = 0; i < WARMUP(s); i++) {
         uint32_t side;
 
-        if ((labels[i] & ~SIDE) != k)
+        if ((labels[i] & ~SECOND_HALF) != k)
             continue;
-        side = is_nearer_to_second(s, slot, h0, h1, point(s, i)) ? SIDE : 0;
-        moved |= side != (labels[i] & SIDE);
+        side = is_nearer_to_second(s, slot, h0, h1, point(s, i)) ? SECOND_HALF : 0;
+        moved |= side != (labels[i] & SECOND_HALF);
         labels[i] = k | side;
     }
     return moved;
@@ -131,23 +132,24 @@ static void rebuild_halves(mapdpm_stream *s, uint32_t k)
 
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
     for (i = 0; i < WARMUP(s); i++)
-        if ((labels_of(s)[i] & ~SIDE) == k)
-            moments_add(s, half_of(s, k, labels_of(s)[i] & SIDE ? 1 : 0), 0, point(s, i), 1);
+        if ((warmup_labels_of(s)[i] & ~SECOND_HALF) == k)
+            moments_add(s, half_of(s, k, warmup_labels_of(s)[i] & SECOND_HALF ? 1 : 0), 0, point(s, i), 1);
 }
 
-/* A first division: by the side of the mean in the feature that is widest, in units of the prior. */
+/* A first division: by the side of the mean in the widest feature, in units of the prior, after the `skip` widest
+ * ones. */
 static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
 {
     const size_t D = FEATURES(s);
     const real *const mean = mean_in(s, slot_of(s, k)), *const squares = squares_in(s, slot_of(s, k));
     real before = -1;
-    size_t i, d, widest = 0, turn;
+    size_t i, d, widest = 0, round;
 
-    for (turn = 0; turn <= skip; turn++) {
+    for (round = 0; round <= skip; round++) {
         real most = -1;
 
         for (d = 0; d < D; d++) {
-            const real width = squares[d] / floor_of(s)[d];
+            const real width = squares[d] / noise_scale_of(s)[d];
 
             if (width > most && (before < 0 || width < before)) {
                 most = width;
@@ -157,14 +159,14 @@ static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
         before = most;
     }
     for (i = 0; i < WARMUP(s); i++)
-        if ((labels_of(s)[i] & ~SIDE) == k)
-            labels_of(s)[i] = k | (entry(s, point(s, i), widest) > mean[widest] ? SIDE : 0);
+        if ((warmup_labels_of(s)[i] & ~SECOND_HALF) == k)
+            warmup_labels_of(s)[i] = k | (coordinate(s, point(s, i), widest) > mean[widest] ? SECOND_HALF : 0);
 }
 
-/* Make two clusters of slot k where that raises the log joint; whether it did. */
-static int divide(mapdpm_stream *s, uint32_t k)
+/* Split slot k if that raises the log joint. Returns whether it did. */
+static int try_divide(mapdpm_stream *s, uint32_t k)
 {
-    uint32_t *const labels = labels_of(s), e;
+    uint32_t *const labels = warmup_labels_of(s), e;
     size_t i, start;
     int step;
 
@@ -179,39 +181,39 @@ static int divide(mapdpm_stream *s, uint32_t k)
     }
     if (start == STARTS || start == FEATURES(s)) {
         for (i = 0; i < WARMUP(s); i++)
-            labels[i] &= ~SIDE;
+            labels[i] &= ~SECOND_HALF;
         return 0;
     }
     e = stream_free_slot(s);
-    stream_open(s, e);
+    stream_open_slot(s, e);
     for (i = 0; i < WARMUP(s); i++)
-        if (labels[i] == (k | SIDE)) {
-            put(s, i, k, -1);
-            put(s, i, e, 1);
+        if (labels[i] == (k | SECOND_HALF)) {
+            add_warmup_point(s, i, k, -1);
+            add_warmup_point(s, i, e, 1);
             labels[i] = e;
         }
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
     return 1;
 }
 
-/* MAP-DPM on the kept points: a sequential start, sweeps until nothing moves, merges and splits, and again. */
-static void cluster(mapdpm_stream *s)
+/* MAP-DPM on the kept points: a sequential start, then sweeps until no point moves, merges and splits, in turn. */
+static void cluster_warmup(mapdpm_stream *s)
 {
     uint32_t k;
     size_t i;
-    int sweep, turn, moved, changed = 1;
+    int sweep, round, moved, changed = 1;
 
     for (i = 0; i < WARMUP(s); i++)
         assign(s, i);
-    for (turn = 0; turn < SWEEPS && changed; turn++) {
+    for (round = 0; round < SWEEPS && changed; round++) {
         for (sweep = 0, moved = 1; sweep < SWEEPS && moved; sweep++) {
             moved = 0;
             for (i = 0; i < WARMUP(s); i++) {
-                const uint32_t before = labels_of(s)[i];
+                const uint32_t before = warmup_labels_of(s)[i];
 
-                take(s, i);
+                remove_warmup_point(s, i);
                 assign(s, i);
-                moved |= labels_of(s)[i] != before;
+                moved |= warmup_labels_of(s)[i] != before;
             }
         }
         changed = 0;
@@ -219,7 +221,7 @@ static void cluster(mapdpm_stream *s)
             changed = 1;
         for (k = 0; k < SLOTS(s) && s->n_clusters < SLOTS(s); k++)
             if (is_used(s, k) && *slot_of(s, k) >= 2)
-                changed |= divide(s, k);
+                changed |= try_divide(s, k);
     }
 }
 
@@ -228,11 +230,11 @@ static void clear_all(mapdpm_stream *s)
     uint32_t k;
 
     for (k = 0; k < SLOTS(s); k++)
-        stream_clear(s, k);
+        stream_clear_slot(s, k);
     s->n_clusters = 0;
 }
 
-/* b0 from the variance within the clusters that were found: pooled, so that the prior's own guess has no say. */
+/* b0 from the pooled variance within the clusters found, so that the guess has no influence. */
 static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
 {
     const size_t D = FEATURES(s);
@@ -249,16 +251,16 @@ static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
                 squares += squares_in(s, slot_of(s, k))[d] / unit_of(s)[d] / unit_of(s)[d];
                 n += points > 1 ? points - 1 : 0;
             }
-        describe(s, d, &mean, &variance);
+        mean_and_variance(s, d, &mean, &variance);
         squares = n > 0 ? squares / n : variance;
         parameters[D + 2 + d] = a0 * (squares > LEAST_SHARE * variance ? squares : LEAST_SHARE * variance);
     }
 }
 
-/* Ids in order of appearance; weights as if each point had been learned when it came. */
-static void adopt(mapdpm_stream *s)
+/* Make clusters with ids in order of appearance, and weights as if each point had been learned when it came. */
+static void create_clusters(mapdpm_stream *s)
 {
-    uint32_t *const labels = labels_of(s);
+    uint32_t *const labels = warmup_labels_of(s);
     uint32_t k;
     size_t i;
 
@@ -266,44 +268,44 @@ static void adopt(mapdpm_stream *s)
         ids_of(s)[k] = NONE;
     clear_all(s);
     for (i = 0; i < WARMUP(s); i++) {
-        const real age = real_of((uint64_t)(s->now - times_of(s)[i]));
+        const real age = to_real((uint64_t)(s->now - times_of(s)[i]));
         const real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
 
         k = labels[i];
-        if (!(weight > 0)) { /* forgotten while the warm-up lasted */
+        if (!(weight > 0)) { /* forgotten before the warm-up ended */
             labels[i] = NONE;
             continue;
         }
         if (ids_of(s)[k] == NONE) {
-            stream_open(s, k);
+            stream_open_slot(s, k);
             ids_of(s)[k] = s->next_id++;
             stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
         }
-        put(s, i, k, weight);
+        add_warmup_point(s, i, k, weight);
         labels[i] = ids_of(s)[k];
-        lasts(s)[k] = s->now;
-        seen_of(s)[k] = (uint32_t)(i + 1);
+        last_times_of(s)[k] = s->now;
+        last_seen_of(s)[k] = (uint32_t)(i + 1);
     }
 }
 
 /* The log joint of the kept points and their clusters, in the user's units. */
 static real log_joint(const mapdpm_stream *s)
 {
-    const real by_prior = log_prior(s);
-    real total = (real)WARMUP(s) * s->log_units, unasked;
+    const real prior_term = log_prior(s);
+    real total = (real)WARMUP(s) * s->log_units, unused;
     uint32_t k;
 
     for (k = 0; k < SLOTS(s); k++)
         if (is_used(s, k))
-            total += log_share(s, view_of(s, k, s->now), by_prior, &unasked) + s->log_alpha;
+            total += log_joint_term(s, view_of(s, k, s->now), prior_term, &unused) + s->log_alpha;
     return total;
 }
 
-/* Cluster the kept points under a first guess of the variance within clusters, and again under what it has found. */
-static int fit(mapdpm_stream *s, guess g)
+/* Cluster the kept points with a guess of the variance within clusters, then with the variance found. */
+static int fit(mapdpm_stream *s, prior_guess g)
 {
     const size_t D = FEATURES(s);
-    real *const parameters = half_of(s, 0, 0); /* room that a warm-up does not use */
+    real *const parameters = half_of(s, 0, 0); /* memory that a warm-up does not use */
     size_t d;
     int round, error;
 
@@ -313,7 +315,7 @@ static int fit(mapdpm_stream *s, guess g)
         for (d = 0; d < D; d++) {
             real variance;
 
-            describe(s, d, &parameters[d], &variance);
+            mean_and_variance(s, d, &parameters[d], &variance);
             if (round == 0)
                 parameters[D + 2 + d] = g.share * g.shape * variance;
         }
@@ -328,46 +330,47 @@ static int fit(mapdpm_stream *s, guess g)
         if (error != MAPDPM_OK)
             return error;
         clear_all(s);
-        cluster(s);
+        cluster_warmup(s);
     }
     return MAPDPM_OK;
 }
 
-/* Fit with a first guess and a shape; keeps what has the higher log joint. */
-static int attempt(mapdpm_stream *s, guess try, guess *best, real *most)
+/* Fit with a guess and a shape; keep the fit with the higher log joint. */
+static int try_guess(mapdpm_stream *s, prior_guess guess, prior_guess *best, real *most)
 {
-    const int error = fit(s, try);
+    const int error = fit(s, guess);
     const real joint = error == MAPDPM_OK ? log_joint(s) : 0;
 
     if (error == MAPDPM_OK && (best->share == 0 || joint > *most)) {
         *most = joint;
-        *best = try;
+        *best = guess;
     }
     return error;
 }
 
-int stream_hand_over(mapdpm_stream *s)
+int stream_end_warmup(mapdpm_stream *s)
 {
     static const real shares[] = {(real)1, (real)0.1, (real)0.01, (real)0.001}, shapes[] = {2, 4, 8};
-    guess best = {0, 0}, try = {0, 1};
+    prior_guess best = {0, 0}, guess = {0, 1};
     real most = 0;
     size_t i;
     int error = MAPDPM_OK;
 
     for (i = 0; i < sizeof shares / sizeof *shares && error == MAPDPM_OK; i++) {
-        try.share = shares[i];
-        error = attempt(s, try, &best, &most);
+        guess.share = shares[i];
+        error = try_guess(s, guess, &best, &most);
     }
-    try = best;
-    for (i = 0; i < sizeof shapes / sizeof *shapes && error == MAPDPM_OK && (i == 0 || best.shape == try.shape); i++) {
-        try.shape = shapes[i];
-        error = attempt(s, try, &best, &most);
+    guess = best;
+    for (i = 0; i < sizeof shapes / sizeof *shapes && error == MAPDPM_OK && (i == 0 || best.shape == guess.shape);
+         i++) {
+        guess.shape = shapes[i];
+        error = try_guess(s, guess, &best, &most);
     }
     if (error == MAPDPM_OK)
         error = fit(s, best);
     if (error != MAPDPM_OK)
         return error;
-    adopt(s);
+    create_clusters(s);
     s->warming = 0;
     return MAPDPM_OK;
 }

@@ -1,20 +1,20 @@
-/* Points that are visited again, so that those move that now belong elsewhere: the last ones, which the learner keeps, one a
- * step; or those that the caller has kept.
+/* Points that are visited again, so that they move to the cluster where they now belong: the last points, which the
+ * learner keeps, one a step; or points that the caller keeps.
  */
 #include "mapdpm_learner.h"
 
-/* What the kept points of one cluster belong to from now on; NONE: nobody knows, and they are not visited any more. */
-void stream_relabel(mapdpm_stream *s, uint32_t from, uint32_t to)
+/* Rename the cluster of kept points. With NONE their cluster is unknown, and they are not visited any more. */
+void stream_relabel_window(mapdpm_stream *s, uint32_t from, uint32_t to)
 {
-    uint32_t *const kept = kept_of(s);
+    uint32_t *const ids = window_ids_of(s);
     size_t i;
 
     for (i = 0; i < WINDOW(s); i++)
-        if (kept[i] == from)
-            kept[i] = to;
+        if (ids[i] == from)
+            ids[i] = to;
 }
 
-static uint32_t slot_with(const mapdpm_stream *s, uint32_t id)
+static uint32_t slot_of_id(const mapdpm_stream *s, uint32_t id)
 {
     uint32_t k;
 
@@ -24,46 +24,47 @@ static uint32_t slot_with(const mapdpm_stream *s, uint32_t id)
     return NONE;
 }
 
-static void put_back(mapdpm_stream *s, uint32_t k, const real *x, real weight)
+static void add_to_slot(mapdpm_stream *s, uint32_t k, const real *x, real weight)
 {
     moments_add(s, slot_of(s, k), half_size(s), x, weight);
     stream_refresh(s, k);
 }
 
-/* Take a point that was learned at some time out of its cluster and let it choose again, among the clusters that there
- * are. Returns the id of the one where it is then. */
-static uint32_t visit(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
+/* Take a point that was learned at `time` out of its cluster, and let it choose among the existing clusters. Returns
+ * the id of its new cluster. */
+static uint32_t revisit_point(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
 {
-    const real weight = FORGETS(s) ? math_exp(-real_of((uint64_t)(s->now - time)) * s->rate) : 1;
-    const uint32_t k = slot_with(s, id);
+    const real weight = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - time)) * s->rate) : 1;
+    const uint32_t k = slot_of_id(s, id);
     choice c;
 
-    if (k == NONE || !(*slot_of(s, k) * fade_of(s, k, s->now) > weight + FLOOR) || !(weight > 0))
+    if (k == NONE || !(*slot_of(s, k) * decay_of(s, k, s->now) > weight + FORGOTTEN_WEIGHT) || !(weight > 0))
         return id;
-    stream_settle(s, k);
-    put_back(s, k, x, -weight);
+    stream_apply_decay(s, k);
+    add_to_slot(s, k, x, -weight);
     c = stream_choose(s, x, 0);
     if (c.best == NONE || c.opens)
         c.best = k;
-    stream_settle(s, c.best);
-    put_back(s, c.best, x, weight);
+    stream_apply_decay(s, c.best);
+    add_to_slot(s, c.best, x, weight);
     return ids_of(s)[c.best];
 }
 
-/* Keep the point that was just learned in place of the oldest, and visit the next in turn. */
+/* Keep the point just learned in place of the oldest one, and visit the next kept point. */
 void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
 {
-    const size_t i = remainder_of(s->n_seen - 1, WINDOW(s));
+    const size_t i = modulo(s->n_seen - 1, WINDOW(s));
 
     memcpy(points_of(s) + i * FEATURES(s), x, FEATURES(s) * sizeof(real));
     times_of(s)[i] = s->now;
-    kept_of(s)[i] = id;
+    window_ids_of(s)[i] = id;
     s->visited = s->visited + 1 < WINDOW(s) ? s->visited + 1 : 0;
-    if (kept_of(s)[s->visited] != NONE && s->visited != i)
-        kept_of(s)[s->visited] = visit(s, points_of(s) + s->visited * FEATURES(s), times_of(s)[s->visited], kept_of(s)[s->visited]);
+    if (window_ids_of(s)[s->visited] != NONE && s->visited != i)
+        window_ids_of(s)[s->visited] = revisit_point(s, points_of(s) + s->visited * FEATURES(s),
+                                                     times_of(s)[s->visited], window_ids_of(s)[s->visited]);
 }
 
-/* ---- windows of the caller's own ------------------------------------------------------------------------------------- */
+/* ---- windows that the caller keeps ------------------------------------------------------------------------------- */
 
 int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t n)
 {
@@ -71,7 +72,7 @@ int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t
 
     if (s == NULL || event == NULL || (ids == NULL && n > 0) || *event > s->n_events)
         return MAPDPM_E_ARGUMENT;
-    if (s->n_events - *event > RING(s)) {
+    if (s->n_events - *event > RING_SIZE(s)) {
         for (i = 0; i < n; i++)
             ids[i] = NONE;
         *event = s->n_events;
@@ -103,7 +104,7 @@ int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32
     }
     for (i = 0; i < n && error == MAPDPM_OK; i++)
         if (ids[i] != NONE) {
-            const uint32_t id = visit(s, x + i * FEATURES(s), FORGETS(s) ? times[i] : 0, ids[i]);
+            const uint32_t id = revisit_point(s, x + i * FEATURES(s), FORGETS(s) ? times[i] : 0, ids[i]);
 
             *moved += id != ids[i];
             ids[i] = id;

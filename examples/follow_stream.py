@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from mapdpm import OnlineMAPDPM
-from mapdpm.stream.online import Event
+from mapdpm.stream import Event
 
 DATA = Path(__file__).resolve().parent / "data" / "smartwatch.csv"
 CHANNELS = ["accel_x", "accel_y", "accel_z", "gyro_x", "gyro_y", "gyro_z"]

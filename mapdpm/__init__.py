@@ -61,6 +61,9 @@ _HOMES = {
     "select_alpha": "selection",
 }
 
+_PARTS = ("diagnostics", "metrics", "plots", "point_estimates", "samplers", "selection", "stream", "testing")
+"""The modules that a user imports from; the others are for those who extend mapdpm."""
+
 
 def get_include() -> str:
     """The folder of ``mapdpm.h`` and the C sources, for compiling them into another program.
@@ -77,6 +80,8 @@ def get_include() -> str:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        return importlib.import_module(f"mapdpm.{name}")
     if name not in _HOMES:
         msg = f"module 'mapdpm' has no attribute {name!r}"
         raise AttributeError(msg)
@@ -84,4 +89,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, *_PARTS, "__version__"])

@@ -70,6 +70,11 @@ def _register_shared(numba: Any) -> None:
         numba.extending.register_jitable(**_INLINE)(_shared.pop())
 
 
+def _is_ours(args: tuple[Any, ...]) -> bool:
+    """Whether all tuples among ``args``, and within them, are of classes of this package."""
+    return all(type(a).__module__.startswith("mapdpm.") and _is_ours(a) for a in args if isinstance(a, tuple))
+
+
 class compiled(Generic[P, R]):  # noqa: N801  (reads as the decorator it is)
     """A kernel, compiled at its first call for each combination of families.
 
@@ -89,8 +94,7 @@ class compiled(Generic[P, R]):  # noqa: N801  (reads as the decorator it is)
         with _lock:  # restarts run in threads, and each may be the first
             dispatchers = self._dispatchers
             _register_shared(_seam())
-        ours = all(type(a).__module__.startswith("mapdpm.") for a in args if isinstance(a, tuple))
-        return dispatchers[ours](*args, **kwargs)
+        return dispatchers[_is_ours(args)](*args, **kwargs)
 
 
 def compiled_if_possible(kernel: Callable[P, R]) -> Callable[P, R]:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from mapdpm.protocol import Labels, Vector
 
+__all__ = ["adjusted_mutual_info", "contingency", "normalized_mutual_info"]
+
 
 class _Overlap(NamedTuple):
     """The occupied cells (i, j) of a contingency table, n points in each, and its two margins."""
@@ -154,3 +156,7 @@ def _log_factorials(n: int) -> Vector:
     """log 0!, ..., log n!."""
     logs = np.log(np.arange(1, n + 1, dtype=np.longdouble))  # rounding adds up over n terms: carry what bits there are
     return np.concatenate(([0.0], np.cumsum(logs))).astype(np.float64)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

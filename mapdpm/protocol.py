@@ -12,7 +12,7 @@ from them, and the ``log_*`` verbs read both. Only statistics are merged, decaye
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,15 @@ class RngVerbs(Protocol):
 
     def gamma(self, shape: float) -> float:
         """A draw from Gamma(shape, rate 1)."""
+
+
+class Model(NamedTuple):
+    """What a kernel that reads points is given: the family, the partition prior, the points and their weights."""
+
+    likelihood: Any
+    prior: Any
+    data: Any
+    weights: Weights = None
 
 
 PROTOCOLS = (LikelihoodVerbs, PartitionPriorVerbs, RngVerbs)

@@ -7,7 +7,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mapdpm.protocol import Vector
+from mapdpm.jit import jitable
+from mapdpm.protocol import Labels, Vector
+
+
+@jitable
+def drawn(logw: Vector, u: float) -> int:
+    """The index where the cumulated shares of exp(``logw``) pass ``u`` in [0, 1); overwrites ``logw``."""
+    top = logw[0]
+    for k in range(1, logw.shape[0]):
+        top = max(top, logw[k])
+    total = 0.0
+    for k in range(logw.shape[0]):
+        logw[k] = exp(logw[k] - top)
+        total += logw[k]
+    u *= total
+    last = 0
+    for k in range(logw.shape[0]):
+        if logw[k] > 0.0:
+            last = k
+            u -= logw[k]
+            if u < 0.0:
+                return k
+    return last  # rounding may leave u at 0
 
 
 class Rng(NamedTuple):
@@ -25,22 +47,7 @@ class Rng(NamedTuple):
     generator: np.random.Generator
 
     def categorical(self, logw: Vector) -> int:
-        top = logw[0]
-        for k in range(1, logw.shape[0]):
-            top = max(top, logw[k])
-        total = 0.0
-        for k in range(logw.shape[0]):
-            logw[k] = exp(logw[k] - top)
-            total += logw[k]
-        u = self.generator.random() * total
-        last = 0
-        for k in range(logw.shape[0]):
-            if logw[k] > 0.0:
-                last = k
-                u -= logw[k]
-                if u < 0.0:
-                    return k
-        return last  # rounding may leave u at 0
+        return drawn(logw, self.generator.random())
 
     def integer(self, n: int) -> int:
         return min(int(self.generator.random() * n), n - 1)
@@ -56,6 +63,18 @@ class Rng(NamedTuple):
 
     def gamma(self, shape: float) -> float:
         return self.generator.standard_gamma(shape)
+
+
+class Uniforms(NamedTuple):
+    """The verb ``categorical`` by numbers in [0, 1) that were drawn before; ``position`` is the next one's."""
+
+    values: Vector
+    position: Labels
+
+    def categorical(self, logw: Vector) -> int:
+        at = self.position[0]
+        self.position[0] = at + 1
+        return drawn(logw, self.values[at])
 
 
 def seeded(random_state: int | np.random.Generator | np.random.RandomState | None) -> Rng:

@@ -123,18 +123,56 @@ def copied(state: ClusterState) -> ClusterState:
     return ClusterState(state.labels.copy(), state.counts.copy(), state.rows.copy())
 
 
-def compacted(likelihood: LikelihoodVerbs, state: ClusterState) -> ClusterState:
-    """``state`` with slots 0..K-1 in order of first appearance and one free slot behind them."""
+def slots_in_order(state: ClusterState) -> tuple[Labels, Labels]:
+    """The slots in use in order of first appearance, and the labels 0..K-1 that this order gives."""
     n = len(state.labels)
     first = np.full(state.capacity, n)
     first[state.labels[::-1]] = np.arange(n - 1, -1, -1)  # of a slot that comes again the last entry stays
     slots = np.argsort(first, kind="stable")[: np.count_nonzero(first < n)]
     rank = np.empty(state.capacity, dtype=np.int64)
     rank[slots] = np.arange(len(slots))
+    return slots, rank[state.labels]
+
+
+def compacted(likelihood: LikelihoodVerbs, state: ClusterState) -> ClusterState:
+    """``state`` with slots 0..K-1 in order of first appearance and one free slot behind them."""
+    slots, labels = slots_in_order(state)
     other = empty(likelihood, 0, len(slots) + 1)
     other.counts[:-1] = state.counts[slots]
     other.rows[:-1] = state.rows[slots]
-    return other._replace(labels=rank[state.labels])
+    return other._replace(labels=labels)
+
+
+class Mixture(NamedTuple):
+    """Clusters ready to score, in coordinates shifted by ``anchor``; the last slot of ``state`` is a new cluster."""
+
+    likelihood: Any
+    prior: Any
+    anchor: Vector
+    state: ClusterState
+
+    @property
+    def counts(self) -> Labels:
+        """Points in each cluster, shape (K,)."""
+        return self.state.counts[:-1]
+
+    @property
+    def statistics(self) -> Matrix:
+        """The statistics of each cluster, one row each."""
+        return self.state.rows[:-1, : self.likelihood.n_statistics()]
+
+
+def mixture_of(likelihood: Any, prior: Any, anchor: Vector, counts: Labels, statistics: Matrix) -> Mixture:
+    """The mixture of clusters with these counts and statistics.
+
+    The constants are computed here, in plain Python: a model scores the same bits before and after it was saved.
+    """
+    state = empty(likelihood, 0, len(counts) + 1)
+    state.counts[:-1] = counts
+    state.rows[:-1, : statistics.shape[1]] = statistics
+    for row in state.rows:
+        likelihood.prepare(row)
+    return Mixture(likelihood, prior, anchor, state)
 
 
 def check(likelihood: Likelihood, data: Any, weights: Weights, state: ClusterState, tolerance: float = 1e-9) -> None:

@@ -84,21 +84,21 @@ def check_weights(sample_weight: Any, n_points: int, discount: float) -> Weights
     return None if np.all(weights == 1.0) else weights
 
 
-def check_labels(labels: Any, n_points: int, max_clusters: int | None) -> Labels:
-    """Labels to start from, renamed 0..K-1 in order of first appearance."""
-    array = np.asarray(labels)
-    if array.shape != (n_points,):
-        msg = f"init must have one label a point, shape ({n_points},), got shape {array.shape}"
+def check_start(init: Any, n_points: int, starts: tuple[str, ...]) -> str | Labels:
+    """Where to start: a name among ``starts``, or one integer label a point."""
+    if isinstance(init, str):
+        if init not in starts:
+            msg = f"init must be one of {', '.join(map(repr, starts))} or an array of labels, got {init!r}"
+            raise ValueError(msg)
+        return init
+    labels = np.asarray(init)
+    if labels.shape != (n_points,):
+        msg = f"init must have one label a point, shape ({n_points},), got shape {labels.shape}"
         raise ValueError(msg)
-    if array.dtype.kind not in "biu":
-        msg = f"init must hold integer labels, got dtype {array.dtype}"
+    if labels.dtype.kind not in "biu":
+        msg = f"init must hold integer labels, got dtype {labels.dtype}"
         raise ValueError(msg)
-    renamed = in_order_of_appearance(array)
-    n_clusters = int(renamed.max()) + 1
-    if max_clusters is not None and n_clusters > max_clusters:
-        msg = f"init has {n_clusters} clusters, more than max_clusters={max_clusters}; raise it or merge labels"
-        raise ValueError(msg)
-    return renamed
+    return labels
 
 
 def in_order_of_appearance(labels: NDArray[Any]) -> Labels:

@@ -1,8 +1,8 @@
-/* What Frama-C's Eva is asked to show free of undefined behaviour (eva.py): a learner made from options (EVA_STREAM) or from
- * any bytes that are accepted as its snapshot (EVA_SNAPSHOT), then any points at any times without end; and any bytes that
- * are too short for a snapshot (EVA_SHORT).
+/* The program that Frama-C's Eva must show to be free of undefined behaviour (eva.py). A learner is made from options
+ * (EVA_STREAM), or from any bytes that are accepted as its snapshot (EVA_SNAPSHOT); then it gets any points at any
+ * times, without end. EVA_SHORT takes any bytes that are too short for a snapshot.
  *
- * Sizes are fixed when this is compiled, for where things lie in memory must be numbers and not intervals.
+ * Sizes are fixed at compile time, because the layout of the memory must be numbers and not intervals.
  */
 #include "mapdpm.h"
 
@@ -29,7 +29,7 @@ static volatile uint32_t any_word;
 static uint64_t memory[(BYTES + 7) / 8];
 static unsigned char file[FILE_BYTES];
 
-/* All that does not need to know how an index and a counter go together (events do, and so does resolving an id). */
+/* All functions that do not relate an index to a counter, as events and resolving an id do. */
 static void go_on_for_ever(mapdpm_stream *s)
 {
     mapdpm_real x[D], mean[D], variance[D], anchor[D], parameters[PARAMETERS], score;
@@ -78,7 +78,7 @@ static void put_word(unsigned char *p, uint32_t value)
         p[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* The last n bytes of the array, so that what is read behind them is outside. */
+/* Read the last n bytes of the array, so that the byte behind them is outside. */
 static int read_last(mapdpm_stream *s, size_t n)
 {
     unsigned char *const p = file + (FILE_BYTES - n);

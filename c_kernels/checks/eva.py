@@ -1,9 +1,9 @@
-"""Ask Frama-C's Eva whether the pair of files can do anything that C leaves undefined: `python3 checks/eva.py`.
+"""Check with Frama-C's Eva that the two files have no undefined behaviour: `python3 checks/eva.py`.
 
-What eva.c does to a learner is computed for all inputs at once, in intervals. An alarm is a place that Eva cannot show
-to be free of undefined behaviour; none are expected. Infinities and NaN are values like others here (IEEE arithmetic),
-and unsigned integers may wrap, as C says. Out of scope: the warm-up, gateways, resolving ids and reading events (there
-a counter and an index go together in a way that intervals cannot say), and model files. The fuzzers have those.
+Eva computes the calls of eva.c for all inputs at once, in intervals. An alarm is a place that Eva cannot prove to be
+free of undefined behaviour; none is expected. Infinities and NaN are ordinary values (IEEE arithmetic), and unsigned
+integers may wrap, as C allows. Out of scope, and left to the fuzzers: the warm-up, gateways, model files, and resolving
+ids and reading events, where intervals cannot express the relation of a counter and an index.
 """
 
 import argparse
@@ -34,18 +34,18 @@ SWITCHES = "-DMAPDPM_FEATURES=2 -DMAPDPM_CLUSTERS=3 -DMAPDPM_NO_WARMUP -DMAPDPM_
 OPTIONS = (
     *("-machdep", "gcc_x86_64", "-no-unicode", "-warn-special-float", "none"),
     *("-eva", "-eva-no-print", "-eva-no-show-progress", "-eva-msg-key=-initial-state,-final-states"),
-    # Loops over slots and bytes one step at a time; functions that check a file, one path at a time.
+    # Loops over slots and bytes are unrolled. Functions that check a file are analysed one path at a time.
     *("-eva-auto-loop-unroll", "400", "-eva-min-loop-unroll", "4", "-eva-split-return", "full"),
 )
 ONE_PATH_AT_A_TIME = (
-    "run:40000,read_last:40000,mapdpm_snapshot_read:40000,is_stream:5000,is_slot:2000,are_moments:200,is_kept:100,"
-    "is_event:50,mapdpm_snapshot_options:50,mapdpm_file_check:50,mapdpm_stream_bytes:50,is_sound:50"
+    "run:40000,read_last:40000,mapdpm_snapshot_read:40000,is_stream:5000,is_slot:2000,are_moments:200,"
+    "is_kept_point:100,is_event:50,mapdpm_snapshot_options:50,mapdpm_file_check:50,mapdpm_stream_bytes:50,is_sound:50"
 )
 
-# What is written into the copy that Eva reads: where it shall tell cases apart (split) or bring them together (merge),
-# and three facts that it cannot find (admit), each with its reason.
+# Notes that are written into the copy for Eva: where to separate cases (split) or unite them (merge), and three facts
+# that it cannot derive (admit), each with its reason.
 NOTES = (
-    # A comparison that held says that x is a number; Eva 25 does not conclude that.
+    # A comparison that held proves that x is a number; Eva 25 does not conclude that.
     ("    k = (mapdpm_real)(int)(x *", "    //@ admit !\\is_NaN(x);\n    k = (mapdpm_real)(int)(x *"),
     (
         "        part = (real)(int32_t)(part + HALF);\n",
@@ -54,29 +54,29 @@ NOTES = (
             "            part = (real)(int32_t)(part + HALF);\n        }\n"
         ),
     ),
-    # Slot k weighs 1 at least, slot e is free or was not k when room was made.
+    # Slot k weighs at least 1. Slot e is free, or was freed and is not k.
     (
         "            split(s, k, e);\n",
         "            //@ split e;\n            //@ admit e != k;\n            split(s, k, e);\n",
     ),
     (
-        "    stream_settle(s, k);\n    moments_add(s, slot_of(s, k), half_size(s), x, 1);\n",
-        "    //@ split k;\n    stream_settle(s, k);\n    moments_add(s, slot_of(s, k), half_size(s), x, 1);\n",
+        "    stream_apply_decay(s, k);\n    moments_add(s, slot_of(s, k), half_size(s), x, 1);\n",
+        "    //@ split k;\n    stream_apply_decay(s, k);\n    moments_add(s, slot_of(s, k), half_size(s), x, 1);\n",
     ),
     ("    if (used != s->n_clusters ||", "    //@ slevel merge;\n    if (used != s->n_clusters ||"),
     (
-        "    for (i = 0; i < RING(s); i++)\n        if (!is_event",
-        "    //@ slevel merge;\n    for (i = 0; i < RING(s); i++)\n        if (!is_event",
+        "    for (i = 0; i < RING_SIZE(s); i++)\n        if (!is_event",
+        "    //@ slevel merge;\n    for (i = 0; i < RING_SIZE(s); i++)\n        if (!is_event",
     ),
     (
-        "    for (i = 0; i < buffer_of(s); i++)\n        if (!is_kept",
-        "    //@ slevel merge;\n    for (i = 0; i < buffer_of(s); i++)\n        if (!is_kept",
+        "    for (i = 0; i < buffer_size(s); i++)\n        if (!is_kept_point",
+        "    //@ slevel merge;\n    for (i = 0; i < buffer_size(s); i++)\n        if (!is_kept_point",
     ),
 )
 
 
 def annotated(source: str) -> str:
-    """The library with NOTES in it, each where its text stands exactly once."""
+    """Return the library with NOTES in it, each at the only place of its text."""
     for old, new in NOTES:
         if source.count(old) != 1:
             sys.exit(f"eva.py: expected once in the library, found {source.count(old)} times: {old!r}; adapt NOTES")
@@ -85,7 +85,7 @@ def annotated(source: str) -> str:
 
 
 def analyse(folder: pathlib.Path, real: str, switches: str) -> tuple[int | None, str]:
-    """Alarms of one case, None where the analysis did not end as it should, and what Frama-C printed."""
+    """Return the alarms of one case, or None if the analysis failed, and the output of Frama-C."""
     one_path = "" if "EVA_STREAM" in switches else ONE_PATH_AT_A_TIME
     run = subprocess.run(
         [
@@ -106,9 +106,9 @@ def analyse(folder: pathlib.Path, real: str, switches: str) -> tuple[int | None,
 
 
 def main() -> int:
-    """Analyse all cases in both real types; 1 where there is an alarm."""
+    """Analyse all cases in both real types; return 1 if there is an alarm."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--case", default="", help="only the cases whose name has this in it")
+    parser.add_argument("--case", default="", help="only the cases whose name contains this")
     parser.add_argument("--real", choices=("float", "double"), action="append", help="only this real type")
     chosen = parser.parse_args()
     if shutil.which("frama-c") is None:

@@ -1,8 +1,8 @@
-"""Count what cppcheck's MISRA C:2012 add-on finds in the stream learner: `python3 checks/misra.py`.
+"""Count the findings of cppcheck's MISRA C:2012 add-on in the stream learner: `python3 checks/misra.py`.
 
-The table misra.md says for each rule how often the sources deviate from it, and why. More findings than it allows, or
-findings of a rule that it does not name, are an error; --update writes the counts that there are. Two configurations
-are counted together, so that both real types are seen: float with missing values, and double without.
+The table in misra.md states for each rule how often the sources deviate from it, and why. More findings, or findings of
+another rule, are an error; --update writes the present counts. Two configurations are counted together, so that both
+real types are checked: float with missing values, and double without.
 """
 
 import collections
@@ -26,9 +26,9 @@ UNSTATED = "to be stated"
 
 
 def findings(switches: tuple[str, ...]) -> set[tuple[str, str]]:
-    """Pairs of a rule and a place; what is not of the add-on has its own name in place of the rule.
+    """Return pairs of a rule and a place. A finding of cppcheck itself has its name in place of the rule.
 
-    In a copy, for cppcheck leaves files for its add-on beside the sources.
+    It runs in a copy, because cppcheck writes files for its add-on beside the sources.
     """
     with tempfile.TemporaryDirectory() as folder:
         for path in HERE.parent.glob("*.[ch]"):
@@ -50,13 +50,13 @@ def findings(switches: tuple[str, ...]) -> set[tuple[str, str]]:
 
 
 def stated() -> dict[str, tuple[int, str]]:
-    """Rules of the table, with how often and why the sources deviate."""
+    """Return the rules of the table, each with the count and the reason of its deviations."""
     rows = (ROW.fullmatch(line) for line in TABLE.read_text().splitlines())
     return {row[1]: (int(row[2]), row[3]) for row in rows if row is not None}
 
 
 def rewrite(counts: dict[str, int], table: dict[str, tuple[int, str]], version: str) -> None:
-    """Write the counts, keep the reasons; a new rule gets a row that asks for one."""
+    """Write the counts and keep the reasons. A new rule gets a row that asks for a reason."""
     rules = sorted(counts, key=lambda rule: [int(part) if part.isdigit() else 99 for part in rule.split(".")])
     rows = [f"| {rule} | {counts[rule]} | {table.get(rule, (0, UNSTATED))[1]} |" for rule in rules]
     head = TABLE.read_text().split("| rule |")[0]
@@ -65,7 +65,7 @@ def rewrite(counts: dict[str, int], table: dict[str, tuple[int, str]], version: 
 
 
 def complaints(counts: dict[str, int], table: dict[str, tuple[int, str]], places: dict[str, list[str]]) -> list[str]:
-    """What the table does not allow, a line each."""
+    """Return a line for each finding that the table does not allow."""
     lines = []
     for rule, count in sorted(counts.items()):
         allowed, why = table.get(rule, (0, UNSTATED))
@@ -78,7 +78,7 @@ def complaints(counts: dict[str, int], table: dict[str, tuple[int, str]], places
 
 
 def main() -> int:
-    """Count, and compare or rewrite."""
+    """Count the findings, and compare them with the table or rewrite it."""
     cppcheck = shutil.which("cppcheck")
     if cppcheck is None:
         print("skipped: no cppcheck; apt-get install cppcheck")

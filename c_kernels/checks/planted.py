@@ -1,10 +1,12 @@
-"""Plant bugs in a copy of the library, and see that the checks find them: `python3 checks/planted.py`.
+"""Plant bugs in copies of the library and require that the checks find them: `python3 checks/planted.py`.
 
-A check that nothing can fail says nothing. Each bug is one that a tired person writes: an index one too far, a limit
-that lets one value too many through, a constant that is a double. What the check prints must name the bug: a copy that
-does not compile is not a catch.
+A check that cannot fail proves nothing. Each bug is a usual mistake: an index one too far, a limit that lets one value
+too many through, a constant that is a double. The output of the check must name the bug. A copy that does not compile
+does not count as found.
 """
 
+import concurrent.futures
+import os
 import pathlib
 import shutil
 import subprocess
@@ -16,16 +18,16 @@ HERE = pathlib.Path(__file__).parent
 
 
 class Bug(NamedTuple):
-    """A text that stands once in a file, what it becomes, the program that shall notice, and what it then prints."""
+    """A text that a file has once, its replacement, the program that must notice it, and what that program prints."""
 
     name: str
     file: str
     old: str
     new: str
-    program: str  # of the Makefile, below its build
+    program: str  # a target of the Makefile, below its build folder
     arguments: str
     says: str
-    needs: str  # a compiler
+    needs: str  # the compiler
 
 
 BUGS = (
@@ -44,9 +46,9 @@ BUGS = (
         "stream_snapshot.c",
         "s->turn >= SLOTS(s)",
         "s->turn > SLOTS(s)",
-        "fuzz/snapshot_fuzz-float-sanitized",
+        "clang-float-sanitized/snapshot_fuzz",
         "-seed=1 -runs=1000000 -max_len=1024 -len_control=0",
-        "not so: s->warming ?",
+        "violated: s->warming ?",
         "clang",
     ),
     Bug(
@@ -63,7 +65,7 @@ BUGS = (
 
 
 def outcome(bug: Bug, folder: pathlib.Path) -> str:
-    """What the check printed on the planted copy in `folder`."""
+    """Return the output of the check on the planted copy in `folder`."""
     path = folder / bug.file
     text = path.read_text()
     if text.count(bug.old) != 1:
@@ -82,28 +84,38 @@ def outcome(bug: Bug, folder: pathlib.Path) -> str:
         ]
     printed = ""
     for command in commands:
-        run = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+        run = subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            env=os.environ | {"BUILD": str(folder / "build")},
+        )
         printed += run.stdout + run.stderr
     return printed
 
 
+def found(bug: Bug) -> tuple[bool, str]:
+    """Plant a bug in a copy of its own; return whether the check found it, and the report."""
+    if shutil.which(bug.needs) is None:
+        return True, f"skipped: {bug.name}: no {bug.needs}"
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "c_kernels"
+        shutil.copytree(HERE.parent, folder, ignore=shutil.ignore_patterns("build", "__pycache__"))
+        printed = outcome(bug, folder)
+    line = next((line.strip() for line in printed.splitlines() if bug.says in line), None)
+    report = f"{bug.name}, {bug.file}: {line or 'NOT FOUND'}"
+    return line is not None, report if line is not None else f"{report}\n{printed[-2000:]}"
+
+
 def main() -> int:
-    """Plant each bug by itself; 1 where one is not found."""
-    missed = 0
-    for bug in BUGS:
-        if shutil.which(bug.needs) is None:
-            print(f"skipped: {bug.name}: no {bug.needs}")
-            continue
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name) / "c_kernels"
-            shutil.copytree(HERE.parent, folder, ignore=shutil.ignore_patterns("build", "__pycache__"))
-            printed = outcome(bug, folder)
-        line = next((line.strip() for line in printed.splitlines() if bug.says in line), None)
-        print(f"{bug.name}, {bug.file}: {line or 'NOT FOUND'}")
-        if line is None:
-            missed += 1
-            print(printed[-2000:])
-    return int(missed > 0)
+    """Plant each bug by itself; return 1 if one is not found."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(found, BUGS))
+    for _, report in results:
+        print(report)
+    return int(not all(is_found for is_found, _ in results))
 
 
 if __name__ == "__main__":

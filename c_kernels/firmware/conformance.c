@@ -1,5 +1,6 @@
-/* Does this machine compute the same bits? Learns five streams, and prints the CRC-32 of all ids, scores and snapshots; the
- * worst stack of each function, and, where the board can count, its instructions.
+/* The conformance program: does this machine compute the same bits? It learns five streams and prints the CRC-32 of all
+ * ids, scores and snapshots. It also prints the deepest stack of each function and, if the board can count, its
+ * instructions.
  */
 #include "boards/board.h"
 #include "streams.h"
@@ -8,7 +9,7 @@
 #define N_POINTS 2000u
 #endif
 enum { CLUSTERS = 8, WARMUP = 60, WINDOW = 12, SCORE_EVERY = 5, SNAPSHOT_EVERY = 500 };
-#ifdef SMALLEST /* what the smallest library can do: no warm-up, nothing forgotten, nothing missing */
+#ifdef SMALLEST /* the smallest library has no warm-up, no forgetting and no missing values */
 enum { STREAMS_HERE = FULL + 1, CLUSTERS_OF_FULL = CLUSTERS };
 #else
 enum { STREAMS_HERE = N_STREAMS, CLUSTERS_OF_FULL = CLUSTERS / 2 };
@@ -44,7 +45,7 @@ static uint32_t crc_of_word(uint32_t crc, uint32_t word)
     return mapdpm_crc32(crc, bytes, 4);
 }
 
-/* The bits of a score, the lowest byte first; NaN is NaN, whichever. */
+/* The bits of a score, lowest byte first. Every NaN counts as the same. */
 static uint32_t crc_of_real(uint32_t crc, mapdpm_real x)
 {
     const union {
@@ -60,7 +61,7 @@ static uint32_t crc_of_real(uint32_t crc, mapdpm_real x)
     return crc_of_word(crc_of_word(crc, (uint32_t)bits.words), (uint32_t)(bits.words >> 32));
 }
 
-/* The learner goes through a file. */
+/* Save the learner to a file and restore it. */
 static int through_file(mapdpm_stream *s, uint32_t *crc)
 {
     size_t n = 0;
@@ -74,7 +75,7 @@ static int through_file(mapdpm_stream *s, uint32_t *crc)
     return error;
 }
 
-/* The one step that ends a warm-up is measured by itself. */
+/* The one step that ends a warm-up is measured separately. */
 static int learn_measured(mapdpm_stream *s, const mapdpm_real *x, uint32_t *id, mapdpm_real *density)
 {
     int error;

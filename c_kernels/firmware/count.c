@@ -1,7 +1,8 @@
-/* A plugin for QEMU that counts instructions, each one, from mark_start to the next of the other marks (boards/report.c).
+/* A QEMU plugin that counts every instruction from mark_start to the next of the other marks (boards/report.c).
  *
- * qemu-... -plugin count.so,start=ADDRESS,learn=ADDRESS,score=ADDRESS,... ; addresses in hexadecimal. At the end a line
- * for each: name, mean, most. Version 1 of QEMU's interface, declared here because Debian has no header of it.
+ * qemu-... -plugin count.so,start=ADDRESS,learn=ADDRESS,score=ADDRESS,... with hexadecimal addresses. At the end it
+ * prints a line for each mark: name, mean, most. It uses version 1 of QEMU's interface, which is declared here because
+ * Debian has no header of it.
  */
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,14 +1,21 @@
-"""Build conformance.c for each target, run it, print a line: are ids, scores and snapshots the same everywhere.
+"""Build conformance.c for each target, run it, print a line: ids, scores and snapshots must be the same everywhere.
 
-python3 firmware.py [--ci] [--update] [NAME ...]. Where a tool is missing its Debian package is named, and the target
-left out. It fails where a CRC is not the one in figures.json, and where the library has become more than 3 % larger or
-slower than it says there, with the same compiler; --update writes both. --ci leaves out what is not for CI.
+python3 firmware.py [--quick | --ci] [--fresh] [--update] [NAME ...]
+
+- --quick runs three emulated machines of different kinds; --ci runs all but those that CI has no tools for.
+- A target whose tools are missing is skipped. Its line names the Debian packages.
+- A run fails if a CRC differs from figures.json. It also fails if the same compiler makes the library more than 3 %
+  larger or slower than figures.json says. --update writes both.
+- A target is built and run again only if its sources, its definition, its compiler or its emulator have changed.
+  --fresh runs it anyway.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import functools
+import hashlib
 import json
 import os
 import re
@@ -30,10 +37,11 @@ BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
 COLUMNS = ("text", "data", "bss", "state", "stack", "learn", "most", "settle", "score", "save", "load")
 TOLERATED = 1.03
 SECONDS = 900
+SUFFIXES = (".c", ".h", ".ld", ".mjs")
 
 
 class Result(NamedTuple):
-    """What a target printed, or why it did not."""
+    """The output of a target, or the reason why there is none."""
 
     target: Target
     crc: str = ""
@@ -43,7 +51,7 @@ class Result(NamedTuple):
 
 
 def run(*command: str) -> str:
-    """What a command prints, on both streams; RuntimeError with it where that fails."""
+    """Return the output of a command, of both streams; raise RuntimeError with it if the command fails."""
     done = subprocess.run(command, cwd=HERE, text=True, capture_output=True, timeout=SECONDS, check=False)
     if done.returncode:
         msg = f"{shlex.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}"
@@ -52,13 +60,64 @@ def run(*command: str) -> str:
 
 
 def missing_tools(target: Target) -> list[str]:
-    """The programs that this machine lacks."""
+    """Return the programs that this machine lacks."""
+    return [tool for tool in tools_of(target) if shutil.which(tool) is None]
+
+
+def tools_of(target: Target) -> list[str]:
+    """Return the names of the compiler, of a linker of its own, and of the emulator."""
     tools = [target.compiler.split()[0], *(["wasm-ld"] if "wasm" in target.name else []), target.runner.split()[0]]
-    return [tool for tool in tools if tool != "{program}" and shutil.which(tool) is None]
+    return [tool for tool in tools if tool != "{program}"]
+
+
+@functools.cache
+def version_of(tool: str) -> str:
+    """Return what a tool says of its version; its path and time of change if it says nothing, as simavr does."""
+    path = shutil.which(tool) or tool
+    done = subprocess.run([path, "--version"], text=True, capture_output=True, timeout=SECONDS, check=False)
+    return done.stdout if done.returncode == 0 else f"{path} {Path(path).stat().st_mtime_ns}"
+
+
+@functools.cache
+def sources_hash() -> str:
+    """Hash the two library files, this folder's programs, and the processor on which -march=native depends."""
+    files = sorted([*PAIR.glob("*.[ch]"), *(path for path in HERE.rglob("*") if path.suffix in SUFFIXES)])
+    cpu = Path("/proc/cpuinfo")
+    flags = [line for line in cpu.read_text().splitlines() if line.startswith("flags")][:1] if cpu.exists() else []
+    parts = [path.name.encode() + path.read_bytes() for path in files]
+    return hashlib.sha256(b"\0".join([*parts, *map(str.encode, flags)])).hexdigest()
+
+
+def key_of(target: Target) -> str:
+    """Return a hash of everything that the result of a target depends on."""
+    parts = [sources_hash(), repr(target), *map(version_of, tools_of(target))]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def known_result(target: Target) -> Result | None:
+    """Return the result of an earlier run that nothing has changed for."""
+    path = BUILD / target.name / "result.json"
+    if missing_tools(target) or not path.exists():
+        return None
+    saved = json.loads(path.read_text())
+    if saved["key"] != key_of(target):
+        return None
+    return Result(target, saved["crc"], saved["compiler"], saved["figures"])
+
+
+def result_of_any_run(target: Target, *, fresh: bool) -> Result:
+    """Return the result of an earlier run; else build, run and remember a result without a problem."""
+    result = None if fresh else known_result(target)
+    if result is None:
+        result = result_of(target)
+        if not result.problem:
+            saved = {"key": key_of(target), "crc": result.crc, "compiler": result.compiler, "figures": result.figures}
+            (BUILD / target.name / "result.json").write_text(json.dumps(saved))
+    return result
 
 
 def build(target: Target, library: Path, main: str = "conformance.c", *more: str) -> Path:
-    """Compile the library's one file and make the program; beside it lies the linker's map."""
+    """Compile the library's one file and link the program; the linker's map is in the same folder."""
     folder = BUILD / target.name
     folder.mkdir(parents=True, exist_ok=True)
     compile_, link = shlex.split(f"{target.compiler} {target.switches} -I{PAIR} -I."), shlex.split(target.link)
@@ -73,7 +132,7 @@ def build(target: Target, library: Path, main: str = "conformance.c", *more: str
 
 
 def library_sizes(map_: Path) -> dict[str, int]:
-    """Bytes of the library that the linker kept."""
+    """Return the bytes of the library that the linker kept."""
     sizes = {"text": 0, "data": 0, "bss": 0}
     kept = map_.read_text().partition("Linker script and memory map")[2]
     for kind, size, file in re.findall(r"^ \.(\w+)\S*\s+0x\w+\s+0x(\w+) (\S+)$", kept, re.MULTILINE):
@@ -83,7 +142,7 @@ def library_sizes(map_: Path) -> dict[str, int]:
 
 
 def counting(target: Target, program: Path) -> str:
-    """The argument of QEMU that counts instructions between the marks of the program."""
+    """Return the argument of QEMU that counts instructions between the marks of the program."""
     plugin = BUILD / "count.so"
     listing = run(target.compiler.split()[0].replace("gcc", "nm"), str(program))
     marks = {name: address for address, name in re.findall(r"^(\w+) T mark_(\w+)$", listing, re.MULTILINE)}
@@ -92,10 +151,10 @@ def counting(target: Target, program: Path) -> str:
 
 
 def figures_of(printed: str) -> dict[str, int]:
-    """The numbers among what a program, and the plugin, have printed."""
+    """Return the numbers in the output of a program and of the plugin."""
     figures, stack = {}, 0
     for name, mean, most, depth in re.findall(r"^(\w+) mean (\d+) most (\d+) stack (\d+)", printed, re.MULTILINE):
-        if name != "settle":  # longer than the clock of a small board
+        if name != "settle":  # takes longer than the clock of a small board counts
             figures |= {name: int(mean)} | ({"most": int(most)} if name == "learn" else {})
             stack = max(stack, int(depth))
     for name, mean, most in re.findall(r"^(\w+) instructions mean (\d+) most (\d+)", printed, re.MULTILINE):
@@ -125,7 +184,7 @@ def result_of(target: Target, library: Path = PAIR / "mapdpm.c") -> Result:
 
 
 def table_line(result: Result) -> str:
-    """One line; a dash where a machine does not tell."""
+    """Return one line, with a dash for a figure that a machine does not give."""
     if result.problem:
         return f"target {result.target.name:22} {result.problem}"
     numbers = " ".join(f"{result.figures.get(name, '-'):>9}" for name in COLUMNS)
@@ -133,7 +192,7 @@ def table_line(result: Result) -> str:
 
 
 def complaints(result: Result, known: dict[str, Any]) -> list[str]:
-    """What is wrong with a result, given what figures.json says."""
+    """Return the complaints about a result, given figures.json."""
     target, name = result.target, result.target.name
     if result.problem:
         return [] if result.problem.startswith("skipped") else [f"{name} {result.problem}"]
@@ -150,7 +209,7 @@ def complaints(result: Result, known: dict[str, Any]) -> list[str]:
 
 
 def readme_table(known: dict[str, Any]) -> str:
-    """The figures of the machines that count, in Markdown."""
+    """Return the figures of the machines that count instructions or cycles, in Markdown."""
     columns = ("text", "stack", "learn", "most", "settle", "score", "save", "load")
     rows = ["| |" + "|".join(columns) + "|", "|---|" + "---:|" * len(columns)]
     for target in TARGETS:
@@ -162,7 +221,7 @@ def readme_table(known: dict[str, Any]) -> str:
 
 
 def update(results: list[Result]) -> None:
-    """Write figures.json: the CRCs of gcc -O2, and all figures of machines that are not this one."""
+    """Write figures.json: the CRCs of gcc -O2, and all figures of emulated machines."""
     known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"crc": {}, "targets": {}}
     for result in results:
         if result.crc and result.target.name.startswith("gcc-O2"):
@@ -175,17 +234,30 @@ def update(results: list[Result]) -> None:
 
 
 def main() -> int:
-    """Everything; the exit status says whether all is as it should be."""
+    """Run the chosen targets; return 0 if all is as it should be."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of targets; all if there is none")
-    parser.add_argument("--ci", action="store_true")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="names of targets; all targets if there is none")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--quick", action="store_true")
+    which.add_argument("--ci", action="store_true")
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
-    chosen = [t for t in TARGETS if (not options.names or t.name in options.names) and (t.in_ci or not options.ci)]
+    unknown = sorted(set(options.names) - {target.name for target in TARGETS})
+    if unknown:
+        parser.error(f"no target is named {', '.join(unknown)}; targets.py lists them")
+    chosen = [
+        target
+        for target in TARGETS
+        if (not options.names or target.name in options.names)
+        and (target.in_ci or not options.ci)
+        and (target.is_quick or not options.quick)
+    ]
     BUILD.mkdir(parents=True, exist_ok=True)
-    run("cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-o", str(BUILD / "count.so"), "count.c")
+    if options.fresh or any(known_result(target) is None for target in chosen):
+        run("cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-o", str(BUILD / "count.so"), "count.c")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(result_of, chosen))
+        results = list(pool.map(functools.partial(result_of_any_run, fresh=options.fresh), chosen))
     print(f"{'':29} {' '.join(f'{name:>9}' for name in COLUMNS)}")
     for result in results:
         print(table_line(result))

@@ -1,5 +1,5 @@
-/* The data of the conformance program: streams of 3 features, made of integers, so that every machine and every language
- * makes the same (tests/test_firmware.py does in Python).
+/* The data of the conformance program: streams of 3 features. They are made of integers, so that every machine and
+ * language makes the same data (tests/c_kernels/test_firmware.py does in Python).
  */
 #ifndef STREAMS_H
 #define STREAMS_H
@@ -29,8 +29,8 @@ static inline uint32_t random16(data_stream *g)
     return g->random >> 16;
 }
 
-/* The next point, in steps of 2^-15: centres 10 apart or more, noise of a standard deviation of 1.15. Where values are
- * missing each is with a chance of 1 in 8, but never all. Returns the number of its cluster. */
+/* The next point, in steps of 2^-15. Centres are at least 10 apart; the noise has a standard deviation of 1.15. With
+ * missing values each value is missing with probability 1/8, but never all. Returns the number of the cluster. */
 static inline uint32_t next_point(data_stream *g, mapdpm_real *x)
 {
     const uint32_t clusters = g->kind == FULL ? 11 : 6, c = random16(g) % clusters;

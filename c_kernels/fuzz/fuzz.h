@@ -1,4 +1,4 @@
-/* What all fuzzers ask of a learner, whatever has happened to it. */
+/* The parts that all fuzzers share: input, options, and conditions that hold whatever has happened to a learner. */
 #ifndef FUZZ_H
 #define FUZZ_H
 #include "mapdpm_learner.h"
@@ -6,21 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MUST(condition)                                                                                               \
-    do {                                                                                                              \
-        if (!(condition)) {                                                                                           \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                   \
-            abort();                                                                                                  \
-        }                                                                                                             \
+#define MUST(condition)                                                                                                \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: violated: %s\n", __FILE__, __LINE__, #condition);                                  \
+            abort();                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
-/* Bytes of the input, one after the other; zeros when they are over. */
+/* The bytes of the input in order; zeros after its end. */
 typedef struct {
     const uint8_t *p;
     size_t left;
-} tape;
+} input;
 
-static inline uint8_t take(tape *t)
+static inline uint8_t next_byte(input *t)
 {
     if (t->left == 0)
         return 0;
@@ -28,29 +28,30 @@ static inline uint8_t take(tape *t)
     return *t->p++;
 }
 
-/* Mostly a value that learners meet, at times any bits at all. */
-static inline mapdpm_real take_real(tape *t)
+/* Usually a typical value, sometimes any bits. */
+static inline mapdpm_real next_real(input *t)
 {
-    static const mapdpm_real powers[] = {(mapdpm_real)1e-12, (mapdpm_real)0.01, 1, 1, 1, 100, (mapdpm_real)1e6, (mapdpm_real)1e9};
-    const uint8_t kind = take(t);
+    static const mapdpm_real powers[] = {(mapdpm_real)1e-12, (mapdpm_real)0.01, 1, 1, 1, 100,
+                                         (mapdpm_real)1e6,   (mapdpm_real)1e9};
+    const uint8_t kind = next_byte(t);
     mapdpm_real value;
     unsigned char bytes[sizeof value];
     size_t i;
 
     if (kind >= 16)
-        return ((mapdpm_real)take(t) - 128) * powers[kind & 7];
+        return ((mapdpm_real)next_byte(t) - 128) * powers[kind & 7];
     for (i = 0; i < sizeof bytes; i++)
-        bytes[i] = take(t);
+        bytes[i] = next_byte(t);
     memcpy(&value, bytes, sizeof value);
     return value;
 }
 
 enum { D_MOST = 4 };
 
-/* Options of all sorts, sound or not. */
-static inline void take_options(tape *t, mapdpm_options *o, mapdpm_real *parameters)
+/* Options of all sorts, valid or not. */
+static inline void next_options(input *t, mapdpm_options *o, mapdpm_real *parameters)
 {
-    const uint8_t a = take(t), b = take(t), c = take(t);
+    const uint8_t a = next_byte(t), b = next_byte(t), c = next_byte(t);
     uint32_t d;
 
     memset(o, 0, sizeof *o);
@@ -61,15 +62,15 @@ static inline void take_options(tape *t, mapdpm_options *o, mapdpm_real *paramet
     o->window = b & 64 ? b >> 3 & 7u : 0;
     o->missing = b >> 7;
     o->when_full = c & 7u;
-    o->alpha = c & 8 ? take_real(t) : (c & 16 ? 0 : 1);
-    o->log_alpha = c & 16 ? take_real(t) : 0;
-    o->half_life = c & 32 ? take_real(t) : (c & 64 ? 5 : 0);
+    o->alpha = c & 8 ? next_real(t) : (c & 16 ? 0 : 1);
+    o->log_alpha = c & 16 ? next_real(t) : 0;
+    o->half_life = c & 32 ? next_real(t) : (c & 64 ? 5 : 0);
     for (d = 0; d < 3 * D_MOST; d++)
-        parameters[d] = c & 128 ? take_real(t) : 1;
+        parameters[d] = c & 128 ? next_real(t) : 1;
     o->parameters = o->warmup > 0 ? NULL : parameters;
 }
 
-/* What nothing may break, not even a forged snapshot that was accepted. */
+/* Conditions that nothing may break, not even a forged snapshot that was accepted. */
 static inline void must_be_whole(const mapdpm_stream *s)
 {
     uint32_t k, used = 0;
@@ -82,8 +83,8 @@ static inline void must_be_whole(const mapdpm_stream *s)
     MUST(s->warming ? s->n_seen < s->warmup : s->turn < s->max_clusters);
 }
 
-/* Exactly as much memory as is asked for: what lies behind is poisoned. MemorySanitizer knows that nothing is in it yet, and
- * complains where a learner is compared whose bytes were not all written. */
+/* Memory of exactly the requested size, so that the bytes behind it are poisoned. MemorySanitizer knows that it is not
+ * initialised, and complains if a learner is compared before all its bytes are written. */
 static inline mapdpm_stream *new_stream(size_t bytes)
 {
     mapdpm_stream *const s = (mapdpm_stream *)malloc(bytes);
@@ -106,8 +107,8 @@ static inline void *copy_of(const void *memory, size_t bytes)
     return memcpy(copy, memory, bytes);
 }
 
-/* Ask all that can be asked without changing anything. */
-static inline void ask(const mapdpm_stream *s, const mapdpm_real *x)
+/* Call all functions that change nothing. */
+static inline void call_queries(const mapdpm_stream *s, const mapdpm_real *x)
 {
     unsigned char *const before = (unsigned char *)copy_of(s, s->bytes);
     mapdpm_real *const room = (mapdpm_real *)malloc((4 * (size_t)s->n_features + 2) * sizeof *room);

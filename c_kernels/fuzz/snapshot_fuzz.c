@@ -1,6 +1,6 @@
-/* Any bytes as a snapshot, with a length and a CRC that are right: refused, or a learner that goes on without harm.
+/* Any bytes as a snapshot with the right length and CRC: refused, or a learner that goes on without harm.
  *
- * Where there is no corpus the mutator begins with snapshots of its own, in each state that a learner can be in.
+ * Without a corpus the mutator begins with snapshots of its own, one of each state of a learner.
  */
 #include "fuzz.h"
 
@@ -10,7 +10,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A snapshot of a learner, its options and its state given by the bits of `which`. */
+/* A snapshot of a learner. The bits of `which` give its options and its state. */
 static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
 {
     static const mapdpm_real gamma[] = {0, 0, (mapdpm_real)0.1, 2, 1, 1}, known[] = {0, 0, 100, 100, 1, 1};
@@ -63,7 +63,7 @@ static void go_on(mapdpm_stream *s)
     MUST(x != NULL);
     for (i = 0; i < 24; i++) {
         x[0] = (mapdpm_real)((i * 37 % 11) * 10 - 50) + (mapdpm_real)(i % 4) / 16;
-        ask(s, x);
+        call_queries(s, x);
         if (mapdpm_learn(s, x, NULL, NULL) == MAPDPM_E_TIME)
             (void)mapdpm_learn_at(s, x, s->now + (i % 8 == 7 ? INT64_C(1) << (i + 20) : 1000), NULL, NULL);
         must_be_whole(s);
@@ -73,7 +73,7 @@ static void go_on(mapdpm_stream *s)
     free(x);
 }
 
-/* What is written after reading is what was read, but for the flags and extras of the header. */
+/* A file that is read and written again stays the same, except for the flags and extras of its header. */
 static void differs(const uint8_t *file, const uint8_t *again, size_t n)
 {
     size_t i;

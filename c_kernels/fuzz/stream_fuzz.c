@@ -1,10 +1,10 @@
-/* Any bytes as options and what is done with them: points, times, predictions, snapshots, clusters that are inserted. What
- * cannot be learned changes nothing, and whatever was learned can be saved and read. */
+/* Any bytes as options and operations: points, times, predictions, snapshots, inserted clusters. A point that cannot be
+ * learned changes nothing, and every learner can be saved and restored. */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Through a file and back, into other memory: the same learner. */
+/* Save the learner and restore it in other memory: it must be the same. */
 static mapdpm_stream *through_file(mapdpm_stream *s)
 {
     const size_t bytes = s->bytes;
@@ -24,23 +24,23 @@ static mapdpm_stream *through_file(mapdpm_stream *s)
     return back;
 }
 
-static void insert_one(tape *t, mapdpm_stream *s)
+static void insert_one(input *t, mapdpm_stream *s)
 {
     mapdpm_real mean[D_MOST], variance[D_MOST];
     mapdpm_cluster cluster;
     uint32_t d;
 
     memset(&cluster, 0, sizeof cluster);
-    cluster.weight = take_real(t);
+    cluster.weight = next_real(t);
     for (d = 0; d < s->n_features; d++) {
-        mean[d] = take_real(t);
-        variance[d] = take_real(t);
+        mean[d] = next_real(t);
+        variance[d] = next_real(t);
     }
     (void)mapdpm_insert(s, &cluster, mean, variance);
 }
 
-/* A point, with its error changing nothing. */
-static void learn_one(tape *t, mapdpm_stream *s, int op)
+/* Learn a point. An error must change nothing. */
+static void learn_one(input *t, mapdpm_stream *s, int op)
 {
     unsigned char *const before = (unsigned char *)copy_of(s, s->bytes);
     mapdpm_real x[D_MOST], score;
@@ -49,12 +49,12 @@ static void learn_one(tape *t, mapdpm_stream *s, int op)
     int error;
 
     for (d = 0; d < D_MOST; d++)
-        x[d] = take_real(t);
-    ask(s, x);
+        x[d] = next_real(t);
+    call_queries(s, x);
     if (op & 1) {
-        const unsigned shift = take(t) & 63u;
+        const unsigned shift = next_byte(t) & 63u;
 
-        when = (int64_t)((uint64_t)when + ((uint64_t)take(t) << shift));
+        when = (int64_t)((uint64_t)when + ((uint64_t)next_byte(t) << shift));
         error = mapdpm_learn_at(s, x, when, op & 2 ? &id : NULL, op & 4 ? &score : NULL);
     } else {
         error = mapdpm_learn(s, x, op & 2 ? &id : NULL, op & 4 ? &score : NULL);
@@ -66,21 +66,21 @@ static void learn_one(tape *t, mapdpm_stream *s, int op)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     mapdpm_real parameters[3 * D_MOST];
-    tape t;
+    input t;
     mapdpm_options o;
     mapdpm_stream *s;
     size_t bytes;
 
     t.p = data;
     t.left = size;
-    take_options(&t, &o, parameters);
+    next_options(&t, &o, parameters);
     bytes = mapdpm_stream_bytes(&o);
     if (bytes == 0)
         return 0;
     s = new_stream(bytes);
     if (mapdpm_init(s, bytes, &o) == MAPDPM_OK) {
         while (t.left > 0) {
-            const uint8_t op = take(&t);
+            const uint8_t op = next_byte(&t);
 
             if (op < 8)
                 s = through_file(s);
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 learn_one(&t, s, op);
             must_be_whole(s);
         }
-        if (size % 4 == 0) /* a file's CRC costs as much as all the rest */
+        if (size % 4 == 0) /* the CRC of a file costs as much as all the rest */
             s = through_file(s);
         must_be_whole(s);
     }

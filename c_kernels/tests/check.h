@@ -1,4 +1,4 @@
-/* The smallest test harness: CHECK counts, and says where. */
+/* A minimal test harness. CHECK counts, and prints the place of a failure. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <stdint.h>
@@ -12,14 +12,14 @@ static int checks_passed, checks_failed;
             checks_passed++;                                                                                          \
         } else {                                                                                                      \
             checks_failed++;                                                                                          \
-            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                            \
+            printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                                            \
         }                                                                                                             \
     } while (0)
 
 #define REPORT() (printf("%s (%u-byte reals): %d passed, %d failed\n", __FILE__, (unsigned)sizeof(mapdpm_real),       \
                          checks_passed, checks_failed), checks_failed != 0)
 
-/* xorshift64*: any numbers will do, but the same ones everywhere. */
+/* xorshift64*. The numbers need not be good, but must be the same everywhere. */
 static uint64_t check_random(uint64_t *state)
 {
     *state ^= *state >> 12;

@@ -60,7 +60,7 @@ static inline mapdpm_stream *begin(memory *m, const mapdpm_options *o)
 
 static inline int is_same(const memory *a, const memory *b) { return memcmp(a, b, a->stream.bytes) == 0; }
 
-/* A point near one of `groups` centres that lie `apart`. */
+/* A point near one of `groups` centres whose distance is about `apart`. */
 static inline void draw(uint64_t *state, unsigned groups, double apart, real *x)
 {
     const unsigned g = (unsigned)(check_random(state) >> 33) % groups;

@@ -1,4 +1,5 @@
-/* Banks: each learner is what it would be alone, scores are sums of what each has said, the best one answers. */
+/* Banks: each learner equals one that learns by itself, scores are sums of its log densities, and the best one
+ * answers. */
 #include "learners.h"
 
 enum { A = 4, N = 3000 };
@@ -16,7 +17,7 @@ static mapdpm_bank *begin_bank(const mapdpm_options *o, uint32_t n, real half_li
     return b;
 }
 
-static void alike(const mapdpm_options *o, real half_life, real margin)
+static void equals_single_learners(const mapdpm_options *o, real half_life, real margin)
 {
     mapdpm_bank *const b = begin_bank(o, A, half_life, margin);
     const double keep = half_life > 0 ? exp(-log(2.0) / (double)half_life) : 1.0;
@@ -45,7 +46,8 @@ static void alike(const mapdpm_options *o, real half_life, real margin)
             sums[j] = keep * sums[j] + d;
             sizes[j] = keep * sizes[j] + fabs(d) + (is_there_yet ? EPS * fabs((double)said[j]) : 0.0);
             CHECK(mapdpm_bank_score(b, j, &score) == MAPDPM_OK);
-            CHECK(fabs((double)score - sums[j]) <= 64 * EPS * (sizes[j] + (half_life > 0 ? (double)half_life : 1) * sizes[j]));
+            CHECK(fabs((double)score - sums[j]) <=
+                  64 * EPS * (sizes[j] + (half_life > 0 ? (double)half_life : 1) * sizes[j]));
         }
         switches += b->best != best;
         best = b->best;
@@ -58,7 +60,7 @@ static void alike(const mapdpm_options *o, real half_life, real margin)
         CHECK(sums[j] <= sums[best] + (double)margin + 1e-3 * sizes[j]);
 }
 
-static void refusing(void)
+static void refusals(void)
 {
     mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 4);
     mapdpm_bank *const b = begin_bank(&o, A, 0, 3);
@@ -84,11 +86,11 @@ int main(void)
     mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
     const mapdpm_options cold = warming(8, 40);
 
-    alike(&o, 0, 3);
-    alike(&o, 200, 0);
-    alike(&cold, 200, 3);
+    equals_single_learners(&o, 0, 3);
+    equals_single_learners(&o, 200, 0);
+    equals_single_learners(&cold, 200, 3);
     o.half_life = 300;
-    alike(&o, 100, 3);
-    refusing();
+    equals_single_learners(&o, 100, 3);
+    refusals();
     return REPORT();
 }

@@ -1,4 +1,5 @@
-/* Bounds are bounds: who is certain to stay stays, whatever the data; and where clusters lie apart nearly all are. */
+/* Bounds hold: a point that is certain to stay stays, whatever the data. If clusters lie apart, almost all points are
+ * certain. */
 #include "check.h"
 #include "mapdpm_certain.h"
 #include "mapdpm_setup.h"
@@ -14,12 +15,12 @@ static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL};
 static uint64_t state = 88172645463325252u;
 
 typedef struct {
-    double apart;  /* how far clusters lie from each other, in deviations */
-    double scale;  /* of all data */
-    double offset; /* of all data, in units of scale */
-    double strange; /* how far out a few points lie, in units of scale */
-    int tied;      /* points are rounded, so that many are equal */
-    int wrong;     /* one in so many points has another's label; 0: none */
+    double apart;   /* the distance of clusters, in deviations */
+    double scale;   /* of all data */
+    double offset;  /* of all data, in units of scale */
+    double strange; /* the distance of a few outliers, in units of scale */
+    int tied;       /* points are rounded, so that many are equal */
+    int wrong;      /* one in so many points has the label of another cluster; 0: none */
 } shape;
 
 static double normal(void)
@@ -40,7 +41,8 @@ static void draw(int64_t D, const shape *s)
     for (i = 0; i < K * D; i++)
         centres[i] = s->apart * normal();
     for (i = 0; i < N; i++) {
-        const int64_t k = i % 40 == 0 ? K - 1 : (int64_t)((check_uniform(&state) + 1.0) * 0.5 * (K - 1)); /* one is small */
+        const int64_t k =
+            i % 40 == 0 ? K - 1 : (int64_t)((check_uniform(&state) + 1.0) * 0.5 * (K - 1)); /* one cluster is small */
 
         labels[i] = s->wrong && i % s->wrong == 1 ? (k + 1) % K : k;
         for (d = 0; d < D; d++) {
@@ -51,7 +53,7 @@ static void draw(int64_t D, const shape *s)
             data[i * D + d] = (mapdpm_real)(s->scale * (x + s->offset));
         }
     }
-    labels[N - 1] = K; /* one is alone */
+    labels[N - 1] = K; /* one point is alone */
 }
 
 static void set_parameters(int family, int64_t D, const shape *s)
@@ -76,86 +78,86 @@ static void set_parameters(int family, int64_t D, const shape *s)
     }
 }
 
-/* The columns that bounds leave open are scored as they would be by themselves, and no other is as good. */
-static void check_candidates(columns *c, int64_t i, int64_t slot, const double *tails)
+/* Columns that bounds leave open have the exact score, and no other column is as good. */
+static void check_candidates(score_table *table, int64_t i, int64_t slot, const double *tails)
 {
     double scores[CAPACITY + 1], best = -INFINITY;
     int64_t k, j, n;
 
-    (void)score_all(c, i, slot);
-    if (c->free_slot < 0 && !(slot >= 0 && c->clusters->counts[slot] == 1))
-        c->scores[0] = -INFINITY;
-    memcpy(scores, c->scores, (size_t)c->width * sizeof *scores);
-    for (k = 0; k < c->width; k++)
+    (void)score_all(table, i, slot);
+    if (table->free_slot < 0 && !(slot >= 0 && table->clusters->counts[slot] == 1))
+        table->scores[0] = -INFINITY;
+    memcpy(scores, table->scores, (size_t)table->n_columns * sizeof *scores);
+    for (k = 0; k < table->n_columns; k++)
         best = scores[k] > best ? scores[k] : best;
-    n = score_candidates(c, i, slot, tails, 0.0);
+    n = score_candidates(table, i, slot, tails, 0.0);
     for (j = 0; j < n; j++)
-        CHECK(c->scores[c->listed[j]] == scores[c->listed[j]]);
-    for (k = 0, j = 0; k < c->width; k++)
-        if (j < n && c->listed[j] == k)
+        CHECK(table->scores[table->candidates[j]] == scores[table->candidates[j]]);
+    for (k = 0, j = 0; k < table->n_columns; k++)
+        if (j < n && table->candidates[j] == k)
             j++;
         else
             CHECK(scores[k] < best - TOLERANCE * (1.0 + fabs(best)));
     CHECK(j == n);
 }
 
-/* Returns how many of all points are certain. */
+/* Returns the number of certain points. */
 static int64_t check_bounds(const mapdpm_problem *p)
 {
     const size_t bytes = mapdpm_workspace_bytes(p->n_features, CAPACITY);
     void *const workspace = malloc(bytes);
     int64_t found = 0;
-    columns c;
+    score_table table;
 
     clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p->n_features));
     CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
-    CHECK(set_up(&c, p, &clusters, workspace, 1) == MAPDPM_OK);
-#if HAS_LANES
+    CHECK(set_up_table(&table, p, &clusters, workspace, 1) == MAPDPM_OK);
+#if HAS_VECTORS
     int64_t i;
 
-    for (i = 0; i + FOUR <= p->n_points && c.has_tails; i += FOUR) {
-        double least[FOUR], lower[FOUR];
+    for (i = 0; i + BLOCK <= p->n_points && table.has_tails; i += BLOCK) {
+        double least[BLOCK], lower[BLOCK];
         int64_t k, q;
-        unsigned sure;
+        unsigned certain;
 
-        if (run_of_certain(&c, i, least, &sure) > 0) /* it has gone on */
-            for (q = 0, sure = 15; q < FOUR; q++)
+        if (count_certain(&table, i, least, &certain) > 0) /* it skipped this block */
+            for (q = 0, certain = 15; q < BLOCK; q++)
                 least[q] = -INFINITY;
         else
-            sure = certain_by_own_score(&c, i, least, sure);
-        take_four(&c, i);
-        for (q = 0; q < FOUR; q++) {
+            certain = certain_by_exact_score(&table, i, least, certain);
+        load_block(&table, i);
+        for (q = 0; q < BLOCK; q++) {
             const int64_t slot = labels[i + q];
             double own, others = -INFINITY;
             int alone;
 
-            c.x = c.four + q * c.family.D;
-            alone = score_all(&c, i + q, slot);
-            own = c.scores[slot + 1];
-            for (k = 0; k < c.width; k++)
-                others = k != slot + 1 && c.scores[k] > others ? c.scores[k] : others;
+            table.x = table.block + q * table.likelihood.D;
+            alone = score_all(&table, i + q, slot);
+            own = table.scores[slot + 1];
+            for (k = 0; k < table.n_columns; k++)
+                others = k != slot + 1 && table.scores[k] > others ? table.scores[k] : others;
             lower[q] = own < others ? own : others;
             CHECK(alone ? !(least[q] > -INFINITY) : least[q] <= own);
-            if (sure >> q & 1) {
+            if (certain >> q & 1) {
                 CHECK(!alone && own >= others);
                 found++;
             }
         }
-        bound(&c, FOUR); /* two are above the lower of two scores, if bounds are above scores */
-        for (q = 0; q < FOUR; q++)
+        compute_tails(&table, BLOCK); /* two columns reach the lower of two scores, if bounds are above scores */
+        for (q = 0; q < BLOCK; q++)
             least[q] = lower[q] > -INFINITY ? lower[q] : least[q];
-        CHECK(only_one_above(&c, least) == 0);
-        if (c.multiplies)
-            CHECK(only_one_above_with(&c, padded(c.width, LANES), least, ROUGH_PRODUCTS) == 0);
-        for (q = 0; q < FOUR; q++) {
-            c.x = c.four + q * c.family.D;
-            check_candidates(&c, i + q, labels[i + q], c.tails + q * c.stride);
+        CHECK(only_one_above(&table, least) == 0);
+        if (table.is_product)
+            CHECK(only_one_above_with(&table, round_up(table.n_columns, COLUMNS_PER_STEP), least, ROUGH_PRODUCTS) == 0);
+        for (q = 0; q < BLOCK; q++) {
+            table.x = table.block + q * table.likelihood.D;
+            check_candidates(&table, i + q, labels[i + q], table.tails + q * table.stride);
         }
     }
-    for (i = 0; i < p->n_points && c.has_tails; i++) {
-        look_at(&c, i);
-        bound(&c, 1);
-        check_candidates(&c, i, -1, c.tails);
+    for (i = 0; i < p->n_points && table.has_tails; i++) {
+        load_point(&table, i);
+        compute_tails(&table, 1);
+        check_candidates(&table, i, -1, table.tails);
     }
 #endif
     free(workspace);
@@ -165,9 +167,10 @@ static int64_t check_bounds(const mapdpm_problem *p)
 
 int main(void)
 {
-    static const shape shapes[] = {{6, 1, 0, 0, 0, 0},   {6, 1, 0, 0, 0, 9},   {1, 1, 0, 0, 0, 3},    {0, 1, 0, 0, 1, 2},
-                                   {4, 1e-6, 0, 0, 0, 9}, {4, 1e6, 0, 0, 1, 9}, {4, 1, 1000, 0, 0, 9}, {4, 1, 0, 1e9, 0, 9},
-                                   {4, 1, 0, 1e15, 1, 4}, {4, 1e15, 0, 1e9, 0, 9}};
+    static const shape shapes[] = {{6, 1, 0, 0, 0, 0},     {6, 1, 0, 0, 0, 9},    {1, 1, 0, 0, 0, 3},
+                                   {0, 1, 0, 0, 1, 2},     {4, 1e-6, 0, 0, 0, 9}, {4, 1e6, 0, 0, 1, 9},
+                                   {4, 1, 1000, 0, 0, 9},  {4, 1, 0, 1e9, 0, 9},  {4, 1, 0, 1e15, 1, 4},
+                                   {4, 1e15, 0, 1e9, 0, 9}};
     static const int64_t widths[] = {1, 2, 3, 8, 9, 17, MOST_FEATURES};
     size_t i, j;
     int family, with;
@@ -190,13 +193,14 @@ int main(void)
                     draw(widths[j], &shapes[i]);
                     set_parameters(family, widths[j], &shapes[i]);
                     found = check_bounds(&p);
-#if HAS_LANES
-                    /* Clusters that lie apart: all but few, else bounds are of no use. */
+#if HAS_VECTORS
+                    /* If clusters lie apart, almost all points must be certain, else bounds are useless. */
                     if (i == 0 && widths[j] >= 8 && family == MAPDPM_NORMAL_GAMMA)
                         CHECK(found > N * 8 / 10);
 #endif
                     if (getenv("MAPDPM_TOLD"))
-                        printf("shape %d, %d features, family %d: %d certain\n", (int)i, (int)widths[j], family, (int)found);
+                        printf("shape %d, %d features, family %d: %d certain\n", (int)i, (int)widths[j], family,
+                               (int)found);
                 }
     return REPORT();
 }

@@ -1,7 +1,7 @@
-/* The logarithm and its kin against libm: for float against its double, for double against its long double.
+/* The logarithm and the other functions against libm: float against libm's double, double against its long double.
  *
- * A stride, or with MAPDPM_EXHAUSTIVE=1 in the environment every positive finite float. The worst errors are printed:
- * docs/maths.md quotes them.
+ * The test takes a stride of the reals; with MAPDPM_EXHAUSTIVE=1 in the environment it takes every positive finite
+ * float. It prints the largest errors, which docs/maths.md quotes.
  */
 #include "check.h"
 #include "mapdpm_math.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 typedef mapdpm_real real;
-/* Where long double is no wider than double, ulps of double cannot be measured; nothing is claimed there. */
+/* If long double is no wider than double, ulps of double cannot be measured, and nothing is checked. */
 typedef long double wide;
 
 #define EPS (MATH_IS_FLOAT ? (wide)FLT_EPSILON : (wide)DBL_EPSILON)
@@ -24,7 +24,7 @@ typedef struct {
     real where;
 } error;
 
-/* double is wide enough for float, and much faster than long double where all floats are asked. */
+/* double is wide enough for float, and much faster than long double over all floats. */
 static wide true_log(real x) { return MATH_IS_FLOAT ? (wide)log((double)x) : logl((wide)x); }
 static wide true_log1p(real x) { return MATH_IS_FLOAT ? (wide)log1p((double)x) : log1pl((wide)x); }
 static wide true_exp(real x) { return MATH_IS_FLOAT ? (wide)exp((double)x) : expl((wide)x); }
@@ -43,7 +43,7 @@ static wide ulp(wide x)
 
 static void note(error *e, real x, wide size)
 {
-    if (!(size <= e->worst)) { /* NaN is the worst of all */
+    if (!(size <= e->worst)) { /* NaN is the largest error */
         e->worst = size;
         e->where = x;
     }
@@ -80,7 +80,7 @@ static uint64_t bits_of(real x)
     return bits;
 }
 
-/* From the bits of one real to those of the next that is asked. */
+/* The stride of the bits from one real to the next that is tested. */
 static uint64_t stride_for(uint64_t n)
 {
     const uint64_t asked = 400009;
@@ -90,9 +90,9 @@ static uint64_t stride_for(uint64_t n)
     return n / asked + 1;
 }
 
-/* fdlibm proves log < 1 ulp for the same reduction and polynomial. log1p rounds 1 + x first: by eps / 2 where that is
- * sqrt(2), so the result by 0.354 eps, and an ulp of the result, 0.347, is eps / 4: 1.42 ulp more. log_below: the chord of
- * log2 lies below it by 0.0861 at most, 0.0597 nats, and ln 2 is taken off by 8.2e-7 at up to 1022 powers of 2. */
+/* fdlibm proves log < 1 ulp for the same reduction and polynomial. log1p first rounds 1 + x, by eps / 2 where that is
+ * sqrt(2); this changes the result by 0.354 eps. An ulp of the result, 0.347, is eps / 4: 1.42 ulp more. log_below: the
+ * chord of log2 lies at most 0.0861 below it, 0.0597 nats, and ln 2 is reduced by 8.2e-7 at up to 1022 powers of 2. */
 static void logarithms(void)
 {
     static error of_log = {"log", 0, 0}, of_log1p = {"log1p", 0, 0}, below = {"log_below", 0, 0};
@@ -113,7 +113,7 @@ static void logarithms(void)
             note(&below, x, gap);
         }
     }
-    /* Around 1, where results are small, and on both sides of where log1p changes its way. */
+    /* Around 1, where results are small, and on both sides of the point where log1p changes its method. */
     for (bits = 0; bits < 200000; bits++) {
         const real x = from_bits(bits_of(1) - 100000 + bits), y = from_bits(bits_of((real)0.41421356) - 100000 + bits);
 
@@ -128,8 +128,8 @@ static void logarithms(void)
     report(&below, "nats below", (wide)0.0606);
 }
 
-/* Half an ulp for the last product, as much for y where it is below 1, whose own ulp is half that of 1 + r (1 + ...); the
- * polynomial's truncation is far less. */
+/* Half an ulp for the last product. As much for y where it is below 1: there its ulp is half that of 1 + r (1 + ...).
+ * The polynomial's truncation is far smaller. */
 static void exponential(void)
 {
     static error e = {"exp", 0, 0};
@@ -154,7 +154,7 @@ static void exponential(void)
 
 #define TWO_PI 6.28318530717958647692528676655900577L
 
-/* h(x) = lgamma(x) - x log x + x. Beyond 100, where its terms cancel even in a long double, by Stirling's series. */
+/* h(x) = lgamma(x) - x log x + x. Beyond 100 by Stirling's series, because the terms cancel even in a long double. */
 static wide true_excess(wide x)
 {
     const wide r = 1 / (x * x);
@@ -173,21 +173,20 @@ static wide true_half_rising(wide a)
     return lgammal(a + 0.5L) - lgammal(a);
 }
 
-/* In eps (1 + |value|): the parts are not small where their sum is. */
+/* In eps (1 + |value|), because the parts are large where their sum is small. */
 static void note_gamma(error *excess, error *rising, real x)
 {
     const wide right = true_excess((wide)x), right2 = true_half_rising((wide)x);
     real root, square;
     const real v = math_excess(x, &root), w = math_half_rising(x, &square);
 
-    note(excess, x,
-         fabsl((logl(TWO_PI) - logl((wide)root)) / 2 + (wide)v - right) / (EPS * (1 + fabsl(right))));
+    note(excess, x, fabsl((logl(TWO_PI) - logl((wide)root)) / 2 + (wide)v - right) / (EPS * (1 + fabsl(right))));
     note(rising, x, fabsl((wide)w + logl((wide)square) / 2 - right2) / (EPS * (1 + fabsl(right2))));
 }
 
-/* excess below 8 has x log((x + 8) / x) - 8: the sum, the quotient, the logarithm, the product and the difference round by
- * 4 + 4 + 3 + 2 + 1 eps at most. half_rising below 10 multiplies twice 10 factors, each of half an eps twice: 20 eps if
- * all erred one way, which they do not; 5 were measured never to be reached. */
+/* excess below 8 has x log((x + 8) / x) - 8. The sum, the quotient, the logarithm, the product and the difference round
+ * by at most 4 + 4 + 3 + 2 + 1 eps. half_rising below 10 multiplies twice 10 factors, each off by half an eps twice: 20
+ * eps if all errors had the same sign. The measured errors stay below 5. */
 static void gammas(void)
 {
     static error excess = {"excess", 0, 0}, rising = {"half_rising", 0, 0};

@@ -1,4 +1,4 @@
-/* Merges, segments and draws, from the definition: the log joint of whole partitions. */
+/* Merges, segments and draws against the definition: the log joint of whole partitions. */
 #include "check.h"
 #include "mapdpm_batch.h"
 
@@ -27,7 +27,7 @@ static double log_opening(const mapdpm_problem *p, int64_t used)
     return used == 0 && p->discount > 0 ? 0 : log(p->alpha + (double)used * p->discount);
 }
 
-/* log p(x, z), but for what all partitions share. */
+/* log p(x, z), without the terms that all partitions share. */
 static double log_joint(const mapdpm_problem *p)
 {
     double marginals[CAPACITY], joint = 0;
@@ -48,8 +48,8 @@ static int near(double a, double b)
     return fabs(a - b) <= 1e-10 * (1 + fabs(a) + fabs(b));
 }
 
-/* Each loss is what the joint loses when the labels say so; and no partner is cheaper. */
-static void merges(const mapdpm_problem *p)
+/* Each loss is the loss of the log joint after relabelling, and no partner is cheaper. */
+static void cheapest_merges(const mapdpm_problem *p)
 {
     static const int64_t start[N] = {0, 1, 1, 3, 0, 5, 3, 3};
     int64_t stale[CAPACITY], partners[CAPACITY], used = 0, i, j, k;
@@ -95,8 +95,8 @@ static void merges(const mapdpm_problem *p)
     CHECK(mapdpm_merge_losses(p, &clusters, workspace, stale, partners, losses) == MAPDPM_OK && losses[0] == before);
 }
 
-/* For every number of clusters, the best of all 2^(N - 1) ways to cut the order, and the way back to it. */
-static void cuts(const mapdpm_problem *p, int64_t width)
+/* For every number of clusters: the best of all 2^(N - 1) divisions of the order, and the path back to it. */
+static void best_segments(const mapdpm_problem *p, int64_t width)
 {
     static double best[(N + 1) * WIDTH], enumerated[WIDTH];
     static int64_t came_from[(N + 1) * WIDTH];
@@ -146,8 +146,8 @@ static void cuts(const mapdpm_problem *p, int64_t width)
     free(atoms);
 }
 
-/* Of all cuts of an order, backwards, the best; and what is no order is refused. */
-static void two(const mapdpm_problem *p)
+/* The best cut of a reversed order, among all cuts. An array that is no order is refused. */
+static void best_two_clusters(const mapdpm_problem *p)
 {
     double *const space = malloc(mapdpm_cut_bytes(D, N)), best = -INFINITY, shared, joint;
     int64_t order[N], i, cut, where = 0, first;
@@ -176,8 +176,8 @@ static void two(const mapdpm_problem *p)
     free(space);
 }
 
-/* A draw of 0 takes the first slot there is a share for, one near 1 the last; and slots stay what labels say. */
-static void draws(const mapdpm_problem *p)
+/* A draw of 0 takes the first slot with a share, a draw near 1 the last. Counts and labels still agree. */
+static void gibbs_draws(const mapdpm_problem *p)
 {
     double uniforms[N], held;
     int64_t i, k, total;
@@ -228,13 +228,13 @@ int main(void)
 
             p.discount = discounted && f < 2 ? 0.4 : 0.0;
             p.penalty = f == 2 ? 1.5 : 0.0;
-            merges(&p);
-            cuts(&p, WIDTH);
-            cuts(&p, 3);
+            cheapest_merges(&p);
+            best_segments(&p, WIDTH);
+            best_segments(&p, 3);
             if (p.discount == 0.0)
-                cuts(&p, 1);
-            two(&p);
-            draws(&p);
+                best_segments(&p, 1);
+            best_two_clusters(&p);
+            gibbs_draws(&p);
             CHECK(mapdpm_merge_losses(&p, &clusters, workspace, NULL, labels, rows) == MAPDPM_E_ARGUMENT);
             CHECK(mapdpm_merge_losses(NULL, &clusters, workspace, counts, labels, rows) == MAPDPM_E_ARGUMENT);
             p.family = 4;

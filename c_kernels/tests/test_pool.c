@@ -1,4 +1,4 @@
-/* Gateways: statistics of many learners into one, whatever their order, and nothing lost. */
+/* Gateways: statistics of many learners in one, in any order, with nothing lost. */
 #include "learners.h"
 
 enum { PARTS = 3, N = 3000 };
@@ -22,7 +22,7 @@ static void learn_parts(const mapdpm_options *o, uint64_t seed)
     }
 }
 
-/* Weight, and weighted mean of feature 0 in the user's units. */
+/* The weight, and the weighted mean of feature 0 in the user's units. */
 static void totals(const mapdpm_stream *s, double *weight, double *mean)
 {
     real anchor[3], parameters[3 * 3], means[3];
@@ -52,7 +52,7 @@ static size_t pooled(const mapdpm_options *o, const unsigned *order, unsigned ch
     return n;
 }
 
-static void pooling(mapdpm_options o, int with_warmup)
+static void pools(mapdpm_options o, int with_warmup)
 {
     static const unsigned forth[PARTS] = {0, 1, 2}, back[PARTS] = {2, 0, 1};
     mapdpm_options each = o;
@@ -61,7 +61,7 @@ static void pooling(mapdpm_options o, int with_warmup)
     unsigned p;
 
     if (with_warmup)
-        each = warming(o.max_clusters, 60); /* each has a prior, and so an anchor, of its own */
+        each = warming(o.max_clusters, 60); /* each has its own prior, and so its own anchor */
     learn_parts(&each, 3);
     o.max_clusters *= PARTS;
     for (p = 0; p < PARTS; p++) {
@@ -76,7 +76,7 @@ static void pooling(mapdpm_options o, int with_warmup)
     CHECK(fabs(mean - moment / sum) <= 256 * EPS * 100);
 }
 
-static void refusing(void)
+static void refusals(void)
 {
     const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 6), cold = warming(6, 50);
     mapdpm_options other = o;
@@ -94,8 +94,8 @@ static void refusing(void)
     CHECK(mapdpm_pool(s, &first.stream) == MAPDPM_E_WARMING);
 }
 
-/* Weights add up when clusters merge: what a snapshot may not hold, nobody may bring together. */
-static void weighing(void)
+/* Weights add up when clusters merge, so the sum must stay within the limit of a snapshot. */
+static void weight_limit(void)
 {
     static const real mean[3] = {1, -2, 3}, variance[3] = {1, 1, 1};
     const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 6);
@@ -119,12 +119,12 @@ int main(void)
 {
     mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
 
-    pooling(o, 0);
-    pooling(o, 1);
+    pools(o, 0);
+    pools(o, 1);
     o.half_life = 500;
-    pooling(o, 0);
-    pooling(options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8), 0);
-    refusing();
-    weighing();
+    pools(o, 0);
+    pools(options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8), 0);
+    refusals();
+    weight_limit();
     return REPORT();
 }

@@ -1,4 +1,4 @@
-/* Models in files: what is written is read, and nothing else is. */
+/* Model files: what is written can be read, and damaged files are refused. */
 #include "check.h"
 #include "mapdpm.h"
 
@@ -60,7 +60,7 @@ static void damage(const unsigned char *file, size_t n)
     CHECK(reads(broken, n + 1) == MAPDPM_E_DAMAGED);
 }
 
-/* The CRC is right, the field is not: what an attacker, or a bug, would write. */
+/* A valid CRC over an invalid field, as an attacker or a bug would write it. */
 static int with_byte(const unsigned char *file, size_t n, size_t at, unsigned char value)
 {
     unsigned char forged[1024];
@@ -88,8 +88,8 @@ static void forgery(const unsigned char *file, size_t n)
     CHECK(with_byte(file, n, 12, 4) == MAPDPM_E_DAMAGED);
     CHECK(with_byte(file, n, 19, 255) == MAPDPM_E_DAMAGED);
     CHECK(with_byte(file, n, 28, 1) == MAPDPM_E_DAMAGED);
-    CHECK(with_byte(file, n, sign, 0xbf) == MAPDPM_E_DAMAGED);          /* alpha < 0 */
-    CHECK(with_byte(file, n, sign + (2 + D + D) * real, 0xbf) == MAPDPM_E_DAMAGED); /* c0 < 0 */
+    CHECK(with_byte(file, n, sign, 0xbf) == MAPDPM_E_DAMAGED);                           /* alpha < 0 */
+    CHECK(with_byte(file, n, sign + (2 + D + D) * real, 0xbf) == MAPDPM_E_DAMAGED);      /* c0 < 0 */
     CHECK(with_byte(file, n, body + (2 + D + 2 * D + 2) * real, 0) == MAPDPM_E_DAMAGED); /* an empty cluster */
 }
 

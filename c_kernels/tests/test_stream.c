@@ -1,9 +1,9 @@
-/* The stream learner by its promises: what is refused, what is conserved, and scores against a plain reference. */
+/* The promises of the stream learner: refusals, conservation, and scores against a plain reference. */
 #include "learners.h"
 
 static memory third;
 
-/* ---- options -------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static int refused(const mapdpm_options *o)
 {
@@ -22,7 +22,10 @@ static void options(void)
     CHECK(mapdpm_init(&first.stream, mapdpm_stream_bytes(&good) - 1, &good) == MAPDPM_E_SPACE);
     CHECK(mapdpm_init(&first.stream, mapdpm_stream_bytes(&good), &good) == MAPDPM_OK);
     CHECK(mapdpm_stream_bytes(NULL) == 0);
-#define BAD(field, value) o = good; o.field = (value); CHECK(refused(&o))
+#define BAD(field, value)                                                                                              \
+    o = good;                                                                                                          \
+    o.field = (value);                                                                                                 \
+    CHECK(refused(&o))
     BAD(family, 0);
     BAD(family, MAPDPM_SQUARED_DISTANCE);
     BAD(family, -1);
@@ -30,8 +33,8 @@ static void options(void)
     BAD(n_features, UINT32_MAX);
     BAD(max_clusters, 0);
     BAD(max_clusters, UINT32_MAX);
-    BAD(warmup, 10);     /* and parameters */
-    BAD(parameters, NULL); /* and no warm-up */
+    BAD(warmup, 10);       /* parameters are given too */
+    BAD(parameters, NULL); /* and there is no warm-up */
     BAD(window, UINT32_MAX);
     BAD(when_full, 5);
     BAD(missing, 2);
@@ -82,7 +85,7 @@ static void options(void)
     CHECK(sizeof(real) != 4 || MAPDPM_STATE_BYTES(3, 8) <= 2048);
 }
 
-/* ---- points that are refused, and functions that only look ----------------------------------------------------------- */
+/* ---- refused points, and functions that change nothing ----------------------------------------------------------- */
 
 static void refusals(const mapdpm_options *o, unsigned n)
 {
@@ -104,9 +107,11 @@ static void refusals(const mapdpm_options *o, unsigned n)
         bad[d] = (real)INFINITY;
         CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_NUMBER);
         bad[d] = -(real)INFINITY;
-        CHECK(mapdpm_learn(s, bad, NULL, NULL) == MAPDPM_E_NUMBER && mapdpm_predict(s, bad, NULL, NULL) == MAPDPM_E_NUMBER);
+        CHECK(mapdpm_learn(s, bad, NULL, NULL) == MAPDPM_E_NUMBER &&
+              mapdpm_predict(s, bad, NULL, NULL) == MAPDPM_E_NUMBER);
         bad[d] = far;
-        CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_RANGE && mapdpm_predict(s, bad, &id, &score) == MAPDPM_E_RANGE);
+        CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_RANGE &&
+              mapdpm_predict(s, bad, &id, &score) == MAPDPM_E_RANGE);
         if (!o->missing) {
             bad[d] = (real)NAN;
             CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_NUMBER);
@@ -114,8 +119,10 @@ static void refusals(const mapdpm_options *o, unsigned n)
     }
     x[0] = x[1] = x[2] = (real)NAN;
     CHECK(mapdpm_learn(s, x, &id, &score) == MAPDPM_E_NUMBER);
-    CHECK(mapdpm_learn(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT && mapdpm_learn(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_predict(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT && mapdpm_predict(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_learn(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT &&
+          mapdpm_learn(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_predict(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT &&
+          mapdpm_predict(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
     if (n > 0)
         CHECK(mapdpm_learn_at(s, gamma_prior, 1, NULL, NULL) == MAPDPM_E_TIME);
     for (i = 0; i < 50; i++) {
@@ -130,7 +137,7 @@ static void refusals(const mapdpm_options *o, unsigned n)
     CHECK(is_same(&first, &second));
 }
 
-/* Many at once, elsewhere in memory, and without asking for scores: all the same. */
+/* Many points in one call, other memory, and no scores: the same results. */
 static void equivalents(const mapdpm_options *o)
 {
     enum { N = 700 };
@@ -145,7 +152,8 @@ static void equivalents(const mapdpm_options *o)
     for (i = 0; i < N; i++)
         CHECK(mapdpm_learn(s, points + 3 * i, &ids[i], &scores[i]) == MAPDPM_OK);
     CHECK(mapdpm_learn_many(t, points, NULL, N, ids2, scores2, &done) == MAPDPM_OK && done == N);
-    CHECK(is_same(&first, &second) && memcmp(ids, ids2, sizeof ids) == 0 && memcmp(scores, scores2, sizeof scores) == 0);
+    CHECK(is_same(&first, &second) && memcmp(ids, ids2, sizeof ids) == 0 &&
+          memcmp(scores, scores2, sizeof scores) == 0);
     CHECK(mapdpm_predict_many(s, points, N, ids, scores, &done) == MAPDPM_OK && done == N);
     for (i = 0; i < N; i += 7) {
         uint32_t id;
@@ -166,27 +174,29 @@ static void equivalents(const mapdpm_options *o)
     CHECK(memcmp(third.bytes + 64, &second, second.stream.bytes) == 0);
 }
 
-/* ---- scores against a reference in long double --------------------------------------------------------------------------- */
+/* ---- scores against a reference in long double ------------------------------------------------------------------- */
 
 typedef long double wide;
 
-/* log p(x | n points of a mean and a sum of squares), of one feature; positions from the prior mean. */
+/* log p(x | n points with a mean and a sum of squares) of one feature. Positions are relative to the prior mean. */
 static wide student(wide c0, wide a0, wide b0, wide n, wide mean, wide squares, wide x)
 {
     const wide c = c0 + n, a = a0 + n / 2, b = b0 + (squares + c0 * n / c * mean * mean) / 2, t = x - n * mean / c;
     const wide width = 2 * b * (c + 1) / c;
 
-    return lgammal(a + 0.5) - lgammal(a) - logl(3.14159265358979323846L * width) / 2 - (a + 0.5) * log1pl(t * t / width);
+    return lgammal(a + 0.5) - lgammal(a) - logl(3.14159265358979323846L * width) / 2 -
+           (a + 0.5) * log1pl(t * t / width);
 }
 
-static wide normal(wide rho, wide variance, wide n, wide mean, wide x)
+static wide normal(wide prior_variance, wide variance, wide n, wide mean, wide x)
 {
-    const wide spread = variance + n * rho, width = variance * (1 + rho / spread), t = x - n * rho / spread * mean;
+    const wide spread = variance + n * prior_variance, width = variance * (1 + prior_variance / spread),
+               t = x - n * prior_variance / spread * mean;
 
     return -(logl(2 * 3.14159265358979323846L * width) + t * t / width) / 2;
 }
 
-/* The mixture of all clusters and a new one, from what can be asked; counts[k][d] where values are missing. */
+/* The mixture of all clusters and a new one, from public functions; counts[k][d] with missing values. */
 static wide reference(const mapdpm_stream *s, const real *x, wide alpha, uint32_t *best)
 {
     const uint32_t D = s->n_features;
@@ -212,10 +222,11 @@ static wide reference(const mapdpm_stream *s, const real *x, wide alpha, uint32_
         scores[k] = logl(n > 0 ? n : alpha);
         for (d = 0; d < D; d++) {
             const wide t = (wide)x[d] - (wide)anchor[d];
-            const wide there = n > 0 && s->missing ? (wide)(counts_in(s, slot_of(s, k))[d] * fade_of(s, k, s->now)) : n;
+            const wide there =
+                n > 0 && s->missing ? (wide)(counts_in(s, slot_of(s, k))[d] * decay_of(s, k, s->now)) : n;
             const wide m = n > 0 ? (wide)mean[d] : 0, v = n > 0 ? (wide)variance[d] : 0;
 
-            if (!is_there(x[d]))
+            if (!is_present(x[d]))
                 continue;
             scores[k] += s->family == MAPDPM_NORMAL_GAMMA
                              ? student((wide)parameters[D], (wide)parameters[D + 1], (wide)parameters[D + 2 + d], there,
@@ -236,7 +247,8 @@ static wide reference(const mapdpm_stream *s, const real *x, wide alpha, uint32_
 
 static double worst_score;
 
-/* A score's error: 20 eps (1 + |score|) were measured with forgetting, 6 without; 50 leave room for other machines. */
+/* The error of a score: 20 eps (1 + |score|) were measured with forgetting, 6 without. 50 leave room for other
+ * machines. */
 static void scores(const mapdpm_options *o, double apart)
 {
     uint64_t state = 5;
@@ -266,10 +278,10 @@ static void scores(const mapdpm_options *o, double apart)
     if (worst > worst_score)
         worst_score = worst;
     CHECK(worst < 50 * EPS);
-    CHECK(wrong <= 1); /* where two clusters are equal to rounding */
+    CHECK(wrong <= 1); /* two clusters may be equal up to rounding */
 }
 
-/* Far away products overflow: the nearer cluster must win all the same. */
+/* Products overflow for points far away. The nearer cluster must win all the same. */
 static void far_points(void)
 {
     static real prior[2 * 24 + 2];
@@ -294,11 +306,11 @@ static void far_points(void)
             near_id = id;
     }
     CHECK(s->n_clusters == 2);
-    for (d = 0; d < 24; d++) /* as far from both in 12 features; in the others where the second is */
+    for (d = 0; d < 24; d++) /* equally far from both in 12 features; at the second one in the others */
         x[d] = d < 12 ? (COMPENSATED ? (real)1e8 : (real)1e70) : centres_of(s, d)[1];
     x[23] = 400;
     CHECK(mapdpm_predict(s, x, &id, NULL) == MAPDPM_OK && id == near_id);
-    for (d = 0; d < 12; d++) { /* features in the other order */
+    for (d = 0; d < 12; d++) { /* features in reverse order */
         const real t = x[d];
 
         x[d] = x[d + 12];
@@ -307,9 +319,9 @@ static void far_points(void)
     CHECK(mapdpm_predict(s, x, &id, NULL) == MAPDPM_OK);
 }
 
-/* ---- what is conserved ---------------------------------------------------------------------------------------------- */
+/* ---- conservation ------------------------------------------------------------------------------------------------ */
 
-static void whole(const mapdpm_options *o, int exactly)
+static void conserves_weight(const mapdpm_options *o, int exactly)
 {
     uint64_t state = 3;
     real x[3];
@@ -329,7 +341,7 @@ static void whole(const mapdpm_options *o, int exactly)
     }
 }
 
-/* Every id is new: created and split in ascending order, and never again after it ended. */
+/* Every id is new: ids of created and split clusters ascend, and none returns after its cluster ended. */
 static void ids(const mapdpm_options *o)
 {
     static unsigned char ended[1 << 16];
@@ -416,7 +428,7 @@ static void when_full(uint32_t policy, int32_t family)
             CHECK(total_weight(s) == (double)s->n_seen);
     }
     CHECK(s->n_clusters == 4 && kinds[MAPDPM_AGED] == 0);
-    if (family != MAPDPM_NORMAL_GAMMA) /* whose wide clusters take in what they then divide */
+    if (family != MAPDPM_NORMAL_GAMMA) /* its wide clusters take in points and split later */
         CHECK((n_full > 0) == (policy == MAPDPM_FULL_ERROR));
     if (policy == MAPDPM_FULL_EVICT)
         CHECK(kinds[MAPDPM_EVICTED] > 0);
@@ -426,7 +438,7 @@ static void when_full(uint32_t policy, int32_t family)
         CHECK(kinds[MAPDPM_MERGED] > 0);
 }
 
-/* ---- time ----------------------------------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 static void half_lives(void)
 {
@@ -454,7 +466,7 @@ static void half_lives(void)
         CHECK(mapdpm_get_cluster(s, 0, &after, NULL, NULL) == 1 && after.id == id);
         CHECK(fabs((double)after.weight - right) < 16 * EPS * right);
     }
-    /* After so long nothing is left: clusters age one a point, and the slots they held are free again. */
+    /* After so long nothing is left. A cluster is removed at each point, and its slot becomes free. */
     for (i = 0; i < 12; i++)
         CHECK(mapdpm_learn_at(s, a, INT64_C(1) << 50, &id, NULL) == MAPDPM_OK);
     CHECK(s->n_clusters == 1 && total_weight(s) == 12);
@@ -466,7 +478,7 @@ static void half_lives(void)
     CHECK(mapdpm_learn(s, a, NULL, NULL) == MAPDPM_OK && mapdpm_learn_at(s, a, 5, NULL, NULL) == MAPDPM_E_TIME);
 }
 
-/* A point that jumps in time leaves a window, and a warm-up, with points that weigh nothing any more. */
+/* After a jump in time, the points of a window and of a warm-up weigh nothing. */
 static void long_gaps(uint32_t warmup, uint32_t window)
 {
     mapdpm_options o = warmup ? warming(4, warmup) : options_of(MAPDPM_NORMAL_GAMMA, 4);
@@ -489,7 +501,7 @@ static void long_gaps(uint32_t warmup, uint32_t window)
     }
 }
 
-/* ---- ids that have changed ------------------------------------------------------------------------------------------ */
+/* ---- changed ids ------------------------------------------------------------------------------------------------- */
 
 static void resolving(void)
 {
@@ -512,7 +524,7 @@ static void resolving(void)
         CHECK(mapdpm_resolve(s, provisional[i], &now) == MAPDPM_OK && now >= 60);
         CHECK(mapdpm_predict(s, x[i], &id, NULL) == MAPDPM_OK && id == now);
     }
-    /* The gap between two groups is filled: they merge, and the old ids lead to what is left. */
+    /* The gap between two groups fills up: they merge, and the old ids resolve to the rest. */
     for (i = 0; i < 3000; i++) {
         draw(&state, 3, 30, x[0]);
         for (j = 0; j < 3; j++)
@@ -520,18 +532,19 @@ static void resolving(void)
         CHECK(mapdpm_learn(s, x[0], &id, NULL) == MAPDPM_OK && mapdpm_resolve(s, id, &now) == MAPDPM_OK && now == id);
         CHECK(mapdpm_resolve(s, s->next_id, &now) == MAPDPM_E_UNKNOWN);
     }
-    for (j = 0; j < s->next_id; j++) /* whatever is known is alive */
+    for (j = 0; j < s->next_id; j++) /* every known id belongs to a cluster */
         if (mapdpm_resolve(s, j, &now) == MAPDPM_OK) {
             CHECK(mapdpm_resolve(s, now, &id) == MAPDPM_OK && id == now);
         }
 }
 
-/* ---- the warm-up ---------------------------------------------------------------------------------------------------- */
+/* ---- the warm-up ------------------------------------------------------------------------------------------------- */
 
-/* Whatever the scale and the offset, the hand-over succeeds and finds the same. */
+/* The warm-up ends and finds the same clusters, for any scale and offset. */
 static void scales(void)
 {
-    const double units[] = {1, 1e-6, 1e4, COMPENSATED ? 4e-16 : 1e-99, COMPENSATED ? 1e-13 : 1e-90, COMPENSATED ? 1e6 : 1e70};
+    const double units[] = {
+        1, 1e-6, 1e4, COMPENSATED ? 4e-16 : 1e-99, COMPENSATED ? 1e-13 : 1e-90, COMPENSATED ? 1e6 : 1e70};
     mapdpm_options o = warming(8, 50);
     unsigned u, i, d;
 
@@ -552,13 +565,13 @@ static void scales(void)
         if (u < 3)
             CHECK(s->n_clusters == 3 && total_weight(s) == 51);
     }
-    for (u = 0; u < 200; u++) { /* as wide as may be, by the most there is of a half each */
+    for (u = 0; u < 200; u++) { /* as wide as allowed, half at each limit */
         const real most = WARMUP_LIMIT, wide_one[3] = {u % 2 ? most : -most, 0, u % 3 ? most : 0};
 
         CHECK(mapdpm_learn(u ? &first.stream : begin(&first, &o), wide_one, NULL, NULL) == MAPDPM_OK);
     }
     CHECK(!first.stream.warming && total_weight(&first.stream) == 200);
-    for (u = 0; u < 2; u++) { /* all the same point */
+    for (u = 0; u < 2; u++) { /* all points are equal */
         const real same[3] = {5, u ? 5 : (real)1e8, 0};
         mapdpm_stream *const s = begin(&first, &o);
 
@@ -568,17 +581,18 @@ static void scales(void)
     }
 }
 
-/* By their snapshots: free slots may differ in memory. */
+/* Compared by their snapshots, because free slots may differ in memory. */
 static int are_equal(const mapdpm_stream *s, const mapdpm_stream *t)
 {
     static unsigned char a[1 << 16], b[1 << 16];
     size_t n = 0, m = 1;
 
-    CHECK(mapdpm_snapshot_write(s, a, sizeof a, &n) == MAPDPM_OK && mapdpm_snapshot_write(t, b, sizeof b, &m) == MAPDPM_OK);
+    CHECK(mapdpm_snapshot_write(s, a, sizeof a, &n) == MAPDPM_OK &&
+          mapdpm_snapshot_write(t, b, sizeof b, &m) == MAPDPM_OK);
     return n == m && memcmp(a, b, n) == 0;
 }
 
-/* ---- gateways ------------------------------------------------------------------------------------------------------- */
+/* ---- gateways ---------------------------------------------------------------------------------------------------- */
 
 static void insert_all(mapdpm_stream *s, int backwards)
 {
@@ -614,12 +628,12 @@ static void gateways(int32_t family)
     CHECK(mapdpm_reduce(s, 12) == MAPDPM_OK && mapdpm_reduce(t, 12) == MAPDPM_OK);
     CHECK(are_equal(s, t));
     CHECK(s->n_clusters == 3 && total_weight(s) == 90 && s->n_events == 0);
-    CHECK(mapdpm_reduce(s, 12) == MAPDPM_OK && are_equal(s, t)); /* once more changes nothing */
+    CHECK(mapdpm_reduce(s, 12) == MAPDPM_OK && are_equal(s, t)); /* a second call changes nothing */
     CHECK(mapdpm_reduce(s, 2) == MAPDPM_OK && s->n_clusters == 2 && total_weight(s) == 90);
     CHECK(mapdpm_learn(s, ok, NULL, NULL) == MAPDPM_OK && total_weight(s) == 91 && s->n_seen == 91);
 }
 
-/* Inserted before there is a time: as of the first, wherever that lies. And after a warm-up: its ids have ended. */
+/* Clusters inserted before the first time get that time, whatever it is. After a warm-up, its ids have ended. */
 static void gateways_in_time(void)
 {
     const int64_t times[] = {INT64_C(1700000000000000), -INT64_C(1700000000000000), 0};
@@ -652,7 +666,7 @@ static void gateways_in_time(void)
         CHECK(mapdpm_resolve(s, i, &now) == MAPDPM_E_UNKNOWN);
 }
 
-/* ---- missing values ------------------------------------------------------------------------------------------------- */
+/* ---- missing values ---------------------------------------------------------------------------------------------- */
 
 static void nothing_missing(int32_t family)
 {
@@ -677,7 +691,7 @@ static void nothing_missing(int32_t family)
     CHECK(worst < 50 * EPS);
 }
 
-/* A feature of which one value is known, in a point that then moves: nothing of it stays. */
+/* If the one point with a value in a feature moves, nothing of the value stays. */
 static void rarely_there(uint32_t warmup, uint32_t window)
 {
     mapdpm_options o = warmup ? warming(8, warmup) : options_of(MAPDPM_NORMAL_GAMMA, 8);
@@ -704,9 +718,9 @@ static void rarely_there(uint32_t warmup, uint32_t window)
     }
 }
 
-/* ---- DP-means -------------------------------------------------------------------------------------------------------- */
+/* ---- DP-means ---------------------------------------------------------------------------------------------------- */
 
-/* With alpha beyond what a real holds, a cluster opens where a squared distance of -2 log alpha is exceeded, about. */
+/* If alpha is beyond the range of a real, a cluster opens at a squared distance of about -2 log alpha. */
 static void dp_means(void)
 {
     mapdpm_options o = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 16);
@@ -721,7 +735,8 @@ static void dp_means(void)
     begin(&first, &o);
     for (d = 0; d < 3; d++)
         right += (double)normal((wide)known_prior[3 + d], (wide)known_prior[6 + d], 0, 0, 0);
-    CHECK(mapdpm_predict(s, origin, NULL, &score) == MAPDPM_OK && fabs((double)score - right) < 1e-3 * (1 + fabs(right)));
+    CHECK(mapdpm_predict(s, origin, NULL, &score) == MAPDPM_OK &&
+          fabs((double)score - right) < 1e-3 * (1 + fabs(right)));
     CHECK(mapdpm_learn(s, origin, &a, &score) == MAPDPM_OK && fabs((double)score - right) < 1e-3 * (1 + fabs(right)));
     CHECK(mapdpm_learn(s, near_by, &b, NULL) == MAPDPM_OK && b == a);
     CHECK(mapdpm_learn(s, far, &c, NULL) == MAPDPM_OK && c != a && s->n_clusters == 2);
@@ -749,11 +764,11 @@ int main(void)
     far_points();
     for (i = MAPDPM_FULL_MERGE; i <= MAPDPM_FULL_REFUSE; i += 2) {
         gamma.when_full = known.when_full = i;
-        whole(&gamma, 1);
-        whole(&known, 1);
+        conserves_weight(&gamma, 1);
+        conserves_weight(&known, 1);
         o = gamma;
         o.window = 50;
-        whole(&o, 0);
+        conserves_weight(&o, 0);
     }
     gamma.when_full = known.when_full = 0;
     o = gamma;

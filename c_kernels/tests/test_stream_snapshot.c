@@ -1,4 +1,4 @@
-/* Streams in files: to the last bit what was written, and nothing else is read. */
+/* Streams in files: they are restored bit for bit, and damaged files are refused. */
 #include "check.h"
 #include "mapdpm_bytes.h"
 #include "mapdpm_learner.h"
@@ -17,7 +17,7 @@ static unsigned char file[MOST], file2[MOST], broken[MOST];
 static const real gamma_prior[2 * D + 2] = {0, 0, (real)0.1, 2, 1, 1};
 static const real known_prior[3 * D] = {0, 0, 100, 100, 1, 1};
 
-/* The states that a file can be in. */
+/* The states that a file can hold. */
 enum { GAMMA, KNOWN, WARMING, WARMED, IN_TIME, WINDOW, ALL, MISSING, STATES };
 
 static mapdpm_options options_of(int kind)
@@ -91,10 +91,11 @@ static void round_trip(int kind, uint32_t n_points)
     mapdpm_model model;
     size_t n = write(s, file), m = 0;
 
-    CHECK(mapdpm_snapshot_options(file, n, &back) == MAPDPM_OK && mapdpm_stream_bytes(&back) == mapdpm_stream_bytes(&o));
+    CHECK(mapdpm_snapshot_options(file, n, &back) == MAPDPM_OK &&
+          mapdpm_stream_bytes(&back) == mapdpm_stream_bytes(&o));
     CHECK(back.family == o.family && back.n_features == D && back.max_clusters == K && back.warmup == o.warmup &&
-          back.window == o.window && back.alpha == o.alpha && back.half_life == o.half_life && back.missing == o.missing &&
-          back.parameters == NULL);
+          back.window == o.window && back.alpha == o.alpha && back.half_life == o.half_life &&
+          back.missing == o.missing && back.parameters == NULL);
     memset(second.bytes, 0xa5, sizeof second.bytes); /* memory need not be clean */
     CHECK(mapdpm_snapshot_read(&second.stream, s->bytes, file, n) == MAPDPM_OK);
     CHECK(write(&second.stream, file2) == n && memcmp(file, file2, n) == 0);
@@ -107,7 +108,7 @@ static void round_trip(int kind, uint32_t n_points)
     CHECK(mapdpm_model_shape(file, n, &model) == MAPDPM_E_KIND);
 }
 
-/* Stopped at every 97th point and gone on from the file: as if nothing had happened. */
+/* A learner that is saved and restored at every 97th point goes on as if it had not been. */
 static void going_on(int kind)
 {
     mapdpm_stream *const s = begin(&first, kind, 0), *t = begin(&second, kind, 0);
@@ -133,7 +134,7 @@ static void repair(unsigned char *snapshot, size_t n)
     (void)put_bytes(snapshot + n - 4, mapdpm_crc32(0, snapshot, n - 4), 4);
 }
 
-/* What was read from a forged file must do no harm. */
+/* A learner from a forged file must do no harm. */
 static int is_harmless(int kind)
 {
     mapdpm_stream *const s = &third.stream;
@@ -183,13 +184,13 @@ static void damage(int kind, uint32_t n_points)
     }
     CHECK(is_refused);
     CHECK(harmless);
-    CHECK(accepted > 0); /* most bits of a mean are as good as any */
+    CHECK(accepted > 0); /* most bits of a mean are valid */
     memcpy(broken, file, n);
     broken[n] = 0;
     CHECK(reads(broken, n + 1) == MAPDPM_E_DAMAGED);
 }
 
-/* The field is what an attacker, or a bug, would write; the CRC is right. */
+/* A valid CRC over an invalid field, as an attacker or a bug would write it. */
 static int with(size_t where, uint64_t value, int bytes, size_t n)
 {
     memcpy(broken, file, n);
@@ -210,30 +211,33 @@ static void forgery(void)
     CHECK(with(4, 2, 2, n) == MAPDPM_E_NEWER && with(4, 0, 2, n) == MAPDPM_E_DAMAGED);
     CHECK(with(6, 1, 1, n) == MAPDPM_E_KIND && with(6, 3, 1, n) == MAPDPM_E_DAMAGED);
     CHECK(with(7, COMPENSATED ? 8 : 4, 1, n) == MAPDPM_E_REAL && with(7, 2, 1, n) == MAPDPM_E_DAMAGED);
-    CHECK(with(8, 3, 2, n) == MAPDPM_E_DAMAGED && with(8, 2, 2, n) == MAPDPM_E_DAMAGED && with(10, 1, 2, n) == MAPDPM_E_DAMAGED);
+    CHECK(with(8, 3, 2, n) == MAPDPM_E_DAMAGED && with(8, 2, 2, n) == MAPDPM_E_DAMAGED &&
+          with(10, 1, 2, n) == MAPDPM_E_DAMAGED);
     CHECK(with(12, 0, 4, n) == MAPDPM_E_DAMAGED && with(12, 1, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(12, UINT32_MAX, 4, n) == MAPDPM_E_DAMAGED && with(16, UINT32_MAX, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(16, 1 << 20, 4, n) == MAPDPM_E_SPACE && with(16, K - 1, 4, n) == MAPDPM_E_DAMAGED);
-    CHECK(with(20, 1, 4, n) == MAPDPM_E_DAMAGED && with(24, 1, 4, n) == MAPDPM_E_DAMAGED && with(28, 4, 4, n) == MAPDPM_E_DAMAGED);
+    CHECK(with(20, 1, 4, n) == MAPDPM_E_DAMAGED && with(24, 1, 4, n) == MAPDPM_E_DAMAGED &&
+          with(28, 4, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(options, 7, 4, n) == MAPDPM_E_DAMAGED && with(options, 1, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(options + 4, 5, 4, n) == MAPDPM_E_DAMAGED && with(options + 8, 9, 4, n) == MAPDPM_E_DAMAGED);
-    CHECK(with(options + 12, 1, 4, n) < 0);                                     /* missing, or no library for it */
-    CHECK(with(options + 16 + REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED);       /* alpha < 0 */
-    CHECK(with(options + 16 + 2 * REAL - 1, 0x40, 1, n) == MAPDPM_E_DAMAGED);          /* not its logarithm */
-    CHECK(with(options + 16 + 3 * REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED);   /* half-life < 0 */
+    CHECK(with(options + 12, 1, 4, n) < 0); /* missing values, which this library may not support */
+    CHECK(with(options + 16 + REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED);               /* alpha < 0 */
+    CHECK(with(options + 16 + 2 * REAL - 1, 0x40, 1, n) == MAPDPM_E_DAMAGED);           /* not its logarithm */
+    CHECK(with(options + 16 + 3 * REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED);           /* half-life < 0 */
     CHECK(with(options + 16 + (3 + D + 1) * REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED); /* c0 < 0 */
-    CHECK(with(counters, 3, 8, n) == MAPDPM_E_DAMAGED);                         /* less than the warm-up seen */
-    CHECK(with(counters + 16, UINT64_C(1) << 63, 8, n) == MAPDPM_E_DAMAGED);    /* a time out of range */
-    CHECK(with(counters + 24, 0, 4, n) == MAPDPM_E_DAMAGED);                    /* ids that were never given */
-    CHECK(with(counters + 28, K, 4, n) == MAPDPM_E_DAMAGED);                    /* turn */
-    CHECK(with(counters + 32, K + 1, 4, n) == MAPDPM_E_DAMAGED);                /* number of clusters */
+    CHECK(with(counters, 3, 8, n) == MAPDPM_E_DAMAGED);                      /* fewer points than the warm-up */
+    CHECK(with(counters + 16, UINT64_C(1) << 63, 8, n) == MAPDPM_E_DAMAGED); /* a time out of range */
+    CHECK(with(counters + 24, 0, 4, n) == MAPDPM_E_DAMAGED);                 /* fewer ids than were given */
+    CHECK(with(counters + 28, K, 4, n) == MAPDPM_E_DAMAGED);                 /* turn out of range */
+    CHECK(with(counters + 32, K + 1, 4, n) == MAPDPM_E_DAMAGED);             /* number of clusters */
     CHECK(with(counters + 36, 3, 4, n) == MAPDPM_E_DAMAGED && with(counters + 40, 1, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(counters + 40, 2, 4, n) == MAPDPM_E_DAMAGED && with(counters + 44, 4, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(labels, 0, 4, n) == MAPDPM_E_DAMAGED && with(labels, s->next_id, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(kept, s->next_id, 4, n) == MAPDPM_E_DAMAGED);
 }
 
-/* Kept points of a warm-up have no cluster yet: a file that names one would let points be visited that nobody checked. */
+/* Kept points of a warm-up have no cluster yet. If a file names one, points that were never checked would be
+ * visited. */
 static void forged_warm_up(void)
 {
     mapdpm_stream *const s = begin(&first, ALL, 3);
@@ -243,7 +247,7 @@ static void forged_warm_up(void)
     CHECK(with(n - 8, 9, 4, n) == MAPDPM_E_DAMAGED);
 }
 
-/* After a gateway has reduced it, too. */
+/* The same after a gateway has reduced the learner. */
 static void reduced(void)
 {
     static const int kinds[] = {GAMMA, KNOWN, WARMED, ALL};

@@ -1,4 +1,4 @@
-/* The sweep: every decision it makes is the best by the definition, from marginals of whole clusters. */
+/* The sweep: every decision is the best by the definition, from marginals of whole clusters. */
 #include "check.h"
 #include "mapdpm_batch.h"
 
@@ -35,7 +35,7 @@ static double log_joint(const mapdpm_problem *p)
     return joint + lgamma(p->alpha) - lgamma(p->alpha + total);
 }
 
-/* No single point can move: what a sweep that moves nobody promises. */
+/* Whether no single point can move, as after a sweep without moves. */
 static int is_mode(const mapdpm_problem *p)
 {
     const double best = log_joint(p);
@@ -96,7 +96,7 @@ static void grows(mapdpm_problem *p)
     for (i = 0; i < N; i++)
         labels[i] = -1;
     CHECK(mapdpm_sequential_start(p, &tight, workspace, order, N, 1, &position) == MAPDPM_OK);
-    CHECK(position == 1); /* the first point takes the only slot, then there is none to open */
+    CHECK(position == 1); /* the first point takes the only slot; then none is free */
     CHECK(mapdpm_sequential_start(p, &tight, workspace, order, N, 0, &position) == MAPDPM_OK);
     CHECK(position == N && counts[0] == N);
 }
@@ -120,7 +120,7 @@ int main(void)
         weights[i] = 1.5 + check_uniform(&state);
         order[i] = i;
     }
-    data[7] = 1000; /* an outlier that leave-one-out must not cancel on */
+    data[7] = 1000; /* an outlier for which the leave-one-out score must not cancel */
     for (variant = 0; variant < 8; variant++) {
         const int known = variant & 1;
 

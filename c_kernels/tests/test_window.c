@@ -23,7 +23,7 @@ static int is_alive(const mapdpm_stream *s, uint32_t id)
     return 0;
 }
 
-/* Learn `n` points into a ring of N, ids followed before each new one comes in. */
+/* Learn `n` points into a ring of N. Ids are followed before each new one is stored. */
 static void learn(mapdpm_stream *s, uint64_t *state, unsigned n, unsigned groups, double apart)
 {
     static unsigned next;
@@ -46,8 +46,8 @@ static void forget_window(void)
     memset(kept.ids, 0xff, sizeof kept.ids);
 }
 
-/* Whatever happens, an id that is still known is a cluster's that is there; and known ids are those that resolve gives. */
-static void following(const mapdpm_options *o)
+/* An id that is known belongs to an existing cluster, whatever happens. */
+static void follows_ids(const mapdpm_options *o)
 {
     mapdpm_stream *const s = begin(&first, o);
     uint64_t state = 5;
@@ -68,8 +68,8 @@ static void following(const mapdpm_options *o)
     CHECK(n_known > 1000 && n_lost > 100);
 }
 
-/* Events are applied one by one as they say; where the ring has lost one, nothing is known any more. */
-static void losing(void)
+/* Events are applied one by one, as they say. If the ring has overwritten one, no id is known any more. */
+static void lost_events(void)
 {
     const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 4);
     mapdpm_stream *const s = begin(&first, &o);
@@ -106,9 +106,9 @@ static void losing(void)
     }
 }
 
-/* A sweep keeps all weight, all first moments, and ends where no point wants to move; it helps a learner that has learned
- * its points in an order that misleads. */
-static void sweeping(const mapdpm_options *o)
+/* Sweeps keep all weight and end when no point wants to move. They help a learner whose points came in a misleading
+ * order. */
+static void resweeps(const mapdpm_options *o)
 {
     mapdpm_stream *const s = begin(&first, o);
     uint64_t state = 31;
@@ -130,8 +130,8 @@ static void sweeping(const mapdpm_options *o)
     CHECK(moved == 0);
 }
 
-/* What a window of the learner's own does with its last point, a window of one point does. */
-static void visiting(void)
+/* A window of one point does the same as the learner's own window does with its last point. */
+static void equals_own_window(void)
 {
     const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 6);
     mapdpm_stream *const s = begin(&first, &o), *const t = begin(&second, &o);
@@ -166,20 +166,20 @@ int main(void)
     uint32_t id = 0;
     const real x[3] = {0, 0, 0};
 
-    following(&o);
-    sweeping(&o);
+    follows_ids(&o);
+    resweeps(&o);
     o.half_life = 200;
-    following(&o);
-    sweeping(&o);
+    follows_ids(&o);
+    resweeps(&o);
     s = begin(&first, &o);
     CHECK(mapdpm_learn(s, x, &id, NULL) == MAPDPM_OK);
     CHECK(mapdpm_resweep(s, x, &late, &id, 1, &moved) == MAPDPM_E_TIME);
     CHECK(mapdpm_resweep(s, x, NULL, &id, 1, &moved) == MAPDPM_E_ARGUMENT);
     o = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 5);
-    following(&o);
-    sweeping(&o);
-    losing();
-    visiting();
+    follows_ids(&o);
+    resweeps(&o);
+    lost_events();
+    equals_own_window();
     s = begin(&first, &cold);
     CHECK(mapdpm_resweep(s, x, NULL, &id, 1, &moved) == MAPDPM_E_WARMING);
     return REPORT();

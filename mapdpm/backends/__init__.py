@@ -8,14 +8,18 @@ from typing import Any, Protocol
 from mapdpm import jit
 from mapdpm.backends import c
 from mapdpm.backends.generic import NUMBA, PYTHON
-from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
+from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
-__all__ = ["BACKENDS", "Backend", "check_name", "names", "resolve"]
+__all__ = ["BACKENDS", "Backend", "check_name", "functions", "names", "resolve"]
 
 
 class Backend(Protocol):
-    """The inner loops; semantics in the kernels of ``search``, ``objective`` and ``state`` of the same names."""
+    """The inner loops; ``generic`` says what each does.
+
+    A function that reads points takes a ``Model``; one that reads statistics takes the likelihood and the prior. Scores
+    are those of points of weight 1: ``score``, ``best_slots`` and ``log_densities`` ignore the weights of the model.
+    """
 
     @property
     def name(self) -> str: ...
@@ -23,59 +27,21 @@ class Backend(Protocol):
     def implements(self, likelihood: Any) -> bool:
         """Whether it can run, and knows the family."""
 
-    def sequential_start(
-        self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
-        state: ClusterState,
-        order: Labels,
-        may_grow: bool,
-    ) -> int: ...
+    def sequential_start(self, model: Model, state: ClusterState, order: Labels, may_grow: bool) -> int: ...
 
-    def sweep(
-        self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
-        state: ClusterState,
-        start: int,
-        may_grow: bool,
-    ) -> tuple[int, int]: ...
+    def sweep(self, model: Model, state: ClusterState, start: int, may_grow: bool) -> tuple[int, int]: ...
 
-    def gibbs_sweep(
-        self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
-        state: ClusterState,
-        uniforms: Vector,
-    ) -> None: ...
+    def perturb(self, model: Model, state: ClusterState, uniforms: Vector) -> None: ...
 
-    def statistics(self, likelihood: Likelihood, data: Any, weights: Weights, state: ClusterState) -> None: ...
+    def statistics(self, model: Model, state: ClusterState) -> None: ...
 
     def log_marginals(self, likelihood: Likelihood, state: ClusterState) -> Vector: ...
 
-    def score(
-        self, likelihood: Likelihood, prior: PartitionPriorVerbs, data: Any, state: ClusterState, scores: Matrix
-    ) -> None: ...
+    def score(self, model: Model, state: ClusterState, scores: Matrix) -> None: ...
 
-    def best_slots(
-        self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        state: ClusterState,
-        may_open: bool,
-        slots: Labels,
-    ) -> None: ...
+    def best_slots(self, model: Model, state: ClusterState, may_open: bool, slots: Labels) -> None: ...
 
-    def log_densities(
-        self, likelihood: Likelihood, prior: PartitionPriorVerbs, data: Any, state: ClusterState, densities: Vector
-    ) -> None: ...
+    def log_densities(self, model: Model, state: ClusterState, densities: Vector) -> None: ...
 
     def merge_losses(
         self,
@@ -97,25 +63,16 @@ class Backend(Protocol):
         came_from: Labels,
     ) -> None: ...
 
-    def cut(
-        self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
-        order: Labels,
-        n_atoms: int,
-    ) -> tuple[int, float]: ...
+    def cut(self, model: Model, order: Labels, n_atoms: int) -> tuple[int, float]: ...
 
-    def settle(
-        self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
-        state: ClusterState,
-        most: int,
-    ) -> None: ...
+    def settle(self, model: Model, state: ClusterState, most: int) -> None: ...
+
+
+def functions() -> tuple[str, ...]:
+    """The functions that a backend has: those of ``Backend``, which lists them once."""
+    return tuple(
+        name for name, member in vars(Backend).items() if callable(member) and name[0] != "_" and name != "implements"
+    )
 
 
 BACKENDS: dict[str, Backend] = {"c": c.C, "numba": NUMBA, "python": PYTHON}

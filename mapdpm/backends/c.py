@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import operator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.likelihoods._squared_distance import SquaredDistance
-from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector, Weights
+from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
 NOT_BUILT = (
@@ -44,15 +45,12 @@ class CBackend:
 
     def sequential_start(
         self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
+        model: Model,
         state: ClusterState,
         order: Labels,
         may_grow: bool,
     ) -> int:
-        call = _call(likelihood, prior, data, weights, state)
+        call = _call(model, state)
         position = call.ffi.new("int64_t *", 0)
         _check(
             call,
@@ -70,67 +68,49 @@ class CBackend:
 
     def sweep(
         self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
+        model: Model,
         state: ClusterState,
         start: int,
         may_grow: bool,
     ) -> tuple[int, int]:
-        call = _call(likelihood, prior, data, weights, state)
+        call = _call(model, state)
         position, moved = call.ffi.new("int64_t *", start), call.ffi.new("int64_t *", 0)
         _check(call, call.lib.mapdpm_sweep(call.problem, call.clusters, call.workspace, may_grow, position, moved))
         return int(position[0]), int(moved[0])
 
-    def gibbs_sweep(
+    def perturb(
         self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
+        model: Model,
         state: ClusterState,
         uniforms: Vector,
     ) -> None:
-        call = _call(likelihood, prior, data, weights, state)
+        call = _call(model, state)
         draws = call.ffi.from_buffer("double[]", uniforms)
         _check(call, call.lib.mapdpm_gibbs_sweep(call.problem, call.clusters, call.workspace, draws))
 
-    def statistics(self, likelihood: Likelihood, data: Any, weights: Weights, state: ClusterState) -> None:
-        call = _call(likelihood, None, data, weights, state)
+    def statistics(self, model: Model, state: ClusterState) -> None:
+        call = _call(model, state)
         _check(call, call.lib.mapdpm_statistics(call.problem, call.clusters, call.workspace))
 
     def log_marginals(self, likelihood: Likelihood, state: ClusterState) -> Vector:
-        call = _call(likelihood, None, _no_data(likelihood), None, state)
+        call = _call(_without_points(likelihood, None), state)
         result = np.empty(state.capacity)
         into = call.ffi.from_buffer("double[]", result, require_writable=True)
         _check(call, call.lib.mapdpm_log_marginals(call.problem, call.clusters, into))
         return result
 
-    def score(
-        self, likelihood: Likelihood, prior: PartitionPriorVerbs, data: Any, state: ClusterState, scores: Matrix
-    ) -> None:
-        call = _call(likelihood, prior, data, None, state)
+    def score(self, model: Model, state: ClusterState, scores: Matrix) -> None:
+        call = _call(model._replace(weights=None), state)
         into = call.ffi.from_buffer("double[]", scores, require_writable=True)
         _check(call, call.lib.mapdpm_score(call.problem, call.clusters, call.workspace, into))
 
-    def best_slots(
-        self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        state: ClusterState,
-        may_open: bool,
-        slots: Labels,
-    ) -> None:
-        call = _call(likelihood, prior, data, None, state)
+    def best_slots(self, model: Model, state: ClusterState, may_open: bool, slots: Labels) -> None:
+        call = _call(model._replace(weights=None), state)
         into = call.ffi.from_buffer("int64_t[]", slots, require_writable=True)
         _check(call, call.lib.mapdpm_best_slots(call.problem, call.clusters, call.workspace, may_open, into))
 
-    def log_densities(
-        self, likelihood: Likelihood, prior: PartitionPriorVerbs, data: Any, state: ClusterState, densities: Vector
-    ) -> None:
-        call = _call(likelihood, prior, data, None, state)
+    def log_densities(self, model: Model, state: ClusterState, densities: Vector) -> None:
+        call = _call(model._replace(weights=None), state)
         into = call.ffi.from_buffer("double[]", densities, require_writable=True)
         _check(call, call.lib.mapdpm_log_densities(call.problem, call.clusters, call.workspace, into))
 
@@ -143,7 +123,7 @@ class CBackend:
         partners: Labels,
         losses: Vector,
     ) -> None:
-        call = _call(likelihood, prior, _no_data(likelihood), None, state)
+        call = _call(_without_points(likelihood, prior), state)
         changed = call.ffi.from_buffer("int64_t[]", stale)
         to = call.ffi.from_buffer("int64_t[]", partners, require_writable=True)
         cost = call.ffi.from_buffer("double[]", losses, require_writable=True)
@@ -158,9 +138,9 @@ class CBackend:
         best: Matrix,
         came_from: Labels,
     ) -> None:
-        call = _call(likelihood, prior, _no_data(likelihood), None, None)
+        call = _call(_without_points(likelihood, prior), None)
         n_atoms, width = len(atoms), best.shape[1]
-        workspace = np.empty(call.lib.mapdpm_segments_bytes(len(_no_data(likelihood).T), beam, width) // 8 + 1)
+        workspace = np.empty(call.lib.mapdpm_segments_bytes(_width_of(likelihood), beam, width) // 8 + 1)
         _check(
             call,
             call.lib.mapdpm_segments(
@@ -177,15 +157,12 @@ class CBackend:
 
     def cut(
         self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
+        model: Model,
         order: Labels,
         n_atoms: int,
     ) -> tuple[int, float]:
-        call = _call(likelihood, prior, data, weights, None)
-        workspace = np.empty(call.lib.mapdpm_cut_bytes(data.shape[1], n_atoms) // 8 + 1)
+        call = _call(model, None)
+        workspace = np.empty(call.lib.mapdpm_cut_bytes(model.data.shape[1], n_atoms) // 8 + 1)
         space = call.ffi.from_buffer("unsigned char[]", workspace, require_writable=True)
         first, joint = call.ffi.new("int64_t *"), call.ffi.new("double *")
         points = call.ffi.from_buffer("int64_t[]", order)
@@ -194,19 +171,22 @@ class CBackend:
 
     def settle(
         self,
-        likelihood: Likelihood,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
+        model: Model,
         state: ClusterState,
         most: int,
     ) -> None:
-        call = _call(likelihood, prior, data, weights, state)
+        call = _call(model, state)
         _check(call, call.lib.mapdpm_settle(call.problem, call.clusters, call.workspace, most))
 
 
-def _no_data(likelihood: Likelihood) -> Matrix:
-    return _no_points((likelihood.n_statistics() - 1) // 2)
+def _without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) -> Model:
+    """The model of a function that reads statistics only."""
+    return Model(likelihood, prior, _no_points(_width_of(likelihood)))
+
+
+def _width_of(likelihood: Likelihood) -> int:
+    """The number of features: the statistics are a weight, means and sums of squares."""
+    return (likelihood.n_statistics() - 1) // 2
 
 
 @functools.cache
@@ -227,15 +207,13 @@ def library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return compiled.lib, compiled.ffi
 
 
-def _call(
-    likelihood: Likelihood, prior: PartitionPriorVerbs | None, data: Any, weights: Weights, state: ClusterState | None
-) -> _Call:
-    lib, ffi = library(data.dtype)
-    problem, views = _problem(likelihood, prior, data, weights)
+def _call(model: Model, state: ClusterState | None) -> _Call:
+    lib, ffi = library(model.data.dtype)
+    problem, views = _problem(model)
     if state is None:
         return _Call(lib, ffi, problem, ffi.NULL, ffi.NULL, views)
     view = ffi.from_buffer
-    workspace = np.empty(lib.mapdpm_workspace_bytes(data.shape[1], state.capacity) // 8 + 1)
+    workspace = np.empty(lib.mapdpm_workspace_bytes(model.data.shape[1], state.capacity) // 8 + 1)
     clusters = ffi.new("mapdpm_clusters *")
     clusters.capacity = state.capacity
     clusters.labels = labels = view("int64_t[]", state.labels, require_writable=True)
@@ -246,21 +224,20 @@ def _call(
 
 
 _AT_HAND = 1 << 20  # bytes of data: calls of larger problems take long, and theirs should not be kept
-_last_problems: dict[bool, tuple[Any, ...]] = {}
+_last_problems: dict[bool, tuple[Model, tuple[Any, tuple[Any, ...]]]] = {}
 _last_parameters: tuple[Any, Vector] = (None, np.empty(0))
 
 
-def _problem(
-    likelihood: Likelihood, prior: PartitionPriorVerbs | None, data: Any, weights: Weights
-) -> tuple[Any, tuple[Any, ...]]:
+def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
     """The structure, which C only reads, and what must live as long as it does.
 
-    A search makes hundreds of calls in which these four are the same objects, between some without data: the last of
-    both kinds are at hand.
+    A search makes hundreds of calls whose four parts are the same objects, and between them some without points: the
+    last of both kinds are kept.
     """
+    likelihood, prior, data, weights = model
     known = _last_problems.get(len(data) > 0)
-    if known is not None and known[0] is likelihood and known[1] is prior and known[2] is data and known[3] is weights:
-        return known[4]
+    if known is not None and all(map(operator.is_, known[0], model)):
+        return known[1]
     _, ffi = library(data.dtype)
     problem = ffi.new("mapdpm_problem *")
     problem.family = _TWINS[type(likelihood)]
@@ -275,7 +252,7 @@ def _problem(
     problem.penalty = getattr(prior, "lam", 0.0)
     made = problem, tuple(views)
     if data.nbytes <= _AT_HAND:
-        _last_problems[len(data) > 0] = likelihood, prior, data, weights, made
+        _last_problems[len(data) > 0] = model, made
     return made
 
 

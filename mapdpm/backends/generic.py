@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mapdpm import jit
+from mapdpm import state as states
 from mapdpm.jit import jitable
 from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, candidate_scores
-from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, Vector, Weights
-from mapdpm.state import ClusterState, assign, statistics, unassign, weight_of
+from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
+from mapdpm.rng import Uniforms
+from mapdpm.state import ClusterState, assign, unassign, weight_of
 
 
 def sequential_start(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    weights: Weights,
+    model: Model,
     state: ClusterState,
     order: Labels,
     may_grow: bool,
@@ -28,6 +28,7 @@ def sequential_start(
     Less than all only where ``may_grow`` and no slot is free: the caller doubles the capacity and calls again with
     the rest. Without ``may_grow``, a point for which no slot is free joins the best there is. O(N K D).
     """
+    likelihood, prior, data, weights = model
     scores = np.empty(state.counts.shape[0])
     for position in range(order.shape[0]):
         i = order[position]
@@ -39,10 +40,7 @@ def sequential_start(
 
 
 def sweep(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    weights: Weights,
+    model: Model,
     state: ClusterState,
     start: int,
     may_grow: bool,
@@ -52,6 +50,7 @@ def sweep(
     The first is N, but where ``may_grow`` and no slot is free: the caller doubles the capacity and goes on from
     there. A point that stays leaves the bits of its row as they were. O(N K D).
     """
+    likelihood, prior, data, weights = model
     n, capacity = state.labels.shape[0], state.counts.shape[0]
     scores = np.empty(capacity)
     before = np.empty(state.rows.shape[1])
@@ -79,42 +78,46 @@ def sweep(
     return n, moved
 
 
-def gibbs_sweep(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    weights: Weights,
-    state: ClusterState,
-    uniforms: Vector,
-) -> None:
-    """Redraw the slot of each point given all others, by the ``uniforms`` in [0, 1), one a point. O(N K D).
-
-    Where no slot is free, among those there are: a perturbation then, and no longer a Gibbs sweep.
-    """
-    scores = np.empty(state.counts.shape[0])
-    for i in range(state.labels.shape[0]):
-        unassign(likelihood, data, weights, state, i)
-        candidate_scores(likelihood, prior, data, weights, state, i, scores)
-        assign(likelihood, data, weights, state, i, drawn_slot(scores, uniforms[i]))
-
-
 @jitable
-def drawn_slot(scores: Vector, u: float) -> int:
-    """The slot where the cumulated shares of exp(scores) pass ``u``; overwrites ``scores``."""
-    top, total, last = scores[0], 0.0, 0
-    for k in range(1, scores.shape[0]):
-        top = max(top, scores[k])
-    for k in range(scores.shape[0]):
-        scores[k] = math.exp(scores[k] - top)
-        total += scores[k]
-    u *= total
-    for k in range(scores.shape[0]):
-        if scores[k] > 0.0:
-            last = k
-            u -= scores[k]
-            if u < 0.0:
-                break
-    return last
+def gibbs_sweep(model: Model, state: ClusterState, start: int, may_grow: bool, rng: RngVerbs) -> tuple[int, int]:
+    """Redraw the slots of points ``start``, ``start + 1``, ..., each given all others (Neal 2000, Algorithm 3).
+
+    Returns the first point not visited, and how many changed slot. The first is N, except where ``may_grow`` and no
+    slot is free: the caller adds slots and continues there. Without ``may_grow``, a point for which no slot is free is
+    drawn among the slots in use: that perturbs a state, and is not a Gibbs sweep. Free slots are alike, so one stands
+    for a new cluster. O(N K D).
+    """
+    likelihood, prior, data, weights = model
+    n, capacity = state.labels.shape[0], state.counts.shape[0]
+    scores = np.empty(capacity)
+    used, moved = 0, 0
+    for k in range(capacity):
+        used += int(state.counts[k] > 0)
+    for i in range(start, n):
+        if used == capacity and may_grow:
+            return i, moved
+        k = unassign(likelihood, data, weights, state, i)
+        used -= int(state.counts[k] == 0)
+        candidate_scores(likelihood, prior, data, weights, state, i, scores)
+        drawn = rng.categorical(scores)
+        used += int(state.counts[drawn] == 0)
+        assign(likelihood, data, weights, state, i, drawn)
+        moved += int(drawn != k)
+    return n, moved
+
+
+def perturb(model: Model, state: ClusterState, uniforms: Vector) -> None:
+    """``gibbs_sweep`` over all points by the ``uniforms`` in [0, 1), one a point, among the slots that there are.
+
+    The numbers are drawn outside, so that all backends draw alike. O(N K D).
+    """
+    rng: Any = Uniforms(uniforms, np.zeros(1, dtype=np.int64))
+    gibbs_sweep(model, state, 0, False, rng)
+
+
+def statistics(model: Model, state: ClusterState) -> None:
+    """Compute all counts and rows anew from the labels, without the rounding of past moves; O(N D)."""
+    states.statistics(model.likelihood, model.data, model.weights, state)
 
 
 def log_marginals(likelihood: LikelihoodVerbs, state: ClusterState) -> Vector:
@@ -126,13 +129,12 @@ def log_marginals(likelihood: LikelihoodVerbs, state: ClusterState) -> Vector:
     return result
 
 
-def score(
-    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, scores: Matrix
-) -> None:
+def score(model: Model, state: ClusterState, scores: Matrix) -> None:
     """``scores[i, k]`` = log p(z = k) p(x_i | cluster k), the terms of Raykov2014 (17); a free slot is a new cluster.
 
     ``scores`` has a column a slot. The log of the sum over a row is the log predictive density; O(N K D).
     """
+    likelihood, prior, data, _ = model
     normaliser = _log_normaliser(prior, state)
     for i in range(scores.shape[0]):
         candidate_scores(likelihood, prior, data, None, state, i, scores[i])
@@ -140,18 +142,12 @@ def score(
             scores[i, k] += normaliser
 
 
-def best_slots(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    state: ClusterState,
-    may_open: bool,
-    slots: Labels,
-) -> None:
+def best_slots(model: Model, state: ClusterState, may_open: bool, slots: Labels) -> None:
     """``slots[i]``: the slot of the highest score of point i, the lowest of equals; O(N K D).
 
     With ``may_open`` the lowest free slot, where a new cluster scores higher than all that there are.
     """
+    likelihood, prior, data, _ = model
     scores = np.empty(state.counts.shape[0])
     for i in range(slots.shape[0]):
         free = candidate_scores(likelihood, prior, data, None, state, i, scores)
@@ -160,10 +156,9 @@ def best_slots(
         slots[i] = best_slot(scores, free, -1)
 
 
-def log_densities(
-    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, densities: Vector
-) -> None:
+def log_densities(model: Model, state: ClusterState, densities: Vector) -> None:
     """``densities[i]``: log p(x_i) (Raykov2014 (17)), by the sum of what ``score`` says of all slots; O(N K D)."""
+    likelihood, prior, data, _ = model
     scores = np.empty(state.counts.shape[0])
     normaliser = _log_normaliser(prior, state)
     for i in range(densities.shape[0]):
@@ -283,15 +278,14 @@ def _worst(values: Vector, n: int) -> int:
     return worst
 
 
-def cut(
-    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, weights: Weights, order: Labels, n_atoms: int
-) -> tuple[int, float]:
+def cut(model: Model, order: Labels, n_atoms: int) -> tuple[int, float]:
     """Along an order of all points, the two clusters of the highest log joint, one all before the other.
 
     Returns ``first``, of which ``order[:first]`` and ``order[first:]`` are the clusters, and their log joint but for
     what any two share. Cuts are tried between ``n_atoms`` runs of points, 2 or more, as even as can be; of equals the
     first wins. O(N D).
     """
+    likelihood, prior, data, weights = model
     n, single = order.shape[0], prior.log_new(1, 1.0)
     atoms = np.empty((n_atoms, likelihood.size()))
     for r in range(n_atoms):
@@ -311,39 +305,37 @@ def cut(
     return ((r + 1) * n + n_atoms - 1) // n_atoms, joints[r]
 
 
+KERNELS: tuple[Callable[..., Any], ...] = (
+    sequential_start,
+    sweep,
+    perturb,
+    statistics,
+    log_marginals,
+    score,
+    best_slots,
+    log_densities,
+    merge_losses,
+    segments,
+    cut,
+)
+"""The functions of a backend that are kernels; ``settle`` is made of two of them."""
+
+
 class Generic:
     """The kernels of this file: as they are (``python``), or compiled (``numba``)."""
 
     def __init__(self, name: str, *, compile_kernels: bool) -> None:
         self.name = name
         self._compiles = compile_kernels
-        runnable: Any = jit.compiled if compile_kernels else (lambda kernel: kernel)
-        self.sequential_start = runnable(sequential_start)
-        self.sweep = runnable(sweep)
-        self.gibbs_sweep = runnable(gibbs_sweep)
-        self.statistics = runnable(statistics)
-        self.log_marginals = runnable(log_marginals)
-        self.score = runnable(score)
-        self.best_slots = runnable(best_slots)
-        self.log_densities = runnable(log_densities)
-        self.merge_losses = runnable(merge_losses)
-        self.segments = runnable(segments)
-        self.cut = runnable(cut)
+        for kernel in KERNELS:
+            setattr(self, kernel.__name__, jit.compiled(kernel) if compile_kernels else kernel)
 
-    def settle(
-        self,
-        likelihood: LikelihoodVerbs,
-        prior: PartitionPriorVerbs,
-        data: Any,
-        weights: Weights,
-        state: ClusterState,
-        most: int,
-    ) -> None:
-        """``statistics``, and sweeps until nobody moves, ``most`` at most; no slot is added."""
-        self.statistics(likelihood, data, weights, state)
+    def settle(self, model: Model, state: ClusterState, most: int) -> None:
+        """``statistics``, and sweeps until nobody moves, at most ``most``; adds no slot."""
+        self.statistics(model, state)  # type: ignore[attr-defined]
         moved = 1
         while moved and most:
-            _, moved = self.sweep(likelihood, prior, data, weights, state, 0, False)
+            _, moved = self.sweep(model, state, 0, False)  # type: ignore[attr-defined]
             most -= 1
 
     def implements(self, likelihood: Any) -> bool:  # noqa: ARG002  (every family runs here)
@@ -351,5 +343,5 @@ class Generic:
         return not self._compiles or jit.available()
 
 
-PYTHON = Generic("python", compile_kernels=False)
-NUMBA = Generic("numba", compile_kernels=True)
+PYTHON: Any = Generic("python", compile_kernels=False)
+NUMBA: Any = Generic("numba", compile_kernels=True)

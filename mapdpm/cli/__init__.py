@@ -45,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             getattr(commands, arguments.run)(arguments)
     except BrokenPipeError:  # whoever reads has seen enough
         _drop_stdout()
-    except (ValueError, OSError, ImportError, OverflowError, MemoryError) as error:
+    except (ValueError, OSError, ImportError, OverflowError, MemoryError, RuntimeError) as error:
+        # RuntimeError: the C library is not built, or refuses a call.
         _drop_stdout()
         _say(f"mapdpm: error: {_one_line(error)}")
         return 2 if isinstance(error, options.UsageError) else 1

@@ -15,6 +15,7 @@ from mapdpm.files import container
 from mapdpm.files.container import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
 from mapdpm.stream.online import OnlineMAPDPM
+from mapdpm.stream.selector import KEY as BANK
 
 LEARNER = ("max_clusters", "alpha", "half_life", "warmup", "when_full", "missing", "dtype")
 OTHERS = {
@@ -49,8 +50,9 @@ def read(path: Path) -> Saved | None:
     except FileNotFoundError:
         return None
     try:
+        extras = _checked_extras(data)
         model = OnlineMAPDPM.from_bytes(data)
-        held = container.check_stream(data)[1].get(_KEY)
+        held = extras.get(_KEY)
         if held is None:
             own = {name: getattr(model, name) for name in LEARNER}
             family = "normal-known-variance" if isinstance(model.likelihood_, NormalKnownVariance) else "normal-gamma"
@@ -113,6 +115,20 @@ def check(file: int, position: dict[str, Any], name: str, state: Path) -> int:
         msg = f"{name} {wrong}; begin another state"
         raise ValueError(msg)
     return offset
+
+
+def _checked_extras(data: bytes) -> dict[str, Any]:
+    """The extras of a stream; ModelFileError for the file of anything else, which a checkpoint would replace."""
+    if data.startswith(container.MAGIC) and container.kind_of(data) == container.BATCH:
+        msg = "it holds a model of mapdpm fit, for mapdpm predict and score, and no stream; name another file"
+        raise ModelFileError(msg)
+    extras = container.check_stream(data)[1]
+    if BANK in extras:
+        msg = (
+            "it holds a bank of alphas, of which one learner only would be kept; learn with it in Python (mapdpm.load)"
+        )
+        raise ModelFileError(msg)
+    return extras
 
 
 def _whole(value: Any) -> int:

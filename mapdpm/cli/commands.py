@@ -14,24 +14,22 @@ from typing import Any
 import numpy as np
 
 from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, load, plots, select_alpha
-from mapdpm.cli import demo, records, tables
+from mapdpm.cli import demo, records, tables, tuning
 from mapdpm.cli import stream as streaming
-from mapdpm.cli.columns import chosen, of_the_model, warned
+from mapdpm.cli.columns import chosen, warned
+from mapdpm.cli.models import check_convertible, model_and_table
 from mapdpm.cli.options import UsageError
-from mapdpm.cli.tables import Table, counted, name_of
+from mapdpm.cli.reporter import Reporter
+from mapdpm.cli.tables import Table
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.container import ModelFileError, write_file
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
-from mapdpm.search.ascent import Progress
-from mapdpm.selection import Step
 
 FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 PICTURE = Path("mapdpm_demo.png")
 
 _MOST_NAMES = 6
-_PATIENCE = 0.5  # seconds before a terminal is told that something is going on
-_INTERVAL = 0.1
 
 
 def fit(arguments: argparse.Namespace) -> None:
@@ -84,12 +82,14 @@ def tune(arguments: argparse.Namespace) -> None:
     table = tables.read_csv(arguments.data, choice, arguments.delimiter)
     reporter = Reporter(quiet=arguments.quiet, verbose=arguments.verbose)
     capped = {} if arguments.max_clusters is None else {"max_clusters": arguments.max_clusters}
+    prior = _likelihood(arguments, table)
+    grid = tuning.settings(arguments, prior, table)
     try:
         found = select_alpha(
             table,
-            arguments.alphas,
+            grid,
             method=arguments.method,
-            likelihood=_likelihood(arguments, table),
+            likelihood=prior,
             folds=arguments.folds,
             blocked=arguments.blocked,
             warm_start=not arguments.cold,
@@ -105,17 +105,7 @@ def tune(arguments: argparse.Namespace) -> None:
         found.model.save(arguments.out)
     if arguments.picture is not None:
         write_file(arguments.picture, plots.image(found.plot(), arguments.picture.suffix[1:]))
-    columns = (found.alphas, found.mean_scores, found.standard_errors, found.n_clusters.mean(axis=1))
-    rows = [[None if np.isnan(value) else float(value) for value in row] for row in zip(*columns, strict=True)]
-    names = ["alpha", "score", "standard_error", "clusters", "chosen"]
-    if arguments.format == "jsonl":
-        told: list[list[Any]] = [[*row, number == found.chosen] for number, row in enumerate(rows)]
-        records.put(None, records.lines(names, told, arguments.format))
-    else:
-        cells = [["" if value is None else f"{value:.6g}" for value in row] for row in rows]
-        marks = ["*" if number == found.chosen else "" for number in range(len(rows))]
-        lines = [names, *([*row, mark] for row, mark in zip(cells, marks, strict=True))]
-        records.put(None, "".join(",".join(line) + "\n" for line in lines))
+    records.put(None, tuning.tried(found, arguments.format))
     if not arguments.quiet:
         setting = found.params | {"alpha": found.alpha}
         shown = ", ".join(f"{name} {value:.6g}" for name, value in setting.items())
@@ -125,19 +115,20 @@ def tune(arguments: argparse.Namespace) -> None:
 def predict(arguments: argparse.Namespace) -> None:
     """``mapdpm predict``."""
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
-    model, table = _model_and_table(arguments)
+    model, table = model_and_table(arguments)
     if arguments.proba:
         names = [*(f"cluster_{k}" for k in range(model.n_clusters_)), "new"]
         rows = model.predict_proba(table).tolist()
     else:
-        names, rows = ["label"], model.predict(table, novelty=arguments.novelty)[:, None].tolist()
+        novelty = {"novelty": True} if arguments.novelty else {}  # which streams do not know
+        names, rows = ["label"], model.predict(table, **novelty)[:, None].tolist()
     records.put(arguments.out, records.lines(names, rows, arguments.format))
 
 
 def score(arguments: argparse.Namespace) -> None:
     """``mapdpm score``."""
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
-    model, table = _model_and_table(arguments)
+    model, table = model_and_table(arguments)
     if not arguments.mean:
         rows = model.score_samples(table)[:, None].tolist()
         text = records.lines(["log_density"], rows, arguments.format)
@@ -157,7 +148,9 @@ def stream(arguments: argparse.Namespace) -> None:
 def export(arguments: argparse.Namespace) -> None:
     """``mapdpm export``."""
     try:
-        model = as_stream(load(arguments.model), max_clusters=arguments.max_clusters, dtype=arguments.dtype)
+        saved = load(arguments.model)
+        check_convertible(saved, arguments)
+        model = as_stream(saved, max_clusters=arguments.max_clusters, dtype=arguments.dtype)
         files = c_files(model, arguments.name)
     except ModelFileError:
         raise
@@ -195,36 +188,6 @@ def show(arguments: argparse.Namespace) -> None:
         print(f"picture: {target}", flush=True)
 
 
-class Reporter:
-    """Tells of a fit on stderr: a line a step with --verbose; else, on a terminal, one line that is overwritten."""
-
-    def __init__(self, *, quiet: bool, verbose: bool) -> None:
-        self._verbose = verbose and sys.stderr is not None
-        self._live = not (quiet or verbose or sys.stderr is None) and sys.stderr.isatty()
-        self._next = time.monotonic() + _PATIENCE
-        self._shown = False
-
-    def __call__(self, progress: Progress | Step) -> None:
-        """Tell of one step."""
-        if self._verbose:
-            self._write(f"{progress}\n")
-        elif self._live and time.monotonic() >= self._next:
-            self._write(f"\r\033[K{progress}")
-            self._next, self._shown = time.monotonic() + _INTERVAL, True
-
-    def end(self) -> None:
-        """Leave the terminal as it was."""
-        if self._shown:
-            self._write("\r\033[K")
-
-    def _write(self, text: str) -> None:
-        """Nobody listens any more: that is no reason to lose the fit."""
-        try:
-            print(text, end="", file=sys.stderr, flush=True)
-        except OSError:
-            self._verbose = self._live = self._shown = False
-
-
 def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
     """The family with its prior from the data, but for what ``--prior`` says; None is MAPDPM's own default."""
     family, changes = FAMILIES[arguments.likelihood], dict(arguments.prior)
@@ -252,29 +215,6 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
     except ValueError as error:
         msg = f"argument --prior: {error}"
         raise UsageError(msg) from None
-
-
-def _model_and_table(arguments: argparse.Namespace) -> tuple[MAPDPM, Table]:
-    """The model, and the columns of the data that it was fitted on."""
-    try:
-        model = load(arguments.model)
-    except ModelFileError as error:
-        msg = f"{error}; the model comes first, then the data" if "not a mapdpm model" in str(error) else str(error)
-        raise ValueError(msg) from None
-    names = getattr(model, "feature_names_in_", None)
-    if arguments.columns is not None:
-        choice = chosen(",".join(arguments.columns))
-    else:
-        choice = tables.every if names is None else of_the_model(list(names), str(arguments.model))
-    table = tables.read_csv(arguments.data, choice, arguments.delimiter)
-    found, wanted = table.values.shape[1], model.n_features_in_
-    if found != wanted:
-        given = f"--columns has {counted(found, 'column')}"
-        given = given if arguments.columns else f"{name_of(arguments.data)} has {counted(found, 'column')}"
-        hint = "" if arguments.columns else "; choose them with --columns"
-        msg = f"{given}, but {arguments.model} was fitted on {wanted}{hint}"
-        raise ValueError(msg)
-    return model, Table(None if names is None else tuple(names), table.values)
 
 
 def _check_picture(path: Path) -> None:

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from mapdpm.protocol import Matrix
 
 STDIN = "-"
+MODEL = b"MDPM"
+"""How a model file begins."""
 _GZIP = b"\x1f\x8b"
 MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
 
@@ -57,8 +59,10 @@ def every(file: str, cells: list[str]) -> Columns:  # noqa: ARG001  (a Choice)
     return Columns(range(len(cells)))
 
 
-def read_csv(path: str | Path, choice: Choice = every, delimiter: str = ",") -> Table:
+def read_csv(path: str | Path, choice: Choice = every, delimiter: str = ",", *, gaps: bool = False) -> Table:
     """The numbers in the chosen columns of a UTF-8 file of separated values, perhaps compressed by gzip; "-" is stdin.
+
+    With ``gaps`` a value may be missing, and is NaN then.
 
     The first row is a header if one of the chosen cells is text, or another one above a number. Blank lines before the
     first row and after the last are skipped; one between them is an error, for it may be a missing point.
@@ -78,7 +82,7 @@ def read_csv(path: str | Path, choice: Choice = every, delimiter: str = ",") -> 
     second = next(source, None)
     header = columns.named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second)
     rest = chain(() if header else (first,), () if second is None else (second,), source)
-    values = numbers(path, rest, cells if header else None, columns.places)
+    values = numbers(path, rest, cells if header else None, columns.places, gaps=gaps)
     if not len(values):
         msg = f"{name_of(path)} has a header but no rows of data"
         raise ValueError(msg)
@@ -105,13 +109,25 @@ def rows(path: str | Path, delimiter: str = ",") -> Iterator[Row]:
         raise ValueError(msg)
 
 
-def numbers(path: str | Path, source: Iterable[Row], names: Sequence[str] | None, columns: Sequence[int]) -> Matrix:
-    """The given columns of ``source`` as finite float64; errors as in ``read_csv``, with names where there are any."""
+def numbers(
+    path: str | Path,
+    source: Iterable[Row],
+    names: Sequence[str] | None,
+    columns: Sequence[int],
+    *,
+    gaps: bool = False,
+) -> Matrix:
+    """The given columns of ``source`` as finite float64; errors as in ``read_csv``, with names where there are any.
+
+    With ``gaps`` what is missing is NaN.
+    """
     values = array("d")
     for line, cells in source:
         for column in columns:
             value = value_of(cells[column])
-            if value is None or not math.isfinite(value):
+            if gaps and is_missing(cells[column], value):
+                value = math.nan
+            elif value is None or not math.isfinite(value):
                 name = f" ({names[column]})" if names and names[column] else ""
                 complaint = complaint_of(cells[column], value, cells)
                 msg = f"{name_of(path)}: line {line}, column {column + 1}{name} {complaint}"
@@ -138,7 +154,11 @@ def _opened(path: str | Path) -> Iterator[IO[str]]:
             msg = "standard input is closed"
             raise ValueError(msg)
         raw: Any = sys.stdin.buffer if str(path) == STDIN else stack.enter_context(Path(path).open("rb"))
-        data = raw if raw.peek(len(_GZIP))[: len(_GZIP)] != _GZIP else gzip.GzipFile(fileobj=raw)
+        begins = raw.peek(len(MODEL))[: len(MODEL)]
+        if begins == MODEL:
+            msg = f"{name_of(path)} is a model file, not a CSV file of points; mapdpm predict and score use models"
+            raise ValueError(msg)
+        data = gzip.GzipFile(fileobj=raw) if begins.startswith(_GZIP) else raw
         text = io.TextIOWrapper(data, encoding="utf-8-sig", newline="")
         try:
             yield text
@@ -184,6 +204,11 @@ def value_of(cell: str) -> float | None:
 def is_text(cell: str) -> bool:
     """Whether a cell is neither blank nor a number: a header has such cells."""
     return bool(cell.strip()) and value_of(cell) is None
+
+
+def is_missing(cell: str, value: float | None) -> bool:
+    """Whether a cell, whose ``value_of`` is ``value``, says that its value is not there."""
+    return math.isnan(value) if value is not None else cell.strip().lower() in MISSING
 
 
 def complaint_of(cell: str, value: float | None, row: Sequence[str]) -> str:

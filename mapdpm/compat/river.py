@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -22,6 +23,8 @@ except ImportError:  # before river 0.26
 __all__ = ["OnlineMAPDPMAnomaly", "OnlineMAPDPMClusterer"]
 
 Features: TypeAlias = tuple[Hashable, ...]
+
+_MOST = math.log(sys.float_info.max)  # nats: no feature has a density that is larger, for its variance is a float > 0
 
 
 class _Adapter:
@@ -179,6 +182,9 @@ class OnlineMAPDPMAnomaly(_Adapter, AnomalyDetector):  # type: ignore[misc]  # l
 
     The score is -log p(x) in nats: high is anomalous, as river has it, and the opposite of ``OnlineMAPDPM.score_one``.
     It may be any number, also below 0: metrics must rank it (``metrics.RollingROCAUC``; ``ROCAUC`` wants 0 to 1).
+    In the warm-up there is no model yet, and the score is below that of any point after it: -710 for each feature, less
+    the number of points learned. So no point of the warm-up ranks as an anomaly. (River's own detectors return 0 there,
+    which is their lowest score. Here it would be a high one wherever densities exceed 1.)
     Points that lack features have the density of those they have, which is not to be compared with that of more.
 
     Parameters and attributes are those of ``OnlineMAPDPMClusterer``.
@@ -195,12 +201,22 @@ class OnlineMAPDPMAnomaly(_Adapter, AnomalyDetector):  # type: ignore[misc]  # l
     """
 
     def score_one(self, x: Mapping[Any, Any]) -> float:
-        """-log predictive density of x in nats, 0.0 while there is no model (the warm-up); changes nothing."""
+        """-log predictive density of x in nats; in the warm-up a score below all others. Changes nothing."""
         _, row = self._row(x)
-        if row is None or not self.features:
-            return 0.0
-        score = self.model.score_one(row)
-        return 0.0 if math.isnan(score) else -score
+        if not self.features or (row is None and self.model.likelihood_ is None):
+            score = math.nan  # no point was learned, or the warm-up is not over
+        else:
+            score = 0.0 if row is None else self.model.score_one(row)  # log 1: the density of no value at all
+        return self._warming(x, known=row is not None) if math.isnan(score) else -score
+
+    def _warming(self, x: Mapping[Any, Any], *, known: bool) -> float:
+        """A score below all others, and below those before it.
+
+        river's ``QuantileFilter`` keeps from learning what is not below a quantile of the scores before: were they all
+        the same, it would learn nothing for ever. A point without any known value is not learned in any case.
+        """
+        n_features = getattr(self.model, "n_features_in_", 0) or max(1, len(x))
+        return -_MOST * n_features - self.model.n_seen + (0.0 if known else 0.5)
 
 
 def _in_order(names: Iterable[Hashable]) -> Features:

@@ -17,3 +17,7 @@ __all__ = [
     "r_hat",
     "raftery_lewis",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,38 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from mapdpm.backends import resolve
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.base import Estimator
-from mapdpm.likelihoods._squared_distance import SquaredDistance
-from mapdpm.partition_priors import ClusterPenalty
-from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector, Weights
-from mapdpm.search.ascent import Progress
-from mapdpm.search.checks import Watch, check_search, generator_of, plan_of, searched, taking_part, with_absent
-from mapdpm.search.dp_means import (
-    Limits,
-    Passes,
-    distances_from,
-    dp_means,
-    farthest_first,
-    means_of,
-    nearest_centres,
-    objective_of,
-)
-from mapdpm.search.problem import Problem, anchor_of
-from mapdpm.validation import (
-    Points,
-    check_count,
-    check_number,
-    check_points,
-    check_weights,
-    in_order_of_appearance,
-)
-
-_SHARE = 0.1
-_AGAIN = ("best", "random-order")
+from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector
+from mapdpm.search.ascent import FitProgress
+from mapdpm.search.checks import check_search
+from mapdpm.search.dp_means import distances_from, nearest_centres
+from mapdpm.search.fit_means import MeansSettings, fit_means
+from mapdpm.validation import check_count, check_number, check_points, check_weights
 
 
 class DPMeans(Estimator):
@@ -123,7 +99,7 @@ class DPMeans(Estimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callback: Callable[[Progress], object] | None = None,
+        callback: Callable[[FitProgress], object] | None = None,
     ) -> None:
         self.lam = lam
         self.n_clusters = n_clusters
@@ -144,32 +120,15 @@ class DPMeans(Estimator):
         ValueError where a parameter or the data is not what it must be.
         """
         names, points = column_names(X), check_points(X)
-        check_search(self)
-        watch = Watch(self)
-        given = check_weights(sample_weight, len(points), 0.0)
-        points, weights, _ = taking_part(points, given, "")
-        cap = self._cap(len(points))
-        anchor = anchor_of(points)
-        data = points.astype(np.float64, copy=False) - anchor
-        lam = self._lambda(data, weights)
-        family = SquaredDistance(np.full(data.shape[1], lam))
-        problem = Problem(family, ClusterPenalty(lam), data, weights, resolve(self.backend, family), cap)  # type: ignore[arg-type]
-        passes = self._published(data, weights, lam, cap, watch)
-        labels, objectives = passes.labels, passes.objectives
-        n_sweeps, converged = len(objectives) - 1, passes.converged and not (self.moves and passes.stopped)
-        if self.moves and not passes.stopped:
-            run = searched(self, watch, plan_of(self, watch), problem, labels, _AGAIN)
-            labels, converged = run.state.labels, run.converged
-            n_sweeps = run.n_sweeps + (n_sweeps if run.restart == 0 else 0)
-            objectives = [*(objectives if run.restart == 0 else ()), *(-value for value in run.history)]
-        self.lam_, self.n_sweeps_, self.converged_ = lam, n_sweeps, converged
-        self._adopt(data, weights, labels, anchor)
-        self._remember(data.shape[1], names)
-        self.labels_ = with_absent(self.labels_, given)
-        # Centres as they are stand for the last digit of the objective; no step raised it.
-        self.history_ = np.minimum.accumulate([*objectives[:-1], self.objective_])
+        settings = MeansSettings(*self._price(len(points)), check_search(self))
+        fitted = fit_means(settings, points, check_weights(sample_weight, len(points), 0.0))
+        self.labels_, self.cluster_centers_ = fitted.labels, fitted.centres
+        self.cluster_sizes_, self.n_clusters_ = fitted.sizes, len(fitted.centres)
+        self.lam_, self.n_sweeps_, self.converged_ = fitted.lam, fitted.n_sweeps, fitted.converged
+        self.history_ = fitted.history
         self.objective_ = float(self.history_[-1])
-        self.backend_ = problem.backend.name
+        self.backend_ = fitted.backend
+        self._remember(points.shape[1], names)
         return self
 
     def predict(self, X: Any) -> Labels:
@@ -187,58 +146,22 @@ class DPMeans(Estimator):
         points = self._points(X)
         return -float(nearest_centres(points, self.cluster_centers_)[1].sum())
 
-    def _published(self, data: Points, weights: Weights, lam: float, cap: int | None, watch: Watch) -> Passes:
-        """The published algorithm: once if moves follow, else ``n_restarts`` times, later in random orders."""
-        generator = generator_of(self)
-        limits = Limits(self.max_sweeps, watch.expired, watch.report)
-        best = dp_means(data, weights, lam, cap, limits)
-        for restart in range(1, 1 if self.moves else self.n_restarts):
-            if watch.expired():
-                break
-            order = generator.permutation(len(data))
-            shuffled = None if weights is None else weights[order]
-            found = dp_means(data[order], shuffled, lam, cap, limits, restart)
-            if found.objectives[-1] < best.objectives[-1]:
-                labels = np.empty_like(found.labels)
-                labels[order] = found.labels
-                best = found._replace(labels=labels)
-        return best
-
-    def _cap(self, n_points: int) -> int | None:
-        if self.n_clusters is None:
-            return None
-        n_clusters = check_count("n_clusters", self.n_clusters)
-        if n_clusters > n_points:
+    def _price(self, n_points: int) -> tuple[float | None, int | None]:
+        """``lam`` and ``n_clusters``, checked."""
+        n_clusters = None if self.n_clusters is None else check_count("n_clusters", self.n_clusters)
+        if n_clusters is not None and n_clusters > n_points:
             msg = f"n_clusters must be at most the number of points, {n_points}, got {n_clusters}"
             raise ValueError(msg)
-        return n_clusters
-
-    def _lambda(self, data: Points, weights: Weights) -> float:
-        w = np.ones(len(data)) if weights is None else weights
-        if self.lam is not None:
-            lam = check_number("lam", self.lam)
-            if not lam > 0.0:
-                msg = f"lam must be > 0, in squared data units, got {self.lam!r}"
-                raise ValueError(msg)
-            if not SMALLEST <= lam <= LARGEST:
-                msg = f"lam must be between {SMALLEST:.0e} and {LARGEST:.0e}, got {lam}: rescale the data"
-                raise ValueError(msg)
-        elif self.n_clusters is not None:
-            lam = farthest_first(data, w, int(self.n_clusters))
-        else:
-            whole = np.zeros(len(data), dtype=np.int64)
-            lam = _SHARE * objective_of(data, w, whole, means_of(data, w, whole), 0.0)
-        # Points that all have a centre of their own leave no distance: any price of a cluster will do.
-        return min(max(lam, SMALLEST), LARGEST)
-
-    def _adopt(self, data: Points, weights: Weights, labels: Labels, anchor: Vector) -> None:
-        w = np.ones(len(data)) if weights is None else weights
-        self.labels_ = in_order_of_appearance(labels)
-        centres = means_of(data, w, self.labels_)
-        self.objective_ = objective_of(data, w, self.labels_, centres, self.lam_)
-        self.cluster_centers_ = centres + anchor
-        self.cluster_sizes_ = np.bincount(self.labels_)
-        self.n_clusters_ = len(centres)
+        if self.lam is None:
+            return None, n_clusters
+        lam = check_number("lam", self.lam)
+        if not lam > 0.0:
+            msg = f"lam must be > 0, in squared data units, got {self.lam!r}"
+            raise ValueError(msg)
+        if not SMALLEST <= lam <= LARGEST:
+            msg = f"lam must be between {SMALLEST:.0e} and {LARGEST:.0e}, got {lam}: rescale the data"
+            raise ValueError(msg)
+        return lam, n_clusters
 
     def _names_out(self, prefix: str) -> list[str]:
         return [f"{prefix}{k}" for k in range(self.n_clusters_)]

@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm import state as states
 from mapdpm.backends import Backend, resolve
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.base import Estimator
 from mapdpm.files import container
-from mapdpm.files.batch_models import extras_of, prepared, revived
+from mapdpm.files.batch_models import extras_of, revived
 from mapdpm.likelihoods import FAMILY_NUMBERS
-from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, PartitionPriorVerbs, Vector, Weights
-from mapdpm.search.ascent import Ascent, Progress
-from mapdpm.search.fit_path import fit_path
-from mapdpm.search.problem import Problem, observed
-from mapdpm.validation import check_count
+from mapdpm.names import STARTS
+from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
+from mapdpm.search.ascent import FitProgress
+from mapdpm.search.checks import check_search
+from mapdpm.search.fit import FitSettings, WarmStart, fit
+from mapdpm.state import ClusterState, Mixture
+from mapdpm.validation import check_count, check_start, check_weights
 
 # Numbers, and points, that are looked at at once.
 _ENTRIES, _FEWEST, _MOST = 2**16, 256, 8192
-
-_Terms = tuple[Likelihood, PartitionPriorVerbs]
 
 
 class MAPDPM(Estimator):
@@ -72,7 +72,7 @@ class MAPDPM(Estimator):
     verbose : int
         1 prints a line a sweep, and a line for each move that gained.
     callback : callable or None
-        Called after each sweep, and each move that gained, with a ``Progress(restart, sweep, moved, n_clusters,
+        Called after each sweep, and each move that gained, with a ``FitProgress(restart, sweep, moved, n_clusters,
         log_joint, move)``; returning True ends that run.
 
     Attributes
@@ -148,7 +148,7 @@ class MAPDPM(Estimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callback: Callable[[Progress], object] | None = None,
+        callback: Callable[[FitProgress], object] | None = None,
     ) -> None:
         self.alpha = alpha
         self.likelihood = likelihood
@@ -188,9 +188,23 @@ class MAPDPM(Estimator):
             A parameter or the data is not what it must be; the message says what was got, and where.
         """
         names, points = column_names(X), read_by(self.likelihood, X)
-        next(fit_path([self], points, sample_weight))
+        self.fit_points(points, sample_weight)
         self._remember(point_set(points).n_features, names)
         return self
+
+    def fit_points(self, points: Any, sample_weight: Any = None, warm: WarmStart | None = None) -> WarmStart:
+        """``fit`` to points in the form that the likelihood reads, from a warm start; returns that of the next fit."""
+        n_points = point_set(points).n_points
+        settings = self._settings(n_points)
+        fitted = fit(settings, points, check_weights(sample_weight, n_points, self.discount), warm)
+        self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
+        self._remember(len(fitted.mixture.anchor), None)
+        self.labels_ = fitted.labels
+        self.log_joint_ = fitted.history[-1]
+        self.history_ = np.array(fitted.history)
+        self.n_sweeps_ = fitted.n_sweeps
+        self.converged_ = fitted.converged
+        return fitted.warm
 
     def predict(self, X: Any, novelty: bool = False) -> Labels:
         """The best existing cluster of each point; with ``novelty``, -1 where a new cluster would win.
@@ -198,9 +212,9 @@ class MAPDPM(Estimator):
         argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing.
         """
 
-        def best(backend: Backend, model: _Terms, points: Any) -> Labels:
-            slots = np.empty(point_set(points).n_points, dtype=np.int64)
-            backend.best_slots(*model, points, self._state, novelty, slots)
+        def best(backend: Backend, model: Model, state: ClusterState) -> Labels:
+            slots = np.empty(point_set(model.data).n_points, dtype=np.int64)
+            backend.best_slots(model, state, novelty, slots)
             slots[slots == self.n_clusters_] = -1
             return slots
 
@@ -209,9 +223,9 @@ class MAPDPM(Estimator):
     def predict_proba(self, X: Any) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
 
-        def shares(backend: Backend, model: _Terms, points: Any) -> Matrix:
-            scores = np.empty((point_set(points).n_points, self._state.capacity))
-            backend.score(*model, points, self._state, scores)
+        def shares(backend: Backend, model: Model, state: ClusterState) -> Matrix:
+            scores = np.empty((point_set(model.data).n_points, state.capacity))
+            backend.score(model, state, scores)
             scores -= scores.max(axis=1, keepdims=True)
             np.exp(scores, out=scores)
             scores /= scores.sum(axis=1, keepdims=True)
@@ -226,9 +240,9 @@ class MAPDPM(Estimator):
     def score_samples(self, X: Any) -> Vector:
         """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal."""
 
-        def density(backend: Backend, model: _Terms, points: Any) -> Vector:
-            densities = np.empty(point_set(points).n_points)
-            backend.log_densities(*model, points, self._state, densities)
+        def density(backend: Backend, model: Model, state: ClusterState) -> Vector:
+            densities = np.empty(point_set(model.data).n_points)
+            backend.log_densities(model, state, densities)
             return densities
 
         return self._in_parts(X, density)
@@ -247,7 +261,7 @@ class MAPDPM(Estimator):
     def to_bytes(self, dtype: str = "float64") -> bytes:
         """The model in the container of docs/format.md: what scoring needs, and all fitted attributes behind it."""
         self._check_fitted()
-        return container.pack(self._model, extras_of(self), dtype)
+        return container.pack(self._mixture, extras_of(self), dtype)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> MAPDPM:
@@ -255,77 +269,58 @@ class MAPDPM(Estimator):
 
         A file that a device wrote holds what scoring needs; ``labels_`` and the like are then missing.
         """
-        model, extras = container.unpack(data)
-        estimator: MAPDPM = revived(cls, model, extras)
+        mixture, extras = container.unpack(data)
+        estimator: MAPDPM = revived(cls, mixture, extras)
         return estimator
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, copy and joblib: what scoring needs crosses as the bytes of a model file, checked on arrival."""
         state = dict(self.__dict__)
-        if state.pop("_state", None) is not None and type(self._model.likelihood) in FAMILY_NUMBERS:
-            state["_model"] = container.pack(self._model, {})
+        mixture = state.get("_mixture")
+        if mixture is not None and type(mixture.likelihood) in FAMILY_NUMBERS:
+            state["_mixture"] = container.pack(mixture, {})
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        model = state.get("_model")
-        if isinstance(model, bytes):
-            model, _ = container.unpack(model)
         self.__dict__.update(state)
-        if model is not None:
-            self._model, self._state = model, prepared(model)
+        if isinstance(state.get("_mixture"), bytes):
+            self._mixture, _ = container.unpack(state["_mixture"])
 
     def _read(self, X: Any) -> Any:
         return read_by(self.likelihood_, X)
 
-    def _problem(self, points: Any, weights: Weights, prior: PartitionPrior) -> tuple[Problem, Vector, Likelihood]:
-        seen = observed(self.likelihood, points, weights)
-        cap = None if self.max_clusters is None else int(self.max_clusters)
-        backend = resolve(self.backend, seen.likelihood)
-        return Problem(seen.model, prior, seen.data, weights, backend, cap), seen.anchor, seen.likelihood
+    def _settings(self, n_points: int) -> FitSettings:
+        """The parameters, checked."""
+        search = check_search(self)
+        prior = partition_prior(self.alpha, self.discount)
+        cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
+        return FitSettings(self.likelihood, prior, cap, check_start(self.init, n_points, STARTS), search)
 
-    def _take(self, problem: Problem, anchor: Vector, likelihood: Likelihood, found: Ascent) -> None:
-        """Become the model that was ``found``."""
-        state = states.compacted(problem.likelihood, found.state)
-        problem.refresh(state)
-        rows = state.rows[:-1, : problem.likelihood.n_statistics()]
-        model = container.Model(problem.likelihood, problem.prior, anchor, state.counts[:-1], rows.copy())
-        self._adopt(model, likelihood, problem.backend.name)
-        self._remember(len(anchor), None)
-        self.labels_ = state.labels
-        self.log_joint_ = found.history[-1]
-        self.history_ = np.array(found.history)
-        self.n_sweeps_ = found.n_sweeps
-        self.converged_ = found.converged
-
-    def _adopt(self, model: container.Model, likelihood: Likelihood, backend: str) -> None:
+    def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
         """Take over what scoring needs, and what it shows of the clusters."""
-        self._model, self._state = model, prepared(model)
+        self._mixture = mixture
         self.likelihood_ = likelihood
         self.backend_ = backend
-        self.n_clusters_ = len(model.counts)
-        self.cluster_sizes_ = model.counts.copy()
+        self.n_clusters_ = len(mixture.counts)
+        self.cluster_sizes_ = mixture.counts.copy()
         if hasattr(likelihood, "moments"):
-            means, variances = likelihood.moments(self._state.rows[:-1])
-            self.means_, self.variances_ = means + model.anchor, variances
+            means, variances = likelihood.moments(mixture.state.rows[:-1])
+            self.means_, self.variances_ = means + mixture.anchor, variances
 
-    def _in_parts(self, X: Any, found: Callable[[Backend, _Terms, Any], NDArray[Any]]) -> NDArray[Any]:
+    def _in_parts(self, X: Any, found: Callable[[Backend, Model, ClusterState], NDArray[Any]]) -> NDArray[Any]:
         """What is ``found`` of the points of ``X``; as many points at a time as a cache holds."""
         points = self._points(X)
         every = point_set(points)
         self.likelihood_.for_data(points)
-        likelihood, prior, anchor, _, _ = self._model
+        likelihood, prior, anchor, state = self._mixture
         backend = resolve(self.backend_, likelihood)
-        size = min(max(_ENTRIES // (self._state.capacity + every.n_features), _FEWEST), _MOST)
+        size = min(max(_ENTRIES // (state.capacity + every.n_features), _FEWEST), _MOST)
 
         def between(first: int, last: int) -> NDArray[Any]:
             room = np.empty((size, len(anchor)))
             chunks = (every.part(at, min(at + size, last)) for at in range(first, last, size))
-            return np.concatenate(
-                [
-                    found(backend, (likelihood, prior), point_set(chunk).subtract_anchor(anchor, room))
-                    for chunk in chunks
-                ]
-            )
+            near = (point_set(chunk).subtract_anchor(anchor, room) for chunk in chunks)
+            return np.concatenate([found(backend, Model(likelihood, prior, each), state) for each in near])
 
         n = every.n_points
         n_jobs = 1 if self.n_jobs is None else min(check_count("n_jobs", self.n_jobs), -(-n // size))

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from mapdpm import backends
-from mapdpm.files.container import FAMILIES, Model, ModelFileError, checked_names, smallest_integers
-from mapdpm.likelihoods import FAMILY_NUMBERS
+from mapdpm.files.container import FAMILIES, ModelFileError, checked_names, family_number, smallest_integers
 from mapdpm.likelihoods._parameters import flat_parameters
-from mapdpm.search.checks import ABSENT, check_search, check_start
-from mapdpm.search.restarts import STARTS
-from mapdpm.state import ClusterState, empty
-from mapdpm.validation import check_count, check_number
+from mapdpm.names import STARTS
+from mapdpm.search.checks import check_search
+from mapdpm.search.problem import ABSENT
+from mapdpm.state import Mixture
+from mapdpm.validation import check_count, check_number, check_start
 
 _PARAMETERS = ("max_clusters", "n_restarts", "max_sweeps", "time_limit", "backend", "n_jobs", "verbose")
 _RESULTS = ("log_joint_", "n_sweeps_", "converged_")
@@ -25,13 +25,13 @@ def extras_of(model: Any) -> dict[str, Any]:
     ValueError where a parameter, set since the fit perhaps, is not what it must be: it could not be read again.
     """
     check_search(model)
-    check_start(model.init, len(np.atleast_1d(model.init)), None)
+    check_start(model.init, len(np.atleast_1d(model.init)), STARTS)
     if model.max_clusters is not None:
         check_count("max_clusters", model.max_clusters)
     plain = {name: _plain(getattr(model, name)) for name in (*_PARAMETERS, *_RESULTS) if hasattr(model, name)}
     plain["moves"] = list(model.moves)
     plain["likelihood_"] = _listed(model.likelihood_)
-    plain["likelihood_family"] = None if model.likelihood is None else _family_of(model.likelihood)
+    plain["likelihood_family"] = None if model.likelihood is None else family_number(model.likelihood)
     plain["likelihood"] = None if model.likelihood is None else _listed(model.likelihood)
     if hasattr(model, "feature_names_in_"):
         plain["feature_names_in_"] = model.feature_names_in_.tolist()
@@ -51,46 +51,28 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _family_of(likelihood: Any) -> int:
-    family = FAMILY_NUMBERS.get(type(likelihood))
-    if family is None:
-        msg = f"likelihood {likelihood!r} has no number in the model format, so the model cannot be saved"
-        raise ValueError(msg)
-    return family
-
-
 def _listed(likelihood: Any) -> list[Any]:
     return [np.asarray(value).tolist() for value in likelihood]
 
 
-def prepared(model: Model) -> ClusterState:
-    """The clusters of ``model`` and a free slot, ready to score, in coordinates shifted by its anchor."""
-    state = empty(model.likelihood, 0, len(model.counts) + 1)
-    state.counts[:-1] = model.counts
-    state.rows[:-1, : model.statistics.shape[1]] = model.statistics
-    for row in state.rows:
-        model.likelihood.prepare(row)
-    return state
-
-
-def revived(cls: Any, model: Model, extras: dict[str, Any]) -> Any:
+def revived(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Any:
     """The estimator of a model read from a file; ``extras`` may be empty, and are checked where they are not."""
-    prior: Any = model.prior
-    likelihood = model.likelihood.shifted(-model.anchor)
+    prior: Any = mixture.prior
+    likelihood = mixture.likelihood.shifted(-mixture.anchor)
     parameters: dict[str, Any] = {"likelihood": likelihood}
     names = None
     if extras:
         try:
-            likelihood = _checked_likelihood(extras, model)
+            likelihood = _checked_likelihood(extras, mixture)
             parameters = _checked_parameters(extras, type(likelihood))
-            _check_results(extras, model)
-            names = checked_names(extras, len(model.anchor))
+            _check_results(extras, mixture)
+            names = checked_names(extras, len(mixture.anchor))
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             msg = f"the model file is damaged: its extras do not fit ({error})"
             raise ModelFileError(msg) from None
     estimator = cls(prior.alpha, discount=prior.discount, **parameters)
-    estimator._adopt(model, likelihood, backends.resolve("auto", likelihood).name)
-    estimator._remember(len(model.anchor), names)
+    estimator._adopt(mixture, likelihood, backends.resolve("auto", likelihood).name)
+    estimator._remember(len(mixture.anchor), names)
     for name in (*_RESULTS, "history_"):
         if name in extras:
             setattr(estimator, name, extras[name])
@@ -99,10 +81,10 @@ def revived(cls: Any, model: Model, extras: dict[str, Any]) -> Any:
     return estimator
 
 
-def _checked_likelihood(extras: dict[str, Any], model: Model) -> Any:
+def _checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:
     """``likelihood_``, which must be that of the model but for the rounding of a shift, or of float32."""
-    likelihood = type(model.likelihood)(*extras["likelihood_"])
-    ours, theirs = flat_parameters(likelihood.shifted(model.anchor)), flat_parameters(model.likelihood)
+    likelihood = type(mixture.likelihood)(*extras["likelihood_"])
+    ours, theirs = flat_parameters(likelihood.shifted(mixture.anchor)), flat_parameters(mixture.likelihood)
     size = 1.0 + np.abs(flat_parameters(likelihood)).max()
     if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=1e-6, atol=1e-12 * size):
         msg = "likelihood_ is not that of the model"
@@ -132,7 +114,7 @@ def _checked_parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, 
     return parameters | {"moves": tuple(moves), "likelihood": None if given is None else kind(*given)}
 
 
-def _check_results(extras: dict[str, Any], model: Model) -> None:
+def _check_results(extras: dict[str, Any], mixture: Mixture) -> None:
     """ValueError where labels do not have the counts of the model, or the history does not lead to the log joint.
 
     A model that a device wrote has none of these, and is saved without them.
@@ -140,10 +122,10 @@ def _check_results(extras: dict[str, Any], model: Model) -> None:
     if not {"labels_", "history_", *_RESULTS} & set(extras):
         return
     labels, history = extras["labels_"], extras["history_"]
-    within = labels.dtype.kind == "i" and labels.min() >= ABSENT and labels.max() < len(model.counts)
+    within = labels.dtype.kind == "i" and labels.min() >= ABSENT and labels.max() < len(mixture.counts)
     rising = np.all(np.isfinite(history)) and np.all(np.diff(history) >= 0.0)
     checks = {
-        "labels": within and np.array_equal(np.bincount(labels[labels != ABSENT]), model.counts),
+        "labels": within and np.array_equal(np.bincount(labels[labels != ABSENT]), mixture.counts),
         "history": rising and history[-1] == extras["log_joint_"] and len(history) > extras["n_sweeps_"],
         "converged": isinstance(extras["converged_"], bool),
     }

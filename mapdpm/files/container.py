@@ -15,7 +15,7 @@ import stat
 import struct
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters, frozen
 from mapdpm.partition_priors import partition_prior
-from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPriorVerbs, Vector
+from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
+from mapdpm.state import Mixture, mixture_of
 
 MAGIC = b"MDPM"
 FORMAT = 1
@@ -45,45 +46,31 @@ class UnwritableError(OSError, ValueError):
     """A file could not be written; what was there before is there still."""
 
 
-class Model(NamedTuple):
-    """What scoring needs, in coordinates shifted by ``anchor``: the same on a chip."""
-
-    likelihood: Likelihood
-    prior: PartitionPriorVerbs
-    anchor: Vector
-    counts: Labels
-    statistics: Matrix
-
-
-def pack(model: Model, extras: dict[str, Any], dtype: str = "float64") -> bytes:
+def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64") -> bytes:
     """The container of a batch model; ``dtype`` "float32" is for chips whose real type is float.
 
     ValueError where the family has no number, or the model has reals that float32 cannot hold.
     """
-    kind = type(model.likelihood)
-    family = FAMILY_NUMBERS.get(kind)
-    if family is None:
-        msg = f"{kind.__name__} has no number in the model format, so it cannot be saved"
-        raise ValueError(msg)
+    family = family_number(mixture.likelihood)
     try:
         real = {"float64": _REALS[8], "float32": _REALS[4]}[dtype]
     except (KeyError, TypeError):
         msg = f"dtype must be 'float64' or 'float32', got {dtype!r}"
         raise ValueError(msg) from None
-    model = _rebased(model, model.anchor.astype(real).astype(np.float64))
-    parameters = flat_parameters(model.likelihood)
-    n_clusters, n_statistics = model.statistics.shape
+    mixture = _rebased(mixture, mixture.anchor.astype(real).astype(np.float64))
+    parameters = flat_parameters(mixture.likelihood)
+    n_clusters, n_statistics = mixture.statistics.shape
     tail = _pack_extras(extras)
-    alpha, discount = model.prior.alpha, model.prior.discount  # type: ignore[attr-defined]
+    alpha, discount = mixture.prior.alpha, mixture.prior.discount
     body = b"".join(
         (
-            _reals(np.concatenate([[alpha, discount], model.anchor, parameters]), real),
-            model.counts.astype("<u8").tobytes(),
-            _reals(model.statistics, real),
+            _reals(np.concatenate([[alpha, discount], mixture.anchor, parameters]), real),
+            mixture.counts.astype("<u8").tobytes(),
+            _reals(mixture.statistics, real),
             tail,
         )
     )
-    sizes = (len(model.anchor), n_clusters, len(parameters), n_statistics, len(tail))
+    sizes = (len(mixture.anchor), n_clusters, len(parameters), n_statistics, len(tail))
     total = _HEADER.size + len(body) + _CRC.size
     head = _HEADER.pack(MAGIC, FORMAT, BATCH, real.itemsize, family, 0, *sizes, total)
     data = head + body + _CRC.pack(zlib.crc32(head + body))
@@ -96,7 +83,17 @@ def pack(model: Model, extras: dict[str, Any], dtype: str = "float64") -> bytes:
     return data
 
 
-def unpack(data: bytes) -> tuple[Model, dict[str, Any]]:
+def family_number(likelihood: Any) -> int:
+    """The number of a family in model files; ValueError where it has none."""
+    kind = type(likelihood)
+    if kind not in FAMILY_NUMBERS:
+        what = f"the likelihood {kind.__name__} has no number in the model format, so its models cannot be saved"
+        msg = f"{what}; pickle or joblib can keep them"
+        raise ValueError(msg)
+    return FAMILY_NUMBERS[kind]
+
+
+def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
     """The model in ``data``, every field checked; ModelFileError says what is wrong."""
     header = _checked_header(data, BATCH)
     _, _, _, real_size, family, _, D, K, n_parameters, n_statistics, n_extras, _ = header
@@ -113,7 +110,7 @@ def unpack(data: bytes) -> tuple[Model, dict[str, Any]]:
         msg = f"the model file is damaged: {error}"
         raise ModelFileError(msg) from None
     _check_body(likelihood, anchor, counts, statistics)
-    return Model(likelihood, prior, anchor, counts, statistics), extras
+    return mixture_of(likelihood, prior, anchor, counts, statistics), extras
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
@@ -281,14 +278,14 @@ def _revived(kind: Any, parameters: Vector, D: int) -> Any:
     return kind(*fields)
 
 
-def _rebased(model: Model, anchor: Vector) -> Model:
-    """The same model relative to another anchor: one that the real type of the file holds exactly."""
-    lag = model.anchor - anchor
+def _rebased(mixture: Mixture, anchor: Vector) -> Mixture:
+    """The same mixture relative to another anchor: one that the real type of the file holds exactly."""
+    lag = mixture.anchor - anchor
     if not np.any(lag):
-        return model
-    statistics = model.statistics.copy()
+        return mixture
+    statistics = mixture.statistics.copy()
     statistics[:, 1 : 1 + len(lag)] += lag
-    return model._replace(likelihood=model.likelihood.shifted(-lag), anchor=anchor, statistics=statistics)
+    return mixture_of(mixture.likelihood.shifted(-lag), mixture.prior, anchor, mixture.counts, statistics)
 
 
 def _reals(values: NDArray[np.float64], real: np.dtype[Any]) -> bytes:

@@ -228,3 +228,7 @@ def _scale_to_the_end(ax: Axes, values: Vector) -> None:
     start = float(scaled(end + side * max(furthest, unit)))
     room = 0.6 + 0.1 * abs(start)
     ax.set_ylim(unscaled(min(start, 0.0) - room), unscaled(max(start, 0.0) + room))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,3 +9,7 @@ from mapdpm.point_estimates.losses import binder_loss, vi_loss
 from mapdpm.point_estimates.similarity import similarity
 
 __all__ = ["binder_estimate", "binder_loss", "n_clusters_posterior", "similarity", "vi_estimate", "vi_loss"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

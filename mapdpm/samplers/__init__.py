@@ -34,3 +34,7 @@ __all__ = [
     "UncollapsedGibbs",
     "sample",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,24 +13,22 @@ from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVer
 from mapdpm.samplers._blocks import count_used, shuffle
 from mapdpm.samplers.chain import Chain
 from mapdpm.state import ClusterState, assign
-from mapdpm.validation import check_labels
+from mapdpm.validation import check_start, in_order_of_appearance
 
 
 def check_chain_start(init: Any, n_points: int, most: int | None) -> str | Labels:
     """The name of a start, or labels 0..K-1; ValueError for more clusters than ``most``, unless that is None."""
-    if not isinstance(init, str):
-        labels = check_labels(init, n_points, None)
+    start = check_start(init, n_points, CHAIN_STARTS)
+    if not isinstance(start, str):
+        labels = in_order_of_appearance(start)
         if most is not None and labels.max() >= most:
             msg = f"init has {labels.max() + 1} clusters, and n_components is {most}: raise it, or merge labels"
             raise ValueError(msg)
         return labels
-    if init not in CHAIN_STARTS:
-        msg = f"init must be one of {', '.join(map(repr, CHAIN_STARTS))} or an array of labels, got {init!r}"
-        raise ValueError(msg)
-    if init == "singletons" and most is not None and most < n_points:
+    if start == "singletons" and most is not None and most < n_points:
         msg = f"init='singletons' makes {n_points} clusters, and n_components is {most}; use 'sequential' or 'single'"
         raise ValueError(msg)
-    return init
+    return start
 
 
 def start(chain: Chain, init: str | Labels, rng: RngVerbs) -> None:

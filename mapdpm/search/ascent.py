@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from mapdpm.search.problem import Problem
-from mapdpm.search.sweep import swept
+from mapdpm.search.steps import swept
 from mapdpm.state import ClusterState
 
 _SETTLED = 1000
@@ -23,21 +23,25 @@ class Move(Protocol):
 
     @property
     def name(self) -> str:
-        """What ``moves=`` and ``Progress`` call it."""
+        """What ``moves=`` and ``FitProgress`` call it."""
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """The state afterwards, ``state`` edited or another one, and in how many places it gained."""
 
 
+MakeMove: TypeAlias = Callable[[Problem, np.random.Generator, Callable[[], bool]], Move]
+"""What makes a move for a run: of its problem, a source of randomness, and a function that says whether time is up."""
+
+
 class Plan(NamedTuple):
     """How a run goes: moves in the order to try them, the most sweeps in a row, and when there is no time left."""
 
-    moves: tuple[Callable[[Problem, np.random.Generator, Callable[[], bool]], Move], ...]
+    moves: tuple[MakeMove, ...]
     max_sweeps: int
     expired: Callable[[], bool]
 
 
-class Progress(NamedTuple):
+class FitProgress(NamedTuple):
     """What a callback is told after each sweep, and each move that gained; if it returns True the run ends there.
 
     ``moved`` is how many points moved in a sweep; how many merges, splits and the like were made by a ``move``.
@@ -68,7 +72,7 @@ class Ascent(NamedTuple):
     restart: int
 
 
-def _unheard(progress: Progress) -> bool:  # noqa: ARG001
+def _unheard(progress: FitProgress) -> bool:  # noqa: ARG001
     return False
 
 
@@ -77,7 +81,7 @@ def ascend(
     state: ClusterState,
     plan: Plan,
     rng: np.random.Generator,
-    report: Callable[[Progress], bool] = _unheard,
+    report: Callable[[FitProgress], bool] = _unheard,
     restart: int = 0,
 ) -> Ascent:
     """Climb from ``state``, which is edited or outgrown, until neither a sweep nor a move of ``plan`` gains.
@@ -98,7 +102,7 @@ class _Run:
     """A run under way."""
 
     def __init__(
-        self, problem: Problem, state: ClusterState, plan: Plan, report: Callable[[Progress], bool], restart: int
+        self, problem: Problem, state: ClusterState, plan: Plan, report: Callable[[FitProgress], bool], restart: int
     ) -> None:
         self.problem, self.state, self.plan = problem, state, plan
         self.report, self.restart = report, restart
@@ -149,5 +153,5 @@ class _Run:
             self.history.append(max(self.problem.log_joint(self.state), self.history[-1]))
         else:
             self.history.append(self.history[-1])
-        progress = Progress(self.restart, self.n_sweeps, moved, self.state.n_clusters, self.history[-1], move)
+        progress = FitProgress(self.restart, self.n_sweeps, moved, self.state.n_clusters, self.history[-1], move)
         self.ended |= self.report(progress)

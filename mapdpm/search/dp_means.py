@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mapdpm.protocol import Labels, Matrix, Vector, Weights
-from mapdpm.search.ascent import Progress
+from mapdpm.search.ascent import FitProgress
 from mapdpm.validation import Points
 
 _BLOCK = 4096
@@ -19,7 +19,7 @@ class Limits(NamedTuple):
 
     max_passes: int
     expired: Callable[[], bool] = lambda: False
-    report: Callable[[Progress], bool] = lambda _: False
+    report: Callable[[FitProgress], bool] = lambda _: False
 
 
 class Passes(NamedTuple):
@@ -57,7 +57,7 @@ def dp_means(
         centres = means_of(points, w, labels)
         # Each step lowers it: where the sum rises nevertheless, its own rounding did it.
         objectives.append(min(objective_of(points, w, labels, centres, lam), objectives[-1]))
-        stop = limits.report(Progress(restart, number, moved, len(centres), -objectives[-1], "pass"))
+        stop = limits.report(FitProgress(restart, number, moved, len(centres), -objectives[-1], "pass"))
         late = limits.expired()  # and then the pass may have opened fewer clusters than it should
         if moved == 0 or stop or late:
             return Passes(labels, objectives, converged=moved == 0 and not late, stopped=stop)

@@ -10,33 +10,39 @@ from mapdpm import objective
 from mapdpm.backends import Backend
 from mapdpm.data import point_set
 from mapdpm.likelihoods import NormalGamma
-from mapdpm.protocol import Labels, Likelihood, Matrix, PartitionPrior, Vector, Weights
-from mapdpm.state import ClusterState, empty, resized
+from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector, Weights
+from mapdpm.state import ClusterState, blank_row, empty, resized
 
 _FIRST_CAPACITY = 16
 _ANCHOR_SAMPLE = 1023
 
 
+ABSENT = -1
+"""The label of a point of weight 0."""
+
+
 class Problem(NamedTuple):
     """The arguments that all moves share; ``max_clusters`` is a hard cap, or None."""
 
-    likelihood: Likelihood
-    prior: PartitionPrior
-    data: Any
-    weights: Weights
+    model: Model
     backend: Backend
     max_clusters: int | None
-    blank: Vector | None = None
+    blank: Vector
     """The row of an empty cluster: made once, for parts of a problem are many and may be small."""
+
+    @classmethod
+    def of(cls, model: Model, backend: Backend, max_clusters: int | None) -> Problem:
+        """The problem of clustering the points of ``model``."""
+        return cls(model, backend, max_clusters, blank_row(model.likelihood))
 
     @property
     def n_points(self) -> int:
         """How many points."""
-        return point_set(self.data).n_points
+        return point_set(self.model.data).n_points
 
     def empty(self, n_points: int, capacity: int) -> ClusterState:
         """A state of ``n_points`` points, all out, and ``capacity`` free slots."""
-        return empty(self.likelihood, n_points, capacity, self.blank)
+        return empty(self.model.likelihood, n_points, capacity, self.blank)
 
     def capacity(self, n_clusters: int) -> int:
         """Slots for a state of ``n_clusters``, with room to grow where that is allowed."""
@@ -49,26 +55,31 @@ class Problem(NamedTuple):
 
     def grown(self, state: ClusterState) -> ClusterState:
         """``state`` with twice the slots."""
-        return resized(self.likelihood, state, self.capacity(state.capacity))
+        return resized(self.model.likelihood, state, self.capacity(state.capacity))
 
     def refresh(self, state: ClusterState) -> None:
-        """Make the rows of ``state`` anew from its labels, so that rounding does not add up."""
-        self.backend.statistics(self.likelihood, self.data, self.weights, state)
+        """Compute the rows of ``state`` anew from its labels, so that rounding does not add up."""
+        self.backend.statistics(self.model, state)
 
     def log_joint(self, state: ClusterState) -> float:
         """log p(x, z), in nats."""
-        return objective.log_joint(self.prior, state, self.backend.log_marginals(self.likelihood, state))
+        log_marginals = self.backend.log_marginals(self.model.likelihood, state)
+        return objective.log_joint(self.model.prior, state, log_marginals)
 
-    def part(self, points: Labels, beside: int) -> Problem:
-        """The problem of how ``points`` are parted, while ``beside`` clusters hold all others.
+    def part(self, points: Labels, n_others: int) -> Problem:
+        """The problem of how ``points`` are clustered, while ``n_others`` clusters hold all other points.
 
         Its log joint differs from that of the whole by a constant, so what it gains the whole gains.
         """
+        likelihood, prior, data, weights = self.model
+        model = Model(
+            likelihood,
+            prior.given_other_clusters(n_others),
+            point_set(data).rows(points),
+            None if weights is None else weights[points],
+        )
         return self._replace(
-            prior=self.prior.given_other_clusters(beside),
-            data=point_set(self.data).rows(points),
-            weights=None if self.weights is None else self.weights[points],
-            max_clusters=None if self.max_clusters is None else self.max_clusters - beside,
+            model=model, max_clusters=None if self.max_clusters is None else self.max_clusters - n_others
         )
 
 
@@ -108,3 +119,25 @@ def anchor_of(points: Matrix) -> Vector:
     sample = np.sort(points[::step], axis=0)
     middle: Vector = sample[len(sample) // 2].copy()
     return middle
+
+
+def present_points(weights: Weights) -> Labels | None:
+    """The points whose weight is not 0; None where all points take part."""
+    return None if weights is None or np.all(weights) else np.flatnonzero(weights)
+
+
+def taking_part(points: Any, weights: Weights, present: Labels | None) -> tuple[Any, Weights]:
+    """The points and weights of ``present``; the weights are None where all of these are 1."""
+    if present is None or weights is None:
+        return points, weights
+    kept = weights[present]
+    return point_set(points).rows(present), None if np.all(kept == 1.0) else kept
+
+
+def with_absent(labels: Labels, weights: Weights, present: Labels | None) -> Labels:
+    """The labels of all points: ``labels`` of those present, and -1."""
+    if present is None or weights is None:
+        return labels
+    spread = np.full(len(weights), ABSENT)
+    spread[present] = labels
+    return spread

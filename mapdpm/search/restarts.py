@@ -10,15 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.objective import is_gain
-from mapdpm.search.ascent import Ascent, Plan, Progress, ascend
-from mapdpm.search.gibbs import perturbed
+from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend
 from mapdpm.search.moves.regroup import Regroup
 from mapdpm.search.problem import Problem
-from mapdpm.search.sequential_start import started_from, started_sequentially
+from mapdpm.search.steps import perturbed, started_from, started_sequentially
 from mapdpm.state import ClusterState, copied
 
-STARTS = ("sequential", "random-order", "single")
-"""Starts that need nothing but data."""
 AGAIN = ("gibbs", "best")
 """Starts from the best run so far: after a few Gibbs sweeps, or as it is, for ``Regroup`` to perturb it."""
 
@@ -29,7 +26,7 @@ _ROUND = 4
 class Starts(NamedTuple):
     """Where runs start from, however many they may be: ``first``, and then in turn what ``cycle`` has.
 
-    Each is one of ``STARTS``, of ``AGAIN``, or labels 0..K-1.
+    Each is one of ``names.STARTS``, of ``AGAIN``, or labels 0..K-1.
     """
 
     first: Any
@@ -46,7 +43,7 @@ def best_of_restarts(
     starts: Starts,
     plan: Plan,
     rng: np.random.Generator,
-    report: Callable[[Progress], bool],
+    report: Callable[[FitProgress], bool],
     n_jobs: int = 1,
 ) -> Ascent:
     """The best ascent by log joint; the earlier of equals.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.data import point_set, read_by
+from mapdpm.names import METHODS
 from mapdpm.partition_priors.hyperpriors import InverseGammaPrior, check_prior
 from mapdpm.rng import seeded
 from mapdpm.selection.alternation import empirical_priors, modes_of_alpha
@@ -21,7 +22,6 @@ from mapdpm.validation import check_callable, check_count
 
 __all__ = ["Selection", "Step", "select_alpha"]
 
-METHODS = ("cv", "nll", "map", "empirical-bayes", "prequential")
 _ALTERNATING = {"map": modes_of_alpha, "empirical-bayes": empirical_priors}
 _STARTS = (0.1, 1.0, 10.0)
 _BATCH = frozenset(("alpha", "discount", "max_clusters"))
@@ -209,3 +209,7 @@ def _prequential(job: Job, blocks: int) -> Selection:
         raise ValueError(msg)
     chosen = int(np.argmax(scores.mean(axis=1)))
     return Selection("prequential", job.grid, scores, n_clusters, chosen, models[chosen])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,10 +14,10 @@ import numpy as np
 from mapdpm.data import point_set
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior
-from mapdpm.search.fit_path import fit_path
 from mapdpm.search.problem import Observed, observed
 from mapdpm.selection import empirical_bayes
 from mapdpm.selection.job import Job, named
+from mapdpm.selection.path import fit_path
 from mapdpm.selection.result import Selection
 from mapdpm.selection.settings import Setting, parted
 

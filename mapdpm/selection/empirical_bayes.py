@@ -16,7 +16,7 @@ from mapdpm.likelihoods import (
     NormalInverseWishart,
     NormalKnownVariance,
 )
-from mapdpm.protocol import Labels, Vector
+from mapdpm.protocol import Labels, Model, Vector
 from mapdpm.search.problem import Observed
 from mapdpm.selection.settings import Setting, changed
 from mapdpm.state import empty
@@ -75,7 +75,7 @@ def largest_marginal(seen: Observed, labels: Labels, start: Setting, sought: Set
         likelihood = likelihood.for_data(seen.data)
         state = empty(likelihood, 0, K)._replace(labels=labels)
         backend = resolve("auto", likelihood)
-        backend.statistics(likelihood, seen.data, None, state)  # whose form a prior may enter
+        backend.statistics(Model(likelihood, None, seen.data), state)  # whose form a prior may enter
         return float(backend.log_marginals(likelihood, state).sum())
 
     names = list(sought)

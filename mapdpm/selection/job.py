@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.map_dpm import MAPDPM
-from mapdpm.search.fit_path import fit_path
+from mapdpm.selection.path import fit_path
 from mapdpm.selection.settings import Setting, changed, parted
 
 

@@ -1,8 +1,12 @@
 """Streams: the learner in fixed memory, a bank of learners over alpha, and the C library beneath them."""
 
-from mapdpm.stream.c_learner import Clusters, Event
 from mapdpm.stream.errors import StreamFullError
 from mapdpm.stream.online import OnlineMAPDPM
+from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.selector import OnlineAlphaSelector
 
 __all__ = ["Clusters", "Event", "OnlineAlphaSelector", "OnlineMAPDPM", "StreamFullError"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

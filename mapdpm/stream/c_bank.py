@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from mapdpm.protocol import Vector
-from mapdpm.stream.c_learner import Learner, modules, options_of
+from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.c_options import modules, options_of
 from mapdpm.stream.settings import DTYPES, Setting
 
 _ALIGNMENT = 8

@@ -2,93 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.backends.c import NOT_BUILT, is_built, library
 from mapdpm.likelihoods import FAMILY_NUMBERS
-from mapdpm.likelihoods._parameters import flat_parameters
-from mapdpm.protocol import Labels, Matrix, Vector
-from mapdpm.stream.errors import Told, meant
+from mapdpm.protocol import Labels, Vector
+from mapdpm.stream.c_options import modules, options_of
+from mapdpm.stream.errors import ErrorContext, exception_for
+from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.settings import DTYPES, WHEN_FULL, Setting, check_point
 
 _KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out"}
 _ALIGNMENT = 8
-_MOMENT = 1e-4  # seconds
-
-
-class Event(NamedTuple):
-    """Something that happened to a cluster.
-
-    ``kind`` is "created", "split" (``id`` stays with the heavier part, ``other`` is new), "merged" (``id`` went into
-    ``other``), "evicted" (to make room) or "aged out" (forgotten); ``when`` the number of points seen by then.
-    """
-
-    kind: str
-    id: int
-    other: int | None
-    when: int
-
-
-class Clusters(NamedTuple):
-    """The clusters as they are now, in the order of their ids."""
-
-    ids: Labels
-    weights: Vector
-    means: Matrix
-    variances: Matrix
-
-
-class Turn:
-    """Within ``with`` nobody else uses the learner. A lock, but one that C can take too, for a tenth of the price."""
-
-    def __init__(self, dtype: str) -> None:
-        self._lib, ffi = modules(dtype)
-        self.busy = ffi.new("long *")
-
-    def __enter__(self) -> None:
-        while not self._lib.mapdpm_enter(self.busy):
-            time.sleep(_MOMENT)
-
-    def __exit__(self, *_: object) -> None:
-        self._lib.mapdpm_leave(self.busy)
-
-
-class Quick:
-    """Learns or predicts one point, at hardly more than the price of the C function.
-
-    By itself in turn with other threads. The id is -1 where the learner's own methods must say what is wrong, or wait;
-    then nothing has changed. Without a learner it is always -1.
-    """
-
-    def __init__(self, learner: Learner | None, turn: Turn) -> None:
-        self.width: int = -1
-        self.learn: Callable[..., Any] = _nobody
-        self.predict: Callable[..., Any] = _nobody
-        self.unasked: Any = None
-        self.score: Callable[[], Any] = list
-        if learner is None:
-            return
-        one, ffi = learner.lib.mapdpm_one, learner.ffi
-        self.width = learner.n_features
-        self.learn = partial(one, learner.stream, turn.busy, 1)
-        self.predict = partial(one, learner.stream, turn.busy, 0)
-        self.unasked = ffi.NULL
-        self.score = partial(ffi.new, ffi.typeof("mapdpm_real *"))
-
-    def __call__(self, ask: Any, x: Any, score: Any) -> int:
-        """``ask`` is ``learn`` or ``predict``, ``score`` is ``unasked`` or where it goes."""
-        if type(x) is not list and isinstance(x, np.ndarray):
-            x = x.tolist()
-        try:
-            return ask(x, score) if len(x) == self.width else -1
-        except (TypeError, OverflowError):
-            return -1
 
 
 class Learner:
@@ -325,35 +253,7 @@ class Learner:
     def fail(self, error: int, x: Any = None, row: int | None = None, learned: bool = False) -> None:
         """Raise what ``error`` means to a user; ``x`` is the point that it is about, ``row`` where it stood."""
         name = self.ffi.string(self.lib.mapdpm_error_name(error)).decode()
-        raise meant(
-            name, Told(self.dtype.name, int(self.stream.max_clusters), bool(self.stream.missing), x, row, learned)
+        raise exception_for(
+            name,
+            ErrorContext(self.dtype.name, int(self.stream.max_clusters), bool(self.stream.missing), x, row, learned),
         )
-
-
-def _nobody(*_: object) -> int:
-    return -1
-
-
-def modules(dtype: str) -> tuple[Any, Any]:
-    """The library of a real type, and its cffi; RuntimeError where it was not built."""
-    if not is_built():
-        raise RuntimeError(NOT_BUILT)
-    return library(DTYPES[dtype])
-
-
-def options_of(ffi: Any, setting: Setting) -> tuple[Any, Any]:
-    """The C structure, and what must live as long as it does."""
-    options = ffi.new("mapdpm_options *")
-    options.family = 1 if setting.likelihood is None else FAMILY_NUMBERS[type(setting.likelihood)]
-    options.n_features, options.max_clusters = setting.n_features, setting.max_clusters
-    options.warmup = setting.warmup if setting.likelihood is None else 0
-    options.window = setting.window
-    options.when_full = WHEN_FULL[setting.when_full]
-    options.missing = setting.missing
-    options.alpha, options.log_alpha, options.half_life = setting.alpha, setting.log_alpha, setting.half_life
-    parameters = None
-    if setting.likelihood is not None:
-        with np.errstate(over="ignore", under="ignore"):
-            parameters = flat_parameters(setting.likelihood).astype(DTYPES[setting.dtype])
-        options.parameters = ffi.from_buffer("mapdpm_real[]", parameters)
-    return options, parameters

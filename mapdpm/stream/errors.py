@@ -11,8 +11,8 @@ class StreamFullError(RuntimeError):
     """A point wants a cluster of its own, all slots are taken, and ``when_full="error"``."""
 
 
-class Told(NamedTuple):
-    """What a message says: of the learner, and of the point that it is about, and where that stood."""
+class ErrorContext(NamedTuple):
+    """What a message needs: the learner's type and size, the point at fault, and the row where it stood."""
 
     dtype: str
     max_clusters: int
@@ -22,10 +22,10 @@ class Told(NamedTuple):
     learned: bool
 
 
-def meant(error: str, told: Told) -> Exception:
+def exception_for(error: str, context: ErrorContext) -> Exception:
     """The exception that the C library's word for an error stands for."""
-    where = "x" if told.row is None else f"X, row {told.row} (counted from 0)"
-    after = f"; the {told.row} rows before it were learned" if told.learned and told.row else ""
+    where = "x" if context.row is None else f"X, row {context.row} (counted from 0)"
+    after = f"; the {context.row} rows before it were learned" if context.learned and context.row else ""
     kind, message = {
         "number": (ValueError, _not_a_number),
         "range": (ValueError, _too_far),
@@ -33,36 +33,36 @@ def meant(error: str, told: Told) -> Exception:
         "ids": (OverflowError, _no_ids),
         "time": (ValueError, _time),
     }.get(error, (RuntimeError, _refused))
-    return kind(message(told).format(where=where, error=error) + after)
+    return kind(message(context).format(where=where, error=error) + after)
 
 
-def _not_a_number(told: Told) -> str:
-    if told.skips_missing and np.all(np.isnan(told.x)):
+def _not_a_number(context: ErrorContext) -> str:
+    if context.skips_missing and np.all(np.isnan(context.x)):
         return "{where} has no value at all; leave such points out"
-    feature = int(np.flatnonzero(~np.isfinite(told.x))[0])
-    skip = "" if told.skips_missing else ", or set missing='skip' for NaN"
-    what = "NaN" if np.isnan(told.x[feature]) else "infinity"
+    feature = int(np.flatnonzero(~np.isfinite(context.x))[0])
+    skip = "" if context.skips_missing else ", or set missing='skip' for NaN"
+    what = "NaN" if np.isnan(context.x[feature]) else "infinity"
     return f"{{where}} contains {what} at feature {feature}; remove or impute it{skip}"
 
 
-def _too_far(told: Told) -> str:
-    return f"{{where}} lies too far from the prior mean for sums of squares in {told.dtype}: {told.x}; rescale"
+def _too_far(context: ErrorContext) -> str:
+    return f"{{where}} lies too far from the prior mean for sums of squares in {context.dtype}: {context.x}; rescale"
 
 
-def _full(told: Told) -> str:
+def _full(context: ErrorContext) -> str:
     return (
-        f"all {told.max_clusters} clusters are taken and {{where}} wants another; raise max_clusters, or set when_full "
-        "to another policy"
+        f"all {context.max_clusters} clusters are taken and {{where}} wants another; raise max_clusters, or set "
+        "when_full to another policy"
     )
 
 
-def _refused(_: Told) -> str:
+def _refused(_: ErrorContext) -> str:
     return "the C library refused a call: {error}"
 
 
-def _no_ids(_: Told) -> str:
+def _no_ids(_: ErrorContext) -> str:
     return "all 2**32 - 1 ids have been given; begin a new stream from OnlineMAPDPM.merged([this])"
 
 
-def _time(_: Told) -> str:
+def _time(_: ErrorContext) -> str:
     return "t went backwards at {where}, or some points had a time and some had none"

@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mapdpm.compat import scikit_learn
-from mapdpm.data.frames import Names, check_names, column_names
-from mapdpm.estimators.base import Parameters
 from mapdpm.files import container
 from mapdpm.files.container import ModelFileError
-from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.protocol import Labels, Vector
 from mapdpm.stream import pooling
-from mapdpm.stream.c_learner import Clusters, Event, Learner, Quick, Turn
-from mapdpm.stream.errors import StreamFullError
-from mapdpm.stream.settings import (
-    Setting,
-    check_parameters,
-    check_point,
-    microseconds,
-    microseconds_of_many,
-    setting_of,
-    vanishing,
-    width_of,
-)
-from mapdpm.validation import check_count, check_points
+from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.learner_state import LearnerState
+from mapdpm.stream.settings import microseconds_of_many, vanishing
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Clusters", "Event", "OnlineMAPDPM", "StreamFullError"]
 
-
-class OnlineMAPDPM(Parameters):
+class OnlineMAPDPM(LearnerState):
     r"""Clusters of a stream, one pass, in memory that never grows: MAP-DPM that splits, merges and forgets.
 
     A point x joins the cluster of largest log n_k + log p(x | cluster k), or opens one of log alpha + log p(x)
@@ -108,9 +92,6 @@ class OnlineMAPDPM(Parameters):
     >>> model.n_clusters, model.n_seen, bool(model.score_one([50.0, 50.0]) < model.score_one([9.0, 9.0]))
     (2, 2000, True)
     """
-
-    n_features_in_: int
-    feature_names_in_: Names
 
     def __init__(  # noqa: PLR0913  (the public signature; everything but max_clusters by name)
         self,
@@ -190,14 +171,14 @@ class OnlineMAPDPM(Parameters):
         >>> [model.learn_one([x]) for x in (0.1, 20.0, -0.3)]
         [0, 1, 0]
         """
-        quick = self._quick
-        if t is None and type(x) is list and len(x) == quick.width:  # the usual case; another call would be seen
+        fast = self._fast_path
+        if t is None and type(x) is list and len(x) == fast.width:  # the usual case; another call would be seen
             try:
-                number = quick.learn(x, quick.unasked)
+                number = fast.learn(x, fast.unasked)
             except (TypeError, OverflowError):
                 number = -1
         else:
-            number = -1 if t is not None else quick(quick.learn, x, quick.unasked)
+            number = -1 if t is not None else fast(fast.learn, x, fast.unasked)
         return number if number >= 0 else self._of_one(Learner.learn_scored, x, t)[0]
 
     def learn_scored(self, x: Any, t: float | None = None) -> tuple[int, float]:
@@ -205,10 +186,10 @@ class OnlineMAPDPM(Parameters):
 
         One call for both ``score_one`` and ``learn_one``.
         """
-        quick = self._quick
+        fast = self._fast_path
         if t is None:
-            score = quick.score()
-            number = quick(quick.learn, x, score)
+            score = fast.score()
+            number = fast(fast.learn, x, score)
             if number >= 0:
                 return number, score[0]
         return self._of_one(Learner.learn_scored, x, t)
@@ -219,13 +200,13 @@ class OnlineMAPDPM(Parameters):
         Bit for bit the same. ``t`` is None or one time a point. ValueError where X or a point is not what it must be;
         where only the learner could know (a point too far away), those before it were learned, and the error says so.
         """
-        with self._turn:
+        with self._lock:
             learner, points = self._checked(X)
             return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=False)[0]
 
     def learn_many_scored(self, X: Any, t: Any = None) -> tuple[Labels, Vector]:
         """``learn_many``, and the log predictive density that each point had before it was learned."""
-        with self._turn:
+        with self._lock:
             learner, points = self._checked(X)
             return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=True)
 
@@ -236,7 +217,7 @@ class OnlineMAPDPM(Parameters):
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Forget everything, then ``partial_fit``."""
-        with self._turn:
+        with self._lock:
             self._begin()
         return self.partial_fit(X)
 
@@ -247,8 +228,8 @@ class OnlineMAPDPM(Parameters):
 
         NotFittedError before there are clusters.
         """
-        quick = self._quick
-        number = quick(quick.predict, x, quick.unasked)
+        fast = self._fast_path
+        number = fast(fast.predict, x, fast.unasked)
         if number < 0:
             number = self._of_one(Learner.predict, x)
         if number is None:
@@ -261,15 +242,15 @@ class OnlineMAPDPM(Parameters):
         nan during the warm-up. With forgetting the weights are those of now: log (n_k p(x | k) + ... + alpha p(x)) /
         (n + alpha), n the decayed total.
         """
-        quick = self._quick
-        score = quick.score()
-        if quick(quick.predict, x, score) >= 0:
+        fast = self._fast_path
+        score = fast.score()
+        if fast(fast.predict, x, score) >= 0:
             return float(score[0])
         return self._of_one(Learner.predict_score, x)
 
     def predict(self, X: Any) -> Labels:
         """``predict_one`` of each point of ``X``."""
-        with self._turn:
+        with self._lock:
             learner, points = self._checked(X)
             if learner.stream.warming or not learner.stream.n_clusters:
                 raise self._not_ready()
@@ -277,7 +258,7 @@ class OnlineMAPDPM(Parameters):
 
     def score_samples(self, X: Any) -> Vector:
         """``score_one`` of each point of ``X``, shape (N,)."""
-        with self._turn:
+        with self._lock:
             learner, points = self._checked(X)
             return learner.predict_many(points, ids=False, scores=True)[1]
 
@@ -285,79 +266,11 @@ class OnlineMAPDPM(Parameters):
         """Mean log predictive density of the points of ``X``, in nats a point."""
         return float(self.score_samples(X).mean())
 
-    def resolve(self, id: int) -> int:  # noqa: A002  (the public name)
-        """The id that a cluster has now, after merges; of a provisional id, where its point went.
-
-        KeyError where it was never given, or the cluster has ended, or its merge is beyond the events that are kept.
-        """
-        number = check_count("id", id, least=0)
-        with self._turn:
-            if self._learner is None or number >= 2**32:
-                msg = f"no cluster has the id {number}: it was never given"
-                raise KeyError(msg)
-            return self._learner.resolve(number)
-
-    def clusters(self) -> Clusters:
-        """``ids, weights, means, variances`` of one moment, and for the price of one of them."""
-        with self._turn:
-            return self.ready_learner().clusters()
-
-    @property
-    def ids(self) -> Labels:
-        """Ids of the clusters there are, rising, shape (K,)."""
-        return self.clusters().ids
-
-    @property
-    def weights(self) -> Vector:
-        """Points in each cluster, as decayed by now, shape (K,)."""
-        return self.clusters().weights
-
-    @property
-    def means(self) -> Matrix:
-        """Sample means of the clusters, shape (K, n_features)."""
-        return self.clusters().means
-
-    @property
-    def variances(self) -> Matrix:
-        """Sample variances M2 / n of the clusters, shape (K, n_features)."""
-        return self.clusters().variances
-
-    @property
-    def n_clusters(self) -> int:
-        """How many clusters there are; 0 during the warm-up."""
-        return 0 if self._learner is None else int(self._learner.stream.n_clusters)
-
-    @property
-    def n_seen(self) -> int:
-        """How many points were learned."""
-        return 0 if self._learner is None else int(self._learner.stream.n_seen)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the learner; 0 where nothing has said yet how many features there are."""
-        return 0 if self._learner is None else self._learner.nbytes
-
-    @property
-    def events(self) -> list[Event]:
-        """What happened to clusters, the oldest first, as far as it is kept."""
-        with self._turn:
-            return [] if self._learner is None else self._learner.events()
-
-    @property
-    def n_events(self) -> int:
-        """How many events there were in all, kept or not."""
-        return 0 if self._learner is None else int(self._learner.stream.n_events)
-
-    @property
-    def likelihood_(self) -> Any:
-        """The prior that is used; None before the warm-up is over."""
-        return self.likelihood if self._learner is None else self._learner.likelihood()
-
     # ---- files, gateways ---------------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
         """All of the learner, in the container of docs/format.md; a chip reads it, and goes on with the same bits."""
-        with self._turn:
+        with self._lock:
             if self._learner is None:
                 msg = "this OnlineMAPDPM has seen nothing, not even how many features there are; give it n_features"
                 raise scikit_learn.not_fitted(msg)
@@ -422,85 +335,6 @@ class OnlineMAPDPM(Parameters):
         """For pickle, copy and joblib: as the bytes of a file, checked on arrival."""
         state = None if self._learner is None else self.to_bytes()
         return _revived, (type(self), self.get_params(deep=False), state)
-
-    # ---- inside ------------------------------------------------------------------------------------------------------
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, before the first point; ValueError after it, when all memory has been taken."""
-        if self.n_seen:
-            msg = "a learner that has seen points keeps its parameters; make a new one"
-            raise ValueError(msg)
-        super().set_params(**params)
-        self._begin()
-        return self
-
-    def _begin(self) -> None:
-        """Check all parameters, and take all memory if they say how much."""
-        check_parameters(self)
-        self._learner: Learner | None = None
-        self._turn = Turn(self.dtype)
-        self._quick = Quick(None, self._turn)
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        D = width_of(self)
-        if D is not None:
-            self._adopt(self._made(setting_of(self, D)))
-
-    def _made(self, setting: Setting) -> Learner:
-        return Learner.new(setting)
-
-    def _adopt(self, learner: Learner) -> None:
-        self._learner, self._quick = learner, Quick(learner, self._turn)
-        self.n_features_in_ = learner.n_features
-
-    def _started(self, x: Any) -> Learner:
-        """The learner, made for as many features as the first point has."""
-        self._adopt(self._made(setting_of(self, check_point(x))))
-        return self.ready_learner()
-
-    def ready_learner(self) -> Learner:
-        """The C library's learner; NotFittedError before anything has said how many features there are."""
-        if self._learner is None:
-            msg = "this OnlineMAPDPM has seen nothing yet; call learn_one, learn_many or partial_fit first"
-            raise scikit_learn.not_fitted(msg)
-        return self._learner
-
-    def _of_one(self, ask: Callable[..., Any], x: Any, t: Any = None) -> Any:
-        """What the learner answers about the point x, or what is wrong with it."""
-        at = () if t is None else (microseconds(t),)
-        try:
-            with self._turn:
-                learner = self._learner or self._started(x)
-                return ask(learner, learner.point(x), *at)
-        except (TypeError, OverflowError):
-            msg = f"x must be a sequence of {check_point(x)} numbers, got {x!r}"
-            raise ValueError(msg) from None
-
-    def _not_ready(self) -> Exception:
-        msg = (
-            f"there are no clusters yet: {self.n_seen} of {self.warmup} points of the warm-up were learned"
-            if self._learner is not None and self._learner.stream.warming
-            else "there are no clusters; learn some points first"
-        )
-        return scikit_learn.not_fitted(msg)
-
-    def _checked(self, X: Any) -> tuple[Learner, Any]:
-        names = column_names(X)
-        points = check_points(X, missing=self.missing == "skip")
-        learner = self._learner
-        if learner is None:
-            learner = self._started(points[0])
-            if names is not None:
-                self.feature_names_in_ = names
-        fitted = getattr(self, "feature_names_in_", None)
-        if fitted is not None or names is not None:
-            check_names(names, fitted, type(self).__name__)
-        if points.shape[1] != learner.n_features:
-            who, D = type(self).__name__, learner.n_features
-            msg = f"X has {points.shape[1]} features, but {who} is expecting {D} features as input"
-            raise ValueError(msg)
-        with np.errstate(over="ignore"):
-            return learner, np.ascontiguousarray(points, dtype=learner.dtype)
 
 
 def _revived(cls: type[OnlineMAPDPM], parameters: dict[str, Any], state: bytes | None) -> OnlineMAPDPM:

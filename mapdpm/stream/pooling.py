@@ -41,10 +41,10 @@ def merged(cls: Any, states: list[Any], likelihood: Any, max_clusters: int | Non
     room = max(capacity, sum(len(each.ids) for each in found))
     pool = Learner.new(setting_of(result, widths[0])._replace(max_clusters=room))
     for clusters in found:
-        _pour(clusters, pool)
+        insert_all(clusters, pool)
     pool.reduce(capacity)
     learner = result.ready_learner()
-    _pour(pool.clusters(), learner)
+    insert_all(pool.clusters(), learner)
     learner.reduce(capacity)
     return result
 
@@ -55,6 +55,7 @@ def _foremost(models: list[Any], parts: list[Learner]) -> Any:
     return models[max(range(len(models)), key=lambda i: ranks[i])]
 
 
-def _pour(clusters: Any, into: Learner) -> None:
+def insert_all(clusters: Any, into: Learner) -> None:
+    """Insert each of ``clusters`` into a learner, by its statistics."""
     for weight, mean, variance in zip(clusters.weights, clusters.means, clusters.variances, strict=True):
         into.insert(weight, mean, variance)

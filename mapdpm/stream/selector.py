@@ -11,8 +11,10 @@ from mapdpm.files import container
 from mapdpm.files.container import ModelFileError
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.c_bank import Bank
-from mapdpm.stream.c_learner import Event, Learner, Quick
+from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.fast_path import FastPath
 from mapdpm.stream.online import OnlineMAPDPM
+from mapdpm.stream.records import Event
 from mapdpm.stream.settings import Setting, check_parameters
 from mapdpm.validation import check_number
 
@@ -116,7 +118,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
     @property
     def scores(self) -> Vector:
         """By how many nats each learner has predicted better than the first, as far as that is remembered."""
-        with self._turn:
+        with self._lock:
             return np.zeros(len(self._grid)) if self._bank is None else self._bank.scores()
 
     @property
@@ -150,7 +152,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
     def learn_many_scored(self, X: Any, t: Any = None) -> tuple[Labels, Vector]:
         """``learn_many``, and the log predictive density that each point had before it was learned."""
         _refuse(t)
-        with self._turn:
+        with self._lock:
             learner, points = self._checked(X)
             found = [self._learned(learner, x) for x in points.tolist()]
         ids, densities = zip(*found, strict=True)
@@ -171,7 +173,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
     def to_bytes(self) -> bytes:
         """The learner that answers, as ``OnlineMAPDPM`` and chips read it, and all others behind it."""
         file = super().to_bytes()
-        with self._turn:
+        with self._lock:
             bank = self._bank
             assert bank is not None  # noqa: S101  (there is a file)
             scores, files = bank.state()
@@ -242,13 +244,13 @@ class OnlineAlphaSelector(OnlineMAPDPM):
             raise ValueError(msg)
         super()._begin()
 
-    def _made(self, setting: Setting) -> Learner:
+    def _new_learner(self, setting: Setting) -> Learner:
         self._bank = Bank(setting, self._grid, float(self.score_half_life or 0.0), float(self.margin))
         return self._bank.learners[0]
 
     def _adopt(self, learner: Learner) -> None:
         # Whoever learns quickly would teach one learner only.
-        self._learner, self._quick = learner, Quick(None, self._turn)
+        self._learner, self._fast_path = learner, FastPath(None, self._lock)
         self.n_features_in_ = learner.n_features
 
 

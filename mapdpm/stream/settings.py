@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm import names
 from mapdpm.likelihoods import FAMILY_NUMBERS, NormalKnownVariance
 from mapdpm.validation import check_count, check_number
 
-WHEN_FULL = {"least-loss": 0, "merge": 1, "evict": 2, "refuse": 3, "error": 4}
-DTYPES: dict[str, np.dtype[Any]] = {"float64": np.dtype(np.float64), "float32": np.dtype(np.float32)}
+WHEN_FULL = {name: number for number, name in enumerate(names.WHEN_FULL)}
+DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in names.DTYPES}
 
 _MICROSECONDS = 1e6
 _NO_TIME = 2.0**62
@@ -55,7 +56,7 @@ def check_parameters(model: Any) -> None:
     if model.log_alpha is not None:
         check_number("log_alpha", model.log_alpha)
     _check_choice("when_full", model.when_full, WHEN_FULL)
-    _check_choice("missing", model.missing, ("error", "skip"))
+    _check_choice("missing", model.missing, names.MISSING)
     _check_choice("dtype", model.dtype, DTYPES)
     likelihood = model.likelihood
     if likelihood is not None and (isinstance(likelihood, type) or type(likelihood) not in FAMILY_NUMBERS):

@@ -10,6 +10,7 @@ from mapdpm import state as states
 from mapdpm.backends import resolve
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Model
 from mapdpm.testing.backends import agree
 from mapdpm.testing.data import hostile
 from mapdpm.testing.laws import row_of
@@ -82,8 +83,8 @@ def test_lone_point_stays_alone_in_a_tie():
         state = states.empty(likelihood, 3, 4)
         state.labels[:] = [1, 1, 2]
         chosen = resolve(backend, likelihood)
-        chosen.statistics(likelihood, X, None, state)
-        assert chosen.sweep(likelihood, prior, X, None, state, 0, True) == (3, 0)
+        chosen.statistics(Model(likelihood, prior, X), state)
+        assert chosen.sweep(Model(likelihood, prior, X), state, 0, True) == (3, 0)
         assert state.labels.tolist() == [1, 1, 2]
 
 
@@ -120,8 +121,8 @@ def test_statistics_hold_after_sweeps(backend):
     chosen = resolve(backend, likelihood)
     state = states.empty(likelihood, len(X), 8)
     state.labels[:] = 0
-    chosen.statistics(likelihood, X, None, state)
-    position, moved = chosen.sweep(likelihood, prior, X, None, state, 0, True)
+    chosen.statistics(Model(likelihood, prior, X), state)
+    position, moved = chosen.sweep(Model(likelihood, prior, X), state, 0, True)
     assert position == len(X)
     assert moved > 0
     # An outlier of 1e9 has left the cluster: what it leaves behind must have been made anew, not subtracted.
@@ -155,19 +156,19 @@ def test_points_against_clusters_that_stay(seed):
     case = hostile(np.random.default_rng([6, seed]), most_points=60)
     model = MAPDPM(backend="python", moves=(), **{k: v for k, v in case._asdict().items() if k not in ("X", "weights")})
     model.fit(case.X)
-    likelihood, prior = model._model.likelihood, model._model.prior
-    X = np.vstack([case.X, case.X[::3] * 1.5]).astype(np.float64) - model._model.anchor
+    likelihood, prior, anchor, state = model._mixture
+    X = np.vstack([case.X, case.X[::3] * 1.5]).astype(np.float64) - anchor
     found = {}
     for name in ("c", "numba"):
         backend = resolve(name, likelihood)
-        scores, densities = np.empty((len(X), model._state.capacity)), np.empty(len(X))
-        backend.score(likelihood, prior, X, model._state, scores)
-        backend.log_densities(likelihood, prior, X, model._state, densities)
+        scores, densities = np.empty((len(X), state.capacity)), np.empty(len(X))
+        backend.score(Model(likelihood, prior, X), state, scores)
+        backend.log_densities(Model(likelihood, prior, X), state, densities)
         # Both are good to 1e-9 of their size, see testing.agree.
         np.testing.assert_allclose(np.logaddexp.reduce(scores, axis=1), densities, rtol=1e-9, atol=1e-9)
         slots = np.empty((2, len(X)), dtype=np.int64)
         for may_open in (0, 1):
-            backend.best_slots(likelihood, prior, X, model._state, bool(may_open), slots[may_open])
+            backend.best_slots(Model(likelihood, prior, X), state, bool(may_open), slots[may_open])
         found[name] = scores, densities, slots
     # Far below the best a score is good to as many digits of the product that it is made of.
     size = np.abs(found["numba"][0]).max(axis=1, keepdims=True)

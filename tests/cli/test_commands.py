@@ -19,9 +19,8 @@ import pandas as pd
 import pytest
 
 import mapdpm
-from mapdpm import backends, cli
-from mapdpm.cli import columns, commands, options, tables
-from mapdpm.search import restarts
+from mapdpm import backends, cli, selection
+from mapdpm.cli import columns, commands, options, reporter, tables, tuning
 from mapdpm.search.moves.catalogue import MOVES
 from repository import ROOT
 
@@ -142,8 +141,7 @@ def test_every_option_reaches_the_model(folder, points):
 
 
 def test_choices_are_those_of_the_library():
-    assert backends.names() == options.BACKENDS
-    assert options.STARTS == restarts.STARTS
+    assert backends.names() == ("auto", *options.BACKENDS)
     assert tuple(MOVES) == options.MOVES
     assert options.MOVES[:2] == mapdpm.MAPDPM().moves
     assert tuple(commands.FAMILIES) == options.LIKELIHOODS
@@ -423,8 +421,8 @@ class Terminal(io.StringIO):
 
 
 def test_progress_on_a_terminal_leaves_nothing_behind(folder, monkeypatch):
-    monkeypatch.setattr(commands, "_PATIENCE", 0.0)
-    monkeypatch.setattr(commands, "_INTERVAL", 0.0)
+    monkeypatch.setattr(reporter, "_PATIENCE", 0.0)
+    monkeypatch.setattr(reporter, "_INTERVAL", 0.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert cli.main(["fit", "data.csv"]) == 0
     said = sys.stderr.getvalue()
@@ -785,6 +783,11 @@ def test_tune_chooses_what_python_does(folder, points, capsys):
     assert mapdpm.load("tuned.mdpm").alpha == found.alpha
 
 
+def test_tune_starts_from_the_alphas_of_the_library():
+    assert set(tuning.STARTS) == set(selection._ALTERNATING)
+    assert set(tuning.STARTS.values()) == {selection._STARTS}
+
+
 @pytest.mark.parametrize("method", options.METHODS)
 def test_tune_by_each_method(folder, capsys, method):
     more = ["--folds", "2", "--prior", "b0=2"] if method == "prequential" else []
@@ -792,6 +795,55 @@ def test_tune_by_each_method(folder, capsys, method):
     rows = [json.loads(line) for line in lines_of(capsys)]
     assert sum(row["chosen"] for row in rows) == 1
     assert len(rows) == 2
+
+
+def test_tune_varies_the_width(folder, points, capsys):
+    argv = ["tune", "data.csv", "--alphas", "0.5,2", "--vary", "b0=0.1:10:3", "--vary", "c0_scale=1,3", "--folds", "3"]
+    assert cli.main([*argv, "--out", "tuned.mdpm"]) == 0
+    captured = capsys.readouterr()
+    header, *rows = captured.out.splitlines()
+    assert header == "alpha,b0,c0_scale,score,standard_error,clusters,chosen"
+    widths = np.geomspace(0.1, 10.0, 3)
+    grid = [{"alpha": a, "b0": b, "c0_scale": c} for a in (0.5, 2.0) for b in widths for c in (1.0, 3.0)]
+    found = mapdpm.select_alpha(points, grid, folds=3)
+    values = [tuple(map(float, row.split(",")[:4])) for row in rows]
+    settings = [tuple(setting.values()) for setting in grid]
+    np.testing.assert_allclose(values, np.column_stack([settings, found.mean_scores]), rtol=1e-5)
+    assert [row.endswith("*") for row in rows].index(True) == found.chosen
+    assert mapdpm.load("tuned.mdpm").likelihood_ == found.model.likelihood_
+    assert captured.err.startswith(f"alpha {found.alpha:.6g}, b0 {found.params['b0']:.6g}, ")
+
+
+@pytest.mark.parametrize(("method", "more"), [("empirical-bayes", []), ("map", ["--vary", "b0=0.5,2"])])
+def test_tune_starts_where_the_library_does(folder, points, capsys, method, more):
+    assert cli.main(["tune", "data.csv", "--method", method, *more, "--format", "jsonl"]) == 0
+    rows = [json.loads(line) for line in lines_of(capsys)]
+    starts = [{"alpha": alpha, "b0": b0} for alpha in (0.1, 1.0, 10.0) for b0 in (0.5, 2.0)] if more else None
+    found = mapdpm.select_alpha(points, starts, method=method)
+    assert [{name: row[name] for name in found.params} for row in rows] == found.settings
+    assert [row["score"] for row in rows] == found.mean_scores.tolist()
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--vary", "b0"], "argument --vary: must be NAME=GRID, as b0=0.1:10:5 or b0=0.5,1,2, got 'b0'"),
+        (["--vary", "b0=0,1"], "argument --vary: must be a number > 0, got 0"),
+        (["--vary", "b=1,2"], "argument --vary: normal-gamma has no parameter 'b'; it has m0, c0, a0, b0"),
+        (
+            ["--vary", "b0=1,2", "--vary", "b0_scale=1"],
+            "argument --vary: each parameter at most once, got b0, b0_scale",
+        ),
+        (["--vary", "b0=1,1e300"], "argument --vary: b0 must be"),
+        (["--vary", "b0=1", "--standardize", "--prior", "c0=1"], "with --standardize name multiples of what the prior"),
+        (
+            ["--vary", "b0=1", "--likelihood", "normal-known-variance"],
+            "has no parameter 'b0'; it has m0, prior_variance",
+        ),
+    ],
+)
+def test_tune_refuses_to_vary(folder, capsys, argv, says):
+    assert_refused(capsys, ["tune", "data.csv", *argv], 2, says)
 
 
 def test_tune_refuses(folder, capsys):

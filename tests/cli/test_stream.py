@@ -21,9 +21,9 @@ import pytest
 
 import mapdpm
 from mapdpm import OnlineMAPDPM, cli
-from mapdpm.stream import c_learner
 from mapdpm.cli import checkpoint, feed, options, stream
 from mapdpm.files import container
+from mapdpm.stream import c_learner
 from repository import ROOT
 
 PRIOR = ["--prior", "m0=0", "--prior", "c0=0.1", "--prior", "a0=1", "--prior", "b0=1"]
@@ -312,7 +312,7 @@ def test_time_goes_forward(folder, capsys):
         (1, "data.csv --time when", "data.csv has no column 'when' for --time; it has height, width"),
         (1, "one.csv --time 1", "one.csv has no column but the time"),
         (1, "data.csv.gz", "data.csv.gz is compressed; gzip -dc data.csv.gz | mapdpm stream reads it"),
-        (1, "data.csv --state batch.mdpm", "batch.mdpm: the model file holds a batch model"),
+        (1, "data.csv --state batch.mdpm", "batch.mdpm: it holds a model of mapdpm fit"),
         (1, "data.csv --state text.csv", "text.csv: not a mapdpm model"),
         (1, "data.csv --output no/out.jsonl", "cannot write no/out.jsonl: there is no folder no"),
         (

@@ -19,7 +19,7 @@ from river import anomaly, checks, datasets, evaluate, metrics, preprocessing, s
 
 from mapdpm import NormalGamma, NormalKnownVariance
 from mapdpm.compat.river import OnlineMAPDPMAnomaly, OnlineMAPDPMClusterer
-from mapdpm.stream.online import OnlineMAPDPM, StreamFullError
+from mapdpm.stream import OnlineMAPDPM, StreamFullError
 
 ADAPTERS = (OnlineMAPDPMClusterer, OnlineMAPDPMAnomaly)
 TEN = {
@@ -36,6 +36,7 @@ TEN = {
 }
 PRIOR = NormalKnownVariance(0.0, 100.0, 1.0)
 NAN = math.nan
+LOWEST = -math.log(sys.float_info.max)
 
 
 def blobs(n_points, n_features=3, seed=0):
@@ -146,7 +147,7 @@ def test_same_ids_and_scores_as_on_arrays(parameters, missing, dtype):
     model = OnlineMAPDPM(**parameters, n_features=3)
     clusterer, detector = (kind(**parameters) for kind in ADAPTERS)
     assert clusterer.predict_one({"a": 1.0, "b": 1.0, "c": 1.0}) == 0
-    assert detector.score_one({"a": 1.0, "b": 1.0, "c": 1.0}) == 0.0
+    assert detector.score_one({"a": 1.0, "b": 1.0, "c": 1.0}) == 3 * LOWEST
     order = random.Random(0)
     for row in X.tolist():
         model.learn_one(row)
@@ -154,7 +155,7 @@ def test_same_ids_and_scores_as_on_arrays(parameters, missing, dtype):
         order.shuffle(x)
         assert clusterer.learn_one(dict(x)) is detector.learn_one(dict(x)) is None
         score = model.score_one(row)
-        assert detector.score_one(dict(x)) == (0.0 if math.isnan(score) else -score)
+        assert detector.score_one(dict(x)) == (3 * LOWEST - model.n_seen if math.isnan(score) else -score)
         assert clusterer.predict_one(dict(x)) == (model.predict_one(row) if model.n_clusters else 0)
     assert model.n_clusters > 2
     assert clusterer.features == detector.features == ("a", "b", "c")
@@ -234,6 +235,50 @@ def test_a_point_that_says_nothing_is_passed_over(nothing):
     assert pickle.dumps(clusterer) == before
     assert clusterer.predict_one(nothing) == 1  # the heaviest
     assert detector.score_one(nothing) == 0.0  # log 1: the density of nothing
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [1e-18, 1e-6, 1.0, 1e12])
+def test_no_point_of_the_warm_up_ranks_above_an_ordinary_one(size, dtype):
+    X = size * blobs(400)
+    detector = OnlineMAPDPMAnomaly(warmup=100, dtype=dtype)
+    scores = []
+    for x in dicts(X):
+        scores.append(detector.score_one(x))
+        detector.learn_one(x)
+    warming, later = scores[:100], scores[100:]
+    assert max(warming) < min(later)
+    assert warming == sorted(set(warming), reverse=True)
+    assert np.isfinite(scores).all()
+    assert (min(later) < 0.0) == (size < 1.0)  # densities above 1, below 0 that score would have been the strangest
+    partial = OnlineMAPDPMAnomaly(warmup=100)
+    partial.learn_one({"a": 1.0, "b": 2.0})
+    for nothing_much in ({}, {"a": 1.0}, {"unseen": 3.0}):
+        assert 2 * LOWEST - 1 <= partial.score_one(nothing_much) < 2 * LOWEST
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0])
+def test_a_filter_by_quantiles_learns_through_the_warm_up(size):
+    points = dicts(size * blobs(2000))
+    quantile = anomaly.QuantileFilter(OnlineMAPDPMAnomaly(warmup=100), q=0.95)
+    for nothing in ({"a": None}, {}):
+        quantile.learn_one(nothing)
+    flagged = []
+    for x in points:
+        flagged.append(quantile.classify(quantile.score_one(x)))
+        quantile.learn_one(x)
+    assert not any(flagged[:100])
+    assert 0.02 < np.mean(flagged[500:]) < 0.1  # one in twenty is what it was asked for
+    assert quantile.anomaly_detector.model.n_seen > 1700
+
+
+def test_a_metric_of_ranks_is_not_hurt_by_the_warm_up():
+    X, anomalous = 1e-6 * blobs(600), np.arange(600) % 20 == 19
+    X[anomalous] += 1e-3
+    labels = anomalous & (np.arange(600) >= 100)
+    metric = metrics.RollingROCAUC(window_size=600)
+    stream_of = zip(dicts(X), labels.tolist(), strict=True)
+    assert evaluate.progressive_val_score(stream_of, OnlineMAPDPMAnomaly(warmup=100), metric).get() > 0.9
 
 
 @pytest.mark.parametrize("kind", ADAPTERS)

@@ -15,6 +15,7 @@ from mapdpm import (
     BetaBernoulli,
     DirichletMultinomial,
     DPMeans,
+    GammaPoisson,
     NormalGamma,
     NormalInverseWishart,
     OnlineMAPDPM,
@@ -51,6 +52,7 @@ def names():
     library |= {each.__name__: each for each in (BetaBernoulli, DirichletMultinomial, NormalInverseWishart)}
     library |= {"OnlineMAPDPM": OnlineMAPDPM, "stream": OnlineMAPDPM(4, likelihood=prior, n_features=2, half_life=9.0)}
     library["stream"].learn_one([0.0, 1.0], t=5.0)
+    library["counts"] = MAPDPM(likelihood=GammaPoisson(a0=1.0, b0=1.0), backend="python").fit([[0, 1], [2, 9]])
     libraries = {"np": np, "pd": pd, "sparse": sparse}
     return library | libraries | {"X": X, "frame": frame, "prior": prior, "model": MAPDPM().fit(frame)}
 
@@ -66,6 +68,8 @@ def folder(tmp_path, names, monkeypatch):
     Path("other.csv").write_text("height,weight\n0,1\n")
     Path("empty.csv").write_text("")
     names["model"].save("model.mdpm")
+    names["stream"].save("stream.mdpm")
+    OnlineMAPDPM().partial_fit(names["X"]).save("young.mdpm")
     Path("half.mdpm").write_bytes(Path("model.mdpm").read_bytes()[:100])
     return tmp_path
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.docs.test_docs import FENCE, ROOT
 
 import mapdpm
 from mapdpm import protocol
+from tests.docs.test_docs import FENCE, ROOT
 
 for needed in ("sphinx", "myst_parser", "furo", "numpydoc", "math_core"):
     if importlib.util.find_spec(needed) is None:

@@ -14,6 +14,7 @@ from mapdpm import state as states
 from mapdpm.backends import resolve
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Model
 from mapdpm.testing.data import crp_mixture, hostile
 from mapdpm.testing.exact import partitions
 from tests.families import example
@@ -253,8 +254,8 @@ def test_many_outliers_leave_no_trace(backend):
         X = np.vstack([far, rng.normal(size=(100, 1))])
         state = states.empty(likelihood, len(X), 16)
         state.labels[:] = 0
-        chosen.statistics(likelihood, X, None, state)
-        chosen.sweep(likelihood, prior, X, None, state, 0, True)
+        chosen.statistics(Model(likelihood, prior, X), state)
+        chosen.sweep(Model(likelihood, prior, X), state, 0, True)
         assert state.n_clusters > 1
         states.check(likelihood, X, None, state, tolerance=1e-9)
 

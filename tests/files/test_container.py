@@ -1,20 +1,32 @@
 """Models in files: Python and C write the same bytes and read each other's; nothing damaged is read."""
 
 import os
+import pickle
 import stat
 import struct
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 
 import mapdpm
-from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance
+from mapdpm import (
+    MAPDPM,
+    BetaBernoulli,
+    DirichletMultinomial,
+    GammaPoisson,
+    NormalGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+)
 from mapdpm.backends import _c32, _c64
 from mapdpm.files import container
 from mapdpm.files.batch_models import extras_of
+from mapdpm.likelihoods import FAMILIES, FAMILY_NUMBERS
+from mapdpm.likelihoods._template import GammaExponential
 
 
 def fitted(family=NormalGamma, **parameters):
@@ -294,7 +306,7 @@ def device_model():
     """A model as a device writes it: what scoring needs, and no extras."""
     X = np.random.default_rng(2).normal(size=(60, 2)) + 8.0 * (np.arange(60) % 2)[:, None]
     model = MAPDPM().fit(X)
-    return MAPDPM.from_bytes(container.pack(model._model, {})), model, X
+    return MAPDPM.from_bytes(container.pack(model._mixture, {})), model, X
 
 
 def test_a_model_of_a_device_can_be_saved_again(tmp_path):
@@ -332,13 +344,48 @@ def test_wrong_names_of_features_are_refused(names):
     _, model, _ = device_model()
     extras = extras_of(model) | {"feature_names_in_": names}
     with pytest.raises(ValueError, match="damaged: its extras do not fit"):
-        MAPDPM.from_bytes(container.pack(model._model, extras))
+        MAPDPM.from_bytes(container.pack(model._mixture, extras))
     extras["feature_names_in_"] = ["a", "b"]
-    assert list(MAPDPM.from_bytes(container.pack(model._model, extras)).feature_names_in_) == ["a", "b"]
+    assert list(MAPDPM.from_bytes(container.pack(model._mixture, extras)).feature_names_in_) == ["a", "b"]
 
 
 def test_an_empty_history_is_refused():
     _, model, _ = device_model()
     extras = extras_of(model) | {"history_": np.zeros(0)}
     with pytest.raises(ValueError, match="damaged: its extras do not fit"):
-        MAPDPM.from_bytes(container.pack(model._model, extras))
+        MAPDPM.from_bytes(container.pack(model._mixture, extras))
+
+
+NO_FORMAT = {
+    NormalInverseWishart: lambda: NormalInverseWishart(m0=3.0, c0=0.1, nu0=4.0, psi0=np.eye(2)),
+    DirichletMultinomial: lambda: DirichletMultinomial(beta=1.0),
+    GammaPoisson: lambda: GammaPoisson(a0=1.0, b0=1.0),
+    BetaBernoulli: lambda: BetaBernoulli(a0=1.0, b0=1.0),
+    GammaExponential: lambda: GammaExponential(a0=1.0, b0=2.0),
+}
+
+
+def test_families_without_a_format_are_all_here():
+    assert {*FAMILIES, GammaExponential} - set(FAMILY_NUMBERS) == set(NO_FORMAT)
+
+
+@pytest.mark.parametrize("family", NO_FORMAT)
+def test_a_family_without_a_format_can_be_kept_as_the_message_says(tmp_path, family):
+    X = np.array([[0, 1], [0, 1], [1, 0], [1, 0], [1, 1]], dtype=float)
+    model = MAPDPM(likelihood=NO_FORMAT[family](), backend="python").fit(X)
+    says = f"the likelihood {family.__name__} has no number in the model format, .*; pickle or joblib can keep them"
+    with pytest.raises(ValueError, match=says):
+        model.save(tmp_path / "model.mdpm")
+    assert list(tmp_path.iterdir()) == []
+    joblib.dump(model, tmp_path / "model.joblib")
+    for kept in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib")):
+        np.testing.assert_array_equal(kept.score_samples(X), model.score_samples(X))
+        np.testing.assert_array_equal(kept.predict(X, novelty=True), model.predict(X, novelty=True))
+        np.testing.assert_array_equal(kept.fit(X).labels_, model.labels_)
+
+
+def test_a_likelihood_set_after_the_fit_is_refused_likewise():
+    model, _ = fitted()
+    model.likelihood = GammaPoisson(a0=1.0, b0=1.0)
+    with pytest.raises(ValueError, match="GammaPoisson has no number in the model format"):
+        model.to_bytes()

@@ -306,7 +306,7 @@ def test_ticks_tell_the_distance_from_the_last_value(line):
 
 
 def test_a_model_from_a_device_has_no_history(model, points):
-    sent = mapdpm.MAPDPM.from_bytes(container.pack(model._model, {}))
+    sent = mapdpm.MAPDPM.from_bytes(container.pack(model._mixture, {}))
     with pytest.raises(ValueError, match="this model has no history_: it is from a file that a device wrote"):
         plots.history(sent)
     assert [bar.get_height() for bar in plots.sizes(sent).patches] == model.cluster_sizes_.tolist()

@@ -10,7 +10,7 @@ from mapdpm import state as states
 from mapdpm.backends import resolve
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty, partition_prior
-from mapdpm.search.gibbs import perturbed
+from mapdpm.protocol import Model
 from mapdpm.search.moves.catalogue import MOVES
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.order import best_cut
@@ -19,7 +19,7 @@ from mapdpm.search.moves.permutation import Permutation, best_consistent, sorted
 from mapdpm.search.moves.regroup import Regroup
 from mapdpm.search.moves.split import Split
 from mapdpm.search.problem import Problem
-from mapdpm.search.sequential_start import started_from
+from mapdpm.search.steps import perturbed, started_from
 from mapdpm.state import copied
 from mapdpm.testing.data import crp_mixture, hostile
 from tests.faults import AlphaDropped
@@ -34,7 +34,7 @@ def never():
 
 
 def problem_of(X, likelihood, prior, backend="c", cap=None, weights=None):
-    return Problem(likelihood, prior, X, weights, resolve(backend, likelihood), cap)
+    return Problem.of(Model(likelihood, prior, X, weights), resolve(backend, likelihood), cap)
 
 
 def small_case(rng, n=7, family=NormalGamma):
@@ -57,12 +57,14 @@ def pairs_of(problem, state):
     """The loss of each pair, by the backend."""
     losses = {}
     for a, b in itertools.combinations(np.flatnonzero(state.counts), 2):
-        pair = states.empty(problem.likelihood, 0, 2)
+        pair = states.empty(problem.model.likelihood, 0, 2)
         pair.rows[:], pair.counts[:] = state.rows[[a, b]], state.counts[[a, b]]
         partners, found = np.full(2, -1), np.full(2, np.inf)
-        problem.backend.merge_losses(problem.likelihood, problem.prior, pair, np.ones(2, int), partners, found)
+        problem.backend.merge_losses(
+            problem.model.likelihood, problem.model.prior, pair, np.ones(2, int), partners, found
+        )
         assert partners.tolist() == [1, -1]
-        losses[a, b] = found[0] + problem.prior.log_new(state.n_clusters - 1, 1.0)
+        losses[a, b] = found[0] + problem.model.prior.log_new(state.n_clusters - 1, 1.0)
     return losses
 
 
@@ -97,10 +99,10 @@ def test_partners_are_the_cheapest_also_after_changes(backend):
                 states.assign(likelihood, X, None, state, i, (k + 1) % 9)
                 stale[(k + 1) % 9] = 1
             stale[k] = 1
-        problem.backend.merge_losses(likelihood, problem.prior, state, stale, partners, losses)
+        problem.backend.merge_losses(likelihood, problem.model.prior, state, stale, partners, losses)
         stale[:] = 0
         every = pairs_of(problem, state)
-        opening = problem.prior.log_new(state.n_clusters - 1, 1.0)
+        opening = problem.model.prior.log_new(state.n_clusters - 1, 1.0)
         for k in np.flatnonzero(state.counts):
             above = {b: loss for (a, b), loss in every.items() if a == k}
             if above:
@@ -155,9 +157,9 @@ def test_merges_reach_a_state_where_no_pair_gains():
         state, n = Merge(problem, rng, never)(started_from(problem, labels))
         states.check(likelihood, X, None, state)
         merged += n
-        joint = raw.log_joint(X, state.labels, likelihood, *problem.prior)
+        joint = raw.log_joint(X, state.labels, likelihood, *problem.model.prior)
         for a, b in itertools.combinations(np.unique(state.labels), 2):
-            other = raw.log_joint(X, np.where(state.labels == b, a, state.labels), likelihood, *problem.prior)
+            other = raw.log_joint(X, np.where(state.labels == b, a, state.labels), likelihood, *problem.model.prior)
             assert other <= joint + 1e-9 * (1.0 + abs(joint))
     assert merged > 50
 
@@ -221,7 +223,7 @@ def test_a_cut_between_runs_is_the_same_on_all_backends(weighted):
         likelihood, n_atoms = NormalGamma.empirical(X), int(rng.integers(2, 6))
         order = rng.permutation(len(X))
         found = [
-            resolve(name, likelihood).cut(likelihood, partition_prior(2.0), X, weights, order, n_atoms)
+            resolve(name, likelihood).cut(Model(likelihood, partition_prior(2.0), X, weights), order, n_atoms)
             for name in BACKENDS
         ]
         ends = np.flatnonzero(np.diff(np.arange(len(X)) * n_atoms // len(X))) + 1
@@ -237,14 +239,14 @@ def test_to_settle_is_to_sweep(backend):
     start = np.random.default_rng(9).integers(0, 4, 120)
     for most in (0, 1, 2, 100):
         one, two = (problem.empty(120, 6)._replace(labels=start.copy()) for _ in range(2))
-        problem.backend.settle(*problem[:4], one, most)
+        problem.backend.settle(problem.model, one, most)
         problem.refresh(two)
         for _ in range(most):
-            if problem.backend.sweep(*problem[:4], two, 0, False)[1] == 0:
+            if problem.backend.sweep(problem.model, two, 0, False)[1] == 0:
                 break
         for mine, expected in zip(one, two, strict=True):
             np.testing.assert_array_equal(mine, expected)
-    assert problem.backend.sweep(*problem[:4], one, 0, False)[1] == 0
+    assert problem.backend.sweep(problem.model, one, 0, False)[1] == 0
 
 
 @pytest.mark.parametrize("backend", ["c", "numba"])
@@ -257,7 +259,7 @@ def test_a_beam_loses_little_and_a_wide_one_nothing(backend):
     joints = []
     for beam in (150, 149, 20):
         best, came_from = np.empty((151, 1)), np.empty((151, 1), dtype=np.int64)
-        problem.backend.segments(likelihood, problem.prior, rows.rows, beam, best, came_from)
+        problem.backend.segments(likelihood, problem.model.prior, rows.rows, beam, best, came_from)
         joints.append(best[-1, 0])
         assert np.all(came_from[1:, 0] < np.arange(1, 151))
     assert joints[0] == pytest.approx(joints[1], rel=1e-12)

@@ -12,9 +12,9 @@ from mapdpm import state as states
 from mapdpm.backends import resolve
 from mapdpm.objective import best_slot
 from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Model
 from mapdpm.search.problem import Problem
-from mapdpm.search.sequential_start import started_from, started_sequentially
-from mapdpm.search.sweep import swept
+from mapdpm.search.steps import started_from, started_sequentially, swept
 from mapdpm.testing.data import hostile
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -23,7 +23,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 def problem_of(case, backend="c", max_clusters=None):
     likelihood = (case.likelihood or NormalGamma.empirical(case.X)).for_data(case.X)
     prior = partition_prior(case.alpha, case.discount)
-    return Problem(likelihood, prior, case.X, case.weights, resolve(backend, likelihood), max_clusters)
+    return Problem.of(Model(likelihood, prior, case.X, case.weights), resolve(backend, likelihood), max_clusters)
 
 
 @given(SEEDS)
@@ -34,9 +34,9 @@ def test_a_sweep_never_lowers_the_joint(seed):
     state = started_from(problem, np.unique(rng.integers(0, 9, len(case.X)), return_inverse=True)[1])
     for _ in range(4):
         before = problem.log_joint(state)
-        sizes = np.abs(problem.backend.log_marginals(problem.likelihood, state)).sum()
+        sizes = np.abs(problem.backend.log_marginals(problem.model.likelihood, state)).sum()
         state, moved = swept(problem, state)
-        states.check(problem.likelihood, problem.data, problem.weights, state, tolerance=1e-6)
+        states.check(problem.model.likelihood, problem.model.data, problem.model.weights, state, tolerance=1e-6)
         problem.refresh(state)
         # rounding of the two sums: some N D additions each, of terms of that size in all
         assert problem.log_joint(state) >= before - 1e-13 * case.X.size * (1.0 + sizes)

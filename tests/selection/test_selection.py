@@ -23,10 +23,10 @@ from mapdpm import (
 from mapdpm.data import read_by
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior, NoInteriorModeError
 from mapdpm.partition_priors.hyperpriors import GammaPrior, InverseGammaPrior
-from mapdpm.search.fit_path import fit_path
 from mapdpm.search.moves.split import Split
 from mapdpm.selection import empirical_bayes
 from mapdpm.selection.folds import folds_of
+from mapdpm.selection.path import fit_path
 from mapdpm.selection.result import simplest
 from mapdpm.testing import laws
 from tests.oracle import raw

@@ -17,7 +17,7 @@ import mapdpm
 from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineMAPDPM
 from mapdpm.files.container import ModelFileError
 from mapdpm.metrics import adjusted_mutual_info
-from mapdpm.stream.online import StreamFullError
+from mapdpm.stream import StreamFullError
 from repository import ROOT
 
 PRIOR = NormalGamma([0.0, 0.0], 0.05, 1.0, [1.0, 1.0])
@@ -658,7 +658,7 @@ def test_other_families_are_refused():
 
 
 def test_without_the_compiled_modules(monkeypatch):
-    monkeypatch.setattr("mapdpm.stream.c_learner.is_built", lambda: False)
+    monkeypatch.setattr("mapdpm.stream.c_options.is_built", lambda: False)
     with pytest.raises(RuntimeError, match=r"pip install -e \."):
         OnlineMAPDPM(n_features=2)
 

@@ -47,18 +47,18 @@ size_t mapdpm_n_parameters(int32_t family, uint32_t n_features)
 
 /* ==== snapshot.c ==================================================================================================== */
 
-/* The container for models (docs/format.md), the twin of mapdpm/snapshot.py. No double in a float build. */
+/* The container of models (docs/format.md), the twin of mapdpm/files/container.py. No double in a float build. */
 
 /* ==== mapdpm_bytes.h ================================================================================================ */
 
-/* Little-endian bytes, whatever the machine, and what all files have in common (docs/format.md). Internal. */
+/* Little-endian bytes on any machine, and the parts that all files share (docs/format.md). Internal. */
 #ifndef MAPDPM_BYTES_H
 #define MAPDPM_BYTES_H
 
 /* ==== mapdpm_switches.h ============================================================================================= */
 
-/* What a program fixes or leaves out of the stream learner when it compiles it (mapdpm.h lists the switches), so that the
- * compiler leaves out what depends on it. Internal.
+/* The switches that fix or remove parts of the stream learner at compile time (docs/c-library.md lists them), so that
+ * the compiler drops the rest. Internal.
  */
 #ifndef MAPDPM_SWITCHES_H
 #define MAPDPM_SWITCHES_H
@@ -71,7 +71,8 @@ void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int byte, size_t n);
 #endif
 
-/* The same bits everywhere: no fused multiply-add, whatever the command line says (clang: but for -ffp-contract=fast). */
+/* The same bits everywhere: no fused multiply-add, whatever the command line says (except -ffp-contract=fast with
+ * clang). */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
@@ -84,21 +85,22 @@ void *memset(void *to, int byte, size_t n);
 #error "reals are computed with more digits than they have; on x86 compile with -msse2 -mfpmath=sse"
 #endif
 
-/* A constant of the real type: the one for float, or for double, which may be one and the same (AVR). */
+/* A constant of the real type. On AVR double is float, and cannot hold the second. */
 #if DBL_MAX_EXP < 1024
-#define BY_REAL(single, whole) ((mapdpm_real)(single))
+#define FLOAT_OR_DOUBLE(single, whole) ((mapdpm_real)(single))
 #else
-#define BY_REAL(single, whole) (sizeof(mapdpm_real) == 4 ? (mapdpm_real)(single) : (mapdpm_real)(whole))
+#define FLOAT_OR_DOUBLE(single, whole) (sizeof(mapdpm_real) == 4 ? (mapdpm_real)(single) : (mapdpm_real)(whole))
 #endif
 
-/* Where what a function needs on the stack shall not be needed while others run. */
+/* For a function whose stack must not be taken while other functions run. */
 #ifdef __GNUC__
-#define BY_ITSELF __attribute__((noinline))
+#define NOT_INLINED __attribute__((noinline))
 #else
-#define BY_ITSELF
+#define NOT_INLINED
 #endif
 
-/* What several files use and programs do not: static where all files are one (amalgamate.py). */
+/* For functions that several files share and programs do not call. They are static in the amalgamation
+ * (amalgamate.py). */
 #ifndef MAPDPM_INTERNAL
 #define MAPDPM_INTERNAL
 #endif
@@ -153,7 +155,7 @@ void *memset(void *to, int byte, size_t n);
 #define WINDOW(s) ((s)->window)
 #endif
 
-/* Whether a learner with these options is one that this library was compiled for. */
+/* Whether this library was compiled for learners with these options. */
 static inline int is_compiled_for(const mapdpm_options *o)
 {
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
@@ -191,16 +193,16 @@ static inline unsigned char *put_bytes(unsigned char *p, uint64_t value, int n)
     return p;
 }
 
-/* n entries of `size` bytes, 1, 2, 4 or 8, from a file to memory or back: as they are, or where the machine is big-endian
- * each the other way round. */
+/* Copy n entries of `size` bytes (1, 2, 4 or 8) from a file to memory or back. A big-endian machine reverses the bytes
+ * of each entry. */
 static inline void copy_entries(void *to, const void *from, size_t n, size_t size)
 {
     const uint16_t one = 1;
-    const size_t turn = *(const unsigned char *)&one == 1 ? 0 : size - 1;
+    const size_t swap = *(const unsigned char *)&one == 1 ? 0 : size - 1;
     size_t i;
 
     for (i = 0; i < n * size; i++)
-        ((unsigned char *)to)[i ^ turn] = ((const unsigned char *)from)[i];
+        ((unsigned char *)to)[i ^ swap] = ((const unsigned char *)from)[i];
 }
 
 static inline mapdpm_real get_real(const unsigned char *p)
@@ -217,24 +219,25 @@ static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *valu
     return p + n * REAL;
 }
 
-/* The checks that all kinds of file share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
+/* The checks that all kinds of files share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
 MAPDPM_INTERNAL int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
 
-/* The header of a file; the sizes are in the header's order. */
-MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes, uint64_t total);
+/* Write the header of a file. The sizes are in the header's order. */
+MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes,
+                                                 uint64_t total);
 
 #endif
 
 #include <float.h>
 
-/* The largest array a model may have: sizes computed from smaller ones cannot overflow 64 bits. */
+/* The largest array of a model, so that sizes cannot overflow 64 bits. */
 #define LARGEST_ARRAY (UINT32_C(1) << 28)
 
 uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
 {
-    static const uint32_t nibble[16] = {
-        0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u, 0x4db26158u, 0x5005713cu,
-        0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu, 0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
+    static const uint32_t nibble[16] = {0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u,
+                                        0x4db26158u, 0x5005713cu, 0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu,
+                                        0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
     size_t i;
 
     crc = ~crc;
@@ -247,7 +250,7 @@ uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
 
 static int is_finite(mapdpm_real x)
 {
-    const mapdpm_real largest = BY_REAL(FLT_MAX, DBL_MAX);
+    const mapdpm_real largest = FLOAT_OR_DOUBLE(FLT_MAX, DBL_MAX);
 
     return x >= -largest && x <= largest;
 }
@@ -371,18 +374,18 @@ static int is_model(const mapdpm_model *model)
     if (!are_parameters(model->parameters, n_parameters, D))
         return 0;
     for (k = 0; k < model->n_clusters; k++) {
-        const mapdpm_real *row = model->statistics + k * (1 + 2 * D);
+        const mapdpm_real *statistics = model->statistics + k * (1 + 2 * D);
 
-        if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(row[0] > 0) || !is_finite(row[0]))
+        if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(statistics[0] > 0) || !is_finite(statistics[0]))
             return 0;
         for (d = 0; d < D; d++)
-            if (!is_finite(row[1 + d]) || !is_finite(row[1 + D + d]) || !(row[1 + D + d] >= 0))
+            if (!is_finite(statistics[1 + d]) || !is_finite(statistics[1 + D + d]) || !(statistics[1 + D + d] >= 0))
                 return 0;
     }
     return 1;
 }
 
-/* Lay the arrays of a model of known shape out in memory: counts first, for their alignment. */
+/* Divide the memory among the arrays of a model of known shape. The counts come first, for their alignment. */
 static void lay_out_model(mapdpm_model *model, void *memory)
 {
     const size_t D = model->n_features;
@@ -458,59 +461,62 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
 
 /* ==== stream.c ====================================================================================================== */
 
-/* A stream learner's memory: how much, what is in it at first, and what can be read from it. */
+/* The memory of a stream learner: its size, its initial state, and the functions that read it. */
 
 /* ==== mapdpm_learner.h ============================================================================================== */
 
-/* What the files of the stream learner share: its small steps. Internal. */
+/* The steps that the files of the stream learner share. Internal. */
 #ifndef MAPDPM_LEARNER_H
 #define MAPDPM_LEARNER_H
 
 /* ==== mapdpm_moments.h ============================================================================================== */
 
-/* The arithmetic of a stream's clusters, of both families: the twin of mapdpm_rows.h, without libm, with forgetting and
- * missing values, in coordinates in which the prior mean is 0 (docs/maths.md, section 10). Internal; static inlines.
+/* The arithmetic of a stream's clusters, for both families: the twin of mapdpm_cluster_statistics.h. It needs no libm,
+ * forgets, and takes missing values; the prior mean is 0 in its coordinates (docs/maths.md, section 10). Internal;
+ * static inlines.
  *
- * Features that share their number of points share their logarithms: products run until the number changes, which
- * without missing values is never.
+ * Features with the same number of points share their logarithms. A product runs until that number changes, which never
+ * happens without missing values.
  */
 #ifndef MAPDPM_MOMENTS_H
 #define MAPDPM_MOMENTS_H
 
 /* ==== mapdpm_layout.h =============================================================================================== */
 
-/* Where things lie in the memory of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
+/* The memory layout of a stream learner (docs/c-library.md counts every word). Internal; static inlines.
  *
- * head | last[K], times[B] (int64) | prior: anchor, unit, floor, rho, scale, each [D] | slots[K] | columns | points[B][D]
- * (reals) | id, seen, partner, trials, each [K], ring[], labels[warm-up], kept[window] (uint32); B is the larger of
- * warm-up and window.
+ * head | last time[K], times[B] (int64) | prior: anchor, unit, noise scale, prior variance, prior scale, each [D] |
+ * slots[K] | score table | points[B][D] (reals) | id, last seen, merge partner, trials, each [K], event ring, warm-up
+ * labels[warm-up], window ids[window] (uint32). B is the larger of warm-up and window. The noise scale is b0 or the
+ * variance.
  *
- * A slot is: moments of the cluster | moments of its two halves | loss. Moments are weight, (counts[D],) mean[D],
- * squares[D]: sums of squared deviations. In float each of the cluster's own has behind it what rounding lost. Columns
- * are what the density needs of all slots, side by side: constant, exponent, centre[D], scale[D], each [K]. Coordinates
- * are (x - anchor) unit, the anchor being the prior mean, the unit a power of 2 near one over the prior scale.
+ * A slot is: moments of the cluster | moments of its two halves | loss of its cheapest merge. Halves are sub-clusters,
+ * candidates for a split. Moments are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float
+ * the cluster's own moments are followed by what rounding lost of each. The score table holds the constants of the
+ * densities of all slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the
+ * anchor is the prior mean, the unit a power of 2 near one over the prior scale.
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
 
 typedef mapdpm_real real;
 
-/* Whether sums have low parts. */
+/* Whether sums have low parts, which hold what rounding lost. */
 enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
-enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_ROWS = 5 };
+enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_VECTORS = 5 };
 enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
-#define RING(s) (EVENTS_PER_SLOT * SLOTS(s))
+#define RING_SIZE(s) (EVENTS_PER_SLOT * SLOTS(s))
 
 typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1 : -1];
 
-static inline size_t vectors_of(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
-static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_of(s) * FEATURES(s); }
+static inline size_t vectors_per_moments(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
+static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * FEATURES(s); }
 static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ? 2 * half_size(s) : half_size(s); }
 static inline size_t slot_size(const mapdpm_stream *s) { return moments_size(s) + 2 * half_size(s) + 1; }
-static inline size_t buffer_of(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
+static inline size_t buffer_size(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
 
-/* On small machines dividing 64 bits takes a function as large as a tenth of the library. */
-static inline size_t remainder_of(uint64_t n, uint32_t by)
+/* n modulo `by`. On small machines a 64-bit division takes a function as large as a tenth of the library. */
+static inline size_t modulo(uint64_t n, uint32_t by)
 {
 #if SIZE_MAX > UINT32_MAX
     return (size_t)(n % by);
@@ -527,31 +533,31 @@ static inline size_t remainder_of(uint64_t n, uint32_t by)
 #endif
 }
 
-static inline void *at(const mapdpm_stream *s, size_t bytes)
+static inline void *address_of(const mapdpm_stream *s, size_t bytes)
 {
     return (unsigned char *)(uintptr_t)s + bytes;
 }
-static inline int64_t *lasts(const mapdpm_stream *s) { return (int64_t *)at(s, sizeof *s); }
-static inline int64_t *times_of(const mapdpm_stream *s) { return lasts(s) + SLOTS(s); }
-static inline real *prior_row(const mapdpm_stream *s, size_t row)
+static inline int64_t *last_times_of(const mapdpm_stream *s) { return (int64_t *)address_of(s, sizeof *s); }
+static inline int64_t *times_of(const mapdpm_stream *s) { return last_times_of(s) + SLOTS(s); }
+static inline real *prior_vector(const mapdpm_stream *s, size_t i)
 {
-    return (real *)at(s, s->at_reals) + row * FEATURES(s);
+    return (real *)address_of(s, s->at_reals) + i * FEATURES(s);
 }
-static inline real *anchor_of(const mapdpm_stream *s) { return prior_row(s, 0); }
-static inline real *unit_of(const mapdpm_stream *s) { return prior_row(s, 1); }
-static inline real *floor_of(const mapdpm_stream *s) { return prior_row(s, 2); }
-static inline real *rho_of(const mapdpm_stream *s) { return prior_row(s, 3); }
-static inline real *prior_scale(const mapdpm_stream *s) { return prior_row(s, 4); }
+static inline real *anchor_of(const mapdpm_stream *s) { return prior_vector(s, 0); }
+static inline real *unit_of(const mapdpm_stream *s) { return prior_vector(s, 1); }
+static inline real *noise_scale_of(const mapdpm_stream *s) { return prior_vector(s, 2); }
+static inline real *prior_variance_of(const mapdpm_stream *s) { return prior_vector(s, 3); }
+static inline real *prior_scale(const mapdpm_stream *s) { return prior_vector(s, 4); }
 static inline real *slot_of(const mapdpm_stream *s, size_t k)
 {
-    return (real *)at(s, s->at_slots) + k * slot_size(s);
+    return (real *)address_of(s, s->at_slots) + k * slot_size(s);
 }
 static inline real *half_of(const mapdpm_stream *s, size_t k, size_t h)
 {
     return slot_of(s, k) + moments_size(s) + h * half_size(s);
 }
-static inline real *loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
-static inline real *constants_of(const mapdpm_stream *s) { return (real *)at(s, s->at_columns); }
+static inline real *merge_loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
+static inline real *constants_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_columns); }
 static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + SLOTS(s); }
 static inline real *centres_of(const mapdpm_stream *s, size_t d)
 {
@@ -565,27 +571,32 @@ static inline real *points_of(const mapdpm_stream *s)
 {
     return constants_of(s) + (2 + 2 * (size_t)FEATURES(s)) * SLOTS(s);
 }
-static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)at(s, s->at_words); }
+static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_words); }
 static inline uint32_t *ids_of(const mapdpm_stream *s) { return words_of(s); }
-static inline uint32_t *seen_of(const mapdpm_stream *s) { return words_of(s) + SLOTS(s); }
-static inline uint32_t *partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)SLOTS(s); }
+static inline uint32_t *last_seen_of(const mapdpm_stream *s) { return words_of(s) + SLOTS(s); }
+static inline uint32_t *merge_partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)SLOTS(s); }
 static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)SLOTS(s); }
-static inline uint32_t *ring_of(const mapdpm_stream *s)
+static inline uint32_t *event_ring_of(const mapdpm_stream *s)
 {
     return words_of(s) + WORDS_PER_SLOT * (size_t)SLOTS(s);
 }
-static inline uint32_t *labels_of(const mapdpm_stream *s) { return ring_of(s) + WORDS_PER_EVENT * (size_t)RING(s); }
-static inline uint32_t *kept_of(const mapdpm_stream *s) { return labels_of(s) + WARMUP(s); }
+static inline uint32_t *warmup_labels_of(const mapdpm_stream *s)
+{
+    return event_ring_of(s) + WORDS_PER_EVENT * (size_t)RING_SIZE(s);
+}
+static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + WARMUP(s); }
 
-/* Event number i, one of the last. */
+/* Event number i, which the ring still has. */
 static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
 {
-    const uint32_t back = (uint32_t)(s->n_events - i), place = s->at_event + (back > s->at_event ? RING(s) : 0) - back;
+    const uint32_t back = (uint32_t)(s->n_events - i),
+                   place = s->at_event + (back > s->at_event ? RING_SIZE(s) : 0) - back;
 
-    return ring_of(s) + WORDS_PER_EVENT * (size_t)place;
+    return event_ring_of(s) + WORDS_PER_EVENT * (size_t)place;
 }
 
-/* Where a weight, the counts a feature, the means and the squares are in moments; low parts lie half_size behind. */
+/* The place of the counts for each feature, of the means and of the squares in moments. The low parts lie half_size
+ * behind. Without missing values the weight is the count of every feature. */
 static inline real *counts_in(const mapdpm_stream *s, const real *moments)
 {
     return (real *)(uintptr_t)moments + (HAS_MISSING(s) ? 1 : 0);
@@ -593,7 +604,7 @@ static inline real *counts_in(const mapdpm_stream *s, const real *moments)
 static inline size_t count_step(const mapdpm_stream *s) { return HAS_MISSING(s) ? 1 : 0; }
 static inline real *mean_in(const mapdpm_stream *s, const real *moments)
 {
-    return (real *)(uintptr_t)moments + 1 + (vectors_of(s) - 2) * FEATURES(s);
+    return (real *)(uintptr_t)moments + 1 + (vectors_per_moments(s) - 2) * FEATURES(s);
 }
 static inline real *squares_in(const mapdpm_stream *s, const real *moments)
 {
@@ -604,23 +615,23 @@ static inline real *squares_in(const mapdpm_stream *s, const real *moments)
 
 /* ==== mapdpm_math.h ================================================================================================= */
 
-/* Logarithm, exponential and differences of log-gamma, of our own: the same bits wherever they are compiled with
- * -ffp-contract=off and IEEE reals, which libm does not promise. No double in a float build. Internal; static inlines.
+/* Logarithm, exponential and differences of log-gamma, without libm: the same bits on any machine with IEEE reals,
+ * compiled with -ffp-contract=off. libm does not promise that. No double in a float build. Internal; static inlines.
  *
- * Worst errors, in units of the last place (ulp) of the result or in 1e-16 (double) and 1e-8 (float) where the result
- * crosses 0: docs/maths.md, section 10; measured by tests/test_math.c.
+ * docs/maths.md, section 10, lists the largest errors, in units of the last place (ulp) of the result, or in 1e-16
+ * (double) and 1e-8 (float) where the result crosses 0. tests/test_math.c measures them.
  */
 #ifndef MAPDPM_MATH_H
 #define MAPDPM_MATH_H
 
 enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
 
-#define MATH_LN2_HIGH BY_REAL(6.9313812256e-01, 6.93147180369123816490e-01)
-#define MATH_LN2_LOW BY_REAL(9.0580006145e-06, 1.90821492927058770002e-10)
+#define MATH_LN2_HIGH FLOAT_OR_DOUBLE(6.9313812256e-01, 6.93147180369123816490e-01)
+#define MATH_LN2_LOW FLOAT_OR_DOUBLE(9.0580006145e-06, 1.90821492927058770002e-10)
 #define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)
 #define MATH_PI ((mapdpm_real)3.14159265358979324)
 
-/* x = 2^k (1 + f), with f in [sqrt(1/2) - 1, sqrt(2) - 1]; x is normal. */
+/* x = 2^k (1 + f), with f in [sqrt(1/2) - 1, sqrt(2) - 1]. x is normal. */
 static inline int math_split(mapdpm_real x, mapdpm_real *f)
 {
     int k;
@@ -646,8 +657,8 @@ static inline int math_split(mapdpm_real x, mapdpm_real *f)
     return k;
 }
 
-/* k ln 2 + log(1 + f): atanh series in s = f / (2 + f), its coefficients from fdlibm; even and odd terms apart, so that
- * neither waits for the other. */
+/* k ln 2 + log(1 + f): the atanh series in s = f / (2 + f), with fdlibm's coefficients. Even and odd terms are
+ * separate, so that neither waits for the other. */
 static inline mapdpm_real math_log_of(int k, mapdpm_real f)
 {
     const mapdpm_real s = f / (2 + f), z = s * s, w = z * z, half = (mapdpm_real)0.5 * f * f, e = (mapdpm_real)k;
@@ -668,12 +679,12 @@ static inline mapdpm_real math_log_of(int k, mapdpm_real f)
 /* log x for positive finite x. */
 static inline mapdpm_real math_log(mapdpm_real x)
 {
-    const mapdpm_real least = BY_REAL(1.17549435e-38, 2.2250738585072014e-308);
+    const mapdpm_real least = FLOAT_OR_DOUBLE(1.17549435e-38, 2.2250738585072014e-308);
     mapdpm_real f;
     int k = 0;
 
     if (x < least) { /* subnormal */
-        x *= BY_REAL(16777216, 18014398509481984);
+        x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
         k = MATH_IS_FLOAT ? -24 : -54;
     }
     k += math_split(x, &f);
@@ -692,8 +703,8 @@ static inline mapdpm_real math_log1p(mapdpm_real x)
     return math_log_of(k, f);
 }
 
-/* A lower bound of log x, less by up to 0.06: the logarithm to base 2 is above its chord between powers of 2. Without
- * branches or conversions, so that it is computed for several x at once. */
+/* A lower bound of log x, at most 0.06 too low: log2 lies above its chord between powers of 2. It has no branches or
+ * conversions, so that compilers vectorise it. */
 static inline mapdpm_real math_log_below(mapdpm_real x)
 {
     mapdpm_real mantissa, exponent, log2;
@@ -720,12 +731,12 @@ static inline mapdpm_real math_log_below(mapdpm_real x)
     return log2 * (log2 < 0 ? (mapdpm_real)0.693148 : (mapdpm_real)0.693147);
 }
 
-/* exp x for x <= 0; 0 below the logarithm of the least normal real. */
+/* exp x for x <= 0. It is 0 below the logarithm of the least normal real. */
 static inline mapdpm_real math_exp(mapdpm_real x)
 {
     mapdpm_real k, r, y, scale;
 
-    if (!(x > BY_REAL(-87, -708)))
+    if (!(x > FLOAT_OR_DOUBLE(-87, -708)))
         return 0;
     if (x >= 0)
         return 1;
@@ -741,12 +752,11 @@ static inline mapdpm_real math_exp(mapdpm_real x)
                                              r * ((mapdpm_real)(1.0 / 720) + r * (mapdpm_real)(1.0 / 5040)))))));
         memcpy(&scale, &bits, 4);
     } else {
-        static const mapdpm_real c[] = {(mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0),
-                                        (mapdpm_real)(1.0 / 39916800.0),   (mapdpm_real)(1.0 / 3628800.0),
-                                        (mapdpm_real)(1.0 / 362880.0),     (mapdpm_real)(1.0 / 40320.0),
-                                        (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),
-                                        (mapdpm_real)(1.0 / 120.0),        (mapdpm_real)(1.0 / 24.0),
-                                        (mapdpm_real)(1.0 / 6.0),          (mapdpm_real)0.5};
+        static const mapdpm_real c[] = {
+            (mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0), (mapdpm_real)(1.0 / 39916800.0),
+            (mapdpm_real)(1.0 / 3628800.0),    (mapdpm_real)(1.0 / 362880.0),    (mapdpm_real)(1.0 / 40320.0),
+            (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),       (mapdpm_real)(1.0 / 120.0),
+            (mapdpm_real)(1.0 / 24.0),         (mapdpm_real)(1.0 / 6.0),         (mapdpm_real)0.5};
         const uint64_t bits = (uint64_t)((int)k + 1023) << 52;
         unsigned i;
 
@@ -774,8 +784,8 @@ static inline mapdpm_real math_stirling_tail(mapdpm_real x)
                                     r * ((mapdpm_real)(691.0 / 360360) - r * (mapdpm_real)(1.0 / 156)))))));
 }
 
-/* h(x) = log Gamma(x) - x log x + x, as log(2 pi) / 2 + (what is returned) - log(*root) / 2: logarithms that have the
- * same factor are taken together, of the product of the roots. x > 0. */
+/* h(x) = log Gamma(x) - x log x + x for x > 0, as log(2 pi) / 2 + (the returned value) - log(*root) / 2. The caller
+ * multiplies roots, so that logarithms with the same factor are taken once. */
 static inline mapdpm_real math_excess(mapdpm_real x, mapdpm_real *root)
 {
     mapdpm_real shifted, rising = 1, power = 1;
@@ -795,8 +805,8 @@ static inline mapdpm_real math_excess(mapdpm_real x, mapdpm_real *root)
     return math_stirling_tail(shifted) - 8 + x * math_log(shifted / x);
 }
 
-/* log Gamma(a + 1/2) - log Gamma(a), as (what is returned) + log(*square) / 2; a > 0. In z = a - 1/4 the series has
- * even powers only, its coefficients are Euler's numbers: E_2n / (4 n 16^n). */
+/* log Gamma(a + 1/2) - log Gamma(a) for a > 0, as (the returned value) + log(*square) / 2. The series in z = a - 1/4
+ * has even powers only; its coefficients come from Euler's numbers: E_2n / (4 n 16^n). */
 static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
 {
     mapdpm_real z, r, numerator = 1, denominator = 1;
@@ -820,50 +830,51 @@ static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
                 r * ((mapdpm_real)(5.0 / 2048) -
                      r * ((mapdpm_real)(61.0 / 49152) -
                           r * ((mapdpm_real)(1385.0 / 1048576) -
-                               r * ((mapdpm_real)(50521.0 / 20971520) -
-                                    r * (mapdpm_real)(2702765.0 / 402653184))))));
+                               r * ((mapdpm_real)(50521.0 / 20971520) - r * (mapdpm_real)(2702765.0 / 402653184))))));
 }
 
 #endif
 
 #define HALF ((real)0.5)
-/* Products become logarithms beyond these bounds; LIMIT is how far a point may lie, so that none overflows before. */
-#define PRODUCT_TINY BY_REAL(1e-9, 1e-100)
-#define PRODUCT_HUGE BY_REAL(1e18, 1e100)
-#define LIMIT BY_REAL(1e9, 1e75)
+/* A product becomes a logarithm outside these bounds. A point farther than COORDINATE_LIMIT is refused, so that no
+ * product overflows before. */
+#define PRODUCT_TINY FLOAT_OR_DOUBLE(1e-9, 1e-100)
+#define PRODUCT_HUGE FLOAT_OR_DOUBLE(1e18, 1e100)
+#define COORDINATE_LIMIT FLOAT_OR_DOUBLE(1e9, 1e75)
 
 #define PRIOR_NATS 12
 
-/* Moments as they are at some time: weights and squares times fade. */
+/* Moments at some time: weights and squares are to be multiplied by `decay`. */
 typedef struct {
     const real *moments;
-    real fade;
+    real decay;
 } view;
 
-static inline int is_there(real x) { return x == x; }
-static inline real entry(const mapdpm_stream *s, const real *x, size_t d)
+static inline int is_present(real x) { return x == x; }
+static inline real coordinate(const mapdpm_stream *s, const real *x, size_t d)
 {
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
 }
 
-/* A whole number of a real, 0 <= x < 2^62, and the other way round: compilers would take arithmetic on double for it, or
- * large functions, where the chip has no such instructions. */
-static inline uint64_t whole_of(real x)
+/* Conversions between a whole number, 0 <= x < 2^62, and a real. On a chip without such instructions compilers would
+ * use arithmetic on double, or large functions. */
+static inline uint64_t to_uint64(real x)
 {
     const uint32_t high = (uint32_t)(x / 4294967296);
 
     return (uint64_t)high << 32 | (uint32_t)(x - (real)high * 4294967296);
 }
 
-static inline real real_of(uint64_t n)
+static inline real to_real(uint64_t n)
 {
     return (real)(uint32_t)(n >> 32) * 4294967296 + (real)(uint32_t)n;
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-/* *sum += x; what rounding loses is kept `low` reals behind it (low = 0: it is lost). Knuth's two-sum. */
-static inline void grow(real *sum, size_t low, real x)
+/* *sum += x, by Knuth's two-sum. The rounding error is added to the real `low` places behind; with low = 0 it is
+ * lost. */
+static inline void add_compensated(real *sum, size_t low, real x)
 {
     if (COMPENSATED && low) {
         const real old = *sum, all = old + x, rest = all - old;
@@ -878,24 +889,25 @@ static inline void grow(real *sum, size_t low, real x)
 
 static inline real low_part(const real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
 
-/* Add a point of weight w, or take one out with w < 0 (never the last one). */
+/* Add a point of weight w; w < 0 removes one, but never the last. */
 static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low, const real *x, real w)
 {
-    real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments), *const counts = counts_in(s, moments);
+    real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments),
+                *const counts = counts_in(s, moments);
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     real share;
     size_t d;
 
-    grow(moments, low, w);
+    add_compensated(moments, low, w);
     share = w / *moments;
     for (d = 0; d < FEATURES(s); d++) {
         real delta, t;
 
         if (HAS_MISSING(s)) {
-            if (!is_there(x[d]))
+            if (!is_present(x[d]))
                 continue;
-            grow(counts + d, low, w);
-            if (w < 0 && !(counts[d] > -w / 1024)) { /* the last that was there: what is left is rounding */
+            add_compensated(counts + d, low, w);
+            if (w < 0 && !(counts[d] > -w / 1024)) { /* the last value is gone: the rest is rounding */
                 counts[d] = mean[d] = squares[d] = 0;
                 if (COMPENSATED && low)
                     counts[low + d] = mean[low + d] = squares[low + d] = 0;
@@ -905,9 +917,9 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
         }
         t = (x[d] - anchor[d]) * unit[d];
         delta = (t - mean[d]) - low_part(mean + d, low);
-        grow(mean + d, low, delta * share);
-        grow(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
-        if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it all but equals */
+        add_compensated(mean + d, low, delta * share);
+        add_compensated(squares + d, low, w * delta * ((t - mean[d]) - low_part(mean + d, low)));
+        if (!(squares[d] > 0)) { /* rounding: the mean may step past a value that it almost equals */
             squares[d] = 0;
             if (COMPENSATED && low)
                 squares[low + d] = 0;
@@ -915,17 +927,17 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
     }
 }
 
-/* Chan's union: the moments of one cluster into those of another. */
+/* The union of two clusters (Chan): `from` is added to `to`. */
 static inline void moments_merge(const mapdpm_stream *s, real *to, const real *from, size_t low)
 {
     real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
     const real *const mean2 = mean_in(s, from), *const squares2 = squares_in(s, from),
-                     *const counts2 = counts_in(s, from);
+                      *const counts2 = counts_in(s, from);
     real n = *to, m = *from;
     size_t d;
 
-    grow(to, low, m);
-    grow(to, low, low_part(from, low));
+    add_compensated(to, low, m);
+    add_compensated(to, low, low_part(from, low));
     for (d = 0; d < FEATURES(s); d++) {
         real delta, all = n + m;
 
@@ -935,18 +947,18 @@ static inline void moments_merge(const mapdpm_stream *s, real *to, const real *f
             all = n + m;
             if (!(m > 0))
                 continue;
-            grow(counts + d, low, m);
-            grow(counts + d, low, low_part(counts2 + d, low));
+            add_compensated(counts + d, low, m);
+            add_compensated(counts + d, low, low_part(counts2 + d, low));
         }
         delta = (mean2[d] - mean[d]) + (low_part(mean2 + d, low) - low_part(mean + d, low));
-        grow(mean + d, low, delta * (m / all));
-        grow(squares + d, low, squares2[d]);
-        grow(squares + d, low, low_part(squares2 + d, low));
-        grow(squares + d, low, delta * delta * (n * (m / all)));
+        add_compensated(mean + d, low, delta * (m / all));
+        add_compensated(squares + d, low, squares2[d]);
+        add_compensated(squares + d, low, low_part(squares2 + d, low));
+        add_compensated(squares + d, low, delta * delta * (n * (m / all)));
     }
 }
 
-/* Weights and squares times g: forgetting, or a half that stands for the whole. */
+/* Multiply weights and squares by g: to forget, or to let a half stand for the whole. */
 static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t low, real g)
 {
     const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = FEATURES(s);
@@ -961,9 +973,9 @@ static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t l
     }
 }
 
-/* ---- densities ------------------------------------------------------------------------------------------------------ */
+/* ---- densities --------------------------------------------------------------------------------------------------- */
 
-/* *product *= factor, its logarithm going to *logs before it leaves the range of a real. */
+/* *product *= factor. Its logarithm moves to *logs before it leaves the range of a real. */
 static inline void multiply_into(real *product, real *logs, real factor)
 {
     *product *= factor;
@@ -973,8 +985,9 @@ static inline void multiply_into(real *product, real *logs, real factor)
     }
 }
 
-/* 1 + *excess times 1 + u, u >= 0: a large cluster multiplies the logarithm by half its size, which must not be lost. */
-static inline void compound(real *excess, real *logs, real u)
+/* 1 + *excess is multiplied by 1 + u, u >= 0. A large cluster multiplies the logarithm by half its size, so the excess
+ * over 1 must keep its digits. */
+static inline void multiply_one_plus(real *excess, real *logs, real u)
 {
     *excess += u + *excess * u;
     if (*excess > PRODUCT_HUGE) {
@@ -983,7 +996,7 @@ static inline void compound(real *excess, real *logs, real u)
     }
 }
 
-/* What a family makes of n points: Normal-Gamma's a_n, c_n, and Gamma(a_n + 1/2) / Gamma(a_n). */
+/* The Normal-Gamma posterior of n points: a_n, c_n, and the parts of Gamma(a_n + 1/2) / Gamma(a_n). */
 typedef struct {
     real a;
     real c;
@@ -1001,31 +1014,32 @@ static inline posterior posterior_of(const mapdpm_stream *s, real n)
     return p;
 }
 
-/* c0 n / (c0 + n): how strongly the prior mean pulls. */
-static inline real pull_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
+/* c0 n / (c0 + n): the weight of the shrinkage to the prior mean. */
+static inline real shrinkage_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
 
-/* b_n of a feature. */
-static inline real spread_of(real floor, real pull, real mean, real squares)
+/* The posterior scale b_n of a feature. */
+static inline real posterior_b(real noise_scale, real shrinkage, real mean, real squares)
 {
-    return floor + HALF * (squares + pull * mean * mean);
+    return noise_scale + HALF * (squares + shrinkage * mean * mean);
 }
 
-/* log p(x | moments), or where x is NULL its constant, exponent, centres and scales into column k. */
+/* log p(x | moments). If x is NULL: its constant, exponent, centres and scales, into column k of the score table. */
 static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k)
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
-    const real *const floor = floor_of(s);
-    real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0, pull = 0;
+    const real *const noise_scale = noise_scale_of(s);
+    real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0,
+         shrinkage = 0;
     posterior p = {0, 0, 0, 0};
     size_t d;
 
     for (d = 0; d < D; d++) {
-        const real now = v.fade * counts[d * step];
+        const real now = v.decay * counts[d * step];
         real scale;
 
-        if (step && x && !is_there(x[d]))
+        if (step && x && !is_present(x[d]))
             continue;
         if (now != n) {
             total -= (p.a + HALF) * (tail + math_log1p(excess));
@@ -1035,18 +1049,18 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
             stretch = HALF * p.c / (p.c + 1);
             shrink = n / p.c;
             square = p.square / MATH_PI;
-            pull = pull_of(s, n);
+            shrinkage = shrinkage_of(s, n);
         }
-        scale = stretch / spread_of(floor[d], pull, mean[d], v.fade * squares[d]);
+        scale = stretch / posterior_b(noise_scale[d], shrinkage, mean[d], v.decay * squares[d]);
         total += p.series;
         multiply_into(&product, &logs, scale * square);
         if (x == NULL) {
             centres_of(s, d)[k] = shrink * mean[d];
             scales_of(s, d)[k] = scale;
         } else {
-            const real t = entry(s, x, d) - shrink * mean[d];
+            const real t = coordinate(s, x, d) - shrink * mean[d];
 
-            compound(&excess, &tail, t * t * scale);
+            multiply_one_plus(&excess, &tail, t * t * scale);
         }
     }
     if (x == NULL && n > 0) { /* log n, by the same logarithm */
@@ -1066,33 +1080,34 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
-    const real *const mean = mean_in(s, v.moments), *const variance = floor_of(s), *const rho = rho_of(s);
+    const real *const mean = mean_in(s, v.moments), *const variance = noise_scale_of(s),
+                      *const prior_variance = prior_variance_of(s);
     real logs = 0, product = 1, sum = 0, features = 0;
     size_t d;
 
     for (d = 0; d < D; d++) {
         real n, spread, wide, centre;
 
-        if (step && x && !is_there(x[d]))
+        if (step && x && !is_present(x[d]))
             continue;
-        n = v.fade * counts[d * step];
-        spread = variance[d] + n * rho[d];
-        wide = variance[d] * (1 + rho[d] / spread);
-        centre = n * rho[d] / spread * mean[d];
+        n = v.decay * counts[d * step];
+        spread = variance[d] + n * prior_variance[d];
+        wide = variance[d] * (1 + prior_variance[d] / spread);
+        centre = n * prior_variance[d] / spread * mean[d];
         features += 1;
         multiply_into(&product, &logs, wide);
         if (x == NULL) {
             centres_of(s, d)[k] = centre;
             scales_of(s, d)[k] = HALF / wide;
         } else {
-            const real t = entry(s, x, d) - centre;
+            const real t = coordinate(s, x, d) - centre;
 
             sum += t * t * (HALF / wide);
         }
     }
     logs = -HALF * (features * MATH_LOG_2PI + logs + math_log(product));
     if (x == NULL) {
-        const real n = v.fade * *v.moments;
+        const real n = v.decay * *v.moments;
 
         constants_of(s)[k] = n > 0 ? logs + math_log(n) : logs;
         exponents_of(s)[k] = 1;
@@ -1106,7 +1121,7 @@ static inline real density(const mapdpm_stream *s, view v, const real *x)
     return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0) : known_variance_density(s, v, x, 0);
 }
 
-/* Into column k the constants by which the density of many points, times the weight if there is one, costs a product each
+/* Fill column k of the score table. Then each density, times the weight if there is one, costs a product for each
  * feature and one logarithm. */
 static inline void prepare(const mapdpm_stream *s, view v, size_t k)
 {
@@ -1116,44 +1131,44 @@ static inline void prepare(const mapdpm_stream *s, view v, size_t k)
         (void)known_variance_density(s, v, NULL, k);
 }
 
-/* How many clusters are compared at once: as many as vectors hold, or one at a time where code must be small. */
+/* Clusters that are compared at once: as many as vectors hold, or one if the code must be small. */
 #ifdef __OPTIMIZE_SIZE__
 enum { BLOCK = 1 };
 #else
 enum { BLOCK = 8 };
 #endif
 
-/* log p(x | column k), with care for products that overflow. */
-static inline real column_density(const mapdpm_stream *s, const real *x, size_t k)
+/* log p(x | column k of the score table), safe from overflow. */
+static inline real table_density(const mapdpm_stream *s, const real *x, size_t k)
 {
     real excess = 0, logs = 0;
     size_t d;
 
     for (d = 0; d < FEATURES(s); d++) {
-        const real t = entry(s, x, d) - centres_of(s, d)[k];
+        const real t = coordinate(s, x, d) - centres_of(s, d)[k];
 
         if (IS_GAMMA(s))
-            compound(&excess, &logs, t * t * scales_of(s, d)[k]);
+            multiply_one_plus(&excess, &logs, t * t * scales_of(s, d)[k]);
         else
             logs += t * t * scales_of(s, d)[k];
     }
     return constants_of(s)[k] - exponents_of(s)[k] * (logs + math_log1p(excess));
 }
 
-/* The same given its tail. */
+/* The same, from its tail. */
 static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t k, real tail)
 {
     if (!IS_GAMMA(s))
         return constants_of(s)[k] - tail;
     if (!(tail <= PRODUCT_HUGE))
-        return column_density(s, x, k);
+        return table_density(s, x, k);
     return constants_of(s)[k] - exponents_of(s)[k] * math_log1p(tail);
 }
 
-/* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ------------------------------------------- */
+/* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ---------------------------------------- */
 
-/* Normal-Gamma's terms that depend on the numbers of points only, of one feature. */
-static inline real merge_by_number(const mapdpm_stream *s, real n1, real n2)
+/* The Normal-Gamma terms of one feature that depend on the numbers of points only. */
+static inline real merge_count_term(const mapdpm_stream *s, real n1, real n2)
 {
     const real a0 = s->a0, c0 = s->c0;
     real r1, r2, r, ratio;
@@ -1171,14 +1186,14 @@ static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
     const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
     const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
     const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
-    const real *const floor = floor_of(s);
+    const real *const noise_scale = noise_scale_of(s);
     real total = 0, n1 = -1, n2 = -1, a1 = 0, a2 = 0, a = 0, by_number = 0, ratio1 = 0, ratio2 = 0, ratio0 = 0;
-    real pull1 = 0, pull2 = 0, pull = 0, share = 0, between = 0;
+    real shrinkage1 = 0, shrinkage2 = 0, shrinkage = 0, share = 0, between = 0;
     real product1 = 1, product2 = 1, product0 = 1, logs1 = 0, logs2 = 0, logs0 = 0;
     size_t d;
 
     for (d = 0; d <= D; d++) {
-        const real next1 = d < D ? v1.fade * counts1[d * step] : -1, next2 = d < D ? v2.fade * counts2[d * step] : -1;
+        const real next1 = d < D ? v1.decay * counts1[d * step] : -1, next2 = d < D ? v2.decay * counts2[d * step] : -1;
         real delta, inverse, b1, b2;
 
         if (d == D || next1 != n1 || next2 != n2) {
@@ -1194,33 +1209,33 @@ static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
             a1 = s->a0 + HALF * n1;
             a2 = s->a0 + HALF * n2;
             a = s->a0 + HALF * (n1 + n2);
-            by_number = merge_by_number(s, n1, n2);
+            by_number = merge_count_term(s, n1, n2);
             ratio1 = a / a1;
             ratio2 = a / a2;
             ratio0 = a / s->a0;
-            pull1 = pull_of(s, n1);
-            pull2 = pull_of(s, n2);
-            pull = pull_of(s, n1 + n2);
+            shrinkage1 = shrinkage_of(s, n1);
+            shrinkage2 = shrinkage_of(s, n2);
+            shrinkage = shrinkage_of(s, n1 + n2);
             share = n1 + n2 > 0 ? n2 / (n1 + n2) : 0;
             between = n1 * share;
         }
         total += by_number;
         delta = mean2[d] - mean1[d];
-        b1 = spread_of(floor[d], pull1, mean1[d], v1.fade * squares1[d]);
-        b2 = spread_of(floor[d], pull2, mean2[d], v2.fade * squares2[d]);
-        inverse = 1 / spread_of(floor[d], pull, mean1[d] + delta * share,
-                                v1.fade * squares1[d] + v2.fade * squares2[d] + delta * delta * between);
+        b1 = posterior_b(noise_scale[d], shrinkage1, mean1[d], v1.decay * squares1[d]);
+        b2 = posterior_b(noise_scale[d], shrinkage2, mean2[d], v2.decay * squares2[d]);
+        inverse = 1 / posterior_b(noise_scale[d], shrinkage, mean1[d] + delta * share,
+                                  v1.decay * squares1[d] + v2.decay * squares2[d] + delta * delta * between);
         multiply_into(&product1, &logs1, b1 * inverse * ratio1);
         multiply_into(&product2, &logs2, b2 * inverse * ratio2);
-        multiply_into(&product0, &logs0, floor[d] * inverse * ratio0);
+        multiply_into(&product0, &logs0, noise_scale[d] * inverse * ratio0);
     }
     return total;
 }
 
-/* n mean^2 / (variance + n rho), in the mean's own unit. */
-static inline real pull(real n, real mean, real variance, real rho)
+/* n mean^2 / (variance + n prior_variance), in the unit of the mean. */
+static inline real mean_penalty(real n, real mean, real variance, real prior_variance)
 {
-    return n * mean * mean / (variance + n * rho);
+    return n * mean * mean / (variance + n * prior_variance);
 }
 
 static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2)
@@ -1233,20 +1248,23 @@ static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2
     size_t d;
 
     for (d = 0; d < D; d++) {
-        const real n1 = v1.fade * counts1[d * step], n2 = v2.fade * counts2[d * step], n = n1 + n2;
-        const real variance = floor_of(s)[d], rho = rho_of(s)[d], delta = mean2[d] - mean1[d];
+        const real n1 = v1.decay * counts1[d * step], n2 = v2.decay * counts2[d * step], n = n1 + n2;
+        const real variance = noise_scale_of(s)[d], prior_variance = prior_variance_of(s)[d],
+                   delta = mean2[d] - mean1[d];
         const real share = n > 0 ? n2 / n : 0;
 
-        multiply_into(&product, &logs, (variance + n1 * rho) / variance);
-        multiply_into(&product, &logs, (variance + n2 * rho) / (variance + n * rho));
-        total += pull(n1, mean1[d], variance, rho) + pull(n2, mean2[d], variance, rho) -
-                 pull(n, mean1[d] + delta * share, variance, rho) - n1 * share * delta * delta / variance;
+        multiply_into(&product, &logs, (variance + n1 * prior_variance) / variance);
+        multiply_into(&product, &logs, (variance + n2 * prior_variance) / (variance + n * prior_variance));
+        total += mean_penalty(n1, mean1[d], variance, prior_variance) +
+                 mean_penalty(n2, mean2[d], variance, prior_variance) -
+                 mean_penalty(n, mean1[d] + delta * share, variance, prior_variance) -
+                 n1 * share * delta * delta / variance;
     }
     return HALF * (total + logs + math_log(product));
 }
 
 /* log Gamma(n1 + n2) - log Gamma(n1) - log Gamma(n2), each of max(n, 1). */
-static inline real merge_of_sizes(real n1, real n2)
+static inline real merge_size_term(real n1, real n2)
 {
     const real x1 = n1 > 1 ? n1 : 1, x2 = n2 > 1 ? n2 : 1, x = n1 + n2 > 1 ? n1 + n2 : 1, over = x - x1 - x2;
     real r, r1, r2;
@@ -1256,16 +1274,16 @@ static inline real merge_of_sizes(real n1, real n2)
            HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
 }
 
-/* Whether two clusters are so far apart that merging them must lose: with y = sum_d n1 n2 / n^2 delta^2 / variance
- * within, they lose n/2 log(1 + y) nats at least, and gain n H(n1 / n) from one label less and a prior each feature, for
- * which PRIOR_NATS are plenty. By bounds of logarithms that cost no more than a product. */
-static inline int are_far(const mapdpm_stream *s, view v1, view v2)
+/* Whether two clusters are so far apart that their merge certainly lowers the log joint. With y = sum_d n1 n2 / n^2
+ * delta^2 / variance within, the merge loses at least n/2 log(1 + y) nats. It gains n H(n1 / n) from one label less,
+ * and for each feature one prior less, at most PRIOR_NATS. The bounds of the logarithms cost no more than a product. */
+static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
 {
     const size_t D = FEATURES(s);
     const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
     const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
-    const real *const floor = floor_of(s);
-    const real n1 = v1.fade * *v1.moments, n2 = v2.fade * *v2.moments, n = n1 + n2;
+    const real *const noise_scale = noise_scale_of(s);
+    const real n1 = v1.decay * *v1.moments, n2 = v2.decay * *v2.moments, n = n1 + n2;
     const real share = (n1 < n2 ? n1 : n2) / n;
     real sum = 0;
     size_t d;
@@ -1275,51 +1293,51 @@ static inline int are_far(const mapdpm_stream *s, view v1, view v2)
     for (d = 0; d < D; d++) {
         const real delta = mean2[d] - mean1[d];
 
-        sum += delta * delta / (2 * floor[d] + v1.fade * squares1[d] + v2.fade * squares2[d]);
+        sum += delta * delta / (2 * noise_scale[d] + v1.decay * squares1[d] + v2.decay * squares2[d]);
     }
     sum *= n * share * (1 - share);
     return HALF * math_log_below(1 + sum) > share * (1 - math_log_below(share)) + PRIOR_NATS * (real)(D + 1) / n;
 }
 
-/* By how much the log joint rises when two clusters become one. */
+/* The gain of the log joint when two clusters merge. */
 static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
 {
     const real data = IS_GAMMA(s) ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
 
-    return data + merge_of_sizes(v1.fade * *v1.moments, v2.fade * *v2.moments) - s->log_alpha;
+    return data + merge_size_term(v1.decay * *v1.moments, v2.decay * *v2.moments) - s->log_alpha;
 }
 
-/* ---- forgetting ----------------------------------------------------------------------------------------------------- */
+/* ---- forgetting -------------------------------------------------------------------------------------------------- */
 
-/* What the prior adds to the log p of each cluster: a0 sum_d log(b0 / a0). */
+/* The prior's term in the log p of each cluster: a0 sum_d log(b0 / a0). */
 static inline real log_prior(const mapdpm_stream *s)
 {
     real logs = 0, product = 1;
     size_t d;
 
     for (d = 0; d < FEATURES(s) && IS_GAMMA(s); d++)
-        multiply_into(&product, &logs, floor_of(s)[d] / s->a0);
+        multiply_into(&product, &logs, noise_scale_of(s)[d] / s->a0);
     return s->a0 * (logs + math_log(product));
 }
 
-/* A cluster's share of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
- * p of a point as a cluster of its own, at their rms distance from the prior mean. */
-static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real *alone)
+/* A cluster's term of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
+ * p of a point as a cluster of its own, at the root mean square distance of the points from the prior mean. */
+static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_term, real *alone)
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
     const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
-    const real *const floor = floor_of(s);
-    const real weight = v.fade * *v.moments, size = weight > 1 ? weight : 1;
+    const real *const noise_scale = noise_scale_of(s);
+    const real weight = v.decay * *v.moments, size = weight > 1 ? weight : 1;
     real total, root, logs = 0, product, tail = 0, excess = 0;
-    real last = -1, a = 1, by_number = 0, factor = 1, pulled = 0, spreads = 1, spread_logs = 0;
+    real last = -1, a = 1, by_number = 0, factor = 1, shrinkage = 0, spreads = 1, spread_logs = 0;
     size_t d;
 
     *alone = s->opening - s->log_alpha;
     total = math_excess(size, &root) + size * (math_log(size) - 1) + HALF * MATH_LOG_2PI;
     product = 1 / root;
     for (d = 0; d < D; d++) {
-        const real n = v.fade * counts[d * step], M2 = v.fade * squares[d];
+        const real n = v.decay * counts[d * step], M2 = v.decay * squares[d];
         const real away = (n > 0 ? M2 / n : 0) + mean[d] * mean[d];
 
         if (IS_GAMMA(s)) {
@@ -1331,22 +1349,22 @@ static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real
                 a = s->a0 + HALF * n;
                 by_number = math_excess(a, &root) - s->excess - HALF * n * (1 + MATH_LOG_2PI);
                 factor = s->c0 / (s->c0 + n) * (s->root / root);
-                pulled = pull_of(s, n);
+                shrinkage = shrinkage_of(s, n);
             }
             total += by_number;
             multiply_into(&product, &logs, factor);
-            multiply_into(&spreads, &spread_logs, spread_of(floor[d], pulled, mean[d], M2) / a);
-            compound(&excess, &tail, away * prior_scale(s)[d]);
+            multiply_into(&spreads, &spread_logs, posterior_b(noise_scale[d], shrinkage, mean[d], M2) / a);
+            multiply_one_plus(&excess, &tail, away * prior_scale(s)[d]);
         } else {
-            const real grown = floor[d] + n * rho_of(s)[d];
+            const real grown = noise_scale[d] + n * prior_variance_of(s)[d];
 
-            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(floor[d]) + math_log(grown) + M2 / floor[d] +
-                             n * mean[d] * mean[d] / grown);
+            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(noise_scale[d]) + math_log(grown) +
+                             M2 / noise_scale[d] + n * mean[d] * mean[d] / grown);
             tail += away * prior_scale(s)[d];
         }
     }
     if (IS_GAMMA(s)) {
-        total += by_prior - a * (spread_logs + math_log(spreads));
+        total += prior_term - a * (spread_logs + math_log(spreads));
         *alone -= (s->a0 + HALF) * (tail + math_log1p(excess));
     } else {
         *alone -= tail;
@@ -1354,97 +1372,98 @@ static inline real log_share(const mapdpm_stream *s, view v, real by_prior, real
     return total + HALF * (logs + math_log(product));
 }
 
-/* The log joint without a cluster, were its points alone; less where it has not been seen for long (maths (27)). */
-static inline real eviction_loss(const mapdpm_stream *s, view v, real by_prior, real idle, real total_weight)
+/* The loss of the log joint if each point of the cluster were alone. It shrinks with the time since the cluster was
+ * last seen (docs/maths.md (27)). */
+static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term, real idle, real total_weight)
 {
-    const real n = v.fade * *v.moments, size = n > 1 ? n : 1;
-    real alone, loss = log_share(s, v, by_prior, &alone);
+    const real n = v.decay * *v.moments, size = n > 1 ? n : 1;
+    real alone, loss = log_joint_term(s, v, prior_term, &alone);
 
-    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: a unit of data must not matter */
+    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: the unit of the data must not matter */
     return loss * math_exp(-idle * n / (3 * total_weight));
 }
 
 #endif
 
-/* Nats that a split or a merge must gain, so that what one point does the next does not undo; a split of n points log n
- * more, for it has been tried as often. */
+/* The nats that a split or a merge must gain, so that one point does not undo the change of another. A split of n
+ * points must gain log n more, because it was tried about so often. */
 #define HYSTERESIS ((real)3)
-/* A cluster of less weight has been forgotten: a lone point, after one half-life. */
-#define FLOOR ((real)0.5)
-/* Points after which halves that have not become clusters start anew, from another division; twice as many each time, up
- * to TRIAL << DOUBLINGS. */
-#define TRIAL 300u
+/* A cluster of less weight is removed: a single point after one half-life. */
+#define FORGOTTEN_WEIGHT ((real)0.5)
+/* After so many points, halves that have not become clusters start anew with another division. The number doubles each
+ * time, up to TRIAL_LENGTH << DOUBLINGS. */
+#define TRIAL_LENGTH 300u
 #define DOUBLINGS 4u
-/* A half must hold so many points to have a say. */
+/* A half with fewer points is ignored. */
 #define LEAST_HALF ((real)2)
-/* Halves of VOICE points or more speak for up to SPEAKS_FOR times as many of their cluster. */
-#define VOICE ((real)500)
-#define SPEAKS_FOR ((real)4)
-/* Of so many points that a cluster learns, one is followed by a look at splitting it, the others by one at merging. */
-#define EVERY 4u
-/* Nats that do not matter. */
-#define ABOUT ((real)1e-3)
-/* So that a constant feature divides by something. */
+/* Halves of LARGE_HALF points or more stand for up to EXTRAPOLATION times as many points of their cluster. */
+#define LARGE_HALF ((real)500)
+#define EXTRAPOLATION ((real)4)
+/* One in so many points of a cluster is followed by an attempt to split it, the others by an attempt to merge it. */
+#define LOOK_PERIOD 4u
+/* Losses within so many nats are ties. */
+#define TIE_NATS ((real)1e-3)
+/* Added to a variance, so that a constant feature does not divide by zero. */
 #define TINY_VARIANCE ((real)1e-30)
 
-/* A cluster so many nats below the best adds nothing to a density that a real could show. */
+/* A cluster so many nats below the best does not change a density by a bit. */
 #define NEGLIGIBLE ((real)40)
 
-/* How large an entry may be before there is a prior to measure it by. */
-#define WARMUP_LIMIT BY_REAL(1e15, 1e100)
-/* All that a learner has seen weighs no more. */
+/* The largest coordinate before there is a prior that sets the scale. */
+#define WARMUP_LIMIT FLOAT_OR_DOUBLE(1e15, 1e100)
+/* The limit of the weight of all points. */
 #define MOST_WEIGHT ((real)1e18)
 
-/* No variance of a prior is less, or more. */
-#define LEAST_VARIANCE BY_REAL(1e-30, 1e-200)
-#define MOST_VARIANCE BY_REAL(1e30, 1e200)
+/* The limits of the variances of a prior. */
+#define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
+#define MOST_VARIANCE FLOAT_OR_DOUBLE(1e30, 1e200)
 
 #define NONE UINT32_MAX
-/* As large as reals get, nearly. */
-#define ALWAYS BY_REAL(3e38, 1e300)
+/* Almost the largest real. */
+#define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
 
 enum { CLOCK_UNKNOWN = 0, CLOCK_POINTS = 1, CLOCK_MICROSECONDS = 2 };
 
-/* What a point sees: the best cluster, the likeliest of the others, and whether a new one would win. */
+/* The choice of a point: the best cluster, the most likely of the others, and whether a new cluster scores higher. */
 typedef struct {
     uint32_t best;
     uint32_t second;
-    int has_aged; /* a cluster's weight has fallen below the floor */
+    int has_aged; /* the weight of a cluster is below FORGOTTEN_WEIGHT */
     int opens;
     real density;
 } choice;
 
-MAPDPM_INTERNAL int stream_begin(mapdpm_stream *s, const mapdpm_options *options);
+MAPDPM_INTERNAL int stream_reset(mapdpm_stream *s, const mapdpm_options *options);
 MAPDPM_INTERNAL real stream_parameter(const mapdpm_stream *s, size_t i);
 MAPDPM_INTERNAL choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);
 MAPDPM_INTERNAL int stream_check_point(const mapdpm_stream *s, const real *x);
-MAPDPM_INTERNAL real stream_weight(const mapdpm_stream *s);
-MAPDPM_INTERNAL size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x);
+MAPDPM_INTERNAL real stream_total_weight(const mapdpm_stream *s);
+MAPDPM_INTERNAL size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x);
 MAPDPM_INTERNAL uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
 MAPDPM_INTERNAL void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
 MAPDPM_INTERNAL int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from);
 MAPDPM_INTERNAL uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain);
 MAPDPM_INTERNAL void stream_clear_halves(mapdpm_stream *s, uint32_t k);
-MAPDPM_INTERNAL void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind);
-MAPDPM_INTERNAL void stream_age_out(mapdpm_stream *s);
-MAPDPM_INTERNAL void stream_open(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_remove(mapdpm_stream *s, uint32_t k, uint32_t kind);
+MAPDPM_INTERNAL void stream_remove_aged(mapdpm_stream *s);
+MAPDPM_INTERNAL void stream_open_slot(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL int stream_set_prior(mapdpm_stream *s, const real *parameters);
-MAPDPM_INTERNAL void stream_clear(mapdpm_stream *s, uint32_t k);
-MAPDPM_INTERNAL void stream_settle(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_clear_slot(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_apply_decay(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_refresh(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
-MAPDPM_INTERNAL void stream_relabel(mapdpm_stream *s, uint32_t from, uint32_t to);
+MAPDPM_INTERNAL void stream_relabel_window(mapdpm_stream *s, uint32_t from, uint32_t to);
 MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id);
 MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
-MAPDPM_INTERNAL int stream_hand_over(mapdpm_stream *s);
+MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
 
 static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
 
-/* By what a cluster's weight has decayed since it last learned. */
-static inline real fade_of(const mapdpm_stream *s, uint32_t k, int64_t now)
+/* The factor that the weight of a cluster has decayed by since it last learned. */
+static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
-    return FORGETS(s) ? math_exp(-real_of((uint64_t)(now - lasts(s)[k])) * s->rate) : 1;
+    return FORGETS(s) ? math_exp(-to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate) : 1;
 }
 
 static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
@@ -1452,7 +1471,7 @@ static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
     view v;
 
     v.moments = slot_of(s, k);
-    v.fade = fade_of(s, k, now);
+    v.decay = decay_of(s, k, now);
     return v;
 }
 
@@ -1461,12 +1480,12 @@ static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
     view v;
 
     v.moments = half_of(s, k, h);
-    v.fade = 1;
+    v.decay = 1;
     return v;
 }
 
-/* Whether x is nearer to the second half's mean than to the first's: in each feature in units of the squares within the
- * halves, and as much more as two points of the whole cluster have. */
+/* Whether x is nearer to the mean of the second half than to that of the first. The unit of each feature is the sum of
+ * squares within the halves, plus the share of two points in that of the whole cluster. */
 static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, const real *h0, const real *h1,
                                       const real *x)
 {
@@ -1480,22 +1499,22 @@ static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, 
     for (d = 0; d < FEATURES(s); d++) {
         const real t = (x[d] - anchor[d]) * unit[d], t0 = t - mean0[d], t1 = t - mean1[d];
 
-        if (!HAS_MISSING(s) || is_there(x[d]))
+        if (!HAS_MISSING(s) || is_present(x[d]))
             difference += (t0 - t1) * (t0 + t1) / (squares0[d] + squares1[d] + two * squares[d] + TINY_VARIANCE);
     }
     return difference > 0;
 }
 
-/* Whether constants are kept for the density: they are not where every point would change them all. */
+/* Whether the score table is kept up to date. It is not if every point would change all of it. */
 static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !HAS_MISSING(s); }
 
 #endif
 
 #define LARGEST_COUNT (UINT32_C(1) << 20)
 
-/* The least and the largest that a shape, a number of pseudo-points or a ratio of variances may be. */
-#define SMALL BY_REAL(1e-9, 1e-30)
-#define LARGE BY_REAL(1e9, 1e30)
+/* The limits of a shape, of a number of pseudo-points, and of a ratio of variances. */
+#define SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
+#define LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
 
 static int is_within(real x, real least, real most)
 {
@@ -1513,7 +1532,7 @@ static int is_sound(const mapdpm_options *o)
     return is_compiled_for(o);
 }
 
-/* The head that says where everything lies; 0 where sizes overflow. */
+/* Set the head, which holds the layout. Returns 0 if sizes overflow. */
 static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
 {
     uint64_t D, K, B, bytes;
@@ -1528,16 +1547,16 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->missing = o->missing;
     D = FEATURES(s);
     K = SLOTS(s);
-    B = buffer_of(s);
+    B = buffer_size(s);
     bytes = sizeof *s + 8 * (K + B);
     s->at_reals = (uint32_t)bytes;
-    bytes += PRIOR_ROWS * D * sizeof(real);
+    bytes += PRIOR_VECTORS * D * sizeof(real);
     s->at_slots = (uint32_t)bytes;
     bytes += K * slot_size(s) * sizeof(real);
     s->at_columns = (uint32_t)bytes;
     bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
     s->at_words = (uint32_t)bytes;
-    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING(s) + WARMUP(s) + WINDOW(s));
+    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
@@ -1550,7 +1569,7 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
     return is_sound(options) && lay_out(&s, options) ? s.bytes : 0;
 }
 
-/* 2^-round(log2(variance) / 2): exact to multiply with. */
+/* 2^-round(log2(variance) / 2), so that the multiplication is exact. */
 static real unit_for(real variance)
 {
     real f, unit;
@@ -1580,16 +1599,16 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
         return MAPDPM_E_ARGUMENT;
     s->log_units = 0;
     for (d = 0; d < D; d++) {
-        const real rho = is_gamma ? 0 : parameters[D + d], m0 = parameters[d];
+        const real prior_variance = is_gamma ? 0 : parameters[D + d], m0 = parameters[d];
 
         if (!is_within(m0, -most, most) || !is_within(variances[d], least, most))
             return MAPDPM_E_ARGUMENT;
-        if (!is_gamma && !is_within(rho / variances[d], SMALL, LARGE))
+        if (!is_gamma && !is_within(prior_variance / variances[d], SMALL, LARGE))
             return MAPDPM_E_ARGUMENT;
         anchor_of(s)[d] = m0;
         unit_of(s)[d] = unit_for(variances[d]);
-        floor_of(s)[d] = variances[d] * unit_of(s)[d] * unit_of(s)[d];
-        rho_of(s)[d] = rho * unit_of(s)[d] * unit_of(s)[d];
+        noise_scale_of(s)[d] = variances[d] * unit_of(s)[d] * unit_of(s)[d];
+        prior_variance_of(s)[d] = prior_variance * unit_of(s)[d] * unit_of(s)[d];
         s->log_units += math_log(unit_of(s)[d]);
     }
     if (is_gamma) {
@@ -1598,24 +1617,25 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
         s->excess = math_excess(s->a0, &s->root);
     }
     empty.moments = slot_of(s, 0);
-    empty.fade = 0;
+    empty.decay = 0;
     prepare(s, empty, 0);
     s->opening = constants_of(s)[0] + s->log_alpha;
     for (d = 0; d < D; d++)
         prior_scale(s)[d] = scales_of(s, d)[0];
-    stream_clear(s, 0);
+    stream_clear_slot(s, 0);
     return MAPDPM_OK;
 }
 
-/* Everything but the prior: a learner that has seen nothing. The memory is large enough. */
-int stream_begin(mapdpm_stream *s, const mapdpm_options *o)
+/* Set everything except the prior: a learner without points. The memory is large enough. */
+int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
 {
     size_t i;
     uint32_t k;
 
-    if (!is_within(o->log_alpha, -ALWAYS, ALWAYS))
+    if (!is_within(o->log_alpha, -LARGEST_REAL, LARGEST_REAL))
         return MAPDPM_E_ARGUMENT;
-    if (!(is_within(o->alpha, SMALL, LARGE) || (o->alpha == 0 && is_within(o->log_alpha, -ALWAYS, math_log(SMALL)))))
+    if (!(is_within(o->alpha, SMALL, LARGE) ||
+          (o->alpha == 0 && is_within(o->log_alpha, -LARGEST_REAL, math_log(SMALL)))))
         return MAPDPM_E_ARGUMENT;
     if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
         return MAPDPM_E_ARGUMENT;
@@ -1630,9 +1650,9 @@ int stream_begin(mapdpm_stream *s, const mapdpm_options *o)
     s->warming = o->warmup > 0;
     s->next_id = o->warmup;
     for (k = 0; k < SLOTS(s); k++)
-        stream_clear(s, k);
+        stream_clear_slot(s, k);
     for (i = 0; i < WINDOW(s); i++)
-        kept_of(s)[i] = NONE;
+        window_ids_of(s)[i] = NONE;
     return MAPDPM_OK;
 }
 
@@ -1645,7 +1665,7 @@ int mapdpm_init(mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
         return MAPDPM_E_ARGUMENT;
     if (bytes < needed)
         return MAPDPM_E_SPACE;
-    error = stream_begin(s, o);
+    error = stream_reset(s, o);
     return error != MAPDPM_OK || IS_WARMING(s) ? error : stream_set_prior(s, o->parameters);
 }
 
@@ -1661,9 +1681,9 @@ int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
             *now = id;
             return id < s->n_seen ? MAPDPM_OK : MAPDPM_E_UNKNOWN;
         }
-        id = labels_of(s)[id];
+        id = warmup_labels_of(s)[id];
     }
-    first = s->n_events > RING(s) ? s->n_events - RING(s) : 0;
+    first = s->n_events > RING_SIZE(s) ? s->n_events - RING_SIZE(s) : 0;
     for (i = first; i < s->n_events; i++) {
         const uint32_t *const event = event_of(s, i);
 
@@ -1682,7 +1702,7 @@ int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
 {
     if (s == NULL || event == NULL)
         return MAPDPM_E_ARGUMENT;
-    if (i >= s->n_events || s->n_events - i > RING(s))
+    if (i >= s->n_events || s->n_events - i > RING_SIZE(s))
         return MAPDPM_E_UNKNOWN;
     memcpy(event, event_of(s, i), sizeof *event);
     return MAPDPM_OK;
@@ -1691,24 +1711,24 @@ int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
 int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, real *mean, real *variance)
 {
     size_t d;
-    real fade;
+    real decay;
 
     if (s == NULL || cluster == NULL || k >= SLOTS(s))
         return MAPDPM_E_ARGUMENT;
     if (!is_used(s, k))
         return 0;
-    fade = fade_of(s, k, s->now);
+    decay = decay_of(s, k, s->now);
     cluster->id = ids_of(s)[k];
-    cluster->weight = *slot_of(s, k) * fade;
-    cluster->weight_low = low_part(slot_of(s, k), half_size(s)) * fade;
+    cluster->weight = *slot_of(s, k) * decay;
+    cluster->weight_low = low_part(slot_of(s, k), half_size(s)) * decay;
     for (d = 0; d < FEATURES(s); d++) {
-        const real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * fade;
+        const real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * decay;
         const real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
 
         if (mean)
             mean[d] = m / unit_of(s)[d];
         if (variance)
-            variance[d] = n > 0 ? squares_in(s, slot)[d] * fade / n / unit_of(s)[d] / unit_of(s)[d] : 0;
+            variance[d] = n > 0 ? squares_in(s, slot)[d] * decay / n / unit_of(s)[d] / unit_of(s)[d] : 0;
     }
     return 1;
 }
@@ -1721,11 +1741,11 @@ real stream_parameter(const mapdpm_stream *s, size_t i)
     if (i < D)
         return anchor_of(s)[i];
     if (!IS_GAMMA(s))
-        return (i < 2 * D ? rho_of(s)[d] : floor_of(s)[d]) / unit_of(s)[d] / unit_of(s)[d];
+        return (i < 2 * D ? prior_variance_of(s)[d] : noise_scale_of(s)[d]) / unit_of(s)[d] / unit_of(s)[d];
     if (i < D + 2)
         return i == D ? s->c0 : s->a0;
     i -= D + 2;
-    return floor_of(s)[i] / unit_of(s)[i] / unit_of(s)[i];
+    return noise_scale_of(s)[i] / unit_of(s)[i] / unit_of(s)[i];
 }
 
 int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)
@@ -1746,18 +1766,18 @@ int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)
 
 /* ==== clusters.c ==================================================================================================== */
 
-/* The small steps of a stream learner: a slot is opened, brought up to now, merged, forgotten; what happened is recorded. */
+/* The steps of a stream learner: open a slot, apply the decay, merge, remove, and record events. */
 
 void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
 {
-    uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * (size_t)s->at_event;
+    uint32_t *const event = event_ring_of(s) + WORDS_PER_EVENT * (size_t)s->at_event;
 
     event[0] = kind;
     event[1] = id;
     event[2] = other;
     event[3] = (uint32_t)s->n_seen;
     s->n_events++;
-    s->at_event = s->at_event + 1 < RING(s) ? s->at_event + 1 : 0;
+    s->at_event = s->at_event + 1 < RING_SIZE(s) ? s->at_event + 1 : 0;
 }
 
 void stream_clear_halves(mapdpm_stream *s, uint32_t k)
@@ -1765,11 +1785,11 @@ void stream_clear_halves(mapdpm_stream *s, uint32_t k)
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
 }
 
-void stream_clear(mapdpm_stream *s, uint32_t k)
+void stream_clear_slot(mapdpm_stream *s, uint32_t k)
 {
     memset(slot_of(s, k), 0, slot_size(s) * sizeof(real));
-    constants_of(s)[k] = -ALWAYS;
-    partner_of(s)[k] = NONE;
+    constants_of(s)[k] = -LARGEST_REAL;
+    merge_partner_of(s)[k] = NONE;
     trials_of(s)[k] = 0;
     while (s->width > 0 && !is_used(s, s->width - 1))
         s->width--;
@@ -1785,7 +1805,7 @@ uint32_t stream_free_slot(const mapdpm_stream *s)
     return NONE;
 }
 
-/* After the moments of a slot have changed. */
+/* To be called after the moments of a slot have changed. */
 void stream_refresh(mapdpm_stream *s, uint32_t k)
 {
     if (k >= s->width)
@@ -1794,92 +1814,92 @@ void stream_refresh(mapdpm_stream *s, uint32_t k)
         prepare(s, view_of(s, k, s->now), k);
 }
 
-/* Bring the moments of a slot up to now. */
-void stream_settle(mapdpm_stream *s, uint32_t k)
+/* Bring the moments of a slot up to the current time. */
+void stream_apply_decay(mapdpm_stream *s, uint32_t k)
 {
-    const real fade = fade_of(s, k, s->now);
+    const real decay = decay_of(s, k, s->now);
 
-    if (fade < 1) {
-        moments_scale(s, slot_of(s, k), half_size(s), fade);
-        moments_scale(s, half_of(s, k, 0), 0, fade);
-        moments_scale(s, half_of(s, k, 1), 0, fade);
+    if (decay < 1) {
+        moments_scale(s, slot_of(s, k), half_size(s), decay);
+        moments_scale(s, half_of(s, k, 0), 0, decay);
+        moments_scale(s, half_of(s, k, 1), 0, decay);
     }
-    lasts(s)[k] = s->now;
+    last_times_of(s)[k] = s->now;
 }
 
-void stream_forget(mapdpm_stream *s, uint32_t k, uint32_t kind)
+void stream_remove(mapdpm_stream *s, uint32_t k, uint32_t kind)
 {
-    stream_relabel(s, ids_of(s)[k], NONE);
+    stream_relabel_window(s, ids_of(s)[k], NONE);
     stream_record(s, kind, ids_of(s)[k], 0);
-    stream_clear(s, k);
+    stream_clear_slot(s, k);
     s->n_clusters--;
 }
 
-void stream_open(mapdpm_stream *s, uint32_t k)
+void stream_open_slot(mapdpm_stream *s, uint32_t k)
 {
-    stream_clear(s, k);
-    lasts(s)[k] = s->now;
-    seen_of(s)[k] = (uint32_t)s->n_seen;
+    stream_clear_slot(s, k);
+    last_times_of(s)[k] = s->now;
+    last_seen_of(s)[k] = (uint32_t)s->n_seen;
     s->n_clusters++;
 }
 
-/* One slot takes over another, both up to now; the id of the heavier stays. */
+/* Merge slot `from` into slot `to`, both up to date. The id of the heavier one stays. */
 void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
     const int keeps = !(*slot_of(s, from) > *slot_of(s, to));
     const uint32_t kept = ids_of(s)[keeps ? to : from], gone = ids_of(s)[keeps ? from : to];
 
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
-    if ((int32_t)(seen_of(s)[from] - seen_of(s)[to]) > 0)
-        seen_of(s)[to] = seen_of(s)[from];
+    if ((int32_t)(last_seen_of(s)[from] - last_seen_of(s)[to]) > 0)
+        last_seen_of(s)[to] = last_seen_of(s)[from];
     ids_of(s)[to] = kept;
-    stream_relabel(s, gone, kept);
+    stream_relabel_window(s, gone, kept);
     stream_record(s, MAPDPM_MERGED, gone, kept);
     stream_clear_halves(s, to);
     trials_of(s)[to] = 0;
-    partner_of(s)[to] = NONE;
-    stream_clear(s, from);
+    merge_partner_of(s)[to] = NONE;
+    stream_clear_slot(s, from);
     s->n_clusters--;
     stream_refresh(s, to);
 }
 
-/* Forget the clusters whose weight has fallen below the floor. */
-void stream_age_out(mapdpm_stream *s)
+/* Remove the clusters whose weight has decayed below FORGOTTEN_WEIGHT. */
+void stream_remove_aged(mapdpm_stream *s)
 {
     uint32_t k;
 
     for (k = 0; k < SLOTS(s); k++)
-        if (is_used(s, k) && *slot_of(s, k) * fade_of(s, k, s->now) < FLOOR)
-            stream_forget(s, k, MAPDPM_AGED);
+        if (is_used(s, k) && *slot_of(s, k) * decay_of(s, k, s->now) < FORGOTTEN_WEIGHT)
+            stream_remove(s, k, MAPDPM_AGED);
 }
 
 /* ==== choose.c ====================================================================================================== */
 
-/* Which cluster a point belongs to, and its density under all of them. */
+/* The choice of a cluster for a point, and the density of the point under all clusters. */
 
-/* Vectors as wide as the machine has: the same operations in the same order, none of them fused. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && \
+/* Vectors as wide as the machine has. The operations and their order stay the same, and none is fused. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                       \
     !defined(MAPDPM_NO_CLONES)
 #define CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define CLONES
 #endif
 
-/* What the densities of columns k .. k + n - 1, n <= BLOCK, need of x: for Normal-Gamma a product less 1, infinite where
- * it has overflowed, for known variances a sum. And upper bounds of the densities. */
+/* The tails of x with columns k to k + n - 1, n <= BLOCK: for Normal-Gamma a product less 1, infinite if it overflowed;
+ * for known variances a sum. And upper bounds of the densities. */
 CLONES
 static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, real *restrict tails,
                      real *restrict bounds)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
     const real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
-    const int multiplies = IS_GAMMA(s);
+    const int is_product = IS_GAMMA(s);
     real u[BLOCK] = {0};
     size_t d, j;
 
     for (j = 0; j < BLOCK; j++)
         tails[j] = 0;
-    if (n == BLOCK && multiplies) /* the usual case, by itself: it stays in registers */
+    if (n == BLOCK && is_product) /* the usual case is separate, so that it stays in registers */
         for (d = 0; d < FEATURES(s); d++) {
             const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
             const real t = (x[d] - anchor[d]) * unit[d];
@@ -1887,7 +1907,7 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             for (j = 0; j < BLOCK; j++) {
                 const real v = (t - centre[j]) * (t - centre[j]) * scale[j];
 
-                tails[j] = tails[j] * (1 + v) + v; /* infinite at most, never NaN */
+                tails[j] = tails[j] * (1 + v) + v; /* at most infinite, never NaN */
             }
         }
     else
@@ -1897,14 +1917,14 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
 
             for (j = 0; j < n; j++)
                 u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
-            if (multiplies)
+            if (is_product)
                 for (j = 0; j < BLOCK; j++)
                     tails[j] = tails[j] * (1 + u[j]) + u[j];
             else
                 for (j = 0; j < BLOCK; j++)
                     tails[j] += u[j];
         }
-    if (!multiplies)
+    if (!is_product)
         for (j = 0; j < n; j++)
             bounds[j] = constants[j] - tails[j];
     else if (n == BLOCK)
@@ -1915,7 +1935,8 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
 }
 
-/* log p(x | a new cluster) + log alpha, and an upper bound of it, which is all there is where it is below `least`. */
+/* log p(x | a new cluster) + log alpha, and an upper bound of it. If the bound is below `least`, the bound is
+ * returned. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
@@ -1927,14 +1948,14 @@ static real score_new(const mapdpm_stream *s, const real *x, real least, real *b
         view empty;
 
         empty.moments = slot_of(s, 0);
-        empty.fade = 0;
+        empty.decay = 0;
         return *bound = density(s, empty, x) + s->log_alpha;
     }
     for (d = 0; d < D; d++) {
         const real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
 
         if (IS_GAMMA(s))
-            compound(&sum, &logs, u);
+            multiply_one_plus(&sum, &logs, u);
         else
             logs += u;
     }
@@ -1944,61 +1965,61 @@ static real score_new(const mapdpm_stream *s, const real *x, real least, real *b
     return *bound < least ? *bound : s->opening - (s->a0 + HALF) * (logs + math_log1p(sum));
 }
 
-/* The best cluster so far, the two that are best by upper bounds of their scores, and the sum of the exponentials of all
- * scores that matter, relative to the largest. */
+/* The best cluster so far; the two clusters with the highest upper bounds; and the sum of exp(score - top) of all
+ * scores that matter. */
 typedef struct {
     uint32_t best;
-    uint32_t likely;
-    uint32_t next;
+    uint32_t candidate;
+    uint32_t runner_up;
     real best_score;
-    real likely_bound;
-    real next_bound;
+    real candidate_bound;
+    real runner_up_bound;
     real top;
     real sum;
-} contest;
+} ranking;
 
-/* A cluster whose score is below this cannot win, nor be seen in the density. */
-static real least_score(const contest *c, int with_density)
+/* A cluster with a lower score cannot win, nor change the density. */
+static real least_score(const ranking *r, int with_density)
 {
-    return with_density && c->top - NEGLIGIBLE < c->best_score ? c->top - NEGLIGIBLE : c->best_score;
+    return with_density && r->top - NEGLIGIBLE < r->best_score ? r->top - NEGLIGIBLE : r->best_score;
 }
 
-static void add_score(contest *c, real score)
+static void add_score(ranking *r, real score)
 {
-    if (score > c->top) {
-        c->sum = c->sum * math_exp(c->top - score) + 1;
-        c->top = score;
-    } else if (score > c->top - NEGLIGIBLE) {
-        c->sum += math_exp(score - c->top);
+    if (score > r->top) {
+        r->sum = r->sum * math_exp(r->top - score) + 1;
+        r->top = score;
+    } else if (score > r->top - NEGLIGIBLE) {
+        r->sum += math_exp(score - r->top);
     }
 }
 
-/* Where the bound is below the best score the score has no say, though it may round above its bound: so the same cluster
- * wins whether a density is asked for or not. The likely ones are settled by bounds alone. */
-static void enter(contest *c, uint32_t k, real score, real bound, int with_density)
+/* A score may round above its bound. If the bound is below the best score, the score is ignored, so that the same
+ * cluster wins with and without a density. The candidate and the runner-up are ranked by bounds alone. */
+static void rank_score(ranking *r, uint32_t k, real score, real bound, int with_density)
 {
-    if (bound > c->best_score && score > c->best_score) {
-        c->best = k;
-        c->best_score = score;
+    if (bound > r->best_score && score > r->best_score) {
+        r->best = k;
+        r->best_score = score;
     }
     if (with_density)
-        add_score(c, score);
+        add_score(r, score);
 }
 
-static void note_bound(contest *c, uint32_t k, real bound)
+static void rank_bound(ranking *r, uint32_t k, real bound)
 {
-    if (bound > c->likely_bound) {
-        c->next = c->likely;
-        c->next_bound = c->likely_bound;
-        c->likely = k;
-        c->likely_bound = bound;
-    } else if (bound > c->next_bound) {
-        c->next = k;
-        c->next_bound = bound;
+    if (bound > r->candidate_bound) {
+        r->runner_up = r->candidate;
+        r->runner_up_bound = r->candidate_bound;
+        r->candidate = k;
+        r->candidate_bound = bound;
+    } else if (bound > r->runner_up_bound) {
+        r->runner_up = k;
+        r->runner_up_bound = bound;
     }
 }
 
-/* Tails and bounds of the block of clusters from `first` on. Returns how many there are. */
+/* The tails and bounds of the block of clusters from `first` on. Returns their number. */
 static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
 {
     const uint32_t room = SLOTS(s) - first, left = s->width - first;
@@ -2007,9 +2028,9 @@ static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t firs
     return left < BLOCK ? left : BLOCK;
 }
 
-/* All clusters by their columns, whose constants hold the logarithms of the weights; those of free slots are -ALWAYS.
- * First by bounds: mostly they say which one is best, and there is one logarithm to take. */
-static void compare_columns(const mapdpm_stream *s, const real *x, contest *c, int with_density)
+/* Rank all clusters by the score table. Its constants include the log weights; those of free slots are -LARGEST_REAL.
+ * Bounds come first: usually they decide, and only one logarithm is needed. */
+static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *r, int with_density)
 {
     real tails[BLOCK], bounds[BLOCK], tail = 0;
     uint32_t first, j, n;
@@ -2017,29 +2038,29 @@ static void compare_columns(const mapdpm_stream *s, const real *x, contest *c, i
     for (first = 0; first < s->width; first += BLOCK) {
         n = bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
-            if (bounds[j] > c->next_bound) {
-                if (bounds[j] > c->likely_bound)
+            if (bounds[j] > r->runner_up_bound) {
+                if (bounds[j] > r->candidate_bound)
                     tail = tails[j];
-                note_bound(c, first + j, bounds[j]);
+                rank_bound(r, first + j, bounds[j]);
             }
     }
-    if (c->likely == NONE)
+    if (r->candidate == NONE)
         return;
-    c->best = c->likely;
-    c->best_score = c->top = density_of_tail(s, x, c->likely, tail);
-    if (!with_density && c->next_bound < c->best_score)
+    r->best = r->candidate;
+    r->best_score = r->top = density_of_tail(s, x, r->candidate, tail);
+    if (!with_density && r->runner_up_bound < r->best_score)
         return;
     for (first = 0; first < s->width; first += BLOCK) {
         n = bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
-            if (bounds[j] > least_score(c, with_density))
-                enter(c, first + j, density_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
+            if (bounds[j] > least_score(r, with_density))
+                rank_score(r, first + j, density_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
     }
 }
 
-/* All clusters by their moments as they are now. Returns the total weight. A cluster below the floor has no part any
- * more; *is_aged says that there is one. */
-static real compare_moments(const mapdpm_stream *s, const real *x, contest *c, int with_density, int *is_aged)
+/* Rank all clusters by their moments at the current time. Returns the total weight. A cluster below FORGOTTEN_WEIGHT is
+ * left out, and sets *is_aged. */
+static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, int with_density, int *is_aged)
 {
     real total = 0;
     uint32_t k;
@@ -2051,47 +2072,47 @@ static real compare_moments(const mapdpm_stream *s, const real *x, contest *c, i
         if (!is_used(s, k))
             continue;
         v = view_of(s, k, s->now);
-        weight = v.fade * *v.moments;
-        if (weight < FLOOR) {
+        weight = v.decay * *v.moments;
+        if (weight < FORGOTTEN_WEIGHT) {
             *is_aged = 1;
             continue;
         }
         total += weight;
         score = density(s, v, x) + math_log(weight);
-        enter(c, k, score, score, with_density);
-        note_bound(c, k, score);
+        rank_score(r, k, score, score, with_density);
+        rank_bound(r, k, score);
     }
     return total;
 }
 
-real stream_weight(const mapdpm_stream *s)
+real stream_total_weight(const mapdpm_stream *s)
 {
     real total = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
-        total += *slot_of(s, k) * fade_of(s, k, s->now);
+        total += *slot_of(s, k) * decay_of(s, k, s->now);
     return total;
 }
 
 choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
 {
-    contest all = {NONE, NONE, NONE, -ALWAYS, -ALWAYS, -ALWAYS, -ALWAYS, 0};
+    ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, 0};
     choice c = {NONE, NONE, 0, 1, 0};
     real total_weight = 0, opening, bound;
 
     if (is_prepared(s)) {
-        compare_columns(s, x, &all, with_density);
+        rank_by_score_table(s, x, &all, with_density);
         if (with_density)
-            total_weight = stream_weight(s);
+            total_weight = stream_total_weight(s);
     } else {
-        total_weight = compare_moments(s, x, &all, with_density, &c.has_aged);
+        total_weight = rank_by_moments(s, x, &all, with_density, &c.has_aged);
     }
     opening = score_new(s, x, least_score(&all, with_density), &bound);
     if (with_density)
         add_score(&all, opening);
     c.best = all.best;
-    c.second = all.likely == all.best ? all.next : all.likely;
+    c.second = all.candidate == all.best ? all.runner_up : all.candidate;
     c.opens = c.best == NONE || (bound > all.best_score && opening > all.best_score);
     if (with_density) {
         const real all_weight = total_weight + s->alpha;
@@ -2102,7 +2123,7 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
             size_t d;
 
             for (d = 0; d < FEATURES(s); d++)
-                if (!is_there(x[d]))
+                if (!is_present(x[d]))
                     c.density -= math_log(unit_of(s)[d]);
         }
 #endif
@@ -2112,11 +2133,12 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
 
 /* ==== split_merge.c ================================================================================================= */
 
-/* Clusters that become two, or one, where that raises the log joint; and room for a new one where there is none. */
+/* Splits and merges that raise the log joint, and the policies that free a slot. */
 
-/* In which half of slot k the point belongs: the one with the nearer mean, in units of the variance within halves; while
- * they are young, by the side of the cluster's mean on which it lies in one feature, the widest or the next in turn. */
-size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
+/* The half of slot k for a point: the one with the nearer mean, in units of the variance within halves. While the
+ * halves are small, the side of the cluster's mean in one feature decides: the widest feature, or each feature in
+ * order. */
+size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x)
 {
     const size_t D = FEATURES(s);
     const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
@@ -2127,18 +2149,18 @@ size_t stream_half_for(const mapdpm_stream *s, uint32_t k, const real *x)
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
         return (size_t)is_nearer_to_second(s, slot, h0, h1, x);
-    for (d = 0; d < D && trial % 2 == 0; d++) { /* each other trial by another feature */
-        const real width = squares[d] / floor_of(s)[d];
+    for (d = 0; d < D && trial % 2 == 0; d++) { /* every second trial takes the next feature instead */
+        const real width = squares[d] / noise_scale_of(s)[d];
 
-        if ((!HAS_MISSING(s) || is_there(x[d])) && width > most) {
+        if ((!HAS_MISSING(s) || is_present(x[d])) && width > most) {
             most = width;
             widest = d;
         }
     }
-    return entry(s, x, widest) > mean[widest];
+    return coordinate(s, x, widest) > mean[widest];
 }
 
-/* The halves of slot k become clusters, the lighter one in a free slot e; both together weigh what k did. */
+/* The halves of slot k become two clusters, the lighter one in the free slot e. Together they keep the weight of k. */
 static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
 {
     const size_t size = half_size(s), lighter = *half_of(s, k, 1) > *half_of(s, k, 0) ? 0 : 1;
@@ -2147,14 +2169,14 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     const real low = low_part(slot, size), all = *light + *heavy;
     real part = *slot * (*light / all), rest;
 
-    if (!FORGETS(s) && part >= 0 && part < (real)8388608) /* counts stay whole numbers; beyond, a real is one */
+    if (!FORGETS(s) && part >= 0 && part < (real)8388608) /* counts stay whole numbers; larger reals are whole anyway */
         part = (real)(int32_t)(part + HALF);
     rest = *slot;
     moments_scale(s, light, 0, part / *light);
     moments_scale(s, heavy, 0, (rest - part) / *heavy);
     *light = part;
 
-    stream_open(s, e);
+    stream_open_slot(s, e);
     ids_of(s)[e] = s->next_id++;
     memcpy(slot_of(s, e), light, size * sizeof(real));
     memcpy(slot, heavy, size * sizeof(real));
@@ -2163,57 +2185,58 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     *slot = rest;
     if (COMPENSATED)
         slot[size] = low;
-    grow(slot, size, -part);
-    seen_of(s)[e] = seen_of(s)[k];
+    add_compensated(slot, size, -part);
+    last_seen_of(s)[e] = last_seen_of(s)[k];
     stream_clear_halves(s, k);
     trials_of(s)[k] = 0;
-    partner_of(s)[k] = NONE;
-    stream_relabel(s, ids_of(s)[k], NONE);
+    merge_partner_of(s)[k] = NONE;
+    stream_relabel_window(s, ids_of(s)[k], NONE);
     stream_record(s, MAPDPM_SPLIT, ids_of(s)[k], ids_of(s)[e]);
     stream_refresh(s, k);
     stream_refresh(s, e);
 }
 
-/* What splitting slot k would gain if its halves stood for all that it holds, or for so much as they may speak for. */
+/* The gain of splitting slot k if its halves stood for the whole cluster, or for as much of it as they may stand
+ * for. */
 static real split_gain(const mapdpm_stream *s, uint32_t k)
 {
     view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
-    const real n = *v0.moments + *v1.moments, all = *slot_of(s, k), most = SPEAKS_FOR * n;
+    const real n = *v0.moments + *v1.moments, all = *slot_of(s, k), most = EXTRAPOLATION * n;
     const real scale = (all < most ? all : most) / n;
 
-    if (scale > 1 && n >= VOICE)
-        v0.fade = v1.fade = scale;
+    if (scale > 1 && n >= LARGE_HALF)
+        v0.decay = v1.decay = scale;
     return -merge_gain(s, v0, v1);
 }
 
-/* ---- merging, and making room -------------------------------------------------------------------------------------- */
+/* ---- merging, and freeing a slot --------------------------------------------------------------------------------- */
 
-/* Whether the log joint rises when slots a and b merge; remembers the cheapest partner that a has been seen with. */
+/* Whether the merge of slots a and b raises the log joint. Remembers the cheapest partner that a has met. */
 static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
     const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
     real gain;
 
-    if (are_far(s, va, vb))
+    if (merge_surely_loses(s, va, vb))
         return 0;
     gain = merge_gain(s, va, vb);
-    if (partner_of(s)[a] == NONE || partner_of(s)[a] == b || -gain < *loss_of(s, a)) {
-        partner_of(s)[a] = b;
-        *loss_of(s, a) = -gain;
+    if (merge_partner_of(s)[a] == NONE || merge_partner_of(s)[a] == b || -gain < *merge_loss_of(s, a)) {
+        merge_partner_of(s)[a] = b;
+        *merge_loss_of(s, a) = -gain;
     }
     return gain > HYSTERESIS;
 }
 
-/* Slot k takes over the slot b if that raises the log joint. */
+/* Merge slot b into slot k if that raises the log joint. */
 void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
 {
     if (b != NONE && b != k && is_used(s, b) && should_merge(s, k, b)) {
-        stream_settle(s, b);
+        stream_apply_decay(s, b);
         stream_merge(s, k, b);
     }
 }
 
-/* The pair whose merging raises the log joint most, if by more than `least`; whether there is one. */
+/* The pair whose merge raises the log joint most, if by more than `least`. Returns whether there is one. */
 int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from)
 {
     uint32_t a, b;
@@ -2234,7 +2257,7 @@ int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t 
     return found;
 }
 
-/* The lightest slot and the one that it merges with at the least loss, which is cached; whether there are two. For clusters
+/* The lightest slot and its cheapest merge partner, which is cached. Returns whether there are two slots. For clusters
  * that have met no other. */
 static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from)
 {
@@ -2248,9 +2271,9 @@ static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
         if (k != spared && k != lightest && is_used(s, k)) {
             const real gain = merge_gain(s, view_of(s, lightest, s->now), view_of(s, k, s->now));
 
-            if (!found || -gain < *loss_of(s, lightest)) {
-                partner_of(s)[lightest] = k;
-                *loss_of(s, lightest) = -gain;
+            if (!found || -gain < *merge_loss_of(s, lightest)) {
+                merge_partner_of(s)[lightest] = k;
+                *merge_loss_of(s, lightest) = -gain;
                 *to = lightest;
                 *from = k;
                 found = 1;
@@ -2259,18 +2282,18 @@ static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
     return found;
 }
 
-/* The slot whose cached partner costs least to merge with, that partner, and that loss, computed anew; whether there is
- * one. Slot `spared` has no part in it. */
+/* The slot whose cached merge costs least, its partner, and the recomputed loss. Slot `spared` is left out. Returns
+ * whether there is a pair. */
 static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from, real *loss)
 {
     uint32_t k;
     int found = 0;
 
     for (k = 0; k < SLOTS(s); k++) {
-        const uint32_t b = partner_of(s)[k];
+        const uint32_t b = merge_partner_of(s)[k];
 
         if (k != spared && b != spared && is_used(s, k) && b != NONE && b != k && is_used(s, b) &&
-            (!found || *loss_of(s, k) < *loss_of(s, *to))) {
+            (!found || *merge_loss_of(s, k) < *merge_loss_of(s, *to))) {
             *to = k;
             *from = b;
             found = 1;
@@ -2280,25 +2303,25 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
         found = lightest_pair(s, spared, to, from);
     if (found) {
         *loss = -merge_gain(s, view_of(s, *to, s->now), view_of(s, *from, s->now));
-        *loss_of(s, *to) = *loss;
+        *merge_loss_of(s, *to) = *loss;
     }
     return found;
 }
 
-/* The slot that is cheapest to forget, and its loss; of losses that are about equal, as those of lone points are, the one
- * that was not seen for longest. */
-BY_ITSELF
+/* The slot whose eviction costs least, and its loss. Ties within TIE_NATS, as between single points, go to the cluster
+ * unseen for longest. */
+NOT_INLINED
 static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real *loss)
 {
-    const real total_weight = stream_weight(s) + s->alpha, by_prior = log_prior(s);
+    const real total_weight = stream_total_weight(s) + s->alpha, prior_term = log_prior(s);
     uint32_t k, best = NONE, longest = 0;
 
     for (k = 0; k < s->width; k++)
         if (k != spared && is_used(s, k)) {
-            const uint32_t idle = (uint32_t)s->n_seen - seen_of(s)[k];
-            const real cost = eviction_loss(s, view_of(s, k, s->now), by_prior, (real)idle, total_weight);
+            const uint32_t idle = (uint32_t)s->n_seen - last_seen_of(s)[k];
+            const real cost = eviction_loss(s, view_of(s, k, s->now), prior_term, (real)idle, total_weight);
 
-            if (best == NONE || cost < *loss - ABOUT || (cost <= *loss + ABOUT && idle > longest)) {
+            if (best == NONE || cost < *loss - TIE_NATS || (cost <= *loss + TIE_NATS && idle > longest)) {
                 best = k;
                 *loss = cost;
                 longest = idle;
@@ -2307,7 +2330,7 @@ static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real 
     return best;
 }
 
-/* Free a slot by the policy, if that costs less than `gain`; NONE where it does not, or refuses. */
+/* Free a slot by the policy if that costs less than `gain`. Returns NONE if it costs more or the policy refuses. */
 uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
 {
     real merging = 0, evicting = 0;
@@ -2323,19 +2346,19 @@ uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
     if (is_pair && (victim == NONE || merging <= evicting)) {
         if (!(merging < gain))
             return NONE;
-        stream_settle(s, to);
-        stream_settle(s, from);
+        stream_apply_decay(s, to);
+        stream_apply_decay(s, from);
         stream_merge(s, to, from);
         return from;
     }
     if (victim == NONE || !(evicting < gain))
         return NONE;
-    stream_forget(s, victim, MAPDPM_EVICTED);
+    stream_remove(s, victim, MAPDPM_EVICTED);
     return victim;
 }
 
-/* Split slot k if that raises the log joint, by more than the slot costs that must be freed for it. Returns the slot
- * where the half h is now. */
+/* Split slot k if that raises the log joint by more than the cost of freeing a slot for it. Returns the slot of half
+ * h. */
 uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 {
     const real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
@@ -2344,7 +2367,7 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 
     if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == NONE)
         return k;
-    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has taken so much out */
+    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has removed too much */
         return k;
     gain = split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k));
     if (gain > 0) {
@@ -2356,7 +2379,7 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
             return h == lighter ? e : k;
         }
     }
-    if ((trials_of(s)[k] & 0xffffu) >= (TRIAL << (trial < DOUBLINGS ? trial : DOUBLINGS))) {
+    if ((trials_of(s)[k] & 0xffffu) >= (TRIAL_LENGTH << (trial < DOUBLINGS ? trial : DOUBLINGS))) {
         stream_clear_halves(s, k);
         trials_of(s)[k] = (trial + 1) << 16;
     }
@@ -2365,22 +2388,22 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 
 /* ==== window.c ====================================================================================================== */
 
-/* Points that are visited again, so that those move that now belong elsewhere: the last ones, which the learner keeps, one a
- * step; or those that the caller has kept.
+/* Points that are visited again, so that they move to the cluster where they now belong: the last points, which the
+ * learner keeps, one a step; or points that the caller keeps.
  */
 
-/* What the kept points of one cluster belong to from now on; NONE: nobody knows, and they are not visited any more. */
-void stream_relabel(mapdpm_stream *s, uint32_t from, uint32_t to)
+/* Rename the cluster of kept points. With NONE their cluster is unknown, and they are not visited any more. */
+void stream_relabel_window(mapdpm_stream *s, uint32_t from, uint32_t to)
 {
-    uint32_t *const kept = kept_of(s);
+    uint32_t *const ids = window_ids_of(s);
     size_t i;
 
     for (i = 0; i < WINDOW(s); i++)
-        if (kept[i] == from)
-            kept[i] = to;
+        if (ids[i] == from)
+            ids[i] = to;
 }
 
-static uint32_t slot_with(const mapdpm_stream *s, uint32_t id)
+static uint32_t slot_of_id(const mapdpm_stream *s, uint32_t id)
 {
     uint32_t k;
 
@@ -2390,46 +2413,47 @@ static uint32_t slot_with(const mapdpm_stream *s, uint32_t id)
     return NONE;
 }
 
-static void put_back(mapdpm_stream *s, uint32_t k, const real *x, real weight)
+static void add_to_slot(mapdpm_stream *s, uint32_t k, const real *x, real weight)
 {
     moments_add(s, slot_of(s, k), half_size(s), x, weight);
     stream_refresh(s, k);
 }
 
-/* Take a point that was learned at some time out of its cluster and let it choose again, among the clusters that there
- * are. Returns the id of the one where it is then. */
-static uint32_t visit(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
+/* Take a point that was learned at `time` out of its cluster, and let it choose among the existing clusters. Returns
+ * the id of its new cluster. */
+static uint32_t revisit_point(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
 {
-    const real weight = FORGETS(s) ? math_exp(-real_of((uint64_t)(s->now - time)) * s->rate) : 1;
-    const uint32_t k = slot_with(s, id);
+    const real weight = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - time)) * s->rate) : 1;
+    const uint32_t k = slot_of_id(s, id);
     choice c;
 
-    if (k == NONE || !(*slot_of(s, k) * fade_of(s, k, s->now) > weight + FLOOR) || !(weight > 0))
+    if (k == NONE || !(*slot_of(s, k) * decay_of(s, k, s->now) > weight + FORGOTTEN_WEIGHT) || !(weight > 0))
         return id;
-    stream_settle(s, k);
-    put_back(s, k, x, -weight);
+    stream_apply_decay(s, k);
+    add_to_slot(s, k, x, -weight);
     c = stream_choose(s, x, 0);
     if (c.best == NONE || c.opens)
         c.best = k;
-    stream_settle(s, c.best);
-    put_back(s, c.best, x, weight);
+    stream_apply_decay(s, c.best);
+    add_to_slot(s, c.best, x, weight);
     return ids_of(s)[c.best];
 }
 
-/* Keep the point that was just learned in place of the oldest, and visit the next in turn. */
+/* Keep the point just learned in place of the oldest one, and visit the next kept point. */
 void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
 {
-    const size_t i = remainder_of(s->n_seen - 1, WINDOW(s));
+    const size_t i = modulo(s->n_seen - 1, WINDOW(s));
 
     memcpy(points_of(s) + i * FEATURES(s), x, FEATURES(s) * sizeof(real));
     times_of(s)[i] = s->now;
-    kept_of(s)[i] = id;
+    window_ids_of(s)[i] = id;
     s->visited = s->visited + 1 < WINDOW(s) ? s->visited + 1 : 0;
-    if (kept_of(s)[s->visited] != NONE && s->visited != i)
-        kept_of(s)[s->visited] = visit(s, points_of(s) + s->visited * FEATURES(s), times_of(s)[s->visited], kept_of(s)[s->visited]);
+    if (window_ids_of(s)[s->visited] != NONE && s->visited != i)
+        window_ids_of(s)[s->visited] = revisit_point(s, points_of(s) + s->visited * FEATURES(s),
+                                                     times_of(s)[s->visited], window_ids_of(s)[s->visited]);
 }
 
-/* ---- windows of the caller's own ------------------------------------------------------------------------------------- */
+/* ---- windows that the caller keeps ------------------------------------------------------------------------------- */
 
 int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t n)
 {
@@ -2437,7 +2461,7 @@ int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t
 
     if (s == NULL || event == NULL || (ids == NULL && n > 0) || *event > s->n_events)
         return MAPDPM_E_ARGUMENT;
-    if (s->n_events - *event > RING(s)) {
+    if (s->n_events - *event > RING_SIZE(s)) {
         for (i = 0; i < n; i++)
             ids[i] = NONE;
         *event = s->n_events;
@@ -2469,7 +2493,7 @@ int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32
     }
     for (i = 0; i < n && error == MAPDPM_OK; i++)
         if (ids[i] != NONE) {
-            const uint32_t id = visit(s, x + i * FEATURES(s), FORGETS(s) ? times[i] : 0, ids[i]);
+            const uint32_t id = revisit_point(s, x + i * FEATURES(s), FORGETS(s) ? times[i] : 0, ids[i]);
 
             *moved += id != ids[i];
             ids[i] = id;
@@ -2479,35 +2503,35 @@ int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32
 
 /* ==== warmup.c ====================================================================================================== */
 
-/* The end of the warm-up: the points it has kept are clustered, and what lies within clusters sets the prior.
+/* The end of the warm-up: cluster the kept points, and set the prior by the variance within clusters.
  *
  * Bounded: rounds x (sweeps x warm-up x K + K^3) x D steps, once in a learner's life.
  */
 
 enum { ROUNDS = 2, SWEEPS = 10, STARTS = 3 };
 
-/* In the label of a point while its cluster is being divided: the second half. */
-#define SIDE UINT32_C(0x80000000)
+/* The bit in the label of a point that marks the second half, while its cluster is being divided. */
+#define SECOND_HALF UINT32_C(0x80000000)
 
 /* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
 #define EMPIRICAL_POINTS ((real)10)
-/* A cluster's variance is not believed to be less than this share of that of all. */
+/* The least variance within clusters, as a share of the variance of all points. */
 #define LEAST_SHARE ((real)1e-4)
 
-/* The share of the variance of all that is first believed to lie within clusters, and a0. */
+/* The first guess: the share of the total variance that lies within clusters, and a0. */
 typedef struct {
     real share;
     real shape;
-} guess;
+} prior_guess;
 
 static const real *point(const mapdpm_stream *s, size_t i)
 {
     return points_of(s) + i * FEATURES(s);
 }
 
-/* Mean and variance of a feature over the warm-up, from the first value on, so that an offset costs no digits; a
- * constant feature has no scale of its own and counts as of variance 1. */
-static void describe(const mapdpm_stream *s, size_t d, real *mean, real *variance)
+/* The mean and the variance of a feature over the warm-up. They start from the first value, so that an offset costs no
+ * digits. A constant feature has no scale and gets variance 1. */
+static void mean_and_variance(const mapdpm_stream *s, size_t d, real *mean, real *variance)
 {
     real first = 0, sum = 0, squares = 0, n = 0;
     size_t i;
@@ -2515,7 +2539,7 @@ static void describe(const mapdpm_stream *s, size_t d, real *mean, real *varianc
     for (i = 0; i < WARMUP(s); i++) {
         const real x = point(s, i)[d];
 
-        if (!is_there(x))
+        if (!is_present(x))
             continue;
         if (n == 0)
             first = x;
@@ -2524,7 +2548,7 @@ static void describe(const mapdpm_stream *s, size_t d, real *mean, real *varianc
     }
     *mean = n > 0 ? sum / n : 0;
     for (i = 0; i < WARMUP(s); i++)
-        if (is_there(point(s, i)[d])) {
+        if (is_present(point(s, i)[d])) {
             const real t = (point(s, i)[d] - first) - *mean;
 
             squares += t * t;
@@ -2535,13 +2559,13 @@ static void describe(const mapdpm_stream *s, size_t d, real *mean, real *varianc
         *variance = 1;
 }
 
-static void put(mapdpm_stream *s, size_t i, uint32_t k, real weight)
+static void add_warmup_point(mapdpm_stream *s, size_t i, uint32_t k, real weight)
 {
     moments_add(s, slot_of(s, k), half_size(s), point(s, i), weight);
     stream_refresh(s, k);
 }
 
-/* Where point i belongs, a free slot if it wants a new cluster and there is one. */
+/* Put point i where it belongs: into a free slot if it opens a cluster and a slot is free. */
 static void assign(mapdpm_stream *s, size_t i)
 {
     const choice c = stream_choose(s, point(s, i), 0);
@@ -2549,25 +2573,25 @@ static void assign(mapdpm_stream *s, size_t i)
 
     if (c.opens && s->n_clusters < SLOTS(s)) {
         k = stream_free_slot(s);
-        stream_open(s, k);
+        stream_open_slot(s, k);
     }
-    put(s, i, k, 1);
-    labels_of(s)[i] = k;
+    add_warmup_point(s, i, k, 1);
+    warmup_labels_of(s)[i] = k;
 }
 
-static void take(mapdpm_stream *s, size_t i)
+static void remove_warmup_point(mapdpm_stream *s, size_t i)
 {
-    const uint32_t k = labels_of(s)[i];
+    const uint32_t k = warmup_labels_of(s)[i];
 
     if (*slot_of(s, k) > (real)1.5) {
-        put(s, i, k, -1);
+        add_warmup_point(s, i, k, -1);
     } else {
-        stream_clear(s, k);
+        stream_clear_slot(s, k);
         s->n_clusters--;
     }
 }
 
-/* Merge the pair that raises the log joint most; whether there was one. */
+/* Merge the pair whose merge raises the log joint most. Returns whether there was one. */
 static int merge_best(mapdpm_stream *s)
 {
     uint32_t to, from;
@@ -2576,19 +2600,20 @@ static int merge_best(mapdpm_stream *s)
     if (!stream_best_pair(s, 0, &to, &from))
         return 0;
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
-    stream_clear(s, from);
+    stream_clear_slot(s, from);
     s->n_clusters--;
     stream_refresh(s, to);
     for (i = 0; i < WARMUP(s); i++)
-        if (labels_of(s)[i] == from)
-            labels_of(s)[i] = to;
+        if (warmup_labels_of(s)[i] == from)
+            warmup_labels_of(s)[i] = to;
     return 1;
 }
 
-/* Divide the members of slot k anew between its halves: the nearer mean in units of the variance within halves. */
+/* Divide the members of slot k between its halves again, by the nearer mean in units of the variance within halves.
+ * Returns whether any moved. */
 static int reassign_halves(mapdpm_stream *s, uint32_t k)
 {
-    uint32_t *const labels = labels_of(s);
+    uint32_t *const labels = warmup_labels_of(s);
     const real *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1), *const slot = slot_of(s, k);
     size_t i;
     int moved = 0;
@@ -2596,10 +2621,10 @@ static int reassign_halves(mapdpm_stream *s, uint32_t k)
     for (i = 0; i < WARMUP(s); i++) {
         uint32_t side;
 
-        if ((labels[i] & ~SIDE) != k)
+        if ((labels[i] & ~SECOND_HALF) != k)
             continue;
-        side = is_nearer_to_second(s, slot, h0, h1, point(s, i)) ? SIDE : 0;
-        moved |= side != (labels[i] & SIDE);
+        side = is_nearer_to_second(s, slot, h0, h1, point(s, i)) ? SECOND_HALF : 0;
+        moved |= side != (labels[i] & SECOND_HALF);
         labels[i] = k | side;
     }
     return moved;
@@ -2611,23 +2636,24 @@ static void rebuild_halves(mapdpm_stream *s, uint32_t k)
 
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
     for (i = 0; i < WARMUP(s); i++)
-        if ((labels_of(s)[i] & ~SIDE) == k)
-            moments_add(s, half_of(s, k, labels_of(s)[i] & SIDE ? 1 : 0), 0, point(s, i), 1);
+        if ((warmup_labels_of(s)[i] & ~SECOND_HALF) == k)
+            moments_add(s, half_of(s, k, warmup_labels_of(s)[i] & SECOND_HALF ? 1 : 0), 0, point(s, i), 1);
 }
 
-/* A first division: by the side of the mean in the feature that is widest, in units of the prior. */
+/* A first division: by the side of the mean in the widest feature, in units of the prior, after the `skip` widest
+ * ones. */
 static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
 {
     const size_t D = FEATURES(s);
     const real *const mean = mean_in(s, slot_of(s, k)), *const squares = squares_in(s, slot_of(s, k));
     real before = -1;
-    size_t i, d, widest = 0, turn;
+    size_t i, d, widest = 0, round;
 
-    for (turn = 0; turn <= skip; turn++) {
+    for (round = 0; round <= skip; round++) {
         real most = -1;
 
         for (d = 0; d < D; d++) {
-            const real width = squares[d] / floor_of(s)[d];
+            const real width = squares[d] / noise_scale_of(s)[d];
 
             if (width > most && (before < 0 || width < before)) {
                 most = width;
@@ -2637,14 +2663,14 @@ static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
         before = most;
     }
     for (i = 0; i < WARMUP(s); i++)
-        if ((labels_of(s)[i] & ~SIDE) == k)
-            labels_of(s)[i] = k | (entry(s, point(s, i), widest) > mean[widest] ? SIDE : 0);
+        if ((warmup_labels_of(s)[i] & ~SECOND_HALF) == k)
+            warmup_labels_of(s)[i] = k | (coordinate(s, point(s, i), widest) > mean[widest] ? SECOND_HALF : 0);
 }
 
-/* Make two clusters of slot k where that raises the log joint; whether it did. */
-static int divide(mapdpm_stream *s, uint32_t k)
+/* Split slot k if that raises the log joint. Returns whether it did. */
+static int try_divide(mapdpm_stream *s, uint32_t k)
 {
-    uint32_t *const labels = labels_of(s), e;
+    uint32_t *const labels = warmup_labels_of(s), e;
     size_t i, start;
     int step;
 
@@ -2659,39 +2685,39 @@ static int divide(mapdpm_stream *s, uint32_t k)
     }
     if (start == STARTS || start == FEATURES(s)) {
         for (i = 0; i < WARMUP(s); i++)
-            labels[i] &= ~SIDE;
+            labels[i] &= ~SECOND_HALF;
         return 0;
     }
     e = stream_free_slot(s);
-    stream_open(s, e);
+    stream_open_slot(s, e);
     for (i = 0; i < WARMUP(s); i++)
-        if (labels[i] == (k | SIDE)) {
-            put(s, i, k, -1);
-            put(s, i, e, 1);
+        if (labels[i] == (k | SECOND_HALF)) {
+            add_warmup_point(s, i, k, -1);
+            add_warmup_point(s, i, e, 1);
             labels[i] = e;
         }
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
     return 1;
 }
 
-/* MAP-DPM on the kept points: a sequential start, sweeps until nothing moves, merges and splits, and again. */
-static void cluster(mapdpm_stream *s)
+/* MAP-DPM on the kept points: a sequential start, then sweeps until no point moves, merges and splits, in turn. */
+static void cluster_warmup(mapdpm_stream *s)
 {
     uint32_t k;
     size_t i;
-    int sweep, turn, moved, changed = 1;
+    int sweep, round, moved, changed = 1;
 
     for (i = 0; i < WARMUP(s); i++)
         assign(s, i);
-    for (turn = 0; turn < SWEEPS && changed; turn++) {
+    for (round = 0; round < SWEEPS && changed; round++) {
         for (sweep = 0, moved = 1; sweep < SWEEPS && moved; sweep++) {
             moved = 0;
             for (i = 0; i < WARMUP(s); i++) {
-                const uint32_t before = labels_of(s)[i];
+                const uint32_t before = warmup_labels_of(s)[i];
 
-                take(s, i);
+                remove_warmup_point(s, i);
                 assign(s, i);
-                moved |= labels_of(s)[i] != before;
+                moved |= warmup_labels_of(s)[i] != before;
             }
         }
         changed = 0;
@@ -2699,7 +2725,7 @@ static void cluster(mapdpm_stream *s)
             changed = 1;
         for (k = 0; k < SLOTS(s) && s->n_clusters < SLOTS(s); k++)
             if (is_used(s, k) && *slot_of(s, k) >= 2)
-                changed |= divide(s, k);
+                changed |= try_divide(s, k);
     }
 }
 
@@ -2708,11 +2734,11 @@ static void clear_all(mapdpm_stream *s)
     uint32_t k;
 
     for (k = 0; k < SLOTS(s); k++)
-        stream_clear(s, k);
+        stream_clear_slot(s, k);
     s->n_clusters = 0;
 }
 
-/* b0 from the variance within the clusters that were found: pooled, so that the prior's own guess has no say. */
+/* b0 from the pooled variance within the clusters found, so that the guess has no influence. */
 static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
 {
     const size_t D = FEATURES(s);
@@ -2729,16 +2755,16 @@ static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
                 squares += squares_in(s, slot_of(s, k))[d] / unit_of(s)[d] / unit_of(s)[d];
                 n += points > 1 ? points - 1 : 0;
             }
-        describe(s, d, &mean, &variance);
+        mean_and_variance(s, d, &mean, &variance);
         squares = n > 0 ? squares / n : variance;
         parameters[D + 2 + d] = a0 * (squares > LEAST_SHARE * variance ? squares : LEAST_SHARE * variance);
     }
 }
 
-/* Ids in order of appearance; weights as if each point had been learned when it came. */
-static void adopt(mapdpm_stream *s)
+/* Make clusters with ids in order of appearance, and weights as if each point had been learned when it came. */
+static void create_clusters(mapdpm_stream *s)
 {
-    uint32_t *const labels = labels_of(s);
+    uint32_t *const labels = warmup_labels_of(s);
     uint32_t k;
     size_t i;
 
@@ -2746,44 +2772,44 @@ static void adopt(mapdpm_stream *s)
         ids_of(s)[k] = NONE;
     clear_all(s);
     for (i = 0; i < WARMUP(s); i++) {
-        const real age = real_of((uint64_t)(s->now - times_of(s)[i]));
+        const real age = to_real((uint64_t)(s->now - times_of(s)[i]));
         const real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
 
         k = labels[i];
-        if (!(weight > 0)) { /* forgotten while the warm-up lasted */
+        if (!(weight > 0)) { /* forgotten before the warm-up ended */
             labels[i] = NONE;
             continue;
         }
         if (ids_of(s)[k] == NONE) {
-            stream_open(s, k);
+            stream_open_slot(s, k);
             ids_of(s)[k] = s->next_id++;
             stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
         }
-        put(s, i, k, weight);
+        add_warmup_point(s, i, k, weight);
         labels[i] = ids_of(s)[k];
-        lasts(s)[k] = s->now;
-        seen_of(s)[k] = (uint32_t)(i + 1);
+        last_times_of(s)[k] = s->now;
+        last_seen_of(s)[k] = (uint32_t)(i + 1);
     }
 }
 
 /* The log joint of the kept points and their clusters, in the user's units. */
 static real log_joint(const mapdpm_stream *s)
 {
-    const real by_prior = log_prior(s);
-    real total = (real)WARMUP(s) * s->log_units, unasked;
+    const real prior_term = log_prior(s);
+    real total = (real)WARMUP(s) * s->log_units, unused;
     uint32_t k;
 
     for (k = 0; k < SLOTS(s); k++)
         if (is_used(s, k))
-            total += log_share(s, view_of(s, k, s->now), by_prior, &unasked) + s->log_alpha;
+            total += log_joint_term(s, view_of(s, k, s->now), prior_term, &unused) + s->log_alpha;
     return total;
 }
 
-/* Cluster the kept points under a first guess of the variance within clusters, and again under what it has found. */
-static int fit(mapdpm_stream *s, guess g)
+/* Cluster the kept points with a guess of the variance within clusters, then with the variance found. */
+static int fit(mapdpm_stream *s, prior_guess g)
 {
     const size_t D = FEATURES(s);
-    real *const parameters = half_of(s, 0, 0); /* room that a warm-up does not use */
+    real *const parameters = half_of(s, 0, 0); /* memory that a warm-up does not use */
     size_t d;
     int round, error;
 
@@ -2793,7 +2819,7 @@ static int fit(mapdpm_stream *s, guess g)
         for (d = 0; d < D; d++) {
             real variance;
 
-            describe(s, d, &parameters[d], &variance);
+            mean_and_variance(s, d, &parameters[d], &variance);
             if (round == 0)
                 parameters[D + 2 + d] = g.share * g.shape * variance;
         }
@@ -2808,56 +2834,58 @@ static int fit(mapdpm_stream *s, guess g)
         if (error != MAPDPM_OK)
             return error;
         clear_all(s);
-        cluster(s);
+        cluster_warmup(s);
     }
     return MAPDPM_OK;
 }
 
-/* Fit with a first guess and a shape; keeps what has the higher log joint. */
-static int attempt(mapdpm_stream *s, guess try, guess *best, real *most)
+/* Fit with a guess and a shape; keep the fit with the higher log joint. */
+static int try_guess(mapdpm_stream *s, prior_guess guess, prior_guess *best, real *most)
 {
-    const int error = fit(s, try);
+    const int error = fit(s, guess);
     const real joint = error == MAPDPM_OK ? log_joint(s) : 0;
 
     if (error == MAPDPM_OK && (best->share == 0 || joint > *most)) {
         *most = joint;
-        *best = try;
+        *best = guess;
     }
     return error;
 }
 
-int stream_hand_over(mapdpm_stream *s)
+int stream_end_warmup(mapdpm_stream *s)
 {
     static const real shares[] = {(real)1, (real)0.1, (real)0.01, (real)0.001}, shapes[] = {2, 4, 8};
-    guess best = {0, 0}, try = {0, 1};
+    prior_guess best = {0, 0}, guess = {0, 1};
     real most = 0;
     size_t i;
     int error = MAPDPM_OK;
 
     for (i = 0; i < sizeof shares / sizeof *shares && error == MAPDPM_OK; i++) {
-        try.share = shares[i];
-        error = attempt(s, try, &best, &most);
+        guess.share = shares[i];
+        error = try_guess(s, guess, &best, &most);
     }
-    try = best;
-    for (i = 0; i < sizeof shapes / sizeof *shapes && error == MAPDPM_OK && (i == 0 || best.shape == try.shape); i++) {
-        try.shape = shapes[i];
-        error = attempt(s, try, &best, &most);
+    guess = best;
+    for (i = 0; i < sizeof shapes / sizeof *shapes && error == MAPDPM_OK && (i == 0 || best.shape == guess.shape);
+         i++) {
+        guess.shape = shapes[i];
+        error = try_guess(s, guess, &best, &most);
     }
     if (error == MAPDPM_OK)
         error = fit(s, best);
     if (error != MAPDPM_OK)
         return error;
-    adopt(s);
+    create_clusters(s);
     s->warming = 0;
     return MAPDPM_OK;
 }
 
 /* ==== online.c ====================================================================================================== */
 
-/* The stream learner: one point in, all of its consequences, in time O(K D) and in the caller's memory (docs/streams.md).
+/* The stream learner: it takes one point with all its consequences in O(K D) time, in the caller's memory
+ * (docs/streams.md).
  *
- * Each cluster carries the moments of two halves of itself, between which it divides what it learns; where two clusters
- * would explain them better it becomes two. No point is kept.
+ * Each cluster holds the moments of two halves and divides its points between them. It splits when two clusters explain
+ * the halves better. No point is kept.
  */
 
 static real not_a_number(void)
@@ -2873,17 +2901,17 @@ static real not_a_number(void)
     return value;
 }
 
-/* MAPDPM_OK where x is a point that can be learned or scored. */
+/* Returns MAPDPM_OK if x can be learned or scored. */
 int stream_check_point(const mapdpm_stream *s, const real *x)
 {
     const real *const anchor = anchor_of(s), *const unit = unit_of(s);
-    const real most = IS_WARMING(s) ? WARMUP_LIMIT : LIMIT;
+    const real most = IS_WARMING(s) ? WARMUP_LIMIT : COORDINATE_LIMIT;
     size_t d, n_there = 0;
 
     for (d = 0; d < FEATURES(s); d++) {
         const real place = IS_WARMING(s) ? x[d] : (x[d] - anchor[d]) * unit[d];
 
-        if (HAS_MISSING(s) && !is_there(x[d]))
+        if (HAS_MISSING(s) && !is_present(x[d]))
             continue;
         if (!(place >= -most && place <= most))
             return x[d] - x[d] == 0 ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER; /* infinity less itself is NaN */
@@ -2900,23 +2928,23 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
     times_of(s)[i] = s->now;
     *id = (uint32_t)i;
     s->n_seen++;
-    return s->n_seen == WARMUP(s) ? stream_hand_over(s) : MAPDPM_OK;
+    return s->n_seen == WARMUP(s) ? stream_end_warmup(s) : MAPDPM_OK;
 }
 
-/* The point joins slot k, new or not; then one look at what may follow from that: at merging with the second best, or
- * with the next slot in turn, or at splitting. Returns the slot where the point is in the end. */
+/* Add the point to slot k, new or not. Then try one change that may follow: a merge with the second best slot, a merge
+ * with the next slot in order, or a split. Returns the final slot of the point. */
 static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *x)
 {
     uint32_t look;
     size_t h;
 
-    stream_settle(s, k);
+    stream_apply_decay(s, k);
     moments_add(s, slot_of(s, k), half_size(s), x, 1);
-    seen_of(s)[k] = (uint32_t)s->n_seen;
-    h = stream_half_for(s, k, x);
+    last_seen_of(s)[k] = (uint32_t)s->n_seen;
+    h = stream_choose_half(s, k, x);
     moments_add(s, half_of(s, k, h), 0, x, 1);
     stream_refresh(s, k);
-    look = ++trials_of(s)[k] % EVERY;
+    look = ++trials_of(s)[k] % LOOK_PERIOD;
     if (look == 0)
         return stream_try_split(s, k, h);
     if (look % 2 == 0) {
@@ -2954,12 +2982,12 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     }
     s->n_seen++;
     if (c.has_aged)
-        stream_age_out(s);
+        stream_remove_aged(s);
     if (c.opens) {
-        uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, NONE, ALWAYS);
+        uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, NONE, LARGEST_REAL);
 
         if (e != NONE) {
-            stream_open(s, e);
+            stream_open_slot(s, e);
             ids_of(s)[e] = s->next_id++;
             stream_record(s, MAPDPM_CREATED, ids_of(s)[e], 0);
             c.second = k;
@@ -2977,18 +3005,18 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     return MAPDPM_OK;
 }
 
-/* ---- what programs call -------------------------------------------------------------------------------------------- */
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
 
 int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
 {
-    uint32_t unasked;
+    uint32_t unused;
     int error;
 
     if (s == NULL || x == NULL)
         return MAPDPM_E_ARGUMENT;
     if (s->clock == CLOCK_MICROSECONDS || s->now >= INT64_MAX / 2)
         return MAPDPM_E_TIME;
-    error = learn(s, x, s->now + 1, id ? id : &unasked, score);
+    error = learn(s, x, s->now + 1, id ? id : &unused, score);
     if (error == MAPDPM_OK)
         s->clock = CLOCK_POINTS;
     return error;
@@ -2996,7 +3024,7 @@ int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
 
 int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score)
 {
-    uint32_t unasked;
+    uint32_t unused;
     const int starts = s != NULL && s->clock == CLOCK_UNKNOWN;
     real rate;
     uint32_t k;
@@ -3004,28 +3032,28 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
 
     if (s == NULL || x == NULL)
         return MAPDPM_E_ARGUMENT;
-    /* Within 2^62 microseconds of 0, so that differences are sound: 146,000 years. */
+    /* Within 2^62 microseconds of 0, 146,000 years, so that differences do not overflow. */
     if (s->clock == CLOCK_POINTS || (!starts && microseconds < s->now) || microseconds > INT64_MAX / 2 ||
         microseconds < -(INT64_MAX / 2))
         return MAPDPM_E_TIME;
     rate = s->rate;
-    if (starts) { /* what was inserted before there was a time is as of now */
+    if (starts) { /* clusters inserted before the first time get that time */
         s->rate = rate / 1000000;
         for (k = 0; k < s->width; k++)
-            lasts(s)[k] = microseconds;
+            last_times_of(s)[k] = microseconds;
     }
-    error = learn(s, x, microseconds, id ? id : &unasked, score);
+    error = learn(s, x, microseconds, id ? id : &unused, score);
     if (error == MAPDPM_OK)
         s->clock = CLOCK_MICROSECONDS;
     else
         s->rate = rate;
     for (k = 0; starts && error != MAPDPM_OK && k < s->width; k++)
-        lasts(s)[k] = s->now;
+        last_times_of(s)[k] = s->now;
     return error;
 }
 
-int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, uint32_t *ids, real *scores,
-                      size_t *done)
+int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
+                      real *scores, size_t *done)
 {
     size_t i;
     int error = MAPDPM_OK;
@@ -3037,7 +3065,8 @@ int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microsecon
         uint32_t *const id = ids ? ids + i : NULL;
         real *const score = scores ? scores + i : NULL;
 
-        error = microseconds ? mapdpm_learn_at(s, point, microseconds[i], id, score) : mapdpm_learn(s, point, id, score);
+        error =
+            microseconds ? mapdpm_learn_at(s, point, microseconds[i], id, score) : mapdpm_learn(s, point, id, score);
         if (error != MAPDPM_OK)
             break;
     }
@@ -3089,15 +3118,15 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
 
 /* ==== gateway.c ===================================================================================================== */
 
-/* Many learners into one: clusters are inserted by their statistics, then merged as the log joint says. */
+/* Many learners into one: clusters are inserted by their statistics, then merged by the log joint. */
 
-/* Whether points of so much weight may come to those that there are: all weights together stay within MOST_WEIGHT, so that
- * no cluster can outgrow what a snapshot may hold, however they merge. */
-static int may_come(uint64_t seen, real weight)
+/* Whether the weight of all points stays within MOST_WEIGHT if `weight` is added. Then no cluster can outgrow the limit
+ * of a snapshot, whichever clusters merge. */
+static int weight_fits(uint64_t seen, real weight)
 {
-    const uint64_t most = whole_of(MOST_WEIGHT);
+    const uint64_t most = to_uint64(MOST_WEIGHT);
 
-    return seen <= most && whole_of(weight + HALF) <= most - seen;
+    return seen <= most && to_uint64(weight + HALF) <= most - seen;
 }
 
 int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *mean, const real *variance)
@@ -3116,17 +3145,18 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     for (d = 0; d < FEATURES(s); d++) {
         const real centre = mean[d] * unit_of(s)[d], spread = variance[d] * unit_of(s)[d] * unit_of(s)[d];
 
-        if (!(centre >= -LIMIT && centre <= LIMIT && spread >= 0 && spread <= LIMIT * LIMIT))
+        if (!(centre >= -COORDINATE_LIMIT && centre <= COORDINATE_LIMIT && spread >= 0 &&
+              spread <= COORDINATE_LIMIT * COORDINATE_LIMIT))
             return MAPDPM_E_RANGE;
     }
-    if (!may_come(s->n_seen, cluster->weight))
+    if (!weight_fits(s->n_seen, cluster->weight))
         return MAPDPM_E_RANGE;
     if (s->n_clusters == SLOTS(s))
         return MAPDPM_E_SPACE;
     if (s->next_id == NONE)
         return MAPDPM_E_IDS;
     k = stream_free_slot(s);
-    stream_open(s, k);
+    stream_open_slot(s, k);
     ids_of(s)[k] = s->next_id++;
     slot = slot_of(s, k);
     *slot = cluster->weight;
@@ -3140,12 +3170,12 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
         mean_in(s, slot)[d] = mean[d] * unit;
         squares_in(s, slot)[d] = variance[d] * unit * unit * cluster->weight;
     }
-    s->n_seen += whole_of(cluster->weight + HALF);
+    s->n_seen += to_uint64(cluster->weight + HALF);
     stream_refresh(s, k);
     return MAPDPM_OK;
 }
 
-/* The mean of a cluster of another learner in a feature, in the units of this one. */
+/* The mean of another learner's cluster in a feature, in the coordinates of this one. */
 static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const real *slot, size_t d)
 {
     const real *const mean = mean_in(from, slot) + d;
@@ -3154,7 +3184,7 @@ static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const r
     return ((anchor_of(from)[d] - anchor_of(s)[d]) + place) * unit_of(s)[d];
 }
 
-/* The clusters of another learner that are more than forgotten, and whether there is room for them here, or why not. */
+/* Whether all clusters of another learner with any weight left can be inserted, or the error. */
 static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
 {
     uint64_t seen = s->n_seen;
@@ -3162,18 +3192,19 @@ static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
 
     for (k = 0; k < from->width; k++) {
-        const real *const slot = slot_of(from, k), weight = *slot * fade_of(from, k, from->now);
+        const real *const slot = slot_of(from, k), weight = *slot * decay_of(from, k, from->now);
 
         if (!is_used(from, k) || !(weight > 0))
             continue;
-        if (!may_come(seen, weight))
+        if (!weight_fits(seen, weight))
             return MAPDPM_E_RANGE;
         n++;
-        seen += whole_of(weight + HALF);
+        seen += to_uint64(weight + HALF);
         for (d = 0; d < FEATURES(s); d++) {
             const real mean = mean_from(s, from, slot, d), unit = unit_of(s)[d] / unit_of(from)[d];
 
-            if (!(mean >= -LIMIT && mean <= LIMIT && squares_in(from, slot)[d] * unit * unit <= ALWAYS))
+            if (!(mean >= -COORDINATE_LIMIT && mean <= COORDINATE_LIMIT &&
+                  squares_in(from, slot)[d] * unit * unit <= LARGEST_REAL))
                 return MAPDPM_E_RANGE;
         }
     }
@@ -3194,28 +3225,28 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
         return MAPDPM_E_WARMING;
     error = check_pool(s, from);
     for (k = 0; k < from->width && error == MAPDPM_OK; k++) {
-        const real fade = fade_of(from, k, from->now), *const theirs = slot_of(from, k);
+        const real decay = decay_of(from, k, from->now), *const theirs = slot_of(from, k);
         real *slot;
         uint32_t e;
 
-        if (!is_used(from, k) || !(*theirs * fade > 0))
+        if (!is_used(from, k) || !(*theirs * decay > 0))
             continue;
         e = stream_free_slot(s);
-        stream_open(s, e);
+        stream_open_slot(s, e);
         ids_of(s)[e] = s->next_id++;
         slot = slot_of(s, e);
-        *slot = *theirs * fade;
+        *slot = *theirs * decay;
         if (COMPENSATED)
-            slot[half_size(s)] = theirs[half_size(from)] * fade;
+            slot[half_size(s)] = theirs[half_size(from)] * decay;
         for (d = 0; d < FEATURES(s); d++) {
             const real unit = unit_of(s)[d] / unit_of(from)[d];
 
             if (HAS_MISSING(s))
-                counts_in(s, slot)[d] = counts_in(from, theirs)[d * count_step(from)] * fade;
+                counts_in(s, slot)[d] = counts_in(from, theirs)[d * count_step(from)] * decay;
             mean_in(s, slot)[d] = mean_from(s, from, theirs, d);
-            squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * fade;
+            squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * decay;
         }
-        s->n_seen += whole_of(*slot + HALF);
+        s->n_seen += to_uint64(*slot + HALF);
         stream_refresh(s, e);
     }
     return error;
@@ -3235,15 +3266,15 @@ static int comes_before(const mapdpm_stream *s, uint32_t a, uint32_t b)
 
 static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    const int64_t last = lasts(s)[a];
-    const uint32_t seen = seen_of(s)[a];
+    const int64_t last = last_times_of(s)[a];
+    const uint32_t seen = last_seen_of(s)[a];
     real *const x = slot_of(s, a), *const y = slot_of(s, b);
     size_t i;
 
-    lasts(s)[a] = lasts(s)[b];
-    lasts(s)[b] = last;
-    seen_of(s)[a] = seen_of(s)[b];
-    seen_of(s)[b] = seen;
+    last_times_of(s)[a] = last_times_of(s)[b];
+    last_times_of(s)[b] = last;
+    last_seen_of(s)[a] = last_seen_of(s)[b];
+    last_seen_of(s)[b] = seen;
     for (i = 0; i < slot_size(s); i++) {
         const real t = x[i];
 
@@ -3252,7 +3283,8 @@ static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
     }
 }
 
-/* The slots in order, the free ones last; their ids from `first` on. Insertion sort: bounded, and no memory. */
+/* Sort the slots, free ones last, and number their ids from `first` on. Insertion sort is bounded and needs no
+ * memory. */
 static void put_in_order(mapdpm_stream *s, uint32_t first)
 {
     uint32_t i, k;
@@ -3263,20 +3295,20 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
     s->width = s->n_clusters;
     for (k = 0; k < SLOTS(s); k++) {
         if (k >= s->n_clusters) {
-            stream_clear(s, k);
-            ids_of(s)[k] = seen_of(s)[k] = 0;
+            stream_clear_slot(s, k);
+            ids_of(s)[k] = last_seen_of(s)[k] = 0;
             continue;
         }
         ids_of(s)[k] = first + k;
-        seen_of(s)[k] = (uint32_t)s->n_seen; /* when it was inserted does not matter */
-        partner_of(s)[k] = NONE;
+        last_seen_of(s)[k] = (uint32_t)s->n_seen; /* the time of insertion does not matter */
+        merge_partner_of(s)[k] = NONE;
         trials_of(s)[k] = 0;
         stream_refresh(s, k);
     }
     s->next_id = first + s->n_clusters;
 }
 
-/* Merge the pair with the largest gain, if that is above `least`; whether there was one. */
+/* Merge the pair with the largest gain, if that exceeds `least`. Returns whether there was one. */
 static int merge_best_slots(mapdpm_stream *s, real least)
 {
     uint32_t to, from;
@@ -3297,35 +3329,35 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
         return MAPDPM_E_WARMING;
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
-            stream_settle(s, k);
+            stream_apply_decay(s, k);
             if (!is_used(s, k)) { /* nothing is left of it */
                 s->n_clusters--;
                 continue;
             }
             memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
-            *loss_of(s, k) = 0;
+            *merge_loss_of(s, k) = 0;
         }
     for (k = 0; k < WINDOW(s); k++)
-        kept_of(s)[k] = NONE;
+        window_ids_of(s)[k] = NONE;
     for (k = 0; k < WARMUP(s); k++) /* ids begin anew */
-        labels_of(s)[k] = NONE;
+        warmup_labels_of(s)[k] = NONE;
     put_in_order(s, WARMUP(s));
     while (merge_best_slots(s, 0))
         ;
-    while (s->n_clusters > n && merge_best_slots(s, -ALWAYS))
+    while (s->n_clusters > n && merge_best_slots(s, -LARGEST_REAL))
         ;
     put_in_order(s, WARMUP(s));
     s->n_events = 0;
     s->at_event = 0;
-    memset(ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING(s));
+    memset(event_ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING_SIZE(s));
     return MAPDPM_OK;
 }
 
 /* ==== bank.c ======================================================================================================== */
 
-/* The same stream learned under several alphas side by side; the one that has predicted best answers. */
+/* The same stream learned under several alphas. The learner that has predicted best answers. */
 
-/* Memory: the head | scores[n], what rounding lost of them[n] (reals) | the learners, each of the same size. */
+/* The memory: head | scores[n], low parts[n] (reals) | learners, all of the same size. */
 static size_t at_learners(uint32_t n) { return (sizeof(mapdpm_bank) + 2 * (size_t)n * sizeof(real) + 7) / 8 * 8; }
 
 static real *scores_of(const mapdpm_bank *b)
@@ -3351,8 +3383,8 @@ size_t mapdpm_bank_bytes(const mapdpm_options *o, uint32_t n)
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
 
-int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const real *alphas, uint32_t n, real half_life,
-                     real margin)
+int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const real *alphas, uint32_t n,
+                     real half_life, real margin)
 {
     const size_t needed = mapdpm_bank_bytes(o, n);
     uint32_t i;
@@ -3376,7 +3408,7 @@ int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, cons
     return error;
 }
 
-/* Whether all can learn a point: none refuses when others have learned it. */
+/* Whether all learners can learn a point, so that none refuses it after others have learned it. */
 static int check_all(const mapdpm_bank *b, const real *x)
 {
     uint32_t i;
@@ -3414,8 +3446,8 @@ int mapdpm_bank_learn(mapdpm_bank *b, const real *x, uint32_t *id, real *score)
             first = density;
         scores[i] *= b->keep;
         scores[b->n + i] *= b->keep;
-        if (is_there(density))
-            grow(scores + i, b->n, density - first);
+        if (is_present(density))
+            add_compensated(scores + i, b->n, density - first);
     }
     for (number = b->best, i = 0; i < b->n; i++)
         if (scores[i] > scores[number])
@@ -3442,15 +3474,15 @@ int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, real *score)
 
 /* ==== stream_snapshot.c ============================================================================================= */
 
-/* A stream learner in a file and back, to the last bit (docs/format.md, kind 2). */
+/* A stream learner to a file and back, bit for bit (docs/format.md, kind 2). */
 
-/* Where in a file the next entry lies, and which way entries go. */
+/* The place of the next entry in a file, and the direction of the copy. */
 typedef struct {
     unsigned char *p;
     int reads;
 } cursor;
 
-static void pass(cursor *c, void *entries, size_t n, size_t size)
+static void transfer(cursor *c, void *entries, size_t n, size_t size)
 {
     if (c->reads)
         copy_entries(entries, c->p, n, size);
@@ -3459,45 +3491,46 @@ static void pass(cursor *c, void *entries, size_t n, size_t size)
     c->p += n * size;
 }
 
-/* What the options say, which comes first: enough to know how much memory the rest needs. */
-static void pass_options(cursor *c, uint32_t *warmup, uint32_t *window, uint32_t *when_full, uint32_t *missing,
-                         real *numbers)
+/* The options. They come first, because they determine how much memory the rest needs. */
+static void transfer_options(cursor *c, uint32_t *warmup, uint32_t *window, uint32_t *when_full, uint32_t *missing,
+                             real *numbers)
 {
-    pass(c, warmup, 1, 4);
-    pass(c, window, 1, 4);
-    pass(c, when_full, 1, 4);
-    pass(c, missing, 1, 4);
-    pass(c, numbers, 3, REAL);
+    transfer(c, warmup, 1, 4);
+    transfer(c, window, 1, 4);
+    transfer(c, when_full, 1, 4);
+    transfer(c, missing, 1, 4);
+    transfer(c, numbers, 3, REAL);
 }
 
-/* All else but the parameters. The one description of the body: writing and reading are the same walk. */
-static void pass_state(cursor *c, mapdpm_stream *s)
+/* Everything except the options and the parameters. Writing and reading share this one description. */
+static void transfer_state(cursor *c, mapdpm_stream *s)
 {
-    const size_t K = SLOTS(s), B = buffer_of(s);
+    const size_t K = SLOTS(s), B = buffer_size(s);
 
-    pass(c, &s->n_seen, 1, 8);
-    pass(c, &s->n_events, 1, 8);
-    pass(c, &s->now, 1, 8);
-    pass(c, &s->next_id, 1, 4);
-    pass(c, &s->turn, 1, 4);
-    pass(c, &s->n_clusters, 1, 4);
-    pass(c, &s->clock, 1, 4);
-    pass(c, &s->warming, 1, 4);
-    pass(c, &s->visited, 1, 4);
-    pass(c, lasts(s), K + B, 8);
-    pass(c, slot_of(s, 0), K * slot_size(s), REAL);
-    pass(c, points_of(s), B * FEATURES(s), REAL);
-    pass(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING(s) + WARMUP(s) + WINDOW(s), 4);
+    transfer(c, &s->n_seen, 1, 8);
+    transfer(c, &s->n_events, 1, 8);
+    transfer(c, &s->now, 1, 8);
+    transfer(c, &s->next_id, 1, 4);
+    transfer(c, &s->turn, 1, 4);
+    transfer(c, &s->n_clusters, 1, 4);
+    transfer(c, &s->clock, 1, 4);
+    transfer(c, &s->warming, 1, 4);
+    transfer(c, &s->visited, 1, 4);
+    transfer(c, last_times_of(s), K + B, 8);
+    transfer(c, slot_of(s, 0), K * slot_size(s), REAL);
+    transfer(c, points_of(s), B * FEATURES(s), REAL);
+    transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s), 4);
 }
 
 enum { OPTIONS = 4 * 4 + 3 * REAL, COUNTERS = 3 * 8 + 6 * 4 };
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
-    const uint64_t K = SLOTS(s), B = buffer_of(s), D = FEATURES(s);
+    const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
 
-    return OPTIONS + COUNTERS + REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) +
-           8 * (K + B) + 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING(s) + WARMUP(s) + WINDOW(s));
+    return OPTIONS + COUNTERS +
+           REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
+           4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
 }
 
 size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
@@ -3529,13 +3562,13 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     numbers[0] = s->alpha;
     numbers[1] = s->log_alpha;
     numbers[2] = s->half_life;
-    pass_options(&c, &s->warmup, &s->window, &s->when_full, &s->missing, numbers);
+    transfer_options(&c, &s->warmup, &s->window, &s->when_full, &s->missing, numbers);
     for (i = 0; i < sizes[2]; i++) {
         const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
         c.p = put_reals(c.p, &parameter, 1);
     }
-    pass_state(&c, s);
+    transfer_state(&c, s);
     (void)put_bytes(c.p, mapdpm_crc32(0, file, total - CRC), CRC);
     *file_bytes = total;
     return MAPDPM_OK;
@@ -3560,7 +3593,7 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     o->max_clusters = get32(file + 16);
     c.p = (unsigned char *)(uintptr_t)(file + HEADER);
     c.reads = 1;
-    pass_options(&c, &o->warmup, &o->window, &o->when_full, &o->missing, numbers);
+    transfer_options(&c, &o->warmup, &o->window, &o->when_full, &o->missing, numbers);
     o->alpha = numbers[0];
     o->log_alpha = numbers[1];
     o->half_life = numbers[2];
@@ -3574,22 +3607,22 @@ static int is_between(real x, real least, real most)
     return x >= least && x <= most;
 }
 
-/* Whether moments are those of at most `most` points within the limits that learning keeps. */
+/* Whether moments are those of at most `most` points, within the limits of learning. */
 static int are_moments(const mapdpm_stream *s, const real *moments, real most, int has_low)
 {
     const size_t D = FEATURES(s), low = half_size(s);
-    const real reach = 2 * LIMIT, squares = ALWAYS;
+    const real reach = 2 * COORDINATE_LIMIT, squares = LARGEST_REAL;
     size_t d, i;
 
     if (!is_between(*moments, 0, most))
         return 0;
     for (d = 0; d < D; d++)
         if (!is_between(counts_in(s, moments)[d * count_step(s)], 0, most) ||
-            !is_between(mean_in(s, moments)[d], -reach, reach) ||
-            !is_between(squares_in(s, moments)[d], 0, squares))
+            !is_between(mean_in(s, moments)[d], -reach, reach) || !is_between(squares_in(s, moments)[d], 0, squares))
             return 0;
     for (i = 0; COMPENSATED && has_low && i < low; i++) {
-        const real range = moments + i < mean_in(s, moments) ? moments[i] / 2 : ALWAYS; /* a weight stays above 0 */
+        const real range =
+            moments + i < mean_in(s, moments) ? moments[i] / 2 : LARGEST_REAL; /* the weight stays above 0 */
 
         if (!is_between(moments[low + i], -range, range))
             return 0;
@@ -3597,7 +3630,7 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
     return 1;
 }
 
-/* A slot that holds what learning could have left there. */
+/* Whether learning could have left this slot. */
 static int is_slot(const mapdpm_stream *s, uint32_t k)
 {
     const real most = MOST_WEIGHT * 2; /* weights are rounded when they are added */
@@ -3605,11 +3638,12 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
     uint32_t j;
 
     if (!are_moments(s, slot_of(s, k), most, 1) || !are_moments(s, half_of(s, k, 0), most, 0) ||
-        !are_moments(s, half_of(s, k, 1), most, 0) || !is_between(*loss_of(s, k), -ALWAYS, ALWAYS))
+        !are_moments(s, half_of(s, k, 1), most, 0) || !is_between(*merge_loss_of(s, k), -LARGEST_REAL, LARGEST_REAL))
         return 0;
-    if (partner_of(s)[k] != NONE && partner_of(s)[k] >= SLOTS(s))
+    if (merge_partner_of(s)[k] != NONE && merge_partner_of(s)[k] >= SLOTS(s))
         return 0;
-    if (lasts(s)[k] < -(INT64_MAX / 2) || (lasts(s)[k] > s->now && (is_used(s, k) || lasts(s)[k] != 0)))
+    if (last_times_of(s)[k] < -(INT64_MAX / 2) ||
+        (last_times_of(s)[k] > s->now && (is_used(s, k) || last_times_of(s)[k] != 0)))
         return 0;
     if (!is_used(s, k))
         return 1;
@@ -3623,31 +3657,32 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
 
 static int is_event(const mapdpm_stream *s, size_t i)
 {
-    const uint32_t *const event = ring_of(s) + WORDS_PER_EVENT * i;
+    const uint32_t *const event = event_ring_of(s) + WORDS_PER_EVENT * i;
 
-    return i >= s->n_events || (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_AGED && event[1] < s->next_id &&
-                                event[2] < s->next_id);
+    return i >= s->n_events ||
+           (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_AGED && event[1] < s->next_id && event[2] < s->next_id);
 }
 
-/* Points that are kept: those of a warm-up that is not over, or those that a window visits. */
-static int is_kept(const mapdpm_stream *s, size_t i)
+/* Whether a kept point is valid: one of a warm-up that is not over, or one of the window. */
+static int is_kept_point(const mapdpm_stream *s, size_t i)
 {
-    const int matters = IS_WARMING(s) ? i < s->n_seen : i < WINDOW(s) && kept_of(s)[i] != NONE;
+    const int matters = IS_WARMING(s) ? i < s->n_seen : i < WINDOW(s) && window_ids_of(s)[i] != NONE;
     size_t d;
 
     if (times_of(s)[i] < -(INT64_MAX / 2) || (times_of(s)[i] > s->now && (matters || times_of(s)[i] != 0)))
         return 0;
     if (!matters)
         return 1;
-    if (!IS_WARMING(s) && kept_of(s)[i] >= s->next_id)
+    if (!IS_WARMING(s) && window_ids_of(s)[i] >= s->next_id)
         return 0;
     for (d = 0; d < FEATURES(s); d++) {
         const real x = points_of(s)[i * FEATURES(s) + d];
 
-        const real most = IS_WARMING(s) ? WARMUP_LIMIT : LIMIT;
+        const real most = IS_WARMING(s) ? WARMUP_LIMIT : COORDINATE_LIMIT;
 
-        if (is_there(x) ? !is_between(IS_WARMING(s) ? x : entry(s, points_of(s) + i * FEATURES(s), d), -most, most)
-                        : !HAS_MISSING(s))
+        if (is_present(x)
+                ? !is_between(IS_WARMING(s) ? x : coordinate(s, points_of(s) + i * FEATURES(s), d), -most, most)
+                : !HAS_MISSING(s))
             return 0;
     }
     return 1;
@@ -3673,33 +3708,34 @@ static int is_stream(const mapdpm_stream *s)
     }
     if (used != s->n_clusters || (IS_WARMING(s) && used > 0))
         return 0;
-    for (i = 0; i < RING(s); i++)
+    for (i = 0; i < RING_SIZE(s); i++)
         if (!is_event(s, i))
             return 0;
     for (i = 0; !IS_WARMING(s) && i < WARMUP(s); i++)
-        if (labels_of(s)[i] != NONE && (labels_of(s)[i] < WARMUP(s) || labels_of(s)[i] >= s->next_id))
+        if (warmup_labels_of(s)[i] != NONE &&
+            (warmup_labels_of(s)[i] < WARMUP(s) || warmup_labels_of(s)[i] >= s->next_id))
             return 0;
     for (i = 0; IS_WARMING(s) && i < WINDOW(s); i++)
-        if (kept_of(s)[i] != NONE)
+        if (window_ids_of(s)[i] != NONE)
             return 0;
-    for (i = 0; i < buffer_of(s); i++)
-        if (!is_kept(s, i))
+    for (i = 0; i < buffer_size(s); i++)
+        if (!is_kept_point(s, i))
             return 0;
     return 1;
 }
 
-/* What is not in the file because it follows from what is. */
+/* Compute the parts that a file leaves out because they follow from others. */
 static void derive(mapdpm_stream *s)
 {
     uint32_t k;
 
     s->width = 0;
-    s->at_event = (uint32_t)remainder_of(s->n_events, RING(s));
+    s->at_event = (uint32_t)modulo(s->n_events, RING_SIZE(s));
     for (k = 0; k < SLOTS(s); k++)
         if (is_used(s, k)) {
             stream_refresh(s, k);
         } else {
-            constants_of(s)[k] = -ALWAYS;
+            constants_of(s)[k] = -LARGEST_REAL;
         }
 }
 
@@ -3717,7 +3753,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         return MAPDPM_E_ARGUMENT;
     if (bytes < mapdpm_stream_bytes(&o))
         return MAPDPM_E_SPACE;
-    error = stream_begin(s, &o);
+    error = stream_reset(s, &o);
     n = mapdpm_n_parameters(o.family, o.n_features);
     if (error != MAPDPM_OK || file_bytes != HEADER + body_bytes(s) + get32(file + 28) + CRC || get32(file + 20) != n ||
         get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
@@ -3725,8 +3761,8 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
     c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
     c.reads = 1;
-    parameters = half_of(s, 0, 0); /* room until the slots are read */
-    pass(&c, parameters, n, REAL);
+    parameters = half_of(s, 0, 0); /* free memory until the slots are read */
+    transfer(&c, parameters, n, REAL);
     s->warming = 1;
     if (o.warmup == 0 || get32(file + HEADER + OPTIONS + n * REAL + 24 + 16) == 0) {
         error = stream_set_prior(s, parameters);
@@ -3737,7 +3773,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
             if (file[HEADER + OPTIONS + i] != 0)
                 return MAPDPM_E_DAMAGED;
     }
-    pass_state(&c, s);
+    transfer_state(&c, s);
     if (s->clock == CLOCK_MICROSECONDS)
         s->rate /= 1000000;
     if (!is_stream(s))

@@ -1,4 +1,4 @@
-/* AVR (ATmega1284P) under simavr: its serial line is what simavr prints; ticks are cycles, from timer 1. */
+/* AVR (ATmega1284P) under simavr, which prints the serial line. Ticks are cycles, from timer 1. */
 #include "board.h"
 
 #include <avr/interrupt.h>
@@ -14,7 +14,7 @@ void board_write(const char *text)
     }
 }
 
-/* In steps of 64 cycles: what is measured lasts at most 4 million. */
+/* In steps of 64 cycles; a measurement lasts at most 4 million cycles. */
 uint32_t board_ticks(void)
 {
     static uint16_t before;
@@ -28,7 +28,7 @@ uint32_t board_ticks(void)
     return ticks * 64;
 }
 
-/* simavr ends where nothing can wake the chip. */
+/* simavr ends when nothing can wake the chip. */
 void board_exit(int status)
 {
     (void)status;

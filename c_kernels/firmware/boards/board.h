@@ -1,4 +1,5 @@
-/* What a board gives the conformance program. Each boards/NAME.c has the start-up code and the three functions. */
+/* The interface of a board to the conformance program. Each boards/NAME.c has the start-up code and these three
+ * functions. */
 #ifndef BOARD_H
 #define BOARD_H
 
@@ -6,18 +7,18 @@
 #include <stdint.h>
 
 void board_write(const char *text);
-uint32_t board_ticks(void); /* where the board counts by itself; 0 where whoever runs it counts (count.c) */
+uint32_t board_ticks(void); /* 0 if the emulator counts instead (count.c) */
 void board_exit(int status);
 
 void write_hex(uint32_t value);
 void write_number(uint32_t value);
 
-/* ---- what is measured: report.c --------------------------------------------------------------------------------------- */
+/* ---- measurements: report.c -------------------------------------------------------------------------------------- */
 
 enum { learn, settle, score, save, load, N_MEASURES };
 enum { PAINTED = 1024 };
 
-/* Between mark_start and the mark of what is measured, count.c counts instructions. */
+/* count.c counts the instructions between mark_start and the mark of the measured function. */
 void mark_start(void);
 void mark_learn(void);
 void mark_settle(void);
@@ -39,7 +40,8 @@ void report_end(uint32_t crc, size_t state_bytes);
 #define STACK_POINTER(p) ((p) = NULL)
 #endif
 
-/* Run a statement; how many ticks it takes, and how deep its stack is: how much of what was painted below is not any more. */
+/* Run a statement and record its ticks and the depth of its stack: how much of the painted memory below it has
+ * changed. */
 #define MEASURED(what, statement)                                                                                      \
     do {                                                                                                               \
         volatile unsigned char *pointer_, *p_;                                                                         \

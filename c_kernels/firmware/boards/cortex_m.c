@@ -1,4 +1,4 @@
-/* Cortex-M under QEMU: vectors, start-up, and words to the debugger (semihosting). */
+/* Cortex-M under QEMU: vectors, start-up, and output to the debugger (semihosting). */
 #include "board.h"
 
 extern uint32_t stack_top, data_from, data_begin, data_end, bss_begin, bss_end;

@@ -1,8 +1,8 @@
-/* All that the library wants of a C library. */
+/* The only functions that the library needs from a C library. */
 #include <stddef.h>
 #include <stdint.h>
 
-/* Else compilers know these loops, and call memcpy and memset for them. */
+/* Without this, compilers recognise the loops and call memcpy and memset for them. */
 #define NOT_AN_IDIOM __asm volatile("" : : : "memory")
 
 void *memcpy(void *restrict to, const void *restrict from, size_t n);

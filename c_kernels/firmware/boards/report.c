@@ -1,10 +1,10 @@
-/* What was measured, in lines that firmware.py reads. */
+/* Print the measurements in lines that firmware.py reads. */
 #include "board.h"
 
 static uint32_t n[N_MEASURES], most[N_MEASURES], stack[N_MEASURES];
 static uint64_t sum[N_MEASURES];
 
-/* Each is different, else compilers make one function of them. */
+/* Each function differs, because compilers would merge equal ones. */
 volatile uint8_t marked;
 __attribute__((noinline)) void mark_start(void) { marked = N_MEASURES; }
 __attribute__((noinline)) void mark_learn(void) { marked = learn; }

@@ -1,4 +1,4 @@
-/* RISC-V under QEMU's board "virt": start-up, and words to the debugger (semihosting). All is in RAM. */
+/* RISC-V under QEMU's board "virt": start-up, and output to the debugger (semihosting). Everything is in RAM. */
 #include "board.h"
 
 int main(void);

@@ -1,4 +1,4 @@
-/* WebAssembly: the host gives write(pointer, length). */
+/* WebAssembly: the host provides write(pointer, length). */
 #include "board.h"
 
 __attribute__((import_module("board"), import_name("write"))) void host_write(const char *text, size_t n);

@@ -1,4 +1,4 @@
-"""The moves by name: what ``moves=`` may say. A new move is a file beside this one, and a line here."""
+"""The moves by name, as ``moves=`` takes them. A new move is a file here, a line below, and a word in names.py."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Merge:
     def __init__(self, problem: Problem, rng: np.random.Generator, expired: Callable[[], bool]) -> None:  # noqa: ARG002
         self.problem = problem
         self._expired = expired
-        self._rows = np.empty((0, problem.likelihood.n_statistics()))
+        self._rows = np.empty((0, problem.model.likelihood.n_statistics()))
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Merge clusters of ``state``, which is edited, and say how many merges that took."""
@@ -39,8 +39,8 @@ class Merge:
             self._update(ahead)
             k = int(np.argmax(within_tolerance(-self._losses)))
             j = int(self._partners[k])
-            log_marginals = self.problem.backend.log_marginals(self.problem.likelihood, ahead)
-            gain -= self._losses[k] + self.problem.prior.log_new(ahead.n_clusters - 1, 1.0)
+            log_marginals = self.problem.backend.log_marginals(self.problem.model.likelihood, ahead)
+            gain -= self._losses[k] + self.problem.model.prior.log_new(ahead.n_clusters - 1, 1.0)
             size += abs(log_marginals[k] + log_marginals[j])
             self._merge(ahead, k, j)
             pending.append((k, j))
@@ -66,10 +66,12 @@ class Merge:
             self._losses = np.full(len(rows), np.inf)
         self._rows = rows.copy()
         problem = self.problem
-        problem.backend.merge_losses(problem.likelihood, problem.prior, state, stale, self._partners, self._losses)
+        problem.backend.merge_losses(
+            problem.model.likelihood, problem.model.prior, state, stale, self._partners, self._losses
+        )
 
     def _merge(self, state: ClusterState, k: int, j: int) -> None:
-        likelihood = self.problem.likelihood
+        likelihood = self.problem.model.likelihood
         likelihood.merge(state.rows[k], state.rows[j])
         likelihood.prepare(state.rows[k])
         likelihood.init(state.rows[j])

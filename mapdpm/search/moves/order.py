@@ -47,7 +47,7 @@ def best_segments(problem: Problem, rows: Matrix, beam: int, layers: int) -> tup
     """
     best = np.empty((len(rows) + 1, layers + 1))
     came_from = np.empty(best.shape, dtype=np.int64)
-    problem.backend.segments(problem.likelihood, problem.prior, rows, min(beam, len(rows)), best, came_from)
+    problem.backend.segments(problem.model.likelihood, problem.model.prior, rows, min(beam, len(rows)), best, came_from)
     return best, came_from
 
 
@@ -69,7 +69,7 @@ def best_cut(problem: Problem, projections: Matrix, most_atoms: int) -> Labels:
     best, best_joint = np.zeros(len(projections), dtype=np.int64), -np.inf
     for projection in projections.T:
         order = np.argsort(projection, kind="stable").astype(np.int64)
-        first, joint = problem.backend.cut(*problem[:4], order, min(most_atoms, len(order)))
+        first, joint = problem.backend.cut(problem.model, order, min(most_atoms, len(order)))
         if best_joint == -np.inf or is_gain(joint - best_joint, best_joint):
             best[order[:first]], best[order[first:]], best_joint = 0, 1, joint
     return best

@@ -23,11 +23,11 @@ def put_back(problem: Problem, state: ClusterState, slots: Labels, points: Label
     ``slots`` are emptied; the clusters of ``part`` go to them, in order of first appearance, and to the lowest free
     slots. The caller has seen to it that no cap is broken.
     """
-    part = compacted(problem.likelihood, part)
+    part = compacted(problem.model.likelihood, part)
     wanted = part.capacity - 1
     for slot in slots:
         state.counts[slot] = 0
-        problem.likelihood.init(state.rows[slot])
+        problem.model.likelihood.init(state.rows[slot])
     while wanted > state.capacity - state.n_clusters:
         state = problem.grown(state)
     free = np.flatnonzero(state.counts == 0)

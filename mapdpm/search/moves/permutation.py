@@ -10,7 +10,7 @@ from mapdpm.objective import is_gain, within_tolerance
 from mapdpm.protocol import Labels, Vector
 from mapdpm.search.moves.order import best_segments, boundaries, chunks, rows_of, standardised
 from mapdpm.search.problem import Problem
-from mapdpm.search.sequential_start import started_from
+from mapdpm.search.steps import started_from
 from mapdpm.state import ClusterState
 
 _ATOMS = 2000
@@ -38,7 +38,7 @@ class Permutation:
         self.problem = problem
         self.rng = rng
         self._expired = expired
-        self._Z = standardised(problem.data)
+        self._Z = standardised(problem.model.data)
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Try some orders; the state, or the better one that was found, and how many orders gained."""
@@ -72,7 +72,7 @@ def sorted_by(projection: Vector, labels: Labels) -> tuple[Labels, Labels]:
 def best_consistent(problem: Problem, order: Labels, atoms: Labels, n_clusters: int) -> Labels:
     """Labels of the best clustering whose clusters are runs of ``order``; those of one atom stay together."""
     rows = rows_of(problem, order, atoms)
-    prior, cap = problem.prior, problem.max_clusters
+    prior, cap = problem.model.prior, problem.max_clusters
     counted = cap is not None or prior.log_new(1, 1.0) != prior.log_new(2, 1.0)
     layers = min(len(rows), cap or len(rows), 2 * n_clusters + _MORE_LAYERS) if counted else 0
     beam = min(_BEAM, max(_LEAST_BEAM, _WORK // (len(rows) * (rows.shape[1] + layers))))

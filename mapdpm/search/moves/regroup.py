@@ -15,7 +15,7 @@ from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.parts import put_back
 from mapdpm.search.moves.split import Split
 from mapdpm.search.problem import Problem
-from mapdpm.search.sequential_start import filled
+from mapdpm.search.steps import filled
 from mapdpm.state import ClusterState
 
 _MOST = 5
@@ -67,8 +67,8 @@ class Regroup:
         point = int(self.rng.choice(np.flatnonzero(state.labels == slot)))
         scores = np.empty((1, state.capacity))
         problem = self.problem
-        alone = point_set(problem.data).rows(np.array([point]))
-        problem.backend.score(problem.likelihood, problem.prior, alone, state, scores)
+        alone = point_set(problem.model.data).rows(np.array([point]))
+        problem.backend.score(problem.model._replace(data=alone), state, scores)
         scores[0, state.counts == 0] = -np.inf
         group = [slot]
         for _ in range(1, min(int(self.rng.integers(2, _MOST + 1)), state.n_clusters)):

@@ -72,7 +72,7 @@ def _around(part: Problem, one: int, two: int, rng: np.random.Generator) -> Labe
     state.labels[one], state.labels[two] = 0, 1
     part.refresh(state)
     order = rng.permutation(n).astype(np.int64)
-    part.backend.sequential_start(*part[:4], state, order[state.labels[order] < 0], False)
+    part.backend.sequential_start(part.model, state, order[state.labels[order] < 0], False)
     return state.labels
 
 
@@ -86,7 +86,7 @@ _AT_FIRST: tuple[Start, ...] = (
 _LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_differences, along_axes)
 
 
-class InVain:
+class FutileSplits:
     """Clusters that could not be split, and what the best split of each would have gained, but for opening a cluster.
 
     That part does not depend on alpha: so it outlives a problem, where the next one has another alpha.
@@ -127,13 +127,13 @@ class Split:
         rng: np.random.Generator,
         expired: Callable[[], bool],
         tries: int = _TRIES,
-        in_vain: InVain | None = None,
+        futile: FutileSplits | None = None,
     ) -> None:
         self.problem = problem
         self.rng = rng
         self._expired = expired
         self._tries = tries
-        self._in_vain = InVain(problem.n_points) if in_vain is None else in_vain
+        self._futile = FutileSplits(problem.n_points) if futile is None else futile
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Split clusters of ``state``, which is edited or outgrown, and say how many."""
@@ -142,12 +142,12 @@ class Split:
         while waiting and self.problem.max_clusters != state.n_clusters and not self._expired():
             slot, points = waiting.pop()
             # Another cluster beside those there are: the one term of the gain in which alpha is.
-            opening = self.problem.prior.log_new(state.n_clusters, 1.0)
-            if len(points) < 2 or self._in_vain.knows(slot, points, opening):  # noqa: PLR2004  (two halves)
+            opening = self.problem.model.prior.log_new(state.n_clusters, 1.0)
+            if len(points) < 2 or self._futile.knows(slot, points, opening):  # noqa: PLR2004  (two halves)
                 continue
             halves, gain, size = self._halves(state, slot, points)
             if halves is None:
-                self._in_vain.note(slot, points, gain - opening, size)
+                self._futile.note(slot, points, gain - opening, size)
                 continue
             state = put_back(self.problem, state, np.array([slot]), points, halves)
             split += 1
@@ -161,13 +161,13 @@ class Split:
         """Two clusters of ``points`` with a higher log joint than one, or None; the best gain, and what it is of."""
         problem, others = self.problem, state.n_clusters - 1
         whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
-        prior = problem.prior.given_other_clusters(others)
-        before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.likelihood, whole))
+        prior = problem.model.prior.given_other_clusters(others)
+        before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.model.likelihood, whole))
         all_points, sought, best = None, None, -np.inf
         large = len(points) > _SAMPLE
         for attempt in range(self._tries):
             if large or sought is None:
-                sample = point_set(problem.data).sample(points, _SAMPLE, self.rng) if large else points
+                sample = point_set(problem.model.data).sample(points, _SAMPLE, self.rng) if large else points
                 sought = _Sought(problem.part(sample, others))
             found = sought.best_halves(_AT_FIRST if attempt == 0 else _LATER, self.rng)
             if found is None:
@@ -175,16 +175,18 @@ class Split:
             if large and all_points is None:
                 all_points = problem.part(points, others)
             for halves in extended(all_points, found) if all_points is not None else (found,):
-                after = objective.log_joint(prior, halves, problem.backend.log_marginals(problem.likelihood, halves))
+                after = objective.log_joint(
+                    prior, halves, problem.backend.log_marginals(problem.model.likelihood, halves)
+                )
                 if is_gain(after - before, before):
                     return halves, after - before, before
                 best = max(best, after - before)
         return None, best, before
 
 
-def remembering(plan: Plan, in_vain: InVain) -> Plan:
+def remembering(plan: Plan, futile: FutileSplits) -> Plan:
     """``plan``, where splits know what was in vain in the runs before: one after the other, of the same points."""
-    moves = tuple(functools.partial(Split, in_vain=in_vain) if move is Split else move for move in plan.moves)
+    moves = tuple(functools.partial(Split, futile=futile) if move is Split else move for move in plan.moves)
     return plan._replace(moves=moves)
 
 
@@ -193,7 +195,7 @@ class _Sought:
 
     def __init__(self, part: Problem) -> None:
         self._part = part
-        self._Z = standardised(part.data)
+        self._Z = standardised(part.model.data)
         self._seen: set[bytes] = set()
 
     def best_halves(self, starts: tuple[Start, ...], rng: np.random.Generator) -> ClusterState | None:
@@ -207,7 +209,7 @@ class _Sought:
                 continue
             self._seen.add(halves)
             state = part.empty(0, 2)._replace(labels=labels)
-            part.backend.settle(*part[:4], state, _SWEEPS)
+            part.backend.settle(part.model, state, _SWEEPS)
             joint = part.log_joint(state)
             if state.n_clusters > 1 and (best is None or is_gain(joint - best_joint, best_joint)):
                 best, best_joint = state, joint
@@ -223,7 +225,7 @@ def extended(part: Problem, halves: ClusterState) -> Iterator[ClusterState]:
     state = ClusterState(np.full(part.n_points, -1, dtype=np.int64), halves.counts.copy(), halves.rows.copy())
     for _ in range(_REFINEMENTS):
         labels = np.empty_like(state.labels)
-        part.backend.best_slots(part.likelihood, part.prior, part.data, state, False, labels)
+        part.backend.best_slots(part.model, state, False, labels)
         if np.array_equal(labels, state.labels):
             break
         state = state._replace(labels=labels)

@@ -1,0 +1,106 @@
+"""A fit: from checked settings and points to the mode that was found. It changes none of its arguments."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from mapdpm.backends import resolve
+from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
+from mapdpm.search.ascent import ascend
+from mapdpm.search.checks import Deadline, Reporter, SearchSettings
+from mapdpm.search.moves.split import FutileSplits, remembering
+from mapdpm.search.problem import Problem, observed, present_points, taking_part, with_absent
+from mapdpm.search.restarts import Starts, best_of_restarts
+from mapdpm.state import ClusterState, Mixture, mixture_of, slots_in_order
+from mapdpm.validation import in_order_of_appearance
+
+_LATER_STARTS = ("gibbs", "gibbs", "random-order")
+
+
+class FitSettings(NamedTuple):
+    """The model and the search of a fit, checked; ``init`` is the name of a start, or one integer label a point."""
+
+    likelihood: Likelihood | None
+    prior: PartitionPrior
+    max_clusters: int | None
+    init: str | Labels
+    search: SearchSettings
+
+
+class WarmStart(NamedTuple):
+    """Where the next fit of the same points may begin."""
+
+    likelihood: Likelihood
+    max_clusters: int | None
+    state: ClusterState
+    futile: FutileSplits
+
+
+class Fitted(NamedTuple):
+    """What a fit has found."""
+
+    likelihood: Likelihood
+    """As the user gave it, with one entry a feature."""
+    mixture: Mixture
+    """The clusters, ready to score."""
+    labels: Labels
+    """0..K-1 in order of first appearance; -1 for a point of weight 0."""
+    history: list[float]
+    n_sweeps: int
+    converged: bool
+    backend: str
+    warm: WarmStart
+
+
+def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:
+    """Cluster ``points``, in the form that the likelihood reads.
+
+    With ``warm``, from a fit of the same points, the search climbs once from the clusters found there; ``init`` and
+    ``n_restarts`` do not matter. That costs little where the two have nearby modes: sweeps move few points. Where the
+    two differ in alpha alone, a split that was futile is tried again only if the new alpha would let it gain.
+    """
+    search = settings.search
+    deadline, reporter = Deadline(search.time_limit), Reporter(search)
+    present = present_points(weights)
+    taken, positive = taking_part(points, weights, present)
+    seen = observed(settings.likelihood, taken, positive)
+    backend = resolve(search.backend, seen.likelihood)
+    problem = Problem.of(Model(seen.model, settings.prior, seen.data, positive), backend, settings.max_clusters)
+    start = _start_of(settings, present)
+    futile = FutileSplits(problem.n_points)
+    if warm is not None and warm.likelihood == seen.likelihood:
+        futile = warm.futile
+    plan = search.plan(deadline)
+    if warm is not None and warm.max_clusters == settings.max_clusters:
+        found = ascend(problem, warm.state, remembering(plan, futile), search.generator(), reporter)
+    else:
+        alone = search.n_restarts == 1  # runs of several starts would take each other's clusters for their own
+        plan = remembering(plan, futile) if alone else plan
+        later = _LATER_STARTS if plan.moves else ("random-order",)  # the paper's runs know nothing of each other
+        starts = Starts(start, later, search.n_restarts)
+        found = best_of_restarts(problem, starts, plan, search.generator(), reporter, search.n_jobs)
+    slots, labels = slots_in_order(found.state)
+    rows = found.state.rows[slots, : seen.model.n_statistics()]
+    return Fitted(
+        seen.likelihood,
+        mixture_of(seen.model, settings.prior, seen.anchor, found.state.counts[slots], rows),
+        with_absent(labels, weights, present),
+        found.history,
+        found.n_sweeps,
+        found.converged,
+        backend.name,
+        WarmStart(seen.likelihood, settings.max_clusters, found.state, futile),
+    )
+
+
+def _start_of(settings: FitSettings, present: Labels | None) -> str | Labels:
+    """The start, with the labels 0..K-1 of the points that take part; ValueError for more clusters than allowed."""
+    init, most = settings.init, settings.max_clusters
+    if isinstance(init, str):
+        return init
+    labels = in_order_of_appearance(init if present is None else init[present])
+    n_clusters = int(labels.max()) + 1
+    if most is not None and n_clusters > most:
+        msg = f"init has {n_clusters} clusters, more than max_clusters={most}; raise it or merge labels"
+        raise ValueError(msg)
+    return labels

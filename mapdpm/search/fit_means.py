@@ -1,0 +1,106 @@
+"""A fit of DP-means: the published algorithm, and then the moves of ``search`` on the same objective."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mapdpm.backends import resolve
+from mapdpm.likelihoods._squared_distance import SquaredDistance
+from mapdpm.partition_priors import ClusterPenalty
+from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Model, Vector, Weights
+from mapdpm.search.checks import Deadline, Reporter, SearchSettings
+from mapdpm.search.dp_means import Limits, Passes, dp_means, farthest_first, means_of, objective_of
+from mapdpm.search.problem import Problem, anchor_of, present_points, taking_part, with_absent
+from mapdpm.search.restarts import Starts, best_of_restarts
+from mapdpm.validation import Points, in_order_of_appearance
+
+_SHARE = 0.1
+_LATER_STARTS = ("best", "random-order")
+
+
+class MeansSettings(NamedTuple):
+    """The price of a cluster, None to be found; the number of clusters that sets it and caps them; the search."""
+
+    lam: float | None
+    n_clusters: int | None
+    search: SearchSettings
+
+
+class FittedMeans(NamedTuple):
+    """What a fit of DP-means has found."""
+
+    labels: Labels
+    """0..K-1 in order of first appearance; -1 for a point of weight 0."""
+    centres: Matrix
+    sizes: Labels
+    lam: float
+    history: Vector
+    """The objective after each step; its last entry is that of ``centres``."""
+    n_sweeps: int
+    converged: bool
+    backend: str
+
+
+def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> FittedMeans:
+    """Cluster ``points``."""
+    search = settings.search
+    deadline, reporter = Deadline(search.time_limit), Reporter(search)
+    limits = Limits(search.max_sweeps, deadline.expired, reporter)
+    present = present_points(weights)
+    taken, positive = taking_part(points, weights, present)
+    anchor = anchor_of(taken)
+    data = taken.astype(np.float64, copy=False) - anchor
+    lam = _price_of(settings, data, positive)
+    family = SquaredDistance(np.full(data.shape[1], lam))
+    backend = resolve(search.backend, family)  # type: ignore[arg-type]  # no density: the search asks for less
+    passes = _published(data, positive, lam, settings, limits)
+    labels, objectives = passes.labels, passes.objectives
+    n_sweeps, converged = len(objectives) - 1, passes.converged and not (search.moves and passes.stopped)
+    if search.moves and not passes.stopped:
+        problem = Problem.of(Model(family, ClusterPenalty(lam), data, positive), backend, settings.n_clusters)
+        starts = Starts(labels, _LATER_STARTS, search.n_restarts)
+        run = best_of_restarts(problem, starts, search.plan(deadline), search.generator(), reporter, search.n_jobs)
+        labels, converged = run.state.labels, run.converged
+        n_sweeps = run.n_sweeps + (n_sweeps if run.restart == 0 else 0)
+        objectives = [*(objectives if run.restart == 0 else ()), *(-value for value in run.history)]
+    labels = in_order_of_appearance(labels)
+    w = np.ones(len(data)) if positive is None else positive
+    centres = means_of(data, w, labels)
+    # The centres that are returned decide the last digit of the objective; no step raised it.
+    history = np.minimum.accumulate([*objectives[:-1], objective_of(data, w, labels, centres, lam)])
+    sizes, labels = np.bincount(labels), with_absent(labels, weights, present)
+    return FittedMeans(labels, centres + anchor, sizes, lam, history, n_sweeps, converged, backend.name)
+
+
+def _published(data: Points, weights: Weights, lam: float, settings: MeansSettings, limits: Limits) -> Passes:
+    """The published algorithm: once if moves follow, else ``n_restarts`` times, the later ones in random orders."""
+    search, cap = settings.search, settings.n_clusters
+    generator = search.generator()
+    best = dp_means(data, weights, lam, cap, limits)
+    for restart in range(1, 1 if search.moves else search.n_restarts):
+        if limits.expired():
+            break
+        order = generator.permutation(len(data))
+        shuffled = None if weights is None else weights[order]
+        found = dp_means(data[order], shuffled, lam, cap, limits, restart)
+        if found.objectives[-1] < best.objectives[-1]:
+            labels = np.empty_like(found.labels)
+            labels[order] = found.labels
+            best = found._replace(labels=labels)
+    return best
+
+
+def _price_of(settings: MeansSettings, data: Points, weights: Weights) -> float:
+    """lambda: as given, from the number of clusters, or a tenth of the sum of squared distances from the mean."""
+    w = np.ones(len(data)) if weights is None else weights
+    if settings.lam is not None:
+        lam = settings.lam
+    elif settings.n_clusters is not None:
+        lam = farthest_first(data, w, settings.n_clusters)
+    else:
+        whole = np.zeros(len(data), dtype=np.int64)
+        lam = _SHARE * objective_of(data, w, whole, means_of(data, w, whole), 0.0)
+    # Points that all have a centre of their own leave no distance: any price of a cluster will do.
+    return min(max(lam, SMALLEST), LARGEST)

@@ -1,0 +1,17 @@
+"""Fits of the same points, one after the other: each but the first starts where the one before it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.search.fit import WarmStart
+
+
+def fit_path(models: Iterable[MAPDPM], points: Any) -> Iterator[MAPDPM]:
+    """Fit each of ``models`` to ``points``, and yield it; ``search.fit.fit`` says how a fit starts warm."""
+    warm: WarmStart | None = None
+    for model in models:
+        warm = model.fit_points(points, None, warm)
+        yield model

@@ -1,0 +1,180 @@
+"""A stream learner's state: its C learner behind a lock, the clusters that it tells of, its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mapdpm.compat import scikit_learn
+from mapdpm.data.frames import Names, check_names, column_names
+from mapdpm.estimators.base import Parameters
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.fast_path import FastPath, Lock
+from mapdpm.stream.records import Clusters, Event
+from mapdpm.stream.settings import Setting, check_parameters, check_point, microseconds, setting_of, width_of
+from mapdpm.validation import check_count, check_points
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class LearnerState(Parameters):
+    """What stands between the public methods of a stream learner and the C library."""
+
+    n_features_in_: int
+    feature_names_in_: Names
+    n_features: int | None
+    likelihood: Any
+    warmup: int
+    missing: str
+    dtype: str
+
+    def resolve(self, id: int) -> int:  # noqa: A002  (the public name)
+        """The id that a cluster has now, after merges; of a provisional id, where its point went.
+
+        KeyError where it was never given, or the cluster has ended, or its merge is beyond the events that are kept.
+        """
+        number = check_count("id", id, least=0)
+        with self._lock:
+            if self._learner is None or number >= 2**32:
+                msg = f"no cluster has the id {number}: it was never given"
+                raise KeyError(msg)
+            return self._learner.resolve(number)
+
+    def clusters(self) -> Clusters:
+        """``ids, weights, means, variances`` of one moment, and for the price of one of them."""
+        with self._lock:
+            return self.ready_learner().clusters()
+
+    @property
+    def ids(self) -> Labels:
+        """Ids of the clusters there are, rising, shape (K,)."""
+        return self.clusters().ids
+
+    @property
+    def weights(self) -> Vector:
+        """Points in each cluster, as decayed by now, shape (K,)."""
+        return self.clusters().weights
+
+    @property
+    def means(self) -> Matrix:
+        """Sample means of the clusters, shape (K, n_features)."""
+        return self.clusters().means
+
+    @property
+    def variances(self) -> Matrix:
+        """Sample variances M2 / n of the clusters, shape (K, n_features)."""
+        return self.clusters().variances
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters there are; 0 during the warm-up."""
+        return 0 if self._learner is None else int(self._learner.stream.n_clusters)
+
+    @property
+    def n_seen(self) -> int:
+        """How many points were learned."""
+        return 0 if self._learner is None else int(self._learner.stream.n_seen)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the learner; 0 where nothing has said yet how many features there are."""
+        return 0 if self._learner is None else self._learner.nbytes
+
+    @property
+    def events(self) -> list[Event]:
+        """What happened to clusters, the oldest first, as far as it is kept."""
+        with self._lock:
+            return [] if self._learner is None else self._learner.events()
+
+    @property
+    def n_events(self) -> int:
+        """How many events there were in all, kept or not."""
+        return 0 if self._learner is None else int(self._learner.stream.n_events)
+
+    @property
+    def likelihood_(self) -> Any:
+        """The prior that is used; None before the warm-up is over."""
+        return self.likelihood if self._learner is None else self._learner.likelihood()
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, before the first point; ValueError after it, when all memory has been taken."""
+        if self.n_seen:
+            msg = "a learner that has seen points keeps its parameters; make a new one"
+            raise ValueError(msg)
+        super().set_params(**params)
+        self._begin()
+        return self
+
+    def _begin(self) -> None:
+        """Check all parameters, and take all memory if they say how much."""
+        check_parameters(self)
+        self._learner: Learner | None = None
+        self._lock = Lock(self.dtype)
+        self._fast_path = FastPath(None, self._lock)
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        D = width_of(self)
+        if D is not None:
+            self._adopt(self._new_learner(setting_of(self, D)))
+
+    def _new_learner(self, setting: Setting) -> Learner:
+        return Learner.new(setting)
+
+    def _adopt(self, learner: Learner) -> None:
+        self._learner, self._fast_path = learner, FastPath(learner, self._lock)
+        self.n_features_in_ = learner.n_features
+
+    def _started(self, x: Any) -> Learner:
+        """The learner, made for as many features as the first point has."""
+        self._adopt(self._new_learner(setting_of(self, check_point(x))))
+        return self.ready_learner()
+
+    def ready_learner(self) -> Learner:
+        """The C library's learner; NotFittedError before anything has said how many features there are."""
+        if self._learner is None:
+            msg = "this OnlineMAPDPM has seen nothing yet; call learn_one, learn_many or partial_fit first"
+            raise scikit_learn.not_fitted(msg)
+        return self._learner
+
+    def _of_one(self, ask: Callable[..., Any], x: Any, t: Any = None) -> Any:
+        """What the learner answers about the point x, or what is wrong with it."""
+        at = () if t is None else (microseconds(t),)
+        try:
+            with self._lock:
+                learner = self._learner or self._started(x)
+                return ask(learner, learner.point(x), *at)
+        except (TypeError, OverflowError):
+            msg = f"x must be a sequence of {check_point(x)} numbers, got {x!r}"
+            raise ValueError(msg) from None
+
+    def _not_ready(self) -> Exception:
+        msg = (
+            f"there are no clusters yet: {self.n_seen} of {self.warmup} points of the warm-up were learned"
+            if self._learner is not None and self._learner.stream.warming
+            else "there are no clusters; learn some points first"
+        )
+        return scikit_learn.not_fitted(msg)
+
+    def _checked(self, X: Any) -> tuple[Learner, Any]:
+        names = column_names(X)
+        points = check_points(X, missing=self.missing == "skip")
+        learner = self._learner
+        if learner is None:
+            learner = self._started(points[0])
+            if names is not None:
+                self.feature_names_in_ = names
+        fitted = getattr(self, "feature_names_in_", None)
+        if fitted is not None or names is not None:
+            check_names(names, fitted, type(self).__name__)
+        if points.shape[1] != learner.n_features:
+            who, D = type(self).__name__, learner.n_features
+            msg = f"X has {points.shape[1]} features, but {who} is expecting {D} features as input"
+            raise ValueError(msg)
+        with np.errstate(over="ignore"):
+            return learner, np.ascontiguousarray(points, dtype=learner.dtype)

@@ -1,0 +1,25 @@
+"""The words of the interface are those of the things that they name."""
+
+import inspect
+
+from mapdpm import MAPDPM, OnlineMAPDPM, backends, names
+from mapdpm.search.moves.catalogue import MOVES
+from mapdpm.stream.settings import DTYPES, WHEN_FULL
+
+
+def test_moves_and_backends_are_those_that_exist():
+    assert tuple(MOVES) == names.MOVES
+    assert tuple(backends.BACKENDS) == names.BACKENDS
+    assert MAPDPM().moves == names.MOVES[:2]
+    assert MAPDPM().init == names.STARTS[0]
+
+
+def test_streams_number_the_words_as_c_does():
+    assert list(WHEN_FULL.values()) == list(range(len(names.WHEN_FULL)))
+    assert {name: dtype.name for name, dtype in DTYPES.items()} == {name: name for name in names.DTYPES}
+    model = OnlineMAPDPM()
+    assert (model.when_full, model.missing, model.dtype) == (names.WHEN_FULL[0], names.MISSING[0], names.DTYPES[0])
+
+
+def test_names_imports_nothing():
+    assert "import" not in inspect.getsource(names).split('"""')[2]
