@@ -215,7 +215,7 @@ def mixing(data: Path, folder: Path, burn_in: int = 500, seconds: float = 60.0) 
     curves: dict[str, dict[str, NDArray[np.float64]]] = {"number of clusters": {}, "largest cluster": {}}
     for name, sampler in samplers(likelihood, permutations="uniform").items():
         trace = sample(X, sampler, draws=1, burn_in=burn_in, random_state=1)
-        chain = Chain(likelihood, sampler.model.prior, X, trace.ends[0].labels)
+        chain = Chain(likelihood, sampler.target.prior, X, trace.ends[0].labels)
         seen = visits(sampler, chain, trace.ends[0].restored(chain), seconds)
         ticks = np.searchsorted(seen[:, 0], np.arange(seen[0, 0], seen[-1, 0], TICK), side="right") - 1
         cells = []

@@ -167,7 +167,7 @@ def sweeps(n: int = 10_000, D: int = 10, K: int = 20, rounds: int = 15) -> None:
     likelihood = NormalGamma(0.0, 0.01, 1.0, 1.0).for_data(X)
     start = MAPDPM(likelihood=likelihood).fit(X).labels_
     sampler = CollapsedGibbs(likelihood=likelihood)
-    prior = sampler.model.prior
+    prior = sampler.target.prior
     chain = Chain(likelihood, prior, X, start, Adapted(float(K)))
     state = states.copied(chain.state)
     source = seeded(0)
@@ -193,7 +193,7 @@ def beams(D: int = 10, K: int = 20, rounds: int = 3) -> None:
         cells = [str(n)]
         for permutations, adapted in (("uniform", Adapted(float(K))), ("projections", None)):
             sampler = PermutationAugmented(likelihood=likelihood, permutations=permutations)
-            chain = Chain(likelihood, sampler.model.prior, X, start, adapted)
+            chain = Chain(likelihood, sampler.target.prior, X, start, adapted)
             source = seeded(0)
             each = [timed(lambda s=sampler, c=chain, r=source: s.step(c, r)) for _ in range(rounds + 1)][1:]
             cells.append(f"{1e6 * statistics.median(each) / n:.1f}")

@@ -42,26 +42,48 @@ def candidate_scores(
     i: int,
     scores: Vector,
 ) -> int:
-    """What the log joint gains by putting point ``i``, which is out of the state, into each slot (Raykov2014 (15)).
+    """Fill ``scores`` with the gain of the log joint if point ``i`` goes into each slot (Raykov2014 (15)).
 
-    ``scores[k]`` is log N_k + log p(x_i | cluster k) for a slot in use, and log alpha + log p(x_i) for the lowest
-    free slot, which is returned (-1 where there is none); other free slots get -inf. maths (3) and (4).
+    Point ``i`` must be out of the state. ``scores[k]`` is log N_k + log p(x_i | cluster k) for a slot in use, and
+    log alpha + log p(x_i) for the lowest free slot; other free slots get -inf. Returns the lowest free slot, or -1 if
+    there is none. maths (3) and (4).
     """
-    w = weight_of(weights, i)
+    free, used = likelihood_scores(likelihood, data, weights, state, i, scores)
+    add_prior_scores(prior, state, weight_of(weights, i), free, used, scores)
+    return free
+
+
+@jitable
+def likelihood_scores(
+    likelihood: LikelihoodVerbs, data: Any, weights: Weights, state: ClusterState, i: int, scores: Vector
+) -> tuple[int, int]:
+    """Fill ``scores`` with log p(x_i | cluster k); return the lowest free slot (-1: none) and how many are in use.
+
+    The lowest free slot gets log p(x_i), other free slots -inf. Every prior over the slots starts from these scores.
+    """
     free, used = -1, 0
     for k in range(state.counts.shape[0]):
-        row = state.rows[k]
         if state.counts[k] > 0:
             used += 1
-            scores[k] = prior.log_existing(row[0], w) + log_predictive(likelihood, row, data, weights, i)
         elif free < 0:
             free = k
-            scores[k] = log_predictive(likelihood, row, data, weights, i)
         else:
             scores[k] = -math.inf
+            continue
+        scores[k] = log_predictive(likelihood, state.rows[k], data, weights, i)
+    return free, used
+
+
+@jitable
+def add_prior_scores(
+    prior: PartitionPriorVerbs, state: ClusterState, w: float, free: int, used: int, scores: Vector
+) -> None:
+    """Add the log weights of ``prior`` to ``scores``, for a point of weight ``w``, ``free`` and ``used`` as above."""
+    for k in range(state.counts.shape[0]):
+        if state.counts[k] > 0:
+            scores[k] += prior.log_existing(state.rows[k, 0], w)
     if free >= 0:
         scores[free] += prior.log_new(used, w)
-    return free
 
 
 @jitable

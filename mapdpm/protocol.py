@@ -82,6 +82,10 @@ class LikelihoodVerbs(Protocol):
 class PartitionPriorVerbs(Protocol):
     """What kernels ask of the prior over partitions."""
 
+    @property
+    def discount(self) -> float:
+        """The discount of a Pitman-Yor process; 0 for every other prior. Kernels do not read it."""
+
     def log_existing(self, n: float, w: float) -> float:
         """Log weight of joining a cluster of total weight ``n`` with a point of weight ``w``."""
 

@@ -248,7 +248,7 @@ def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
         views.append(ffi.from_buffer("double[]", weights))
         problem.weights = views[-1]
     problem.alpha = getattr(prior, "alpha", 1.0)
-    problem.discount = getattr(prior, "discount", 0.0)
+    problem.discount = 0.0 if prior is None else prior.discount
     problem.penalty = getattr(prior, "lam", 0.0)
     made = problem, tuple(views)
     if data.nbytes <= _AT_HAND:

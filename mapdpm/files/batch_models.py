@@ -70,7 +70,7 @@ def revived(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Any:
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             msg = f"the model file is damaged: its extras do not fit ({error})"
             raise ModelFileError(msg) from None
-    estimator = cls(prior.alpha, discount=getattr(prior, "discount", 0.0), **parameters)
+    estimator = cls(prior.alpha, discount=prior.discount, **parameters)
     estimator._adopt(mixture, likelihood, backends.resolve("auto", likelihood).name)
     estimator._remember(len(mixture.anchor), names)
     for name in (*_RESULTS, "history_"):

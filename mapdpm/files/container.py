@@ -61,7 +61,7 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64") -> by
     parameters = flat_parameters(mixture.likelihood)
     n_clusters, n_statistics = mixture.statistics.shape
     tail = _pack_extras(extras)
-    alpha, discount = mixture.prior.alpha, getattr(mixture.prior, "discount", 0.0)
+    alpha, discount = mixture.prior.alpha, mixture.prior.discount
     body = b"".join(
         (
             _reals(np.concatenate([[alpha, discount], mixture.anchor, parameters]), real),

@@ -22,6 +22,11 @@ class DirichletProcess(NamedTuple):
 
     alpha: float
 
+    @property
+    def discount(self) -> float:
+        """0: only a Pitman-Yor process has one."""
+        return 0.0
+
     def given_other_clusters(self, k: int) -> DirichletProcess:  # noqa: ARG002  (a Pitman-Yor process needs k)
         return self
 

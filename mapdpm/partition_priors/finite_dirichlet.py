@@ -26,6 +26,11 @@ class FiniteDirichlet(NamedTuple):
     alpha: float
     n_components: int
 
+    @property
+    def discount(self) -> float:
+        """0: only a Pitman-Yor process has one."""
+        return 0.0
+
     def given_other_clusters(self, k: int) -> FiniteDirichlet:
         """The same mixture, of which ``k`` components are taken: each of the others weighs what it did."""
         left = self.n_components - k

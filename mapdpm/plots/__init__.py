@@ -13,6 +13,7 @@ from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
 from mapdpm.plots.planes import Columns, plane_of
 from mapdpm.plots.scores import selection
+from mapdpm.plots.traces import similarity, trace
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.validation import check_points
 
@@ -27,7 +28,9 @@ __all__ = [
     "history",
     "image",
     "selection",
+    "similarity",
     "sizes",
+    "trace",
 ]
 
 _MINUS = "\N{MINUS SIGN}"

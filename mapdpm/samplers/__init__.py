@@ -1,12 +1,14 @@
-"""Reference samplers: one MCMC algorithm a file, exact, and the judges of everything faster."""
+"""Reference samplers: exact MCMC, one algorithm a file. Faster methods are judged by them."""
 
 from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, InverseGammaPrior
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
+from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.permutation_augmented import PermutationAugmented
-from mapdpm.samplers.sample import Progress, sample
-from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.samplers.runs import Progress
+from mapdpm.samplers.sample import sample
+from mapdpm.samplers.sampler import Info, Sampler, Target
 from mapdpm.samplers.sequential_split_merge import SequentialSplitMerge
 from mapdpm.samplers.split_merge import SplitMerge
 from mapdpm.samplers.trace import Trace
@@ -15,8 +17,10 @@ from mapdpm.samplers.uncollapsed_gibbs import UncollapsedGibbs
 __all__ = [
     "BetaPrior",
     "Chain",
+    "ChainData",
     "CollapsedGibbs",
     "GammaPrior",
+    "Given",
     "Hybrid",
     "Info",
     "InverseGammaPrior",
@@ -25,6 +29,7 @@ __all__ = [
     "Sampler",
     "SequentialSplitMerge",
     "SplitMerge",
+    "Target",
     "Trace",
     "UncollapsedGibbs",
     "sample",

@@ -1,4 +1,4 @@
-"""What samplers that move many points at once share: the weight of a whole cluster, and who is in one."""
+"""Helpers of samplers that move many points at once: the prior weight of a whole cluster, slots, shuffling."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from mapdpm.state import ClusterState
 
 @jitable
 def log_block(prior: PartitionPriorVerbs, k: int, n: float) -> float:
-    """Log weight of a cluster of ``n`` points beside ``k`` others, whichever order they come in; maths (49)."""
+    """Log prior weight of a cluster of ``n`` points, given ``k`` other clusters; maths (49)."""
     return prior.log_new(k, 1.0) + log_joining(prior, n)
 
 
 @jitable
 def log_joining(prior: PartitionPriorVerbs, n: float) -> float:
-    """The part of it that does not depend on the others: n - 1 points have joined the first."""
+    """The part of ``log_block`` that does not depend on other clusters: n - 1 points join the first one."""
     return prior.log_existing(1.0, n - 1.0) if n > 1.0 else 0.0
 
 
 @jitable
 def free_slot(state: ClusterState) -> int:
-    """The lowest slot that is free; there must be one."""
+    """The lowest free slot; there must be one."""
     k = 0
     while state.counts[k] > 0:
         k += 1
@@ -39,7 +39,7 @@ def count_used(state: ClusterState) -> int:
 
 @jitable
 def shuffle(order: Labels, n: int, rng: RngVerbs) -> None:
-    """Put the first ``n`` entries of ``order`` into an order drawn uniformly (Fisher and Yates)."""
+    """Shuffle the first ``n`` entries of ``order`` uniformly (Fisher and Yates)."""
     for last in range(n - 1, 0, -1):
         other = rng.integer(last + 1)
         order[last], order[other] = order[other], order[last]

@@ -1,7 +1,7 @@
-"""Permutations of points in which clusters are contiguous: drawn given a partition, and how probable they are.
+"""Permutations of points in which clusters are contiguous: draws given a partition, and their probabilities.
 
-A permutation given a partition is an order of the clusters, all alike, and an order within each: uniform, or a Markov
-chain that goes to points that are likely given the last one (Liang2007 sections 3 and 4.1).
+A permutation given a partition is a uniform order of the clusters, and an order within each: uniform, or a Markov chain
+that goes to points that are likely given the last one (Liang2007 sections 3 and 4.1).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from mapdpm.samplers._pairs import set_row
 from mapdpm.state import ClusterState
 
 UNIFORM, MARKOV, IGNORED = 0, 1, 2
-"""How points of a cluster are ordered; IGNORED leaves the probability of the order out, for a hill climb."""
+"""The distribution of the order in a cluster. IGNORED leaves its probability out, for a hill climb."""
 
 
 @jitable
 def draw_order(
     likelihood: LikelihoodVerbs, data: Any, state: ClusterState, kind: int, rng: RngVerbs
 ) -> tuple[Labels, Labels]:
-    """A permutation given the partition, and the position behind the last point of each cluster, in its order.
+    """Draw a permutation given the partition; return it and the end of each cluster along it.
 
-    O(N), and O(N_k^2 D) a cluster if Markov.
+    An end is the position after the last point. O(N); for Markov orders O(N_k^2 D) more for each cluster.
     """
     n, capacity = state.labels.shape[0], state.counts.shape[0]
     clusters = np.empty(capacity, dtype=np.int64)
@@ -50,7 +50,7 @@ def draw_order(
     first = 0
     for c in range(K):
         if kind == MARKOV:
-            wander(likelihood, data, order[first : ends[c]], state.rows.shape[1], rng)
+            markov_order(likelihood, data, order[first : ends[c]], state.rows.shape[1], rng)
         else:
             shuffle(order[first:], ends[c] - first, rng)
         first = ends[c]
@@ -58,8 +58,8 @@ def draw_order(
 
 
 @jitable
-def wander(likelihood: LikelihoodVerbs, data: Any, points: Labels, size: int, rng: RngVerbs) -> None:
-    """Put ``points`` into a random order: any first, each next one in proportion to p(x | the last one)."""
+def markov_order(likelihood: LikelihoodVerbs, data: Any, points: Labels, size: int, rng: RngVerbs) -> None:
+    """Put ``points`` into a random order: the first is uniform, each next one in proportion to p(x | the last one)."""
     n = points.shape[0]
     row = np.empty(size)
     chosen = rng.integer(n)
@@ -74,10 +74,10 @@ def wander(likelihood: LikelihoodVerbs, data: Any, points: Labels, size: int, rn
 
 
 class Transitions(NamedTuple):
-    """Of Markov orders along a permutation, for each position t.
+    """The transition probabilities of Markov orders at each position t of a permutation.
 
-    ``singles`` has the row of its point alone, ``steps`` log p(x_{t+1} | x_t), and ``sums`` the log of the sum of
-    p(x_u | x_t) over t < u up to the present end.
+    ``singles[t]`` is the row of its point alone, ``steps[t]`` is log p(x_{t+1} | x_t), and ``sums[t]`` is the log of
+    the sum of p(x_u | x_t) over t < u up to the present end.
     """
 
     singles: Matrix
@@ -89,9 +89,9 @@ class Transitions(NamedTuple):
 def extend(
     likelihood: LikelihoodVerbs, data: Any, order: Labels, first: int, end: int, transitions: Transitions
 ) -> Vector:
-    """Let segments reach ``end``: log probability of each segment s..end, s from ``first``, given its first point.
+    """Extend segments to ``end``: the log probability of the order of each segment s..end given its first point.
 
-    Entry s - ``first`` is that of s. O((end - first) D).
+    Entry s - ``first`` of the result is that of start s. O((end - first) D).
     """
     singles, steps, sums = transitions
     for t in range(first, end):
@@ -109,6 +109,6 @@ def extend(
 
 @jitable
 def log_add(a: float, b: float) -> float:
-    """Log of exp(a) + exp(b)."""
+    """The log of exp(a) + exp(b)."""
     top = max(a, b)
     return top if top == -inf else top + log(exp(a - top) + exp(b - top))

@@ -1,4 +1,4 @@
-"""What split-merge samplers share: two points, the members of their clusters, and whether to split or merge them."""
+"""Helpers of split-merge samplers: a pair of points, the launch state, and the Metropolis-Hastings decision."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from mapdpm.state import ClusterState
 
 
 class Launch(NamedTuple):
-    """A pair of points, ``members``: the others of their clusters, and the two clusters that a split would make.
+    """The launch state (Jain and Neal 2004): a pair of points, and the two clusters that a split would make.
 
-    ``choices[m]`` is 0 where member m goes with ``i``, and 1 where with ``j``; ``sides`` are the rows of both.
+    ``members`` are the other points of the pair's clusters. ``choices[m]`` is 0 if member m goes with ``i``, and 1 if
+    it goes with ``j``. ``sides`` are the rows of the two clusters.
     """
 
     i: int
@@ -27,8 +28,8 @@ class Launch(NamedTuple):
 
 
 @jitable
-def launched(likelihood: LikelihoodVerbs, data: Any, state: ClusterState, rng: RngVerbs) -> Launch:
-    """Two points drawn, all pairs alike, each alone on its side; of their members none has chosen. O(N)."""
+def draw_launch(likelihood: LikelihoodVerbs, data: Any, state: ClusterState, rng: RngVerbs) -> Launch:
+    """Draw a pair of points uniformly; each is alone on its side, and no member has chosen yet. O(N)."""
     i, j = draw_pair(state.labels.shape[0], rng)
     room = np.empty(state.labels.shape[0], dtype=np.int64)
     members = room[: gather(state.labels, i, j, room)]
@@ -39,7 +40,7 @@ def launched(likelihood: LikelihoodVerbs, data: Any, state: ClusterState, rng: R
 
 
 @jitable
-def decided(
+def accept_split_or_merge(
     likelihood: LikelihoodVerbs,
     prior: PartitionPriorVerbs,
     state: ClusterState,
@@ -47,13 +48,14 @@ def decided(
     log_q: float,
     rng: RngVerbs,
 ) -> int:
-    """Split or merge the pair, or leave it, by Metropolis and Hastings; 1 where the partition has changed.
+    """Split or merge the pair, or leave it, by Metropolis-Hastings; return 1 if the partition has changed.
 
-    ``launch`` is the split, proposed with probability exp(``log_q``) if the two are together, as merges are for sure.
+    ``launch`` is the split. From the merged state it is proposed with probability exp(``log_q``); from the split state
+    the merge is proposed with probability 1.
     """
     together = state.labels[launch.i] == state.labels[launch.j]
-    beside = count_used(state) - (1 if together else 2)
-    ratio = log_split_ratio(likelihood, prior, launch.sides, beside) - log_q
+    n_others = count_used(state) - (1 if together else 2)
+    ratio = log_split_ratio(likelihood, prior, launch.sides, n_others) - log_q
     if not rng.accept(ratio if together else -ratio):
         return 0
     if together:
@@ -65,7 +67,7 @@ def decided(
 
 @jitable
 def draw_pair(n: int, rng: RngVerbs) -> tuple[int, int]:
-    """Two different points, all pairs alike."""
+    """Two different points, uniform over ordered pairs."""
     i = rng.integer(n)
     j = rng.integer(n - 1)
     return i, j + int(j >= i)
@@ -73,7 +75,7 @@ def draw_pair(n: int, rng: RngVerbs) -> tuple[int, int]:
 
 @jitable
 def gather(labels: Labels, i: int, j: int, members: Labels) -> int:
-    """Fill ``members`` with the points other than ``i`` and ``j`` of the clusters of those two; how many. O(N)."""
+    """Fill ``members`` with the other points of the clusters of ``i`` and ``j``; return their number. O(N)."""
     n = 0
     for m in range(labels.shape[0]):
         if m not in (i, j) and (labels[m] == labels[i] or labels[m] == labels[j]):
@@ -84,7 +86,7 @@ def gather(labels: Labels, i: int, j: int, members: Labels) -> int:
 
 @jitable
 def set_row(likelihood: LikelihoodVerbs, row: Any, data: Any, i: int) -> None:
-    """Make ``row`` that of point ``i`` alone."""
+    """Make ``row`` the row of point ``i`` alone."""
     likelihood.init(row)
     likelihood.add(row, data, i, 1.0)
     likelihood.prepare(row)
@@ -94,7 +96,7 @@ def set_row(likelihood: LikelihoodVerbs, row: Any, data: Any, i: int) -> None:
 def side_scores(
     likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, sides: Matrix, i: int
 ) -> tuple[float, float]:
-    """Log probabilities that point ``i`` goes to either of the clusters of which ``sides`` are the rows."""
+    """Log probabilities that point ``i`` goes to each of the two clusters with rows ``sides``."""
     first = prior.log_existing(sides[0, 0], 1.0) + likelihood.log_predictive(sides[0], data, i)
     second = prior.log_existing(sides[1, 0], 1.0) + likelihood.log_predictive(sides[1], data, i)
     top = max(first, second)
@@ -103,17 +105,17 @@ def side_scores(
 
 
 @jitable
-def log_split_ratio(likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, sides: Matrix, beside: int) -> float:
-    """The log joint of the two clusters of ``sides``, less that of one of all their points; ``beside`` are others."""
+def log_split_ratio(likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, sides: Matrix, n_others: int) -> float:
+    """Log joint with the two clusters of ``sides`` minus that with their union, given ``n_others`` other clusters."""
     union = sides[0].copy()
     likelihood.merge(union, sides[1])
-    ratio = log_block(prior, beside, sides[0, 0]) + log_block(prior, beside + 1, sides[1, 0])
-    return ratio - log_block(prior, beside, union[0]) - likelihood.log_merge(union, sides[0], sides[1])
+    ratio = log_block(prior, n_others, sides[0, 0]) + log_block(prior, n_others + 1, sides[1, 0])
+    return ratio - log_block(prior, n_others, union[0]) - likelihood.log_merge(union, sides[0], sides[1])
 
 
 @jitable
 def split(state: ClusterState, launch: Launch) -> None:
-    """Move ``i``, and the members that go with it, into a free slot."""
+    """Move ``i`` and the members that go with it into a free slot."""
     old, new = state.labels[launch.i], free_slot(state)
     moved = 1
     state.labels[launch.i] = new
@@ -129,7 +131,7 @@ def split(state: ClusterState, launch: Launch) -> None:
 
 @jitable
 def merge(likelihood: LikelihoodVerbs, state: ClusterState, i: int, j: int) -> None:
-    """Put the cluster of ``i`` into that of ``j``; O(N)."""
+    """Merge the cluster of ``i`` into that of ``j``. O(N)."""
     gone, kept = state.labels[i], state.labels[j]
     for m in range(state.labels.shape[0]):
         if state.labels[m] == gone:

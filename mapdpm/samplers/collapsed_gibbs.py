@@ -25,8 +25,8 @@ def gibbs_sweep(
 ) -> tuple[int, int]:
     """Redraw the labels of points ``start``, ``start + 1``, ..., each given all others; O(N K D).
 
-    Returns the first point not visited, and how many changed slot. The first is N, but where no slot is free, as one
-    must be: the caller adds slots, and goes on from there. Free slots are alike: one stands for a new cluster.
+    Returns the first point not visited, and how many points changed slot. The first is N unless no slot is free; then
+    the caller adds slots and goes on from there. All free slots are equivalent: one stands for a new cluster.
     """
     n, capacity = state.labels.shape[0], state.counts.shape[0]
     scores = np.empty(capacity)

@@ -1,4 +1,4 @@
-"""Drawing alpha, and a discount, given a partition: by an auxiliary variable, or by slice sampling."""
+"""Drawing alpha and a discount given a partition, by an auxiliary variable or by slice sampling."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mapdpm.validation import check_number
 
 UPDATES = ("auxiliary", "slice")
 
-_WIDTH = 1.0  # of the first interval of a slice, in log alpha and in the logit of a discount
-_FAR = 700.0  # beyond which exp overflows
+_WIDTH = 1.0  # the first interval of a slice, in log alpha or in the logit of a discount
+_LARGEST_LOG = 700.0  # exp overflows beyond it
 
 
 def in_floats(prior: Any) -> Any:
-    """``prior`` with each of its parameters as a float, so that equal ones read alike; None stays."""
+    """``prior`` with parameters as floats, so that equal priors have equal descriptions; None stays None."""
     return None if prior is None else type(prior)(*map(float, prior))
 
 
 def check_discount(prior: Any, discount_prior: Any) -> None:
-    """ValueError where ``discount_prior`` is no prior, or ``prior`` has no discount to draw."""
+    """ValueError if ``discount_prior`` is not a BetaPrior, or ``prior`` has no discount to draw."""
     if not isinstance(discount_prior, BetaPrior):
         msg = f"discount_prior must be a BetaPrior, got {discount_prior!r}"
         raise ValueError(msg)
@@ -37,7 +37,7 @@ def check_discount(prior: Any, discount_prior: Any) -> None:
 
 
 def check_update(prior: Any, alpha_prior: Any, update: str | None) -> None:
-    """ValueError where ``update`` cannot draw alpha of ``prior`` under ``alpha_prior``."""
+    """ValueError if ``update`` cannot draw the alpha of ``prior`` under ``alpha_prior``."""
     if alpha_prior is not None:
         check_prior("alpha_prior", alpha_prior)
         if isinstance(alpha_prior, GammaPrior) and alpha_prior.rate == 0.0:
@@ -60,48 +60,48 @@ def check_update(prior: Any, alpha_prior: Any, update: str | None) -> None:
         raise ValueError(msg)
 
 
-def drawn(prior: Any, sizes: Vector, model: Any, rng: RngVerbs) -> Any:
-    """``prior`` with alpha, and then its discount, drawn given a partition of ``sizes``; what has no prior stays."""
-    if model.alpha_prior is not None:
-        if model.alpha_update != "slice" and _has_auxiliary(prior, model.alpha_prior):
-            alpha = by_auxiliary(prior.alpha, int(sizes.sum()), len(sizes), model.alpha_prior, rng)
+def draw_concentration(prior: Any, sizes: Vector, target: Any, rng: RngVerbs) -> Any:
+    """``prior`` with alpha and discount drawn given a partition of ``sizes``; one without a hyperprior stays."""
+    if target.alpha_prior is not None:
+        if target.alpha_update != "slice" and _has_auxiliary(prior, target.alpha_prior):
+            alpha = draw_alpha_by_auxiliary(prior.alpha, int(sizes.sum()), len(sizes), target.alpha_prior, rng)
         else:
-            alpha = _by_slice(prior, sizes, model.alpha_prior, rng)
+            alpha = _draw_alpha_by_slice(prior, sizes, target.alpha_prior, rng)
         prior = prior._replace(alpha=alpha)
-    if model.discount_prior is not None:
-        prior = prior._replace(discount=_discount(prior, sizes, model.discount_prior, rng))
+    if target.discount_prior is not None:
+        prior = prior._replace(discount=_draw_discount(prior, sizes, target.discount_prior, rng))
     return prior
 
 
-def log_hyperprior(prior: Any, model: Any) -> float:
+def log_hyperprior(prior: Any, target: Any) -> float:
     """Log density of log alpha and of the logit of the discount, of those that have a prior.
 
-    That of alpha itself is unbounded for a shape below 1: any partition would be the best, at an alpha near 0.
+    The density of alpha itself is unbounded for a shape below 1: any partition would be the best, at an alpha near 0.
     """
     total = 0.0
-    if model.alpha_prior is not None:
-        total += model.alpha_prior.log_density(prior.alpha) + math.log(prior.alpha)
-    if model.discount_prior is not None:
+    if target.alpha_prior is not None:
+        total += target.alpha_prior.log_density(prior.alpha) + math.log(prior.alpha)
+    if target.discount_prior is not None:
         d = prior.discount
-        total += model.discount_prior.log_density(d) + math.log(d) + math.log1p(-d)
+        total += target.discount_prior.log_density(d) + math.log(d) + math.log1p(-d)
     return total
 
 
-def by_auxiliary(alpha: float, N: int, K: int, prior: GammaPrior, rng: RngVerbs) -> float:
-    """One draw that leaves p(alpha | N, K) invariant: eta ~ Beta(alpha + 1, N), then one of two Gammas.
+def draw_alpha_by_auxiliary(alpha: float, N: int, K: int, prior: GammaPrior, rng: RngVerbs) -> float:
+    """One draw that leaves p(alpha | N, K) invariant (Escobar and West 1995 (13), (14)).
 
-    With odds (a + K - 1) : N (b - log eta) of shape a + K to a + K - 1, both of rate b - log eta (Escobar and West 1995
-    (13), (14)).
+    eta ~ Beta(alpha + 1, N), then alpha ~ Gamma(shape, rate b - log eta). The shape is a + K or a + K - 1, with odds
+    (a + K - 1) : N (b - log eta).
     """
     first, second = rng.gamma(alpha + 1.0), rng.gamma(float(N))
     rate = prior.rate + math.log1p(second / first)  # -log eta, eta = first / (first + second)
     shape = prior.shape + K - 1.0
     larger = rng.uniform() * (shape + N * rate) < shape
-    return max(rng.gamma(shape + float(larger)) / rate, math.exp(-_FAR))
+    return max(rng.gamma(shape + float(larger)) / rate, math.exp(-_LARGEST_LOG))
 
 
-def sliced(log_density: Callable[[float], float], t: float, rng: RngVerbs) -> float:
-    """One draw that leaves the density of t invariant: Neal (2003), stepping out and shrinking."""
+def slice_sample(log_density: Callable[[float], float], t: float, rng: RngVerbs) -> float:
+    """One draw that leaves the density of t invariant: slice sampling by stepping out and shrinking (Neal 2003)."""
     level = log_density(t) + math.log(1.0 - rng.uniform())
     low = t - _WIDTH * rng.uniform()
     high = low + _WIDTH
@@ -123,24 +123,24 @@ def _has_auxiliary(prior: Any, alpha_prior: Any) -> bool:
     return isinstance(prior, DirichletProcess) and isinstance(alpha_prior, GammaPrior)
 
 
-def _by_slice(prior: Any, sizes: Vector, alpha_prior: Any, rng: RngVerbs) -> float:
+def _draw_alpha_by_slice(prior: Any, sizes: Vector, alpha_prior: Any, rng: RngVerbs) -> float:
     def log_density(t: float) -> float:
-        if abs(t) > _FAR:
+        if abs(t) > _LARGEST_LOG:
             return -math.inf
         alpha = math.exp(t)
         joint: float = prior._replace(alpha=alpha).log_partition(sizes) + alpha_prior.log_density(alpha)
-        return joint + t  # of log alpha
+        return joint + t  # the density of log alpha
 
-    return math.exp(sliced(log_density, math.log(prior.alpha), rng))
+    return math.exp(slice_sample(log_density, math.log(prior.alpha), rng))
 
 
-def _discount(prior: Any, sizes: Vector, discount_prior: Any, rng: RngVerbs) -> float:
+def _draw_discount(prior: Any, sizes: Vector, discount_prior: Any, rng: RngVerbs) -> float:
     def log_density(t: float) -> float:
-        d = 1.0 / (1.0 + math.exp(-t)) if abs(t) < _FAR else 0.0
+        d = 1.0 / (1.0 + math.exp(-t)) if abs(t) < _LARGEST_LOG else 0.0
         if not max(0.0, -prior.alpha) < d < 1.0:
             return -math.inf
         joint: float = prior._replace(discount=d).log_partition(sizes) + discount_prior.log_density(d)
-        return joint + math.log(d) + math.log1p(-d)  # of the logit of d
+        return joint + math.log(d) + math.log1p(-d)  # the density of the logit of d
 
     start = math.log(prior.discount) - math.log1p(-prior.discount)
-    return 1.0 / (1.0 + math.exp(-sliced(log_density, start, rng)))
+    return 1.0 / (1.0 + math.exp(-slice_sample(log_density, start, rng)))

@@ -1,4 +1,4 @@
-"""Several samplers in turn: each leaves the posterior as it is, so all of them do."""
+"""Several samplers in turn: each leaves the posterior invariant, so all of them together do."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.protocol import Likelihood, RngVerbs
+from mapdpm.protocol import Labels, Likelihood, RngVerbs
 from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.validation import check_count
 
@@ -20,15 +21,16 @@ class Hybrid(Sampler):
     Parameters
     ----------
     samplers : sequence of Sampler
-        All of the same model. ``CollapsedGibbs(...) + SplitMerge(...)`` is short for a pair.
+        All of the same model, and with the same kind of chain. ``CollapsedGibbs(...) + SplitMerge(...)`` is short for
+        a pair.
     counts : sequence of int, or "time"
-        How often each runs in a step; once if not said. "time" gives each the same time: in a burn-in by the clock, and
-        afterwards by counts that stay. What is drawn then depends on the machine.
+        How often each runs in a step; None is once. "time" gives each the same time: in a burn-in by the clock, and
+        afterwards by counts that stay. The draws then depend on the machine.
 
     Notes
     -----
-    Which part runs next must not depend on the partition, nor on how long a part took for it: that biases (0.06 of a
-    probability in a small case). So shares of time are fixed at the end of a burn-in.
+    The choice of the part that runs next must not depend on the partition or on the time that a part took for it: that
+    is a bias (0.06 of a probability in a small case). So shares of time are fixed at the end of a burn-in.
     """
 
     def __init__(self, samplers: Iterable[Any], counts: Iterable[int] | str | None = None) -> None:
@@ -41,28 +43,44 @@ class Hybrid(Sampler):
         if not parts:
             msg = "samplers must be at least one sampler, got none"
             raise ValueError(msg)
-        odd = next((part for part in parts if part.model != parts[0].model), None)
+        odd = next((part for part in parts if part.target != parts[0].target), None)
         if odd is not None:
-            msg = f"the samplers of a hybrid must share one model, got {parts[0].model} and {odd.model}"
+            msg = f"the samplers of a hybrid must share one model, got {parts[0].target} and {odd.target}"
+            raise ValueError(msg)
+        odd = next((part for part in parts if part.chain_type is not parts[0].chain_type), None)
+        if odd is not None:
+            msg = (
+                "the samplers of a hybrid must carry the same state beside the labels, got "
+                f"{type(parts[0]).__name__} ({parts[0].chain_type.__name__}) and "
+                f"{type(odd).__name__} ({odd.chain_type.__name__})"
+            )
             raise ValueError(msg)
         if any(isinstance(part, Hybrid) and not part.counts for part in parts):
             msg = "a hybrid that shares time cannot be part of another: give its samplers to the outer one"
             raise ValueError(msg)
-        self.model = parts[0].model
+        self.target, self.chain_type, self.takes = parts[0].target, parts[0].chain_type, parts[0].takes
         self.samplers: tuple[Sampler, ...] = tuple(parts)
         self.counts: tuple[int, ...] = _checked(counts, len(parts))
 
     @property
     def parts(self) -> tuple[Sampler, ...]:
-        """What a hybrid of this and others is made of."""
+        """The samplers that a hybrid of this and others runs."""
         return self.samplers if set(self.counts) == {1} else (self,)
 
+    def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:
+        """A new chain, as the first part makes it."""
+        return self.samplers[0].chain(data, init, rng)
+
+    def check_given(self, given: Given, n_points: int) -> Given:
+        """``given`` as the first part takes it."""
+        return self.samplers[0].check_given(given, n_points)
+
     def step(self, chain: Chain, rng: RngVerbs) -> Info:
-        """One step; parts have drawn alpha after each of theirs."""
+        """One step. Each part draws alpha after its own moves."""
         return self.move(chain, rng)
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
-        """Steps of all parts."""
+        """The steps of all parts."""
         if not self.counts and chain.adapted is None:
             return self._by_the_clock(chain, rng)
         counts = self.counts or (chain.adapted.counts if chain.adapted else ()) or (1,) * len(self.samplers)
@@ -70,28 +88,28 @@ class Hybrid(Sampler):
         return _summed(infos)
 
     def check_sampling(self) -> None:
-        """ValueError where a part is no kernel."""
+        """ValueError if the steps of a part do not leave the posterior invariant."""
         for part in self.samplers:
             part.check_sampling()
 
     def describe(self) -> str:
-        """All parts, and how often each runs."""
+        """All parts, and how often each runs in a step."""
         return f"Hybrid({[*self.samplers]}, counts={self.counts or 'time'!r})"
 
     def check_family(self, likelihood: Likelihood) -> None:
-        """ValueError where a part cannot run the family."""
+        """ValueError if a part cannot run the family."""
         for part in self.samplers:
             part.check_family(likelihood)
 
     def counts_for(self, chain: Chain) -> tuple[int, ...]:
-        """How often each part is to run in a step, by the time that each took in a burn-in: the slowest runs once."""
+        """How often each part runs in a step, by the time that each took in a burn-in; the slowest runs once."""
         if not len(chain.seconds):
             return self.counts
         each = chain.seconds[0] / np.maximum(chain.seconds[1], 1.0)
         return tuple(int(count) for count in np.maximum(1, np.round(each.max() / np.maximum(each, 1e-9))))
 
     def _by_the_clock(self, chain: Chain, rng: RngVerbs) -> Info:
-        """A step of a burn-in: each part until it has had as much time as any, and once at least."""
+        """A step of a burn-in: each part runs until it has had as much time as any other, and at least once."""
         infos = []
         if not len(chain.seconds):
             chain.seconds = np.zeros((2, len(self.samplers)))
@@ -113,7 +131,7 @@ def _summed(infos: list[Info]) -> Info:
 
 
 def _checked(counts: Iterable[int] | str | None, n_parts: int) -> tuple[int, ...]:
-    """Counts; none where they are to be found by the clock."""
+    """The counts; empty if the clock finds them."""
     if isinstance(counts, str):
         if counts != "time":
             msg = f"counts must be 'time', or how often each sampler runs in a step, got {counts!r}"

@@ -1,4 +1,4 @@
-"""alpha integrated out of a table over the number of clusters, and drawn from its posterior afterwards."""
+"""alpha integrated out of a table over the number of clusters, then drawn from its posterior."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from mapdpm.partition_priors.concentration_posterior import ConcentrationPosteri
 from mapdpm.protocol import RngVerbs, Vector
 
 LEAST_SHAPE = 0.1
-"""Of a prior: the tails of log alpha fall by a shape a nat, so that e^-35 of an integral is beyond e^350 and e^-350,
-where squares overflow."""
+"""The least shape of a prior. Tails of log alpha fall by shape nats a nat: with a smaller one more than e^-35 of an
+integral is beyond e^350 and e^-350, and squares overflow there."""
 
-_FAR = 350.0
-_NEGLIGIBLE = 60.0  # nats below the top: e^-60 of an integral
-_STEPS = 0.6  # of the width of the narrowest peak: trapezes then miss less than 1e-10, at N = 1, and ever less
+_LARGEST_LOG = 350.0
+_NEGLIGIBLE = 60.0  # nats below the mode: e^-60 of an integral
+_STEPS = 0.6  # of the width of the narrowest peak: trapezes then miss less than 1e-10 at N = 1, and less above
 
 
 class IntegratedAlpha:
-    """The weight of K clusters among N points, alpha integrated out, and exact draws of alpha given N and K.
+    """The weight of K clusters among N points with alpha integrated out, and exact draws of alpha given N and K.
 
-    A(K) = (1 / K!) integral of alpha^K Gamma(alpha) / Gamma(alpha + N) p(alpha) d alpha (papers: erratum 10), by
-    trapezes in log alpha, of which the integrand is log-concave.
+    A(K) = (1 / K!) integral of alpha^K Gamma(alpha) / Gamma(alpha + N) p(alpha) d alpha (papers: erratum 10). The
+    trapezoidal rule is applied in log alpha, where the integrand is log-concave.
     """
 
     def __init__(self, prior: Any) -> None:
@@ -31,7 +31,7 @@ class IntegratedAlpha:
         self._known: dict[int, Vector] = {}
 
     def log_of_k(self, N: int) -> Vector:
-        """log A(K) for K = 0 (not used) to N; computed once for each N, in O(N^2)."""
+        """log A(K) for K = 0 (not used) to N. Computed once for each N, in O(N^2)."""
         if N not in self._known:
             edges = [self._edge(N, K, sign) for K, sign in ((1, -1.0), (N, 1.0))]
             h = _STEPS / math.sqrt(N + self.prior.shape + 1.0)
@@ -45,11 +45,11 @@ class IntegratedAlpha:
         return self._known[N]
 
     def draw(self, N: int, K: int, rng: RngVerbs) -> float:
-        """alpha from p(alpha | N, K): by rejection, from a flat top and tails along chords, which enclose it."""
+        """A draw from p(alpha | N, K), by rejection from an envelope with a flat top and exponential tails."""
         top = math.log(ConcentrationPosterior(N, K, self.prior).mode(of="log alpha"))
         height = self._log_density(N, K, top)
         low, high = (self._below(N, K, top, sign) for sign in (-1.0, 1.0))
-        # Of a log-concave density: beyond a chord from its top, it stays below the chord.
+        # A log-concave density stays below a chord from its mode, beyond the end of the chord.
         slopes = [(height - self._log_density(N, K, end)) / abs(end - top) for end in (low, high)]
         tails = [math.exp(-slope * abs(end - top)) / slope for slope, end in zip(slopes, (low, high), strict=True)]
         while True:
@@ -66,13 +66,13 @@ class IntegratedAlpha:
                 return math.exp(t)
 
     def _log_density(self, N: int, K: int, t: float) -> float:
-        """Of log alpha, less its unknown constant."""
+        """The log density of log alpha, without its unknown constant."""
         return float(ConcentrationPosterior(N, K, self.prior).log_density([math.exp(t)])[0]) + t
 
     def _below(self, N: int, K: int, top: float, sign: float, nats: float = 1.0) -> float:
-        """A place beside the ``top`` where the log density is lower by ``nats``, or where alpha ends."""
+        """A point on one side of the mode ``top`` where the log density is lower by ``nats``, or the end of alpha."""
         height, step = self._log_density(N, K, top), 0.05
-        furthest = _FAR - sign * top
+        furthest = _LARGEST_LOG - sign * top
         while step < furthest and height - self._log_density(N, K, top + sign * step) < nats:
             step *= 1.5
         return top + sign * min(step, furthest)

@@ -1,4 +1,4 @@
-"""The permutation-augmented sampler of Liang, Jordan and Taskar (2007): whole partitions, along an order of points."""
+"""The permutation-augmented sampler of Liang, Jordan and Taskar (2007): whole partitions along an order of points."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors import DirichletProcess
 from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._orders import IGNORED, MARKOV, UNIFORM, draw_order
-from mapdpm.samplers._segments import Way, draw_cuts, draw_from_all, holds, labelled, segments
+from mapdpm.samplers._segment_tables import (
+    TableOptions,
+    contains_clustering,
+    draw_cuts,
+    draw_from_all,
+    labels_of_cuts,
+    segment_table,
+)
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.integrated import LEAST_SHAPE, IntegratedAlpha
 from mapdpm.samplers.sampler import Info, Sampler
@@ -32,15 +39,15 @@ def move_by_table(
     prior: PartitionPriorVerbs,
     data: Any,
     state: ClusterState,
-    way: Way,
+    options: TableOptions,
     log_of_k: Vector,
     rng: RngVerbs,
 ) -> tuple[bool, Labels]:
     """Draw an order, then a partition from p(C | order, x): a Gibbs step for both. O(N^3 + N^2 D)."""
-    order, _ = draw_order(likelihood, data, state, way.orders, rng)
-    table = segments(likelihood, prior, data, order, way)
+    order, _ = draw_order(likelihood, data, state, options.orders, rng)
+    table = segment_table(likelihood, prior, data, order, options)
     cuts = np.empty(order.shape[0], dtype=np.int64)
-    return True, labelled(order, cuts, draw_from_all(table, log_of_k, cuts, rng))
+    return True, labels_of_cuts(order, cuts, draw_from_all(table, log_of_k, cuts, rng))
 
 
 def move_by_beam(
@@ -48,38 +55,44 @@ def move_by_beam(
     prior: PartitionPriorVerbs,
     data: Any,
     state: ClusterState,
-    way: Way,
+    options: TableOptions,
     log_of_k: Vector,
     rng: RngVerbs,
 ) -> tuple[bool, Labels]:
-    """Draw an order, then propose a partition from q' (5); whether it was accepted, and which. O(N beam D).
+    """Draw an order, then propose a partition from q' (5); return whether it was accepted, and the partition.
 
-    p / q' depends on the number of clusters alone. Where the beam has lost the present partition it could not be
-    proposed from the other, so none is accepted (papers: erratum 9).
+    p / q' depends on the number of clusters alone. If the beam has lost the present partition, the reverse proposal is
+    impossible, so the proposal is rejected (papers: erratum 9). O(N beam D).
     """
-    order, ends = draw_order(likelihood, data, state, way.orders, rng)
-    table = segments(likelihood, prior, data, order, way)
+    order, ends = draw_order(likelihood, data, state, options.orders, rng)
+    table = segment_table(likelihood, prior, data, order, options)
     cuts = np.empty(order.shape[0], dtype=np.int64)
     old, new = ends.shape[0], draw_cuts(table, cuts, rng)
-    labels = labelled(order, cuts, new)
-    ratio = log_of_k[new] - log_of_k[old] - way.per_cluster * (new - old)
-    return holds(table, ends) and rng.accept(ratio), labels
+    labels = labels_of_cuts(order, cuts, new)
+    ratio = log_of_k[new] - log_of_k[old] - options.log_per_cluster * (new - old)
+    return contains_clustering(table, ends) and rng.accept(ratio), labels
 
 
 def climb(
-    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, order: Labels, way: Way, rng: RngVerbs
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    order: Labels,
+    options: TableOptions,
+    rng: RngVerbs,
 ) -> Labels:
-    """Draw a partition along ``order`` in proportion to lambda^K prod j(c) p(x_c), maths (51): no kernel.
+    """Draw a partition along ``order`` in proportion to lambda^K prod j(c) p(x_c), maths (51).
 
-    For a Dirichlet process that is p(C, x); other priors are so near the present number of clusters.
+    This is no kernel of the posterior. For a Dirichlet process the weight is p(C, x); for other priors it is close to
+    that near the present number of clusters.
     """
-    table = segments(likelihood, prior, data, order, way)
+    table = segment_table(likelihood, prior, data, order, options)
     cuts = np.empty(order.shape[0], dtype=np.int64)
-    return labelled(order, cuts, draw_cuts(table, cuts, rng))
+    return labels_of_cuts(order, cuts, draw_cuts(table, cuts, rng))
 
 
 def log_of_numbers(prior: PartitionPriorVerbs, N: int) -> Vector:
-    """What the joint of partition and order has of K alone, for K up to N: A(K) of Liang2007 (4), for any prior."""
+    """Log of the factor of p(partition, order) that depends on K alone, for K up to N: A(K) of Liang2007 (4)."""
     values = np.zeros(N + 1)
     opened = 0.0
     for k in range(N):
@@ -91,42 +104,44 @@ def log_of_numbers(prior: PartitionPriorVerbs, N: int) -> Vector:
 class PermutationAugmented(Sampler):
     """Whole partitions at once, among all that are contiguous along a random order of the points (Liang2007).
 
-    A step draws an order given the partition, and a partition given the order, by dynamic programming. It does not
-    depend on one cluster being near another, as moves of points, splits and merges do.
+    A step draws an order given the partition, then a partition given the order, by dynamic programming. Moves of single
+    points, splits and merges change one or two clusters; this step may change all.
 
     Parameters
     ----------
     method : {"beam", "beta", "table"}
-        How partitions are drawn given the order. "table" keeps the number of clusters, and draws from the posterior:
-        O(N^3). "beta" has beta^K for K! (3.2), and Metropolis-Hastings to mend it: O(N^2). Both take some 20 N^2 bytes,
-        and refuse to take more than 8 GB. "beam" is "beta" that keeps only the starts of segments that matter (3.3), as
-        many as ``epsilon`` asks for: about O(N).
+        How partitions are drawn given the order. "table" has an axis for the number of clusters, and draws from the
+        posterior: O(N^3). "beta" replaces K! by beta^K (3.2) and corrects it by Metropolis-Hastings: O(N^2). Both take
+        some 20 N^2 bytes, and refuse to take more than 8 GB. "beam" is "beta" with the starts of segments pruned (3.3)
+        as far as ``epsilon`` allows: about O(N).
     permutations : {"uniform", "markov", "projections"}
-        Orders within clusters: any; to likely next points (4.1), O(N_k^2); or along a random direction (4.2), clusters
-        too: that is a hill climb and leaves no posterior invariant, so ``sample`` takes it for a burn-in only.
+        Orders within clusters: uniform; Markov chains to likely next points (4.1), O(N_k^2); or the order of points
+        and clusters along a random direction (4.2). The last is a hill climb and leaves no posterior invariant, so
+        ``sample`` takes it for a burn-in only.
     burn_in : {"uniform", "markov", "projections"} or None
-        The orders of a burn-in, if others.
+        The orders in a burn-in, if they differ from ``permutations``.
     beta : float > 0 or None
-        None is exp psi(K + 1): K is the present number of clusters in a burn-in, and afterwards its mean over that
-        (without one, that of the start).
+        None is exp psi(K + 1). In a burn-in K is the present number of clusters; afterwards it is the mean number over
+        the burn-in, or that of the start if there was none.
     epsilon : float in [0, 1)
-        What a beam may lose of each sum, as a share. Starts of clusters are kept for eight points whatever they weigh:
-        under a wide prior the first point of a cluster is less likely alone than in the cluster before it, the more so
-        the more features there are, and would be lost for good (the paper has 1e-32, at a cost in few features).
+        The share of each sum that a beam may lose. Starts of clusters are kept for eight points whatever they weigh:
+        under a wide prior the first point of a cluster is less likely alone than in the cluster before it, and its
+        start would be lost. The effect grows with the number of features. (The paper has 1e-32, at a cost in few
+        features.)
     integrate_alpha : bool
-        alpha, with a prior, is integrated out of the table, and drawn from p(alpha | N, K) after it: for "table" and a
-        Dirichlet process.
+        Whether alpha is integrated out of the table, and then drawn from p(alpha | N, K). Needs method "table", a
+        Dirichlet process and an ``alpha_prior``.
     **model
-        As of ``Sampler``.
+        The parameters of ``Sampler``.
 
     Notes
     -----
-    A beam leaves the posterior invariant because it stays where it could not have come from. So alone it may never
-    leave a partition that it forgets on any order: a bad start, or one of little probability. Put it beside
-    ``CollapsedGibbs``, which can leave any, or give ``burn_in="projections"``.
+    A beam leaves the posterior invariant because it stays at a partition that it could not have proposed. So alone it
+    may never leave a partition that it prunes along every order: a bad start, or an improbable one. Combine it with
+    ``CollapsedGibbs``, which can leave any partition, or give ``burn_in="projections"``.
     """
 
-    _young = 8  # points by which a cluster is known: with 80 features and a wide prior one is not enough
+    _n_recent = 8  # starts that a beam keeps whatever they weigh: 1 is too few with 80 features and a wide prior
     _by_table = staticmethod(compiled_if_possible(move_by_table))
     _by_beam = staticmethod(compiled_if_possible(move_by_beam))
     _climb = staticmethod(compiled_if_possible(climb))
@@ -160,23 +175,23 @@ class PermutationAugmented(Sampler):
         if not 0.0 <= check_number("epsilon", epsilon) < 1.0:
             msg = f"epsilon must be in [0, 1), got {epsilon}"
             raise ValueError(msg)
-        process = isinstance(self.model.prior, DirichletProcess)
-        if integrate_alpha and not (method == "table" and process and self.model.alpha_prior is not None):
+        process = isinstance(self.target.prior, DirichletProcess)
+        if integrate_alpha and not (method == "table" and process and self.target.alpha_prior is not None):
             msg = "integrate_alpha works with method='table', a Dirichlet process and an alpha_prior"
             raise ValueError(msg)
-        if integrate_alpha and (self.model.alpha_prior.shape < LEAST_SHAPE or self.model.alpha_update == "slice"):
+        if integrate_alpha and (self.target.alpha_prior.shape < LEAST_SHAPE or self.target.alpha_update == "slice"):
             msg = (
                 f"integrate_alpha draws alpha itself (leave alpha_update out), under a prior of shape {LEAST_SHAPE} at "
-                f"least, got {self.model.alpha_prior} and alpha_update={self.model.alpha_update!r}"
+                f"least, got {self.target.alpha_prior} and alpha_update={self.target.alpha_update!r}"
             )
             raise ValueError(msg)
         self.method, self.permutations, self.burn_in = method, permutations, burn_in
         self.beta = None if beta is None else float(beta)
         self.epsilon = float(epsilon) if method == "beam" else 0.0
-        self.integrated = IntegratedAlpha(self.model.alpha_prior) if integrate_alpha else None
+        self.integrated = IntegratedAlpha(self.target.alpha_prior) if integrate_alpha else None
 
     def step(self, chain: Chain, rng: RngVerbs) -> Info:
-        """One step; an alpha that was integrated out is drawn before anything is given it."""
+        """One step. An alpha that was integrated out is drawn before anything conditions on it."""
         if self.integrated is None:
             return super().step(chain, rng)
         info = self.move(chain, rng)
@@ -184,21 +199,23 @@ class PermutationAugmented(Sampler):
         return info
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
-        """An order, and a partition along it."""
+        """Draw an order, then a partition along it."""
         permutations = self.burn_in if self.burn_in and chain.adapted is None else self.permutations
         model, N = (chain.likelihood, chain.prior, chain.data), chain.n_points
         self._check_room(N)
         if permutations == PROJECTIONS:
-            way = Way(IGNORED, chain.prior.log_new(chain.n_clusters - 1, 1.0), self.epsilon, self._young)
-            accepted, labels = True, self._climb(*model, along_a_direction(chain, rng), way, rng)
+            options = TableOptions(
+                IGNORED, chain.prior.log_new(chain.n_clusters - 1, 1.0), self.epsilon, self._n_recent
+            )
+            accepted, labels = True, self._climb(*model, order_along_random_direction(chain, rng), options, rng)
         elif self.method == "table":
             log_of_k = self.integrated.log_of_k(N) if self.integrated else self._log_of_numbers(chain.prior, N)
-            way = Way(PERMUTATIONS[permutations], 0.0, 0.0, 0)
-            accepted, labels = self._by_table(*model, chain.state, way, log_of_k, rng)
+            options = TableOptions(PERMUTATIONS[permutations], 0.0, 0.0, 0)
+            accepted, labels = self._by_table(*model, chain.state, options, log_of_k, rng)
         else:
-            way = Way(PERMUTATIONS[permutations], self._per_cluster(chain), self.epsilon, self._young)
-            accepted, labels = self._by_beam(*model, chain.state, way, self._log_of_numbers(chain.prior, N), rng)
-        # A climb knows of no limit to the number of clusters, which a finite mixture has.
+            options = TableOptions(PERMUTATIONS[permutations], self._per_cluster(chain), self.epsilon, self._n_recent)
+            accepted, labels = self._by_beam(*model, chain.state, options, self._log_of_numbers(chain.prior, N), rng)
+        # A climb may propose more clusters than a finite mixture has components.
         accepted = accepted and chain.prior.log_new(int(labels.max()), 1.0) > -np.inf
         if accepted:
             chain.become(labels)
@@ -223,14 +240,14 @@ class PermutationAugmented(Sampler):
             raise ValueError(msg)
 
     def _per_cluster(self, chain: Chain) -> float:
-        """Log alpha - log beta, for any prior: what a cluster more or less weighs, near a typical number of them."""
+        """Log alpha - log beta, for any prior: the log weight of one more cluster, near a typical number of them."""
         typical = chain.n_clusters if chain.adapted is None else chain.adapted.n_clusters
         log_beta = digamma_difference(1.0, typical)[0] - _EULER if self.beta is None else log(self.beta)
         return float(chain.prior.log_new(max(round(typical), 1) - 1, 1.0) - log_beta)
 
 
-def along_a_direction(chain: Chain, rng: RngVerbs) -> Labels:
-    """The points, clusters by their means along a random direction, and within each by where they are along it."""
+def order_along_random_direction(chain: Chain, rng: RngVerbs) -> Labels:
+    """The points in order of their clusters' means along a random direction, then of their own coordinate along it."""
     vectors = point_set(chain.data).as_vectors()
     places = vectors @ np.array([rng.normal() for _ in range(vectors.shape[1])])
     labels = chain.state.labels

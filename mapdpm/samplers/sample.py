@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from mapdpm import jit
 from mapdpm.data import point_set, read_by
-from mapdpm.rng import Rng, seeded
-from mapdpm.samplers.chain import Adapted, Chain
+from mapdpm.rng import seeded
+from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.ends import End
+from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.hybrid import Hybrid
-from mapdpm.samplers.sampler import Info, Sampler
-from mapdpm.samplers.starts import check_chain_start, start
-from mapdpm.samplers.trace import End, Trace
-from mapdpm.search.problem import Observed, observed
+from mapdpm.samplers.runs import Best, Draws, Plan, Progress, run_chain
+from mapdpm.samplers.sampler import Sampler
+from mapdpm.samplers.starts import check_chain_start
+from mapdpm.samplers.trace import Trace
+from mapdpm.search.problem import observed
 from mapdpm.validation import check_callable, check_count
 
-_SAME = 1e-9  # of a log joint, of its size: sums in another order
-
-
-class Progress(NamedTuple):
-    """What a callback is told after each step."""
-
-    chain: int
-    step: int
-    total: int
-    log_joint: float
-    n_clusters: int
-    seconds: float
-
-    def __str__(self) -> str:
-        """One line for a log."""
-        found = f"log joint {self.log_joint:.3f}, {self.n_clusters} clusters"
-        return f"chain {self.chain}, step {self.step}/{self.total}: {found} ({self.seconds:.2f} s)"
-
-
-class _Run(NamedTuple):
-    """How the steps of a chain go."""
-
-    sampler: Sampler
-    burn_in: int
-    thin: int
-    draws: int
-    tell: Callable[[Progress], object] | None
+_SAME = 1e-9  # relative tolerance of a log joint that is summed in another order
 
 
 def sample(  # noqa: PLR0913  (the public signature; all but the points and the sampler by name)
@@ -63,35 +37,45 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     n_jobs: int | None = None,
     callback: Callable[[Progress], object] | None = None,
     resume: Any = None,
+    groups: Any = None,
+    sequences: Any = None,
+    times: Any = None,
+    keep: tuple[str, ...] = ("partitions",),
 ) -> Trace:
     """Draw partitions of ``X`` from the posterior of the model of ``sampler``.
 
     Parameters
     ----------
     X : array-like or DataFrame of shape (n_points, n_features)
-        As for ``MAPDPM``; counts may be sparse where the likelihood takes them.
+        As for ``MAPDPM``; counts may be sparse if the likelihood takes sparse counts.
     sampler : Sampler
         Holds the model: likelihood, alpha or its prior, discount.
     draws : int >= 1
-        To keep, of each chain.
+        The number of draws to keep from each chain.
     burn_in : int >= 0
-        Steps before, that are not kept; samplers may tune themselves in them.
+        The number of steps before the first draw. Samplers may tune themselves in them.
     thin : int >= 1
-        Steps from one draw to the next.
+        The number of steps from one draw to the next.
     chains : int >= 1
-        How many, independent of each other.
+        The number of independent chains.
     init : {"sequential", "single", "singletons"}, or array of shape (n_points,)
-        Where each starts: a draw of labels one after the other, one cluster, all apart, or labels.
+        The start of each chain: labels drawn one after the other, one cluster, every point alone, or these labels.
     random_state : int, Generator or None
-        The same integer draws the same (a hybrid that shares time excepted); None draws anew each time.
+        Equal integers give equal draws, except with a hybrid that shares time. None draws anew each time.
     n_jobs : int or None
-        Threads over chains: compiled samplers run side by side, those in plain Python take turns; None is 1. Draws do
-        not depend on it.
+        The number of threads, each of which runs a chain; None is 1. Compiled samplers run in parallel, those in plain
+        Python take turns. Draws do not depend on it.
     callback : callable or None
-        Called after each step with a ``Progress``; from threads where there are several.
+        Called after each step with a ``Progress``; from several threads if ``n_jobs`` is above 1.
     resume : Trace or None
         Chains go on where those of this trace ended, bit for bit as if they had never stopped; its draws come first.
-        ``burn_in``, ``thin``, ``chains``, ``init`` and ``random_state`` are then those of the trace.
+        ``burn_in``, ``thin``, ``chains``, ``init``, ``random_state`` and ``keep`` are then those of the trace.
+    groups, sequences, times : array-like of shape (n_points,), optional
+        The group, sequence or time of each point, for samplers that model them. The others refuse them.
+    keep : tuple of str
+        Which arrays to keep of each draw: "partitions", and the names of further arrays that the sampler's chains
+        carry. ``()`` saves memory: numbers of each draw are kept always, partitions of a million points take a
+        megabyte or more a draw.
 
     Returns
     -------
@@ -101,8 +85,9 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     Raises
     ------
     ValueError
-        No draws, points that the likelihood does not take, a sampler without a kernel for draws (random projections),
-        a trace of other points.
+        No draws, points that the likelihood does not take, a sampler whose steps leave no posterior invariant (random
+        projections), a trace of other points, or ``groups``, ``sequences``, ``times`` or ``keep`` that the sampler
+        does not know.
 
     Examples
     --------
@@ -129,26 +114,27 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     if isinstance(sampler, Hybrid) and not sampler.counts and not burn_in and resume is None:
         msg = "counts='time' finds out in a burn-in how often each part is to run: give burn_in, 10 or more"
         raise ValueError(msg)
-    seen = observed(sampler.model.likelihood, read_by(sampler.model.likelihood, X))
+    seen = observed(sampler.target.likelihood, read_by(sampler.target.likelihood, X))
     sampler.check_family(seen.likelihood)
-    N = point_set(seen.data).n_points
+    n_points = point_set(seen.data).n_points
+    given = sampler.check_given(Given(groups, sequences, times), n_points)
+    data = ChainData(seen.model, seen.data, given)
     if resume is not None:
-        burn_in, thin, chains = 0, resume.thin, len(resume.ends)
-        ends = _checked(resume, sampler, seen)
+        burn_in, thin, chains, keep = 0, resume.thin, len(resume.ends), resume.keep
+        _check_resume(resume, sampler, data)
+        init, seeds = "single", [0] * chains
     else:
-        where = check_chain_start(init, N, getattr(sampler.model.prior, "n_components", None))
+        init = check_chain_start(init, n_points, getattr(sampler.target.prior, "n_components", None))
+        _check_keep(keep, sampler, data)
         seeds = seeded(random_state).generator.integers(2**63, size=chains).tolist()
-    run = _Run(sampler, burn_in, thin, draws, callback)
+    plan = Plan(sampler, burn_in, thin, draws, tuple(keep), callback)
 
-    def one(number: int) -> tuple[dict[str, Any], End]:
-        labels = np.zeros(N, dtype=np.int64)
-        chain = Chain(seen.model, sampler.model.prior, seen.data, labels)
-        if resume is None:
-            rng = seeded(seeds[number])
-            start(chain, where, rng)
-        else:
-            rng = ends[number].restored(chain)
-        return _drawn(run, chain, rng, number)
+    def one(number: int) -> tuple[Draws, Best, End]:
+        rng = seeded(seeds[number])
+        chain = sampler.chain(data, init, rng)
+        if resume is not None:
+            rng = resume.ends[number].restored(chain)
+        return run_chain(plan, chain, rng, number)
 
     n_threads = 1 if n_jobs is None else check_count("n_jobs", n_jobs)
     if n_threads == 1:
@@ -160,76 +146,39 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     return trace if resume is None else resume.followed_by(trace)
 
 
-def _drawn(run: _Run, chain: Chain, rng: Rng, number: int) -> tuple[dict[str, Any], End]:
-    """All steps of one chain: what is kept, and where it ended."""
-    begin, total = time.perf_counter(), run.burn_in + run.draws * run.thin
-    best: dict[str, Any] = {"best_log_joint": -np.inf}
-    visited: list[float] = []
-    kept = _Kept(run.draws, chain)
-    infos: list[Info] = []
-
-    def step(at: int) -> None:
-        nonlocal best
-        infos.append(run.sampler.step(chain, rng))
-        chain.trim()
-        joint = chain.log_joint()
-        worth = joint + run.sampler.log_hyperprior(chain.prior)
-        if worth > best["best_log_joint"] or len(best) == 1:
-            alpha, discount = chain.prior.alpha, getattr(chain.prior, "discount", 0.0)
-            best = {"best": chain.state.labels.copy(), "best_log_joint": worth}
-            best |= {"best_alpha": alpha, "best_discount": discount}
-        visited.append(chain.n_clusters)
-        if run.tell is not None:
-            run.tell(Progress(number, at + 1, total, joint, chain.n_clusters, time.perf_counter() - begin))
-
-    for at in range(run.burn_in):
-        step(at)
-    if chain.adapted is None:
-        counts = run.sampler.counts_for(chain) if isinstance(run.sampler, Hybrid) else ()
-        typical = float(np.mean(visited)) if visited else float(chain.n_clusters)
-        chain.adapted = Adapted(typical, counts)
-        chain.refresh()
-    for draw in range(run.draws):
-        infos.clear()
-        for at in range(run.thin):
-            step(run.burn_in + draw * run.thin + at)
-        chain.refresh()
-        kept.keep(draw, chain, infos)
-    return kept.arrays | best, End.of(chain, rng)
+def _check_keep(keep: Any, sampler: Sampler, data: ChainData) -> None:
+    """ValueError for ``keep`` that is no tuple of names, or names what chains of ``sampler`` do not carry."""
+    if not isinstance(keep, (tuple, list)) or not all(isinstance(name, str) for name in keep):
+        msg = f"keep must be a tuple of names, such as ('partitions',) or (), got {keep!r}"
+        raise ValueError(msg)
+    if not set(keep) <= {"partitions"}:
+        sampler.chain(data, "single", seeded(0)).keep(tuple(keep))
 
 
-class _Kept:
-    """The arrays of one chain."""
-
-    def __init__(self, draws: int, chain: Chain) -> None:
-        self.arrays: dict[str, Any] = {
-            "partitions": np.empty((draws, chain.n_points), dtype=np.min_scalar_type(-chain.n_points)),
-            **{name: np.empty(draws) for name in ("log_joint", "alpha", "discount", "acceptance")},
-        }
-
-    def keep(self, draw: int, chain: Chain, infos: Iterable[Info]) -> None:
-        proposed = sum(info.proposed for info in infos)
-        accepted = sum(info.accepted for info in infos)
-        self.arrays["partitions"][draw] = chain.state.labels
-        self.arrays["log_joint"][draw] = chain.log_joint()
-        self.arrays["alpha"][draw] = chain.prior.alpha
-        self.arrays["discount"][draw] = getattr(chain.prior, "discount", 0.0)
-        self.arrays["acceptance"][draw] = accepted / proposed if proposed else np.nan
-
-
-def _checked(trace: Trace, sampler: Sampler, seen: Observed) -> tuple[End, ...]:
-    """The ends of ``trace``; ValueError where it is of other points, or of another model."""
+def _check_resume(trace: Trace, sampler: Sampler, data: ChainData) -> None:
+    """ValueError for a trace of another sampler, of other points or of another model, or one that is damaged."""
     if trace.sampler != sampler.describe():
         msg = f"the trace to resume was drawn by another sampler, or under another prior: {trace.sampler}"
         raise ValueError(msg)
+    n_points = point_set(data.data).n_points
     for number, end in enumerate(trace.ends):
-        same = len(end.labels) == point_set(seen.data).n_points
+        same = len(end.labels) == n_points
         if same:
-            chain = Chain(seen.model, sampler.model.prior, seen.data, end.labels)
-            end.restored(chain)
-            there = trace.log_joint[number, -1]
-            same = abs(there - chain.log_joint()) <= _SAME * (1.0 + abs(there))
+            same = _is_at(_restored(end, sampler, data), float(trace.log_joint[number, -1]))
         if not same:
             msg = "the trace to resume is of other points or of another model; X and sampler must be what they were"
             raise ValueError(msg)
-    return trace.ends
+
+
+def _restored(end: End, sampler: Sampler, data: ChainData) -> Chain:
+    chain = sampler.chain(data, "single", seeded(0))
+    try:
+        end.restored(chain)
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        msg = f"the trace to resume is damaged: {error}; draw it anew"
+        raise ValueError(msg) from None
+    return chain
+
+
+def _is_at(chain: Chain, log_joint: float) -> bool:
+    return abs(log_joint - chain.log_joint()) <= _SAME * (1.0 + abs(log_joint))

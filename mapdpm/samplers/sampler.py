@@ -1,18 +1,23 @@
-"""What every sampler is: a model, and a move that leaves its posterior as it is."""
+"""The base class of samplers: a target distribution, and a move that leaves it invariant."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from mapdpm.data import point_set
 from mapdpm.partition_priors import finite_prior, partition_prior
-from mapdpm.protocol import Likelihood, PartitionPrior, RngVerbs
+from mapdpm.protocol import Labels, Likelihood, PartitionPrior, RngVerbs
 from mapdpm.samplers import concentration
 from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers.starts import start
 from mapdpm.validation import check_count
 
 
 class Info(NamedTuple):
-    """What a step did: ``moved`` points, and how many of ``proposed`` changes were accepted."""
+    """The report of a step: ``moved`` points changed cluster, ``accepted`` of ``proposed`` changes were made."""
 
     n_clusters: int
     moved: int = 0
@@ -20,10 +25,11 @@ class Info(NamedTuple):
     accepted: int = 0
 
 
-class Model(NamedTuple):
-    """What a sampler's posterior is of; None as ``likelihood`` is the empirical Normal-Gamma of the points."""
+class Target(NamedTuple):
+    """The model whose posterior a sampler draws from."""
 
     likelihood: Likelihood | None
+    """None is the empirical Normal-Gamma of the points."""
     prior: PartitionPrior
     alpha_prior: Any
     alpha_update: str | None
@@ -31,31 +37,39 @@ class Model(NamedTuple):
 
 
 class Sampler:
-    """One step leaves p(z | x), and p(z, alpha | x) where alpha has a prior, invariant.
+    """One step leaves p(z | x) invariant, or p(z, alpha | x) if alpha has a prior.
+
+    A subclass has a ``move``. If its chains carry more than a partition, it also has a ``chain_type``, or a ``chain``
+    of its own; if it knows groups, sequences or times, it names them in ``takes``.
 
     Parameters
     ----------
     alpha : float > 0, or > -discount
-        Concentration; with ``alpha_prior`` the first value, > 0. What is drawn stays within e^-700 to e^700.
+        Concentration; with ``alpha_prior`` the first value, > 0. Drawn values stay within e^-700 to e^700.
     likelihood : Likelihood or None
         The conjugate family, with its prior. None is the empirical Normal-Gamma of the points (``MAPDPM``).
     discount : float in [0, 1)
         Pitman-Yor discount; 0 is the Dirichlet process.
     n_components : int or None
-        Of a finite mixture with Dirichlet(alpha / n_components, ...) shares; None is a process.
+        The components of a finite mixture with Dirichlet(alpha / n_components, ...) shares; None is a process.
     alpha_prior : GammaPrior or InverseGammaPrior, optional
         alpha is drawn anew after each step, given the sizes of clusters.
     alpha_update : {"auxiliary", "slice"}, optional
-        How: by the auxiliary variable of Escobar and West (1995), for a Gamma prior and a Dirichlet process; by slice
-        sampling (Neal 2003) else. None is the first where it can be.
+        "auxiliary" draws alpha by the auxiliary variable of Escobar and West (1995), for a Gamma prior and a Dirichlet
+        process; "slice" by slice sampling (Neal 2003). None is "auxiliary" where possible, else "slice".
     discount_prior : BetaPrior, optional
         The discount, > 0, is drawn anew after each step, by slice sampling.
 
     Raises
     ------
     ValueError
-        A number is outside of its range, or a combination is not supported; the message says what is.
+        A number is out of its range, or a combination is not supported. The message says which ones are.
     """
+
+    chain_type: type[Chain] = Chain
+    """The kind of chain that a step edits. The parts of a hybrid share it."""
+    takes: tuple[str, ...] = ()
+    """Which of "groups", "sequences" and "times" the sampler knows."""
 
     def __init__(
         self,
@@ -78,41 +92,62 @@ class Sampler:
             concentration.check_discount(prior, discount_prior)
         concentration.check_update(prior, alpha_prior, alpha_update)
         hyperpriors = concentration.in_floats(alpha_prior), concentration.in_floats(discount_prior)
-        self.model = Model(likelihood, prior, hyperpriors[0], alpha_update, hyperpriors[1])
+        self.target = Target(likelihood, prior, hyperpriors[0], alpha_update, hyperpriors[1])
+
+    def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:
+        """A new chain on ``data``, started at ``init``: one of ``names.CHAIN_STARTS``, or labels 0..K-1."""
+        n_points = point_set(data.data).n_points
+        chain = self.chain_type(data.likelihood, self.target.prior, data.data, np.zeros(n_points, dtype=np.int64))
+        start(chain, init, rng)
+        return chain
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """One step at fixed alpha and discount."""
         raise NotImplementedError
 
     def step(self, chain: Chain, rng: RngVerbs) -> Info:
-        """One step: edits the partition of ``chain``, and its alpha and discount where they have a prior."""
+        """One step: edit the partition of ``chain``, then draw its alpha and discount if they have a prior."""
         info = self.move(chain, rng)
-        chain.prior = concentration.drawn(chain.prior, chain.sizes, self.model, rng)
+        chain.prior = concentration.draw_concentration(chain.prior, chain.sizes, self.target, rng)
         return info
 
     def check_sampling(self) -> None:
-        """ValueError where no step of this sampler, after a burn-in, leaves the posterior invariant."""
+        """ValueError for a sampler whose steps after a burn-in do not leave the posterior invariant."""
+
+    def check_given(self, given: Given, n_points: int) -> Given:
+        """``given`` as chains of this sampler take it; ValueError for what it does not know, or not one a point."""
+        for name, values in given._asdict().items():
+            if values is None:
+                continue
+            if name not in self.takes:
+                msg = f"{type(self).__name__} knows no {name}; leave {name}= out, or take a sampler that models them"
+                raise ValueError(msg)
+            shape = np.shape(values)
+            if shape != (n_points,):
+                msg = f"{name} must have one entry a point, shape ({n_points},), got shape {shape}"
+                raise ValueError(msg)
+        return given
 
     def describe(self) -> str:
-        """What chains of this sampler are of, but for the likelihood: to be compared where one goes on."""
-        own = {name: value for name, value in vars(self).items() if name not in {"model", "integrated"}}
-        said = own | self.model._replace(likelihood=None)._asdict()
+        """The sampler and its target without the likelihood. A trace is resumed by a sampler of equal description."""
+        own = {name: value for name, value in vars(self).items() if name not in {"target", "integrated"}}
+        said = own | self.target._replace(likelihood=None)._asdict()
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in said.items() if v is not None)})"
 
     def __repr__(self) -> str:
-        """As ``describe``."""
+        """The same as ``describe``."""
         return self.describe()
 
     def check_family(self, likelihood: Likelihood) -> None:
-        """ValueError where the likelihood lacks what this sampler asks of it."""
+        """ValueError for a likelihood without a verb that this sampler needs."""
 
     def log_hyperprior(self, prior: PartitionPrior) -> float:
-        """Log density of log alpha and of the logit of the discount, 0 where they have no prior."""
-        return concentration.log_hyperprior(prior, self.model)
+        """Log density of log alpha and of the logit of the discount; 0 for those that have no prior."""
+        return concentration.log_hyperprior(prior, self.target)
 
     @property
     def parts(self) -> tuple[Sampler, ...]:
-        """What a hybrid of this and others is made of."""
+        """The samplers that a hybrid of this and others runs."""
         return (self,)
 
     def __add__(self, other: Sampler) -> Sampler:

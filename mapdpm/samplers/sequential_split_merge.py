@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.jit import compiled_if_possible
 from mapdpm.protocol import LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
 from mapdpm.samplers._blocks import shuffle
-from mapdpm.samplers._pairs import decided, launched, side_scores
+from mapdpm.samplers._pairs import accept_split_or_merge, draw_launch, side_scores
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.state import ClusterState
@@ -19,15 +19,15 @@ from mapdpm.validation import check_count
 def sequential_split_merge(
     likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, rng: RngVerbs
 ) -> int:
-    """Propose to split a cluster, or to merge two; 1 where that was accepted. A slot must be free.
+    """Propose to split a cluster, or to merge two; return 1 if it was accepted. A slot must be free.
 
-    Two points are drawn, and seed two clusters. The others of their clusters come in random order; where the two are
-    together, each goes to either side in proportion to its size and predictive density, and else where it is, by the
-    probability that it would have gone there. O(n D + N).
+    Two points are drawn, and seed two clusters. The other points of their clusters come in random order. If the two
+    are together, each point goes to a side in proportion to its size and predictive density. If they are apart, each
+    goes to the side where it is, and the probability of that is recorded. O(n D + N).
     """
     if state.labels.shape[0] == 1:
         return 0
-    launch = launched(likelihood, data, state, rng)
+    launch = draw_launch(likelihood, data, state, rng)
     shuffle(launch.members, launch.members.shape[0], rng)
     together = state.labels[launch.i] == state.labels[launch.j]
     log_q, logw = 0.0, np.empty(2)
@@ -40,20 +40,20 @@ def sequential_split_merge(
         launch.choices[m] = chosen
         likelihood.add(launch.sides[chosen], data, member, 1.0)
         likelihood.prepare(launch.sides[chosen])
-    return decided(likelihood, prior, state, launch, log_q, rng)
+    return accept_split_or_merge(likelihood, prior, state, launch, log_q, rng)
 
 
 class SequentialSplitMerge(Sampler):
     """Metropolis-Hastings splits and merges of whole clusters, proposed by sequential allocation (Dahl 2003).
 
-    A step proposes ``n_proposals`` times, each cheaper than one of ``SplitMerge`` with scans.
+    A step makes ``n_proposals`` proposals. Each is cheaper than one of ``SplitMerge`` with scans.
 
     Parameters
     ----------
     n_proposals : int >= 1
-        In a step.
+        The number of proposals in a step.
     **model
-        As of ``Sampler``.
+        The parameters of ``Sampler``.
     """
 
     _kernel = staticmethod(compiled_if_possible(sequential_split_merge))
@@ -63,7 +63,7 @@ class SequentialSplitMerge(Sampler):
         self.n_proposals = check_count("n_proposals", n_proposals)
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
-        """So many proposals as were asked for."""
+        """``n_proposals`` proposals."""
         accepted = 0
         for _ in range(self.n_proposals):
             state = chain.reserve()

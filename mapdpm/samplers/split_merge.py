@@ -8,7 +8,7 @@ import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
-from mapdpm.samplers._pairs import Launch, decided, launched, side_scores
+from mapdpm.samplers._pairs import Launch, accept_split_or_merge, draw_launch, side_scores
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.state import ClusterState
@@ -21,9 +21,9 @@ _FREE = -1
 def restricted_scan(
     likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, launch: Launch, target: Labels, rng: RngVerbs
 ) -> float:
-    """Redraw each member's side given all others, and return the log probability of what was drawn.
+    """Redraw the side of each member given all others; return the log probability of the sides drawn.
 
-    A ``target`` of 0 or 1 is taken, whatever its probability; one of -1 is drawn.
+    A member with a ``target`` of 0 or 1 goes to that side, whatever its probability; with -1 its side is drawn.
     """
     logw = np.empty(2)
     total = 0.0
@@ -45,7 +45,7 @@ def restricted_scan(
 
 @jitable
 def _rebuild(likelihood: LikelihoodVerbs, data: Any, launch: Launch, without: int) -> None:
-    """Make the row of the side of a member anew, without that member."""
+    """Make the row of a member's side anew, without that member."""
     side = launch.choices[without]
     row = launch.sides[side]
     likelihood.init(row)
@@ -63,15 +63,15 @@ def split_merge(
     n_scans: int,
     rng: RngVerbs,
 ) -> int:
-    """Propose to split a cluster, or to merge two; 1 where that was accepted. A slot must be free.
+    """Propose to split a cluster, or to merge two; return 1 if it was accepted. A slot must be free.
 
-    Two points are drawn. The others of their clusters go to either side at random, then by ``n_scans`` restricted
-    Gibbs scans: the launch state, which is of the same distribution whether the two are together or apart. One more
-    scan is the split proposed, or gives the probability that it would have been. O((n_scans + 2) n D + N).
+    Two points are drawn. The other points of their clusters go to either side at random, then by ``n_scans`` restricted
+    Gibbs scans. This launch state has the same distribution whether the two are together or apart. One more scan draws
+    the split that is proposed, or gives the probability of proposing the present one. O((n_scans + 2) n D + N).
     """
     if state.labels.shape[0] == 1:
         return 0
-    launch = launched(likelihood, data, state, rng)
+    launch = draw_launch(likelihood, data, state, rng)
     target = np.full(launch.members.shape[0], _FREE)
     for m in range(launch.members.shape[0]):
         launch.choices[m] = rng.integer(2)
@@ -84,22 +84,23 @@ def split_merge(
         for m in range(launch.members.shape[0]):
             target[m] = int(state.labels[launch.members[m]] == state.labels[launch.j])
     log_q = restricted_scan(likelihood, prior, data, launch, target, rng)
-    return decided(likelihood, prior, state, launch, log_q, rng)
+    return accept_split_or_merge(likelihood, prior, state, launch, log_q, rng)
 
 
 class SplitMerge(Sampler):
     """Metropolis-Hastings splits and merges of whole clusters (Jain and Neal 2004), proposed by restricted Gibbs scans.
 
-    A step proposes ``n_proposals`` times. It never moves a single point alone: hybrids with ``CollapsedGibbs`` do both.
+    A step makes ``n_proposals`` proposals. It never moves a single point alone: a hybrid with ``CollapsedGibbs`` does
+    both.
 
     Parameters
     ----------
     n_scans : int >= 0
-        Restricted scans before the one that is proposed; 0 proposes from sides drawn at random, and is cheap.
+        The number of restricted scans before the one that draws the proposal. 0 starts from random sides, and is cheap.
     n_proposals : int >= 1
-        In a step.
+        The number of proposals in a step.
     **model
-        As of ``Sampler``.
+        The parameters of ``Sampler``.
     """
 
     _kernel = staticmethod(compiled_if_possible(split_merge))
@@ -110,7 +111,7 @@ class SplitMerge(Sampler):
         self.n_proposals = check_count("n_proposals", n_proposals)
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
-        """So many proposals as were asked for."""
+        """``n_proposals`` proposals."""
         accepted = 0
         for _ in range(self.n_proposals):
             state = chain.reserve()

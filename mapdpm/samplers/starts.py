@@ -1,4 +1,4 @@
-"""Where chains start: one cluster, all points alone, or a sequential draw (Liang2007 section 5.1)."""
+"""Where chains start: one cluster, every point alone, or a sequential draw (Liang2007 section 5.1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mapdpm.validation import check_start, in_order_of_appearance
 
 
 def check_chain_start(init: Any, n_points: int, most: int | None) -> str | Labels:
-    """The name of a start, or labels 0..K-1; ValueError for more clusters than a finite mixture has components."""
+    """The name of a start, or labels 0..K-1; ValueError for more clusters than ``most``, unless that is None."""
     start = check_start(init, n_points, CHAIN_STARTS)
     if not isinstance(start, str):
         labels = in_order_of_appearance(start)
@@ -51,7 +51,10 @@ def sequential_draw(
     first: int,
     rng: RngVerbs,
 ) -> int:
-    """Draw the slots of points ``order[first:]``, each given those before it; the first that had no slot free."""
+    """Draw the slots of points ``order[first:]``, each given those before it.
+
+    Returns the position of the first point that had no free slot; if all had one, the number of points.
+    """
     capacity = state.counts.shape[0]
     scores = np.empty(capacity)
     used = count_used(state)
@@ -69,7 +72,7 @@ _sequential_draw = compiled_if_possible(sequential_draw)
 
 
 def _draw_in_sequence(chain: Chain, rng: RngVerbs) -> None:
-    """In an order of its own; a point of the Chinese restaurant weighs a cluster by how well it predicts the point."""
+    """Draw the labels one after the other, in a random order, each from its conditional given those before it."""
     order = np.arange(chain.n_points)
     shuffle(order, chain.n_points, rng)
     chain.clear()

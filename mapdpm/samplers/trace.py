@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,45 +11,16 @@ import numpy as np
 from mapdpm import diagnostics, point_estimates
 from mapdpm.files.container import smallest_integers, write_file
 from mapdpm.protocol import Labels, Matrix, Vector
-from mapdpm.rng import Rng
-from mapdpm.samplers.chain import Adapted, Chain
-from mapdpm.validation import FEWEST_DRAWS, check_count, check_number, in_order_of_appearance
+from mapdpm.samplers import trace_files
+from mapdpm.samplers.chain import Array
+from mapdpm.samplers.ends import End
+from mapdpm.samplers.runs import Best, Draws, stacked
+from mapdpm.samplers.trace_files import FORMAT, UnreadableTraceError
+from mapdpm.validation import FEWEST_DRAWS, in_order_of_appearance
 
-FORMAT = 1
-_BEST = ("best_log_joint", "best_alpha", "best_discount")
-_DAMAGE = (  # what reading a zip with a byte changed can end in
-    *(ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, EOFError),
-    *(NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
-)
-_ARRAYS = ("partitions", "log_joint", "alpha", "discount", "acceptance", "best")
+__all__ = ["FORMAT", "End", "Trace", "UnreadableTraceError"]
 
-
-class End(NamedTuple):
-    """Where a chain ended: all that its next step depends on."""
-
-    labels: Labels
-    alpha: float
-    discount: float
-    adapted: Adapted
-    generator: dict[str, Any]
-
-    @classmethod
-    def of(cls, chain: Chain, rng: Rng) -> End:
-        """The end of ``chain``, refreshed, whose next draws come from ``rng``."""
-        state: Any = rng.generator.bit_generator.state
-        adapted = chain.adapted or Adapted(float(chain.n_clusters))
-        discount = getattr(chain.prior, "discount", 0.0)
-        return cls(chain.state.labels.copy(), chain.prior.alpha, discount, adapted, state)
-
-    def restored(self, chain: Chain) -> Rng:
-        """Put ``chain`` where it was; the source of its next draws."""
-        values = {"alpha": self.alpha, "discount": self.discount}
-        chain.prior = chain.prior._replace(**{n: v for n, v in values.items() if n in chain.prior._fields})
-        chain.adapted = self.adapted
-        chain.become(self.labels.astype(np.int64))
-        generator = np.random.default_rng()
-        generator.bit_generator.state = self.generator
-        return Rng(generator)
+_ALWAYS = ("log_joint", "n_clusters", "largest_share")  # in a summary; other numbers if they differ
 
 
 class Trace(NamedTuple):
@@ -69,98 +36,151 @@ class Trace(NamedTuple):
     ((2, 50), 2)
     """
 
-    partitions: Labels
-    """Shape (C, T, N): labels 0..K-1 in order of first appearance, in the smallest integers that hold them."""
-    log_joint: Matrix
-    """Shape (C, T): log p(x, z | alpha), nats."""
-    alpha: Matrix
-    """Shape (C, T)."""
-    discount: Matrix
-    """Shape (C, T): 0 for a Dirichlet process and a finite mixture."""
-    acceptance: Matrix
-    """Shape (C, T): share of proposals that were accepted in the steps of a draw; NaN where nothing is proposed."""
+    partitions: Labels | None
+    """Shape (C, T, N): labels 0..K-1 in order of first appearance, in the smallest integers that hold them. None if
+    ``keep`` did not name them."""
+    values: dict[str, Array]
+    """Numbers of each draw, shape (C, T), by name: those of the properties below, and what else the sampler keeps."""
+    extra: dict[str, Array]
+    """Arrays of each draw, shape (C, T, ...), by name: what the chains of the sampler carry beside the partition. An
+    array that is longer in other draws is filled up by NaN, by -1, or by 0 if its integers are never negative."""
+    dims: dict[str, tuple[str, ...]]
+    """The names of the axes of each array in ``extra``, after chain and draw."""
     best: Labels
     """Shape (N,): of all partitions seen, burn-in included, the one of the highest ``best_log_joint``."""
     best_log_joint: float
-    """log p(x, z), and where alpha or a discount is drawn also the log density of log alpha, or of its logit."""
-    best_alpha: float
-    """alpha when it was seen."""
-    best_discount: float
-    """The discount."""
+    """log p(x, z). If alpha or a discount is drawn, the log density of log alpha, or of the logit, is added."""
+    best_variables: dict[str, Any]
+    """The numbers and arrays that belong to ``best``, by name."""
     thin: int
-    """Steps from one draw to the next."""
+    """The number of steps from one draw to the next."""
     sampler: str
-    """What drew it, and under which prior."""
+    """The sampler and its prior, as ``repr`` shows them."""
     ends: tuple[End, ...]
     """Where each chain ended, for ``sample(resume=)``."""
 
     @classmethod
-    def of(cls, chains: list[tuple[dict[str, Any], End]], thin: int, sampler: str) -> Trace:
-        """From what each chain kept."""
-        parts, ends = zip(*chains, strict=True)
-        stacked: dict[str, Any] = {name: np.stack([part[name] for part in parts]) for name in _ARRAYS[1:-1]}
-        partitions = smallest_integers(np.stack([part["partitions"] for part in parts]))
-        winner = max(parts, key=lambda part: part["best_log_joint"])
-        best = {name: winner[name] for name in _BEST} | {"best": in_order_of_appearance(winner["best"])}
-        return cls(partitions, **stacked, **best, thin=thin, sampler=sampler, ends=ends)
+    def of(cls, chains: list[tuple[Draws, Best, End]], thin: int, sampler: str) -> Trace:
+        """The trace of what each chain kept."""
+        draws, bests, ends = zip(*chains, strict=True)
+        best = max(bests, key=lambda each: each.log_joint)
+        kept = [each.partitions for each in draws]
+        return cls(
+            partitions=None if kept[0] is None else smallest_integers(np.stack(kept)),
+            values={name: np.stack([each.values[name] for each in draws]) for name in draws[0].values},
+            extra={name: _of_chains([each.extra[name] for each in draws]) for name in draws[0].extra},
+            dims=draws[0].dims,
+            best=in_order_of_appearance(best.labels),
+            best_log_joint=best.log_joint,
+            best_variables=best.variables,
+            thin=thin,
+            sampler=sampler,
+            ends=ends,
+        )
+
+    def __repr__(self) -> str:
+        """One short line."""
+        chains, draws = self.log_joint.shape
+        K = f"{self.n_clusters.min()} to {self.n_clusters.max()} clusters"
+        more = f"; {', '.join(self.extra)}" if self.extra else ""
+        without = "" if self.partitions is not None else ", partitions not kept"
+        drawn_by = self.sampler.partition("(")[0]
+        return f"<Trace of {chains} x {draws} draws by {drawn_by}: {len(self.best)} points, {K}{without}{more}>"
+
+    @property
+    def log_joint(self) -> Matrix:
+        """Shape (C, T): log p(x, z | alpha), nats."""
+        return self.values["log_joint"]
 
     @property
     def n_clusters(self) -> Labels:
         """Shape (C, T)."""
-        return self.partitions.max(axis=2).astype(np.int64) + 1
+        return self.values["n_clusters"]
 
     @property
     def largest_share(self) -> Matrix:
         """Shape (C, T): share of points in the largest cluster."""
-        flat = self.partitions.reshape(-1, self.partitions.shape[2])
-        shares = np.array([np.bincount(row).max() for row in flat]) / self.partitions.shape[2]
-        return shares.reshape(self.partitions.shape[:2])
+        return self.values["largest_share"]
+
+    @property
+    def alpha(self) -> Matrix:
+        """Shape (C, T)."""
+        return self.values["alpha"]
+
+    @property
+    def discount(self) -> Matrix:
+        """Shape (C, T): 0 for a Dirichlet process and a finite mixture."""
+        return self.values["discount"]
+
+    @property
+    def acceptance(self) -> Matrix:
+        """Shape (C, T): share of proposals accepted in the steps of a draw; NaN for a sampler that proposes nothing."""
+        return self.values["acceptance"]
+
+    @property
+    def best_alpha(self) -> float:
+        """alpha when ``best`` was seen."""
+        return float(self.best_variables["alpha"])
+
+    @property
+    def best_discount(self) -> float:
+        """The discount when ``best`` was seen."""
+        return float(self.best_variables["discount"])
+
+    @property
+    def keep(self) -> tuple[str, ...]:
+        """The arrays kept of each draw, as ``sample(keep=)`` takes them."""
+        return (*(("partitions",) if self.partitions is not None else ()), *self.extra)
 
     def sizes(self, chain: int, draw: int) -> Labels:
-        """Of the clusters of one draw, shape (K,)."""
-        return np.bincount(self.partitions[chain, draw])
+        """The sizes of the clusters of one draw, shape (K,)."""
+        return np.bincount(self._kept()[chain, draw])
 
     def similarity(self) -> Matrix:
-        """How often two points are together, shape (N, N)."""
+        """The share of draws in which two points are together, shape (N, N)."""
         return point_estimates.similarity(self._flat())
 
     def binder_estimate(self, *, n_restarts: int = 4, random_state: Any = 0) -> Labels:
-        """The partition of the least expected Binder loss that was found, shape (N,): ``point_estimates``."""
+        """The partition of least expected Binder loss that was found, shape (N,): ``point_estimates``."""
         return point_estimates.binder_estimate(self._flat(), n_restarts=n_restarts, random_state=random_state)
 
     def vi_estimate(self, *, n_restarts: int = 4, random_state: Any = 0) -> Labels:
-        """The partition of the least expected variation of information that was found, shape (N,)."""
+        """The partition of least expected variation of information that was found, shape (N,)."""
         return point_estimates.vi_estimate(self._flat(), n_restarts=n_restarts, random_state=random_state)
 
     def n_clusters_posterior(self) -> Vector:
-        """Share of draws with K = 0, 1, 2, ... clusters."""
+        """The share of draws with K = 0, 1, 2, ... clusters."""
         return point_estimates.n_clusters_posterior(self.n_clusters)
+
+    def constants(self) -> dict[str, float]:
+        """Parameters that are equal in all draws, such as an alpha without a prior, by name."""
+        names = [name for name in self.values if name not in (*_ALWAYS, "acceptance")]
+        return {name: float(self.values[name].flat[0]) for name in names if np.ptp(self.values[name]) == 0.0}
 
     def to_dict(self) -> dict[str, Any]:
         """Arrays of shape (chain, draw, ...), by name."""
-        names = ("partitions", "log_joint", "alpha", "discount", "acceptance")
-        return {name: getattr(self, name) for name in names} | {
-            "n_clusters": self.n_clusters,
-            "largest_share": self.largest_share,
-        }
+        partitions = {} if self.partitions is None else {"partitions": self.partitions}
+        return partitions | self.values | self.extra
 
     def to_arviz(self) -> Any:
-        """For ArviZ: an InferenceData (0.x), or a DataTree (1.x)."""
-        from mapdpm.compat.arviz import converted  # noqa: PLC0415  (a guest, imported when used)
+        """For ArviZ: an InferenceData (0.x), or a DataTree (1.x).
+
+        Group "posterior" has the parameters that are drawn, the number of clusters, the share of the largest, and
+        ``extra``; "sample_stats" has the log joint ("lp"), acceptance rates and partitions; "constant_data" has
+        ``constants()``.
+        """
+        from mapdpm.compat.arviz import converted  # noqa: PLC0415  (ArviZ is optional)
 
         return converted(self)
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """Mean, sd, effective sample size and R-hat of log joint, K, largest share; of alpha and discount if drawn.
+        """Mean, sd, effective sample size and R-hat of log joint, K, largest share, and of each number that is drawn.
 
-        NaN for sizes and R-hats of chains of fewer than four draws, and of what is constant.
+        NaN for effective sizes and R-hats of chains of fewer than four draws, and of constants.
         """
-        shown = {"log_joint": self.log_joint, "n_clusters": self.n_clusters, "largest_share": self.largest_share}
-        if np.ptp(self.alpha) > 0.0:
-            shown["alpha"] = self.alpha
-        if np.ptp(self.discount) > 0.0:
-            shown["discount"] = self.discount
-        enough = self.alpha.shape[1] >= FEWEST_DRAWS
+        left_out = {"acceptance", *self.constants()}
+        shown = {name: self.values[name] for name in (*_ALWAYS, *self.values) if name not in left_out}
+        enough = self.log_joint.shape[1] >= FEWEST_DRAWS
         return {
             name: {
                 "mean": float(np.mean(values)),
@@ -172,79 +192,51 @@ class Trace(NamedTuple):
         }
 
     def followed_by(self, other: Trace) -> Trace:
-        """The draws of this trace, and then those of ``other``, where its chains went on."""
-        joined: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)], axis=1) for name in _ARRAYS[:-1]
-        }
+        """The draws of this trace, then those of ``other``, in which its chains went on."""
+        pair = (self.partitions, other.partitions)
         best = max(self, other, key=lambda trace: trace.best_log_joint)
-        return other._replace(**joined, **{name: getattr(best, name) for name in ("best", *_BEST)})
+        return other._replace(
+            partitions=None if pair[0] is None or pair[1] is None else np.concatenate(pair, axis=1),  # type: ignore[arg-type]
+            values={name: np.concatenate([self.values[name], other.values[name]], axis=1) for name in self.values},
+            extra={name: _joined(self.extra[name], other.extra[name]) for name in self.extra},
+            best=best.best,
+            best_log_joint=best.best_log_joint,
+            best_variables=best.best_variables,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to ``path``, whole or not at all: a .npz of numpy's without pickles."""
-        ends = [end._asdict() | {"labels": end.labels.tolist(), "adapted": list(end.adapted)} for end in self.ends]
-        about = {name: getattr(self, name) for name in (*_BEST, "thin", "sampler")} | {"format": FORMAT, "ends": ends}
-        room = io.BytesIO()
-        text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
-        np.savez_compressed(room, about=text, **{name: getattr(self, name) for name in _ARRAYS})
-        write_file(path, room.getvalue())
+        write_file(path, trace_files.written(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
-        """The trace that ``save`` wrote.
+        """The trace that ``save`` wrote, by this version or an earlier one.
 
         Raises
         ------
         ValueError
-            The file is none, is damaged or cut short, or of a newer format.
+            The file is no trace, is damaged or cut short, or of a newer format.
         OSError
             It cannot be read.
         """
-        data = Path(path).read_bytes()
-        try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as file:
-                about = json.loads(file["about"].tobytes())
-                arrays = {name: file[name] for name in _ARRAYS}
-            if check_count("format", about["format"]) > FORMAT:
-                msg = f"{path} is a trace of format {about['format']}, and this version reads up to {FORMAT}: upgrade"
-                raise UnreadableTraceError(msg)
-            ends = tuple(map(_end, about["ends"]))
-            _check_shapes(arrays, ends)
-            best: dict[str, Any] = {name: check_number(name, about[name]) for name in _BEST}
-            return cls(**arrays, **best, thin=check_count("thin", about["thin"]), sampler=about["sampler"], ends=ends)
-        except _DAMAGE as error:
-            if isinstance(error, UnreadableTraceError):
-                raise
-            msg = f"{path} is no trace file, or was cut short ({len(data)} bytes): draw it anew, or take a whole copy"
-            raise UnreadableTraceError(msg) from None
+        return cls(**trace_files.read(Path(path).read_bytes(), str(path)))
 
     def _flat(self) -> Labels:
-        return self.partitions.reshape(-1, self.partitions.shape[2])
+        return self._kept().reshape(-1, len(self.best))
+
+    def _kept(self) -> Labels:
+        if self.partitions is None:
+            msg = "this trace holds no partitions: sample(keep=('partitions',)) keeps them"
+            raise ValueError(msg)
+        return self.partitions
 
 
-class UnreadableTraceError(ValueError):
-    """A file that is no trace, or not all of one."""
+def _of_chains(chains: list[list[Array]]) -> Array:
+    every = stacked([array for arrays in chains for array in arrays])
+    return every.reshape(len(chains), -1, *every.shape[1:])
 
 
-def _check_shapes(arrays: dict[str, Any], ends: tuple[End, ...]) -> None:
-    """ValueError where arrays do not belong together."""
-    chains, draws, n_points = arrays["partitions"].shape
-    same = all(arrays[name].shape == (chains, draws) for name in _ARRAYS[1:-1])
-    of_points = all(end.labels.shape == (n_points,) for end in ends) and arrays["best"].shape == (n_points,)
-    whole = same and of_points and len(ends) == chains and arrays["partitions"].dtype.kind == "i"
-    named = [arrays["best"], *(end.labels for end in ends)]
-    z = arrays["partitions"]
-    if not (whole and all(map(_is_partition, named)) and z.min() >= 0 and z.max() < n_points):
-        raise ValueError
-
-
-def _is_partition(labels: Labels) -> bool:
-    """Whether labels are 0..K-1 in order of first appearance: kernels trust them."""
-    return labels.dtype.kind == "i" and np.array_equal(in_order_of_appearance(labels), labels)
-
-
-def _end(values: dict[str, Any]) -> End:
-    n_clusters, counts = values["adapted"]
-    adapted = Adapted(check_number("clusters", n_clusters), tuple(check_count("counts", count) for count in counts))
-    np.random.default_rng().bit_generator.state = values["generator"]  # or it says why not
-    alpha, discount = (check_number(name, values[name]) for name in ("alpha", "discount"))
-    return End(np.array(values["labels"]), alpha, discount, adapted, values["generator"])
+def _joined(first: Array, second: Array) -> Array:
+    """Draws of two traces, chain by chain, the shorter axes of either filled up."""
+    draws = [[*one, *two] for one, two in zip(first, second, strict=True)]
+    return _of_chains(draws)

@@ -16,7 +16,7 @@ from mapdpm.state import ClusterState
 
 
 def draw_parameters(likelihood: LikelihoodVerbs, state: ClusterState, parameters: Matrix, rng: RngVerbs) -> None:
-    """Draw those of each cluster given its points."""
+    """Draw the parameters of each cluster given its points."""
     for k in range(state.counts.shape[0]):
         if state.counts[k] > 0:
             likelihood.draw(state.rows[k], parameters[k], rng)
@@ -31,9 +31,9 @@ def redraw_labels(
     start: int,
     rng: RngVerbs,
 ) -> tuple[int, int]:
-    """Redraw the labels of points ``start``, ``start + 1``, ..., given ``parameters``; rows are not kept up.
+    """Redraw the labels of points ``start``, ``start + 1``, ..., given ``parameters``; rows are not updated.
 
-    Returns the first point not visited, for no slot is free, and how many changed slot. O(N K D).
+    Returns the first point not visited, because no slot was free, and how many points changed slot. O(N K D).
     """
     n, capacity = state.labels.shape[0], state.counts.shape[0]
     scores, row = np.empty(capacity), np.empty(state.rows.shape[1])
@@ -82,17 +82,17 @@ class UncollapsedGibbs(Sampler):
     """Gibbs sampling of the partition and of cluster parameters, in turn (West 1994; Raykov2014 section 2.2).
 
     p(z_i = k | rest) is N_k^{-i} F(x_i | theta_k) for a cluster, and alpha p(x_i) for a new one, whose parameters are
-    then drawn given x_i. A step draws parameters anew, then every label: O(N K D). Slower to mix than
-    ``CollapsedGibbs``, of which it is a check that shares no predictive density but that of a point alone.
+    then drawn given x_i. A step draws all parameters, then every label: O(N K D). It mixes more slowly than
+    ``CollapsedGibbs``. It serves as a check of that sampler: they share only the predictive density of a single point.
 
-    Needs a likelihood with the verbs ``draw`` and ``log_likelihood``; all of this library have them.
+    Needs a likelihood with the verbs ``draw`` and ``log_likelihood``. All likelihoods of this library have them.
     """
 
     _draw = staticmethod(compiled_if_possible(draw_parameters))
     _redraw = staticmethod(compiled_if_possible(redraw_labels))
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
-        """Parameters, then labels."""
+        """Draw parameters, then labels."""
         parameters = np.empty((chain.reserve().capacity, chain.likelihood.n_parameters()))
         self._draw(chain.likelihood, chain.state, parameters, rng)
         start, moved = 0, 0
@@ -106,7 +106,7 @@ class UncollapsedGibbs(Sampler):
         return Info(chain.n_clusters, moved=moved)
 
     def check_family(self, likelihood: Likelihood) -> None:
-        """ValueError for a family whose parameters cannot be drawn."""
+        """ValueError for a family without draws of parameters."""
         if not hasattr(likelihood, "log_likelihood"):
             msg = f"{type(likelihood).__name__} has no draw of parameters; CollapsedGibbs takes every likelihood"
             raise ValueError(msg)

@@ -1,14 +1,14 @@
-"""What someone who adds a likelihood, a prior, a sampler or a backend runs against it.
+"""Tests for a new likelihood, prior, sampler or backend.
 
-``laws`` holds what must be true of every family and prior, ``exact`` the transition matrix of an unchanged sampler on
-all partitions, ``backends`` the agreement of backends, ``data`` generators. Needs scipy (``pip install
-'mapdpm[test]'``).
+``laws`` must hold for every family and prior. ``kernels`` and ``exact`` compute the transition matrix of an unchanged
+sampler over all its states, which ``enumeration`` lists. ``rank_tests`` test samplers with continuous draws.
+``backends`` tests that backends agree, and ``data`` generates data sets. Needs scipy (``pip install 'mapdpm[test]'``).
 """
 
 import importlib
 from types import ModuleType
 
-__all__ = ["backends", "data", "exact", "laws"]
+__all__ = ["backends", "data", "enumeration", "exact", "kernels", "laws", "rank_tests"]
 
 
 def __getattr__(name: str) -> ModuleType:

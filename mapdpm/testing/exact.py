@@ -1,16 +1,21 @@
-"""The exact transition matrix of an unchanged sampler, by walking every random choice it can make.
+"""The exact transition matrix of an unchanged sampler, found by walking every random choice that it can make.
 
-No Monte Carlo, no tolerance to tune: the posterior pi and the transition matrix P obey pi P = pi to rounding.
+There is no Monte Carlo error and no tolerance to tune: the posterior pi and the transition matrix P obey pi P = pi to
+rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import exp
+from typing import Any
 
 import numpy as np
 
-from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.protocol import Matrix, Vector
+from mapdpm.testing.enumeration import canonical, partitions
+
+__all__ = ["EnumeratingRng", "canonical", "partitions", "posterior", "transition_matrix"]
 
 
 class EnumeratingRng:
@@ -63,43 +68,39 @@ class EnumeratingRng:
         return choice
 
 
-def partitions(n: int) -> list[tuple[int, ...]]:
-    """All partitions of n points, as labels in order of first appearance: 1, 2, 5, 15, 52, 203, 877, 4140 of them."""
-
-    def grow(labels: tuple[int, ...], k: int) -> Iterator[tuple[int, ...]]:
-        if len(labels) == n:
-            yield labels
-            return
-        for label in range(k + 1):
-            yield from grow((*labels, label), max(k, label + 1))
-
-    return list(grow((), 0))
-
-
-def canonical(labels: Labels) -> tuple[int, ...]:
-    """Labels renamed in order of first appearance."""
-    names: dict[int, int] = {}
-    return tuple(names.setdefault(int(label), len(names)) for label in labels)
-
-
-def posterior(log_joint: Callable[[tuple[int, ...]], float], n: int) -> Vector:
-    """The exact posterior over ``partitions(n)``."""
-    values = np.array([log_joint(z) for z in partitions(n)])
+def posterior(log_joint: Callable[[Any], float], states: int | Sequence[Any]) -> Vector:
+    """The exact posterior over ``states``; a number n stands for ``partitions(n)``."""
+    values = np.array([log_joint(state) for state in _listed(states)])
     shares = np.exp(values - values.max())
     return shares / shares.sum()
 
 
-def transition_matrix(step: Callable[[tuple[int, ...], EnumeratingRng], Labels], n: int) -> Matrix:
-    """P[a, b]: the probability that ``step`` leads from partition a to partition b.
+def transition_matrix(
+    step: Callable[[Any, EnumeratingRng], Any], states: int | Sequence[Any], key: Callable[[Any], Any] = canonical
+) -> Matrix:
+    """P[a, b]: the probability that ``step`` leads from state a to state b.
 
-    ``step(labels, rng)`` returns new labels; all its randomness must come from ``rng``.
+    Parameters
+    ----------
+    step : callable
+        ``step(state, rng)`` starts at one of ``states`` and returns what it reached. All its randomness must come from
+        ``rng``.
+    states : int or sequence of hashable
+        The whole state space, such as ``partitions(4)``, ``labellings(3, 2)`` or ``franchises([2, 1])``. A number n
+        stands for ``partitions(n)``.
+    key : callable
+        ``key(reached)`` is the member of ``states`` that was reached. The default is for labels of partitions.
     """
-    every = partitions(n)
-    index = {z: a for a, z in enumerate(every)}
+    every = _listed(states)
+    index = {state: a for a, state in enumerate(every)}
     P = np.zeros((len(every), len(every)))
     rng = EnumeratingRng()
-    for a, z in enumerate(every):
+    for a, state in enumerate(every):
         for _ in rng.paths():
-            reached = step(z, rng)
-            P[a, index[canonical(reached)]] += rng.probability
+            reached = step(state, rng)
+            P[a, index[key(reached)]] += rng.probability
     return P
+
+
+def _listed(states: int | Sequence[Any]) -> Sequence[Any]:
+    return partitions(states) if isinstance(states, int) else states

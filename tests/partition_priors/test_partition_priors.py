@@ -67,7 +67,7 @@ def test_finite_mixtures_are_sums_over_components(z):
 
 def test_parts_of_finite_mixtures():
     """Given clusters of other points, partitions of the rest differ by the same as in the whole."""
-    whole, part = finite_prior(1.3, 5), finite_prior(1.3, 5).beside(2)
+    whole, part = finite_prior(1.3, 5), finite_prior(1.3, 5).given_other_clusters(2)
     others = [3.0, 2.0]
     rests = [[4.0], [1.0, 3.0], [1.0, 1.0, 2.0]]
     wholes = [whole.log_partition(np.array(others + rest)) for rest in rests]

@@ -39,7 +39,7 @@ MODELS = {"DP": {}, "PY": {"discount": 0.3}, "finite": {"n_components": 3}}
 class BriefBeam(PermutationAugmented):
     """Whose beam may forget a start at once: four points are too few for any other to forget."""
 
-    _young = 0
+    _n_recent = 0
 
 
 REVERSIBLE = {
@@ -93,7 +93,7 @@ def test_posterior_is_invariant(kernel, model):
     likelihood, data = points()
     sampler = KERNELS[kernel](**MODELS[model])
     P = kernels.matrix_of(sampler, likelihood, data, N)
-    pi = kernels.posterior_of(sampler.model.prior, likelihood, data, N)
+    pi = kernels.posterior_of(sampler.target.prior, likelihood, data, N)
     holds(P, pi, f"{kernel}, {model}")
     if kernel in REVERSIBLE:
         np.testing.assert_allclose(pi[:, None] * P, (pi[:, None] * P).T, atol=1e-12)
@@ -106,7 +106,7 @@ def test_posterior_is_invariant_for_every_family(family, model):
     for name in FEW_PATHS:
         sampler = KERNELS[name](**MODELS[model])
         P = kernels.matrix_of(sampler, likelihood, data, N)
-        holds(P, kernels.posterior_of(sampler.model.prior, likelihood, data, N), f"{family.__name__}, {name}, {model}")
+        holds(P, kernels.posterior_of(sampler.target.prior, likelihood, data, N), f"{family.__name__}, {name}, {model}")
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_posterior_is_invariant_for_every_kernel_and_family(kernel, family, mode
     likelihood, data = points(family)
     sampler = KERNELS[kernel](**MODELS[model])
     P = kernels.matrix_of(sampler, likelihood, data, N)
-    pi = kernels.posterior_of(sampler.model.prior, likelihood, data, N)
+    pi = kernels.posterior_of(sampler.target.prior, likelihood, data, N)
     assert broken_by(P, pi) < 1e-12
     if kernel.endswith("beam"):  # alone it may never leave what it forgets: improbable partitions of these points
         P @= kernels.matrix_of(KERNELS["gibbs"](**MODELS[model]), likelihood, data, N)
@@ -131,7 +131,7 @@ def test_hybrids_on_three_points(model):
     gibbs, pairs = (KERNELS[name](**m) for name in ("gibbs", "sequential split-merge"))
     hybrid = gibbs + pairs if model == "DP" else Hybrid((pairs,), counts=(2,))
     P = kernels.matrix_of(hybrid, likelihood, data, 3)
-    holds(P, kernels.posterior_of(hybrid.model.prior, likelihood, data, 3), f"{hybrid.counts}, {model}")
+    holds(P, kernels.posterior_of(hybrid.target.prior, likelihood, data, 3), f"{hybrid.counts}, {model}")
 
 
 @pytest.mark.parametrize("model", ["DP", "PY"])
@@ -141,7 +141,7 @@ def test_hybrids_of_three(model):
     names = ("gibbs", "sequential split-merge", "uniform, beam")
     parts = [KERNELS[name](**MODELS[model]) for name in names]
     P = np.linalg.multi_dot([kernels.matrix_of(part, likelihood, data, N) for part in parts])
-    pi = kernels.posterior_of(parts[0].model.prior, likelihood, data, N)
+    pi = kernels.posterior_of(parts[0].target.prior, likelihood, data, N)
     holds(P, pi, f"gibbs + pairs + beam, {model}")
     seen = []
     for name, part in zip(names, parts, strict=True):
@@ -159,7 +159,7 @@ def test_hybrids(model):
     for name in ("split-merge, no scans", "gibbs", "uniform, beta"):
         hybrid = KERNELS[name](**MODELS[model]) + pairs
         P = kernels.matrix_of(hybrid, likelihood, data, N)
-        holds(P, kernels.posterior_of(hybrid.model.prior, likelihood, data, N), f"{name} + pairs, {model}")
+        holds(P, kernels.posterior_of(hybrid.target.prior, likelihood, data, N), f"{name} + pairs, {model}")
 
 
 def test_alpha_integrated_out():
@@ -188,8 +188,7 @@ def test_alpha_integrated_out():
 def test_posterior_is_scipys(family, prior):
     likelihood, X = points(family)
     ours = kernels.posterior_of(prior, likelihood, X, N)
-    discount = getattr(prior, "discount", 0.0)
-    theirs = exact.posterior(lambda z: raw.log_joint(X, z, likelihood, prior.alpha, discount), N)
+    theirs = exact.posterior(lambda z: raw.log_joint(X, z, likelihood, prior.alpha, prior.discount), N)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
@@ -202,17 +201,17 @@ class PointLeftIn(NormalGamma):
 
 def with_prior(sampler, prior):
     """``sampler``, of a process that is not quite one."""
-    sampler.model = sampler.model._replace(prior=prior)
+    sampler.target = sampler.target._replace(prior=prior)
     return sampler
 
 
 def without_the_proposal_ratio(monkeypatch):
-    sound = sequential_split_merge.decided
+    sound = sequential_split_merge.accept_split_or_merge
 
-    def decided(likelihood, prior, state, launch, log_q, rng):
+    def accept_split_or_merge(likelihood, prior, state, launch, log_q, rng):
         return sound(likelihood, prior, state, launch, 0.0, rng)
 
-    monkeypatch.setattr(sequential_split_merge, "decided", decided)
+    monkeypatch.setattr(sequential_split_merge, "accept_split_or_merge", accept_split_or_merge)
     return SequentialSplitMerge(ALPHA)
 
 
@@ -229,7 +228,7 @@ def without_cancelling_beta(monkeypatch):
     sampler = PermutationAugmented(ALPHA, method="beta")
 
     likelihood, data = points()
-    chain = kernels.PlainChain(likelihood, sampler.model.prior, data, np.zeros(N, dtype=int), Adapted(2.0))
+    chain = kernels.PlainChain(likelihood, sampler.target.prior, data, np.zeros(N, dtype=int), Adapted(2.0))
     log_ratio = sampler._per_cluster(chain)
     always = staticmethod(lambda *_: log_ratio * np.arange(N + 1.0))  # accepts whatever q' proposes
     monkeypatch.setattr(PermutationAugmented, "_log_of_numbers", always)
@@ -295,7 +294,7 @@ def test_compiled_kernels_draw_as_plain_ones(kernel):
     likelihood, data = points(n=12)
     sampler = KERNELS[kernel](discount=0.2)
     plain = kernels.uncompiled(sampler)
-    one, two = (Chain(likelihood, sampler.model.prior, data, np.zeros(12, dtype=int), Adapted(3.0)) for _ in range(2))
+    one, two = (Chain(likelihood, sampler.target.prior, data, np.zeros(12, dtype=int), Adapted(3.0)) for _ in range(2))
     first, second = seeded(3), seeded(3)
     for _ in range(10):
         infos = sampler.step(one, first), plain.step(two, second)

@@ -1,4 +1,4 @@
-"""Samplers over many draws: against enumeration, against each other, and by ranks where a draw is continuous."""
+"""Samplers over many draws: against enumeration, and exact draws of alpha."""
 
 import functools
 import itertools
@@ -11,11 +11,10 @@ from scipy.special import gammaln
 
 from mapdpm import NormalGamma, NormalKnownVariance
 from mapdpm.diagnostics import autocorrelation_time
-from mapdpm.partition_priors import finite_prior, partition_prior
+from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior
 from mapdpm.rng import seeded
 from mapdpm.samplers import (
-    BetaPrior,
     Chain,
     CollapsedGibbs,
     GammaPrior,
@@ -24,10 +23,8 @@ from mapdpm.samplers import (
     SequentialSplitMerge,
     SplitMerge,
     UncollapsedGibbs,
-    concentration,
     sample,
 )
-from mapdpm.samplers.chain import Adapted
 from mapdpm.samplers.integrated import LEAST_SHAPE, IntegratedAlpha
 from mapdpm.testing import exact, kernels
 
@@ -67,7 +64,7 @@ def compared_with_enumeration(sampler, likelihood, data, n, draws):
     seen = dict.fromkeys(every, 0)
     for z in trace.partitions[0]:
         seen[exact.canonical(z)] += 1
-    pi = kernels.posterior_of(sampler.model.prior, likelihood, data, n)
+    pi = kernels.posterior_of(sampler.target.prior, likelihood, data, n)
     expected, observed = draws * pi, np.array([seen[z] for z in every])
     rare = expected < 5.0  # of these there is one cell
     expected = np.append(expected[~rare], max(expected[rare].sum(), 1e-300))
@@ -103,8 +100,8 @@ def test_frequencies_of_eight_points(name):
 def test_frequencies_notice_a_wrong_prior():
     X = blobs(6)
     sampler = CollapsedGibbs(0.8, likelihood=PRIOR)
-    right = sampler.model.prior
-    sampler.model = sampler.model._replace(prior=partition_prior(1.2))
+    right = sampler.target.prior
+    sampler.target = sampler.target._replace(prior=partition_prior(1.2))
     wrong = compared_with_enumeration(sampler, PRIOR.for_data(X), X, 6, 1500)
     assert wrong > FALSE_ALARM  # it is right for what it says
 
@@ -114,7 +111,7 @@ def test_frequencies_notice_a_wrong_prior():
             return super().move(chain, rng)
 
     other = Other(0.8, likelihood=PRIOR)
-    assert other.model.prior == right
+    assert other.target.prior == right
     assert compared_with_enumeration(other, PRIOR.for_data(X), X, 6, 1500) < FALSE_ALARM
 
 
@@ -125,108 +122,16 @@ def test_beams_remember_clusters_of_many_features():
     X = rng.normal(0.0, np.sqrt(2.0), (10, 80))[labels] + rng.normal(size=(1000, 80))
     likelihood = NormalKnownVariance(0.0, 100.0, 1.0).for_data(X)
     lost = []
-    for young in (0, PermutationAugmented._young):
+    for n_recent in (0, PermutationAugmented._n_recent):
         climber = PermutationAugmented(likelihood=likelihood, permutations="projections")
-        climber._young = young
-        chain = Chain(likelihood, climber.model.prior, X, labels)
+        climber._n_recent = n_recent
+        chain = Chain(likelihood, climber.target.prior, X, labels)
         before, source = chain.log_joint(), seeded(0)
         for _ in range(5):
             climber.step(chain, source)
         lost.append(before - chain.log_joint())
     assert lost[0] > 100.0  # or the test tests nothing
     assert lost[1] < 1.0
-
-
-def joint_draw(generator, rng, n, model):
-    """alpha, a discount, a partition and points, from the model itself; what is looked at of them."""
-    alpha = generator.gamma(model["alpha_prior"].shape) / model["alpha_prior"].rate
-    discount = generator.beta(2.0, 3.0) if "discount_prior" in model else 0.0
-    prior = partition_prior(alpha, discount)
-    if "n_components" in model:
-        prior = finite_prior(alpha, model["n_components"])
-    labels = np.zeros(n, dtype=np.int64)
-    for i in range(1, n):  # the sequential draw of the prior, by its own weights
-        sizes = np.bincount(labels[:i])
-        logw = np.array([*(prior.log_existing(float(size), 1.0) for size in sizes), prior.log_new(len(sizes), 1.0)])
-        labels[i] = rng.categorical(logw)
-    likelihood = PRIOR.for_data(np.zeros((1, 2)))
-    row, parameters = np.empty(likelihood.size()), np.empty((labels.max() + 1, likelihood.n_parameters()))
-    likelihood.init(row)
-    for each in parameters:
-        likelihood.draw(row, each, rng)
-    X = parameters[labels, :2] + generator.normal(size=(n, 2)) * np.exp(-0.5 * parameters[labels, 2:])
-    return prior, labels, X
-
-
-def after(sampler, model, steps, replicates, n=5):
-    """alpha, discount, K and the size of the first point's cluster after ``steps`` from draws of the joint."""
-    generator = np.random.default_rng([10, steps])
-    rng = seeded(generator)
-    found = []
-    for _ in range(replicates):
-        prior, labels, X = joint_draw(generator, rng, n, model)
-        chain = Chain(PRIOR.for_data(X), prior, X, labels, Adapted(2.0))
-        for _ in range(steps):
-            sampler.step(chain, rng)
-        z = chain.state.labels
-        discount = getattr(chain.prior, "discount", 0.0)
-        found.append((chain.prior.alpha, discount, chain.n_clusters, np.count_nonzero(z == z[0])))
-    return np.array(found).T
-
-
-def distinguished(sampler, model, replicates=1500, steps=4):
-    """The least p, times their number, that a step changes the law of what is looked at (Geweke 2004).
-
-    Draws of the joint of model and points, with and without steps of the sampler, are of one law if and only if the
-    sampler keeps the posterior; by Kolmogorov and Smirnov, which ties make conservative.
-    """
-    fresh, moved = after(sampler, model, 0, replicates), after(sampler, model, steps, replicates)
-    ps = [stats.ks_2samp(one, two).pvalue for one, two in zip(fresh, moved, strict=True)]
-    return min(ps) * len(ps)
-
-
-JOINT = {"alpha_prior": GammaPrior(2.0, 1.5)}
-CONTINUOUS = {
-    "auxiliary": CollapsedGibbs(likelihood=PRIOR, **JOINT),
-    "slice": CollapsedGibbs(likelihood=PRIOR, alpha_update="slice", **JOINT),
-    "integrated": PermutationAugmented(method="table", integrate_alpha=True, likelihood=PRIOR, **JOINT),
-    "uncollapsed": UncollapsedGibbs(likelihood=PRIOR, **JOINT),
-}
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n == "integrated" else ()) for n in CONTINUOUS]
-)
-def test_continuous_draws_keep_the_joint(name):
-    assert distinguished(CONTINUOUS[name], JOINT) > FALSE_ALARM
-
-
-def test_discounts_keep_the_joint():
-    model = JOINT | {"discount_prior": BetaPrior(2.0, 3.0)}
-    sampler = CollapsedGibbs(discount=0.2, likelihood=PRIOR, **model)
-    assert distinguished(sampler, model) > FALSE_ALARM
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [CollapsedGibbs, UncollapsedGibbs])
-def test_finite_mixtures_keep_the_joint(kind):
-    model = JOINT | {"n_components": 3}
-    assert distinguished(kind(likelihood=PRIOR, **model), model, 4000) > FALSE_ALARM
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["integrated in a hybrid", "finite", "discount"])
-def test_hybrids_keep_the_joint(name):
-    if name == "integrated in a hybrid":
-        model = JOINT
-        options = {"method": "table", "permutations": "markov", "integrate_alpha": True}
-        sampler = CollapsedGibbs(likelihood=PRIOR, **JOINT) + PermutationAugmented(likelihood=PRIOR, **options, **JOINT)
-    else:
-        more = {"n_components": 3} if name == "finite" else {"discount_prior": BetaPrior(2.0, 3.0)}
-        model = JOINT | more
-        m = {"likelihood": PRIOR, **model} | ({} if name == "finite" else {"discount": 0.3})
-        sampler = PermutationAugmented(method="beta", **m) + SequentialSplitMerge(**m) + SplitMerge(**m)
-    assert distinguished(sampler, model, 3000) > FALSE_ALARM
 
 
 def log_density_of_log(posterior, t):
@@ -249,29 +154,6 @@ def test_alpha_of_the_widest_priors_is_integrated_out(prior):
         ]
         assert found[K] == pytest.approx(np.log(sum(pieces)) + top - gammaln(K + 1.0), abs=1e-8)
         assert integrated.draw(N, K, seeded(0)) > 0.0
-
-
-@pytest.mark.parametrize("fault", ["a cluster too many", "no Jacobian", "parameters of the prior"])
-def test_rank_tests_notice(fault, monkeypatch):
-    sampler = CONTINUOUS["auxiliary"]
-    if fault == "a cluster too many":
-        sound = concentration.by_auxiliary
-        monkeypatch.setattr(concentration, "by_auxiliary", lambda a, N, K, p, rng: sound(a, N, K + 1, p, rng))
-    elif fault == "no Jacobian":
-        sampler = CONTINUOUS["slice"]
-        sliced = concentration.sliced
-        monkeypatch.setattr(concentration, "sliced", lambda f, t, rng: sliced(lambda u: f(u) - u, t, rng))
-    else:
-        sampler = kernels.uncompiled(CONTINUOUS["uncollapsed"])
-
-        def of_the_prior(likelihood, state, parameters, rng):
-            blank = np.empty(likelihood.size())
-            likelihood.init(blank)
-            for each in parameters:
-                likelihood.draw(blank, each, rng)
-
-        sampler._draw = of_the_prior
-    assert distinguished(sampler, JOINT, 800) < FALSE_ALARM
 
 
 @pytest.mark.parametrize(("N", "K"), [(1, 1), (30, 1), (30, 7), (30, 30)])

@@ -1,4 +1,4 @@
-"""Clusterings along an order: every way to cut it into segments, summed over, and drawn (Liang2007 section 3)."""
+"""Clusterings along an order: sums over every way to cut it into segments, and draws (Liang2007 section 3)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from mapdpm.samplers._blocks import log_joining
 from mapdpm.samplers._orders import MARKOV, UNIFORM, Transitions, extend
 
 
-class Way(NamedTuple):
-    """How a table is made: ``orders`` of points within clusters (``_orders``), log weight of a cluster, and beam.
-
-    A beam keeps the last ``young`` starts whatever they weigh: the first points of a cluster are often less likely by
-    themselves than in the cluster before it, the more so the more features there are, and are then soon forgotten.
-    """
+class TableOptions(NamedTuple):
+    """How a table is made."""
 
     orders: int
-    per_cluster: float
+    """The distribution of orders within clusters: ``_orders.UNIFORM``, ``MARKOV`` or ``IGNORED``."""
+    log_per_cluster: float
+    """The log weight of each cluster."""
     epsilon: float
-    young: int
+    """The share of each sum that the beam may lose."""
+    n_recent: int
+    """The number of last starts that the beam keeps whatever they weigh. The first points of a cluster are often less
+    likely alone than in the cluster before it, mostly with many features, and their start would be pruned."""
 
 
-class Segments(NamedTuple):
-    """For each end e, the starts that are kept of segments s..e, in ``starts[first[e]:first[e + 1]]``, rising.
+class SegmentTable(NamedTuple):
+    """For each end e, the starts s of the segments s..e that are kept: ``starts[first[e]:first[e + 1]]``, ascending.
 
-    ``weights`` are log B of each segment (Liang2007 (4): without what depends on K alone), ``terms`` log B' and the log
-    of the sum over all ways to cut what comes before; ``totals[e + 1]`` is the log of the sum of the terms of e.
+    ``weights`` are log B of each segment (Liang2007 (4), without the factor that depends on K alone). ``terms`` add
+    the log weight of a cluster and the log of the sum over all ways to cut the points before s. ``totals[e + 1]`` is
+    the log of the sum of exp(terms) of end e.
     """
 
     first: Labels
@@ -40,10 +42,11 @@ class Segments(NamedTuple):
     totals: Vector
 
 
-class Live(NamedTuple):
-    """Segments that reach the present end: their ``starts``, rising, and for each a row, of which it has the number.
+class OpenSegments(NamedTuple):
+    """The segments that reach the present end.
 
-    ``numbers`` behind those in use are of rows that are free; ``marginals`` are log p of the points of each row.
+    ``starts`` are ascending; ``numbers`` has the index of the row of each segment, and after these the indices of free
+    rows; ``marginals`` are log p of the points of each row.
     """
 
     starts: Labels
@@ -53,18 +56,20 @@ class Live(NamedTuple):
 
 
 @jitable
-def segments(likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, order: Labels, way: Way) -> Segments:
-    """The table of Liang2007 (6), g'(r) for r = 0 to n, where each cluster weighs exp(way.per_cluster) B(c).
+def segment_table(
+    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, order: Labels, options: TableOptions
+) -> SegmentTable:
+    """The table of Liang2007 (6), g'(r) for r = 0 to n, where each cluster weighs exp(log_per_cluster) B(c).
 
-    Of the starts of an end those are kept that together hold 1 - ``way.epsilon`` of its sum, and only these, and the
-    young ones, reach the next end (section 3.3); with 0 all are. O(n starts D) time, and O(n starts) memory.
+    At each end, starts are kept that together hold 1 - ``epsilon`` of the sum, and the recent ones. Only these reach
+    the next end (section 3.3). With ``epsilon`` 0 all do. O(n starts D) time, and O(n starts) memory.
     """
     n, size = order.shape[0], likelihood.size()
     first, totals = np.zeros(n + 1, dtype=np.int64), np.full(n + 1, -inf)
     totals[0] = 0.0
     starts, weights, terms = np.empty(16 * n, dtype=np.int64), np.empty(16 * n), np.empty(16 * n)
-    live = Live(np.empty(n + 1, dtype=np.int64), np.arange(n + 1), np.empty((n + 1, size)), np.empty(n + 1))
-    length = n + 1 if way.orders == MARKOV else 1
+    live = OpenSegments(np.empty(n + 1, dtype=np.int64), np.arange(n + 1), np.empty((n + 1, size)), np.empty(n + 1))
+    length = n + 1 if options.orders == MARKOV else 1
     transitions = Transitions(np.empty((length, size)), np.empty(length), np.empty(length))
     logs = np.zeros(n + 1)
     held, filled = 0, 0
@@ -74,30 +79,30 @@ def segments(likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any,
         likelihood.init(live.rows[live.numbers[held]])
         held += 1
         lengthen(likelihood, data, order[end], live, held)
-        if way.orders == MARKOV:
+        if options.orders == MARKOV:
             logs = extend(likelihood, data, order, live.starts[0], end, transitions)
         if filled + held > starts.shape[0]:
-            starts, weights, terms = grown(starts), grown(weights), grown(terms)
+            starts, weights, terms = doubled(starts), doubled(weights), doubled(terms)
         for a in range(held):
             s, m = live.starts[a], end - live.starts[a] + 1.0
             weight = log_joining(prior, m) + live.marginals[live.numbers[a]]
-            weight += log_order(way.orders, m, logs[s - live.starts[0]])
+            weight += log_order(options.orders, m, logs[s - live.starts[0]])
             starts[filled + a], weights[filled + a] = s, weight
-            terms[filled + a] = totals[s] + way.per_cluster + weight
-        kept = prune(terms[filled : filled + held], way.epsilon, way.young)
+            terms[filled + a] = totals[s] + options.log_per_cluster + weight
+        kept = prune(terms[filled : filled + held], options.epsilon, options.n_recent)
         for array in (weights, terms):
-            squeeze(array[filled : filled + held], kept)
-        squeeze(starts[filled : filled + held], kept)
-        held = keep(live, kept)
+            compress(array[filled : filled + held], kept)
+        compress(starts[filled : filled + held], kept)
+        held = retain(live, kept)
         totals[end + 1] = log_sum(terms[filled : filled + held])
         filled += held
         first[end + 1] = filled
-    return Segments(first, starts[:filled], weights[:filled], terms[:filled], totals)
+    return SegmentTable(first, starts[:filled], weights[:filled], terms[:filled], totals)
 
 
 @jitable
-def lengthen(likelihood: LikelihoodVerbs, data: Any, i: int, live: Live, held: int) -> None:
-    """Let the first ``held`` segments take in point ``i``."""
+def lengthen(likelihood: LikelihoodVerbs, data: Any, i: int, live: OpenSegments, held: int) -> None:
+    """Add point ``i`` to the first ``held`` segments."""
     for a in range(held):
         number = live.numbers[a]
         row = live.rows[number]
@@ -107,16 +112,16 @@ def lengthen(likelihood: LikelihoodVerbs, data: Any, i: int, live: Live, held: i
 
 
 @jitable
-def log_order(orders: int, m: float, wandering: float) -> float:
-    """Log probability of the order of ``m`` points within their cluster."""
+def log_order(orders: int, m: float, log_markov: float) -> float:
+    """Log probability of the order of ``m`` points in their cluster; ``log_markov`` is that given its first point."""
     if orders == UNIFORM:
         return -lgamma(m + 1.0)
-    return wandering - log(m) if orders == MARKOV else 0.0
+    return log_markov - log(m) if orders == MARKOV else 0.0
 
 
 @jitable
-def keep(live: Live, kept: Any) -> int:
-    """Let go of the other segments, and their rows; how many are left."""
+def retain(live: OpenSegments, kept: Any) -> int:
+    """Drop the segments that are not ``kept`` and free their rows; return how many are left."""
     at = 0
     for a in range(kept.shape[0]):
         if kept[a]:
@@ -127,8 +132,8 @@ def keep(live: Live, kept: Any) -> int:
 
 
 @jitable
-def squeeze(array: Any, kept: Any) -> None:
-    """Move the entries that are kept to the front, in order."""
+def compress(array: Any, kept: Any) -> None:
+    """Move the entries of ``array`` that are ``kept`` to its front, in order."""
     at = 0
     for a in range(kept.shape[0]):
         if kept[a]:
@@ -137,10 +142,10 @@ def squeeze(array: Any, kept: Any) -> None:
 
 
 @jitable
-def prune(terms: Vector, epsilon: float, young: int) -> Any:
-    """Which of ``terms`` to keep: without the smallest that together are ``epsilon`` of the sum at most.
+def prune(terms: Vector, epsilon: float, n_recent: int) -> Any:
+    """Which of ``terms`` to keep: all but the smallest, which together are at most ``epsilon`` of the sum.
 
-    The last ``young`` stay.
+    The last ``n_recent`` are kept in any case.
     """
     kept = np.full(terms.shape[0], True)
     if epsilon == 0.0:
@@ -152,13 +157,13 @@ def prune(terms: Vector, epsilon: float, young: int) -> Any:
         lost += exp(terms[ranks[a]] - total)
         if lost > epsilon:
             break
-        kept[ranks[a]] = ranks[a] >= terms.shape[0] - young
+        kept[ranks[a]] = ranks[a] >= terms.shape[0] - n_recent
     return kept
 
 
 @jitable
 def log_sum(terms: Vector) -> float:
-    """Log of the sum of exp(terms)."""
+    """The log of the sum of exp(terms)."""
     top = terms.max()
     if top == -inf:
         return -inf
@@ -169,16 +174,16 @@ def log_sum(terms: Vector) -> float:
 
 
 @jitable
-def grown(array: Any) -> Any:
-    """Twice as long."""
+def doubled(array: Any) -> Any:
+    """``array`` with twice the room."""
     larger = np.empty(2 * array.shape[0], dtype=array.dtype)
     larger[: array.shape[0]] = array
     return larger
 
 
 @jitable
-def draw_cuts(table: Segments, cuts: Labels, rng: RngVerbs) -> int:
-    """Draw a clustering from q' of ``table``; fill ``cuts`` with the starts of its clusters, last first; how many."""
+def draw_cuts(table: SegmentTable, cuts: Labels, rng: RngVerbs) -> int:
+    """Draw a clustering from q' of ``table``: fill ``cuts`` with the starts of its clusters, last first; return K."""
     end, K = table.totals.shape[0] - 2, 0
     while end >= 0:
         low, high = table.first[end], table.first[end + 1]
@@ -190,8 +195,8 @@ def draw_cuts(table: Segments, cuts: Labels, rng: RngVerbs) -> int:
 
 
 @jitable
-def holds(table: Segments, ends: Labels) -> bool:
-    """Whether the beam of ``table`` kept the clustering whose clusters end before positions ``ends``."""
+def contains_clustering(table: SegmentTable, ends: Labels) -> bool:
+    """Whether the beam of ``table`` kept the clustering whose clusters end before the positions ``ends``."""
     start = 0
     for end in ends:
         found = False
@@ -204,10 +209,11 @@ def holds(table: Segments, ends: Labels) -> bool:
 
 
 @jitable
-def draw_from_all(table: Segments, log_of_k: Vector, cuts: Labels, rng: RngVerbs) -> int:
-    """Draw a clustering from p(C | order, x) itself: K by ``log_of_k[K]`` g(n, K), then its cuts (Liang2007 3.1).
+def draw_from_all(table: SegmentTable, log_of_k: Vector, cuts: Labels, rng: RngVerbs) -> int:
+    """Draw a clustering from p(C | order, x): K in proportion to exp(``log_of_k[K]``) g(n, K), then its cuts.
 
-    g(r, K) sums over clusterings of the first r points with K clusters. O(n^3) time, O(n^2) memory.
+    g(r, K) is the sum over clusterings of the first r points with K clusters (Liang2007 3.1). Fills ``cuts`` as
+    ``draw_cuts`` does, and returns K. O(n^3) time, O(n^2) memory.
     """
     n = table.totals.shape[0] - 1
     g = np.full((n + 1, n + 1), -inf)
@@ -235,8 +241,8 @@ def draw_from_all(table: Segments, log_of_k: Vector, cuts: Labels, rng: RngVerbs
 
 
 @jitable
-def labelled(order: Labels, cuts: Labels, K: int) -> Labels:
-    """The clusters of points, 0 to K - 1, whose starts along ``order`` are ``cuts``, last first."""
+def labels_of_cuts(order: Labels, cuts: Labels, K: int) -> Labels:
+    """The labels 0 to K - 1 of the points, for clusters whose starts along ``order`` are ``cuts``, last first."""
     labels = np.empty(order.shape[0], dtype=np.int64)
     end = order.shape[0]
     for at in range(K):

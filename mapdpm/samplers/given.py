@@ -1,0 +1,26 @@
+"""What a chain is conditioned on: the points under a family, and groups, sequences or times where they are given."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from mapdpm.protocol import Likelihood
+
+
+class Given(NamedTuple):
+    """What is known of each point besides its features; None where nothing is."""
+
+    groups: Any = None
+    """The group of each point."""
+    sequences: Any = None
+    """The sequence of each point; points of one sequence are in order."""
+    times: Any = None
+    """The time of each point."""
+
+
+class ChainData(NamedTuple):
+    """The points of a chain: ``data`` in the form that the verbs of ``likelihood`` read, and what is ``given``."""
+
+    likelihood: Likelihood
+    data: Any
+    given: Given = Given()

@@ -1,0 +1,150 @@
+"""The file of a trace: a .npz of numpy's, without pickles.
+
+Format 2 has the arrays ``partitions`` (if kept), ``values/NAME``, ``extra/NAME``, ``best``, ``best/NAME`` and
+``ends/CHAIN/NAME``; ``about`` is JSON in bytes. Format 1 had the partitions, four numbers of each draw by name, and the
+ends in JSON.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+
+from mapdpm.samplers.chain import Adapted, Array, is_partition
+from mapdpm.samplers.ends import End
+from mapdpm.validation import check_count, check_number
+
+FORMAT = 2
+
+_DAMAGE = (  # what reading a zip with a byte changed can end in
+    *(ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, EOFError),
+    *(NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
+)
+_VALUES = {"log_joint", "n_clusters", "largest_share", "acceptance", "alpha", "discount"}
+_VALUES_1 = ("log_joint", "alpha", "discount", "acceptance")
+
+
+class UnreadableTraceError(ValueError):
+    """A file that is no trace, or not a whole one."""
+
+
+def written(trace: Any) -> bytes:
+    """The file of ``trace``."""
+    about = {
+        "format": FORMAT,
+        "best_log_joint": trace.best_log_joint,
+        "thin": trace.thin,
+        "sampler": trace.sampler,
+        "dims": trace.dims,
+        "ends": [{"adapted": list(end.adapted), "generator": end.generator} for end in trace.ends],
+    }
+    arrays = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8), "best": trace.best}
+    if trace.partitions is not None:
+        arrays["partitions"] = trace.partitions
+    folders = {"values": trace.values, "extra": trace.extra, "best": trace.best_variables}
+    folders |= {f"ends/{number}": end.saved for number, end in enumerate(trace.ends)}
+    arrays |= {f"{folder}/{name}": array for folder, named in folders.items() for name, array in named.items()}
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def read(data: bytes, path: str) -> dict[str, Any]:
+    """The fields of the trace in ``data``; UnreadableTraceError for any other bytes."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            about = json.loads(file["about"].tobytes())
+            arrays = {name: file[name] for name in file.files if name != "about"}
+        found = check_count("format", about["format"])
+        if found > FORMAT:
+            msg = f"{path} is a trace of format {found}, and this version reads up to {FORMAT}: upgrade"
+            raise UnreadableTraceError(msg)
+        fields = _of_format_1(about, arrays) if found == 1 else _of_format_2(about, arrays)
+        _check(fields)
+    except _DAMAGE as error:
+        if isinstance(error, UnreadableTraceError):
+            raise
+        msg = f"{path} is no trace file, or was cut short ({len(data)} bytes): draw it anew, or take a whole copy"
+        raise UnreadableTraceError(msg) from None
+    return fields
+
+
+def _of_format_2(about: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
+    ends = [
+        _end(_folder(arrays, f"ends/{number}"), end["adapted"], end["generator"])
+        for number, end in enumerate(about["ends"])
+    ]
+    best = {
+        name: check_number(name, array) if array.ndim == 0 else array for name, array in _folder(arrays, "best").items()
+    }
+    return {
+        "partitions": arrays.get("partitions"),
+        "values": _folder(arrays, "values"),
+        "extra": _folder(arrays, "extra"),
+        "dims": {name: tuple(dims) for name, dims in about["dims"].items()},
+        "best": arrays["best"],
+        "best_log_joint": check_number("best_log_joint", about["best_log_joint"]),
+        "best_variables": best,
+        "thin": check_count("thin", about["thin"]),
+        "sampler": about["sampler"],
+        "ends": tuple(ends),
+    }
+
+
+def _of_format_1(about: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
+    z = arrays["partitions"]
+    sizes = np.array([np.bincount(row).max() for row in z.reshape(-1, z.shape[2])]).reshape(z.shape[:2])
+    counted = {"n_clusters": z.max(axis=2).astype(np.int64) + 1, "largest_share": sizes / z.shape[2]}
+    ends = []
+    for end in about["ends"]:
+        saved = {"labels": np.array(end["labels"])}
+        saved |= {name: np.array(check_number(name, end[name])) for name in ("alpha", "discount")}
+        ends.append(_end(saved, end["adapted"], end["generator"]))
+    return {
+        "partitions": z,
+        "values": {name: arrays[name] for name in _VALUES_1} | counted,
+        "extra": {},
+        "dims": {},
+        "best": arrays["best"],
+        "best_log_joint": check_number("best_log_joint", about["best_log_joint"]),
+        "best_variables": {name: check_number(name, about[f"best_{name}"]) for name in ("alpha", "discount")},
+        "thin": check_count("thin", about["thin"]),
+        "sampler": about["sampler"],
+        "ends": tuple(ends),
+    }
+
+
+def _folder(arrays: dict[str, Array], folder: str) -> dict[str, Array]:
+    start = f"{folder}/"
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+
+
+def _end(saved: dict[str, Array], adapted: list[Any], generator: dict[str, Any]) -> End:
+    n_clusters, counts = adapted
+    numbers = Adapted(check_number("clusters", n_clusters), tuple(check_count("counts", count) for count in counts))
+    np.random.default_rng().bit_generator.state = generator  # or it says why not
+    return End(saved, numbers, generator)
+
+
+def _check(fields: dict[str, Any]) -> None:
+    """ValueError for arrays that do not belong together. ``Chain.restore`` checks what an end has saved."""
+    values, extra, z, ends = fields["values"], fields["extra"], fields["partitions"], fields["ends"]
+    n_points, shape = len(fields["best"]), values["log_joint"].shape
+    whole = (
+        set(values) >= _VALUES
+        and all(array.shape == shape and array.dtype.kind in "fi" for array in values.values())
+        and set(extra) == set(fields["dims"])
+        and all(array.shape[:2] == shape and array.ndim == 2 + len(fields["dims"][n]) for n, array in extra.items())
+        and is_partition(fields["best"])
+        and len(ends) == shape[0]
+        and all(end.labels.shape == (n_points,) and end.labels.dtype.kind == "i" for end in ends)
+    )
+    if z is not None:
+        whole = whole and z.shape == (*shape, n_points) and z.dtype.kind == "i" and z.min() >= 0 and z.max() < n_points
+    if not whole or len(shape) != 2:  # noqa: PLR2004  (chains, draws)
+        raise ValueError
