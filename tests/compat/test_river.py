@@ -260,7 +260,7 @@ def test_no_point_of_the_warm_up_ranks_above_an_ordinary_one(size, dtype):
 @pytest.mark.parametrize("size", [1e-6, 1.0])
 def test_a_filter_by_quantiles_learns_through_the_warm_up(size):
     points = dicts(size * blobs(2000))
-    quantile = anomaly.QuantileFilter(OnlineMAPDPMAnomaly(warmup=100), q=0.95)
+    quantile = anomaly.QuantileFilter(OnlineMAPDPMAnomaly(warmup=100, n_features=3), q=0.95)
     for nothing in ({"a": None}, {}):
         quantile.learn_one(nothing)
     flagged = []
