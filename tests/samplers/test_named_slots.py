@@ -1,4 +1,4 @@
-"""A sampler whose labels are names: the runner keeps them, and a trace has the partition as well as the labels."""
+"""A sampler in which names of labels matter: chains keep them, and a trace has the labels beside the partition."""
 
 import numpy as np
 import pytest
