@@ -1,4 +1,4 @@
-"""The file of a trace: the format before, what is damaged, and what is refused."""
+"""The file of a trace: both formats, damaged files, and files that are refused."""
 
 import base64
 
@@ -38,7 +38,7 @@ w1&SAEBo?Fs`5J}>I+{8PwF=||E(R!IgwjlCG^z3cP)h*<Edwn8000O8001EXErfCP-
 
 
 def test_files_of_format_1(tmp_path):
-    """Written by the version that had no other: the same draws, and chains go on from them to the last bit."""
+    """A file of the first format has the same draws, and its chains go on bit for bit."""
     path = tmp_path / "draws.npz"
     path.write_bytes(base64.b85decode("".join(FORMAT_1.split())))
     old = Trace.load(path)

@@ -20,7 +20,7 @@ from mapdpm.testing.enumeration import canonical, partitions
 from mapdpm.testing.kernels import StateSpace
 from mapdpm.validation import in_order_of_appearance
 
-HEADS = np.array([0.5, 0.8])  # of the fair and the biased coin
+HEADS = np.array([0.5, 0.8])  # P(side 1) with the fair and the biased coin
 
 
 class ToyChain(Chain):
@@ -67,7 +67,7 @@ class Toy(Sampler):
     chain_type = ToyChain
 
     def chain(self, data, init, rng):
-        """Coins of the clusters that a start has made."""
+        """Give a fair coin to each cluster that a start has made."""
         chain = super().chain(data, init, rng)
         chain.become(in_order_of_appearance(chain.state.labels))
         return chain
@@ -89,7 +89,7 @@ class Toy(Sampler):
         chain.aux["coins"][k] = rng.categorical(np.log([np.prod(np.where(own, p, 1.0 - p)) for p in HEADS]))
 
     def _move_point(self, chain, rng):
-        """By the joint of every choice: slow, and simple."""
+        """Draw from the joint of every choice: slow, and simple."""
         state, aux = chain.reserve(), chain.aux
         i, before = rng.integer(chain.n_points), aux["leader"].item()
         labels, sides, coins = state.labels.copy(), aux["sides"].copy(), aux["coins"].copy()
