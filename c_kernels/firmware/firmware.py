@@ -117,7 +117,7 @@ def result_of_any_run(target: Target, *, fresh: bool) -> Result:
 
 
 def build(target: Target, library: Path, main: str = "conformance.c", *more: str) -> Path:
-    """Compile the library's one file and link the program; the linker's map lies beside it."""
+    """Compile the library's one file and link the program; the linker's map is in the same folder."""
     folder = BUILD / target.name
     folder.mkdir(parents=True, exist_ok=True)
     compile_, link = shlex.split(f"{target.compiler} {target.switches} -I{PAIR} -I."), shlex.split(target.link)

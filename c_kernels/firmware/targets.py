@@ -31,7 +31,7 @@ M4F = "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
 
 
 def cortex(name: str, cpu: str, machine: str, flash: str = "0", ram: str = "0x20000000", size: str = "64K") -> Target:
-    """A Cortex-M, on one of QEMU's boards: where its memories lie."""
+    """A Cortex-M on one of QEMU's boards, with the addresses of its memories."""
     return Target(
         name,
         f"arm-none-eabi-gcc -mthumb {cpu} {SMALL}",

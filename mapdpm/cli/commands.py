@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import sys
 import time
@@ -14,27 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineMAPDPM, load, plots, select_alpha
-from mapdpm.cli import demo, records, tables
+from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, load, plots, select_alpha
+from mapdpm.cli import demo, records, tables, tuning
 from mapdpm.cli import stream as streaming
-from mapdpm.cli.columns import chosen, of_the_model, warned
+from mapdpm.cli.columns import chosen, warned
+from mapdpm.cli.models import check_convertible, model_and_table
 from mapdpm.cli.options import UsageError
-from mapdpm.cli.tables import Table, counted, name_of
+from mapdpm.cli.reporter import Reporter
+from mapdpm.cli.tables import Table
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.container import ModelFileError, write_file
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
-from mapdpm.search.ascent import FitProgress
-from mapdpm.selection import Selection, Step
-from mapdpm.selection.settings import ALPHAS, Setting, changed, parted
 
 FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 PICTURE = Path("mapdpm_demo.png")
 
-_STARTS = {"map": (0.1, 1.0, 10.0), "empirical-bayes": (0.1, 1.0, 10.0)}  # of alpha, as select_alpha has them
 _MOST_NAMES = 6
-_PATIENCE = 0.5  # seconds before a terminal is told that something is going on
-_INTERVAL = 0.1
 
 
 def fit(arguments: argparse.Namespace) -> None:
@@ -88,7 +83,7 @@ def tune(arguments: argparse.Namespace) -> None:
     reporter = Reporter(quiet=arguments.quiet, verbose=arguments.verbose)
     capped = {} if arguments.max_clusters is None else {"max_clusters": arguments.max_clusters}
     prior = _likelihood(arguments, table)
-    grid = _settings(arguments, prior, table)
+    grid = tuning.settings(arguments, prior, table)
     try:
         found = select_alpha(
             table,
@@ -110,7 +105,7 @@ def tune(arguments: argparse.Namespace) -> None:
         found.model.save(arguments.out)
     if arguments.picture is not None:
         write_file(arguments.picture, plots.image(found.plot(), arguments.picture.suffix[1:]))
-    records.put(None, _tried(found, arguments.format))
+    records.put(None, tuning.tried(found, arguments.format))
     if not arguments.quiet:
         setting = found.params | {"alpha": found.alpha}
         shown = ", ".join(f"{name} {value:.6g}" for name, value in setting.items())
@@ -120,7 +115,7 @@ def tune(arguments: argparse.Namespace) -> None:
 def predict(arguments: argparse.Namespace) -> None:
     """``mapdpm predict``."""
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
-    model, table = _model_and_table(arguments)
+    model, table = model_and_table(arguments)
     if arguments.proba:
         names = [*(f"cluster_{k}" for k in range(model.n_clusters_)), "new"]
         rows = model.predict_proba(table).tolist()
@@ -133,7 +128,7 @@ def predict(arguments: argparse.Namespace) -> None:
 def score(arguments: argparse.Namespace) -> None:
     """``mapdpm score``."""
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
-    model, table = _model_and_table(arguments)
+    model, table = model_and_table(arguments)
     if not arguments.mean:
         rows = model.score_samples(table)[:, None].tolist()
         text = records.lines(["log_density"], rows, arguments.format)
@@ -154,7 +149,7 @@ def export(arguments: argparse.Namespace) -> None:
     """``mapdpm export``."""
     try:
         saved = load(arguments.model)
-        _check_convertible(saved, arguments)
+        check_convertible(saved, arguments)
         model = as_stream(saved, max_clusters=arguments.max_clusters, dtype=arguments.dtype)
         files = c_files(model, arguments.name)
     except ModelFileError:
@@ -193,36 +188,6 @@ def show(arguments: argparse.Namespace) -> None:
         print(f"picture: {target}", flush=True)
 
 
-class Reporter:
-    """Tells of a fit on stderr: a line a step with --verbose; else, on a terminal, one line that is overwritten."""
-
-    def __init__(self, *, quiet: bool, verbose: bool) -> None:
-        self._verbose = verbose and sys.stderr is not None
-        self._live = not (quiet or verbose or sys.stderr is None) and sys.stderr.isatty()
-        self._next = time.monotonic() + _PATIENCE
-        self._shown = False
-
-    def __call__(self, progress: FitProgress | Step) -> None:
-        """Tell of one step."""
-        if self._verbose:
-            self._write(f"{progress}\n")
-        elif self._live and time.monotonic() >= self._next:
-            self._write(f"\r\033[K{progress}")
-            self._next, self._shown = time.monotonic() + _INTERVAL, True
-
-    def end(self) -> None:
-        """Leave the terminal as it was."""
-        if self._shown:
-            self._write("\r\033[K")
-
-    def _write(self, text: str) -> None:
-        """Nobody listens any more: that is no reason to lose the fit."""
-        try:
-            print(text, end="", file=sys.stderr, flush=True)
-        except OSError:
-            self._verbose = self._live = self._shown = False
-
-
 def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
     """The family with its prior from the data, but for what ``--prior`` says; None is MAPDPM's own default."""
     family, changes = FAMILIES[arguments.likelihood], dict(arguments.prior)
@@ -250,118 +215,6 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
     except ValueError as error:
         msg = f"argument --prior: {error}"
         raise UsageError(msg) from None
-
-
-def _settings(arguments: argparse.Namespace, prior: Any, table: Table) -> Any:
-    """What ``tune`` tries: the alphas, each with every combination of what ``--vary`` says."""
-    if not arguments.vary:
-        return arguments.alphas
-    family = FAMILIES[arguments.likelihood]
-    fields = [name.removesuffix("_scale") for name, _ in arguments.vary]
-    for (name, _), field in zip(arguments.vary, fields, strict=True):
-        if field not in family._fields:
-            known = ", ".join(family._fields)
-            msg = f"argument --vary: {arguments.likelihood} has no parameter {field!r}; it has {known}"
-            raise UsageError(msg)
-        if fields.count(field) > 1:
-            msg = f"argument --vary: each parameter at most once, got {', '.join(name for name, _ in arguments.vary)}"
-            raise UsageError(msg)
-        if arguments.standardize and name == field:
-            msg = f"argument --vary: with --standardize name multiples of what the prior has, as {field}_scale=0.1,1"
-            raise UsageError(msg)
-    alphas = arguments.alphas or _STARTS.get(arguments.method, ALPHAS)
-    names, values = zip(("alpha", alphas), *arguments.vary, strict=True)
-    settings: list[Setting] = [dict(zip(names, each, strict=True)) for each in itertools.product(*values)]
-    try:
-        for setting in settings:
-            changed(prior, parted(setting)[1], table.values)
-    except ValueError as error:
-        msg = f"argument --vary: {error}"
-        raise UsageError(msg) from None
-    return settings
-
-
-def _tried(found: Selection, kind: str) -> str:
-    """A line for each setting: its parameters, its score, and a mark at the one that was chosen."""
-    varied = list(dict.fromkeys(name for setting in found.settings for name in setting if name != "alpha"))
-    columns = (
-        found.alphas,
-        *([setting[name] for setting in found.settings] for name in varied),
-        found.mean_scores,
-        found.standard_errors,
-        found.n_clusters.mean(axis=1),
-    )
-    rows = [[None if np.isnan(value) else float(value) for value in row] for row in zip(*columns, strict=True)]
-    names = ["alpha", *varied, "score", "standard_error", "clusters", "chosen"]
-    if kind == "jsonl":
-        return records.lines(names, [[*row, number == found.chosen] for number, row in enumerate(rows)], kind)
-    cells = [["" if value is None else f"{value:.6g}" for value in row] for row in rows]
-    marks = ["*" if number == found.chosen else "" for number in range(len(rows))]
-    lines = [names, *([*row, mark] for row, mark in zip(cells, marks, strict=True))]
-    return "".join(",".join(line) + "\n" for line in lines)
-
-
-def _hint(error: str) -> str:
-    """What to do about a file that is no model."""
-    if "it starts with b'PK" in error:
-        return "; if it is a trace of samples, read it in Python with mapdpm.samplers.Trace.load"
-    return "; the model comes first, then the data" if "not a mapdpm model" in error else ""
-
-
-def _check_kind(model: MAPDPM | OnlineMAPDPM, arguments: argparse.Namespace) -> None:
-    """UsageError for what a stream's file cannot be asked; ValueError where it has no clusters yet."""
-    if not isinstance(model, OnlineMAPDPM):
-        return
-    for option in ("novelty", "proba"):
-        if getattr(arguments, option, False):
-            msg = (
-                f"argument --{option}: is for models of mapdpm fit, and {arguments.model} holds a stream; "
-                "leave it out, or ask mapdpm score for densities"
-            )
-            raise UsageError(msg)
-    if not model.n_clusters:
-        msg = (
-            f"{arguments.model} holds a stream that has no clusters yet, after {counted(model.n_seen, 'point')}; "
-            "let mapdpm stream learn more"
-        )
-        raise ValueError(msg)
-
-
-def _model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
-    """The model, and the columns of the data that it was fitted on."""
-    try:
-        model = load(arguments.model)
-    except ModelFileError as error:
-        msg = f"{error}{_hint(str(error))}"
-        raise ValueError(msg) from None
-    _check_kind(model, arguments)
-    names = getattr(model, "feature_names_in_", None)
-    if arguments.columns is not None:
-        choice = chosen(",".join(arguments.columns))
-    else:
-        choice = tables.every if names is None else of_the_model(list(names), str(arguments.model))
-    gaps = isinstance(model, OnlineMAPDPM) and model.missing == "skip"
-    table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps)
-    found, wanted = table.values.shape[1], model.n_features_in_
-    if found != wanted:
-        given = f"--columns has {counted(found, 'column')}"
-        given = given if arguments.columns else f"{name_of(arguments.data)} has {counted(found, 'column')}"
-        hint = "" if arguments.columns else "; choose them with --columns"
-        msg = f"{given}, but {arguments.model} was fitted on {wanted}{hint}"
-        raise ValueError(msg)
-    return model, Table(None if names is None else tuple(names), table.values)
-
-
-def _check_convertible(model: MAPDPM | OnlineMAPDPM, arguments: argparse.Namespace) -> None:
-    """UsageError for a stream in its warm-up that would change its type or its room: only clusters can."""
-    if not isinstance(model, OnlineMAPDPM) or model.likelihood_ is not None:
-        return
-    if model.dtype != arguments.dtype or arguments.max_clusters not in {None, model.max_clusters}:
-        msg = (
-            f"{arguments.model} holds a stream in its warm-up, which can only be exported as it is; "
-            f"say --dtype {model.dtype} and leave out --max-clusters, or let mapdpm stream learn more"
-        )
-        raise UsageError(msg)
 
 
 def _check_picture(path: Path) -> None:

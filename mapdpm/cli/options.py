@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-
 import mapdpm
+from mapdpm.cli import values
+from mapdpm.names import BACKENDS, DTYPES, METHODS, MISSING, MOVES, STARTS, WHEN_FULL
 
 LIKELIHOODS = ("normal-gamma", "normal-known-variance")
-STARTS = ("sequential", "random-order", "single")
-MOVES = ("merge", "split", "permutation", "regroup")
-BACKENDS = ("auto", "c", "numba", "python")
 FORMATS = ("csv", "jsonl")
-METHODS = ("cv", "nll", "map", "empirical-bayes", "prequential")
-WHEN_FULL = ("least-loss", "merge", "evict", "refuse", "error")
-DTYPES = ("float64", "float32")
 _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND --help` has the options of a command."
 
 
@@ -114,36 +106,42 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     results.add_argument("--picture", type=Path, metavar="FILE", help="draw them: .png, .pdf or .svg")
     _format_option(results, "labels and the summary")
     model = fit.add_argument_group("model")
-    model.add_argument("--alpha", type=_positive, metavar="A", default=1.0, help="concentration, > 0 (%(default)s)")
     model.add_argument(
-        "--discount", type=_discount, metavar="D", default=0.0, help="Pitman-Yor discount in [0, 1) (%(default)s)"
+        "--alpha", type=values.positive, metavar="A", default=1.0, help="concentration, > 0 (%(default)s)"
+    )
+    model.add_argument(
+        "--discount", type=values.discount, metavar="D", default=0.0, help="Pitman-Yor discount in [0, 1) (%(default)s)"
     )
     _prior_options(model)
-    model.add_argument("--max-clusters", type=_count, metavar="K", help="a hard cap (none)")
+    model.add_argument("--max-clusters", type=values.count, metavar="K", help="a hard cap (none)")
     search = fit.add_argument_group("search")
     search.add_argument("--init", choices=STARTS, default="sequential", help="how to start (%(default)s)")
     search.add_argument(
         "--moves",
-        type=_moves,
+        type=values.moves,
         metavar="LIST",
         default=MOVES[:2],
         help=f"some of {','.join(MOVES)}, or none (merge,split)",
     )
-    search.add_argument("--restarts", type=_count, default=1, metavar="R", help="runs; the best is kept (%(default)s)")
+    search.add_argument(
+        "--restarts", type=values.count, default=1, metavar="R", help="runs; the best is kept (%(default)s)"
+    )
     text = "most sweeps in a row of a run (%(default)s)"
-    search.add_argument("--max-sweeps", type=_count, default=100, metavar="S", help=text)
+    search.add_argument("--max-sweeps", type=values.count, default=100, metavar="S", help=text)
     text = "end with the best there is then (none)"
-    search.add_argument("--time-limit", type=_positive, metavar="SECONDS", help=text)
-    search.add_argument("--seed", type=_seed, metavar="N", help="of all that is random (every run draws the same)")
-    search.add_argument("--jobs", type=_count, metavar="N", help="threads over restarts (1)")
-    search.add_argument("--backend", choices=BACKENDS, default="auto", help="who computes (%(default)s)")
+    search.add_argument("--time-limit", type=values.positive, metavar="SECONDS", help=text)
+    search.add_argument(
+        "--seed", type=values.seed, metavar="N", help="of all that is random (every run draws the same)"
+    )
+    search.add_argument("--jobs", type=values.count, metavar="N", help="threads over restarts (1)")
+    search.add_argument("--backend", choices=("auto", *BACKENDS), default="auto", help="who computes (%(default)s)")
     _talk_options(fit, "each step on stderr")
 
 
 def _prior_options(model: Any) -> None:
     model.add_argument("--likelihood", choices=LIKELIHOODS, default=LIKELIHOODS[0], help="family (%(default)s)")
     text = "set a parameter of the prior, as b0=0.5 or b0=0.5,2 (one a column); the others come from the data"
-    model.add_argument("--prior", type=_assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
+    model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
     text = "--prior is in units of each column's mean and standard deviation; clusters and densities are as ever"
     model.add_argument("--standardize", action="store_true", help=text)
 
@@ -159,13 +157,15 @@ def _tune_options(tune: argparse.ArgumentParser) -> None:
         "the grid, as FIRST:LAST:COUNT (evenly in logarithms) or a list, 0.5,1,2 (0.1:30:10; map and empirical-bayes "
         "start from 0.1,1,10)"
     )
-    tune.add_argument("--alphas", type=_grid, metavar="GRID", help=text)
+    tune.add_argument("--alphas", type=values.grid, metavar="GRID", help=text)
     text = (
         "values of a parameter of the prior to try with each alpha, as b0=0.1:10:5; or multiples, as b0_scale=0.1,1; "
         "empirical-bayes starts from them (none)"
     )
-    tune.add_argument("--vary", type=_varied, action="append", default=[], metavar="NAME=GRID", help=text)
-    tune.add_argument("--folds", type=_count, default=5, metavar="F", help="of cv; blocks of prequential (%(default)s)")
+    tune.add_argument("--vary", type=values.varied, action="append", default=[], metavar="NAME=GRID", help=text)
+    tune.add_argument(
+        "--folds", type=values.count, default=5, metavar="F", help="of cv; blocks of prequential (%(default)s)"
+    )
     tune.add_argument("--blocked", action="store_true", help="hold out consecutive rows: data in order of time")
     text = "of alphas within one standard error of the best, that of the fewest clusters"
     tune.add_argument("--one-standard-error", action="store_true", help=text)
@@ -176,9 +176,9 @@ def _tune_options(tune: argparse.ArgumentParser) -> None:
     _format_option(results, "a line for each setting")
     model = tune.add_argument_group("model")
     _prior_options(model)
-    model.add_argument("--max-clusters", type=_count, metavar="K", help="a hard cap (none; of prequential 64)")
-    tune.add_argument("--seed", type=_seed, metavar="N", help="of all that is random (every run draws the same)")
-    tune.add_argument("--jobs", type=_count, metavar="N", help="threads over folds (1)")
+    model.add_argument("--max-clusters", type=values.count, metavar="K", help="a hard cap (none; of prequential 64)")
+    tune.add_argument("--seed", type=values.seed, metavar="N", help="of all that is random (every run draws the same)")
+    tune.add_argument("--jobs", type=values.count, metavar="N", help="threads over folds (1)")
     _talk_options(tune, "each fit on stderr")
 
 
@@ -205,7 +205,7 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     text = "a line that cannot be learned ends it, or is left out and counted (%(default)s)"
     stream.add_argument("--on-error", choices=("fail", "skip"), default="fail", help=text)
     text = "stop after so many points, those that were left out included"
-    stream.add_argument("--count", type=_count, metavar="N", help=text)
+    stream.add_argument("--count", type=values.count, metavar="N", help=text)
     results = stream.add_argument_group("results")
     results.add_argument(
         "--output", type=Path, metavar="FILE", help="where id, score and event of each point go (stdout)"
@@ -214,26 +214,26 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     results.add_argument("--format", choices=FORMATS, help=text)
     results.add_argument("--quiet", action="store_true", help="print nothing but errors")
     model = stream.add_argument_group("model")
-    model.add_argument("--max-clusters", type=_count, metavar="K", help="room for so many (16)")
-    model.add_argument("--alpha", type=_positive, metavar="A", help="concentration, > 0 (1.0)")
+    model.add_argument("--max-clusters", type=values.count, metavar="K", help="room for so many (16)")
+    model.add_argument("--alpha", type=values.positive, metavar="A", help="concentration, > 0 (1.0)")
     text = "points, or seconds with --time, after which what was learned counts half (never)"
-    model.add_argument("--half-life", type=_positive, metavar="H", help=text)
-    model.add_argument("--warmup", type=_count, metavar="N", help="points that set the prior, >= 2 (200)")
+    model.add_argument("--half-life", type=values.positive, metavar="H", help=text)
+    model.add_argument("--warmup", type=values.count, metavar="N", help="points that set the prior, >= 2 (200)")
     model.add_argument("--when-full", choices=WHEN_FULL, help="what makes room for another cluster (least-loss)")
-    model.add_argument("--missing", choices=("error", "skip"), help="what a blank cell or nan is (error)")
+    model.add_argument("--missing", choices=MISSING, help="what a blank cell or nan is (error)")
     model.add_argument("--dtype", choices=DTYPES, help="what it computes in (float64)")
     model.add_argument("--likelihood", choices=LIKELIHOODS, help="family (normal-gamma)")
     text = "instead of a warm-up: all parameters of the prior, as m0=0 or m0=0,2 (one a column)"
-    model.add_argument("--prior", type=_assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
+    model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
     state = stream.add_argument_group("state")
     text = "go on from there if the file exists; checkpoints are written there, and the end"
     state.add_argument("--state", type=Path, metavar="FILE", help=text)
     text = "most points between checkpoints (10000)"
-    state.add_argument("--checkpoint-points", type=_count, metavar="N", help=text)
+    state.add_argument("--checkpoint-points", type=values.count, metavar="N", help=text)
     text = "most seconds between checkpoints, where points come (10)"
-    state.add_argument("--checkpoint-seconds", type=_positive, metavar="T", help=text)
+    state.add_argument("--checkpoint-seconds", type=values.positive, metavar="T", help=text)
     broker = stream.add_argument_group("MQTT")
-    broker.add_argument("--mqtt", type=_address, metavar="HOST[:PORT]", help="points come from this broker")
+    broker.add_argument("--mqtt", type=values.address, metavar="HOST[:PORT]", help="points come from this broker")
     broker.add_argument("--topic", help="what to subscribe to")
     broker.add_argument("--publish", metavar="TOPIC", help="where results go, instead of --output")
     text = "0: a message may be lost; 1: each is counted once (1)"
@@ -250,7 +250,7 @@ def _export_options(export: argparse.ArgumentParser) -> None:
     export.add_argument("--c", type=Path, metavar="FOLDER", required=True, help=text)
     export.add_argument("--name", default="model", help="of the header and what it defines (%(default)s)")
     text = "slots of the learner (those of a stream, twice the clusters of a fit)"
-    export.add_argument("--max-clusters", type=_count, metavar="K", help=text)
+    export.add_argument("--max-clusters", type=values.count, metavar="K", help=text)
     export.add_argument("--dtype", choices=DTYPES, default="float32", help="the real type of the device (%(default)s)")
     export.add_argument("--quiet", action="store_true", help="no summary")
 
@@ -274,7 +274,7 @@ def _column_options(command: argparse.ArgumentParser, default: str, delimiter: s
     command.add_argument("--columns", action="append", metavar="LIST", help=text)
     command.add_argument(
         "--delimiter",
-        type=_character,
+        type=values.character,
         default=delimiter,
         metavar="CHAR",
         help="what separates cells; tab is one (comma)",
@@ -297,88 +297,3 @@ def _talk_options(command: argparse.ArgumentParser, verbose: str) -> None:
     talk = command.add_mutually_exclusive_group()
     talk.add_argument("--quiet", action="store_true", help="print nothing but errors")
     talk.add_argument("--verbose", action="store_true", help=verbose)
-
-
-def _positive(text: str) -> float:
-    return _checked(float, text, lambda value: 0.0 < value < math.inf, "a number > 0")
-
-
-def _discount(text: str) -> float:
-    return _checked(float, text, lambda value: 0.0 <= value < 1.0, "a number in [0, 1)")
-
-
-def _count(text: str) -> int:
-    return int(_checked(int, text, lambda value: 1 <= value < 2**63, "an integer >= 1"))
-
-
-def _seed(text: str) -> int:
-    return int(_checked(int, text, lambda value: value >= 0, "an integer >= 0"))
-
-
-def _checked(kind: Callable[[str], float], text: str, fine: Callable[[float], bool], wanted: str) -> float:
-    try:
-        value = kind(text)
-    except ValueError:
-        value = math.nan
-    if not fine(value):
-        msg = f"must be {wanted}, got {text}"
-        raise argparse.ArgumentTypeError(msg)
-    return value
-
-
-def _grid(text: str) -> list[float]:
-    """``0.1:30:10`` or ``0.5,1,2``."""
-    first, colon, rest = text.partition(":")
-    if not colon:
-        return [_positive(word) for word in text.split(",")]
-    last, _, count = rest.partition(":")
-    grid: list[float] = np.geomspace(_positive(first), _positive(last), _count(count)).tolist()
-    return grid
-
-
-def _varied(text: str) -> tuple[str, list[float]]:
-    """``b0=0.1:10:5`` or ``b0=0.5,1,2``."""
-    name, equals, grid = text.partition("=")
-    if not name or not equals:
-        msg = f"must be NAME=GRID, as b0=0.1:10:5 or b0=0.5,1,2, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return name, _grid(grid)
-
-
-def _moves(text: str) -> tuple[str, ...]:
-    names = () if text == "none" else tuple(text.split(","))
-    for name in names:
-        if name not in MOVES:
-            msg = f"must be some of {','.join(MOVES)}, or none, got {name!r}"
-            raise argparse.ArgumentTypeError(msg)
-    return names
-
-
-def _assignment(text: str) -> tuple[str, float | list[float]]:
-    name, equals, value = text.partition("=")
-    try:
-        numbers = [float(word) for word in value.split(",")]
-    except ValueError:
-        equals = ""
-    if not name or not equals:
-        msg = f"must be NAME=NUMBER, or NAME=NUMBER,NUMBER,... with one a column, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return name, numbers if len(numbers) > 1 else numbers[0]
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or port.endswith("]"):
-        host, port = text, "1883"
-    if not host.strip("[]") or not port.isdecimal() or not 1 <= int(port) < 1 << 16:
-        msg = f"must be HOST or HOST:PORT, got {text}"
-        raise argparse.ArgumentTypeError(msg)
-    return host.strip("[]"), int(port)
-
-
-def _character(text: str) -> str:
-    mark = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}.get(text, text)
-    if len(mark) != 1 or mark in '\r\n"':
-        msg = f"must be one character, or tab, got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return mark

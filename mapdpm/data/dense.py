@@ -1,4 +1,4 @@
-"""Dense points: an array with one row a point, which verbs read as it is."""
+"""Dense points: an array with one row a point. It is the form of every likelihood that has no ``read``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.data.point_set import PointSet
 from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.validation import check_points
 
 
 class Dense(NamedTuple):
@@ -43,3 +45,17 @@ class Dense(NamedTuple):
     def sample(self, members: Labels, n: int, rng: np.random.Generator) -> Labels:
         """``n`` of ``members``, at random and in order."""
         return np.sort(rng.choice(members, n, replace=False))
+
+
+def read_by(likelihood: Any, X: Any) -> Any:
+    """The points of ``X``, checked, in the form that ``likelihood`` reads; ValueError where they cannot be that."""
+    read = getattr(likelihood, "read", check_points)
+    return read(X)
+
+
+def point_set(data: Any) -> PointSet:
+    """``data``, in the form that verbs read, as a ``PointSet``: an array is wrapped, any other form is one itself."""
+    if isinstance(data, np.ndarray):
+        return Dense(data)
+    points: PointSet = data
+    return points

@@ -10,8 +10,8 @@ from mapdpm import backends
 from mapdpm.files.container import FAMILIES, ModelFileError, checked_names, family_number, smallest_integers
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.names import STARTS
-from mapdpm.search.absent import ABSENT
 from mapdpm.search.checks import check_search
+from mapdpm.search.problem import ABSENT
 from mapdpm.state import Mixture
 from mapdpm.validation import check_count, check_number, check_start
 

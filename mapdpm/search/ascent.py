@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from mapdpm.search.problem import Problem
-from mapdpm.search.sweep import swept
+from mapdpm.search.steps import swept
 from mapdpm.state import ClusterState
 
 _SETTLED = 1000

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 from mapdpm.backends import resolve
 from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
-from mapdpm.search.absent import present_points, taking_part, with_absent
 from mapdpm.search.ascent import ascend
 from mapdpm.search.checks import Deadline, Reporter, SearchSettings
 from mapdpm.search.moves.split import FutileSplits, remembering
-from mapdpm.search.problem import Problem, observed
+from mapdpm.search.problem import Problem, observed, present_points, taking_part, with_absent
 from mapdpm.search.restarts import Starts, best_of_restarts
 from mapdpm.state import ClusterState, Mixture, mixture_of, slots_in_order
 from mapdpm.validation import in_order_of_appearance

@@ -10,10 +10,9 @@ from mapdpm.backends import resolve
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Model, Vector, Weights
-from mapdpm.search.absent import present_points, taking_part, with_absent
 from mapdpm.search.checks import Deadline, Reporter, SearchSettings
 from mapdpm.search.dp_means import Limits, Passes, dp_means, farthest_first, means_of, objective_of
-from mapdpm.search.problem import Problem, anchor_of
+from mapdpm.search.problem import Problem, anchor_of, present_points, taking_part, with_absent
 from mapdpm.search.restarts import Starts, best_of_restarts
 from mapdpm.validation import Points, in_order_of_appearance
 

@@ -17,6 +17,10 @@ _FIRST_CAPACITY = 16
 _ANCHOR_SAMPLE = 1023
 
 
+ABSENT = -1
+"""The label of a point of weight 0."""
+
+
 class Problem(NamedTuple):
     """The arguments that all moves share; ``max_clusters`` is a hard cap, or None."""
 
@@ -115,3 +119,25 @@ def anchor_of(points: Matrix) -> Vector:
     sample = np.sort(points[::step], axis=0)
     middle: Vector = sample[len(sample) // 2].copy()
     return middle
+
+
+def present_points(weights: Weights) -> Labels | None:
+    """The points whose weight is not 0; None where all points take part."""
+    return None if weights is None or np.all(weights) else np.flatnonzero(weights)
+
+
+def taking_part(points: Any, weights: Weights, present: Labels | None) -> tuple[Any, Weights]:
+    """The points and weights of ``present``; the weights are None where all of these are 1."""
+    if present is None or weights is None:
+        return points, weights
+    kept = weights[present]
+    return point_set(points).rows(present), None if np.all(kept == 1.0) else kept
+
+
+def with_absent(labels: Labels, weights: Weights, present: Labels | None) -> Labels:
+    """The labels of all points: ``labels`` of those present, and -1."""
+    if present is None or weights is None:
+        return labels
+    spread = np.full(len(weights), ABSENT)
+    spread[present] = labels
+    return spread

@@ -11,10 +11,9 @@ import numpy as np
 
 from mapdpm.objective import is_gain
 from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend
-from mapdpm.search.gibbs import perturbed
 from mapdpm.search.moves.regroup import Regroup
 from mapdpm.search.problem import Problem
-from mapdpm.search.sequential_start import started_from, started_sequentially
+from mapdpm.search.steps import perturbed, started_from, started_sequentially
 from mapdpm.state import ClusterState, copied
 
 AGAIN = ("gibbs", "best")

@@ -154,6 +154,39 @@ def test_a_larger_figure_is_a_complaint(firmware):
     assert firmware.complaints(firmware.Result(target, crc, "another compiler", {"text": 10**6}), known) == []
 
 
+def test_a_target_runs_again_only_after_a_change(firmware, monkeypatch, tmp_path):
+    (target,) = [target for target in firmware.TARGETS if target.name == "gcc-O2-smallest"]
+    (tmp_path / target.name).mkdir()
+    runs = []
+
+    def counted(target):
+        runs.append(target.name)
+        return firmware.Result(target, f"{len(runs):08x}", "a compiler", {"text": 1})
+
+    monkeypatch.setattr(firmware, "result_of", counted)
+    monkeypatch.setattr(firmware, "missing_tools", lambda _: [])
+    first = firmware.result_of_any_run(target, fresh=False)
+    assert firmware.result_of_any_run(target, fresh=False) == first
+    assert firmware.result_of_any_run(target._replace(switches="-DSMALLEST"), fresh=False).crc == "00000002"
+    assert firmware.result_of_any_run(target, fresh=True).crc == "00000003"
+    monkeypatch.setattr(firmware, "sources_hash", lambda: "other sources")
+    assert firmware.result_of_any_run(target, fresh=False).crc == "00000004"
+    monkeypatch.setattr(firmware, "version_of", lambda _: "another version")
+    assert firmware.result_of_any_run(target, fresh=False).crc == "00000005"
+    assert firmware.result_of_any_run(target, fresh=False).crc == "00000005"
+    failed = firmware.Result(target, problem="failed: why")
+    monkeypatch.setattr(firmware, "result_of", lambda _: failed)
+    assert firmware.result_of_any_run(target, fresh=True) == failed
+    assert firmware.result_of_any_run(target, fresh=False).crc == "00000005"
+
+
+def test_the_quick_targets_are_of_different_kinds(firmware):
+    quick = [target for target in firmware.TARGETS if target.is_quick]
+    assert {target.compiler.split("-")[0] for target in quick} == {"arm", "powerpc"}  # little-endian and big-endian
+    assert {target.group for target in quick} == {"all", "smallest"}
+    assert all(target.in_ci for target in quick)
+
+
 def test_the_readme_says_what_was_measured(firmware):
     text = firmware.README.read_text()
     table = text.partition(firmware.BEGIN)[2].partition(firmware.END)[0]

@@ -20,8 +20,7 @@ import pytest
 
 import mapdpm
 from mapdpm import backends, cli, selection
-from mapdpm.cli import columns, commands, options, tables
-from mapdpm.search import restarts
+from mapdpm.cli import columns, commands, options, reporter, tables, tuning
 from mapdpm.search.moves.catalogue import MOVES
 from repository import ROOT
 
@@ -142,8 +141,7 @@ def test_every_option_reaches_the_model(folder, points):
 
 
 def test_choices_are_those_of_the_library():
-    assert backends.names() == options.BACKENDS
-    assert options.STARTS == restarts.STARTS
+    assert backends.names() == ("auto", *options.BACKENDS)
     assert tuple(MOVES) == options.MOVES
     assert options.MOVES[:2] == mapdpm.MAPDPM().moves
     assert tuple(commands.FAMILIES) == options.LIKELIHOODS
@@ -423,8 +421,8 @@ class Terminal(io.StringIO):
 
 
 def test_progress_on_a_terminal_leaves_nothing_behind(folder, monkeypatch):
-    monkeypatch.setattr(commands, "_PATIENCE", 0.0)
-    monkeypatch.setattr(commands, "_INTERVAL", 0.0)
+    monkeypatch.setattr(reporter, "_PATIENCE", 0.0)
+    monkeypatch.setattr(reporter, "_INTERVAL", 0.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert cli.main(["fit", "data.csv"]) == 0
     said = sys.stderr.getvalue()
@@ -785,10 +783,9 @@ def test_tune_chooses_what_python_does(folder, points, capsys):
     assert mapdpm.load("tuned.mdpm").alpha == found.alpha
 
 
-def test_tune_has_the_methods_of_the_library():
-    assert options.METHODS == selection.METHODS
-    assert set(commands._STARTS) == set(selection._ALTERNATING)
-    assert set(commands._STARTS.values()) == {selection._STARTS}
+def test_tune_starts_from_the_alphas_of_the_library():
+    assert set(tuning.STARTS) == set(selection._ALTERNATING)
+    assert set(tuning.STARTS.values()) == {selection._STARTS}
 
 
 @pytest.mark.parametrize("method", options.METHODS)

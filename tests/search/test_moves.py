@@ -11,7 +11,6 @@ from mapdpm.backends import resolve
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty, partition_prior
 from mapdpm.protocol import Model
-from mapdpm.search.gibbs import perturbed
 from mapdpm.search.moves.catalogue import MOVES
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.order import best_cut
@@ -20,7 +19,7 @@ from mapdpm.search.moves.permutation import Permutation, best_consistent, sorted
 from mapdpm.search.moves.regroup import Regroup
 from mapdpm.search.moves.split import Split
 from mapdpm.search.problem import Problem
-from mapdpm.search.sequential_start import started_from
+from mapdpm.search.steps import perturbed, started_from
 from mapdpm.state import copied
 from mapdpm.testing.data import crp_mixture, hostile
 from tests.faults import AlphaDropped

@@ -14,8 +14,7 @@ from mapdpm.objective import best_slot
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.problem import Problem
-from mapdpm.search.sequential_start import started_from, started_sequentially
-from mapdpm.search.sweep import swept
+from mapdpm.search.steps import started_from, started_sequentially, swept
 from mapdpm.testing.data import hostile
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -10,7 +10,7 @@ from mapdpm.objective import is_gain, within_tolerance
 from mapdpm.protocol import Labels, Vector
 from mapdpm.search.moves.order import best_segments, boundaries, chunks, rows_of, standardised
 from mapdpm.search.problem import Problem
-from mapdpm.search.sequential_start import started_from
+from mapdpm.search.steps import started_from
 from mapdpm.state import ClusterState
 
 _ATOMS = 2000

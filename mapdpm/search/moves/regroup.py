@@ -15,7 +15,7 @@ from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.parts import put_back
 from mapdpm.search.moves.split import Split
 from mapdpm.search.problem import Problem
-from mapdpm.search.sequential_start import filled
+from mapdpm.search.steps import filled
 from mapdpm.state import ClusterState
 
 _MOST = 5

@@ -1,8 +1,8 @@
-/* What does the wearer do? Learns from an accelerometer, and prints each reading's cluster and score.
+/* The activity of the wearer: learns from an accelerometer, and prints the cluster and the score of each reading.
  *
- * An ADXL335 or its like on A0, A1 and A2: half the supply at rest, a tenth of it for each g. Nobody says how many
- * postures and movements there are: readings that are like none before open a cluster. The score is the log density of
- * a reading before it was learned; where it is low, this was not seen so far.
+ * An ADXL335 or a similar sensor is on A0, A1 and A2: half the supply at rest, a tenth of it for each g. The number of
+ * postures and movements is not given: a reading unlike all others opens a cluster. The score is the log density of a
+ * reading before it was learned. A low score marks a reading unlike those so far.
  */
 #include <mapdpm.h>
 
@@ -11,10 +11,10 @@ const int PINS[FEATURES] = {A0, A1, A2};
 const mapdpm_real AT_REST = 512, PER_G = 102.4f;  // of analogRead's 1024
 const unsigned long PAUSE = 100;                  // milliseconds
 
-uint64_t memory[MAPDPM_STATE_BYTES(FEATURES, CLUSTERS) / 8];  // all that will ever be needed
+uint64_t memory[MAPDPM_STATE_BYTES(FEATURES, CLUSTERS) / 8];  // all the memory that the learner ever needs
 mapdpm_stream *const learner = reinterpret_cast<mapdpm_stream *>(memory);
 
-// Stops, and goes on saying why: nobody may have been listening the first time.
+// Stops, and repeats the problem, because the serial monitor may open later.
 void stopFor(const char *problem) {
   for (;;) {
     Serial.println(problem);
@@ -23,7 +23,7 @@ void stopFor(const char *problem) {
 }
 
 void setup() {
-  // In g: where clusters may lie (m0, c0), and how far readings of one cluster lie apart (a0, b0).
+  // In g: where clusters may lie (m0, c0), and the spread of the readings of one cluster (a0, b0).
   static const mapdpm_real prior[2 * FEATURES + 2] = {0, 0, 0, 0.01f, 1, 0.005f, 0.005f, 0.005f};
   mapdpm_options options = {};
 

@@ -1,0 +1,69 @@
+"""The cells of a line of a stream: some are the point, one is its time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from mapdpm.cli.feed import Refused
+from mapdpm.cli.tables import complaint_of, counted, is_missing, value_of
+from mapdpm.files.container import ModelFileError
+
+_LATEST = 1e12  # seconds, which a clock of microseconds in 64 bits still holds
+
+
+class Fields(NamedTuple):
+    """Which cells of a line are the point, and which one its time."""
+
+    names: list[str] | None
+    width: int
+    places: list[int]
+    time: int | None
+
+    @classmethod
+    def revived(cls, columns: dict[str, Any], n_features: int) -> Fields:
+        """Those of a state; ModelFileError where they are none."""
+        names, width, places, at = (columns.get(name) for name in cls._fields)
+        if not (
+            isinstance(width, int)
+            and (names is None or (isinstance(names, list) and len(names) == width))
+            and isinstance(places, list)
+            and len(places) == n_features
+            and all(isinstance(place, int) and 0 <= place < width for place in [*places, 0 if at is None else at])
+        ):
+            msg = "the model file is damaged: its columns do not fit"
+            raise ModelFileError(msg)
+        return cls(names, width, places, at)
+
+    def point(self, cells: list[str] | dict[str, str], *, gaps: bool) -> tuple[list[float], float | None]:
+        """The point and its time; Refused where a cell is not what it must be. With ``gaps`` it may be missing."""
+        if isinstance(cells, dict):
+            if self.names is None:
+                msg = " is an object, but the first message was none"
+                raise Refused(msg)
+            cells = [cells.get(name, "") for name in self.names]
+        if len(cells) != self.width:
+            msg = f" has {counted(len(cells), 'column')}, but the first has {self.width}"
+            raise Refused(msg)
+        x = []
+        for place in self.places:
+            value = value_of(cells[place])
+            if gaps and is_missing(cells[place], value):
+                value = math.nan
+            elif value is None or not math.isfinite(value):
+                raise self._refused(place, complaint_of(cells[place], value, cells))
+            x.append(value)
+        if self.time is None:
+            return x, None
+        t = value_of(cells[self.time])
+        if t is None or not abs(t) <= _LATEST:
+            raise self._refused(self.time, f"is not a time in seconds: {cells[self.time].strip()[:40]!r}")
+        return x, t
+
+    def chosen_names(self) -> list[str] | None:
+        """Names of the features."""
+        return None if self.names is None else [self.names[place] for place in self.places]
+
+    def _refused(self, place: int, complaint: str) -> Refused:
+        name = f" ({self.names[place]})" if self.names and self.names[place] else ""
+        return Refused(f", column {place + 1}{name} {complaint}")

@@ -1,0 +1,76 @@
+"""Models from files: each is asked only for what its kind can answer."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from mapdpm import MAPDPM, OnlineMAPDPM, load
+from mapdpm.cli import tables
+from mapdpm.cli.columns import chosen, of_the_model
+from mapdpm.cli.options import UsageError
+from mapdpm.cli.tables import Table, counted, name_of
+from mapdpm.files.container import ModelFileError
+
+
+def _hint(error: str) -> str:
+    """Advice on a file that is no model."""
+    if "it starts with b'PK" in error:
+        return "; if it is a trace of samples, read it in Python with mapdpm.samplers.Trace.load"
+    return "; the model comes first, then the data" if "not a mapdpm model" in error else ""
+
+
+def _check_kind(model: MAPDPM | OnlineMAPDPM, arguments: argparse.Namespace) -> None:
+    """UsageError for what a stream's file cannot be asked; ValueError where it has no clusters yet."""
+    if not isinstance(model, OnlineMAPDPM):
+        return
+    for option in ("novelty", "proba"):
+        if getattr(arguments, option, False):
+            msg = (
+                f"argument --{option}: is for models of mapdpm fit, and {arguments.model} holds a stream; "
+                "leave it out, or ask mapdpm score for densities"
+            )
+            raise UsageError(msg)
+    if not model.n_clusters:
+        msg = (
+            f"{arguments.model} holds a stream that has no clusters yet, after {counted(model.n_seen, 'point')}; "
+            "let mapdpm stream learn more"
+        )
+        raise ValueError(msg)
+
+
+def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
+    """The model, and the columns of the data that it was fitted on."""
+    try:
+        model = load(arguments.model)
+    except ModelFileError as error:
+        msg = f"{error}{_hint(str(error))}"
+        raise ValueError(msg) from None
+    _check_kind(model, arguments)
+    names = getattr(model, "feature_names_in_", None)
+    if arguments.columns is not None:
+        choice = chosen(",".join(arguments.columns))
+    else:
+        choice = tables.every if names is None else of_the_model(list(names), str(arguments.model))
+    gaps = isinstance(model, OnlineMAPDPM) and model.missing == "skip"
+    table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps)
+    found, wanted = table.values.shape[1], model.n_features_in_
+    if found != wanted:
+        given = f"--columns has {counted(found, 'column')}"
+        given = given if arguments.columns else f"{name_of(arguments.data)} has {counted(found, 'column')}"
+        hint = "" if arguments.columns else "; choose them with --columns"
+        msg = f"{given}, but {arguments.model} was fitted on {wanted}{hint}"
+        raise ValueError(msg)
+    return model, Table(None if names is None else tuple(names), table.values)
+
+
+def check_convertible(model: MAPDPM | OnlineMAPDPM, arguments: argparse.Namespace) -> None:
+    """UsageError for a stream in its warm-up that would change its type or its room: only clusters can."""
+    if not isinstance(model, OnlineMAPDPM) or model.likelihood_ is not None:
+        return
+    if model.dtype != arguments.dtype or arguments.max_clusters not in {None, model.max_clusters}:
+        msg = (
+            f"{arguments.model} holds a stream in its warm-up, which can only be exported as it is; "
+            f"say --dtype {model.dtype} and leave out --max-clusters, or let mapdpm stream learn more"
+        )
+        raise UsageError(msg)

@@ -1,0 +1,42 @@
+"""Progress of a fit, on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from mapdpm.search.ascent import FitProgress
+from mapdpm.selection import Step
+
+_PATIENCE = 0.5  # seconds before a terminal is told that something is going on
+_INTERVAL = 0.1
+
+
+class Reporter:
+    """Tells of a fit on stderr: a line a step with --verbose; else, on a terminal, one line that is overwritten."""
+
+    def __init__(self, *, quiet: bool, verbose: bool) -> None:
+        self._verbose = verbose and sys.stderr is not None
+        self._live = not (quiet or verbose or sys.stderr is None) and sys.stderr.isatty()
+        self._next = time.monotonic() + _PATIENCE
+        self._shown = False
+
+    def __call__(self, progress: FitProgress | Step) -> None:
+        """Tell of one step."""
+        if self._verbose:
+            self._write(f"{progress}\n")
+        elif self._live and time.monotonic() >= self._next:
+            self._write(f"\r\033[K{progress}")
+            self._next, self._shown = time.monotonic() + _INTERVAL, True
+
+    def end(self) -> None:
+        """Leave the terminal as it was."""
+        if self._shown:
+            self._write("\r\033[K")
+
+    def _write(self, text: str) -> None:
+        """Nobody listens any more: that is no reason to lose the fit."""
+        try:
+            print(text, end="", file=sys.stderr, flush=True)
+        except OSError:
+            self._verbose = self._live = self._shown = False

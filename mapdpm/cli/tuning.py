@@ -1,0 +1,68 @@
+"""``mapdpm tune``: the settings that it tries, and the table that it prints."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from typing import Any
+
+import numpy as np
+
+from mapdpm import NormalGamma
+from mapdpm.cli import records
+from mapdpm.cli.options import UsageError
+from mapdpm.cli.tables import Table
+from mapdpm.selection import Selection
+from mapdpm.selection.settings import ALPHAS, Setting, changed, parted
+
+STARTS = {"map": (0.1, 1.0, 10.0), "empirical-bayes": (0.1, 1.0, 10.0)}
+"""Of alpha, as ``select_alpha`` has them."""
+
+
+def settings(arguments: argparse.Namespace, prior: Any, table: Table) -> Any:
+    """The alphas, each with every combination of the values of ``--vary``."""
+    if not arguments.vary:
+        return arguments.alphas
+    family = NormalGamma if prior is None else type(prior)
+    fields = [name.removesuffix("_scale") for name, _ in arguments.vary]
+    for (name, _), field in zip(arguments.vary, fields, strict=True):
+        if field not in family._fields:
+            known = ", ".join(family._fields)
+            msg = f"argument --vary: {arguments.likelihood} has no parameter {field!r}; it has {known}"
+            raise UsageError(msg)
+        if fields.count(field) > 1:
+            msg = f"argument --vary: each parameter at most once, got {', '.join(name for name, _ in arguments.vary)}"
+            raise UsageError(msg)
+        if arguments.standardize and name == field:
+            msg = f"argument --vary: with --standardize name multiples of what the prior has, as {field}_scale=0.1,1"
+            raise UsageError(msg)
+    alphas = arguments.alphas or STARTS.get(arguments.method, ALPHAS)
+    names, values = zip(("alpha", alphas), *arguments.vary, strict=True)
+    grid: list[Setting] = [dict(zip(names, each, strict=True)) for each in itertools.product(*values)]
+    try:
+        for setting in grid:
+            changed(prior, parted(setting)[1], table.values)
+    except ValueError as error:
+        msg = f"argument --vary: {error}"
+        raise UsageError(msg) from None
+    return grid
+
+
+def tried(found: Selection, kind: str) -> str:
+    """A line for each setting: its parameters, its score, and a mark at the one that was chosen."""
+    varied = list(dict.fromkeys(name for setting in found.settings for name in setting if name != "alpha"))
+    columns = (
+        found.alphas,
+        *([setting[name] for setting in found.settings] for name in varied),
+        found.mean_scores,
+        found.standard_errors,
+        found.n_clusters.mean(axis=1),
+    )
+    rows = [[None if np.isnan(value) else float(value) for value in row] for row in zip(*columns, strict=True)]
+    names = ["alpha", *varied, "score", "standard_error", "clusters", "chosen"]
+    if kind == "jsonl":
+        return records.lines(names, [[*row, number == found.chosen] for number, row in enumerate(rows)], kind)
+    cells = [["" if value is None else f"{value:.6g}" for value in row] for row in rows]
+    marks = ["*" if number == found.chosen else "" for number in range(len(rows))]
+    lines = [names, *([*row, mark] for row, mark in zip(cells, marks, strict=True))]
+    return "".join(",".join(line) + "\n" for line in lines)

@@ -1,0 +1,105 @@
+"""The values of options, read from text; a sentence says what a wrong one must be."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from mapdpm.names import MOVES
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    return _checked(float, text, lambda value: 0.0 < value < math.inf, "a number > 0")
+
+
+def discount(text: str) -> float:
+    """A number from 0 up to 1, that one not among them."""
+    return _checked(float, text, lambda value: 0.0 <= value < 1.0, "a number in [0, 1)")
+
+
+def count(text: str) -> int:
+    """An integer from 1 on."""
+    return int(_checked(int, text, lambda value: 1 <= value < 2**63, "an integer >= 1"))
+
+
+def seed(text: str) -> int:
+    """An integer from 0 on."""
+    return int(_checked(int, text, lambda value: value >= 0, "an integer >= 0"))
+
+
+def _checked(kind: Callable[[str], float], text: str, fine: Callable[[float], bool], wanted: str) -> float:
+    """``kind`` of the text, if it is ``fine``."""
+    try:
+        value = kind(text)
+    except ValueError:
+        value = math.nan
+    if not fine(value):
+        msg = f"must be {wanted}, got {text}"
+        raise argparse.ArgumentTypeError(msg)
+    return value
+
+
+def grid(text: str) -> list[float]:
+    """``0.1:30:10`` or ``0.5,1,2``."""
+    first, colon, rest = text.partition(":")
+    if not colon:
+        return [positive(word) for word in text.split(",")]
+    last, _, number = rest.partition(":")
+    values: list[float] = np.geomspace(positive(first), positive(last), count(number)).tolist()
+    return values
+
+
+def varied(text: str) -> tuple[str, list[float]]:
+    """``b0=0.1:10:5`` or ``b0=0.5,1,2``."""
+    name, equals, tried = text.partition("=")
+    if not name or not equals:
+        msg = f"must be NAME=GRID, as b0=0.1:10:5 or b0=0.5,1,2, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return name, grid(tried)
+
+
+def moves(text: str) -> tuple[str, ...]:
+    """``merge,split`` or ``none``."""
+    names = () if text == "none" else tuple(text.split(","))
+    for name in names:
+        if name not in MOVES:
+            msg = f"must be some of {','.join(MOVES)}, or none, got {name!r}"
+            raise argparse.ArgumentTypeError(msg)
+    return names
+
+
+def assignment(text: str) -> tuple[str, float | list[float]]:
+    """``b0=0.5``, or ``b0=0.5,2`` with one number a column."""
+    name, equals, value = text.partition("=")
+    try:
+        numbers = [float(word) for word in value.split(",")]
+    except ValueError:
+        equals = ""
+    if not name or not equals:
+        msg = f"must be NAME=NUMBER, or NAME=NUMBER,NUMBER,... with one a column, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return name, numbers if len(numbers) > 1 else numbers[0]
+
+
+def address(text: str) -> tuple[str, int]:
+    """``HOST`` or ``HOST:PORT``."""
+    host, colon, port = text.rpartition(":")
+    if not colon or port.endswith("]"):
+        host, port = text, "1883"
+    if not host.strip("[]") or not port.isdecimal() or not 1 <= int(port) < 1 << 16:
+        msg = f"must be HOST or HOST:PORT, got {text}"
+        raise argparse.ArgumentTypeError(msg)
+    return host.strip("[]"), int(port)
+
+
+def character(text: str) -> str:
+    """One character, or its name."""
+    mark = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}.get(text, text)
+    if len(mark) != 1 or mark in '\r\n"':
+        msg = f"must be one character, or tab, got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return mark

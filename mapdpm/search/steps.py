@@ -1,0 +1,60 @@
+"""One step over all points: a start, a sweep, a perturbation. Where no slot is free, the state grows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mapdpm.protocol import Labels
+from mapdpm.search.problem import Problem
+from mapdpm.state import ClusterState
+
+_GIBBS_SWEEPS = 3
+
+
+def started_sequentially(problem: Problem, order: Labels) -> ClusterState:
+    """The state that a sequential start in ``order`` leads to (docs/maths.md, section 6, on starts); O(N K D)."""
+    return filled(problem, problem.empty(len(order), problem.capacity(1)), order)
+
+
+def filled(problem: Problem, state: ClusterState, order: Labels) -> ClusterState:
+    """``state``, edited or outgrown, after the points of ``order``, which were out, have joined one after the other."""
+    passed = 0
+    while True:
+        rest, may_grow = order[passed:], problem.may_grow(state)
+        passed += problem.backend.sequential_start(problem.model, state, rest, may_grow)
+        if passed == len(order):
+            return state
+        state = problem.grown(state)
+
+
+def started_from(problem: Problem, labels: Labels) -> ClusterState:
+    """The state with given labels 0..K-1; O(N D)."""
+    state = problem.empty(0, problem.capacity(int(labels.max()) + 1))
+    state = state._replace(labels=labels.copy())
+    problem.refresh(state)
+    return state
+
+
+def swept(problem: Problem, state: ClusterState) -> tuple[ClusterState, int]:
+    """The state after one sweep (Raykov2014 (15)), and how many points moved.
+
+    Each point in turn moves to the slot that raises the log joint most. Edits ``state`` or its larger successor; O(N K
+    D).
+    """
+    position, moved = 0, 0
+    while True:
+        position, more = problem.backend.sweep(problem.model, state, position, problem.may_grow(state))
+        moved += int(more)
+        if position == len(state.labels):
+            return state, moved
+        state = problem.grown(state)
+
+
+def perturbed(problem: Problem, state: ClusterState, rng: np.random.Generator) -> ClusterState:
+    """``state``, edited or outgrown, after a few Gibbs sweeps: a restart climbs again from there. O(N K D)."""
+    for _ in range(_GIBBS_SWEEPS):
+        while problem.may_grow(state) and 2 * state.n_clusters > state.capacity:
+            state = problem.grown(state)
+        problem.backend.perturb(problem.model, state, rng.random(len(state.labels)))
+        problem.refresh(state)
+    return state
