@@ -120,7 +120,7 @@ def test_the_walk_finds_functions_constants_and_tuples(compiled_from):
     assert {"objective.py", "backends/generic.py", "samplers/split_merge.py"} <= found  # kernels
     assert {"special.py", "samplers/_pairs.py", "likelihoods/_draws.py"} <= found  # what they share
     assert {"rng.py", "partition_priors/pitman_yor.py", "likelihoods/beta_bernoulli.py"} <= found  # verbs
-    assert {"state.py", "samplers/_segments.py"} <= found  # tuples
+    assert {"state.py", "samplers/_orders.py"} <= found  # tuples
 
 
 def test_what_numba_never_reads_is_left_out():
