@@ -18,12 +18,11 @@ from numba import njit
 
 from mapdpm import NormalGamma
 from mapdpm import state as states
-from mapdpm.backends.generic import NUMBA
+from mapdpm.backends.generic import NUMBA, gibbs_sweep
 from mapdpm.jit import compiled
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.rng import seeded
-from mapdpm.samplers.collapsed_gibbs import gibbs_sweep
 from mapdpm.special import log_rising
 
 LOG_PI = log(np.pi)
@@ -135,7 +134,7 @@ def main() -> None:
     ratios, times = [], []
     for round_ in range(arguments.rounds + 1):
         start = time.perf_counter()
-        generic(likelihood, prior, X, state, 0, one)
+        generic(Model(likelihood, prior, X), state, 0, True, one)
         middle = time.perf_counter()
         by_hand(X, *parameters, labels, counts, rows, scores, two.generator)
         end = time.perf_counter()

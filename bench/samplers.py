@@ -32,6 +32,7 @@ from mapdpm import MAPDPM, NormalGamma, metrics
 from mapdpm import state as states
 from mapdpm.backends import BACKENDS
 from mapdpm.diagnostics import effective_sample_size, raftery_lewis
+from mapdpm.protocol import Model
 from mapdpm.rng import seeded
 from mapdpm.samplers import (
     Chain,
@@ -175,7 +176,7 @@ def sweeps(n: int = 10_000, D: int = 10, K: int = 20, rounds: int = 15) -> None:
     for _ in range(rounds + 1):
         times["numba"].append(timed(lambda: sampler.step(chain, source)))
         uniforms = rng.random(n)
-        times["C"].append(timed(lambda u=uniforms: BACKENDS["c"].gibbs_sweep(likelihood, prior, X, None, state, u)))
+        times["C"].append(timed(lambda u=uniforms: BACKENDS["c"].perturb(Model(likelihood, prior, X), state, u)))
     ratio = statistics.median(a / b for a, b in zip(times["numba"][1:], times["C"][1:], strict=True))
     lines = [(name, f"{1e9 * statistics.median(values[1:]) / n:.0f}") for name, values in times.items()]
     print_table(f"A Gibbs sweep, D = {D}, K = {K}: ns a point, medians of {rounds} rounds", ("", "ns"), lines)

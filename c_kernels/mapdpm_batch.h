@@ -31,8 +31,8 @@ typedef struct mapdpm_clusters {
     double *rows;    /* [capacity][mapdpm_row_size(n_features)], the cluster statistics */
 } mapdpm_clusters;
 
-/* The length of the cluster statistics of a slot: weight, mean[D], squares[D] | constant, exponent, log scale, share left,
- * centre[D], scale[D]. */
+/* The length of the cluster statistics of a slot: weight, mean[D], squares[D] | constant, exponent, log scale,
+ * share left, centre[D], scale[D]. */
 int64_t mapdpm_row_size(int64_t n_features);
 size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity);
 

@@ -17,13 +17,24 @@ author = "The mapdpm developers"
 version = release = mapdpm.__version__
 html_title = f"mapdpm {release}"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "plain_docstrings", "numpydoc", "mathml", "repository_links"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_copybutton",
+    "plain_docstrings",
+    "numpydoc",
+    "mathml",
+    "repository_links",
+]
 exclude_patterns = ["_*"]
 source_suffix = {".md": "markdown"}
 nitpicky = True
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3  # as on GitHub
+copybutton_prompt_text = r">>> |\.\.\. "  # of the examples in docstrings; those of pages have no prompts
+copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"  # text is output
 smartquotes = False  # much of what stands in quotes is code
 
 # Types are in the docstrings, with what they mean.

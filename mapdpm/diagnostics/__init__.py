@@ -1,7 +1,7 @@
-"""Has a chain run long enough? Autocorrelation, effective sample size, R-hat, Geweke's z, Raftery and Lewis.
+"""Convergence diagnostics: autocorrelation, effective sample size, R-hat, Geweke's z, Raftery and Lewis.
 
-The input is a number of each draw: the log joint, the number of clusters, the share of the largest one. Labels are not
-such numbers, for their names change from draw to draw. Needs numpy only.
+The input is one number for each draw, such as the log joint, the number of clusters or the share of the largest one.
+Labels cannot be used, because the names of clusters change from draw to draw. Needs numpy only.
 """
 
 from mapdpm.diagnostics.autocorrelation import autocorrelation, autocorrelation_time

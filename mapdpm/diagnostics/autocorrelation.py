@@ -1,4 +1,4 @@
-"""The autocorrelation of a chain, and the time that it takes to forget (Geyer 1992)."""
+"""The autocorrelation of a chain, and its integrated autocorrelation time (Geyer 1992)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from mapdpm.validation import check_draws
 def autocorrelation(x: Any) -> Vector:
     """rho_t = c_t / c_0 with c_t = 1/n sum_i (x_i - mean)(x_{i+t} - mean), lags t = 0..n-1.
 
-    Divided by n at every lag, not by the n - t terms there are: biased towards 0, but a positive semi-definite
-    sequence, with less error. By a Fourier transform, padded with zeros so that the chain does not wrap around.
+    c_t is divided by n at every lag, not by its number of terms n - t. That is biased towards 0, but the sequence is
+    positive semi-definite and has a smaller error. Computed by a Fourier transform, padded with zeros so that the chain
+    does not wrap around.
 
     Parameters
     ----------
     x : array-like of shape (..., draws)
-        One chain, or several, each with a mean and variance of its own. At least 4 draws.
+        One chain or several, each with its own mean and variance. At least 4 draws.
 
     Returns
     -------
     Array of the shape of x
-        1 at lag 0; nan throughout for a chain that never moves.
+        1 at lag 0. All nan for a chain whose draws are all equal.
 
     Raises
     ------
@@ -48,10 +49,10 @@ def autocorrelation(x: Any) -> Vector:
 
 
 def autocorrelation_time(x: Any) -> float:
-    """1 + 2 sum_t rho_t, in draws: keeping one draw in so many loses little about the mean.
+    """1 + 2 sum_t rho_t, in draws. Thinning by it loses little information about the mean.
 
-    The number of draws over ``effective_sample_size(x, "mean")``; parameters, nan and errors as there. Antithetic
-    chains have one below 1.
+    It is the number of draws divided by ``effective_sample_size(x, "mean")``, with the same parameters, nan and errors.
+    Antithetic chains have a time below 1.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def autocorrelation_time(x: Any) -> float:
 
 
 def chains_of(x: Any) -> Matrix:
-    """``x``, checked, with one row a chain."""
+    """``x``, checked, with one row for each chain."""
     chains = np.atleast_2d(check_draws(x))
     if chains.ndim > 2:  # noqa: PLR2004
         msg = f"x must be of shape (chains, draws) or (draws,), got shape {chains.shape}; take one quantity at a time"
@@ -77,13 +78,13 @@ def is_constant(x: Matrix) -> Any:
 
 
 def halves_of(chains: Matrix) -> Matrix:
-    """The first and the last half of each chain, as chains."""
+    """The first and the last half of each chain, as separate chains."""
     half = chains.shape[1] // 2
     return np.concatenate([chains[:, :half], chains[:, -half:]])
 
 
 def mean_time(chains: Matrix) -> float:
-    """The autocorrelation time of several chains together; nan where no draw differs."""
+    """The autocorrelation time of several chains together; nan if all draws are equal."""
     if np.all(is_constant(chains.reshape(-1))):
         return math.nan
     n = chains.shape[1]
@@ -98,9 +99,9 @@ def mean_time(chains: Matrix) -> float:
 def geyer_time(rho: Vector, n_draws: int) -> float:
     """1 + 2 sum_t rho_t by Geyer's initial monotone sequence.
 
-    As Stan has it: the pairs up to lag n - 2, each at most the one before, up to the first that is not positive. Of
-    that one its even lag, once, if positive; where all pairs are positive, that of the last, as it is. At least
-    1 / log10 of the number of draws.
+    As in Stan: sum the pairs of lags up to n - 2, each capped by the pair before, up to the first pair that is not
+    positive. Add the even lag of that pair once, if it is positive. If all pairs are positive, add the even lag of the
+    last one. The result is at least 1 / log10 of the number of draws.
     """
     pairs = rho[: 2 + 2 * max(0, (len(rho) - 3) // 2)].reshape(-1, 2).sum(axis=1)
     end = next(iter(np.flatnonzero(pairs <= 0.0)), len(pairs) - 1)
@@ -111,7 +112,7 @@ def geyer_time(rho: Vector, n_draws: int) -> float:
 
 def _autocovariance(x: Matrix) -> Matrix:
     n = x.shape[-1]
-    x = x - x[..., :1]  # large offsets are gone before a mean is rounded, and a constant chain is exactly 0
+    x = x - x[..., :1]  # so large offsets do not round the mean, and a constant chain is exactly 0
     x = x - x.mean(axis=-1, keepdims=True)
     padded = 2 ** math.ceil(math.log2(2 * n))
     covariance: Matrix = np.fft.irfft(np.abs(np.fft.rfft(x, padded)) ** 2, padded)[..., :n] / n

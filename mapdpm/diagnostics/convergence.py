@@ -1,4 +1,4 @@
-"""Has a chain run long enough? Effective sample size, R-hat, Geweke's z."""
+"""Effective sample size, R-hat and Geweke's z."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _NORMAL = NormalDist()
 
 
 def effective_sample_size(x: Any, method: str = "bulk") -> float:
-    """How many independent draws would be worth as much: chains x draws / autocorrelation time.
+    """The number of independent draws with the same precision: chains x draws / autocorrelation time.
 
-    Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), (10) to (13): chains are cut in halves, so that a drift
-    counts against them, and the autocorrelations of all are put together. Those are summed in pairs as long as pairs
-    are positive, each at most the one before (Geyer 1992), as Stan, posterior and ArviZ do it.
+    Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), (10) to (13): chains are split into halves, so that a drift
+    lowers the size, and the autocorrelations of all halves are combined. These are summed in pairs while pairs are
+    positive, each capped by the one before (Geyer 1992), as in Stan, posterior and ArviZ.
 
     Parameters
     ----------
     x : array-like of shape (chains, draws) or (draws,)
-        At least 4 draws; the middle one of an odd number is left out.
+        At least 4 draws. For an odd number the middle one is left out.
     method : {"bulk", "mean"}
-        "bulk": of the ranks of the draws as normal scores, so that heavy tails do no harm. "mean": of the draws
-        themselves, for the error of their mean.
+        "bulk" uses normal scores of the ranks, which heavy tails do not disturb. "mean" uses the draws themselves, for
+        the error of their mean.
 
     Returns
     -------
     float
-        At most S log10(S) for S draws in all (antithetic chains are worth more than S); nan where all draws are equal,
-        since a chain that never moved does not tell how fast it moves. (ArviZ says S there.)
+        At most S log10(S) for S draws in all; antithetic chains can have more than S. nan if all draws are equal: a
+        chain that never moved does not show how fast it mixes. (ArviZ returns S then.)
 
     Raises
     ------
@@ -62,22 +62,22 @@ def effective_sample_size(x: Any, method: str = "bulk") -> float:
 
 
 def r_hat(x: Any) -> float:
-    """Rank-normalised split R-hat: 1 where chains agree with one another, and with themselves over time.
+    """Rank-normalised split R-hat: close to 1 if chains agree with each other, and each with itself over time.
 
-    Vehtari et al. (2021), (4) and section 4: R-hat^2 = ((n - 1) W + B) / (n W), with W the mean variance within the
-    halves of the chains and B that between their means times n, of normal scores of ranks: of the draws (do chains
-    agree in location?), and of their distances from the median (in scale?). The larger of the two. Sampling should go
-    on above 1.01.
+    Vehtari et al. (2021), (4) and section 4: R-hat^2 = ((n - 1) W + B) / (n W). W is the mean variance within the
+    halves of chains; B is n times the variance between their means. The draws are replaced by normal scores of their
+    ranks, to compare locations, and by those of their distances from the median, to compare scales. The result is the
+    larger of the two values. Continue sampling while it is above 1.01.
 
     Parameters
     ----------
     x : array-like of shape (chains, draws) or (draws,)
-        As in ``effective_sample_size``. A single chain is compared with itself: halves are two.
+        As in ``effective_sample_size``. For a single chain its two halves are compared.
 
     Returns
     -------
     float
-        Infinity where each half is constant, but not all at one value; nan where all draws are equal.
+        Infinity if every half is constant but not all are equal; nan if all draws are equal.
 
     Raises
     ------
@@ -98,33 +98,34 @@ def r_hat(x: Any) -> float:
     if np.all(is_constant(halves.reshape(-1))):
         return math.nan
     folded = np.abs(halves - np.median(halves))
-    # Two values, each in half of the draws, are at one distance from the median: nan, and location alone decides.
+    # Draws of two values, each in half of the draws, have equal distances from the median: nan, so location decides.
     return float(np.fmax(_plain_r_hat(_normal_scores(halves)), _plain_r_hat(_normal_scores(folded))))
 
 
 def geweke_z(x: Any, first: float = 0.1, last: float = 0.5) -> Any:
-    """Has the chain forgotten its start? The difference of an early and a late mean, in standard errors.
+    """The difference between an early and a late mean, in standard errors.
 
-    Geweke (1992): z = (mean_a - mean_b) / sqrt(S_a(0) / n_a + S_b(0) / n_b), a and b being the first and last share of
-    the draws. The spectral density at zero is estimated as S(0) = c_0 tau: the variance of the window (divided by n)
-    times its autocorrelation time by Geyer's initial monotone sequence. About N(0, 1) for a long chain at equilibrium.
+    Geweke (1992): z = (mean_a - mean_b) / sqrt(S_a(0) / n_a + S_b(0) / n_b), where a and b are the first and last share
+    of the draws. The spectral density at zero is estimated as S(0) = c_0 tau: the variance of the window (divided by n)
+    times its autocorrelation time by Geyer's initial monotone sequence. z is about N(0, 1) for a long chain at
+    equilibrium.
 
     Parameters
     ----------
     x : array-like of shape (..., draws)
-        One chain, or several, each by itself.
+        One chain, or several, each tested separately.
     first, last : float
-        Shares of the draws; together at most 1, and at least 4 draws each.
+        Shares of the draws: together at most 1, each with at least 4 draws.
 
     Returns
     -------
     float or array of shape (...)
-        Where neither window moves: nan if both stay at one value, else infinite.
+        If both windows are constant: nan if they are equal, else infinite.
 
     Raises
     ------
     ValueError
-        Shares out of range or too short, NaN or infinite draws.
+        Shares out of range or with too few draws, NaN or infinite draws.
 
     Notes
     -----
@@ -147,7 +148,7 @@ def geweke_z(x: Any, first: float = 0.1, last: float = 0.5) -> Any:
             f"first and last must leave at least {FEWEST_DRAWS} draws each, got {n_a} and {n_b} of {n}; take more draws"
         )
         raise ValueError(msg)
-    x = x - x[..., :1]  # a constant window then has a variance of 0, and not of the square of a rounding error
+    x = x - x[..., :1]  # so the variance of a constant window is 0, and not a rounding error
     a, b = x[..., :n_a], x[..., n - n_b :]
     with np.errstate(divide="ignore", invalid="ignore"):
         z = (a.mean(axis=-1) - b.mean(axis=-1)) / np.sqrt(_error_of_mean(a) + _error_of_mean(b))
@@ -155,7 +156,7 @@ def geweke_z(x: Any, first: float = 0.1, last: float = 0.5) -> Any:
 
 
 def _normal_scores(x: Matrix) -> Matrix:
-    """Phi^-1((rank - 3/8) / (S + 1/4)), of the mean rank where draws are equal (Vehtari et al. 2021 (14), Blom)."""
+    """Phi^-1((rank - 3/8) / (S + 1/4)); equal draws share their mean rank (Vehtari et al. 2021 (14), Blom)."""
     _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
     ranks = np.cumsum(counts) - 0.5 * (counts - 1)
     scores = np.array([_NORMAL.inv_cdf(p) for p in ((ranks - 0.375) / (x.size + 0.25)).tolist()])
@@ -173,7 +174,7 @@ def _plain_r_hat(x: Matrix) -> float:
 
 
 def _error_of_mean(x: Matrix) -> Vector:
-    """The variance of the mean of each chain, 0 for a constant one."""
+    """The variance of the mean of each chain; 0 for a constant chain."""
     n = x.shape[-1]
     times = [geyer_time(rho, n) for rho in autocorrelation(x).reshape(-1, n)]
     return np.where(is_constant(x), 0.0, x.var(axis=-1) * np.reshape(times, x.shape[:-1]) / n)

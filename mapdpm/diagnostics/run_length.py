@@ -1,4 +1,4 @@
-"""How long a chain should run, by Raftery and Lewis."""
+"""The run length of Raftery and Lewis."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ from mapdpm.validation import FEWEST_DRAWS, check_draws
 
 
 class RafteryLewis(NamedTuple):
-    """How long a chain should run, by ``raftery_lewis``; numbers of draws."""
+    """The run length that ``raftery_lewis`` asks for, in draws."""
 
     thin: float
-    """Every how many draws the chain is Markov of first order."""
+    """The thinning at which the chain is Markov of first order."""
     burn_in: float
-    """M, draws to leave out at the start."""
+    """M, the number of draws to leave out at the start."""
     n_total: float
-    """N, draws to take, the burn-in included."""
+    """N, the number of draws to take, including the burn-in."""
     n_min: int
-    """Draws that would do if they were independent."""
+    """The number of independent draws that would be enough."""
     dependence_factor: float
-    """I = N / n_min; above 5 the chain is slow, or started badly."""
+    """I = N / n_min. Above 5 the chain mixes slowly, or has a bad start."""
 
 
 def raftery_lewis(x: Any, q: float = 0.025, r: float = 0.005, s: float = 0.95, eps: float = 0.001) -> RafteryLewis:
-    """How long to run so that the q-quantile of x is known to +- r in probability, with probability s.
+    """The run length at which the q-quantile of x is known to +- r in probability, with probability s.
 
-    Raftery and Lewis (1992), as in their program gibbsit and in ``raftery.diag`` of R's coda. Z_t = 1 where x_t is at
-    most the q-quantile of x. The smallest k is found at which Z_k, Z_2k, ... prefers to be a Markov chain of first
-    order over one of second order (BIC). With its transition probabilities a = P(0 to 1) and b = P(1 to 0),
+    Raftery and Lewis (1992), as in their program gibbsit and in ``raftery.diag`` of R's coda. Z_t = 1 if x_t is at most
+    the q-quantile of x. k is the smallest thinning at which BIC prefers a Markov chain of first order for Z_k, Z_2k,
+    ... to one of second order. With its transition probabilities a = P(0 to 1) and b = P(1 to 0),
 
-    - burn_in = k ceil(log(eps (a + b) / max(a, b)) / log |1 - a - b|): by then P(Z = 1) is within eps of its limit,
+    - burn_in = k ceil(log(eps (a + b) / max(a, b)) / log |1 - a - b|): after it P(Z = 1) is within eps of its limit,
     - n_total = burn_in + k ceil(a b (2 - a - b) / (a + b)^3 (phi / r)^2), phi the (1 + s) / 2 quantile of N(0, 1),
     - n_min = ceil(q (1 - q) (phi / r)^2), which is n_total for independent draws.
 
     Parameters
     ----------
     x : array-like of shape (draws,)
-        A pilot run of one chain, of at least n_min draws.
+        A pilot run of one chain, with at least n_min draws.
     q, r, s, eps : float
         As above. Raykov2014 measures the iterations of its Gibbs sampler with r = 0.1.
 
     Returns
     -------
     RafteryLewis
-        All but n_min are nan where Z crosses from 0 to 1, or from 1 to 0, at no time: x is constant, or in one of its
-        modes before and in another after. Infinite burn_in and n_total where Z alternates at every step.
+        All fields but n_min are nan if Z never goes from 0 to 1, or never from 1 to 0: x is constant, or has moved once
+        from one mode to another. burn_in and n_total are infinite if Z alternates at every step.
 
     Raises
     ------
     ValueError
-        Fewer than n_min draws (coda refuses them too), not one chain, NaN or infinite draws, parameters out of range.
+        Fewer than n_min draws (as in coda), more than one chain, NaN or infinite draws, parameters out of range.
 
     Notes
     -----
@@ -95,15 +95,17 @@ def _check_goal(q: float, r: float, s: float, eps: float) -> None:
 
 
 def _at_most_quantile(x: Vector, q: float) -> Labels:
-    # R's quantile (its type 7, numpy's default) lies between two neighbours in order: no draw is between them, so that
-    # it is enough to compare with the lower one. R counts from 1, which decides where (n - 1) q is rounded.
+    # The quantile of R (type 7, numpy's default) lies between two neighbouring order statistics, so comparing with the
+    # lower one is enough. R counts from 1, which matters when (n - 1) q is rounded.
     lower = math.floor(1 + (len(x) - 1) * q) - 1
     return (x <= np.partition(x, lower)[lower]).astype(np.int64)
 
 
 def _first_order(z: Labels) -> tuple[int, Labels]:
-    """The smallest thinning that makes a first-order chain of z by BIC, and the thinned chain."""
-    for k in range(1, (len(z) - 1) // (FEWEST_DRAWS - 1) + 1):  # while four draws are left, two steps of second order
+    """The smallest thinning at which BIC prefers a first-order chain, and the thinned z."""
+    for k in range(
+        1, (len(z) - 1) // (FEWEST_DRAWS - 1) + 1
+    ):  # at least four draws are left: two transitions of second order
         thinned = z[::k]
         n = len(thinned) - 2
         counts = np.bincount(4 * thinned[:-2] + 2 * thinned[1:-1] + thinned[2:], minlength=8).reshape(2, 2, 2)

@@ -188,11 +188,11 @@ class MAPDPM(Estimator):
             A parameter or the data is not what it must be; the message says what was got, and where.
         """
         names, points = column_names(X), read_by(self.likelihood, X)
-        self.fit_points(points, sample_weight)
+        self._fit_points(points, sample_weight)
         self._remember(point_set(points).n_features, names)
         return self
 
-    def fit_points(self, points: Any, sample_weight: Any = None, warm: WarmStart | None = None) -> WarmStart:
+    def _fit_points(self, points: Any, sample_weight: Any = None, warm: WarmStart | None = None) -> WarmStart:
         """``fit`` to points in the form that the likelihood reads, from a warm start; returns that of the next fit."""
         n_points = point_set(points).n_points
         settings = self._settings(n_points)

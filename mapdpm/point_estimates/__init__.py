@@ -1,7 +1,7 @@
-"""What many partitions of the same points say: how often points are together, and the one partition in their midst.
+"""Summaries of many partitions of the same points: the similarity matrix, and one partition as a point estimate.
 
-The draws of a sampler, or of anything else, have shape (..., N): the last axis is points, all others are draws. Labels
-are integers, and only their equality matters. Needs numpy only.
+Draws have shape (..., N): the last axis is points, all others are draws. They may come from a sampler or from anything
+else. Labels are integers, and only their equality matters. Needs numpy only.
 """
 
 from mapdpm.point_estimates.estimates import binder_estimate, n_clusters_posterior, vi_estimate

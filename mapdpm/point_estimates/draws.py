@@ -1,7 +1,7 @@
-"""Many partitions of the same points, and the two losses between one of them and another.
+"""Many partitions of the same points, and two losses between partitions.
 
-Binder's loss and the variation of information are one formula: sum f(a_k) + sum f(b_l) - 2 sum f(n_kl), for clusters
-of a_k and b_l points, n_kl of them in both, where f(n) is n^2 or n log n.
+Binder's loss and the variation of information have one formula: sum f(a_k) + sum f(b_l) - 2 sum f(n_kl). a_k and b_l
+are the sizes of clusters, n_kl is the number of points in both, and f(n) is n^2 or n log n.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from mapdpm.protocol import Labels, Vector
 from mapdpm.validation import in_order_of_appearance
 
-_BLOCK = 2**22  # labels looked at in one go: 32 MB
+_BLOCK = 2**22  # labels in one block: 32 MB
 
 
 class Draws(NamedTuple):
-    """D partitions of N points; the clusters of all of them are numbered through, C in all."""
+    """D partitions of N points. The clusters of all partitions are numbered consecutively, 0 to C - 1."""
 
     clusters: Labels
-    """Shape (D, N): the cluster of a point in a draw; those of one draw follow each other, in order of appearance."""
+    """Shape (D, N): the number of a point's cluster in a draw; within a draw, in order of appearance."""
     starts: Labels
     """Shape (D + 1,): the first cluster of each draw, and C."""
     weights: Vector
@@ -28,7 +28,7 @@ class Draws(NamedTuple):
 
     @classmethod
     def of(cls, partitions: Any, weights: Any) -> Draws:
-        """Check what a user gave; draws of weight 0 are left out."""
+        """Checked draws and weights; draws of weight 0 are left out."""
         labels = _check_labels("partitions", partitions)
         if labels.ndim < 2:  # noqa: PLR2004
             msg = f"partitions must be of shape (draws, points), got {labels.shape}; [labels] is a single draw"
@@ -44,11 +44,11 @@ class Draws(NamedTuple):
         return cls(clusters, np.append(0, clusters.max(axis=1) + 1), weights / weights.sum())
 
     def labels(self) -> Labels:
-        """Shape (D, N): each draw by itself, labels in order of first appearance."""
+        """Shape (D, N): labels 0..K-1 of each draw, in order of first appearance."""
         return self.clusters - self.starts[:-1, None]
 
     def distinct(self) -> Draws:
-        """Each partition once, with the weight of all its copies."""
+        """Each distinct partition once, with the total weight of its copies."""
         labels, inverse = np.unique(self.labels(), axis=0, return_inverse=True)
         weights = np.zeros(len(labels))
         np.add.at(weights, inverse.reshape(-1), self.weights)
@@ -56,25 +56,25 @@ class Draws(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """f(0..N), and what its sums are divided by."""
+    """f(0..N), and the divisor of its sums."""
 
     f: Vector
     scale: float
 
     @classmethod
     def binder(cls, N: int) -> Measure:
-        """n^2, over N (N - 1): ordered pairs."""
+        """f(n) = n^2, divided by N (N - 1), the number of ordered pairs."""
         return cls(np.arange(N + 1.0) ** 2, max(1.0, N * (N - 1.0)))
 
     @classmethod
     def vi(cls, N: int) -> Measure:
-        """N log n, over N."""
+        """f(n) = n log n, divided by N."""
         n = np.arange(N + 1.0)
         return cls(n * np.log(np.maximum(n, 1.0)), float(N))
 
 
 def mean_loss(measure: Measure, labels: Labels, draws: Draws) -> float:
-    """The loss of a partition (labels 0..K-1), averaged over the draws."""
+    """The mean loss between a partition (labels 0..K-1) and the draws."""
     K, (D, N) = int(labels.max()) + 1, draws.clusters.shape
     total = float(measure.f[np.bincount(labels)].sum())
     step = max(1, _BLOCK // N)
@@ -89,7 +89,7 @@ def mean_loss(measure: Measure, labels: Labels, draws: Draws) -> float:
 
 
 def _count(cells: Labels, n_cells: int) -> tuple[Labels, Labels]:
-    """The numbers that occur, and how often; sorted where there are too many of them for a dense count."""
+    """The numbers that occur and their counts. Sorts instead of counting if the range is too large for an array."""
     cells = cells.reshape(-1)
     if n_cells > 4 * cells.size:
         values, n = np.unique(cells, return_counts=True)
@@ -100,7 +100,7 @@ def _count(cells: Labels, n_cells: int) -> tuple[Labels, Labels]:
 
 
 def check_partition(partition: Any, N: int) -> Labels:
-    """One integer label a point; renamed 0..K-1."""
+    """One integer label for each point, renamed 0..K-1."""
     labels = _check_labels("partition", partition)
     if labels.shape != (N,):
         msg = f"partition must have one label a point of partitions, shape ({N},), got shape {labels.shape}"

@@ -1,4 +1,4 @@
-"""The partition in the midst of many, and how many clusters they have."""
+"""Point estimates of a partition, and the posterior of the number of clusters."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from mapdpm.validation import check_count
 def binder_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4, random_state: Any = 0) -> Labels:
     """The partition of least ``binder_loss`` that a search finds.
 
-    Start: the best of the draws, or of up to 200 of them. Then sweeps: each point goes where the loss is least, a new
-    cluster included; where no point moves, clusters are merged if that lowers the loss; until neither helps. The same
-    from ``n_restarts`` partitions that are built point by point, in random order: the least loss wins. This is close to
-    SALSO (Dahl, Johnson and Mueller 2022). The loss is never above that of these draws; it may not be the least of all.
+    The search starts at the best of the draws, or of up to 200 of them. In a sweep each point goes to the cluster, or
+    the new cluster, with the least loss. If no point moves, clusters are merged if that lowers the loss. The search
+    ends when neither helps. It is repeated from ``n_restarts`` partitions that are built point by point in random
+    order, and the least loss wins. This is close to SALSO (Dahl, Johnson and Mueller 2022). The loss is never above
+    that of the draws it started from; a partition with a smaller loss may exist.
 
     Parameters
     ----------
     partitions, weights
         As in ``similarity``.
     n_restarts : int
-        Partitions built in random order, besides the best draw.
+        The number of partitions built in random order, in addition to the best draw.
     random_state : int, Generator or None
-        Of the orders. The same draws have the same estimate, unless this is None.
+        The source of the orders. Equal draws give equal estimates, unless it is None.
 
     Returns
     -------
@@ -43,10 +44,10 @@ def binder_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4
 
     Notes
     -----
-    For each pair of an own cluster and one of a draw, the points in both are counted: a move costs one look-up a draw
-    and own cluster. O(D N K) a sweep; O(K^2 sum of the draws' K) to look for merges, of the K clusters of two points or
-    more; O(200 D N), some 20 ns each, once for the draw to start from: 4 s for 1000 draws of 1000 points. Memory
-    O(K sum of the draws' K + D N).
+    The search keeps the number of points that each of its clusters shares with each cluster of the draws. A move costs
+    one look-up for each draw and cluster. A sweep is O(D N K). The search for merges is O(K^2 sum of the draws' K),
+    over the K clusters of two points or more. The choice of the first draw is O(200 D N), some 20 ns each: 4 s for 1000
+    draws of 1000 points. Memory is O(K sum of the draws' K + D N).
 
     Examples
     --------
@@ -57,9 +58,9 @@ def binder_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4
 
 
 def vi_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4, random_state: Any = 0) -> Labels:
-    """The partition of least ``vi_loss`` that a search finds: usually of fewer clusters than Binder's (Wade 2018).
+    """The partition of least ``vi_loss`` that a search finds. It usually has fewer clusters than Binder's (Wade 2018).
 
-    Search, parameters, errors and cost as in ``binder_estimate``.
+    The search, parameters, errors and cost are those of ``binder_estimate``.
 
     Examples
     --------
@@ -70,12 +71,12 @@ def vi_estimate(partitions: Any, weights: Any = None, *, n_restarts: int = 4, ra
 
 
 def n_clusters_posterior(n_clusters: Any) -> Vector:
-    """How often each number of clusters was drawn: entry K is the share of K, from K = 0 to the largest.
+    """The share of draws with each number of clusters: entry K is that of K, from 0 to the largest.
 
     Parameters
     ----------
     n_clusters : array-like of integers >= 0
-        Of any shape: chains are put together.
+        Any shape: chains are combined.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""The search for the partition of the least loss, by tables of how many points an own and another cluster share.
+"""The local search for the partition of least loss, by contingency tables with the clusters of the draws.
 
-A point that moves changes the loss by a few differences of f, looked up in a table, and no matrix of pairs is needed.
+A point that moves changes the loss by a few differences of f, which are looked up in a table. No matrix of pairs is
+needed.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from mapdpm.point_estimates.draws import Draws, Measure, mean_loss
 from mapdpm.protocol import Labels, Vector
 from mapdpm.validation import in_order_of_appearance
 
-_LEAST_GAIN = 1e-10  # of a move, as in the search for the mode: rounding must not move points to and fro
+_LEAST_GAIN = 1e-10  # relative, as in the search for the mode: rounding must not move points back and forth
 _MOST_BYTES = 8e9
-_CANDIDATES = 200  # draws to start from, at most: each is compared with all draws
+_CANDIDATES = 200  # the most draws considered as a start: each is compared with all draws
 
 
 def search(measure: Measure, draws: Draws, n_restarts: int, rng: np.random.Generator) -> Labels:
@@ -41,12 +42,12 @@ def _starts(measure: Measure, draws: Draws, n_restarts: int, rng: np.random.Gene
 
 
 class _Candidate:
-    """A partition (label -1: not in it yet), and how many points its clusters share with those of the draws."""
+    """A partition (label -1: not in it yet), and the number of points its clusters share with those of the draws."""
 
     def __init__(self, measure: Measure, draws: Draws, labels: Labels) -> None:
         self.labels = labels.copy()
         self._f = measure.f
-        self._gain = np.append(np.diff(measure.f), 0.0)  # the last, of a cluster that has all points, is never used
+        self._gain = np.append(np.diff(measure.f), 0.0)  # the last entry, for a cluster of all points, is never used
         self._of = np.ascontiguousarray(draws.clusters.T)
         self._weights = draws.weights
         self._column_weights = np.repeat(draws.weights, np.diff(draws.starts))
@@ -60,7 +61,7 @@ class _Candidate:
             self._shared[:, k] = np.bincount(self._of[points].reshape(-1), minlength=len(self._shared))
 
     def sweep(self, order: Labels | None = None) -> bool:
-        """Put each point where the loss is least; whether any moved."""
+        """Put each point where the loss is least; return whether any moved."""
         moved = False
         for i in range(len(self.labels)) if order is None else order.tolist():
             if self._sizes.all():
@@ -73,7 +74,7 @@ class _Candidate:
         return moved
 
     def merge(self) -> bool:
-        """Join clusters, each with the one that lowers the loss most; whether any were. Single points only sweep."""
+        """Merge clusters of two points or more, each with the one that lowers the loss most; whether any merged."""
         merged = False
         for k in np.flatnonzero(self._sizes > 1).tolist():
             others = np.flatnonzero(self._sizes > 1)
@@ -92,7 +93,7 @@ class _Candidate:
         return merged
 
     def _costs(self, i: int) -> Vector:
-        """What point i adds to the sums of f in each cluster, taken out of its own first."""
+        """The change of the loss by point i in each cluster, after it was taken out of its own."""
         shared, own = self._shared[self._of[i]], self.labels[i]
         costs: Vector = self._gain[self._sizes] - 2.0 * (self._weights @ self._gain[shared])
         if own >= 0:
@@ -116,14 +117,14 @@ class _Candidate:
         self.labels[i] = k
 
     def _grow(self) -> None:
-        """Some more clusters, empty: few, since each costs time, but a share of those there are: copies do too."""
+        """Add empty clusters: few, since each costs time, but a fixed share of K, since copying costs time too."""
         C, K = self._shared.shape
         more = 1 + K // 8
         needed = 4.0 * C * (K + more)
         if needed > _MOST_BYTES:
             msg = (
                 f"{K + more} clusters and {C} in the draws would take {needed / 1e9:.1f} GB, more than "
-                f"{_MOST_BYTES / 1e9:.0f} GB; take fewer draws, or such with fewer clusters"
+                f"{_MOST_BYTES / 1e9:.0f} GB; take fewer draws, or draws with fewer clusters"
             )
             raise ValueError(msg)
         self._sizes = np.append(self._sizes, np.zeros(more, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""How far a partition is from many others: expected Binder loss and variation of information."""
+"""Expected Binder loss and variation of information of a partition."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mapdpm.point_estimates.draws import Draws, Measure, check_partition, mean_l
 def binder_loss(partition: Any, partitions: Any, weights: Any = None) -> float:
     """The share of pairs of points on which the partition and a draw disagree, averaged over the draws (Binder 1978).
 
-    Of two partitions with clusters of a_k and b_l points, and n_kl in both: (sum a_k^2 + sum b_l^2 - 2 sum n_kl^2) /
-    (N (N - 1)), which is 1 minus the Rand index. In [0, 1]; times N (N - 1) / 2 it is Binder's loss of unit costs.
-    Averaged over draws it is, with S the ``similarity``, the mean over pairs of 1 - S_ij where they are together in the
-    partition, and of S_ij where they are not.
+    For two partitions with clusters of a_k and b_l points, and n_kl points in both, it is
+    (sum a_k^2 + sum b_l^2 - 2 sum n_kl^2) / (N (N - 1)), or 1 minus the Rand index. It lies in [0, 1]; times
+    N (N - 1) / 2 it is Binder's loss with unit costs. With S the ``similarity``, the average over draws is the mean
+    over pairs of 1 - S_ij for pairs that are together in the partition, and of S_ij for the others.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ def binder_loss(partition: Any, partitions: Any, weights: Any = None) -> float:
     Raises
     ------
     ValueError
-        Labels are not integers, of another number of points, no draw, or weights that are not.
+        Labels that are not integers or of another number of points, no draws, or invalid weights.
 
     Notes
     -----
-    O(D N log N + cells) for D draws; cells: clusters of the partition times those of all draws.
+    O(D N log N + cells) for D draws. Cells are the clusters of the partition times those of all draws.
 
     Examples
     --------
@@ -47,8 +47,8 @@ def binder_loss(partition: Any, partitions: Any, weights: Any = None) -> float:
 def vi_loss(partition: Any, partitions: Any, weights: Any = None) -> float:
     """The variation of information between the partition and a draw, averaged over the draws, in nats (Meila 2007).
 
-    Of two partitions H(a) + H(b) - 2 I(a, b) = (sum a_k log a_k + sum b_l log b_l - 2 sum n_kl log n_kl) / N, a metric.
-    In [0, log N]. Parameters, errors and cost as in ``binder_loss``.
+    For two partitions it is H(a) + H(b) - 2 I(a, b) = (sum a_k log a_k + sum b_l log b_l - 2 sum n_kl log n_kl) / N, a
+    metric, in [0, log N]. The parameters, errors and cost are those of ``binder_loss``.
 
     Examples
     --------

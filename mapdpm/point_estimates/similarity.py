@@ -1,4 +1,4 @@
-"""How often two points are together."""
+"""The posterior similarity matrix."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _BLOCK = 2**22  # entries of a block of indicators: 32 MB
 
 
 def similarity(partitions: Any, weights: Any = None) -> Matrix:
-    """How often two points are in one cluster: S_ij = sum_d w_d [z_di = z_dj] / sum_d w_d.
+    """The share of draws in which two points are in one cluster: S_ij = sum_d w_d [z_di = z_dj] / sum_d w_d.
 
     Parameters
     ----------
     partitions : array-like of integers, shape (..., N)
         D draws of labels.
     weights : array-like of shape (...), optional
-        One finite weight >= 0 a draw; all 1 if None.
+        One finite weight >= 0 for each draw; None is 1 for all.
 
     Returns
     -------
@@ -32,12 +32,12 @@ def similarity(partitions: Any, weights: Any = None) -> Matrix:
     Raises
     ------
     ValueError
-        Labels are not integers, no draw, weights that are not; or more memory would be needed than 8 GB: twice the
-        result. The losses and estimates below need no such matrix.
+        Labels that are not integers, no draws, invalid weights, or a result that needs more than 8 GB (twice its size).
+        The losses and estimates need no such matrix.
 
     Notes
     -----
-    Products of matrices, blocks of draws at a time: O(N^2 sum of the draws' K) multiplications.
+    Matrix products, one block of draws at a time: O(N^2 sum of the draws' K) multiplications.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def similarity(partitions: Any, weights: Any = None) -> Matrix:
     for first, last in _blocks(draws, max(1, _BLOCK // N)):
         offset, end = draws.starts[[first, last]].tolist()
         indicator = np.zeros((N, end - offset))
-        # Times D: without weights these are ones, and the counts exact. Roots, so that the product is symmetric.
+        # Times D, so that without weights the entries are 1 and counts exact. Roots make the product symmetric.
         roots = np.sqrt(draws.weights[first:last] * len(draws.weights))
         indicator[np.arange(N), draws.clusters[first:last] - offset] = roots[:, None]
         together += indicator @ indicator.T
@@ -69,7 +69,7 @@ def similarity(partitions: Any, weights: Any = None) -> Matrix:
 
 
 def _blocks(draws: Draws, n_clusters: int) -> Iterator[tuple[int, int]]:
-    """Runs of draws that have up to so many clusters together, or one draw."""
+    """Runs of draws with at most ``n_clusters`` clusters together, or of one draw."""
     first, D = 0, len(draws.weights)
     while first < D:
         limit = draws.starts[first] + n_clusters

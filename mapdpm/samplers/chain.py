@@ -11,7 +11,7 @@ from mapdpm import objective
 from mapdpm import state as states
 from mapdpm.backends.generic import log_marginals
 from mapdpm.jit import compiled_if_possible
-from mapdpm.protocol import Labels, Likelihood, Vector
+from mapdpm.protocol import Labels, Likelihood, Model, Vector
 from mapdpm.state import ClusterState
 from mapdpm.validation import check_number, in_order_of_appearance
 
@@ -78,6 +78,11 @@ class Chain:
         self.aux: dict[str, Array] = {}
         self.layout: dict[str, Auxiliary] = {}
         self._set_state(labels)
+
+    @property
+    def model(self) -> Model:
+        """What kernels of ``backends`` are given."""
+        return Model(self.likelihood, self.prior, self.data)
 
     @property
     def n_points(self) -> int:

@@ -118,7 +118,7 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     sampler.check_family(seen.likelihood)
     n_points = point_set(seen.data).n_points
     given = sampler.check_given(Given(groups, sequences, times), n_points)
-    data = ChainData(seen.model, seen.data, given)
+    data = ChainData(seen.shifted, seen.data, given)
     if resume is not None:
         burn_in, thin, chains, keep = 0, resume.thin, len(resume.ends), resume.keep
         _check_resume(resume, sampler, data)

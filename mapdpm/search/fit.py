@@ -65,7 +65,7 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     taken, positive = taking_part(points, weights, present)
     seen = observed(settings.likelihood, taken, positive)
     backend = resolve(search.backend, seen.likelihood)
-    problem = Problem.of(Model(seen.model, settings.prior, seen.data, positive), backend, settings.max_clusters)
+    problem = Problem.of(Model(seen.shifted, settings.prior, seen.data, positive), backend, settings.max_clusters)
     start = _start_of(settings, present)
     futile = FutileSplits(problem.n_points)
     if warm is not None and warm.likelihood == seen.likelihood:
@@ -80,10 +80,10 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
         starts = Starts(start, later, search.n_restarts)
         found = best_of_restarts(problem, starts, plan, search.generator(), reporter, search.n_jobs)
     slots, labels = slots_in_order(found.state)
-    rows = found.state.rows[slots, : seen.model.n_statistics()]
+    rows = found.state.rows[slots, : seen.shifted.n_statistics()]
     return Fitted(
         seen.likelihood,
-        mixture_of(seen.model, settings.prior, seen.anchor, found.state.counts[slots], rows),
+        mixture_of(seen.shifted, settings.prior, seen.anchor, found.state.counts[slots], rows),
         with_absent(labels, weights, present),
         found.history,
         found.n_sweeps,

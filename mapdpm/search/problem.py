@@ -87,7 +87,7 @@ class Observed(NamedTuple):
     """Points under a family: as the user gave it, and both moved so that the data lie near 0."""
 
     likelihood: Likelihood
-    model: Likelihood
+    shifted: Likelihood
     data: Any
     anchor: Vector
 

@@ -13,5 +13,5 @@ def fit_path(models: Iterable[MAPDPM], points: Any) -> Iterator[MAPDPM]:
     """Fit each of ``models`` to ``points``, and yield it; ``search.fit.fit`` says how a fit starts warm."""
     warm: WarmStart | None = None
     for model in models:
-        warm = model.fit_points(points, None, warm)
+        warm = model._fit_points(points, None, warm)  # noqa: SLF001  (one fit of many, which no user starts warm)
         yield model

@@ -1,4 +1,4 @@
-"""Backends must agree; by itself that proves nothing, so the python one is held to the oracles as well."""
+"""The agreement of backends. It alone proves nothing, so tests also compare the python backend with oracles."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mapdpm.testing.data import Case
 
 
 def agree(case: Case, first: str, second: str, moves: tuple[str, ...] = ("merge", "split")) -> None:
-    """Two backends give the same labels, sweeps, log joint and densities on ``case``; AssertionError where they do not.
+    """AssertionError unless two backends give the same labels, sweeps, log joint and densities on ``case``.
 
-    Labels are equal to the letter: decisions differ by less than the tolerance of a move. The log joint is a sum of
-    rounded terms, and densities come from rows whose last digits depend on the order of operations: 1e-9 of a nat and
-    of their size is ten thousand roundings.
+    Labels must be equal, because differences between backends are smaller than the tolerance of a move. The log joint
+    is a sum of rounded terms, and the last digits of rows depend on the order of operations: the tolerance, 1e-9 of a
+    nat and of the size, is ten thousand roundings.
     """
     parameters = case._asdict()
     X, weights = parameters.pop("X"), parameters.pop("weights")

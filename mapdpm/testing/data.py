@@ -1,4 +1,4 @@
-"""Data to test on."""
+"""Generators of data for tests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def crp_mixture(
 
 
 class Case(NamedTuple):
-    """One clustering problem, and how to start on it."""
+    """One clustering problem, and its start."""
 
     X: Matrix
     likelihood: Likelihood | None = None
@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
 
 def hostile(generator: np.random.Generator, most_points: int = 400) -> Case:
-    """A random problem that a kernel may trip over.
+    """A random problem that is hard for a kernel.
 
     1 to 60 features, up to 60 clusters, and by chance: heavy tails, ties, a constant column, an offset of 1e6,
     outliers a billion times too large or in geometric progression, repeated points, weights of ratios up to 1e18, a

@@ -1,7 +1,7 @@
-"""What must hold for every likelihood and every partition prior; each law raises AssertionError where it does not.
+"""Laws that every likelihood and every partition prior must obey. A law that is broken raises AssertionError.
 
-A bound is a number of roundings times the unit roundoff times the size of what is added up (``_bound``), so it has
-nothing to tune. Laws start from a random row that is not empty: an empty one hides errors.
+A bound is a number of roundings times the unit roundoff times the size of the terms (``_close``), so there is nothing
+to tune. Laws start from a random row that is not empty, because an empty row hides errors.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def check_likelihood(likelihood: Likelihood, data: Any, n_points: int, seed: int
 
 def row_of(likelihood: LikelihoodVerbs, data: Any, points: Any, w: float = 1.0) -> Vector:
     """The prepared row of a cluster that holds ``points``, each with weight ``w``."""
-    row = np.full(likelihood.size(), np.nan)  # whatever init leaves out shows
+    row = np.full(likelihood.size(), np.nan)  # NaN shows what init leaves out
     likelihood.init(row)
     for i in points:
         likelihood.add(row, data, int(i), w)
@@ -43,7 +43,7 @@ def row_of(likelihood: LikelihoodVerbs, data: Any, points: Any, w: float = 1.0) 
 
 
 def chain_rule(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
-    """The log predictives of points, one after the other, add up to the log marginal."""
+    """The log predictives of points, taken one after the other, sum to the log marginal."""
     row = row_of(likelihood, data, order[:0])
     terms = []
     for i in order:
@@ -54,7 +54,7 @@ def chain_rule(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
 
 
 def exchangeability(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
-    """The log marginal does not depend on the order of points, nor does the predictive of another."""
+    """The log marginal and the predictive of another point do not depend on the order of points."""
     held, rest = int(order[0]), order[1:]
     forth, back = row_of(likelihood, data, rest), row_of(likelihood, data, rest[::-1])
     L = likelihood.log_marginal(forth)
@@ -64,7 +64,7 @@ def exchangeability(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
 
 
 def removal_inverts_addition(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
-    """Adding a point and removing it gives back the row, in what it says of the points; or the verb says it did not."""
+    """Adding and removing a point gives an equivalent row, or ``remove`` returns False."""
     moved, held, rest = int(order[0]), int(order[1]), order[2:]
     row, expected = row_of(likelihood, data, rest), row_of(likelihood, data, rest)
     likelihood.add(row, data, moved, 1.0)
@@ -73,7 +73,7 @@ def removal_inverts_addition(likelihood: LikelihoodVerbs, data: Any, order: Any)
     likelihood.prepare(row)
     assert abs(row[0] - expected[0]) <= 8 * _UNIT * expected[0], "the weight is not what it was"
     L = likelihood.log_marginal(expected)
-    # A removal that reports success may have lost four digits, and no more.
+    # A removal that reports success may lose up to four digits.
     _close(likelihood.log_marginal(row), L, [L, 1e4 * len(order)], likelihood)
     q = likelihood.log_predictive(expected, data, held)
     _close(likelihood.log_predictive(row, data, held), q, [q, 1e4 * len(order)], likelihood)
@@ -92,7 +92,7 @@ def merge_is_union(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
 
 
 def merge_gain_is_the_difference(likelihood: Likelihood, data: Any, order: Any) -> None:
-    """``log_merge`` is what the log marginal of the union has beyond those of the two."""
+    """``log_merge`` is the log marginal of the union minus those of the two rows."""
     half = len(order) // 2
     parts = [row_of(likelihood, data, points) for points in (order, order[:half], order[half:])]
     union, row, other = (likelihood.log_marginal(part) for part in parts)
@@ -100,7 +100,7 @@ def merge_gain_is_the_difference(likelihood: Likelihood, data: Any, order: Any) 
 
 
 def weight_is_repetition(likelihood: LikelihoodVerbs, data: Any, order: Any, times: int = 3) -> None:
-    """A point of integer weight counts as so many copies: in the statistics, and in the weighted predictive."""
+    """A point of integer weight counts as that many copies, in the statistics and in the weighted predictive."""
     point, rest = int(order[0]), order[1:]
     heavy, copies = row_of(likelihood, data, rest), row_of(likelihood, data, rest)
     gain = likelihood.log_predictive_weighted(heavy, data, point, float(times))
@@ -141,10 +141,10 @@ def normalisation(likelihood: LikelihoodVerbs, data: Matrix, support: tuple[floa
 
 
 def offset(likelihood: Likelihood, data: Matrix, shift: float = 1e8) -> None:
-    """Data and prior at a large offset give the marginal they give at none, to 1e-8 of its size.
+    """Data and prior at a large offset give the same marginal as without it, to 1e-8 of its size.
 
-    Data is rounded to what remains at the offset first, so only the arithmetic of the family is tested: the mean it
-    keeps is rounded by 1e-16 shift, 1e-8 of a unit, and deviations from it by that much.
+    Data are first rounded to the digits that remain at the offset, so only the arithmetic of the family is tested: its
+    mean is rounded by 1e-16 times the shift, which is 1e-8 of a unit, and deviations from the mean by as much.
     """
     shifted = data + shift
     data = shifted - shift
@@ -159,10 +159,10 @@ def offset(likelihood: Likelihood, data: Matrix, shift: float = 1e8) -> None:
 def draws_average_to_predictive(
     likelihood: LikelihoodVerbs, data: Any, points: Any, i: int, rng: RngVerbs, n_draws: int = 20_000
 ) -> None:
-    """F(x_i | parameters), over draws of those given ``points``, is p(x_i | points) in the mean.
+    """The mean of F(x_i | parameters) over draws of parameters given ``points`` is p(x_i | points).
 
-    To 5.5 standard errors, which a mean of normal numbers exceeds once in 2.6e7 times. ``i`` should lie near
-    ``points``: of a far point few draws know anything.
+    The tolerance is 5.5 standard errors, which a mean of normal numbers exceeds once in 2.6e7 times. Point ``i`` should
+    lie near ``points``: for a distant point, a few draws dominate the mean.
     """
     row = row_of(likelihood, data, points)
     q = likelihood.log_predictive(row, data, i)
@@ -176,7 +176,7 @@ def draws_average_to_predictive(
 
 
 def check_partition_prior(prior: PartitionPriorVerbs, n_points: int = 6) -> None:
-    """The sequential weights multiply to p(z) in any order of points, and p sums to 1 over all partitions."""
+    """Sequential weights multiply to p(z) in any order of points, and p(z) sums to 1 over all partitions."""
     logs, largest = [], 0.0
     for z in partitions(n_points):
         sizes = np.bincount(z).astype(np.float64)
@@ -190,7 +190,7 @@ def check_partition_prior(prior: PartitionPriorVerbs, n_points: int = 6) -> None
 
 
 def weight_is_repetition_in_prior(prior: PartitionPriorVerbs, times: int = 3) -> None:
-    """A point of integer weight joins, or opens, a cluster as that many copies do."""
+    """A point of integer weight joins or opens a cluster with the weight of that many copies."""
     for n in (0.0, 1.0, 7.0):
         total = n + 4.0
         if n:
@@ -216,7 +216,7 @@ def _sequential(prior: PartitionPriorVerbs, labels: list[int]) -> list[float]:
 
 
 def _close(value: float, expected: float, terms: list[float], likelihood: LikelihoodVerbs) -> None:
-    # Each entry of a row goes through some 64 roundings on its way into a term, and weighs in it by at most its share.
+    # Each entry of a row is rounded some 64 times on its way into a term, and adds at most its share to the error.
     _near(value, expected, 64 * likelihood.size() * _UNIT * (1.0 + sum(map(abs, terms))))
 
 

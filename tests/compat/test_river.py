@@ -102,7 +102,9 @@ def all_checks():
     for kind in ADAPTERS:
         for i, parameters in enumerate(kind._unit_test_params()):
             for j, check in enumerate(checks_of(kind(**parameters))):
-                yield pytest.param(kind, parameters, j, id=f"{kind.__name__}-{i}-{j}-{check.__name__}")
+                name = check.__name__
+                marks = pytest.mark.complete if "bounded_memory" in name else ()  # a second each
+                yield pytest.param(kind, parameters, j, id=f"{kind.__name__}-{i}-{j}-{name}", marks=marks)
 
 
 @pytest.mark.parametrize(("kind", "parameters", "which"), list(all_checks()))
@@ -260,7 +262,7 @@ def test_no_point_of_the_warm_up_ranks_above_an_ordinary_one(size, dtype):
 @pytest.mark.parametrize("size", [1e-6, 1.0])
 def test_a_filter_by_quantiles_learns_through_the_warm_up(size):
     points = dicts(size * blobs(2000))
-    quantile = anomaly.QuantileFilter(OnlineMAPDPMAnomaly(warmup=100), q=0.95)
+    quantile = anomaly.QuantileFilter(OnlineMAPDPMAnomaly(warmup=100, n_features=3), q=0.95)
     for nothing in ({"a": None}, {}):
         quantile.learn_one(nothing)
     flagged = []

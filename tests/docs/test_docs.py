@@ -1,23 +1,29 @@
-"""The code of README.md and docs/*.md runs: python blocks, mapdpm commands of console blocks, and whole C programs.
+"""The code of README.md and docs/*.md runs: python blocks, mapdpm commands of sh blocks, and whole C programs.
 
-The blocks of a file run in order, in a fresh folder with a copy of ``examples``, python in one namespace. A block with
-``>>>`` is compared as a doctest. A C block with a ``main`` is compiled with the library, and run. A block after the
-line ``<!-- not run: reason -->`` is not run.
+The blocks of a file run in order, in a fresh folder with a copy of ``examples``, python in one namespace. A text block
+right below a python or sh block is what that block prints; ``...`` in it stands for anything. In python the comment
+``# -> value`` after an expression is its repr. Blocks have no prompts, so that they can be copied. A C block with a
+``main`` is compiled with the library, and run. A block after the line ``<!-- not run: reason -->`` is not run.
 """
 
+import ast
+import contextlib
 import doctest
+import io
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 import mapdpm
+from mapdpm import backends
 from repository import ROOT
 from tests.marks import complete_but
 
@@ -27,47 +33,79 @@ FIRST_READ = ("README.md", "docs/first-steps.md")
 FENCE = re.compile(r"(?ms)^(?P<indent> *)```(?P<language>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```\s*$")
 
 
+RUNS = {"python", "sh"}
+CLAIM = re.compile(r"#\s*->\s*(?P<value>.*)")
+PROMPT = re.compile(r"^(>>> |\.\.\. |\$ )", re.MULTILINE)
+
+
 class Block(NamedTuple):
     language: str
     code: str
     line: int
+    prints: str = ""
 
 
 def blocks(text: str) -> list[Block]:
     """Return the fenced blocks of a Markdown text that are to be run; ``line`` is that of the fence."""
-    found = []
+    found: list[Block] = []
+    end = None  # of the block before, where a text block right below it is its output
     for match in FENCE.finditer(text):
-        above = text[: match.start()].rstrip().rpartition("\n")[2]
         language = match["language"].strip()
-        runs = language in {"python", "console"} or (language == "c" and "int main(" in match["code"])
+        code = re.sub(f"^{match['indent']}", "", match["code"], flags=re.MULTILINE)
+        if language == "text" and end is not None and not text[end : match.start()].strip():
+            found[-1] = found[-1]._replace(prints=code)
+        end = None
+        above = text[: match.start()].rstrip().rpartition("\n")[2]
+        runs = language in RUNS or (language == "c" and "int main(" in code)
         if runs and not above.strip().startswith("<!-- not run:"):
-            code = re.sub(f"^{match['indent']}", "", match["code"], flags=re.MULTILINE)
             found.append(Block(language, code, text.count("\n", 0, match.start()) + 1))
+            end = match.end() if language in RUNS else None
     return found
 
 
-def commands(code: str) -> list[tuple[str, str]]:
-    """Return the lines after ``$`` that call mapdpm, continued ones joined, and the output that is shown below each.
+def commands(code: str) -> list[str]:
+    """Return the lines that call mapdpm, continued ones joined. Others (pip, make) are not for tests."""
+    lines = code.replace("\\\n", " ").splitlines()
+    return [line for line in lines if re.search(r"(^|\| *)mapdpm ", line)]
 
-    Others (pip, make) are not for tests.
-    """
-    found = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", code.replace("\\\n", " "), flags=re.MULTILINE)
-    return [(line, output) for line, output in found if re.search(r"(^|\| *)mapdpm ", line)]
+
+def is_as_shown(shown: str, got: str) -> bool:
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    return doctest.OutputChecker().check_output(shown, got, flags)
+
+
+def claims_of(code: str) -> dict[int, str]:
+    """Return what the comments ``# -> value`` say, by line."""
+    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+    comments = [token for token in tokens if token.type == tokenize.COMMENT]
+    found = {token.start[0]: CLAIM.fullmatch(token.string) for token in comments}
+    return {line: match["value"] for line, match in found.items() if match}
 
 
 def run_python(block: Block, file: str, namespace: dict) -> None:
-    if ">>>" in block.code:
-        test = doctest.DocTestParser().get_doctest(block.code, namespace, file, file, block.line)
-        report: list[str] = []
-        runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-        runner.run(test, out=report.append, clear_globs=False)
-        namespace.update(test.globs)
-        assert not runner.failures, "".join(report)
-    else:
-        exec(compile("\n" * block.line + block.code, ROOT / file, "exec"), namespace)  # noqa: S102
+    """Run the statements one by one; check the values in comments, and what is printed where the page shows it."""
+    claims = claims_of(block.code)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for statement in ast.parse(block.code).body:
+            line = block.line + statement.end_lineno
+            where = f"{file}:{line}"
+            claimed = claims.pop(statement.end_lineno, None)
+            ast.increment_lineno(statement, block.line)
+            if claimed is None:
+                exec(compile(ast.Module([statement], []), ROOT / file, "exec"), namespace)  # noqa: S102
+                continue
+            assert isinstance(statement, ast.Expr), f"{where}: only an expression has a value"
+            value = repr(eval(compile(ast.Expression(statement.value), ROOT / file, "eval"), namespace))  # noqa: S307
+            assert is_as_shown(f"{claimed}\n", f"{value}\n"), f"{where}: {value} instead of {claimed}"
+    assert not claims, f"{file}: values of no expression: {claims}"
+    got = printed.getvalue()
+    where = f"{file}:{block.line}"
+    assert not block.prints or is_as_shown(block.prints, got), f"{where}: printed\n{got}instead of\n{block.prints}"
 
 
-def run_command(command: str, where: str, output: str = "") -> None:
+def run_command(command: str, where: str) -> str:
+    """Run a line of a shell; return what it printed."""
     # Through the shell, for pipes and redirections; the mapdpm of this interpreter, whatever else is on the PATH.
     ours = f"{shlex.quote(sys.executable)} -m mapdpm"
     home = str(Path(mapdpm.__file__).resolve().parent.parent)
@@ -80,9 +118,14 @@ def run_command(command: str, where: str, output: str = "") -> None:
         check=False,
         env=os.environ | {"PYTHONPATH": paths},
     )
-    assert run.returncode == 0, f"{where}: $ {command}\n{run.stdout}{run.stderr}"
-    shown = doctest.OutputChecker().check_output(output, run.stdout, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    assert shown or not output, f"{where}: $ {command}\n{run.stdout}instead of\n{output}"
+    assert run.returncode == 0, f"{where}: {command}\n{run.stdout}{run.stderr}"
+    return run.stdout
+
+
+def run_commands(block: Block, where: str) -> None:
+    """Run the mapdpm commands of a block. If the page shows an output, it is that of all of them."""
+    got = "".join(run_command(command, where) for command in commands(block.code))
+    assert not block.prints or is_as_shown(block.prints, got), f"{where}: printed\n{got}instead of\n{block.prints}"
 
 
 def run_c(block: Block, where: str, folder: Path) -> None:
@@ -113,20 +156,33 @@ def test_the_code_runs(file, tmp_path, monkeypatch):
         elif block.language == "c":
             run_c(block, f"{file}:{block.line}", tmp_path)
         else:
-            for command, output in commands(block.code):
-                run_command(command, f"{file}:{block.line}", output)
+            run_commands(block, f"{file}:{block.line}")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_blocks_can_be_copied(file):
+    """No prompts; no comments in lines of a shell, for zsh takes them as arguments."""
+    for match in FENCE.finditer((ROOT / file).read_text(encoding="utf-8")):
+        if match["language"].strip() in RUNS:
+            assert not PROMPT.search(match["code"]), match["code"]
+            assert match["language"].strip() != "sh" or not re.search(r"(^|\s)#", match["code"]), match["code"]
+
+
+def test_each_function_of_a_backend_is_described():
+    page = (ROOT / "docs" / "adding-a-backend.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `(\w+)\(", page, flags=re.MULTILINE)) == sorted(backends.functions())
 
 
 def test_blocks_are_found():
-    text = "a\n```python\nx = 1\n```\n<!-- not run: why -->\n```python\ny\n```\n```text\nz\n```\n"
-    text += "```console\n$ mapdpm fit a.csv \\\n    --alpha 1\nout\n$ pip install mapdpm\n```\n"
+    text = "a\n```python\nx = 1\n```\n<!-- not run: why -->\n```python\ny\n```\n\n```text\nz\n```\n"
+    text += "```sh\nmapdpm fit a.csv \\\n    --alpha 1\npip install mapdpm\n```\n\n```text\nout\n```\n"
+    text += "```sh\nmapdpm demo\n```\nNot what it prints:\n```text\nz\n```\n"
     found = blocks(text)
     assert found[0] == Block("python", "x = 1\n", 2)
-    assert [block.language for block in found] == ["python", "console"]
-    assert [(c.split(), out) for c, out in commands(found[1].code)] == [
-        (["mapdpm", "fit", "a.csv", "--alpha", "1"], "out\n")
-    ]
-    assert commands("$ cat a.csv | mapdpm fit -\n$ make\n") == [("cat a.csv | mapdpm fit -", "")]
+    assert [(block.language, block.prints) for block in found] == [("python", ""), ("sh", "out\n"), ("sh", "")]
+    assert [command.split() for command in commands(found[1].code)] == [["mapdpm", "fit", "a.csv", "--alpha", "1"]]
+    assert commands("cat a.csv | mapdpm fit -\nmake\n") == ["cat a.csv | mapdpm fit -"]
+    assert claims_of('x = "# -> 1"\nx  # -> 2\n') == {2: "2"}
     assert (ROOT / "README.md").read_text(encoding="utf-8").count("```python") > 0
 
 
@@ -136,15 +192,33 @@ def test_c_programs_are_found():
     assert blocks(text) == [Block("c", "int main(void) { return 0; }\n", 4)]
 
 
+@pytest.mark.parametrize(
+    ("code", "prints", "error"),
+    [
+        ("1 + 1  # -> 3\n", "", r"README.md:2: 2 instead of 3"),
+        ("max(\n    1,\n    2,\n)  # -> 3\n", "", r"README.md:5: 2 instead of 3"),
+        ("x = 1  # -> 1\n", "", "only an expression"),
+        ("for i in range(3):\n    i  # -> 7\n    pass\n", "", "values of no expression"),
+        ("print(1)\n", "2\n", r"printed\s+1\s+instead of\s+2"),
+        ("1\n", "1\n", r"printed\s+instead of\s+1"),
+    ],
+)
+def test_a_wrong_result_fails(code, prints, error):
+    with pytest.raises(AssertionError, match=error):
+        run_python(Block("python", code, 1, prints), "README.md", {})
+
+
+def test_a_right_result_passes():
+    run_python(Block("python", "x = [1,\n     2]\nx  # -> [1, 2]\nprint(x)\n", 1, "[1, ...]\n"), "README.md", {})
+
+
 def test_a_wrong_example_fails(tmp_path):
-    with pytest.raises(AssertionError, match="Expected"):
-        run_python(Block("python", ">>> 1 + 1\n3\n", 1), "README.md", {})
     with pytest.raises(ZeroDivisionError):
         run_python(Block("python", "1 / 0\n", 1), "README.md", {})
-    with pytest.raises(AssertionError, match=r"here: \$ mapdpm no-such-command"):
+    with pytest.raises(AssertionError, match="here: mapdpm no-such-command"):
         run_command("mapdpm no-such-command", "here")
     with pytest.raises(AssertionError, match="instead of"):
-        run_command("mapdpm --version", "here", "mapdpm 0.0\n")
+        run_commands(Block("sh", "mapdpm --version\n", 1, "mapdpm 0.0\n"), "here")
     with pytest.raises(AssertionError, match="here: "):
         run_c(Block("c", "int main(void) { return 1; }\n", 1), "here", tmp_path)
     with pytest.raises(AssertionError, match="unused variable"):

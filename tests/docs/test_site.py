@@ -17,7 +17,7 @@ import mapdpm
 from mapdpm import protocol
 from tests.docs.test_docs import FENCE, ROOT
 
-for needed in ("sphinx", "myst_parser", "furo", "numpydoc", "math_core"):
+for needed in ("sphinx", "sphinx_copybutton", "myst_parser", "furo", "numpydoc", "math_core"):
     if importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed; try: pip install 'mapdpm[docs]'", allow_module_level=True)
 
@@ -156,6 +156,16 @@ def test_nothing_is_fetched_to_show_a_page(site):
         fetched |= {(path.name, address) for address in addresses_in(path.read_text("utf-8"))}
     assert ("mapdpm.css", "stix-two-math.woff2") in fetched
     assert not [each for each in sorted(fetched) if is_remote(each[1])]
+
+
+def test_blocks_of_code_have_a_button_that_leaves_out_prompts(site):
+    fetched = [address.partition("?")[0] for address in site.pages["reference.html"].fetched]
+    assert {"_static/copybutton.js", "_static/clipboard.min.js"} <= set(fetched)
+    script = (site.folder / "_static" / "copybutton.js").read_text("utf-8")
+    call = re.search(r"formatCopyText\(text, '(?P<prompts>.*?)', (?P<is_regexp>\w+),", script)
+    assert call
+    assert call["is_regexp"] == "true"
+    assert re.sub(call["prompts"].replace(r"\\", "\\"), "", ">>> f(\n... 1)\n") == "f(\n1)\n"
 
 
 def test_each_public_name_is_in_the_reference_once(site):
