@@ -18,6 +18,7 @@ from mapdpm.protocol import Model
 from mapdpm.testing.data import crp_mixture, hostile
 from mapdpm.testing.exact import partitions
 from tests.families import example
+from tests.marks import complete_but
 from tests.oracle import raw
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -66,7 +67,7 @@ def test_history_never_falls(seed):
     assert len(plain.history_) == plain.n_sweeps_ + 1
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", complete_but(["c"], BACKENDS))
 @given(seed=SEEDS)
 def test_is_a_local_mode_and_never_above_the_global_one(backend, seed):
     """Brute force over all 203 partitions of 6 points."""

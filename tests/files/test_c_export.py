@@ -80,6 +80,7 @@ def test_a_stream_is_exported_as_it_is():
     assert as_stream(whole, max_clusters=9).max_clusters == 9
 
 
+@pytest.mark.complete
 @needs_a_compiler
 def test_missing_values_ask_for_their_switch(tmp_path):
     model = OnlineMAPDPM(6, dtype="float32", n_features=3, missing="skip").partial_fit(points(missing=True))
