@@ -57,8 +57,19 @@ def log_joint(prior, likelihood, data, z, sides, coins):
         for side in (0, 1):
             own = [i for i in range(len(z)) if z[i] == k and sides[i] == side]
             p = HEADS[coins[k]] if side == 1 else 1.0 - HEADS[coins[k]]
-            terms += [likelihood.log_marginal(laws.row_of(likelihood, data, own)), len(own) * log(p)]
+            terms += [log_marginal(likelihood, data, own), len(own) * log(p)]
     return fsum([prior.log_partition(np.array(sizes)), -len(sizes) * log(2.0), -log(len(sizes)), *terms])
+
+
+_known = {}
+
+
+def log_marginal(likelihood, data, points):
+    """Computed once for each set of points, since a matrix asks for the same ones again and again."""
+    key = (*(np.asarray(parameter).tobytes() for parameter in likelihood), data.tobytes(), tuple(points))
+    if key not in _known:
+        _known[key] = likelihood.log_marginal(laws.row_of(likelihood, data, points))
+    return _known[key]
 
 
 class Toy(Sampler):
