@@ -16,7 +16,8 @@ export MPLBACKEND := Agg
 STAMPS := build/stamps
 FILES := $(wildcard $(shell git ls-files --cached --others --exclude-standard 2>/dev/null || \
 	find . -type f -not -path './.*' -not -path './build/*' -not -path '*/__pycache__/*' -not -name '*.so' -printf '%P\n'))
-PAGES := $(filter-out docs/design.md c_kernels/%,$(filter docs/% %.md,$(FILES)))  # only tests/docs reads them
+PAGES := $(filter-out c_kernels/%,$(filter docs/% %.md,$(FILES)))
+READ_PAGES := tests/docs tests/project tests/test_public_names.py tests/backends/test_functions.py
 CODE := $(filter-out $(PAGES) bench/% .ci/%,$(FILES))
 SHIPPED := $(filter mapdpm/% c_kernels/% examples/data/% %.in tests/project/wheel_check.py,$(FILES)) README.md $(KERNELS)
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
@@ -101,12 +102,12 @@ $(STAMPS)/python-rest: $(STAMPS)/code $(CODE) .venv/tested
 	$(PYTEST) -m 'complete and not slow' tests
 	@touch $@
 
-# Where only pages have changed, their tests do. All of tests/ has just run where a stamp of it is new.
+# Where only pages have changed, the tests that read them do. Where the first stamp is new, all of tests/ has just run.
 $(STAMPS)/pages: $(STAMPS)/python $(PAGES)
-	$(if $(filter $<,$?),@,$(PYTEST) -m 'not slow and not complete' tests/docs && )touch $@
+	$(if $(filter $<,$?),@,$(PYTEST) -m 'not slow and not complete' $(READ_PAGES) && )touch $@
 
 $(STAMPS)/pages-rest: $(STAMPS)/python-rest $(PAGES)
-	$(if $(filter $<,$?),@,$(PYTEST) -m 'complete and not slow' tests/docs && )touch $@
+	$(if $(filter $<,$?),@,$(PYTEST) -m 'complete and not slow' $(READ_PAGES) && )touch $@
 
 # The names of files, for those that are gone: newer only when they have changed.
 $(STAMPS)/code: NAMES = $(sort $(CODE))

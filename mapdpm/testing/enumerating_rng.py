@@ -55,11 +55,10 @@ class EnumeratingRng:
     def _pick(self, probabilities: Vector) -> int:
         if self._depth == len(self._path):
             self._path.append(0)
-        last = len(probabilities) - 1
-        while probabilities[self._path[self._depth]] == 0.0 and self._path[self._depth] < last:
+        while probabilities[self._path[self._depth]] == 0.0:
             self._path[self._depth] += 1
         choice = self._path[self._depth]
-        self._options.append(len(probabilities))
+        self._options.append(int(np.flatnonzero(probabilities)[-1]) + 1)  # behind it none is possible
         self.probability *= float(probabilities[choice])
         self._depth += 1
         return choice

@@ -43,6 +43,7 @@ def test_passes_are_those_of_the_paper(seed):
     assert passes.objectives[-1] == pytest.approx(objective, rel=1e-10) or np.all(np.round(X) == X)
 
 
+@pytest.mark.complete
 @given(SEEDS)
 def test_moves_end_no_higher_than_the_paper(seed):
     rng = np.random.default_rng(seed)

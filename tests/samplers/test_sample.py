@@ -97,6 +97,7 @@ def test_frequencies_of_eight_points(name):
     assert compared_with_enumeration(sampler, PRIOR.for_data(X), X, 8, 10_000) > FALSE_ALARM
 
 
+@pytest.mark.complete
 def test_frequencies_notice_a_wrong_prior():
     X = blobs(6)
     sampler = CollapsedGibbs(0.8, likelihood=PRIOR)

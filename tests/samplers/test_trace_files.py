@@ -119,6 +119,7 @@ def test_files_that_would_harm(tmp_path):
         sample(blobs(), sampler, draws=1, resume=bad)
 
 
+@pytest.mark.complete
 def test_files_that_are_none(tmp_path):
     trace = sample(blobs(), CollapsedGibbs(likelihood=PRIOR), draws=3, random_state=3)
     path = tmp_path / "draws.npz"

@@ -186,7 +186,8 @@ def test_three_clusters_merge_where_no_two_of_them_would(seed, labels):
 # ---- the best clustering along an order -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", complete_but(["c"], BACKENDS))
+@pytest.mark.complete
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_the_best_clustering_consistent_with_an_order(backend):
     """300 cases (100 in plain Python) against all 2^(n - 1) clusterings, a third with a discount, a third capped."""
     for seed in range(100 if backend == "python" else 300):
@@ -478,6 +479,7 @@ def test_gibbs_sweeps_of_all_backends_draw_alike(backend):
         np.testing.assert_array_equal(*drawn)
 
 
+@pytest.mark.complete
 def test_gibbs_sweeps_leave_the_posterior_alone():
     """4 points: after 3 sweeps from a draw of the exact posterior, each partition is as frequent as before.
 
