@@ -15,7 +15,7 @@ from mapdpm.files import container
 from mapdpm.files.container import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
 from mapdpm.stream.online import OnlineMAPDPM
-from mapdpm.stream.selector import KEY as BANK
+from mapdpm.stream.selector import BANK_KEY
 
 LEARNER = ("max_clusters", "alpha", "half_life", "warmup", "when_full", "missing", "dtype")
 OTHERS = {
@@ -123,7 +123,7 @@ def _checked_extras(data: bytes) -> dict[str, Any]:
         msg = "it holds a model of mapdpm fit, for mapdpm predict and score, and no stream; name another file"
         raise ModelFileError(msg)
     extras = container.check_stream(data)[1]
-    if BANK in extras:
+    if BANK_KEY in extras:
         msg = (
             "it holds a bank of alphas, of which one learner only would be kept; learn with it in Python (mapdpm.load)"
         )

@@ -33,9 +33,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _stream_of(data: bytes) -> Any:
     """The stream learner in a file, with all of its bank if it has one."""
     from mapdpm.stream.online import OnlineMAPDPM  # noqa: PLC0415  (a stream learner, and a user of few has one)
-    from mapdpm.stream.selector import KEY, OnlineAlphaSelector  # noqa: PLC0415
+    from mapdpm.stream.selector import BANK_KEY, OnlineAlphaSelector  # noqa: PLC0415
 
-    banked = KEY in container.check_stream(data)[1]
+    banked = BANK_KEY in container.check_stream(data)[1]
     return (OnlineAlphaSelector if banked else OnlineMAPDPM).from_bytes(data)
 
 
