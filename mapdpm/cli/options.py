@@ -1,4 +1,4 @@
-"""The options of the command line: what they are called, what they take, and help with examples."""
+"""The options of the command line: names, values, and help with examples."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND -
 
 
 class UsageError(ValueError):
-    """A command line that asks for what cannot be: exit code 2."""
+    """A wrong use of the command line: exit code 2."""
 
 
 class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """What a command does not know is its own complaint, not that of the whole, and says what may be meant."""
+        """Let each command report its own unknown arguments, with the nearest known option."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             near = difflib.get_close_matches(unknown[0], self._option_string_actions, 1)
@@ -35,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; ``run`` of what it parses names a function of ``commands``."""
+    """The parser of the whole command line; the parsed ``run`` is the name of a function in ``commands``."""
     # Abbreviated options would change their meaning when options are added.
     whole = _Parser(prog="mapdpm", description=_ABOUT, allow_abbrev=False)
     whole.add_argument("--version", action="version", version=f"mapdpm {mapdpm.__version__}")
@@ -135,7 +135,7 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     )
     search.add_argument("--jobs", type=values.count, metavar="N", help="threads over restarts (1)")
     search.add_argument("--backend", choices=("auto", *BACKENDS), default="auto", help="who computes (%(default)s)")
-    _talk_options(fit, "each step on stderr")
+    _verbosity_options(fit, "each step on stderr")
 
 
 def _prior_options(model: Any) -> None:
@@ -179,7 +179,7 @@ def _tune_options(tune: argparse.ArgumentParser) -> None:
     model.add_argument("--max-clusters", type=values.count, metavar="K", help="a hard cap (none; of prequential 64)")
     tune.add_argument("--seed", type=values.seed, metavar="N", help="of all that is random (every run draws the same)")
     tune.add_argument("--jobs", type=values.count, metavar="N", help="threads over folds (1)")
-    _talk_options(tune, "each fit on stderr")
+    _verbosity_options(tune, "each fit on stderr")
 
 
 def _predict_options(predict: argparse.ArgumentParser) -> None:
@@ -195,7 +195,7 @@ def _score_options(score: argparse.ArgumentParser) -> None:
 
 
 def _stream_options(stream: argparse.ArgumentParser) -> None:
-    # No defaults here: what is not said is taken from the state, and only then from stream.py.
+    # No defaults here: a missing option comes from the state, or else from the defaults in stream.py.
     text = "CSV file of numbers, one point a line; - is stdin, and what is read where nothing is said"
     stream.add_argument("data", type=Path, nargs="?", help=text)
     text = "wait for more at the end of the file, until a signal comes"
@@ -293,7 +293,7 @@ def _format_option(command: Any, what: str) -> None:
     command.add_argument("--format", choices=FORMATS, default="csv", help=f"{what} (%(default)s)")
 
 
-def _talk_options(command: argparse.ArgumentParser, verbose: str) -> None:
-    talk = command.add_mutually_exclusive_group()
-    talk.add_argument("--quiet", action="store_true", help="print nothing but errors")
-    talk.add_argument("--verbose", action="store_true", help=verbose)
+def _verbosity_options(command: argparse.ArgumentParser, verbose: str) -> None:
+    group = command.add_mutually_exclusive_group()
+    group.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    group.add_argument("--verbose", action="store_true", help=verbose)

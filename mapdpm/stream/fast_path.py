@@ -53,7 +53,7 @@ class FastPath:
         self.score = partial(ffi.new, ffi.typeof("mapdpm_real *"))
 
     def __call__(self, ask: Any, x: Any, score: Any) -> int:
-        """The id of ``x`` by ``ask``, ``learn`` or ``predict``; ``score`` receives the log density unless ``no_score``."""
+        """The id of ``x`` by ``ask``: ``learn`` or ``predict``. The log density goes to ``score``, if any."""
         if type(x) is not list and isinstance(x, np.ndarray):
             x = x.tolist()
         try:
