@@ -18,8 +18,8 @@ _RANGE = re.compile(r"(\d{1,9})(-?)(\d{0,9})")
 def chosen(text: str) -> Choice:
     """The columns of ``--columns``: names or positions, counted from 1, separated by commas; ``2-4`` and ``3-`` too.
 
-    If the first row has text, a name takes precedence over a position of the same spelling. A name that contains a comma
-    is quoted as in the file.
+    If the first row has text, a name takes precedence over a position of the same spelling. A name with a comma is
+    quoted as in the file.
     """
     try:
         words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]

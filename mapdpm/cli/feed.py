@@ -55,7 +55,7 @@ class Signals:
     def wait(
         self, timeout: float, reads: Sequence[int] = (), writes: Sequence[int] = (), *, interruptible: bool = True
     ) -> list[int]:
-        """The files that can be read, after ``timeout`` seconds at most; if ``interruptible``, a signal ends it at once."""
+        """The files that can be read, after ``timeout`` seconds at most; a signal ends it if ``interruptible``."""
         if interruptible and self.number:
             return []
         ours = [self._wakeup_reader] if interruptible else []

@@ -224,7 +224,7 @@ class Stream:
         return late or self._uncommitted >= self._arguments.checkpoint_points
 
     def _commit(self, *, anyway: bool = False) -> None:
-        """Bring the output to disk, then the state, then tell the input; so a crash between loses and repeats nothing."""
+        """Bring the output to disk, then the state, then tell the input: a crash between loses and repeats nothing."""
         if self._arguments.state is not None and self._fields is not None and (anyway or self._uncommitted):
             output = self._sink.sync()
             saved = Saved(
