@@ -67,7 +67,7 @@ class Stream(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What was said of each point, as far as time went, and the seconds that took."""
+    """The answer for each point that was reached in the time limit, and the seconds that it took."""
 
     said: NDArray[Any]
     seconds: float

@@ -1,4 +1,4 @@
-"""Tables, and pictures, of what other benches have printed as JSON lines.
+"""Tables and pictures of the JSON lines that other benches print.
 
 Run: python bench/roofline.py | python bench/report.py [FILES ...] [--pictures FOLDER]
 """
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def print_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table of which the first column is text, and the others are numbers."""
+    """Print a table whose first column is text, and whose other columns are numbers."""
     print(f"| {' | '.join(header)} |\n|---|{'---:|' * (len(header) - 1)}")
     for row in rows:
         print(f"| {' | '.join(row)} |")

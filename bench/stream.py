@@ -57,7 +57,7 @@ made = functools.lru_cache(maxsize=None)(stream)
 
 
 def half_life(kind: str) -> float | None:
-    """What is asked for where a stream changes."""
+    """The half-life for a stream that changes; None for the others."""
     return HALF_LIFE if kind in {"drift", "churn"} else None
 
 
@@ -146,7 +146,7 @@ def table_b(seeds: list[int], n_points: int, few: int) -> None:
 
 
 def table_c(seeds: list[int], n_points: int) -> None:
-    """What a full buffer costs."""
+    """The cost of a full buffer."""
     rows = []
     for kind in ("outliers", "churn"):
         for life in (None, HALF_LIFE):

@@ -1,4 +1,4 @@
-"""How clusters are born, drift, split, merge and die: a stream in two features, and a line for each cluster's life.
+"""Clusters that are born, drift, split, merge and die: a stream in two features, and a line for each cluster's life.
 
 Seven sources come, move and go. One pair drifts apart from the same place, another drifts together, one source appears
 and vanishes again. The learner forgets (half_life), so that it can follow; every 25 points it is asked where its
@@ -41,7 +41,7 @@ INK = "#333333"
 
 
 class Moment(NamedTuple):
-    """Where a cluster was at a time."""
+    """The place of a cluster at a time."""
 
     when: int
     place: float
