@@ -100,7 +100,7 @@ def test_python_has_the_bits_of_the_chips(dtype):
 
 
 def results(firmware, *names, library=PAIR / "mapdpm.c"):
-    """What targets said; skipped where a tool is missing."""
+    """The output of the targets; skipped where a tool is missing."""
     found = [firmware.result_of(target, library) for target in firmware.TARGETS if target.name in names]
     for result in found:
         if result.problem.startswith("skipped"):

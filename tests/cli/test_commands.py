@@ -1,4 +1,4 @@
-"""The command line: what it prints and writes is what Python has; what is wrong is one line, and no traceback."""
+"""The command line: its results equal those of Python, and an error is one line and no traceback."""
 
 import gzip
 import io

@@ -81,7 +81,7 @@ def started(*argv, **options):
 
 
 def expected(points, **parameters):
-    """What must be printed, by the Python interface."""
+    """The expected output, by the Python interface."""
     model, found = OnlineMAPDPM(**parameters), []
     for x in points.tolist():
         before = model.n_events

@@ -1,4 +1,4 @@
-"""What users of scikit-learn take for granted, on estimators that do not import it."""
+"""The behaviour that users of scikit-learn expect, on estimators that do not import it."""
 
 import copy
 import os
