@@ -107,7 +107,7 @@ class Builder:
         return self.sizes()._replace(printed=printed)
 
     def sizes(self) -> Program:
-        """By the linker's map of what was made last."""
+        """Sizes from the linker's map of the last program."""
         kept = (self.folder / "map").read_text().partition("Linker script and memory map")[2]
         text, model, ram = {"own": 0, "libm": 0, "libgcc": 0, "other": 0}, 0, 0
         for kind, size, file in re.findall(r"^ \.(\w+)\S*\s+0x\w+\s+0x(\w+) (\S+)$", kept, re.MULTILINE):

@@ -63,7 +63,7 @@ def roofline_picture(lines: list[dict[str, Any]], path: Path) -> None:
 
 
 def _medians(lines: list[dict[str, Any]]) -> dict[tuple[int, int, int], dict[str, dict[str, Any]]]:
-    """By data set and way: medians over rounds; of seconds beside those of mapdpm in the same round."""
+    """Print medians over rounds by data set and method; seconds also relative to those of mapdpm in the same round."""
     sets: dict[tuple[int, int, int], dict[str, list[dict[str, Any]]]] = {}
     for line in lines:
         size = (line["points"], line["features"], line["clusters"])

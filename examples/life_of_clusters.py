@@ -154,7 +154,7 @@ def mark(ax: object, event: object, lives: dict[int, list[Moment]], colours: dic
 
 
 def near(lives: dict[int, list[Moment]], number: int | None, when: int) -> float | None:
-    """Where a cluster was when it was looked at about that time; None where it never was."""
+    """The place of a cluster when it was recorded about that time; None where it was not."""
     life = lives.get(number) if number is not None else None
     return None if life is None else min(life, key=lambda moment: abs(moment.when - when)).place
 

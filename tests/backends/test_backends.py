@@ -31,7 +31,7 @@ def test_c_and_numba_agree_on_hostile_data():
 
 @pytest.mark.parametrize("backend", ["numba", "python"])
 def test_backends_agree_on_exact_ties(backend):
-    """Corners of cubes and points of grids: many merges and neighbours cost the same, but for rounding."""
+    """Corners of cubes and points of grids: many merges and neighbours cost the same up to rounding."""
     sizes = ((2, 3), (3, 3), (2, 4), (5, 2)) if backend == "numba" else ((2, 3),)
     for n, D in sizes:
         grid = np.array(list(itertools.product(np.arange(n) * 0.1, repeat=D)))

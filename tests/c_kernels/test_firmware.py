@@ -125,7 +125,7 @@ def fused(target, flags):
 
 @pytest.mark.skipif(not has_fma(), reason="this processor has no fused multiply-add")
 def test_the_sources_forbid_what_a_command_line_allows(firmware):
-    """A fused multiply-add changes bits, which the CRC shows; but gcc does not fuse though it is told to."""
+    """A fused multiply-add changes bits, which the CRC shows; but gcc does not fuse although the flag asks for it."""
     (target,) = [target for target in firmware.TARGETS if target.name == "gcc-O2"]
     target = fused(target, "-mfma -ffp-contract=fast")
     assert firmware.result_of(target).crc == known_crc("all float")

@@ -177,7 +177,7 @@ def test_empirical_bayes_of_named_parameters():
 
 @pytest.mark.parametrize("family", [NormalInverseWishart, DirichletMultinomial, GammaPoisson, BetaBernoulli])
 def test_empirical_bayes_of_every_family(family):
-    """The points are not more probable under any prior near the one that was found, with the same clusters."""
+    """No prior near the result gives the points a higher probability, with the same clusters."""
     rng = np.random.default_rng(9)
     X = rng.poisson(rng.gamma(1.0, 3.0, (4, 3))[rng.integers(0, 4, 80)]).astype(float)
     X = {NormalInverseWishart: X + rng.normal(size=X.shape), BetaBernoulli: np.minimum(X, 1.0)}.get(family, X)
