@@ -89,7 +89,7 @@ class Toy(Sampler):
         chain.aux["coins"][k] = rng.categorical(np.log([np.prod(np.where(own, p, 1.0 - p)) for p in HEADS]))
 
     def _move_point(self, chain, rng):
-        """Move a point, by the joint of every choice: slow, and simple."""
+        """By the joint of every choice: slow, and simple."""
         state, aux = chain.reserve(), chain.aux
         i, before = rng.integer(chain.n_points), aux["leader"].item()
         labels, sides, coins = state.labels.copy(), aux["sides"].copy(), aux["coins"].copy()
