@@ -2,26 +2,37 @@
 
 PYTHON ?= python3
 CC ?= cc
-WORKERS ?= 2
+WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
 BENCHES ?= $(sort $(filter-out $(addprefix bench/,machine.py streams.py report.py),$(wildcard bench/*.py)))
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 KERNELS := $(wildcard c_kernels/*.c c_kernels/*.h) build_kernels.py setup.py pyproject.toml
 
-# numba does not notice that a function in another file has changed: a folder for each state of the sources.
-# tests/conftest.py names it likewise.
-SOURCES_HASH := $(shell find mapdpm -name '*.py' | LC_ALL=C sort | xargs cat | sha256sum | cut -c 1-16)
-export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba/$(SOURCES_HASH)
+export NUMBA_CACHE_DIR := $(shell $(PYTHON) tests/numba_cache.py 2>/dev/null)
 export MPLBACKEND := Agg
 
+# A part that passed leaves a stamp, and runs again when a file that it reads has changed. c_kernels has its own stamps.
+STAMPS := build/stamps
+FILES := $(wildcard $(shell git ls-files --cached --others --exclude-standard 2>/dev/null || \
+	find . -type f -not -path './.*' -not -path './build/*' -not -path '*/__pycache__/*' -not -name '*.so' -printf '%P\n'))
+PAGES := $(filter-out c_kernels/%,$(filter docs/% %.md,$(FILES)))
+READ_PAGES := tests/docs tests/project tests/test_public_names.py tests/backends/test_functions.py
+CODE := $(filter-out $(PAGES) bench/% .ci/%,$(FILES))
+SHIPPED := $(filter mapdpm/% c_kernels/% examples/data/% %.in tests/project/wheel_check.py,$(FILES)) README.md $(KERNELS)
+PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+PARALLEL = $(MAKE) --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) \
+	$(if $(findstring jobserver,$(MAKEFLAGS)),,-j $(WORKERS))
+
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow lint test-c test-firmware firmware test-python test-wheel bench docs pictures clean check-tools
+.PHONY: help demo test test-all test-rest test-slow lint test-c test-c-all test-firmware test-firmware-all firmware \
+	test-python test-python-rest test-wheel test-wheels bench docs pictures clean check-tools FORCE
 
 help:
 	@echo 'make demo       cluster smart-watch data, see what is found (about a minute the first time)'
-	@echo 'make test       everything a change must pass: lint, test-c, test-firmware, test-python, test-wheel'
-	@echo 'make test-slow  the statistical tests that take minutes'
+	@echo 'make test       what a change must pass, in minutes: lint, test-c, test-firmware, test-wheel, test-python'
+	@echo 'make test-all   make test, and all else: every compiler, machine, wheel and family, the site (CI runs it)'
+	@echo 'make test-slow  the statistical tests that take many minutes'
 	@echo 'make bench      the figures of the documentation'
 	@echo 'make firmware   the C library on chips, emulated: sizes, instructions, and the same bits'
 	@echo 'make docs       the documentation as a site, build/site/index.html'
@@ -32,8 +43,20 @@ demo: .venv/installed
 	@mkdir -p build
 	@$(BIN)/mapdpm demo --picture build/mapdpm_demo.png
 
-test: lint test-c test-firmware test-python test-wheel
+test: .venv/tested
+	@$(PARALLEL) lint test-c test-firmware test-wheel
+	@$(MAKE) --no-print-directory test-python
 	@echo 'make test: all passed'
+
+test-all:
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-rest
+
+# What `make test` leaves out.
+test-rest: .venv/tested
+	@$(PARALLEL) test-c-all test-firmware-all test-wheels
+	@$(MAKE) --no-print-directory test-python-rest
+	@echo 'make test-rest: all passed'
 
 lint: .venv/tested
 	$(BIN)/ruff check --quiet
@@ -44,22 +67,57 @@ lint: .venv/tested
 test-c: check-tools
 	$(MAKE) --no-print-directory -C c_kernels test
 
+test-c-all: check-tools
+	$(MAKE) --no-print-directory -C c_kernels test-all
+
 # Machines whose tools are not there are left out, and named; CI has all but RISC-V.
 test-firmware: check-tools
+	$(PYTHON) c_kernels/firmware/firmware.py --quick
+
+test-firmware-all: check-tools
 	$(PYTHON) c_kernels/firmware/firmware.py --ci
 
 firmware: check-tools
 	$(MAKE) --no-print-directory -C c_kernels firmware
 
-test-python: .venv/tested
-	@mkdir -p $(NUMBA_CACHE_DIR) && find .cache/numba -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m 'not slow' --doctest-modules mapdpm tests
+test-wheel: $(STAMPS)/wheel
+test-wheels: $(STAMPS)/wheels
+test-python: $(STAMPS)/pages
+test-python-rest: $(STAMPS)/pages-rest
 
-test-wheel: .venv/tested
-	$(BIN)/python tests/project/wheel_check.py
+$(STAMPS)/wheel: $(STAMPS)/shipped $(SHIPPED) | .venv/tested
+	$(BIN)/python tests/project/wheel_check.py newest
+	@touch $@
+
+$(STAMPS)/wheels: $(STAMPS)/wheel
+	$(BIN)/python tests/project/wheel_check.py oldest
+	@touch $@
+
+$(STAMPS)/python: $(STAMPS)/code $(CODE) .venv/tested
+	@mkdir -p $(NUMBA_CACHE_DIR) && find .cache/numba -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
+	$(PYTEST) -m 'not slow and not complete' --doctest-modules mapdpm tests
+	@touch $@
+
+$(STAMPS)/python-rest: $(STAMPS)/code $(CODE) .venv/tested
+	$(PYTEST) -m 'complete and not slow' tests
+	@touch $@
+
+# Where only pages have changed, the tests that read them do. Where the first stamp is new, all of tests/ has just run.
+$(STAMPS)/pages: $(STAMPS)/python $(PAGES)
+	$(if $(filter $<,$?),@,$(PYTEST) -m 'not slow and not complete' $(READ_PAGES) && )touch $@
+
+$(STAMPS)/pages-rest: $(STAMPS)/python-rest $(PAGES)
+	$(if $(filter $<,$?),@,$(PYTEST) -m 'complete and not slow' $(READ_PAGES) && )touch $@
+
+# The names of files, for those that are gone: newer only when they have changed.
+$(STAMPS)/code: NAMES = $(sort $(CODE))
+$(STAMPS)/shipped: NAMES = $(sort $(SHIPPED))
+$(STAMPS)/code $(STAMPS)/shipped: FORCE
+	@mkdir -p $(@D)
+	@echo '$(NAMES)' | cmp -s - $@ || echo '$(NAMES)' >$@
 
 test-slow: .venv/tested
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m slow --hypothesis-profile=slow tests
+	$(PYTEST) -m slow --hypothesis-profile=slow tests
 
 bench: .venv/tested
 	@mkdir -p build/bench

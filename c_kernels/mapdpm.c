@@ -16,8 +16,9 @@ const char *mapdpm_error_name(int error)
     (void)error;
     return "";
 #else
-    static const char *const names[] = {"ok",     "argument", "space", "foreign", "truncated", "damaged", "newer",  "real",
-                                        "kind",   "number",   "range", "full",    "ids",       "time",    "unknown", "warming"};
+    static const char *const names[] = {"ok",    "argument", "space",   "foreign", "truncated", "damaged",
+                                        "newer", "real",     "kind",    "number",  "range",     "full",
+                                        "ids",   "time",     "unknown", "warming"};
     const int n = (int)(sizeof names / sizeof names[0]);
 
     return (error <= 0 && -error < n) ? names[-error] : "unknown";

@@ -99,7 +99,7 @@ static inline __attribute__((always_inline)) void loo_lower_bounds(const score_t
     if (is_product) {
         const vector y = shares * (loss - 1.0) + ROUNDING * (double)(table->likelihood.D + 4);
 
-        /* y is not positive only for a point at the very centre of its cluster */
+        /* y is positive, except for a point at the centre of its cluster */
         is_valid = (bit_vector)(y < LARGEST_LOSS) & (bit_vector)(y > 0.0);
         loss = y + y * y * (0.5 + y / (3.0 - 3.0 * y));
     } else {

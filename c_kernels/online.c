@@ -1,5 +1,5 @@
 /* The stream learner: it takes one point with all its consequences in O(K D) time, in the caller's memory
- * (docs/streams.md).
+ * (docs/streams-how.md).
  *
  * Each cluster holds the moments of two halves and divides its points between them. It splits when two clusters explain
  * the halves better. No point is kept.

@@ -25,7 +25,7 @@ from mapdpm.plots import canvas
 HERE = Path(__file__).resolve().parent
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 DPI = 100
-SHADES = 96  # of a picture: a quarter of the bytes, and no difference to the eye
+SHADES = 200  # of a picture: a third of the bytes, and no difference to the eye
 Names = Mapping[str, Any]
 
 
@@ -110,7 +110,7 @@ def streams(names: Names) -> None:
 
 
 def samplers(names: Names) -> None:
-    """Draw the summary partition, and the posterior of the number of clusters."""
+    """Draw the summary partition, the posterior of the number of clusters, and what ``plots`` has for draws."""
     figure, (left, right) = _panels(1, 2)
     plots.clusters(None, names["X"], labels=names["summary"], ax=left).set_title("vi_estimate", loc="left")
     shares = names["trace"].n_clusters_posterior()
@@ -121,6 +121,10 @@ def samplers(names: Names) -> None:
     right.set_ylabel("share of draws")
     right.set_title("n_clusters_posterior", loc="left")
     _save(figure, "samplers")
+    figure, (left, right) = _panels(1, 2)
+    plots.trace(names["trace"], of="n_clusters", ax=left)
+    plots.similarity(names["trace"], ax=right)
+    _save(figure, "draws")
 
 
 def river(names: Names) -> None:

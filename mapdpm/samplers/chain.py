@@ -238,8 +238,15 @@ class Chain:
                 raise ValueError(msg)
             self.carry(name, array, layout.dims, blank=layout.blank, kept=layout.kept)
 
+    def capacity_for(self, labels: Labels) -> int:
+        """The number of slots of a new state: above that of the clusters, so that most sweeps need no more."""
+        return min(max(_FIRST_CAPACITY, 2 * (int(labels.max()) + 1)), len(labels) + 1)
+
     def check_labels(self, labels: Array) -> None:
-        """ValueError for labels that this chain cannot have saved. Override it with ``refresh`` and ``partition``."""
+        """ValueError for labels that this chain cannot have saved.
+
+        A chain in which names of slots matter overrides it, with ``refresh``, ``partition`` and ``capacity_for``.
+        """
         if labels.shape != (self.n_points,) or not is_partition(labels):
             msg = f"labels must be 0..K-1 in order of first appearance, one a point, shape ({self.n_points},)"
             raise ValueError(msg)
@@ -249,8 +256,7 @@ class Chain:
         return self.layout[name].dims if name in self.layout else tuple(f"{name}_dim_{axis}" for axis in range(ndim))
 
     def _set_state(self, labels: Labels) -> None:
-        capacity = max(_FIRST_CAPACITY, 2 * (int(labels.max()) + 1))
-        state = states.empty(self.likelihood, 0, min(capacity, len(labels) + 1))
+        state = states.empty(self.likelihood, 0, self.capacity_for(labels))
         self.state = state._replace(labels=labels.astype(np.int64))
         self._statistics(self.likelihood, self.data, None, self.state)
 

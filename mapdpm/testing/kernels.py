@@ -1,4 +1,4 @@
-"""The transition matrices of samplers: ``exact`` for whole steps, with their kernels as plain Python."""
+"""The transition matrices of samplers: ``exact`` for whole steps, with kernels as plain Python or compiled."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mapdpm.rng import seeded
 from mapdpm.samplers.chain import Adapted, Chain
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.testing import exact, laws
+from mapdpm.testing.enumerating_rng import EnumeratingRng, compiled_enumerating_rng
 from mapdpm.testing.enumeration import canonical, partitions
 
 _SELDOM = 37  # paths from one check of the state to the next, which costs as much as a path
@@ -65,7 +66,15 @@ def uncompiled(sampler: Any) -> Any:
     return plain
 
 
-def matrix_of(sampler: Any, likelihood: Likelihood, data: Any, space: int | StateSpace, given: Any = None) -> Matrix:
+def matrix_of(
+    sampler: Any,
+    likelihood: Likelihood,
+    data: Any,
+    space: int | StateSpace,
+    given: Any = None,
+    *,
+    compiled: bool = False,
+) -> Matrix:
     """The transition matrix of a move of ``sampler``, past its burn-in, over ``space``.
 
     A move is a step without the draws of alpha and a discount, which follow it. The invariants of the cluster state
@@ -74,7 +83,7 @@ def matrix_of(sampler: Any, likelihood: Likelihood, data: Any, space: int | Stat
     Parameters
     ----------
     sampler : Sampler
-        Run unchanged, but not compiled.
+        Run unchanged.
     likelihood : Likelihood
         The family, for these points.
     data : array
@@ -83,15 +92,17 @@ def matrix_of(sampler: Any, likelihood: Likelihood, data: Any, space: int | Stat
         A number n stands for the partitions of n points.
     given : Given, optional
         Groups, sequences or times, for a sampler that takes them.
+    compiled : bool
+        Whether kernels are compiled: many times faster, once numba has taken its seconds to compile them.
 
     Returns
     -------
     Array of shape (n_states, n_states)
     """
-    plain, prior = uncompiled(sampler), sampler.target.prior
+    sampler, prior = sampler if compiled else uncompiled(sampler), sampler.target.prior
     flat = isinstance(space, int)
     space = of_partitions(space) if isinstance(space, int) else space
-    chain = plain.chain(ChainData(likelihood, data, given or Given()), "single", seeded(0))
+    chain = sampler.chain(ChainData(likelihood, data, given or Given()), "single", seeded(0))
     chain.adapted = Adapted(2.0)
     paths = 0
 
@@ -100,13 +111,14 @@ def matrix_of(sampler: Any, likelihood: Likelihood, data: Any, space: int | Stat
         if flat and prior.log_partition(np.bincount(state).astype(np.float64)) == -inf:
             return state  # no chain can be there
         space.enter(chain, state)
-        plain.move(chain, rng)
+        sampler.move(chain, rng)
         if paths % _SELDOM == 0:
             states.check(likelihood, data, None, chain.state)
         paths += 1
         return space.key(chain)
 
-    return exact.transition_matrix(step, space.states, key=lambda reached: reached)
+    rng = compiled_enumerating_rng() if compiled else EnumeratingRng()
+    return exact.transition_matrix(step, space.states, key=lambda reached: reached, rng=rng)
 
 
 def posterior_of(prior: PartitionPriorVerbs, likelihood: Likelihood, data: Any, n: int) -> Vector:

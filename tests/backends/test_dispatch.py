@@ -46,6 +46,7 @@ def found(X):
     yield from (means.labels_, means.cluster_centers_)
 
 
+@pytest.mark.complete
 def test_every_processor_finds_the_same(default, monkeypatch):
     """To the last bit: wider vectors round as narrow ones do, and what is fused is a bound and no more."""
     library = c.library

@@ -204,6 +204,7 @@ def consumer(folder, text, *settings):
     return run(folder / "build" / "consumer").split()
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(("real", "size"), [(None, "8"), ("double", "8"), ("float", "4")])
 def test_cmake_add_subdirectory(real, size, tmp_path):
     settings = [] if real is None else [f"-DMAPDPM_REAL={real}"]
@@ -211,6 +212,7 @@ def test_cmake_add_subdirectory(real, size, tmp_path):
     assert printed == [mapdpm.__version__, size, size, "1"]
 
 
+@pytest.mark.complete
 def test_cmake_fetch_content_and_switches(tmp_path):
     text = f"""include(FetchContent)
 set(MAPDPM_REAL float CACHE STRING "")
@@ -221,6 +223,7 @@ FetchContent_MakeAvailable(mapdpm)
     assert consumer(tmp_path, text) == [mapdpm.__version__, "4", "4", "0"]
 
 
+@pytest.mark.complete
 def test_cmake_refuses_another_real_type(tmp_path):
     need("cmake")
     command = ["cmake", "-S", FOLDER, "-B", tmp_path, "-DMAPDPM_REAL=half"]
@@ -229,6 +232,7 @@ def test_cmake_refuses_another_real_type(tmp_path):
     assert "MAPDPM_REAL is half" in done.stderr
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(
     ("config", "size", "has_warmup"),
     [(["REAL_FLOAT"], "4", "1"), ([], "8", "1"), (["REAL_FLOAT", "MISSING", "NO_WARMUP"], "4", "0")],
@@ -252,6 +256,7 @@ def compile_sketch(cxx, folder, *flags):
     run(*command, cwd=folder)
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(
     ("cxx", "package"),
     [
@@ -275,6 +280,7 @@ def what_sketch_prints(folder, real_of_library, real_of_sketch):
     return run(folder / "wearer").splitlines()
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("real", ["float", "double"])
 def test_sketch_learns_the_postures(real, tmp_path):
     readings = [line.split() for line in what_sketch_prints(tmp_path, real, real)]
@@ -288,6 +294,7 @@ def test_sketch_learns_the_postures(real, tmp_path):
     assert max(strange) < min(scores[120:200] + scores[220:])
 
 
+@pytest.mark.complete
 def test_sketch_refuses_a_library_of_another_real_type(tmp_path):
     (line,) = what_sketch_prints(tmp_path, "double", "float")
     assert "MAPDPM_REAL" in line

@@ -469,6 +469,7 @@ def test_closed_streams_and_devices(folder, command, code, said):
     assert done.stdout == ""
 
 
+@pytest.mark.complete
 def test_examples_of_help_run(folder, capsys, monkeypatch):
     examples = [options._FIT_EXAMPLES, options._PREDICT_EXAMPLES, options._SCORE_EXAMPLES, options._DEMO_EXAMPLES]
     Path("data.csv.gz").write_bytes(gzip.compress(Path("data.csv").read_bytes()))
@@ -503,6 +504,7 @@ def test_completion_knows_the_options(folder):
     assert "--standardize" in done.stdout
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_leave_nothing_half_written(folder, number, code):
     """Stopped at any time: either the whole model is there, or none and nothing besides."""

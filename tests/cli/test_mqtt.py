@@ -209,6 +209,7 @@ def test_a_retained_message_is_no_new_point(broker, peer):
 # ---- each is counted once --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.complete
 @needs_broker
 @pytest.mark.parametrize("points", [7, 10_000])
 def test_the_broker_is_restarted(broker, peer, points):
@@ -231,6 +232,7 @@ def test_the_broker_is_restarted(broker, peer, points):
     assert set(heard) == set(ids)
 
 
+@pytest.mark.complete
 @needs_broker
 def test_killed_in_the_middle(broker, peer):
     """SIGKILL after so many results, four times; then the state is that of a learner that nobody killed."""

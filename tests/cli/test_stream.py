@@ -490,6 +490,7 @@ def test_following(folder):
 # ---- no end loses or doubles a line ----------------------------------------------------------------------------------
 
 
+@pytest.mark.complete
 def test_killed_at_any_moment(folder):
     """SIGKILL, ten times; the output is that of a run that nobody killed, byte for byte."""
     lines = text_of(made(6000)).splitlines()
@@ -579,6 +580,7 @@ def test_a_file_that_may_not_grow(folder):
     assert [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()] == rows
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_save_the_state(folder, number, code):
     points = made(400)

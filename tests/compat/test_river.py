@@ -102,7 +102,9 @@ def all_checks():
     for kind in ADAPTERS:
         for i, parameters in enumerate(kind._unit_test_params()):
             for j, check in enumerate(checks_of(kind(**parameters))):
-                yield pytest.param(kind, parameters, j, id=f"{kind.__name__}-{i}-{j}-{check.__name__}")
+                name = check.__name__
+                marks = pytest.mark.complete if "bounded_memory" in name else ()  # a second each
+                yield pytest.param(kind, parameters, j, id=f"{kind.__name__}-{i}-{j}-{name}", marks=marks)
 
 
 @pytest.mark.parametrize(("kind", "parameters", "which"), list(all_checks()))

@@ -21,6 +21,7 @@ for needed in ("sphinx", "sphinx_copybutton", "myst_parser", "furo", "numpydoc",
     if importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed; try: pip install 'mapdpm[docs]'", allow_module_level=True)
 
+pytestmark = pytest.mark.complete  # the site is built
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md"))
 MODULES = ["metrics", "plots", "samplers", *(f"testing.{name}" for name in ("laws", "exact", "backends", "data"))]

@@ -44,6 +44,7 @@ def X():  # noqa: N802
 # ---- scikit-learn's own checks ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.complete
 def test_all_checks_of_scikit_learn():
     # A process of its own: array API checks need an environment variable before scipy is imported.
     script = ROOT / "tests" / "estimators" / "contract_check.py"
@@ -196,6 +197,7 @@ def test_a_pipeline_round_trips_through_joblib(kind, X, tmp_path):
 # ---- searches --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.complete
 def test_cross_val_score_is_the_mean_held_out_log_density(X):
     folds = list(KFold(4, shuffle=True, random_state=0).split(X))
     scores = cross_val_score(MAPDPM(likelihood=prior()), X, cv=folds)
@@ -207,6 +209,7 @@ def test_cross_val_score_is_the_mean_held_out_log_density(X):
         assert score == pytest.approx(np.mean(np.logaddexp.reduce(parts, axis=1)), rel=1e-9)
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_grid_search_over_alpha_and_a_parameter_of_the_likelihood(X, n_jobs):
     grid = {"alpha": [0.1, 10.0], "likelihood__c0": [1e-3, 1.0, 100.0]}

@@ -13,6 +13,7 @@ from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.search.dp_means import Limits, dp_means, farthest_first
 from mapdpm.testing import laws
+from tests.marks import complete_but
 from tests.oracle import search as oracle
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -42,6 +43,7 @@ def test_passes_are_those_of_the_paper(seed):
     assert passes.objectives[-1] == pytest.approx(objective, rel=1e-10) or np.all(np.round(X) == X)
 
 
+@pytest.mark.complete
 @given(SEEDS)
 def test_moves_end_no_higher_than_the_paper(seed):
     rng = np.random.default_rng(seed)
@@ -61,6 +63,7 @@ def test_moves_end_no_higher_than_the_paper(seed):
         assert model.lam_ == lam
 
 
+@pytest.mark.complete
 def test_small_problems_are_solved():
     """Against all partitions of 7 points."""
     solved = 0
@@ -127,7 +130,7 @@ def test_an_offset_is_free_and_data_of_any_kind_is_read():
     assert DPMeans().fit([[5.0]]).labels_.tolist() == [0]
 
 
-@pytest.mark.parametrize("backend", ["numba", "python"])
+@pytest.mark.parametrize("backend", complete_but(["numba"], ["numba", "python"]))
 def test_backends_agree(backend):
     for seed in range(20):
         X, lam, _, cap = problem(np.random.default_rng([6, seed]))

@@ -10,6 +10,7 @@ import mapdpm
 from mapdpm import MAPDPM, NormalGamma, OnlineMAPDPM
 from mapdpm.cli import main
 from mapdpm.files.c_export import as_stream, c_files
+from tests.marks import complete_but
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_a_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler; apt-get install gcc")
@@ -34,7 +35,7 @@ def goes_on(folder, X, *flags, name="model"):
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", complete_but(["float32"], ["float32", "float64"]))
 def test_a_fit_goes_on_in_c_with_the_same_bits(tmp_path, capsys, dtype):
     MAPDPM().fit(points()).save(tmp_path / "m.mdpm")
     command = ["export", str(tmp_path / "m.mdpm"), "--c", str(tmp_path / "out"), "--name", "watch", "--dtype", dtype]
@@ -80,6 +81,7 @@ def test_a_stream_is_exported_as_it_is():
     assert as_stream(whole, max_clusters=9).max_clusters == 9
 
 
+@pytest.mark.complete
 @needs_a_compiler
 def test_missing_values_ask_for_their_switch(tmp_path):
     model = OnlineMAPDPM(6, dtype="float32", n_features=3, missing="skip").partial_fit(points(missing=True))

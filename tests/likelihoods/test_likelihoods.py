@@ -22,6 +22,7 @@ from mapdpm import (
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.testing import laws
 from tests.families import CONTINUOUS, DISCRETE, FAMILIES, NORMAL, as_array, example
+from tests.marks import complete_but
 from tests.oracle import raw
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -42,7 +43,7 @@ def test_predictive_is_a_density(family, seed):
     laws.normalisation(likelihood, X, SUPPORTS.get(family, (-math.inf, math.inf)))
 
 
-@pytest.mark.parametrize("family", DISCRETE)
+@pytest.mark.parametrize("family", complete_but([BetaBernoulli, DirichletMultinomial], DISCRETE))
 @given(seed=SEEDS)
 def test_predictive_is_a_distribution(family, seed):
     """It sums to 1 over all points: of Poisson data all that matter, of words all sequences of four."""
@@ -113,6 +114,7 @@ def test_inverse_wishart_of_one_feature_is_normal_gamma(seed):
     np.testing.assert_allclose(one.moments(np.array(rows[0])), two.moments(np.array(rows[1])), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.complete
 @given(seed=SEEDS)
 def test_a_factor_follows_its_matrix_through_long_chains(seed):
     """Points come and go 300 times, some of them 1e4 times as far out; the row says what one made anew does.

@@ -1,4 +1,4 @@
-"""The stream learner, slowly: the steps of docs/streams.md from marginals and densities of scipy, in the data's units.
+"""The stream learner, slowly: the steps of docs/streams-how.md, from scipy's marginals and densities, in data units.
 
 Float64, a prior that is given, nothing missing. What is cached, bounded or rearranged in C is written out here; the
 two places where C decides by a bound of a logarithm (which other cluster is likely, which pair is too far apart) are

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -50,8 +51,8 @@ def test_losses_and_similarity_by_definition(given_draws, block):
     z, weights = given_draws
     w, rng = of_one(len(z), weights), np.random.default_rng(0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mapdpm.point_estimates.draws._BLOCK", block)
-        patch.setattr("mapdpm.point_estimates.similarity._BLOCK", block)
+        for name in ("draws", "similarity"):  # a module and a function are both called similarity
+            patch.setattr(sys.modules[f"mapdpm.point_estimates.{name}"], "_BLOCK", block)
         S = similarity(z, weights)
         assert pytest.approx(np.array(oracle.similarity(z, w)), abs=CLOSE) == S
         for partition in (z[0], rng.integers(3, size=z.shape[1])):

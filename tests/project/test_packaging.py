@@ -27,6 +27,7 @@ def seconds_to_import(module: str) -> float:
     return float(child(f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"))
 
 
+@pytest.mark.complete
 def test_import_costs_numpy_and_no_more():
     # 1.3: everything public is loaded when first used, so numpy is joined by one small file (measured: 0.98-1.01).
     # Measured with mapdpm.estimators loaded as well: 1.35; with scipy.special 2.8, with numba 2.3.

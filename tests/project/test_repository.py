@@ -137,3 +137,10 @@ def test_lint_offers_the_hook_once(tmp_path):
     assert hooks.stdout == b""  # nobody was asked
     subprocess.run(OFFER.split(), cwd=tmp_path, check=True)
     assert OFFER not in lint()
+
+
+def test_files_of_the_package_are_small():
+    """A reader holds a file in the head: half of them have at most 130 lines, and none has more than 350."""
+    lengths = sorted(len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / "mapdpm").rglob("*.py"))
+    assert lengths[-1] <= 350
+    assert lengths[len(lengths) // 2] <= 130

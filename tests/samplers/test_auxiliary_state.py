@@ -38,7 +38,7 @@ def test_posterior_of_labels_and_state_is_invariant(n, states):
 
 
 class Forgotten(ToyChain):
-    """Whose coins stay with slots when clusters are renamed."""
+    """A chain that leaves coins in their slots when clusters are renamed."""
 
     __slots__ = ()
 

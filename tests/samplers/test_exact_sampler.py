@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gammaln
 
-from mapdpm import NormalGamma, NormalKnownVariance
+from mapdpm import BetaBernoulli, DirichletMultinomial, NormalGamma, NormalKnownVariance
 from mapdpm import state as states
 from mapdpm.objective import candidate_scores
 from mapdpm.partition_priors import DirichletProcess, PitmanYor
@@ -29,6 +29,7 @@ from mapdpm.samplers.chain import Adapted
 from mapdpm.testing import exact, kernels
 from tests.families import FAMILIES, example
 from tests.faults import AlphaDropped, CountOffByOne, FirstOpeningAlways
+from tests.marks import complete_but
 from tests.oracle import raw
 
 N = 4
@@ -81,26 +82,38 @@ def broken_by(P, pi):
     return np.abs(pi @ P - pi).max()
 
 
-@pytest.mark.parametrize(
-    ("kernel", "model"),
-    [
-        pytest.param(kernel, model, marks=pytest.mark.slow if model == "finite" and kernel not in FEW_PATHS else ())
-        for kernel in KERNELS
-        for model in MODELS
-    ],
-)
-def test_posterior_is_invariant(kernel, model):
+def posterior_is_invariant(kernel, model, **options):
     likelihood, data = points()
     sampler = KERNELS[kernel](**MODELS[model])
-    P = kernels.matrix_of(sampler, likelihood, data, N)
+    P = kernels.matrix_of(sampler, likelihood, data, N, **options)
     pi = kernels.posterior_of(sampler.target.prior, likelihood, data, N)
     holds(P, pi, f"{kernel}, {model}")
     if kernel in REVERSIBLE:
         np.testing.assert_allclose(pi[:, None] * P, (pi[:, None] * P).T, atol=1e-12)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_posterior_is_invariant_under_compiled_kernels(kernel):
+    posterior_is_invariant(kernel, "PY", compiled=True)
+
+
+def when_to_run(kernel, model):
+    """In plain Python: those of few paths always, as what is compiled is enumerated too."""
+    if kernel in FEW_PATHS:
+        return () if model == "DP" else pytest.mark.complete
+    return pytest.mark.slow if model == "finite" else pytest.mark.complete
+
+
+@pytest.mark.parametrize(
+    ("kernel", "model"),
+    [pytest.param(kernel, model, marks=when_to_run(kernel, model)) for kernel in KERNELS for model in MODELS],
+)
+def test_posterior_is_invariant(kernel, model):
+    posterior_is_invariant(kernel, model)
+
+
 @pytest.mark.parametrize("model", ["DP", pytest.param("PY", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", complete_but([BetaBernoulli, DirichletMultinomial], FAMILIES))
 def test_posterior_is_invariant_for_every_family(family, model):
     likelihood, data = points(family)
     for name in FEW_PATHS:
@@ -134,6 +147,7 @@ def test_hybrids_on_three_points(model):
     holds(P, kernels.posterior_of(hybrid.target.prior, likelihood, data, 3), f"{hybrid.counts}, {model}")
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("model", ["DP", "PY"])
 def test_hybrids_of_three(model):
     """Whose matrix is the product of those of the parts, which run one after the other."""
@@ -254,7 +268,10 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+SEEN_FIRST = ("alpha dropped", "proposal ratio omitted", "p(order | C) omitted")
+
+
+@pytest.mark.parametrize("fault", complete_but(SEEN_FIRST, FAULTS))
 def test_faults_show(fault, monkeypatch):
     likelihood, data = points()
     sampler = FAULTS[fault](monkeypatch)
@@ -263,6 +280,7 @@ def test_faults_show(fault, monkeypatch):
     assert broken_by(P, kernels.posterior_of(sound, likelihood, data, N)) > 1e-3  # nine orders above what is accepted
 
 
+@pytest.mark.complete
 def test_a_point_left_in_shows():
     likelihood, data = points()
     prior = DirichletProcess(ALPHA)
@@ -289,7 +307,7 @@ def _plain_sweep(likelihood, prior, data, z, rng):
     return state.labels
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", complete_but(["gibbs"], KERNELS))
 def test_compiled_kernels_draw_as_plain_ones(kernel):
     likelihood, data = points(n=12)
     sampler = KERNELS[kernel](discount=0.2)

@@ -76,6 +76,7 @@ def test_continuous_draws_keep_the_joint(name):
     assert p_value(CONTINUOUS[name], JOINT) > FALSE_ALARM
 
 
+@pytest.mark.complete
 def test_discounts_keep_the_joint():
     model = JOINT | {"discount_prior": BetaPrior(2.0, 3.0)}
     sampler = CollapsedGibbs(discount=0.2, likelihood=PRIOR, **model)
@@ -140,6 +141,7 @@ def test_ranks_of_a_reversible_sampler():
     assert p > FALSE_ALARM
 
 
+@pytest.mark.complete
 def test_ranks_notice_a_proposal_ratio_left_out(monkeypatch):
     """The ranks are then far from uniform."""
     sound = sequential_split_merge.accept_split_or_merge

@@ -79,10 +79,10 @@ def compared_with_enumeration(sampler, likelihood, data, n, draws):
     return p
 
 
-QUICK = {"gibbs", "uncollapsed gibbs"}  # the others are tested to the last digit, by their transition matrices
+MARKS = {"gibbs": (), "uncollapsed gibbs": pytest.mark.complete}  # the transition matrices of the others are exact
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in SAMPLERS])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=MARKS.get(n, pytest.mark.slow)) for n in SAMPLERS])
 def test_frequencies_are_those_of_enumeration(name):
     X = blobs(6)
     sampler = SAMPLERS[name](alpha=0.8, discount=0.1, likelihood=PRIOR)
@@ -97,6 +97,7 @@ def test_frequencies_of_eight_points(name):
     assert compared_with_enumeration(sampler, PRIOR.for_data(X), X, 8, 10_000) > FALSE_ALARM
 
 
+@pytest.mark.complete
 def test_frequencies_notice_a_wrong_prior():
     X = blobs(6)
     sampler = CollapsedGibbs(0.8, likelihood=PRIOR)
@@ -115,6 +116,7 @@ def test_frequencies_notice_a_wrong_prior():
     assert compared_with_enumeration(other, PRIOR.for_data(X), X, 6, 1500) < FALSE_ALARM
 
 
+@pytest.mark.complete
 def test_beams_remember_clusters_of_many_features():
     """Whose first points are less likely alone than in another cluster, by more than epsilon: a climb stays."""
     rng = np.random.default_rng(6)

@@ -215,6 +215,7 @@ def test_a_trace_is_resumed_by_its_own_sampler_only(other):
         sample(blobs(), other, draws=2, resume=trace)
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("alpha_prior", [None, GammaPrior()])
 def test_finite_mixtures_stay_within_their_components(alpha_prior):
     """A climb along projections would leave them."""
@@ -267,6 +268,7 @@ def test_likelihood_of_the_points_by_default():
     assert trace.log_joint[0, 1] == pytest.approx(raw.log_joint(X, trace.partitions[0, 1], likelihood, 2.0), rel=1e-11)
 
 
+@pytest.mark.complete
 def test_sparse_counts():
     rng = np.random.default_rng(3)
     topics = rng.dirichlet(np.full(40, 0.05), 3)

@@ -1,4 +1,4 @@
-"""The file of a trace: the format before, what is damaged, and what is refused."""
+"""The file of a trace: both formats, damaged files, and files that are refused."""
 
 import base64
 
@@ -38,7 +38,7 @@ w1&SAEBo?Fs`5J}>I+{8PwF=||E(R!IgwjlCG^z3cP)h*<Edwn8000O8001EXErfCP-
 
 
 def test_files_of_format_1(tmp_path):
-    """Written by the version that had no other: the same draws, and chains go on from them to the last bit."""
+    """A file of the first format has the same draws, and its chains go on bit for bit."""
     path = tmp_path / "draws.npz"
     path.write_bytes(base64.b85decode("".join(FORMAT_1.split())))
     old = Trace.load(path)
@@ -119,6 +119,7 @@ def test_files_that_would_harm(tmp_path):
         sample(blobs(), sampler, draws=1, resume=bad)
 
 
+@pytest.mark.complete
 def test_files_that_are_none(tmp_path):
     trace = sample(blobs(), CollapsedGibbs(likelihood=PRIOR), draws=3, random_state=3)
     path = tmp_path / "draws.npz"

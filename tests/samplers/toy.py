@@ -20,7 +20,7 @@ from mapdpm.testing.enumeration import canonical, partitions
 from mapdpm.testing.kernels import StateSpace
 from mapdpm.validation import in_order_of_appearance
 
-HEADS = np.array([0.5, 0.8])  # of the fair and the biased coin
+HEADS = np.array([0.5, 0.8])  # P(side 1) with the fair and the biased coin
 
 
 class ToyChain(Chain):
@@ -57,8 +57,19 @@ def log_joint(prior, likelihood, data, z, sides, coins):
         for side in (0, 1):
             own = [i for i in range(len(z)) if z[i] == k and sides[i] == side]
             p = HEADS[coins[k]] if side == 1 else 1.0 - HEADS[coins[k]]
-            terms += [likelihood.log_marginal(laws.row_of(likelihood, data, own)), len(own) * log(p)]
+            terms += [log_marginal(likelihood, data, own), len(own) * log(p)]
     return fsum([prior.log_partition(np.array(sizes)), -len(sizes) * log(2.0), -log(len(sizes)), *terms])
+
+
+_known = {}
+
+
+def log_marginal(likelihood, data, points):
+    """Computed once for each set of points, since a matrix asks for the same ones again and again."""
+    key = (*(np.asarray(parameter).tobytes() for parameter in likelihood), data.tobytes(), tuple(points))
+    if key not in _known:
+        _known[key] = likelihood.log_marginal(laws.row_of(likelihood, data, points))
+    return _known[key]
 
 
 class Toy(Sampler):
@@ -67,7 +78,7 @@ class Toy(Sampler):
     chain_type = ToyChain
 
     def chain(self, data, init, rng):
-        """Coins of the clusters that a start has made."""
+        """Give a fair coin to each cluster that a start has made."""
         chain = super().chain(data, init, rng)
         chain.become(in_order_of_appearance(chain.state.labels))
         return chain
@@ -89,7 +100,7 @@ class Toy(Sampler):
         chain.aux["coins"][k] = rng.categorical(np.log([np.prod(np.where(own, p, 1.0 - p)) for p in HEADS]))
 
     def _move_point(self, chain, rng):
-        """By the joint of every choice: slow, and simple."""
+        """Draw from the joint of every choice: slow, and simple."""
         state, aux = chain.reserve(), chain.aux
         i, before = rng.integer(chain.n_points), aux["leader"].item()
         labels, sides, coins = state.labels.copy(), aux["sides"].copy(), aux["coins"].copy()

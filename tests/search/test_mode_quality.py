@@ -64,6 +64,7 @@ def gains_on_section_4_1(n_sets, n_restarts):
     return np.mean(rows, axis=0)
 
 
+@pytest.mark.complete
 def test_moves_gain_on_section_4_1():
     """The issue's bounds: 12 nats at one run, NMI .73; 20.8 (standard error 2) and .738 are found."""
     gain, below, nmi = gains_on_section_4_1(100, 1)

@@ -175,7 +175,11 @@ def test_empirical_bayes_of_named_parameters():
     assert found.scores[0, 0] == pytest.approx(by_hand / len(X), rel=1e-12)
 
 
-@pytest.mark.parametrize("family", [NormalInverseWishart, DirichletMultinomial, GammaPoisson, BetaBernoulli])
+OTHERS = (NormalInverseWishart, DirichletMultinomial, GammaPoisson, BetaBernoulli)
+
+
+@pytest.mark.complete
+@pytest.mark.parametrize("family", OTHERS)
 def test_empirical_bayes_of_every_family(family):
     """No prior near the result gives the points a higher probability, with the same clusters."""
     rng = np.random.default_rng(9)

@@ -369,6 +369,7 @@ def test_memory_is_what_the_macro_says(tmp_path):
     assert OnlineMAPDPM(8, likelihood=NormalGamma(0.0, 1.0, 1.0, 1.0), n_features=3, dtype="float32").nbytes <= 2048
 
 
+@pytest.mark.complete
 def test_learning_calls_nothing_but_what_moves_bytes(tmp_path):
     """No malloc, no libm, no stdio: the objects name no other function of the C library."""
     made = tmp_path / "learner.o"

@@ -23,8 +23,9 @@ const char *mapdpm_error_name(int error)
     (void)error;
     return "";
 #else
-    static const char *const names[] = {"ok",     "argument", "space", "foreign", "truncated", "damaged", "newer",  "real",
-                                        "kind",   "number",   "range", "full",    "ids",       "time",    "unknown", "warming"};
+    static const char *const names[] = {"ok",    "argument", "space",   "foreign", "truncated", "damaged",
+                                        "newer", "real",     "kind",    "number",  "range",     "full",
+                                        "ids",   "time",     "unknown", "warming"};
     const int n = (int)(sizeof names / sizeof names[0]);
 
     return (error <= 0 && -error < n) ? names[-error] : "unknown";
@@ -2882,7 +2883,7 @@ int stream_end_warmup(mapdpm_stream *s)
 /* ==== online.c ====================================================================================================== */
 
 /* The stream learner: it takes one point with all its consequences in O(K D) time, in the caller's memory
- * (docs/streams.md).
+ * (docs/streams-how.md).
  *
  * Each cluster holds the moments of two halves and divides its points between them. It splits when two clusters explain
  * the halves better. No point is kept.

@@ -290,8 +290,8 @@ size_t mapdpm_bank_bytes(const mapdpm_options *options, uint32_t n);
  * is the sum of the log predictive densities of the points, each before it was learned. The score decays with
  * half_life, in points; 0: never. Another learner takes over when its score exceeds that of the current one by more
  * than margin, in nats. */
-int mapdpm_bank_init(mapdpm_bank *bank, size_t bytes, const mapdpm_options *options, const mapdpm_real *alphas, uint32_t n,
-                     mapdpm_real half_life, mapdpm_real margin);
+int mapdpm_bank_init(mapdpm_bank *bank, size_t bytes, const mapdpm_options *options, const mapdpm_real *alphas,
+                     uint32_t n, mapdpm_real half_life, mapdpm_real margin);
 
 /* All learners learn a point. id and score are those of the learner that was best before; both may be NULL. An error
  * changes nothing. */

@@ -1,0 +1,21 @@
+"""What the Makefile says of files is so."""
+
+import re
+
+from repository import ROOT
+
+NAMES_A_PAGE = re.compile(r'"docs"|"docs/|"[A-Z]+\.md"|DOCS\b')
+PAGES_IN_PASSING = {"tests/project/wheel_check.py"}
+
+
+def readers():
+    """The tests that name a page, or their folder."""
+    files = [path for path in (ROOT / "tests").rglob("*.py") if NAMES_A_PAGE.search(path.read_text("utf-8"))]
+    return {path.relative_to(ROOT).as_posix() for path in files} - PAGES_IN_PASSING
+
+
+def test_tests_that_read_pages_run_when_pages_change():
+    named = re.search(r"^READ_PAGES := (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)[1].split()
+    found = readers()
+    assert {"tests/docs/test_docs.py", "tests/test_public_names.py"} <= found
+    assert not [name for name in found if not any(name == each or name.startswith(f"{each}/") for each in named)]
