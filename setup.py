@@ -21,13 +21,13 @@ class SeparateObjects(build_ext):
 class EditableByPath(editable_wheel):
     """Installs an editable mapdpm as a path in a .pth file, and not as a hook of the import system.
 
-    Setuptools takes a hook where a package lies elsewhere than its name says, as the folders of data do. A hook comes
-    after all paths: a script beside a clone, which is a folder ``mapdpm`` too, would import that folder as a namespace
-    package. A path is searched for a package before any such folder counts. The data is found in the tree.
+    Setuptools uses a hook if any package lies elsewhere than its name says, as the folders of data do. Python asks a
+    hook after all paths, so a script beside a clone named ``mapdpm`` would import that folder as a namespace package.
+    A regular package on a path takes precedence over such a folder. The data is found in the tree.
     """
 
     def finalize_options(self):  # noqa: ANN201
-        """Leave the packages whose name says where they lie."""
+        """Keep the packages that lie where their names say."""
         elsewhere = {name for name, path in self.distribution.package_dir.items() if path != name.replace(".", "/")}
         self.distribution.packages = [name for name in self.distribution.packages if name not in elsewhere]
         self.distribution.package_dir = {"": "."}

@@ -1,4 +1,4 @@
-"""Choosing alpha: what warm starts cost and whether they choose alike, and what each method chooses on the UCI sets.
+"""Choice of alpha: the cost of warm starts, whether they change the choice, and the choices of all methods on UCI sets.
 
 Run: python bench/choosing_alpha.py [--data FOLDER] [--sets 50] [--only warm|uci|stream].
 

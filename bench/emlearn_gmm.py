@@ -1,4 +1,4 @@
-"""Scoring on a Cortex-M4F: mapdpm_predict beside emlearn's Gaussian mixture, on a smart watch's recording.
+"""Scoring on a Cortex-M4F: mapdpm_predict against emlearn's Gaussian mixture, on a smart watch's recording.
 
 Run: python bench/emlearn_gmm.py. Needs emlearn (pip install emlearn==0.23.2), scikit-learn, and of Debian
 gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm; says what is missing, and ends.
@@ -54,7 +54,7 @@ sys.path.insert(0, str(FIRMWARE))
 
 
 class Program(NamedTuple):
-    """What the linker kept, in bytes: text of each source, data and bss; and what the chip printed."""
+    """Bytes that the linker kept (text of each source, data, bss), and the output of the chip."""
 
     text: dict[str, int]
     model: int
@@ -107,7 +107,7 @@ class Builder:
         return self.sizes()._replace(printed=printed)
 
     def sizes(self) -> Program:
-        """By the linker's map of what was made last."""
+        """Sizes from the linker's map of the last program."""
         kept = (self.folder / "map").read_text().partition("Linker script and memory map")[2]
         text, model, ram = {"own": 0, "libm": 0, "libgcc": 0, "other": 0}, 0, 0
         for kind, size, file in re.findall(r"^ \.(\w+)\S*\s+0x\w+\s+0x(\w+) (\S+)$", kept, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""How many labels differ between float32 and float64 input, on 200 data sets, centred and at offsets: JSON lines.
+"""Number of labels that differ between float32 and float64 input, on 200 data sets, centred and at offsets.
 
 Run: python bench/float32.py. Statistics and decisions are in float64 for both; what differs is the rounding of the
 input, which at an offset of 1e6 is 0.03 of a unit deviation at most.

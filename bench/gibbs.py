@@ -1,4 +1,4 @@
-"""The generic collapsed Gibbs sweep under numba against one written by hand for one family: ns a point and the ratio.
+"""The generic collapsed Gibbs sweep under numba against a hand-written one for one family: ns a point, and the ratio.
 
 Run: python bench/gibbs.py [--points 10000] [--rounds 15]. Normal-Gamma, Dirichlet process, D = 10, K = 20 separated
 clusters, converged labels. Both start from the same state and the same seed and must draw the same labels; each round

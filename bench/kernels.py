@@ -24,7 +24,7 @@ LIKELIHOOD = NormalGamma(np.zeros(D), 0.1, 1.0, np.ones(D))
 
 
 def model_of(X: Any) -> Model:
-    """What the kernels are given."""
+    """The arguments of the kernels."""
     return Model(LIKELIHOOD, PRIOR, X)
 
 

@@ -1,4 +1,4 @@
-"""Liang2007 Figure 3 again: log joint against time, from a cold start, for Gibbs sampling alone and with other moves.
+"""Liang2007, Figure 3: log joint against time from a cold start, for Gibbs sampling alone and with other moves.
 
 Run: python bench/liang.py [--seconds 10] [--runs 2] [--only NAME] [--data FOLDER] [--folder build/liang].
 

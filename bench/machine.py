@@ -1,4 +1,4 @@
-"""On what a figure was measured: for every line of JSON that a bench prints."""
+"""The machine and the versions of a measurement, for every line of JSON that a bench prints."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def processor() -> str:
 
 
 def first_line(*command: str) -> str:
-    """What a program says first; empty where there is none, or outside a repository."""
+    """The first line of a program's output; empty where there is no program, or outside a repository."""
     try:
         done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     except OSError:

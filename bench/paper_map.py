@@ -1,4 +1,4 @@
-"""Raykov2014 again, Tables 1 to 3, Figures 3 and 4: what is printed there, the paper's algorithm, and all moves.
+"""Raykov2014, Tables 1 to 3, Figures 3 and 4: the printed results, the paper's algorithm, and all moves.
 
 Run: python bench/paper_map.py [--data FOLDER] [--sets 100] [--restarts 10] [--pictures build]. Paper mode is moves=();
 full mode is the default moves and the best of --restarts runs. Table 1 and both pictures are of data drawn as in

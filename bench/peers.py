@@ -1,4 +1,4 @@
-"""Whole fits by default settings beside other libraries', on the same data: time, agreement, density, memory.
+"""Whole fits with default settings, of mapdpm and other libraries, on the same data: time, agreement, density, memory.
 
 Run: python bench/peers.py [--sizes 100000,2,10 ...] [--ways mapdpm KMeans BayesianGaussianMixture bnpy] [--rounds 3]
 > peers.jsonl (sizes: points, features, clusters). Diagonal normal mixtures with sizes as a Chinese restaurant process
@@ -80,7 +80,7 @@ SLOW = {"BayesianGaussianMixture", "bnpy"}
 
 
 class Mixture(NamedTuple):
-    """What made the data."""
+    """The mixture that the data is drawn from."""
 
     share: NDArray[np.float64]
     means: NDArray[np.float64]
@@ -147,7 +147,7 @@ def main() -> None:
 def fitted(
     model: Any, X: NDArray[np.float64], labels: NDArray[np.int64], others: NDArray[np.float64]
 ) -> dict[str, Any]:
-    """What one fit gives, and takes."""
+    """The results and the cost of one fit."""
     forget_peak()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it has not converged is no wonder

@@ -67,7 +67,7 @@ class Stream(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What was said of each point, as far as time went, and the seconds that took."""
+    """The answer for each point that was reached in the time limit, and the seconds that it took."""
 
     said: NDArray[Any]
     seconds: float
@@ -120,7 +120,7 @@ def map_dpm(half_life: float | None) -> Callable[..., Answer]:
 
 
 def mini_batches(stream: Stream, has_anomalies: bool, _seconds: float) -> Answer | None:
-    """MiniBatchKMeans, told the number of classes."""
+    """MiniBatchKMeans with the true number of classes."""
     if has_anomalies:
         return None
     model, scaler = MiniBatchKMeans(len(np.unique(stream.truth)), random_state=0, n_init=3), StandardScaler()

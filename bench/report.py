@@ -1,4 +1,4 @@
-"""Tables, and pictures, of what other benches have printed as JSON lines.
+"""Tables and pictures of the JSON lines that other benches print.
 
 Run: python bench/roofline.py | python bench/report.py [FILES ...] [--pictures FOLDER]
 """
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def print_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table of which the first column is text, and the others are numbers."""
+    """Print a table whose first column is text, and whose other columns are numbers."""
     print(f"| {' | '.join(header)} |\n|---|{'---:|' * (len(header) - 1)}")
     for row in rows:
         print(f"| {' | '.join(row)} |")
@@ -63,7 +63,7 @@ def roofline_picture(lines: list[dict[str, Any]], path: Path) -> None:
 
 
 def _medians(lines: list[dict[str, Any]]) -> dict[tuple[int, int, int], dict[str, dict[str, Any]]]:
-    """By data set and way: medians over rounds; of seconds beside those of mapdpm in the same round."""
+    """Print medians over rounds by data set and method; seconds also relative to those of mapdpm in the same round."""
     sets: dict[tuple[int, int, int], dict[str, list[dict[str, Any]]]] = {}
     for line in lines:
         size = (line["points"], line["features"], line["clusters"])

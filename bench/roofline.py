@@ -1,4 +1,4 @@
-"""How near the sweep is to what the machine can do, and how far from plain C, numpy and scikit-learn; on one core.
+"""The time of a sweep against the limit of the machine, plain C, numpy and scikit-learn, on one core.
 
 Run: python bench/roofline.py [--points 100000] [--rounds 9] [--shapes 2,5 10,20 ...] > roofline.jsonl
 Data: K separated normal clusters in D features, float64. For each shape, in one process, in turn in each round:
@@ -99,7 +99,7 @@ class Case:
         return state
 
     def floor(self) -> float:
-        """What no sweep can take less than."""
+        """The lower bound of the time of a sweep."""
         ffi, lib = library()
         total = ffi.new("double *")
         start = time.perf_counter()

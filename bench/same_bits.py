@@ -1,4 +1,4 @@
-"""Are the results of two checkouts the same bits? Fits, streams, files and traces, each as a hash.
+"""Comparison of two checkouts bit for bit: fits, streams, files and traces, each as a hash.
 
 ``python bench/same_bits.py`` prints the hashes of this checkout, one line a result. ``python bench/same_bits.py
 --against DIR`` runs this script on the checkout in DIR too, whose C modules must be built, and prints what differs; it
@@ -119,7 +119,7 @@ def hashes() -> Iterator[tuple[str, str]]:
 
 
 def printed(checkout: Path) -> dict[str, str]:
-    """What this script prints on ``checkout``."""
+    """The output of this script on ``checkout``."""
     environment = os.environ | {"PYTHONPATH": str(checkout), "NUMBA_CACHE_DIR": str(checkout / ".cache" / "same_bits")}
     command = [sys.executable, str(Path(__file__).resolve())]
     run = subprocess.run(command, env=environment, cwd=checkout, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""A sweep of the reference samplers beside other libraries' Gibbs sampling, in one process, on the same data.
+"""A sweep of the reference samplers against other libraries' Gibbs sampling, in one process, on the same data.
 
 Run: python bench/sampler_peers.py [--points 500] [--features 4] [--rounds 5]. Needs dpgmm (PyTorch) or dpmmlearn
 (pip install dpgmm dpmmlearn); what is not installed is left out.

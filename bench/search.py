@@ -1,4 +1,4 @@
-"""What moves gain over sweeps alone, in nats: Raykov2014 section 4.1, 100 data sets of 600 points in two features.
+"""The gain of moves over sweeps alone, in nats: Raykov2014 section 4.1, 100 data sets of 600 points in two features.
 
 Run: python bench/search.py [--sets 100] [--restarts 1 20] [--moves merge split]. A line for each number of restarts:
 mean gain of the log joint over the paper's algorithm (moves=()), share of sets that end below it by more than 1e-6,

@@ -57,7 +57,7 @@ made = functools.lru_cache(maxsize=None)(stream)
 
 
 def half_life(kind: str) -> float | None:
-    """What is asked for where a stream changes."""
+    """The half-life for a stream that changes; None for the others."""
     return HALF_LIFE if kind in {"drift", "churn"} else None
 
 
@@ -80,7 +80,7 @@ def windows(s: Stream, few: int) -> list[slice]:
 
 
 def told(s: Stream, seed: int) -> Labels:
-    """MiniBatchKMeans that is told K; each batch is learned first and then predicted."""
+    """MiniBatchKMeans with the true K; each batch is learned first and then predicted."""
     model = MiniBatchKMeans(TOLD_K, random_state=seed, n_init=3, batch_size=BATCH)
     batches = [s.X[i : i + BATCH] for i in range(0, len(s.X), BATCH)]
     with threadpool_limits(1):  # more only wait for each other, at this size
@@ -94,7 +94,7 @@ def spread(values: Iterable[float]) -> str:
 
 
 def table_a(seeds: list[int], n_points: int) -> None:
-    """By default settings."""
+    """Print table A: accuracy with default settings."""
     rows, scored = [], []
     groups = [group for group in ([s for s in seeds if s < 100], [s for s in seeds if s >= 100]) if group]
     for kind in KINDS:
@@ -146,7 +146,7 @@ def table_b(seeds: list[int], n_points: int, few: int) -> None:
 
 
 def table_c(seeds: list[int], n_points: int) -> None:
-    """What a full buffer costs."""
+    """The cost of a full buffer."""
     rows = []
     for kind in ("outliers", "churn"):
         for life in (None, HALF_LIFE):
@@ -232,7 +232,7 @@ def table_f(n_points: int, repeats: int) -> None:
 
 
 def speeds(shape: tuple[int, int], dtype: str, missing: str, n_points: int, repeats: int) -> tuple[str, ...]:
-    """A row: each call timed in turn, on a learner that knows the stream."""
+    """A row of the table: the time of each call, on a learner that has learned the stream."""
     D, K = shape
     rng = np.random.default_rng(0)
     centres = rng.normal(0.0, 5.0, (K, D))

@@ -1,4 +1,4 @@
-"""Streams to measure on: four kinds of mixtures in four features, with their truth and what the best classifier says.
+"""Streams for measurements: four kinds of mixtures in four features, with true labels and those of the best classifier.
 
 stationary: ten normal clusters with weights 0.8^k. drift: the same, each mean moving 12 units, some twelve standard
 deviations, in a straight line. churn: thirty clusters that begin and end, each living for about a third of the stream.

@@ -1,4 +1,4 @@
-"""The worst learn beside the median one, in instructions: the stream of clusters that come and go, the buffer full.
+"""The worst and the median learn call, in instructions: clusters come and go, and the buffer is full.
 
 Run: python bench/worst_case.py [--points N] [--counted N] [--seed S]. Instructions do not depend on what else the
 machine does. Needs valgrind (Debian: apt-get install valgrind) and cc; says so and ends where valgrind is missing.

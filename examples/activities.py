@@ -1,4 +1,4 @@
-"""What was the wearer of a smart watch doing? Seconds of a recording in clusters, no activity known beforehand.
+"""Cluster the seconds of a smart watch's recording into activities, without any known activity.
 
 Reads examples/data/smartwatch.csv, makes one point of each second (how much each channel of the sensors varied, as
 a logarithm), clusters half of the recordings, and assigns the seconds of the other half to the clusters found.

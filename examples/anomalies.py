@@ -1,4 +1,4 @@
-"""Which readings are unlike all that was normal? A score for each, and a threshold with a known rate of false alarms.
+"""Detect readings unlike normal ones: a score for each, and a threshold with a known rate of false alarms.
 
 A smart watch learns what standing and walking look like; running and badminton come later. The score is the log
 predictive density in nats: high is normal. A quantile of the scores of normal seconds that were held out is the

@@ -1,4 +1,4 @@
-"""How many groups do velocities of galaxies fall into, and how dense are they where? A density in one dimension.
+"""Estimate the density of galaxy velocities, and the number of groups: a density in one dimension.
 
 82 made-up velocities in the manner of the survey that every text on mixtures shows: a bulk near 20,000 km/s that may be
 two, and a few far from it. The prior says how wide a group is, so it is chosen by the density of held-out velocities.

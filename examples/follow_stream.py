@@ -1,4 +1,4 @@
-"""Watch a stream being clustered: weights of the clusters as bars, what happens to them, how strange the points are.
+"""Watch the clustering of a stream: weights of clusters as bars, events, and scores of points.
 
 Without options the smart watch's recordings beside this file are replayed, a point a second of them: how much each
 channel varied, as a logarithm. In a terminal the picture is drawn anew 20 times a second; elsewhere events are printed

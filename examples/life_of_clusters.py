@@ -1,4 +1,4 @@
-"""How clusters are born, drift, split, merge and die: a stream in two features, and a line for each cluster's life.
+"""Clusters that are born, drift, split, merge and die: a stream in two features, and a line for each cluster's life.
 
 Seven sources come, move and go. One pair drifts apart from the same place, another drifts together, one source appears
 and vanishes again. The learner forgets (half_life), so that it can follow; every 25 points it is asked where its
@@ -41,7 +41,7 @@ INK = "#333333"
 
 
 class Moment(NamedTuple):
-    """Where a cluster was at a time."""
+    """The place of a cluster at a time."""
 
     when: int
     place: float
@@ -154,7 +154,7 @@ def mark(ax: object, event: object, lives: dict[int, list[Moment]], colours: dic
 
 
 def near(lives: dict[int, list[Moment]], number: int | None, when: int) -> float | None:
-    """Where a cluster was when it was looked at about that time; None where it never was."""
+    """The place of a cluster when it was recorded about that time; None where it was not."""
     life = lives.get(number) if number is not None else None
     return None if life is None else min(life, key=lambda moment: abs(moment.when - when)).place
 

@@ -1,4 +1,4 @@
-"""Where the checkout lies: tests stand in folders of several depths."""
+"""The root of the checkout, for tests in folders of several depths."""
 
 from pathlib import Path
 

@@ -24,7 +24,7 @@ KINDS = {
 
 
 def found(name):
-    """What a dotted name stands for: the longest part that is a module, and then attributes."""
+    """The object of a dotted name: the longest part that is a module, and then attributes."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:

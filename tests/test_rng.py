@@ -22,7 +22,7 @@ class Fixed:
 
 
 def shares(draw, n):
-    """How often each of n outcomes comes, over the grid."""
+    """The frequency of each of n outcomes over the grid."""
     return np.bincount([draw(Rng(Fixed(u))) for u in GRID], minlength=n) / len(GRID)
 
 

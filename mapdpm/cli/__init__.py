@@ -1,7 +1,7 @@
 """The command line: ``mapdpm fit | tune | predict | score | stream | export | demo``.
 
-Exit code 0, 1 for data (what was read, or could not be read or written), 2 for usage. An error is one line on stderr,
-never a traceback. Files are written whole or not at all, but for the output of ``stream``, which grows.
+Exit code 0 for success, 1 for an error in data or files, 2 for an error in the command. An error is one line on stderr,
+never a traceback. Files are written wholly or not at all; only the output of ``stream`` grows.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _TERMINATED = 128 + signal.SIGTERM
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line ``argv`` (``sys.argv`` if None) and return its exit code."""
     parser = options.parser()
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks what could come next
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
         with contextlib.suppress(ImportError):
             import argcomplete  # noqa: PLC0415  (an extra)
 
             argcomplete.autocomplete(parser)
     try:
         arguments = parser.parse_args(argv)
-    except SystemExit as stop:  # argparse has said what there is to say
+    except SystemExit as stop:  # argparse has printed the error
         return int(stop.code or 0)
     if arguments.run is None:
         parser.print_help(sys.stderr)
         return 2
     if argv is None:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that what is half-written is removed
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that half-written files are removed
     try:
-        from mapdpm.cli import commands  # noqa: PLC0415  (costs what --help and --version need not pay)
+        from mapdpm.cli import commands  # noqa: PLC0415  (slow, and --help and --version do not need it)
 
         with _warnings_as_lines(quiet=arguments.quiet), np.errstate(all="ignore"):
             getattr(commands, arguments.run)(arguments)
-    except BrokenPipeError:  # whoever reads has seen enough
+    except BrokenPipeError:  # the reader of the output has ended
         _drop_stdout()
     except (ValueError, OSError, ImportError, OverflowError, MemoryError, RuntimeError) as error:
         # RuntimeError: the C library is not built, or refuses a call.
@@ -57,12 +57,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _say(line: str) -> None:
     with contextlib.suppress(OSError):
-        if sys.stderr is not None:  # else print would take standard output
+        if sys.stderr is not None:  # print(file=None) would write to standard output
             print(line, file=sys.stderr)
 
 
 def _drop_stdout() -> None:
-    """What could not be written shall not be tried again at exit, with a traceback."""
+    """Drop unwritten output, for Python would try it again at exit, and print a traceback."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # not a real file, or closed
         try:
             sys.stdout.flush()

@@ -1,6 +1,6 @@
-"""Where a stream is: the learner, how its input is read, and the positions in input and output, in one file.
+"""The state file of a stream: the learner, the settings of its input, and the positions in input and output.
 
-They are written together, and the file is replaced at once: after any end, what is there fits together.
+They are written together, and the file is replaced in one step, so after a crash they still agree.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mapdpm.files import container
 from mapdpm.files.container import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
 from mapdpm.stream.online import OnlineMAPDPM
-from mapdpm.stream.selector import KEY as BANK
+from mapdpm.stream.selector import BANK_KEY
 
 LEARNER = ("max_clusters", "alpha", "half_life", "warmup", "when_full", "missing", "dtype")
 OTHERS = {
@@ -26,14 +26,14 @@ OTHERS = {
     "time": None,
     "format": "jsonl",
 }
-"""Settings that are no parameters of a learner, and what they are where nobody says."""
+"""Settings that are no parameters of a learner, with their defaults."""
 
 _KEY = "stream"
-_MARKED = 4096  # so many bytes before a position tell whether a file is the one it was
+_MARKED = 4096  # bytes before a position whose check sum identifies a file
 
 
 class Saved(NamedTuple):
-    """What a state file holds; all but the learner and its settings is None where Python wrote it."""
+    """The contents of a state file; in a file that Python wrote, the last four are None."""
 
     model: OnlineMAPDPM
     settings: dict[str, Any]
@@ -44,7 +44,7 @@ class Saved(NamedTuple):
 
 
 def read(path: Path) -> Saved | None:
-    """What ``path`` holds, None where there is no such file; ModelFileError where it is not a stream's."""
+    """The contents of the state file ``path``; None where there is no file, ModelFileError where it is another kind."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -76,14 +76,14 @@ def read(path: Path) -> Saved | None:
 
 
 def write(path: Path, saved: Saved) -> None:
-    """Replace ``path``; UnwritableError, and the old file is there still, where that cannot be."""
+    """Replace the file ``path``; UnwritableError where that fails, and the old file is unchanged."""
     held = saved._asdict()
     del held["model"]
     container.write_file(path, container.with_extras(saved.model.to_bytes(), {_KEY: held}))
 
 
-def settled(given: dict[str, Any], saved: Saved | None, path: Path | None) -> dict[str, Any]:
-    """The settings: those of the state, else those given; UsageError where both say, and not the same."""
+def merged_settings(given: dict[str, Any], saved: Saved | None, path: Path | None) -> dict[str, Any]:
+    """The settings of the state, then those given, then defaults; UsageError where state and command disagree."""
     if saved is None:
         return OTHERS | given
     for name, value in given.items():
@@ -98,7 +98,7 @@ def settled(given: dict[str, Any], saved: Saved | None, path: Path | None) -> di
 
 
 def mark(file: int, offset: int) -> dict[str, int]:
-    """A position in a file, and a check sum of what is before it."""
+    """A position in a file, and a check sum of the bytes before it."""
     first = max(0, offset - _MARKED)
     return {"offset": offset, "crc": zlib.crc32(os.pread(file, offset - first, first))}
 
@@ -118,12 +118,12 @@ def check(file: int, position: dict[str, Any], name: str, state: Path) -> int:
 
 
 def _checked_extras(data: bytes) -> dict[str, Any]:
-    """The extras of a stream; ModelFileError for the file of anything else, which a checkpoint would replace."""
+    """The extras of a stream; ModelFileError for any other model file, which a checkpoint would overwrite."""
     if data.startswith(container.MAGIC) and container.kind_of(data) == container.BATCH:
         msg = "it holds a model of mapdpm fit, for mapdpm predict and score, and no stream; name another file"
         raise ModelFileError(msg)
     extras = container.check_stream(data)[1]
-    if BANK in extras:
+    if BANK_KEY in extras:
         msg = (
             "it holds a bank of alphas, of which one learner only would be kept; learn with it in Python (mapdpm.load)"
         )

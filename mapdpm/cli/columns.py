@@ -1,4 +1,4 @@
-"""Which columns of a CSV file: those that ``--columns`` names, or those that a model was fitted on."""
+"""Choice of the columns of a CSV file: by ``--columns``, or those that a model was fitted on."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _RANGE = re.compile(r"(\d{1,9})(-?)(\d{0,9})")
 def chosen(text: str) -> Choice:
     """The columns of ``--columns``: names or positions, counted from 1, separated by commas; ``2-4`` and ``3-`` too.
 
-    Where the first row has text, a name wins over a position of the same spelling. A name with a comma in it is quoted
-    as in the file.
+    If the first row has text, a name takes precedence over a position of the same spelling. A name with a comma is
+    quoted as in the file.
     """
     try:
         words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
@@ -31,7 +31,7 @@ def chosen(text: str) -> Choice:
         places, named = [], False
         header = any(map(is_text, cells))
         for word in words:
-            # In a row of numbers a word that may be a position is one, even if a number is spelt like it.
+            # In a row of numbers, a word that can be a position is one, even if a cell has the same text.
             if word in cells and (header or not _may_be_positions(word, len(cells))):
                 places.append(_place_of(word, file, cells))
                 named = True
@@ -49,8 +49,8 @@ def chosen(text: str) -> Choice:
     return choice
 
 
-def of_the_model(names: Sequence[str], model: str) -> Choice:
-    """The columns on which a model was fitted, wherever they are in a file with a header; else all there are."""
+def model_columns(names: Sequence[str], model: str) -> Choice:
+    """The columns that a model was fitted on: by name in a file with a header, else all columns."""
 
     def choice(file: str, cells: list[str]) -> Columns:
         whole = every(file, cells)
@@ -71,7 +71,7 @@ def of_the_model(names: Sequence[str], model: str) -> Choice:
 
 
 def warned(file: str, cells: list[str]) -> Columns:
-    """All columns, with a warning for one that looks like an index rather than a feature."""
+    """All columns, with a warning for one that looks like an index."""
     whole = every(file, cells)
     if "" in cells and any(map(is_text, cells)):
         at = cells.index("") + 1

@@ -1,4 +1,4 @@
-"""What the commands do: read, fit or score, write. ``cli`` has their options, and what becomes of errors."""
+"""The commands: each reads, fits or scores, and writes. ``cli`` handles options and errors."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, load, plots, select_alpha
+from mapdpm import MAPDPM, NormalGamma, load, plots, select_alpha
 from mapdpm.cli import demo, records, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import chosen, warned
-from mapdpm.cli.models import check_convertible, model_and_table
+from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, model_and_table
 from mapdpm.cli.options import UsageError
-from mapdpm.cli.reporter import Reporter
+from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.tables import Table
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.container import ModelFileError, write_file
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
 
-FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 PICTURE = Path("mapdpm_demo.png")
 
 _MOST_NAMES = 6
@@ -39,7 +38,7 @@ def fit(arguments: argparse.Namespace) -> None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
     table = tables.read_csv(arguments.data, choice, arguments.delimiter)
-    reporter = Reporter(quiet=arguments.quiet, verbose=arguments.verbose)
+    progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
     model = MAPDPM(
         arguments.alpha,
         likelihood=_likelihood(arguments, table),
@@ -53,20 +52,22 @@ def fit(arguments: argparse.Namespace) -> None:
         backend=arguments.backend,
         n_jobs=arguments.jobs,
         random_state=arguments.seed,
-        callback=reporter,
+        callback=progress,
     )
     started = time.perf_counter()
     try:
         model.fit(table)
     finally:
-        reporter.end()
+        progress.end()
     seconds = time.perf_counter() - started
     if arguments.out is not None:
         model.save(arguments.out)
     if arguments.picture is not None:
         write_file(arguments.picture, _picture(model, table, arguments.picture))
     if arguments.labels is not None:
-        records.put(arguments.labels, records.lines(["label"], model.labels_[:, None].tolist(), arguments.format))
+        records.write_text(
+            arguments.labels, records.lines(["label"], model.labels_[:, None].tolist(), arguments.format)
+        )
     if not arguments.quiet:
         to_stdout = arguments.labels is None or str(arguments.labels) != records.STDOUT
         summary = _summary(model, table, seconds, arguments.format)
@@ -80,7 +81,7 @@ def tune(arguments: argparse.Namespace) -> None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
     table = tables.read_csv(arguments.data, choice, arguments.delimiter)
-    reporter = Reporter(quiet=arguments.quiet, verbose=arguments.verbose)
+    progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
     capped = {} if arguments.max_clusters is None else {"max_clusters": arguments.max_clusters}
     prior = _likelihood(arguments, table)
     grid = tuning.settings(arguments, prior, table)
@@ -96,16 +97,16 @@ def tune(arguments: argparse.Namespace) -> None:
             one_standard_error=arguments.one_standard_error,
             random_state=arguments.seed,
             n_jobs=arguments.jobs,
-            callback=reporter,
+            callback=progress,
             **capped,
         )
     finally:
-        reporter.end()
+        progress.end()
     if arguments.out is not None:
         found.model.save(arguments.out)
     if arguments.picture is not None:
         write_file(arguments.picture, plots.image(found.plot(), arguments.picture.suffix[1:]))
-    records.put(None, tuning.tried(found, arguments.format))
+    records.write_text(None, tuning.table_of_settings(found, arguments.format))
     if not arguments.quiet:
         setting = found.params | {"alpha": found.alpha}
         shown = ", ".join(f"{name} {value:.6g}" for name, value in setting.items())
@@ -120,9 +121,9 @@ def predict(arguments: argparse.Namespace) -> None:
         names = [*(f"cluster_{k}" for k in range(model.n_clusters_)), "new"]
         rows = model.predict_proba(table).tolist()
     else:
-        novelty = {"novelty": True} if arguments.novelty else {}  # which streams do not know
+        novelty = {"novelty": True} if arguments.novelty else {}  # streams have no such argument
         names, rows = ["label"], model.predict(table, **novelty)[:, None].tolist()
-    records.put(arguments.out, records.lines(names, rows, arguments.format))
+    records.write_text(arguments.out, records.lines(names, rows, arguments.format))
 
 
 def score(arguments: argparse.Namespace) -> None:
@@ -136,7 +137,7 @@ def score(arguments: argparse.Namespace) -> None:
         text = records.lines(["mean_log_density"], [[model.score(table)]], arguments.format)
     else:
         text = f"{model.score(table)!r}\n"
-    records.put(arguments.out, text)
+    records.write_text(arguments.out, text)
 
 
 def stream(arguments: argparse.Namespace) -> None:
@@ -189,8 +190,8 @@ def show(arguments: argparse.Namespace) -> None:
 
 
 def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
-    """The family with its prior from the data, but for what ``--prior`` says; None is MAPDPM's own default."""
-    family, changes = FAMILIES[arguments.likelihood], dict(arguments.prior)
+    """The family with its prior from the data, changed by ``--prior``; None is the default of MAPDPM."""
+    family, changes = PRIOR_FAMILIES[arguments.likelihood], dict(arguments.prior)
     if len(changes) < len(arguments.prior):
         names = ", ".join(name for name, _ in arguments.prior)
         msg = f"argument --prior: each parameter at most once, got {names}"
@@ -208,7 +209,7 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
     try:
         if not arguments.standardize:
             return prior._replace(**changes)
-        # The model is the same in any units: the prior is put into standard ones and back, and the data stays.
+        # The model is the same in any units: the prior is put into standard units, changed, and put back.
         _, centre, variance = described(table)
         scale = np.sqrt(variance)
         return prior.shifted(centre).scaled(1.0 / scale)._replace(**changes).scaled(scale).shifted(-centre)
@@ -226,7 +227,7 @@ def _check_picture(path: Path) -> None:
 
 
 def _picture(model: MAPDPM, table: Table, path: Path) -> bytes:
-    """Clusters in a plane; of a single column, the density."""
+    """A picture of the clusters in a plane; for a single column, of the density."""
     one = model.n_features_in_ == 1
     ax = plots.density(model, table) if one else plots.clusters(model, table, labels=model.labels_)
     return plots.image(ax, path.suffix[1:])
@@ -263,18 +264,18 @@ def _summary(model: MAPDPM, table: Table, seconds: float, kind: str) -> str:
 
 
 def _shortened(names: Sequence[str]) -> str:
-    """All of a few names; of many the first ones and the last."""
+    """All names if they are few, else the first ones and the last."""
     few = [*names[:_MOST_NAMES], "...", names[-1]] if len(names) > _MOST_NAMES + 1 else names
     return ", ".join(few)
 
 
 def _file(path: Path | None) -> Path | None:
-    """``path`` where it is one, and not standard output."""
+    """``path``, or None where it is standard output."""
     return None if path is None or str(path) == records.STDOUT else path
 
 
 def _check_targets(sources: list[Path | None], *targets: Path | None) -> None:
-    """OSError for a path that cannot become a file, or that is read or written besides: said before the work."""
+    """Before any work, OSError for a path that cannot become a file, UsageError for one that is used twice."""
     taken = [path.resolve() for path in sources if path is not None]
     for path in targets:
         if path is None:

@@ -1,4 +1,4 @@
-"""``mapdpm demo``: which activity is it? Seconds of a smart watch's recording, clustered without their names."""
+"""``mapdpm demo``: cluster the seconds of a smart watch's recording, and compare with the activities."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _FLOOR = 1e-6
 
 
 class Windows(NamedTuple):
-    """One row a window: features of shape (n_windows, n_channels), and the activity that went on."""
+    """One row for each window: features of shape (n_windows, n_channels), and the activity."""
 
     features: Matrix
     activities: NDArray[np.str_]
 
 
 class Demo(NamedTuple):
-    """What the demo found: the fitted model, its agreement with the activities, and the seconds that fitting took.
+    """The result of the demo: the fitted model, its agreement with the activities, and the seconds of the fit.
 
-    ``by_the_paper`` is what the paper's algorithm finds, which moves single points only.
+    ``by_the_paper`` is the model of the paper's algorithm, which moves single points only.
     """
 
     model: MAPDPM
@@ -47,7 +47,7 @@ class Demo(NamedTuple):
 def run(path: str | Path | None = None) -> Demo:
     """Cluster the windows of the recording at ``path``; None is the recording that comes with mapdpm.
 
-    All is as ``MAPDPM()`` has it by default.
+    All parameters are the defaults of ``MAPDPM()``.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def run(path: str | Path | None = None) -> Demo:
 
 
 def report(demo: Demo) -> str:
-    """What ``run`` found, as text: a table of clusters and activities, agreement, log joint in nats, cost."""
+    """The result of ``run`` as text: a table of clusters and activities, agreement, log joint in nats, cost."""
     model, paper, (features, activities) = demo.model, demo.by_the_paper, demo.windows
     paper_ami = adjusted_mutual_info(activities, paper.labels_)
     return "\n".join(
@@ -91,7 +91,7 @@ def picture(demo: Demo) -> bytes:
 
 
 def found() -> Path:
-    """Where the recording is: in a checkout's examples below the current folder, or in the installed package."""
+    """The path of the recording: in the examples below the current folder, or in the installed package."""
     package = Path(__file__).resolve().parent.parent
     here = Path("examples", "data", _FILE)
     places = (here, package / "example_data" / _FILE, package.parent / here)
@@ -105,9 +105,9 @@ def found() -> Path:
 def read(path: str | Path) -> Windows:
     """The windows of a recording with columns ``recording``, ``activity`` and ``CHANNELS``; errors as ``run``.
 
-    A window lies within one recording and activity; what is left at the end of one is dropped. A feature is the log
-    of a channel's standard deviation in the window, at least a millionth of the channel's own (so a dead channel
-    stays finite).
+    A window lies within one recording and activity; a shorter rest is dropped. A feature is the log of a channel's
+    standard deviation in the window, at least a millionth of that in the whole recording, so a constant channel has
+    finite features.
     """
     (_, header), *rows = tables.rows(path)
     names = [name.strip() for name in header]

@@ -1,4 +1,4 @@
-"""The input of a stream, line by line, and signals to wait for besides."""
+"""The input of a stream, line by line, and signals that end the waiting for it."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _CHUNK = 1 << 16
-_LONGEST = 1 << 24  # bytes of a line: an endless one shall not fill the memory
+_LONGEST = 1 << 24  # bytes of a line: an endless line must not fill the memory
 _POLL = 0.1  # seconds between looks at a file that others write
 _GZIP = b"\x1f\x8b"
 
 
-class Refused(ValueError):  # noqa: N818  (a line's fate, an error only with --on-error fail)
-    """What is wrong with a line; its text goes on after the name of the line."""
+class Refused(ValueError):  # noqa: N818  (an error only with --on-error fail)
+    """A line that cannot be learned; the text continues a message that begins with the name of the line."""
 
 
 class Signals:
-    """SIGINT and SIGTERM as something to wait for, so that nothing is interrupted half-way."""
+    """SIGINT and SIGTERM as events to wait for, so that no step is interrupted half-way."""
 
     def __enter__(self) -> Self:
         self.number = 0
-        self._woken, self._waker = os.pipe()
-        os.set_blocking(self._woken, False)
-        os.set_blocking(self._waker, False)
+        self._wakeup_reader, self._wakeup_writer = os.pipe()
+        os.set_blocking(self._wakeup_reader, False)
+        os.set_blocking(self._wakeup_writer, False)
         self._before: dict[int, Any] = {}
-        if threading.current_thread() is threading.main_thread():  # others cannot have handlers
-            self._before = {n: signal.signal(n, self._noted) for n in (signal.SIGINT, signal.SIGTERM)}
-            self._fd = signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        if threading.current_thread() is threading.main_thread():  # other threads cannot have handlers
+            self._before = {n: signal.signal(n, self._record) for n in (signal.SIGINT, signal.SIGTERM)}
+            self._fd = signal.set_wakeup_fd(self._wakeup_writer, warn_on_full_buffer=False)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,32 +49,32 @@ class Signals:
             signal.set_wakeup_fd(self._fd)
             for number, handler in self._before.items():
                 signal.signal(number, handler)
-        os.close(self._woken)
-        os.close(self._waker)
+        os.close(self._wakeup_reader)
+        os.close(self._wakeup_writer)
 
     def wait(
-        self, timeout: float, reads: Sequence[int] = (), writes: Sequence[int] = (), *, heed: bool = True
+        self, timeout: float, reads: Sequence[int] = (), writes: Sequence[int] = (), *, interruptible: bool = True
     ) -> list[int]:
-        """Which files can be read, after so many seconds at most; a signal ends it at once, unless nobody heeds it."""
-        if heed and self.number:
+        """The files that can be read, after ``timeout`` seconds at most; a signal ends it if ``interruptible``."""
+        if interruptible and self.number:
             return []
-        ours = [self._woken] if heed else []
+        ours = [self._wakeup_reader] if interruptible else []
         ready, _, _ = select.select([*reads, *ours], writes, [], max(0.0, timeout))
         return [file for file in ready if file not in ours]
 
     def end(self) -> None:
-        """End as the signal wants, if there was one."""
+        """End the program as the signal asks, if there was one."""
         if self.number == signal.SIGINT:
             raise KeyboardInterrupt
         if self.number:
             sys.exit(128 + self.number)
 
-    def _noted(self, number: int, _: object) -> None:
+    def _record(self, number: int, _: object) -> None:
         self.number = number
 
 
 class Line(NamedTuple):
-    """A line of the input, without its end, and how many bytes it takes there."""
+    """A line of the input: its number, its text without the end of line, and its bytes with it."""
 
     number: int
     text: bytes
@@ -82,7 +82,7 @@ class Line(NamedTuple):
 
 
 class Source(Protocol):
-    """Where points come from, one an item."""
+    """A source of points: each item holds one."""
 
     name: str
     identity: str
@@ -90,38 +90,38 @@ class Source(Protocol):
     """Whether the first item may be a header."""
 
     def resume(self, position: dict[str, Any], state: Path) -> str:
-        """Go to ``position``, and say where that is; ValueError where it is not there."""
+        """Go to ``position``, and describe it for a message; ValueError where the input does not have it."""
 
     def read(self, timeout: float) -> list[Any] | None:
-        """What has come within so many seconds; None at the end."""
+        """The items that came within ``timeout`` seconds; None at the end."""
 
     def where(self, item: Any) -> str:
-        """What messages call an item."""
+        """The name of an item in messages."""
 
     def cells(self, item: Any, delimiter: str) -> list[str] | dict[str, str]:
         """The cells of an item; Refused where it has none."""
 
     def taken(self, item: Any) -> None:
-        """An item was learned, or refused for good."""
+        """Record that an item was learned or refused."""
 
     def progress(self) -> str:
-        """How far it is, for people."""
+        """The position, in words."""
 
-    def hungry(self) -> bool:
-        """Whether a commit now would be answered with more."""
+    def wants_commit(self) -> bool:
+        """Whether the source waits for a commit before it sends more."""
 
     def position(self) -> dict[str, Any]:
-        """The position after what was taken."""
+        """The position after the last item that was taken."""
 
     def committed(self) -> None:
-        """What was taken is safe."""
+        """Record that the state with all taken items is on disk."""
 
     def close(self) -> None:
-        """Nothing more is wanted."""
+        """Stop reading."""
 
 
 class Lines:
-    """The whole lines of a file or a pipe, as they come; ``follow`` waits for more at the end of a file."""
+    """The complete lines of a file or a pipe; with ``follow`` it waits for more at the end of a file."""
 
     headed = True
 
@@ -133,18 +133,18 @@ class Lines:
             if sys.stdin is None:
                 msg = "standard input is closed"
                 raise ValueError(msg)
-            self._file, self._sought = sys.stdin.fileno(), False
+            self._file, self._seekable = sys.stdin.fileno(), False
         else:
             self._file = self._stack.enter_context(path.open("rb", buffering=0)).fileno()
-            self._sought = stat.S_ISREG(os.fstat(self._file).st_mode)
-        self.identity = str(path.resolve()) if self._sought else STDIN
+            self._seekable = stat.S_ISREG(os.fstat(self._file).st_mode)
+        self.identity = str(path.resolve()) if self._seekable else STDIN
         self._offset = self._line = self._read = 0
         self._rest, self._ended, self._open = b"", False, False
 
     def resume(self, position: dict[str, Any], state: Path) -> str:
         """Go on after the line that was committed last."""
         self._line = int(position["line"])
-        if not self._sought:
+        if not self._seekable:
             return f"{self.name} must go on with line {self._line + 1}"
         self._offset = self._read = checkpoint.check(self._file, position, self.name, state)
         os.lseek(self._file, self._offset, os.SEEK_SET)
@@ -152,10 +152,10 @@ class Lines:
         return f"{self.name} goes on with line {self._line + 1}"
 
     def read(self, timeout: float) -> list[Line] | None:
-        """The lines that are there by now; None at the end."""
+        """The complete lines that are available now; None at the end."""
         if self._ended:
             return None
-        if not self._sought and not self._signals.wait(timeout, [self._file]):
+        if not self._seekable and not self._signals.wait(timeout, [self._file]):
             return []
         data = os.read(self._file, _CHUNK)
         if not self._read:
@@ -181,42 +181,42 @@ class Lines:
         return lines
 
     def where(self, item: Line) -> str:
-        """As the other commands have it."""
+        """The name of the file and the number of the line, as in the other commands."""
         return f"{self.name}: line {item.number}"
 
     def cells(self, item: Line, delimiter: str) -> list[str]:
-        """The cells of a line; Refused where it is blank, or no text."""
+        """The cells of a line; Refused where it is blank or not text."""
         text = item.text.removeprefix(b"\xef\xbb\xbf") if item.number == 1 else item.text
         return cells_of(text, delimiter)
 
     def taken(self, item: Line) -> None:
-        """The position is after this line."""
+        """Move the position behind this line."""
         self._offset += item.length
         self._line = item.number
         self._open = item.length == len(item.text)
 
     def progress(self) -> str:
-        """The line that was taken last."""
+        """The number of the last line that was taken."""
         return f"{self.name} up to line {self._line}"
 
-    def hungry(self) -> bool:
-        """Nobody waits for a commit."""
+    def wants_commit(self) -> bool:
+        """False: a file never waits for a commit."""
         return False
 
     def position(self) -> dict[str, Any]:
-        """The line, and in a file the byte."""
+        """The number of the line; in a file also the byte."""
         found: dict[str, Any] = {"path": self.identity, "line": self._line, "open": self._open}
-        return found | (checkpoint.mark(self._file, self._offset) if self._sought else {})
+        return found | (checkpoint.mark(self._file, self._offset) if self._seekable else {})
 
     def committed(self) -> None:
-        """Nobody waits for it."""
+        """Nothing to do: a file never waits for a commit."""
 
     def close(self) -> None:
-        """Standard input is not ours to close."""
+        """Close the file; standard input stays open."""
         self._stack.close()
 
     def _check_beginning(self, data: bytes) -> None:
-        """ValueError for a file that is no text by its first bytes."""
+        """ValueError for a compressed file or a model file, which its first bytes show."""
         if data.startswith(_GZIP):
             msg = f"{self.name} is compressed; gzip -dc {self.name} | mapdpm stream reads it"
             raise ValueError(msg)
@@ -225,7 +225,7 @@ class Lines:
             raise ValueError(msg)
 
     def _finish_line(self, whole: list[bytes]) -> None:
-        """The last line that was learned had no end: that comes first, and nothing else."""
+        """Take the end of the last learned line, which had none; ValueError where the line has grown."""
         if not whole and self._rest == b"\r":
             return
         if not whole or whole[0].strip(b"\r"):

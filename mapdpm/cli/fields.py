@@ -1,4 +1,4 @@
-"""The cells of a line of a stream: some are the point, one is its time."""
+"""The columns of a stream: those of the point, and that of its time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mapdpm.cli.feed import Refused
 from mapdpm.cli.tables import complaint_of, counted, is_missing, value_of
 from mapdpm.files.container import ModelFileError
 
-_LATEST = 1e12  # seconds, which a clock of microseconds in 64 bits still holds
+_LATEST = 1e12  # seconds; more would overflow 64 bits of microseconds
 
 
 class Fields(NamedTuple):
-    """Which cells of a line are the point, and which one its time."""
+    """The places of the point's cells in a line, and of the time's."""
 
     names: list[str] | None
     width: int
@@ -22,7 +22,7 @@ class Fields(NamedTuple):
 
     @classmethod
     def revived(cls, columns: dict[str, Any], n_features: int) -> Fields:
-        """Those of a state; ModelFileError where they are none."""
+        """The columns of a state file, checked; ModelFileError where they are invalid."""
         names, width, places, at = (columns.get(name) for name in cls._fields)
         if not (
             isinstance(width, int)
@@ -36,7 +36,7 @@ class Fields(NamedTuple):
         return cls(names, width, places, at)
 
     def point(self, cells: list[str] | dict[str, str], *, gaps: bool) -> tuple[list[float], float | None]:
-        """The point and its time; Refused where a cell is not what it must be. With ``gaps`` it may be missing."""
+        """The point and its time; Refused where a cell is invalid. With ``gaps`` missing values are NaN."""
         if isinstance(cells, dict):
             if self.names is None:
                 msg = " is an object, but the first message was none"

@@ -1,16 +1,19 @@
-"""Models from files: each is asked only for what its kind can answer."""
+"""The likelihoods of the command line, and models from files with checks of what each kind can do."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from mapdpm import MAPDPM, OnlineMAPDPM, load
+from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineMAPDPM, load
 from mapdpm.cli import tables
-from mapdpm.cli.columns import chosen, of_the_model
+from mapdpm.cli.columns import chosen, model_columns
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.files.container import ModelFileError
+
+PRIOR_FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
+"""The families that ``--likelihood`` names; their parameters are those of ``--prior``."""
 
 
 def _hint(error: str) -> str:
@@ -21,7 +24,7 @@ def _hint(error: str) -> str:
 
 
 def _check_kind(model: MAPDPM | OnlineMAPDPM, arguments: argparse.Namespace) -> None:
-    """UsageError for what a stream's file cannot be asked; ValueError where it has no clusters yet."""
+    """UsageError for an option that a stream does not support; ValueError where it has no clusters yet."""
     if not isinstance(model, OnlineMAPDPM):
         return
     for option in ("novelty", "proba"):
@@ -51,7 +54,7 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
     if arguments.columns is not None:
         choice = chosen(",".join(arguments.columns))
     else:
-        choice = tables.every if names is None else of_the_model(list(names), str(arguments.model))
+        choice = tables.every if names is None else model_columns(list(names), str(arguments.model))
     gaps = isinstance(model, OnlineMAPDPM) and model.missing == "skip"
     table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps)
     found, wanted = table.values.shape[1], model.n_features_in_
@@ -65,7 +68,7 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
 
 
 def check_convertible(model: MAPDPM | OnlineMAPDPM, arguments: argparse.Namespace) -> None:
-    """UsageError for a stream in its warm-up that would change its type or its room: only clusters can."""
+    """UsageError where a stream in its warm-up would change its real type or capacity: it has no clusters yet."""
     if not isinstance(model, OnlineMAPDPM) or model.likelihood_ is not None:
         return
     if model.dtype != arguments.dtype or arguments.max_clusters not in {None, model.max_clusters}:

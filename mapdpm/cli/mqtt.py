@@ -1,7 +1,7 @@
-"""Points that come as MQTT messages, and results that go as such: each is counted once, whoever is killed when.
+"""MQTT: points arrive as messages, and results leave as messages; each point counts once, even after a crash.
 
-The broker sends a message again until it is acknowledged, which happens only when it was learned and that is safe. One
-that comes again nevertheless has the number and the contents of one that was learned, and is only acknowledged.
+The broker repeats a message until it is acknowledged. It is acknowledged only when the state that has learned it is on
+disk. A repeated message has the number and the contents of a learned one; it is acknowledged, and not learned again.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from mapdpm.cli.options import UsageError
 _KEEPALIVE = 60
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 60.0
 _PATIENCE = 10.0  # seconds for the broker to answer
-_PARTING = 5.0  # seconds for it to take the last results
-_WINDOW = 10  # brokers stop after 10 to 20 messages that nobody acknowledges
-_PAUSE = 0.005  # seconds of silence that say so
-_REMEMBERED = 1000  # messages after their acknowledgement, which may have been lost
-_UNSENT = 1000  # results that the broker has not taken; then no more points are asked for
+_GOODBYE = 5.0  # seconds for the broker to take the last results
+_WINDOW = 10  # brokers stop after 10 to 20 unacknowledged messages
+_PAUSE = 0.005  # seconds of silence after which the broker seems to have stopped
+_REMEMBERED = 1000  # acknowledged messages, for an acknowledgement may be lost
+_UNSENT = 1000  # results that the broker has not taken, above which no points are read
 
 
 class Message(NamedTuple):
-    """A message, and the connection on which it came: only there can it be acknowledged."""
+    """A message and the number of its connection, the only one on which it can be acknowledged."""
 
     mid: int
     digest: str | None
@@ -40,7 +40,7 @@ class Message(NamedTuple):
 
 
 class Subscription:
-    """The messages of a topic."""
+    """A source: the messages of a topic."""
 
     headed = False
 
@@ -57,12 +57,12 @@ class Subscription:
         self._learned: dict[int, str] = {}
         self._to_acknowledge: list[int] = []
         self._failure: str | None = None
-        self._subscribed = self._idle = self._fresh = False
+        self._subscribed = self._idle = self._uncommitted = False
         self._delay, self._next_try = _FIRST_DELAY, math.inf
         self._client = paho.Client(
             paho.CallbackAPIVersion.VERSION2,
             client_id=arguments.client_id or _client_id(arguments),
-            clean_session=False,  # what comes while nobody is there waits
+            clean_session=False,  # the broker keeps messages while this client is away
         )
         self._client.manual_ack_set(True)
         self._client.on_connect = self._on_connect
@@ -75,28 +75,28 @@ class Subscription:
     # ---- a Source ----------------------------------------------------------------------------------------------------
 
     def resume(self, position: dict[str, Any], state: Path) -> str:  # noqa: ARG002  (a Source)
-        """Remember what was learned, in case it comes again."""
+        """Restore the list of learned messages, which may come again."""
         self._number = int(position["line"])
         self._learned = {int(mid): str(digest) for mid, digest in position["learned"]}
         return f"{self.name} goes on after message {self._number}"
 
     def read(self, timeout: float) -> list[Message]:
-        """The messages that have come, for ever."""
+        """The messages that have come; there is no end."""
         if not self._connection:
             self._connect()
         if not self._inbox or len(self.unsent) >= _UNSENT:
-            self._turn(min(timeout, _PAUSE) if self._waited_for() else timeout)
+            self._poll_network(min(timeout, _PAUSE) if self._broker_waits() else timeout)
         if len(self.unsent) >= _UNSENT:
             return []
         messages, self._inbox = self._inbox, []
         return messages
 
     def where(self, item: Message) -> str:  # noqa: ARG002  (a Source)
-        """By its number since the beginning: the one after all that were taken."""
+        """The name of the topic, and the number of the message since the beginning."""
         return f"{self.name}: message {self._number + 1}"
 
     def cells(self, item: Message, delimiter: str) -> list[str] | dict[str, str]:
-        """The cells of a line of CSV, of a JSON array or object; Refused where it is none of these."""
+        """The cells of a line of CSV, or of a JSON array or object; Refused where the message is none of these."""
         text = item.payload.strip()
         if text[:1] not in {b"[", b"{"}:
             if b"\n" in text:
@@ -108,15 +108,15 @@ class Subscription:
         except (ValueError, RecursionError) as error:
             msg = f" is not JSON: {error}"
             raise Refused(msg) from None
-        # As text, so that what is no number is refused as it is in a file.
+        # As text, so that values that are not numbers are refused as in a file.
         if isinstance(held, dict):
             return {name: _cell(value) for name, value in held.items()}
         return [_cell(value) for value in held]
 
     def taken(self, item: Message) -> None:
-        """Remember it until long after it is acknowledged."""
+        """Remember the message until long after it is acknowledged."""
         self._number += 1
-        self._fresh = True
+        self._uncommitted = True
         if item.digest is None:
             return
         self._learned.pop(item.mid, None)
@@ -127,55 +127,55 @@ class Subscription:
             del self._learned[next(iter(self._learned))]
 
     def progress(self) -> str:
-        """How many messages there were."""
+        """The number of the last message that was taken."""
         return f"{self.name} up to message {self._number}"
 
-    def hungry(self) -> bool:
-        """Whether the broker has stopped sending for want of acknowledgements."""
-        return self._idle and self._waited_for()
+    def wants_commit(self) -> bool:
+        """Whether the broker has stopped sending because it waits for acknowledgements."""
+        return self._idle and self._broker_waits()
 
     def position(self) -> dict[str, Any]:
-        """What was learned, as it may come again."""
+        """The number of messages, and the learned ones, which may come again."""
         return {"path": self.identity, "line": self._number, "learned": list(self._learned.items())}
 
     def committed(self) -> None:
-        """Acknowledge what was learned."""
-        waiting, self._to_acknowledge, self._fresh = self._to_acknowledge, [], False
+        """Acknowledge the learned messages."""
+        waiting, self._to_acknowledge, self._uncommitted = self._to_acknowledge, [], False
         for mid in waiting:
             self._client.ack(mid, 1)
 
     def close(self) -> None:
-        """Take leave of the broker, which keeps what comes from now on."""
+        """Disconnect from the broker, which keeps the messages that come from now on."""
         self._client.disconnect()
-        until = time.monotonic() + _PARTING
+        until = time.monotonic() + _GOODBYE
         while self._client.socket() is not None and self._client.want_write() and time.monotonic() < until:
             self._client.loop_write()
 
-    def _waited_for(self) -> bool:
-        """Whether the broker may have stopped for want of acknowledgements, or they cost no commit."""
-        return len(self._to_acknowledge) >= _WINDOW or (bool(self._to_acknowledge) and not self._fresh)
+    def _broker_waits(self) -> bool:
+        """Whether the broker may wait for acknowledgements, or acknowledging needs no new commit."""
+        return len(self._to_acknowledge) >= _WINDOW or (bool(self._to_acknowledge) and not self._uncommitted)
 
     # ---- for a Publication -------------------------------------------------------------------------------------------
 
     def publish(self, topic: str, text: str) -> None:
-        """Send a result; what the broker has not taken yet is among ``unsent``."""
+        """Send a result; it is in ``unsent`` until the broker has taken it."""
         info = self._client.publish(topic, text, qos=1)
         self.unsent[info.mid] = text
 
     def drain(self) -> None:
-        """Wait until the broker has taken all results, or is not there."""
-        until = time.monotonic() + _PARTING
+        """Wait until the broker has taken all results, is not connected, or some seconds have passed."""
+        until = time.monotonic() + _GOODBYE
         while self.unsent and self._client.socket() is not None and time.monotonic() < until:
-            self._turn(until - time.monotonic(), heed=False)
+            self._poll_network(until - time.monotonic(), interruptible=False)
 
-    def echoes(self, topic: str) -> bool:
-        """Whether what is published there would come back as points."""
+    def subscribes_to(self, topic: str) -> bool:
+        """Whether messages to ``topic`` would come back as points."""
         return bool(_paho().topic_matches_sub(self._topic, topic))
 
     # ---- the network -------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
-        """The first connection: what is wrong with it will not pass by waiting."""
+        """Make the first connection; its failure is an error, for waiting does not help."""
         try:
             self._client.connect(self._host, self._port, _KEEPALIVE)
         except (OSError, ValueError) as error:
@@ -183,13 +183,13 @@ class Subscription:
             raise ConnectionError(msg) from None
         until = time.monotonic() + _PATIENCE
         while not self._subscribed and not self._signals.number:
-            self._turn(until - time.monotonic())
+            self._poll_network(until - time.monotonic())
             if self._client.socket() is None or time.monotonic() > until:
                 msg = f"cannot connect to {self._at}: it does not answer as an MQTT broker does"
                 raise ConnectionError(msg)
 
-    def _turn(self, timeout: float, *, heed: bool = True) -> None:
-        """Send and receive for a moment."""
+    def _poll_network(self, timeout: float, *, interruptible: bool = True) -> None:
+        """Send and receive once, after ``timeout`` seconds at most."""
         client, now = self._client, time.monotonic()
         file = client.socket()
         if file is None:
@@ -198,7 +198,7 @@ class Subscription:
                 self._try_again()
             return
         writes = [file.fileno()] if client.want_write() else []
-        reads = self._signals.wait(timeout, [file.fileno()], writes, heed=heed)
+        reads = self._signals.wait(timeout, [file.fileno()], writes, interruptible=interruptible)
         self._idle = not reads
         if reads:
             client.loop_read()
@@ -210,7 +210,7 @@ class Subscription:
 
     def _try_again(self) -> None:
         self._delay = min(2.0 * self._delay, _LONGEST_DELAY)
-        # Many devices that lost one broker shall not come back in step.
+        # A random delay, so that many devices do not return to one broker at the same time.
         self._next_try = time.monotonic() + self._delay * random.uniform(0.5, 1.0)  # noqa: S311
         try:
             self._client.reconnect()
@@ -238,7 +238,7 @@ class Subscription:
         self._delay = _FIRST_DELAY
 
     def _on_disconnect(self, _client: Any, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
-        # What was not acknowledged comes again, learned or not.
+        # Unacknowledged messages come again, learned or not.
         self._to_acknowledge.clear()
         self._inbox = [message for message in self._inbox if message.digest is None]
         if self._next_try == math.inf:
@@ -254,7 +254,7 @@ class Subscription:
             self._say(f"listening to {self.name} at {self._at}")
 
     def _on_message(self, _client: Any, _data: Any, message: Any) -> None:
-        if message.retain:  # an old value that every new subscription is told, not a new point
+        if message.retain:  # an old value, which the broker sends to every new subscription
             if message.qos:
                 self._to_acknowledge.append(message.mid)
             return
@@ -272,10 +272,10 @@ class Subscription:
 
 
 class Publication:
-    """Results as messages to a topic; those that the broker may not have are part of the state."""
+    """A sink: results as messages to a topic. Those that the broker may lack are part of the state."""
 
     def __init__(self, subscription: Subscription, topic: str, position: dict[str, Any] | None) -> None:
-        if not topic or set(topic) & set("+#") or subscription.echoes(topic):
+        if not topic or set(topic) & set("+#") or subscription.subscribes_to(topic):
             msg = f"argument --publish: must be one topic, and not among those of --topic, got {topic!r}"
             raise UsageError(msg)
         self._subscription, self._topic = subscription, topic
@@ -283,15 +283,15 @@ class Publication:
             for text in position["unsent"]:
                 subscription.publish(topic, str(text))
 
-    def put(self, line: str) -> None:
-        """Send it, now or when there is a connection."""
+    def write(self, line: str) -> None:
+        """Send a result, now or when there is a connection."""
         self._subscription.publish(self._topic, line.rstrip("\n"))
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Nothing to do: results are sent at once."""
 
     def sync(self) -> dict[str, Any]:
-        """What may have to be sent again."""
+        """The results that may have to be sent again."""
         return {"path": self._topic, "unsent": list(self._subscription.unsent.values())}
 
     def finish(self) -> None:
@@ -299,7 +299,7 @@ class Publication:
         self._subscription.drain()
 
     def close(self) -> None:
-        """The subscription takes leave."""
+        """Nothing to do: the subscription disconnects."""
 
 
 def _cell(value: Any) -> str:
@@ -307,7 +307,7 @@ def _cell(value: Any) -> str:
 
 
 def _client_id(arguments: argparse.Namespace) -> str:
-    """The same for the same command on the same machine, in the 23 characters that every broker takes."""
+    """A client id of 23 characters, which every broker takes; equal for equal commands on one machine."""
     state = "" if arguments.state is None else str(arguments.state.resolve())
     text = f"{socket.gethostname()}\0{state}\0{arguments.topic}"
     return f"mapdpm-{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""The options of the command line: what they are called, what they take, and help with examples."""
+"""The options of the command line: names, values, and help with examples."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND -
 
 
 class UsageError(ValueError):
-    """A command line that asks for what cannot be: exit code 2."""
+    """A wrong use of the command line: exit code 2."""
 
 
 class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """What a command does not know is its own complaint, not that of the whole, and says what may be meant."""
+        """Let each command report its own unknown arguments, with the nearest known option."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             near = difflib.get_close_matches(unknown[0], self._option_string_actions, 1)
@@ -35,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; ``run`` of what it parses names a function of ``commands``."""
+    """The parser of the whole command line; the parsed ``run`` is the name of a function in ``commands``."""
     # Abbreviated options would change their meaning when options are added.
     whole = _Parser(prog="mapdpm", description=_ABOUT, allow_abbrev=False)
     whole.add_argument("--version", action="version", version=f"mapdpm {mapdpm.__version__}")
@@ -103,7 +103,7 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     results = fit.add_argument_group("results")
     results.add_argument("--out", type=Path, metavar="MODEL", help="write the model, for predict and score")
     results.add_argument("--labels", type=Path, metavar="FILE", help="write the cluster of each row; - is stdout")
-    results.add_argument("--picture", type=Path, metavar="FILE", help="draw them: .png, .pdf or .svg")
+    results.add_argument("--picture", type=Path, metavar="FILE", help="draw the clusters: .png, .pdf or .svg")
     _format_option(results, "labels and the summary")
     model = fit.add_argument_group("model")
     model.add_argument(
@@ -113,9 +113,9 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
         "--discount", type=values.discount, metavar="D", default=0.0, help="Pitman-Yor discount in [0, 1) (%(default)s)"
     )
     _prior_options(model)
-    model.add_argument("--max-clusters", type=values.count, metavar="K", help="a hard cap (none)")
+    model.add_argument("--max-clusters", type=values.count, metavar="K", help="largest number of clusters (none)")
     search = fit.add_argument_group("search")
-    search.add_argument("--init", choices=STARTS, default="sequential", help="how to start (%(default)s)")
+    search.add_argument("--init", choices=STARTS, default="sequential", help="start of the search (%(default)s)")
     search.add_argument(
         "--moves",
         type=values.moves,
@@ -126,23 +126,23 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--restarts", type=values.count, default=1, metavar="R", help="runs; the best is kept (%(default)s)"
     )
-    text = "most sweeps in a row of a run (%(default)s)"
+    text = "most sweeps in a row, without other moves (%(default)s)"
     search.add_argument("--max-sweeps", type=values.count, default=100, metavar="S", help=text)
-    text = "end with the best there is then (none)"
+    text = "end the search then, with the best result so far (none)"
     search.add_argument("--time-limit", type=values.positive, metavar="SECONDS", help=text)
     search.add_argument(
-        "--seed", type=values.seed, metavar="N", help="of all that is random (every run draws the same)"
+        "--seed", type=values.seed, metavar="N", help="seed of random numbers (every run draws the same)"
     )
     search.add_argument("--jobs", type=values.count, metavar="N", help="threads over restarts (1)")
-    search.add_argument("--backend", choices=("auto", *BACKENDS), default="auto", help="who computes (%(default)s)")
-    _talk_options(fit, "each step on stderr")
+    search.add_argument("--backend", choices=("auto", *BACKENDS), default="auto", help="implementation (%(default)s)")
+    _verbosity_options(fit, "each step on stderr")
 
 
 def _prior_options(model: Any) -> None:
     model.add_argument("--likelihood", choices=LIKELIHOODS, default=LIKELIHOODS[0], help="family (%(default)s)")
     text = "set a parameter of the prior, as b0=0.5 or b0=0.5,2 (one a column); the others come from the data"
     model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
-    text = "--prior is in units of each column's mean and standard deviation; clusters and densities are as ever"
+    text = "--prior is in units of each column's standard deviation, from its mean; the data keeps its units"
     model.add_argument("--standardize", action="store_true", help=text)
 
 
@@ -164,22 +164,22 @@ def _tune_options(tune: argparse.ArgumentParser) -> None:
     )
     tune.add_argument("--vary", type=values.varied, action="append", default=[], metavar="NAME=GRID", help=text)
     tune.add_argument(
-        "--folds", type=values.count, default=5, metavar="F", help="of cv; blocks of prequential (%(default)s)"
+        "--folds", type=values.count, default=5, metavar="F", help="folds of cv, or blocks of prequential (%(default)s)"
     )
     tune.add_argument("--blocked", action="store_true", help="hold out consecutive rows: data in order of time")
-    text = "of alphas within one standard error of the best, that of the fewest clusters"
+    text = "choose the fewest clusters within one standard error of the best"
     tune.add_argument("--one-standard-error", action="store_true", help=text)
-    tune.add_argument("--cold", action="store_true", help="fit each alpha from the start: slow, as a grid search does")
+    tune.add_argument("--cold", action="store_true", help="fit each alpha from its own start (slow)")
     results = tune.add_argument_group("results")
     results.add_argument("--out", type=Path, metavar="MODEL", help="write the model of the chosen alpha")
     results.add_argument("--picture", type=Path, metavar="FILE", help="draw the scores: .png, .pdf or .svg")
     _format_option(results, "a line for each setting")
     model = tune.add_argument_group("model")
     _prior_options(model)
-    model.add_argument("--max-clusters", type=values.count, metavar="K", help="a hard cap (none; of prequential 64)")
-    tune.add_argument("--seed", type=values.seed, metavar="N", help="of all that is random (every run draws the same)")
+    model.add_argument("--max-clusters", type=values.count, metavar="K", help="most clusters (none; prequential: 64)")
+    tune.add_argument("--seed", type=values.seed, metavar="N", help="seed of random numbers (every run draws the same)")
     tune.add_argument("--jobs", type=values.count, metavar="N", help="threads over folds (1)")
-    _talk_options(tune, "each fit on stderr")
+    _verbosity_options(tune, "each fit on stderr")
 
 
 def _predict_options(predict: argparse.ArgumentParser) -> None:
@@ -191,42 +191,42 @@ def _predict_options(predict: argparse.ArgumentParser) -> None:
 
 def _score_options(score: argparse.ArgumentParser) -> None:
     _reader_options(score)
-    score.add_argument("--mean", action="store_true", help="their mean only")
+    score.add_argument("--mean", action="store_true", help="print only the mean")
 
 
 def _stream_options(stream: argparse.ArgumentParser) -> None:
-    # No defaults here: what is not said is taken from the state, and only then from stream.py.
-    text = "CSV file of numbers, one point a line; - is stdin, and what is read where nothing is said"
+    # No defaults here: a missing option comes from the state, or else from the defaults in stream.py.
+    text = "CSV file of numbers, one point a line; - is stdin (the default)"
     stream.add_argument("data", type=Path, nargs="?", help=text)
     text = "wait for more at the end of the file, until a signal comes"
     stream.add_argument("--follow", action="store_true", help=text)
     _column_options(stream, "all", None)
     stream.add_argument("--time", metavar="COLUMN", help="the column with the time of each point, in seconds (none)")
-    text = "a line that cannot be learned ends it, or is left out and counted (%(default)s)"
+    text = "stop at a line that cannot be learned, or skip and count it (%(default)s)"
     stream.add_argument("--on-error", choices=("fail", "skip"), default="fail", help=text)
-    text = "stop after so many points, those that were left out included"
+    text = "stop after so many points, skipped ones included"
     stream.add_argument("--count", type=values.count, metavar="N", help=text)
     results = stream.add_argument_group("results")
     results.add_argument(
-        "--output", type=Path, metavar="FILE", help="where id, score and event of each point go (stdout)"
+        "--output", type=Path, metavar="FILE", help="write id, score and event of each point here (stdout)"
     )
     text = "CSV with a header, or JSON lines (jsonl)"
     results.add_argument("--format", choices=FORMATS, help=text)
     results.add_argument("--quiet", action="store_true", help="print nothing but errors")
     model = stream.add_argument_group("model")
-    model.add_argument("--max-clusters", type=values.count, metavar="K", help="room for so many (16)")
+    model.add_argument("--max-clusters", type=values.count, metavar="K", help="number of slots for clusters (16)")
     model.add_argument("--alpha", type=values.positive, metavar="A", help="concentration, > 0 (1.0)")
     text = "points, or seconds with --time, after which what was learned counts half (never)"
     model.add_argument("--half-life", type=values.positive, metavar="H", help=text)
     model.add_argument("--warmup", type=values.count, metavar="N", help="points that set the prior, >= 2 (200)")
-    model.add_argument("--when-full", choices=WHEN_FULL, help="what makes room for another cluster (least-loss)")
-    model.add_argument("--missing", choices=MISSING, help="what a blank cell or nan is (error)")
-    model.add_argument("--dtype", choices=DTYPES, help="what it computes in (float64)")
+    model.add_argument("--when-full", choices=WHEN_FULL, help="policy when no slot is free (least-loss)")
+    model.add_argument("--missing", choices=MISSING, help="a blank cell or nan is an error, or skipped (error)")
+    model.add_argument("--dtype", choices=DTYPES, help="real type of the learner (float64)")
     model.add_argument("--likelihood", choices=LIKELIHOODS, help="family (normal-gamma)")
     text = "instead of a warm-up: all parameters of the prior, as m0=0 or m0=0,2 (one a column)"
     model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
     state = stream.add_argument_group("state")
-    text = "go on from there if the file exists; checkpoints are written there, and the end"
+    text = "state file: resume from it if it exists, and write checkpoints and the end to it"
     state.add_argument("--state", type=Path, metavar="FILE", help=text)
     text = "most points between checkpoints (10000)"
     state.add_argument("--checkpoint-points", type=values.count, metavar="N", help=text)
@@ -234,22 +234,20 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     state.add_argument("--checkpoint-seconds", type=values.positive, metavar="T", help=text)
     broker = stream.add_argument_group("MQTT")
     broker.add_argument("--mqtt", type=values.address, metavar="HOST[:PORT]", help="points come from this broker")
-    broker.add_argument("--topic", help="what to subscribe to")
-    broker.add_argument("--publish", metavar="TOPIC", help="where results go, instead of --output")
+    broker.add_argument("--topic", help="topic of the points")
+    broker.add_argument("--publish", metavar="TOPIC", help="topic of the results, instead of --output")
     text = "0: a message may be lost; 1: each is counted once (1)"
     broker.add_argument("--qos", type=int, choices=(0, 1), help=text)
-    text = "under which the broker keeps messages (one for this machine, topic and state)"
+    text = "name under which the broker keeps messages (one for this machine, topic and state)"
     broker.add_argument("--client-id", metavar="ID", help=text)
 
 
 def _export_options(export: argparse.ArgumentParser) -> None:
-    export.add_argument(
-        "model", type=Path, metavar="MODEL", help="what fit --out, stream --state or a device has written"
-    )
+    export.add_argument("model", type=Path, metavar="MODEL", help="model file of fit --out, stream --state or a device")
     text = "the folder to write; a main.c that is there already is kept"
     export.add_argument("--c", type=Path, metavar="FOLDER", required=True, help=text)
-    export.add_argument("--name", default="model", help="of the header and what it defines (%(default)s)")
-    text = "slots of the learner (those of a stream, twice the clusters of a fit)"
+    export.add_argument("--name", default="model", help="name of the header and its definitions (%(default)s)")
+    text = "slots of the learner (as in the stream; twice the clusters of a fit)"
     export.add_argument("--max-clusters", type=values.count, metavar="K", help=text)
     export.add_argument("--dtype", choices=DTYPES, default="float32", help="the real type of the device (%(default)s)")
     export.add_argument("--quiet", action="store_true", help="no summary")
@@ -258,7 +256,7 @@ def _export_options(export: argparse.ArgumentParser) -> None:
 def _demo_options(demo: argparse.ArgumentParser) -> None:
     demo.add_argument("data", type=Path, nargs="?", help="the recording (the one that comes with mapdpm)")
     pictures = demo.add_mutually_exclusive_group()
-    pictures.add_argument("--picture", type=Path, metavar="PNG", help="where to draw it (mapdpm_demo.png)")
+    pictures.add_argument("--picture", type=Path, metavar="PNG", help="file of the picture (mapdpm_demo.png)")
     pictures.add_argument("--no-picture", action="store_true", help="draw nothing")
     demo.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
@@ -277,14 +275,14 @@ def _column_options(command: argparse.ArgumentParser, default: str, delimiter: s
         type=values.character,
         default=delimiter,
         metavar="CHAR",
-        help="what separates cells; tab is one (comma)",
+        help="separator of cells, such as tab (comma)",
     )
 
 
 def _reader_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("model", type=Path, help="model file of fit --out, stream --state or a device")
     _input_options(command, "those that the model was fitted on")
-    command.add_argument("--out", type=Path, metavar="FILE", help="where to write (stdout); .gz compresses")
+    command.add_argument("--out", type=Path, metavar="FILE", help="output file (stdout); .gz compresses")
     _format_option(command, "CSV with a header, or JSON lines")
     command.add_argument("--quiet", action="store_true", help="no warnings")
 
@@ -293,7 +291,7 @@ def _format_option(command: Any, what: str) -> None:
     command.add_argument("--format", choices=FORMATS, default="csv", help=f"{what} (%(default)s)")
 
 
-def _talk_options(command: argparse.ArgumentParser, verbose: str) -> None:
-    talk = command.add_mutually_exclusive_group()
-    talk.add_argument("--quiet", action="store_true", help="print nothing but errors")
-    talk.add_argument("--verbose", action="store_true", help=verbose)
+def _verbosity_options(command: argparse.ArgumentParser, verbose: str) -> None:
+    group = command.add_mutually_exclusive_group()
+    group.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    group.add_argument("--verbose", action="store_true", help=verbose)

@@ -13,22 +13,22 @@ from mapdpm.files.container import UnwritableError
 
 
 class Sink(Protocol):
-    """Where results go, one a line."""
+    """A sink of results, one a line."""
 
-    def put(self, line: str) -> None:
-        """Take a result."""
+    def write(self, line: str) -> None:
+        """Take one result, which ``flush`` makes visible."""
 
     def flush(self) -> None:
-        """Let others see what was put."""
+        """Make all results visible to readers."""
 
     def sync(self) -> dict[str, Any]:
-        """Make it safe, and return the position after it."""
+        """Bring all results to disk, and return the position after them."""
 
     def finish(self) -> None:
-        """The last result was put: bring it where it goes."""
+        """Deliver the last results."""
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Close the output."""
 
 
 class Printed:
@@ -37,12 +37,12 @@ class Printed:
     def __init__(self, header: str) -> None:
         self._lines = [header]
 
-    def put(self, line: str) -> None:
+    def write(self, line: str) -> None:
         """Printed with the next flush."""
         self._lines.append(line)
 
     def flush(self) -> None:
-        """Print; a reader that has gone is BrokenPipeError, and is not asked again."""
+        """Print; BrokenPipeError where the reader has ended."""
         if sys.stdout is None:
             msg = "standard output is closed"
             raise OSError(msg)
@@ -60,20 +60,20 @@ class Printed:
             raise UnwritableError(msg) from None
 
     def sync(self) -> dict[str, Any]:
-        """All that can be done; what a pipe has taken is not ours to know."""
+        """Print; a pipe has no position, and no promise that the reader has read."""
         self.flush()
         return {"path": STDIN}
 
     def finish(self) -> None:
-        """Print the last ones."""
+        """Print the last results."""
         self.flush()
 
     def close(self) -> None:
-        """Standard output is not ours to close."""
+        """Nothing to do: standard output stays open."""
 
 
 class Written:
-    """Results in a file, which is cut to what was committed, and goes on there; a new one begins with ``header``."""
+    """Results in a file, which is first cut to its committed length; a new file begins with ``header``."""
 
     def __init__(self, path: Path, header: str, position: dict[str, Any] | None, state: Path | None) -> None:
         self._path, self._lines, self._file = path, [header], -1
@@ -86,15 +86,15 @@ class Written:
             with path.open("rb") as file:
                 self._bytes = checkpoint.check(file.fileno(), position, str(path), state)
 
-    def put(self, line: str) -> None:
+    def write(self, line: str) -> None:
         """Written with the next flush."""
         self._lines.append(line)
 
     def flush(self) -> None:
-        """Write; UnwritableError where that cannot be."""
+        """Write to the file; UnwritableError where that fails."""
         data = "".join(self._lines).encode()
         try:
-            if self._file < 0:  # not before there is something to write: the old results may be wanted
+            if self._file < 0:  # only when there is something to write: an old file may be wanted
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
                 os.ftruncate(self._file, self._bytes)
                 os.lseek(self._file, self._bytes, os.SEEK_SET)
@@ -107,7 +107,7 @@ class Written:
         self._lines = []
 
     def sync(self) -> dict[str, Any]:
-        """Write, down to the disk."""
+        """Write, and sync to disk."""
         self.flush()
         try:
             os.fsync(self._file)
@@ -116,7 +116,7 @@ class Written:
         return {"path": self._identity()} | checkpoint.mark(self._file, self._bytes)
 
     def finish(self) -> None:
-        """Write the last ones."""
+        """Write the last results."""
         self.flush()
 
     def close(self) -> None:

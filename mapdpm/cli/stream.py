@@ -1,4 +1,4 @@
-"""``mapdpm stream``: a line in, what became of it out, for ever; with ``--state`` it goes on where it was."""
+"""``mapdpm stream``: learns lines and prints a result for each; with ``--state`` it resumes where it ended."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm import NormalGamma, NormalKnownVariance
+from mapdpm import NormalGamma
 from mapdpm.cli import checkpoint, mqtt
 from mapdpm.cli.checkpoint import LEARNER, OTHERS, Saved
 from mapdpm.cli.columns import chosen, warned
 from mapdpm.cli.feed import Lines, Refused, Signals, Source
 from mapdpm.cli.fields import Fields
+from mapdpm.cli.models import PRIOR_FAMILIES
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.records import STDOUT
 from mapdpm.cli.sinks import Printed, Sink, Written
@@ -26,18 +27,17 @@ from mapdpm.cli.tables import STDIN, counted, is_text
 from mapdpm.files.container import ModelFileError, UnwritableError
 from mapdpm.stream import Event, OnlineMAPDPM, StreamFullError
 
-FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 HEADER = "id,score,event\n"
 
-_TOLD = 10  # refused lines that are told of; the others are counted
+_MOST_WARNINGS = 10  # refused lines with a warning; others are only counted
 _PATIENCE = 1.0  # seconds to wait for input before looking at the clock
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Learn what comes until it ends, or a signal comes."""
+    """Learn points until the input ends or a signal comes."""
     _check(arguments)
     saved = None if arguments.state is None else checkpoint.read(arguments.state)
-    settings = checkpoint.settled(_given(arguments), saved, arguments.state)
+    settings = checkpoint.merged_settings(_given(arguments), saved, arguments.state)
     model = _learner(settings) if saved is None else saved.model
     with Signals() as signals, contextlib.ExitStack() as stack:
         source = _source(arguments, signals)
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 class Stream:
-    """One run: what comes from ``source`` is learned, and what became of it goes to ``sink``."""
+    """One run: the items of ``source`` are learned, and the results go to ``sink``."""
 
     def __init__(
         self, arguments: argparse.Namespace, settings: dict[str, Any], model: OnlineMAPDPM, source: Source, sink: Sink
@@ -57,17 +57,17 @@ class Stream:
         self._arguments, self._settings, self._model = arguments, settings, model
         self._source, self._sink = source, sink
         self._fields: Fields | None = None
-        self._begins = True  # the next item may be a header
+        self._header_allowed = True  # the next item may be a header
         self._counts = {"learned": 0, "skipped": 0}
-        self._told = self._uncommitted = 0
+        self._n_warnings = self._uncommitted = 0
         self._committed = time.monotonic()
         self._gaps = model.missing == "skip"
         self._text = _as_csv if settings["format"] == "csv" else _as_json
 
     def run(self, saved: Saved | None, signals: Signals) -> None:
-        """Until the end, a signal or a mistake; what was learned is committed, except where it cannot be written."""
+        """Learn until the end, a signal or an error, then commit what was learned, unless it cannot be written."""
         if saved is not None:
-            self._go_on(saved)
+            self._resume(saved)
         try:
             self._loop(signals)
             self._sink.finish()
@@ -83,8 +83,8 @@ class Stream:
             f"{counted(self._model.n_clusters, 'cluster')}; {self._source.progress()}"
         )
 
-    def _go_on(self, saved: Saved) -> None:
-        """Take up what a state says of the input."""
+    def _resume(self, saved: Saved) -> None:
+        """Resume at the position of the input that a state holds."""
         path = self._arguments.state
         try:
             if saved.columns is not None:
@@ -95,7 +95,7 @@ class Stream:
                 return
             if saved.input["path"] == self._source.identity:
                 self._say(f"{path}: {self._source.resume(saved.input, path)}")
-                self._begins = False
+                self._header_allowed = False
             else:
                 self._say(
                     f"{path} was at line {saved.input['line']} of {saved.input['path']}; "
@@ -112,20 +112,20 @@ class Stream:
             if items is None:
                 return
             for item in items:
-                left -= self._take(item)
+                left -= self._process(item)
                 if self._due():
                     self._commit()
                 if left <= 0:
                     break
             self._sink.flush()
-            if self._arguments.state is None or self._source.hungry() or self._due():
+            if self._arguments.state is None or self._source.wants_commit() or self._due():
                 self._commit()
 
-    def _take(self, item: Any) -> int:
+    def _process(self, item: Any) -> int:
         """Learn an item, or refuse it; 0 where it was a header."""
         try:
             cells = self._source.cells(item, self._settings["delimiter"])
-            if self._begins and self._is_header(cells):
+            if self._header_allowed and self._is_header(cells):
                 self._source.taken(item)
                 return 0
             assert self._fields is not None  # noqa: S101  (_is_header saw to it)
@@ -141,7 +141,7 @@ class Stream:
         else:
             self._counts["learned"] += 1
             new = self._model.n_events - before
-            self._sink.put(self._text(number, score, self._model.events[-new:] if new else []))
+            self._sink.write(self._text(number, score, self._model.events[-new:] if new else []))
         self._source.taken(item)
         self._uncommitted += 1
         return 1
@@ -152,12 +152,14 @@ class Stream:
             msg = f"{text}; --on-error skip leaves out what cannot be learned"
             raise ValueError(msg)
         self._counts["skipped"] += 1
-        self._told += 1
-        if self._told <= _TOLD:
-            self._say(f"warning: {text}; skipped{'; others are only counted' if self._told == _TOLD else ''}")
+        self._n_warnings += 1
+        if self._n_warnings <= _MOST_WARNINGS:
+            self._say(
+                f"warning: {text}; skipped{'; others are only counted' if self._n_warnings == _MOST_WARNINGS else ''}"
+            )
 
     def _is_header(self, cells: list[str] | dict[str, str]) -> bool:
-        """Whether the first item is a header; which columns there are is known afterwards."""
+        """Whether the first item is a header; sets the columns."""
         names = [cell.strip() for cell in cells]
         if self._fields is not None:
             header = self._source.headed and any(is_text(names[p]) for p in self._fields.places if p < len(names))
@@ -170,11 +172,11 @@ class Stream:
                 raise ValueError(msg)
         else:
             header = self._choose(cells, names)
-        self._begins = False
+        self._header_allowed = False
         return header
 
     def _choose(self, cells: list[str] | dict[str, str], names: list[str]) -> bool:
-        """Choose the columns by the first item; True where it is a header."""
+        """Choose the columns from the first item; True where it is a header."""
         words, at = self._settings["columns"], self._settings["time"]
         name = self._source.name
         try:
@@ -196,7 +198,7 @@ class Stream:
         named = names if header or isinstance(cells, dict) else None
         fields = Fields(named, len(names), places, when)
         if not header:
-            fields.point(cells, gaps=self._gaps)  # what is garbage does not choose
+            fields.point(cells, gaps=self._gaps)  # a line without a point does not choose columns
         self._start(fields)
         return header
 
@@ -222,7 +224,7 @@ class Stream:
         return late or self._uncommitted >= self._arguments.checkpoint_points
 
     def _commit(self, *, anyway: bool = False) -> None:
-        """Make output safe, then the state, then the input's mind: at no time does one claim what another lacks."""
+        """Bring the output to disk, then the state, then tell the input: a crash between loses and repeats nothing."""
         if self._arguments.state is not None and self._fields is not None and (anyway or self._uncommitted):
             output = self._sink.sync()
             saved = Saved(
@@ -260,7 +262,7 @@ def _place_of_time(text: str, file: str, cells: list[str]) -> int:
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The settings that the command line says."""
+    """The settings that the command line gives."""
     given = {name: getattr(arguments, name) for name in (*LEARNER, *OTHERS)}
     given["columns"] = None if arguments.columns is None else ",".join(arguments.columns)
     given["prior"] = dict(arguments.prior) or None
@@ -282,7 +284,7 @@ def _learner(settings: dict[str, Any]) -> OnlineMAPDPM:
 
 
 def _likelihood(settings: dict[str, Any]) -> Any:
-    family, prior = FAMILIES[settings["likelihood"]], settings["prior"]
+    family, prior = PRIOR_FAMILIES[settings["likelihood"]], settings["prior"]
     if prior is None and family is NormalGamma:
         return None
     needed = ", ".join(family._fields)

@@ -1,4 +1,4 @@
-"""Tables of numbers from CSV files, for the command line: every complaint names the line and the column."""
+"""Tables of numbers from CSV files, for the command line; errors name the line and the column."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from mapdpm.protocol import Matrix
 
 STDIN = "-"
 MODEL = b"MDPM"
-"""How a model file begins."""
+"""The first bytes of a model file."""
 _GZIP = b"\x1f\x8b"
 MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
 
 Row: TypeAlias = tuple[int, list[str]]
-"""The line of a row in its file, counted from 1, and its cells."""
+"""The number of a line, counted from 1, and its cells."""
 
 
 class Columns(NamedTuple):
-    """Which columns to read, counted from 0; ``named`` where they were found by name, so that there is a header."""
+    """The columns to read, counted from 0; ``named`` if they were found by name, so the file has a header."""
 
     places: Sequence[int]
     named: bool = False
 
 
 Choice: TypeAlias = Callable[[str, list[str]], Columns]
-"""Told the name of a file and the cells of its first row, says which columns to read."""
+"""A function that chooses columns, given the name of a file and the cells of its first row."""
 
 
 class Table(NamedTuple):
@@ -60,9 +60,9 @@ def every(file: str, cells: list[str]) -> Columns:  # noqa: ARG001  (a Choice)
 
 
 def read_csv(path: str | Path, choice: Choice = every, delimiter: str = ",", *, gaps: bool = False) -> Table:
-    """The numbers in the chosen columns of a UTF-8 file of separated values, perhaps compressed by gzip; "-" is stdin.
+    """The numbers in the chosen columns of a UTF-8 file of separated values, also gzip; "-" is standard input.
 
-    With ``gaps`` a value may be missing, and is NaN then.
+    With ``gaps`` missing values are NaN, and no error.
 
     The first row is a header if one of the chosen cells is text, or another one above a number. Blank lines before the
     first row and after the last are skipped; one between them is an error, for it may be a missing point.
@@ -117,9 +117,9 @@ def numbers(
     *,
     gaps: bool = False,
 ) -> Matrix:
-    """The given columns of ``source`` as finite float64; errors as in ``read_csv``, with names where there are any.
+    """The given columns of ``source`` as finite float64; errors as in ``read_csv``.
 
-    With ``gaps`` what is missing is NaN.
+    With ``gaps`` missing values are NaN.
     """
     values = array("d")
     for line, cells in source:
@@ -137,7 +137,7 @@ def numbers(
 
 
 def name_of(path: str | Path) -> str:
-    """What messages call a file."""
+    """The name of a file in messages."""
     return "standard input" if str(path) == STDIN else str(path)
 
 
@@ -163,7 +163,7 @@ def _opened(path: str | Path) -> Iterator[IO[str]]:
         try:
             yield text
         finally:
-            text.detach()  # standard input is not ours to close
+            text.detach()  # standard input stays open
 
 
 def _lines(path: str | Path, delimiter: str) -> Iterator[Row]:
@@ -187,7 +187,7 @@ def _lines(path: str | Path, delimiter: str) -> Iterator[Row]:
 
 
 def _is_header(cells: Sequence[str], second: Row | None) -> bool:
-    """Whether a text stands above a number: so columns named 2020 and 2021, beside one named id, have a header."""
+    """Whether a text stands above a number; then columns 2020 and 2021 beside one named id are names too."""
     if second is None:
         return False
     return any(is_text(above) and value_of(below) is not None for above, below in zip(cells, second[1], strict=True))
@@ -207,12 +207,12 @@ def is_text(cell: str) -> bool:
 
 
 def is_missing(cell: str, value: float | None) -> bool:
-    """Whether a cell, whose ``value_of`` is ``value``, says that its value is not there."""
+    """Whether a cell, whose ``value_of`` is ``value``, means a missing value."""
     return math.isnan(value) if value is not None else cell.strip().lower() in MISSING
 
 
 def complaint_of(cell: str, value: float | None, row: Sequence[str]) -> str:
-    """What is wrong with a cell that holds no finite number, and what to do."""
+    """The error message for a cell that holds no finite number: the problem, and what to do."""
     text = cell.strip()
     if text.lower() in MISSING:
         return f"is {'missing: ' + repr(text) if text else 'blank'}; remove or fill such rows"

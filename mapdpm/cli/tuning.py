@@ -1,4 +1,4 @@
-"""``mapdpm tune``: the settings that it tries, and the table that it prints."""
+"""The settings that ``mapdpm tune`` tries, and the table that it prints."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from mapdpm.cli import records
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table
 from mapdpm.selection import Selection
-from mapdpm.selection.settings import ALPHAS, Setting, changed, parted
-
-STARTS = {"map": (0.1, 1.0, 10.0), "empirical-bayes": (0.1, 1.0, 10.0)}
-"""Of alpha, as ``select_alpha`` has them."""
+from mapdpm.selection.settings import Setting, changed_likelihood, default_alphas, split_setting
 
 
 def settings(arguments: argparse.Namespace, prior: Any, table: Table) -> Any:
-    """The alphas, each with every combination of the values of ``--vary``."""
+    """The grid: each alpha with every combination of the values of ``--vary``."""
     if not arguments.vary:
         return arguments.alphas
     family = NormalGamma if prior is None else type(prior)
@@ -36,20 +33,20 @@ def settings(arguments: argparse.Namespace, prior: Any, table: Table) -> Any:
         if arguments.standardize and name == field:
             msg = f"argument --vary: with --standardize name multiples of what the prior has, as {field}_scale=0.1,1"
             raise UsageError(msg)
-    alphas = arguments.alphas or STARTS.get(arguments.method, ALPHAS)
+    alphas = arguments.alphas or default_alphas(arguments.method)
     names, values = zip(("alpha", alphas), *arguments.vary, strict=True)
     grid: list[Setting] = [dict(zip(names, each, strict=True)) for each in itertools.product(*values)]
     try:
         for setting in grid:
-            changed(prior, parted(setting)[1], table.values)
+            changed_likelihood(prior, split_setting(setting)[1], table.values)
     except ValueError as error:
         msg = f"argument --vary: {error}"
         raise UsageError(msg) from None
     return grid
 
 
-def tried(found: Selection, kind: str) -> str:
-    """A line for each setting: its parameters, its score, and a mark at the one that was chosen."""
+def table_of_settings(found: Selection, kind: str) -> str:
+    """The table as text: for each setting its parameters and scores, and a mark at the best."""
     varied = list(dict.fromkeys(name for setting in found.settings for name in setting if name != "alpha"))
     columns = (
         found.alphas,

@@ -1,4 +1,4 @@
-"""The values of options, read from text; a sentence says what a wrong one must be."""
+"""The values of options, read from text; the error of a wrong one says what it must be."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ def positive(text: str) -> float:
 
 
 def discount(text: str) -> float:
-    """A number from 0 up to 1, that one not among them."""
+    """A number in [0, 1)."""
     return _checked(float, text, lambda value: 0.0 <= value < 1.0, "a number in [0, 1)")
 
 
 def count(text: str) -> int:
-    """An integer from 1 on."""
+    """An integer >= 1."""
     return int(_checked(int, text, lambda value: 1 <= value < 2**63, "an integer >= 1"))
 
 
 def seed(text: str) -> int:
-    """An integer from 0 on."""
+    """An integer >= 0."""
     return int(_checked(int, text, lambda value: value >= 0, "an integer >= 0"))
 
 
 def _checked(kind: Callable[[str], float], text: str, fine: Callable[[float], bool], wanted: str) -> float:
-    """``kind`` of the text, if it is ``fine``."""
+    """``kind`` of the text; ArgumentTypeError where it is not ``fine``."""
     try:
         value = kind(text)
     except ValueError:

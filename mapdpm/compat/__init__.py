@@ -1,1 +1,1 @@
-"""What other libraries want to be told in their own objects, a file for each: imported when one of them is at work."""
+"""Objects of other libraries, one file for each library; imported only when that library is used."""

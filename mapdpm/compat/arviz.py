@@ -1,4 +1,4 @@
-"""Traces for ArviZ, before version 1 and from it on."""
+"""Conversion of traces for ArviZ, version 0 and from version 1 on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""river's own objects: ``OnlineMAPDPM`` as a clusterer and as an anomaly detector, of points that are dicts by name."""
+"""Classes for river: ``OnlineMAPDPM`` as a clusterer and as an anomaly detector, for points that are dicts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["OnlineMAPDPMAnomaly", "OnlineMAPDPMClusterer"]
 
 Features: TypeAlias = tuple[Hashable, ...]
 
-_MOST = math.log(sys.float_info.max)  # nats: no feature has a density that is larger, for its variance is a float > 0
+_LARGEST_LOG_DENSITY = math.log(sys.float_info.max)  # nats, of a feature: its variance is a float > 0
 
 
 class _Adapter:
-    """What both have in common: parameters as river asks for them, and the way from a dict to a row."""
+    """The common base of both: the parameters in river's form, and the conversion of a dict to a row."""
 
     def __init__(  # noqa: PLR0913  (the parameters of OnlineMAPDPM)
         self,
@@ -72,10 +72,10 @@ class _Adapter:
         self.features: Features = ()
 
     def learn_one(self, x: Mapping[Any, Any], *, t: float | None = None) -> None:
-        """Learn a point; ``t``, by its name only, is in seconds where ``half_life`` is to be in seconds.
+        """Learn a point; ``t``, by keyword only, is its time in seconds, and ``half_life`` is in seconds then.
 
-        With ``missing="skip"`` a point without any known value is passed over: it says nothing. ValueError, and nothing
-        has changed, where x is not such a point.
+        With ``missing="skip"`` a point without any value is ignored. ValueError where x is no such point; the model is
+        unchanged then.
         """
         features, row = self._row(x, learning=True)
         if row is not None:
@@ -85,17 +85,17 @@ class _Adapter:
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {}
-        yield {"warmup": 20}  # river's streams are short: most of the default warm-up, and little else
+        yield {"warmup": 20}  # river's streams are hardly longer than the default warm-up
 
     def _row(self, x: Any, learning: bool = False) -> tuple[Features, array[float] | None]:
-        """The features, and their numbers in x: NaN where there is none, None where there is none at all."""
+        """The features, and their values in x: NaN for a missing value, None instead of a row without any value."""
         if not isinstance(x, Mapping):
             msg = f"x must be a dict of numbers by the names of their features, got {x!r}"
             raise ValueError(msg)
-        room = getattr(self.model, "n_features_in_", len(x))
+        n_places = getattr(self.model, "n_features_in_", len(x))
         features = self.features
-        if len(features) < room and (learning or not features):
-            features = (features + _in_order(name for name in x if name not in features))[:room]
+        if len(features) < n_places and (learning or not features):
+            features = (features + _in_order(name for name in x if name not in features))[:n_places]
         values = [x.get(name) for name in features]
         try:  # an array, not a list: numpy would take the text "1.5" for a number
             row = array("d", [math.nan if value is None else value for value in values])
@@ -109,7 +109,7 @@ class _Adapter:
             self._check_complete(x, features, row)
         elif all(map(math.isnan, row)):
             return features, None
-        row.extend([math.nan] * (room - len(features)))
+        row.extend([math.nan] * (n_places - len(features)))
         return features, row
 
     def _check_complete(self, x: Mapping[Any, Any], features: Features, row: array[float]) -> None:
@@ -134,16 +134,16 @@ class OnlineMAPDPMClusterer(_Adapter, Clusterer):  # type: ignore[misc]  # river
     max_clusters, alpha, likelihood, warmup, half_life, when_full, dtype, window, log_alpha
         As in ``mapdpm.OnlineMAPDPM``.
     n_features
-        How many features there is room for. None: as many as the likelihood says, else as the first point has.
+        Largest number of features. None: as many as the likelihood has, else as the first point has.
     missing
-        "skip": a feature that a point does not have (or that is None or NaN) has no say in it. A name that is new takes
-        a place as long as there is one, and is ignored from then on: memory is fixed. "error": every point must have
-        the features of the first one, each with a number.
+        "skip": a missing feature (or None or NaN) is left out of the density. A new name takes a free place; when no
+        place is free, new names are ignored, for memory is fixed. "error": every point must have the features of the
+        first one, each with a number.
 
     Attributes
     ----------
     model : OnlineMAPDPM
-        The learner behind: ``ids``, ``weights``, ``events``, ``resolve`` and so on.
+        The learner, with ``ids``, ``weights``, ``events``, ``resolve`` and so on.
     features : tuple
         Names in the order of the learner's columns: those of the first point sorted, then as they came.
 
@@ -159,9 +159,9 @@ class OnlineMAPDPMClusterer(_Adapter, Clusterer):  # type: ignore[misc]  # river
     """
 
     def predict_one(self, x: Mapping[Any, Any]) -> int:
-        """The id of the best cluster there is, 0 before there is one; changes nothing.
+        """The id of the best existing cluster, 0 while there is none; changes nothing.
 
-        Of a point without any known value the heaviest cluster: so the model has it.
+        For a point without any value it is the heaviest cluster, as the model implies.
         """
         _, row = self._row(x)
         if not self.model.n_clusters:
@@ -170,7 +170,7 @@ class OnlineMAPDPMClusterer(_Adapter, Clusterer):  # type: ignore[misc]  # river
 
     @property
     def centers(self) -> dict[int, dict[Hashable, float]]:
-        """Mean of each cluster by its id, as river's metrics of clusterings ask for them."""
+        """Mean of each cluster by its id, in the form of river's metrics of clusterings."""
         if not self.model.n_clusters:
             return {}
         ids, means = self.model.ids.tolist(), self.model.means.tolist()
@@ -178,14 +178,14 @@ class OnlineMAPDPMClusterer(_Adapter, Clusterer):  # type: ignore[misc]  # river
 
 
 class OnlineMAPDPMAnomaly(_Adapter, AnomalyDetector):  # type: ignore[misc]  # likewise
-    """``OnlineMAPDPM`` as an anomaly detector of river: a point is as anomalous as its density is low.
+    """``OnlineMAPDPM`` as an anomaly detector of river: points of low density are anomalies.
 
-    The score is -log p(x) in nats: high is anomalous, as river has it, and the opposite of ``OnlineMAPDPM.score_one``.
-    It may be any number, also below 0: metrics must rank it (``metrics.RollingROCAUC``; ``ROCAUC`` wants 0 to 1).
-    In the warm-up there is no model yet, and the score is below that of any point after it: -710 for each feature, less
+    The score is -log p(x) in nats: high is anomalous, as in river, and the opposite of ``OnlineMAPDPM.score_one``. It
+    may be any number, also below 0, so use metrics that rank (``metrics.RollingROCAUC``; ``ROCAUC`` wants 0 to 1).
+    In the warm-up there is no model yet, and the score is below that of every later point: -710 for each feature, minus
     the number of points learned. So no point of the warm-up ranks as an anomaly. (River's own detectors return 0 there,
-    which is their lowest score. Here it would be a high one wherever densities exceed 1.)
-    Points that lack features have the density of those they have, which is not to be compared with that of more.
+    which is their lowest score. Here 0 would be high wherever densities exceed 1.)
+    A point with missing features has the density of the others; do not compare it with that of complete points.
 
     Parameters and attributes are those of ``OnlineMAPDPMClusterer``.
 
@@ -206,21 +206,21 @@ class OnlineMAPDPMAnomaly(_Adapter, AnomalyDetector):  # type: ignore[misc]  # l
         if not self.features or (row is None and self.model.likelihood_ is None):
             score = math.nan  # no point was learned, or the warm-up is not over
         else:
-            score = 0.0 if row is None else self.model.score_one(row)  # log 1: the density of no value at all
-        return self._warming(x, known=row is not None) if math.isnan(score) else -score
+            score = 0.0 if row is None else self.model.score_one(row)  # log 1: the density of no value
+        return self._warmup_score(x, known=row is not None) if math.isnan(score) else -score
 
-    def _warming(self, x: Mapping[Any, Any], *, known: bool) -> float:
-        """A score below all others, and below those before it.
+    def _warmup_score(self, x: Mapping[Any, Any], *, known: bool) -> float:
+        """A score of the warm-up: below all later scores, and falling from point to point.
 
-        river's ``QuantileFilter`` keeps from learning what is not below a quantile of the scores before: were they all
-        the same, it would learn nothing for ever. A point without any known value is not learned in any case.
+        river's ``QuantileFilter`` learns only points whose score is below a quantile of the scores before. If all were
+        equal, it would never learn. (A point without any value is never learned.)
         """
         n_features = getattr(self.model, "n_features_in_", 0) or max(1, len(x))
-        return -_MOST * n_features - self.model.n_seen + (0.0 if known else 0.5)
+        return -_LARGEST_LOG_DENSITY * n_features - self.model.n_seen + (0.0 if known else 0.5)
 
 
 def _in_order(names: Iterable[Hashable]) -> Features:
-    """Sorted, so that the order in a dict is nothing; names that do not compare, by type and text."""
+    """Names in sorted order, so that the order in a dict has no effect; by type and text if they do not compare."""
     listed: list[Any] = list(names)
     try:
         return tuple(sorted(listed))
@@ -229,7 +229,7 @@ def _in_order(names: Iterable[Hashable]) -> Features:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number that is not infinite, or is none that is there: None or NaN."""
+    """Whether a value is a finite number, or missing: None or NaN."""
     try:
         return value is None or not math.isinf(array("d", [value])[0])
     except (TypeError, OverflowError):

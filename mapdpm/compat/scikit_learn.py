@@ -1,4 +1,4 @@
-"""scikit-learn's own objects, for estimators that keep its contract without importing it (from version 1.6 on)."""
+"""Objects of scikit-learn (from version 1.6 on), for estimators that keep its contract without importing it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mapdpm.validation import NotFittedError
 
 
 def tags() -> Any:
-    """What ``__sklearn_tags__`` returns: a clusterer that needs no y, and transforms dense finite numbers."""
+    """The tags of our estimators: clusterers that need no y, and transform dense finite numbers."""
     from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags  # noqa: PLC0415  (scikit-learn is asking)
 
     return Tags(
@@ -23,7 +23,7 @@ def tags() -> Any:
 
 
 def metadata_request(estimator: Any, method: str, requests: Mapping[str, Any]) -> Any:
-    """A MetadataRequest by which ``method`` of ``estimator`` asks for what is named in ``requests``."""
+    """A MetadataRequest by which ``method`` of ``estimator`` requests the names in ``requests``."""
     from sklearn.utils.metadata_routing import MetadataRequest  # noqa: PLC0415
 
     request = MetadataRequest(owner=estimator)
@@ -42,7 +42,7 @@ def diagram(estimator: Any) -> str | None:
 
 
 def container() -> str:
-    """What ``sklearn.set_config(transform_output=...)`` says; "default" where scikit-learn is not loaded."""
+    """The container set by ``sklearn.set_config(transform_output=...)``; "default" without scikit-learn."""
     sklearn = sys.modules.get("sklearn")
     return "default" if sklearn is None else str(sklearn.get_config()["transform_output"])
 
@@ -55,7 +55,7 @@ def not_fitted(message: str) -> NotFittedError:
 
 @functools.cache
 def _both(theirs: type[Exception]) -> type[NotFittedError]:
-    def reduced(self: Exception) -> tuple[Any, ...]:  # a class made at run time has no address for pickle
+    def reduced(self: Exception) -> tuple[Any, ...]:  # pickle cannot find a class made at run time
         return not_fitted, self.args
 
     members = {"__doc__": NotFittedError.__doc__, "__module__": NotFittedError.__module__, "__reduce__": reduced}

@@ -1,4 +1,4 @@
-"""The contract of an estimator: what scikit-learn, its pipelines and searches expect of one, without importing it."""
+"""The contract of scikit-learn's estimators, for its pipelines and searches, kept without importing it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mapdpm.validation import check_points
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-_UNCHANGED = "$UNCHANGED$"  # scikit-learn's word for it
+_UNCHANGED = "$UNCHANGED$"  # the default of scikit-learn's set_fit_request
 _OURS = ("get_params", "set_params", "__sklearn_tags__")
 
 
 class Parameters:
-    """Parameters by name: what every object has in common that is made by a call with parameters."""
+    """Parameters by name, for every class whose constructor keeps its arguments as attributes."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` those of the likelihood too, as ``likelihood__c0``.
@@ -43,10 +43,10 @@ class Parameters:
         return named
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, those of the likelihood as ``likelihood__c0``: it is replaced, never changed.
+        """Set parameters by name, those of the likelihood as ``likelihood__c0``: a new likelihood replaces it.
 
-        All are set or none. Takes effect at the next ``fit``. ValueError for a name that is none, and for values that
-        the likelihood refuses.
+        Either all are set or none. They take effect at the next ``fit``. ValueError for an unknown name, and for a
+        value that the likelihood refuses.
 
         Examples
         --------
@@ -74,14 +74,14 @@ class Parameters:
         return self
 
     def __repr__(self) -> str:
-        """The call that makes such an estimator: parameters that differ from their defaults."""
+        """The call that makes such an estimator, with the parameters that differ from their defaults."""
         defaults = _defaults(type(self))
         given = {name: repr(self._parameter(name)) for name in defaults}
         changed = (f"{n}={' '.join(text.split())}" for n, text in given.items() if text != repr(defaults[n]))
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: scikit-learn's diagram where that is loaded, else the text."""
+        """HTML for notebooks: scikit-learn's diagram where scikit-learn is loaded, else the text."""
         return scikit_learn.diagram(self) or f"<pre>{html.escape(repr(self))}</pre>"
 
     def _parameter(self, name: str) -> Any:
@@ -93,14 +93,14 @@ class Parameters:
 
 
 class Estimator(Parameters, abc.ABC):
-    """Parameters by name, names of features, containers of output: what MAPDPM and DPMeans have in common."""
+    """The common base of MAPDPM and DPMeans: parameters by name, names of features, containers of output."""
 
     n_features_in_: int
     feature_names_in_: Names
     labels_: Labels
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """A class that inherits from scikit-learn as well keeps our parameters and tags, in whatever order it does."""
+        """A class that also inherits from scikit-learn keeps our parameters and tags, in any order of its bases."""
         super().__init_subclass__(**kwargs)
         for name in _OURS:
             ours = next(kind for kind in cls.__mro__ if issubclass(kind, Parameters) and name in vars(kind))
@@ -113,7 +113,7 @@ class Estimator(Parameters, abc.ABC):
 
     @abc.abstractmethod
     def transform(self, X: Any) -> Any:
-        """One row a point, one column a name of ``get_feature_names_out``."""
+        """One row for each point, one column for each name of ``get_feature_names_out``."""
 
     @abc.abstractmethod
     def _names_out(self, prefix: str) -> list[str]:
@@ -127,14 +127,14 @@ class Estimator(Parameters, abc.ABC):
         """Cluster the points of ``X`` and return their ``transform``."""
         return self.fit(X, y, sample_weight).transform(X)
 
-    # ---- what scikit-learn asks ------------------------------------------------------------------------------------
+    # ---- for scikit-learn -------------------------------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks about an estimator, in its own words."""
+        """The tags by which scikit-learn knows the kind of an estimator."""
         return scikit_learn.tags()
 
     def get_metadata_routing(self) -> Any:
-        """For scikit-learn's metadata routing: whether ``fit`` asks for ``sample_weight``."""
+        """The request for ``sample_weight`` in ``fit``, for scikit-learn's metadata routing."""
         kept = getattr(self, "_metadata_request", None)
         if kept is not None:
             return copy.deepcopy(kept)
@@ -150,7 +150,7 @@ class Estimator(Parameters, abc.ABC):
     # ---- names of features, containers -----------------------------------------------------------------------------
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """What ``transform`` returns: "default" (an array), "pandas" or "polars"; None leaves it as it is."""
+        """Set the container that ``transform`` returns: "default" (an array), "pandas" or "polars"; None keeps it."""
         if transform is None:
             return self
         if transform not in CONTAINERS:
@@ -160,9 +160,9 @@ class Estimator(Parameters, abc.ABC):
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> Names:
-        """Names of the columns of ``transform``: the class in lower case, and the number of the cluster.
+        """Names of the columns of ``transform``: the name of the class in lower case, and the number of the cluster.
 
-        ``input_features`` must be the names of ``fit``, where it had any.
+        ``input_features`` must equal the names of ``fit``, where it had names.
         """
         self._check_fitted()
         fitted = getattr(self, "feature_names_in_", None)
@@ -178,16 +178,16 @@ class Estimator(Parameters, abc.ABC):
         return np.array(self._names_out(type(self).__name__.lower()), dtype=object)
 
     def _framed(self, values: Matrix, X: Any) -> Any:
-        """``values`` of ``transform(X)`` in the container that was asked for."""
+        """``values`` of ``transform(X)`` in the container that ``set_output`` chose."""
         chosen = getattr(self, "_sklearn_output_config", {}).get("transform") or scikit_learn.container()
         return framed(values, chosen, self.get_feature_names_out(), X)
 
     def _read(self, X: Any) -> Any:
-        """The points of ``X``, checked, in the form that this estimator works on."""
+        """The points of ``X``, checked, in the form that this estimator uses."""
         return check_points(X)
 
     def _points(self, X: Any) -> Any:
-        """The points of ``X``, whose columns must be those of ``fit``."""
+        """The points of ``X``, checked; their columns must be those of ``fit``."""
         self._check_fitted()
         check_names(column_names(X), getattr(self, "feature_names_in_", None), type(self).__name__)
         points = self._read(X)
@@ -202,7 +202,7 @@ class Estimator(Parameters, abc.ABC):
         self.n_features_in_ = n_features
         if names is not None:
             self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):  # of a fit before
+        elif hasattr(self, "feature_names_in_"):  # from an earlier fit
             del self.feature_names_in_
 
     def _check_fitted(self) -> None:
@@ -218,7 +218,7 @@ def _defaults(kind: type[Any]) -> dict[str, Any]:
 
 
 def _parameters_of(value: Any) -> dict[str, Any]:
-    """The named parameters of a likelihood, or of another estimator; nothing for what has none."""
+    """The named parameters of a likelihood, or of another estimator; empty for any other value."""
     if isinstance(value, type):
         return {}
     if hasattr(value, "get_params"):

@@ -1,4 +1,4 @@
-"""DPMeans: k-means where the number of clusters is paid for, not given."""
+"""DPMeans: k-means in which each cluster has a cost, and the number of clusters is found."""
 
 from __future__ import annotations
 
@@ -18,53 +18,54 @@ from mapdpm.validation import check_count, check_number, check_points, check_wei
 class DPMeans(Estimator):
     r"""Clusters that minimise sum_i w_i ||x_i - mean||^2 + lam K (DP-means, Kulis and Jordan 2012).
 
-    The small-variance limit of MAP-DPM (Raykov2014 (7)). The published algorithm comes first: passes like those of
+    The small-variance limit of MAP-DPM (Raykov2014 (7)). The published algorithm runs first: passes like those of
     k-means, in which a point farther than ``lam`` from all centres opens a cluster. Then points move one by one, and
-    clusters merge and split, each of it lowering the same objective.
+    clusters merge and split; each step lowers the same objective.
 
     Parameters
     ----------
     lam : float > 0 or None
-        What a cluster costs, in squared data units. None takes it from ``n_clusters``; without that it is a tenth of
-        the sum of squared distances from the mean of all, so that a cluster must explain a tenth of them.
+        Cost of a cluster, in squared data units. None derives it from ``n_clusters``; without ``n_clusters`` it is a
+        tenth of the sum of squared distances from the mean of all points.
     n_clusters : int or None
-        Sets ``lam`` by farthest-first (Kulis and Jordan 2012), unless that is given, and caps the number of clusters.
-        There may be fewer.
+        Largest number of clusters; there may be fewer. It also sets ``lam`` by farthest-first (Kulis and Jordan 2012),
+        unless ``lam`` is given.
     moves : tuple of {"merge", "split", "permutation", "regroup"}
-        Moves after the published algorithm, which is all there is with the empty tuple.
+        Moves after the published algorithm. The empty tuple is the published algorithm alone.
     n_restarts, max_sweeps, time_limit, backend, n_jobs, random_state, verbose
-        As in ``MAPDPM``; the first run starts from the published algorithm, of at most ``max_sweeps`` passes, the
-        others by regrouping the best so far, or from points that join in random order.
+        As in ``MAPDPM``. The first run starts from the published algorithm, with at most ``max_sweeps`` passes; the
+        others regroup the best result so far, or start from points that join in random order.
     callback : callable or None
         As in ``MAPDPM``; ``log_joint`` is minus the objective.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_points,)
-        Cluster of each point, 0..K-1 in order of first appearance; -1 for a point of weight 0, which took no part.
+        Cluster of each point, 0..K-1 in order of first appearance; -1 for a point of weight 0, which is ignored.
     cluster_centers_ : ndarray of shape (K, n_features)
         Means of the clusters.
     n_clusters_, cluster_sizes_
-        K, and the points in each cluster.
+        K, and the number of points in each cluster.
     objective_ : float
         sum_i w_i ||x_i - mean||^2 + lam K, in squared data units.
     history_ : ndarray
-        The objective from the start on, after each pass, sweep and move that gained, of the winning run; never rises.
+        The objective of the winning run: at the start, after each pass and sweep, and after each move that gained. It
+        never rises.
     lam_ : float
         The lambda that was used.
     n_sweeps_ : int
         Passes and sweeps of the winning run.
     converged_ : bool
-        Whether no single point could move any more, and no move gained.
+        True if the last sweep moved no point, and no move gained.
     backend_ : str
-        What ran the moves.
+        The backend that ran the moves.
     n_features_in_, feature_names_in_
         Features of the data, and their names where it was a DataFrame.
 
     Notes
     -----
-    O(N K D) a pass or sweep. As the number of points grows the objective wants ever more clusters: lam does not grow
-    with them, the squared distances do. ``MAPDPM`` knows no such drift.
+    O(N K D) a pass or sweep. More points give more clusters: the sum of squared distances grows with the number of
+    points, and lam does not. ``MAPDPM`` has no such drift.
 
     Examples
     --------
@@ -116,11 +117,11 @@ class DPMeans(Estimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DPMeans:  # noqa: ARG002
         """Cluster the points of ``X``, an array-like or DataFrame (n_points, n_features) of finite numbers.
 
-        ``sample_weight``, one number a point, multiplies squared distances; a point of weight 0 takes no part.
-        ValueError where a parameter or the data is not what it must be.
+        ``sample_weight``, one number for each point, multiplies squared distances; points of weight 0 are ignored.
+        ValueError where a parameter or the data is invalid.
         """
         names, points = column_names(X), check_points(X)
-        settings = MeansSettings(*self._price(len(points)), check_search(self))
+        settings = MeansSettings(*self._cluster_cost(len(points)), check_search(self))
         fitted = fit_means(settings, points, check_weights(sample_weight, len(points), 0.0))
         self.labels_, self.cluster_centers_ = fitted.labels, fitted.centres
         self.cluster_sizes_, self.n_clusters_ = fitted.sizes, len(fitted.centres)
@@ -132,7 +133,7 @@ class DPMeans(Estimator):
         return self
 
     def predict(self, X: Any) -> Labels:
-        """The cluster of the nearest centre to each point, the first of equals; O(N K D)."""
+        """The cluster whose centre is nearest to each point, the first in a tie; O(N K D)."""
         points = self._points(X)
         return nearest_centres(points, self.cluster_centers_)[0]
 
@@ -142,11 +143,11 @@ class DPMeans(Estimator):
         return self._framed(distances_from(points, self.cluster_centers_), X)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
-        """Minus the sum of squared distances to the nearest centre, as k-means has it; says nothing of ``lam``."""
+        """Minus the sum of squared distances to the nearest centre, as in k-means; ``lam`` has no part in it."""
         points = self._points(X)
         return -float(nearest_centres(points, self.cluster_centers_)[1].sum())
 
-    def _price(self, n_points: int) -> tuple[float | None, int | None]:
+    def _cluster_cost(self, n_points: int) -> tuple[float | None, int | None]:
         """``lam`` and ``n_clusters``, checked."""
         n_clusters = None if self.n_clusters is None else check_count("n_clusters", self.n_clusters)
         if n_clusters is not None and n_clusters > n_points:

@@ -1,4 +1,4 @@
-"""MAPDPM: batch clustering at the mode of a Dirichlet process mixture. No mathematics here: it runs the loop."""
+"""MAPDPM: batch clustering at a mode of a Dirichlet process mixture. No mathematics here: ``search.fit`` does it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.base import Estimator
 from mapdpm.files import container
-from mapdpm.files.batch_models import extras_of, revived
+from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.names import STARTS
 from mapdpm.partition_priors import partition_prior
@@ -26,16 +26,16 @@ from mapdpm.search.fit import FitSettings, WarmStart, fit
 from mapdpm.state import ClusterState, Mixture
 from mapdpm.validation import check_count, check_start, check_weights
 
-# Numbers, and points, that are looked at at once.
+# Scoring works in chunks that fit a cache: entries of a chunk, and fewest and most points.
 _ENTRIES, _FEWEST, _MOST = 2**16, 256, 8192
 
 
 class MAPDPM(Estimator):
     r"""Clusters at a mode of the posterior of a Dirichlet process mixture (MAP-DPM, Raykov2014).
 
-    Finds a partition z of the points that maximises the log joint log p(x, z) = log p(z | alpha) + sum_k log p(x_{c_k})
-    by moving single points: point i goes to the cluster of largest log N_k + log p(x_i | x_{c_k} without i), or to a
-    new one of log alpha + log p(x_i) (Raykov2014 (15)); and by merging and splitting clusters. The number of clusters
+    Finds a partition z of the points at a local maximum of the log joint log p(x, z) = log p(z | alpha) + sum_k log
+    p(x_{c_k}). Single points move: point i joins the cluster of largest log N_k + log p(x_i | x_{c_k} without i), or a
+    new one if log alpha + log p(x_i) is larger (Raykov2014 (15)). Then clusters merge and split. The number of clusters
     is found, not given.
 
     Parameters
@@ -47,30 +47,33 @@ class MAPDPM(Estimator):
     discount : float in [0, 1)
         Discount of a Pitman-Yor process; 0 is the Dirichlet process. With a discount, alpha > -discount.
     max_clusters : int or None
-        A hard cap: with as many clusters, a point that would open another joins the best there is. None: no cap.
+        Largest number of clusters: once reached, a point that would open another joins the best existing one. None: no
+        limit.
     init : {"sequential", "random-order", "single"} or array of shape (n_points,)
-        The start: one pass in which points join clusters in order of the data, or in random order (with ``moves``, one
-        cluster of all points, where that is better); one cluster of all points; or given integer labels.
+        The start. "sequential": one pass in which points join clusters in the order of the data. "random-order": the
+        same in random order. (With ``moves``, both start from one cluster of all points where that is better.)
+        "single": one cluster of all points. An array: these integer labels.
     moves : tuple of {"merge", "split", "permutation", "regroup"}
-        Moves of many points at once, in the order to try them: they escape modes that single points cannot. The empty
-        tuple is the paper's algorithm.
+        Moves of many points at once, in the order in which they are tried. They escape modes that moves of single
+        points cannot. The empty tuple is the paper's algorithm.
     n_restarts : int
-        Runs in all; the best log joint wins. The first starts as ``init`` says, the others after a few Gibbs sweeps
-        from the best so far or in random order, with "regroup" besides; with ``moves=()``, all in random order.
+        Number of runs; the best log joint wins. The first run starts from ``init``. The others start after a few Gibbs
+        sweeps from the best result so far, or in random order, and also use "regroup"; with ``moves=()`` they all start
+        in random order.
     max_sweeps : int
-        A run ends after that many sweeps in a row, none of the moves between, if points still move.
+        Most sweeps in a row, with no other move between: then the run ends although points still move.
     time_limit : float or None
-        Seconds after which the search ends with the best it has; a sweep under way is finished first. Results then
-        depend on the speed of the machine.
+        Seconds after which the search ends with the best result so far; the current sweep is finished first. Results
+        then depend on the speed of the machine.
     backend : {"auto", "c", "numba", "python"}
-        Who computes. "auto" is C where it implements the family, else numba, else python. Labels agree.
+        Implementation. "auto" is C where C has the family, else numba, else python. Labels agree.
     n_jobs : int or None
-        Threads over restarts, and over points that are scored; None is 1. Results do not depend on it.
+        Number of threads, over restarts and over scored points; None is 1. Results do not depend on it.
     random_state : int, numpy Generator, RandomState or None
-        Source of all randomness: that of splits, restarts and random orders. With None every fit draws the same, so
-        that equal data gives equal clusters; a Generator draws on.
+        Source of all randomness: splits, restarts and random orders. With None or an int every fit draws the same
+        numbers, so equal data gives equal clusters; a Generator continues from fit to fit.
     verbose : int
-        1 prints a line a sweep, and a line for each move that gained.
+        1 prints a line for each sweep, and for each move that gained.
     callback : callable or None
         Called after each sweep, and each move that gained, with a ``FitProgress(restart, sweep, moved, n_clusters,
         log_joint, move)``; returning True ends that run.
@@ -78,37 +81,36 @@ class MAPDPM(Estimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_points,)
-        Cluster of each point, 0..K-1 in order of first appearance; -1 for a point of weight 0, which took no part.
+        Cluster of each point, 0..K-1 in order of first appearance; -1 for a point of weight 0, which is ignored.
     n_clusters_ : int
         K.
     cluster_sizes_ : ndarray of shape (K,)
-        Points in each cluster.
+        Number of points in each cluster.
     means_, variances_ : ndarray of shape (K, n_features)
         Sample mean and variance (ddof 0, weighted) of each cluster; only where the family has them.
     log_joint_ : float
         log p(x, z) in nats, all constants included.
     history_ : ndarray
-        Log joint after the start, after each sweep and after each move that gained, of the winning run; never falls.
+        Log joint of the winning run after the start, each sweep and each move that gained. It never falls.
     n_sweeps_ : int
         Sweeps of the winning run, the last of which moved no point if ``converged_``.
     converged_ : bool
-        Whether no single point could move any more, and no move gained (a split is not tried again on a cluster that
-        has kept 98 % of its points since it was tried in vain).
+        True if the last sweep moved no point, and no move gained. (A split that failed is not tried again while the
+        cluster keeps 98 % of its points.)
     likelihood_ : Likelihood
         The likelihood with the prior that was used.
     backend_ : str
-        What ran.
+        The backend that was used.
     n_features_in_ : int
-        Features of the data it was fitted on.
+        Number of features of the training data.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where it was fitted on a DataFrame whose columns have names that are text.
+        Names of the columns, where the training data was a DataFrame whose column names are text.
 
     Notes
     -----
-    O(N K D) a sweep; moves cost a few sweeps more, for they work on statistics, and on samples of large clusters.
-    Data is shifted by a typical point before anything else, so an offset of 1e8 costs no digits.
-    float32 data is read as it is, with statistics and decisions in float64. The mode underestimates K: see
-    docs/maths.md, section 6.
+    O(N K D) a sweep. Moves cost as much as a few more sweeps: they use statistics, and samples of large clusters.
+    Data is first shifted by a typical point, so an offset of 1e8 costs no digits. float32 data is not converted;
+    statistics and decisions are in float64. The mode underestimates K: see docs/maths.md, section 6.
 
     Examples
     --------
@@ -171,11 +173,12 @@ class MAPDPM(Estimator):
         Parameters
         ----------
         X : array-like or DataFrame (pandas, polars) of shape (n_points, n_features)
-            Finite numbers; for ``DirichletMultinomial`` counts, and a sparse matrix of scipy's will do. Not changed.
+            Finite numbers; for ``DirichletMultinomial`` counts, dense or as a sparse matrix of scipy. Not changed.
         y : ignored
         sample_weight : array-like of shape (n_points,), optional
-            Weights; an integer weight counts as repetition, in the log joint of a partition and in an empirical prior.
-            (Not in a whole fit: copies of a point may part.) A point of weight 0 takes no part.
+            Weights. An integer weight counts as that many copies of the point, in the log joint of a partition and in
+            an empirical prior. (A fit may differ: copies of a point may join different clusters.) Points of weight 0
+            are ignored.
 
         Returns
         -------
@@ -185,7 +188,7 @@ class MAPDPM(Estimator):
         Raises
         ------
         ValueError
-            A parameter or the data is not what it must be; the message says what was got, and where.
+            A parameter or the data is invalid; the message says where, and what was got.
         """
         names, points = column_names(X), read_by(self.likelihood, X)
         self._fit_points(points, sample_weight)
@@ -193,7 +196,7 @@ class MAPDPM(Estimator):
         return self
 
     def _fit_points(self, points: Any, sample_weight: Any = None, warm: WarmStart | None = None) -> WarmStart:
-        """``fit`` to points in the form that the likelihood reads, from a warm start; returns that of the next fit."""
+        """``fit`` to points in the form that the likelihood reads; returns the warm start of the next fit."""
         n_points = point_set(points).n_points
         settings = self._settings(n_points)
         fitted = fit(settings, points, check_weights(sample_weight, n_points, self.discount), warm)
@@ -207,7 +210,7 @@ class MAPDPM(Estimator):
         return fitted.warm
 
     def predict(self, X: Any, novelty: bool = False) -> Labels:
-        """The best existing cluster of each point; with ``novelty``, -1 where a new cluster would win.
+        """The best existing cluster for each point; with ``novelty``, -1 where a new cluster would be better.
 
         argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing.
         """
@@ -218,7 +221,7 @@ class MAPDPM(Estimator):
             slots[slots == self.n_clusters_] = -1
             return slots
 
-        return self._in_parts(X, best)
+        return self._in_chunks(X, best)
 
     def predict_proba(self, X: Any) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
@@ -231,7 +234,7 @@ class MAPDPM(Estimator):
             scores /= scores.sum(axis=1, keepdims=True)
             return scores
 
-        return self._in_parts(X, shares)
+        return self._in_chunks(X, shares)
 
     def transform(self, X: Any) -> Any:
         """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
@@ -245,36 +248,36 @@ class MAPDPM(Estimator):
             backend.log_densities(model, state, densities)
             return densities
 
-        return self._in_parts(X, density)
+        return self._in_chunks(X, density)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Mean log predictive density of the points of ``X``, in nats a point."""
         return float(self.score_samples(X).mean())
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
-        """Write the model to ``path``, at once or not at all; ``mapdpm.load`` reads it. No pickle.
+        """Write the model to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle.
 
-        With ``dtype="float32"`` reals take 4 bytes, for chips; scores then carry seven digits.
+        With ``dtype="float32"`` reals take 4 bytes, for chips; scores then have seven digits.
         """
         container.write_file(path, self.to_bytes(dtype))
 
     def to_bytes(self, dtype: str = "float64") -> bytes:
-        """The model in the container of docs/format.md: what scoring needs, and all fitted attributes behind it."""
+        """The model in the format of docs/format.md: the data for scoring, and behind it all fitted attributes."""
         self._check_fitted()
         return container.pack(self._mixture, extras_of(self), dtype)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> MAPDPM:
-        """The model that ``to_bytes`` wrote; ValueError where it is not one, or is damaged.
+        """The model that ``to_bytes`` wrote; ValueError where the bytes are another file, or damaged.
 
-        A file that a device wrote holds what scoring needs; ``labels_`` and the like are then missing.
+        A file from a device holds only the data for scoring: ``labels_`` and the like are then missing.
         """
         mixture, extras = container.unpack(data)
-        estimator: MAPDPM = revived(cls, mixture, extras)
+        estimator: MAPDPM = restored_estimator(cls, mixture, extras)
         return estimator
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle, copy and joblib: what scoring needs crosses as the bytes of a model file, checked on arrival."""
+        """State for pickle, copy and joblib: the mixture as the bytes of a model file, checked on reading."""
         state = dict(self.__dict__)
         mixture = state.get("_mixture")
         if mixture is not None and type(mixture.likelihood) in FAMILY_NUMBERS:
@@ -297,7 +300,7 @@ class MAPDPM(Estimator):
         return FitSettings(self.likelihood, prior, cap, check_start(self.init, n_points, STARTS), search)
 
     def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
-        """Take over what scoring needs, and what it shows of the clusters."""
+        """Set the mixture, the likelihood, the backend, and the attributes that describe the clusters."""
         self._mixture = mixture
         self.likelihood_ = likelihood
         self.backend_ = backend
@@ -307,28 +310,28 @@ class MAPDPM(Estimator):
             means, variances = likelihood.moments(mixture.state.rows[:-1])
             self.means_, self.variances_ = means + mixture.anchor, variances
 
-    def _in_parts(self, X: Any, found: Callable[[Backend, Model, ClusterState], NDArray[Any]]) -> NDArray[Any]:
-        """What is ``found`` of the points of ``X``; as many points at a time as a cache holds."""
+    def _in_chunks(self, X: Any, found: Callable[[Backend, Model, ClusterState], NDArray[Any]]) -> NDArray[Any]:
+        """``found`` of the points of ``X``, chunk by chunk so that each fits a cache, joined in order."""
         points = self._points(X)
-        every = point_set(points)
+        data = point_set(points)
         self.likelihood_.for_data(points)
         likelihood, prior, anchor, state = self._mixture
         backend = resolve(self.backend_, likelihood)
-        size = min(max(_ENTRIES // (state.capacity + every.n_features), _FEWEST), _MOST)
+        size = min(max(_ENTRIES // (state.capacity + data.n_features), _FEWEST), _MOST)
 
-        def between(first: int, last: int) -> NDArray[Any]:
-            room = np.empty((size, len(anchor)))
-            chunks = (every.part(at, min(at + size, last)) for at in range(first, last, size))
-            near = (point_set(chunk).subtract_anchor(anchor, room) for chunk in chunks)
-            return np.concatenate([found(backend, Model(likelihood, prior, each), state) for each in near])
+        def computed(first: int, last: int) -> NDArray[Any]:
+            buffer = np.empty((size, len(anchor)))
+            chunks = (data.part(at, min(at + size, last)) for at in range(first, last, size))
+            shifted = (point_set(chunk).subtract_anchor(anchor, buffer) for chunk in chunks)
+            return np.concatenate([found(backend, Model(likelihood, prior, each), state) for each in shifted])
 
-        n = every.n_points
+        n = data.n_points
         n_jobs = 1 if self.n_jobs is None else min(check_count("n_jobs", self.n_jobs), -(-n // size))
         if n_jobs == 1:
-            return between(0, n)
+            return computed(0, n)
         edges = [n * job // n_jobs for job in range(n_jobs + 1)]
         with ThreadPoolExecutor(n_jobs) as pool:
-            return np.concatenate(list(pool.map(between, edges[:-1], edges[1:])))
+            return np.concatenate(list(pool.map(computed, edges[:-1], edges[1:])))
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]

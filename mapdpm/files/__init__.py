@@ -1,1 +1,1 @@
-"""Files: the container that C reads too, batch models in it, models as C source, load and save."""
+"""Files: the container, which C reads too; batch models in it; models as C source; load and save."""

@@ -1,4 +1,4 @@
-"""MAPDPM in model files: what Python adds to the container of ``snapshot``, and how an estimator comes back."""
+"""MAPDPM in model files: the extras that Python adds to the container, and the estimator made from a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm import backends
-from mapdpm.files.container import FAMILIES, ModelFileError, checked_names, family_number, smallest_integers
+from mapdpm.files.container import FAMILY_OF_NUMBER, ModelFileError, checked_names, family_number, smallest_integers
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.names import STARTS
 from mapdpm.search.checks import check_search
@@ -20,9 +20,9 @@ _RESULTS = ("log_joint_", "n_sweeps_", "converged_")
 
 
 def extras_of(model: Any) -> dict[str, Any]:
-    """What a device does not need and a user does not want to lose: labels, history, parameters.
+    """The extras of a model file, which devices skip: labels, history, parameters.
 
-    ValueError where a parameter, set since the fit perhaps, is not what it must be: it could not be read again.
+    ValueError where a parameter is invalid, perhaps set since the fit: the file could not be read again.
     """
     check_search(model)
     check_start(model.init, len(np.atleast_1d(model.init)), STARTS)
@@ -47,7 +47,7 @@ def extras_of(model: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy's as one of Python's, which JSON knows."""
+    """A numpy number as a Python number, for JSON."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -55,8 +55,8 @@ def _listed(likelihood: Any) -> list[Any]:
     return [np.asarray(value).tolist() for value in likelihood]
 
 
-def revived(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Any:
-    """The estimator of a model read from a file; ``extras`` may be empty, and are checked where they are not."""
+def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Any:
+    """The estimator for a model read from a file; ``extras`` are checked, and may be empty."""
     prior: Any = mixture.prior
     likelihood = mixture.likelihood.shifted(-mixture.anchor)
     parameters: dict[str, Any] = {"likelihood": likelihood}
@@ -82,7 +82,7 @@ def revived(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Any:
 
 
 def _checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:
-    """``likelihood_``, which must be that of the model but for the rounding of a shift, or of float32."""
+    """``likelihood_`` of the extras, checked: it must equal that of the model, up to rounding by a shift or float32."""
     likelihood = type(mixture.likelihood)(*extras["likelihood_"])
     ours, theirs = flat_parameters(likelihood.shifted(mixture.anchor)), flat_parameters(mixture.likelihood)
     size = 1.0 + np.abs(flat_parameters(likelihood)).max()
@@ -110,14 +110,14 @@ def _checked_parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, 
         msg = "a parameter is not what it can be"
         raise ValueError(msg)
     given, number = extras["likelihood"], extras.get("likelihood_family")
-    kind = family if number is None else FAMILIES[number]
+    kind = family if number is None else FAMILY_OF_NUMBER[number]
     return parameters | {"moves": tuple(moves), "likelihood": None if given is None else kind(*given)}
 
 
 def _check_results(extras: dict[str, Any], mixture: Mixture) -> None:
-    """ValueError where labels do not have the counts of the model, or the history does not lead to the log joint.
+    """ValueError where the labels disagree with the counts of the model, or the history with the log joint.
 
-    A model that a device wrote has none of these, and is saved without them.
+    A model from a device has none of these, and is saved without them.
     """
     if not {"labels_", "history_", *_RESULTS} & set(extras):
         return

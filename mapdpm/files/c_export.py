@@ -1,4 +1,4 @@
-"""A trained model as C: a header with the model in it, an example that goes on learning, and the library."""
+"""A trained model as C source: a header with the model, an example that continues to learn, and the library."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ int main(void)
 
 
 def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "float32") -> OnlineMAPDPM:
-    """A stream learner that knows what ``model``, a fitted MAPDPM or an OnlineMAPDPM, has learned.
+    """A stream learner with the clusters of ``model``, a fitted MAPDPM or an OnlineMAPDPM.
 
-    From a batch model: its clusters by their statistics, under its prior and its alpha, in at most ``max_clusters``
-    slots (twice as many as it has clusters, if None). A stream learner of this ``dtype`` and capacity is returned as it
-    is, any other as ``OnlineMAPDPM.merged`` makes it. ValueError where there are more clusters than slots, or the model
-    has a discount, which streams have not.
+    From a batch model it takes the statistics of the clusters, the prior and alpha, with ``max_clusters`` slots (None:
+    twice the number of clusters). A stream learner of this ``dtype`` and capacity is returned as it is; any other is
+    converted by ``OnlineMAPDPM.merged``. ValueError where there are more clusters than slots, or the model has a
+    discount, which streams do not support.
 
     Examples
     --------
@@ -128,9 +128,9 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
 
 
 def c_files(model: OnlineMAPDPM, name: str = "model") -> dict[str, bytes]:
-    """What a C program needs, by the names of files: NAME.h, main.c, mapdpm.h and mapdpm.c.
+    """The files of a C program by name: NAME.h, main.c, mapdpm.h and mapdpm.c.
 
-    ValueError where ``name`` is no identifier of C, or the learner has seen nothing.
+    ValueError where ``name`` is no C identifier, or the learner has seen nothing.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name == "mapdpm":
         msg = f"the name must be an identifier of C, and not mapdpm, got {name!r}"

@@ -1,4 +1,4 @@
-"""The one container for models: what a chip can read, and behind it what only Python wants (docs/format.md).
+"""The container of model files: a part that chips read too, and behind it extras for Python (docs/format.md).
 
 Little-endian. A header of 40 bytes, then reals of 4 or 8 bytes (alpha, discount, anchor, parameters of the family),
 counts, the statistics of each cluster; then extras, which C skips; last a CRC-32 of all before. The twin of this file
@@ -30,7 +30,7 @@ MAGIC = b"MDPM"
 FORMAT = 1
 BATCH = 1
 STREAM = 2
-FAMILIES = {number: family for family, number in FAMILY_NUMBERS.items()}
+FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
 _CRC = struct.Struct("<I")
@@ -39,17 +39,17 @@ _ARRAY_TYPES = {name: np.dtype(name) for name in ("<i8", "<i4", "<i2", "|i1", "<
 
 
 class ModelFileError(ValueError):
-    """Bytes that are not a whole and sound model."""
+    """The bytes are not a complete, undamaged model."""
 
 
 class UnwritableError(OSError, ValueError):
-    """A file could not be written; what was there before is there still."""
+    """A file could not be written; an older file of that name is unchanged."""
 
 
 def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64") -> bytes:
     """The container of a batch model; ``dtype`` "float32" is for chips whose real type is float.
 
-    ValueError where the family has no number, or the model has reals that float32 cannot hold.
+    ValueError where the family has no number in the format, or a number of the model is too large for float32.
     """
     family = family_number(mixture.likelihood)
     try:
@@ -57,7 +57,7 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64") -> by
     except (KeyError, TypeError):
         msg = f"dtype must be 'float64' or 'float32', got {dtype!r}"
         raise ValueError(msg) from None
-    mixture = _rebased(mixture, mixture.anchor.astype(real).astype(np.float64))
+    mixture = _with_anchor(mixture, mixture.anchor.astype(real).astype(np.float64))
     parameters = flat_parameters(mixture.likelihood)
     n_clusters, n_statistics = mixture.statistics.shape
     tail = _pack_extras(extras)
@@ -105,7 +105,7 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
     extras = _unpack_extras(data[reader.position : reader.position + n_extras])
     try:
         prior = partition_prior(alpha, discount)
-        likelihood = _revived(FAMILIES[family], parameters, D)
+        likelihood = _restored_likelihood(FAMILY_OF_NUMBER[family], parameters, D)
     except ValueError as error:
         msg = f"the model file is damaged: {error}"
         raise ModelFileError(msg) from None
@@ -114,38 +114,38 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write ``data`` to ``path``, whole or not at all: a file beside it is synced, then takes its name.
+    """Write ``data`` to ``path``, wholly or not at all: a temporary file in that folder is synced, then renamed.
 
-    A symbolic link is followed; what is there and is no file (a folder, a device) is not replaced.
+    A symbolic link is followed. A folder or a device of that name is not replaced.
     """
-    beside = None
+    temporary = None
     try:
         target = Path(path).resolve()
         if target.is_symlink() or (target.exists() and not target.is_file()):
             raise OSError(errno.EINVAL, "it is not a file")  # noqa: TRY301  (one sentence for all of them)
-        beside = target.with_name(f".mdpm-{secrets.token_hex(8)}")
-        with beside.open("xb") as file:
+        temporary = target.with_name(f".mdpm-{secrets.token_hex(8)}")
+        with temporary.open("xb") as file:
             if target.exists():  # before there is anything to read: the old file may be private
-                beside.chmod(stat.S_IMODE(target.stat().st_mode))
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(target)
+        temporary.replace(target)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, which newer Pythons leave unresolved
         msg = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
         raise UnwritableError(msg) from None
     finally:  # an interrupt leaves nothing behind either
-        if beside is not None:
-            beside.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 def kind_of(data: bytes) -> int:
-    """What is in a file, BATCH or STREAM, as far as its seventh byte tells."""
+    """The kind of the model in a file, BATCH or STREAM, by its seventh byte; nothing else is checked."""
     return data[6] if len(data) >= _HEADER.size else BATCH
 
 
 def check_stream(data: bytes) -> tuple[str, dict[str, Any]]:
-    """The dtype of the stream learner in ``data`` and its extras; its body is checked where it is read, in C."""
+    """The dtype and the extras of the stream learner in ``data``; C checks its body when it reads it."""
     header = _checked_header(data, STREAM)
     n_extras = header[10]
     end = len(data) - _CRC.size
@@ -156,7 +156,7 @@ def check_stream(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
-    """The file of a stream learner, with ``extras`` behind its body, besides those that it has."""
+    """The file of a stream learner, with ``extras`` added to those that it has."""
     if not extras:
         return data
     header = list(_HEADER.unpack_from(data))
@@ -168,7 +168,7 @@ def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
 
 
 def checked_names(extras: dict[str, Any], n_features: int) -> NDArray[np.object_] | None:
-    """Names of features among the extras, if there are any."""
+    """The names of features in the extras, checked; None where there are none."""
     names = extras.get("feature_names_in_")
     if names is None:
         return None
@@ -211,13 +211,13 @@ def _checked_header(data: bytes, wanted: int) -> tuple[Any, ...]:
 
 
 def _check_fields(header: tuple[Any, ...]) -> None:
-    """ModelFileError where a field of the header has a value that it cannot have."""
+    """ModelFileError where a field of the header has an invalid value."""
     _, version, kind, real_size, family, reserved, D, K, *_ = header
     fields = (
         ("format", version, version == FORMAT),
         ("kind", kind, kind in {BATCH, STREAM}),
         ("size of a real", real_size, real_size in _REALS),
-        ("family", family, family in FAMILIES),
+        ("family", family, family in FAMILY_OF_NUMBER),
         ("reserved field", reserved, reserved == 0),
         ("number of features", D, D >= 1),
         ("number of clusters", K, K >= 1),
@@ -245,7 +245,7 @@ def _check_body(likelihood: Likelihood, anchor: Vector, counts: Labels, statisti
 
 
 class _Reader:
-    """Walks through the body; lengths were checked against the header before."""
+    """Reads the body from front to back; its lengths were checked against the header before."""
 
     def __init__(self, data: bytes, position: int, real: np.dtype[Any]) -> None:
         self.position = position
@@ -262,7 +262,7 @@ class _Reader:
         return values
 
 
-def _revived(kind: Any, parameters: Vector, D: int) -> Any:
+def _restored_likelihood(kind: Any, parameters: Vector, D: int) -> Any:
     fields, position = [], 0
     vectors = kind.vectors
     for name in kind._fields:
@@ -278,8 +278,8 @@ def _revived(kind: Any, parameters: Vector, D: int) -> Any:
     return kind(*fields)
 
 
-def _rebased(mixture: Mixture, anchor: Vector) -> Mixture:
-    """The same mixture relative to another anchor: one that the real type of the file holds exactly."""
+def _with_anchor(mixture: Mixture, anchor: Vector) -> Mixture:
+    """The same mixture relative to another anchor, which the real type of the file holds exactly."""
     lag = mixture.anchor - anchor
     if not np.any(lag):
         return mixture
@@ -294,7 +294,7 @@ def _reals(values: NDArray[np.float64], real: np.dtype[Any]) -> bytes:
 
 
 def _pack_extras(extras: dict[str, Any]) -> bytes:
-    """JSON, and behind it the bytes of the arrays that it lists."""
+    """The extras as bytes: JSON, and behind it the arrays that the JSON lists."""
     arrays = {name: value for name, value in extras.items() if isinstance(value, np.ndarray)}
     plain = {name: value for name, value in extras.items() if name not in arrays}
     listed = [[name, value.dtype.str, len(value)] for name, value in arrays.items()]

@@ -1,4 +1,4 @@
-"""``load`` and ``save``: any model, by the kind that its file says."""
+"""``load`` and ``save`` of every kind of model; the file says which kind it holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        The file is foreign, truncated, damaged, or of a newer format.
+        The file is no model file, is truncated or damaged, or has a newer format.
     OSError
         It cannot be read.
     """
@@ -31,11 +31,11 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _stream_of(data: bytes) -> Any:
-    """The stream learner in a file, with all of its bank if it has one."""
-    from mapdpm.stream.online import OnlineMAPDPM  # noqa: PLC0415  (a stream learner, and a user of few has one)
-    from mapdpm.stream.selector import KEY, OnlineAlphaSelector  # noqa: PLC0415
+    """The stream learner in a file, or the bank of learners where the file holds one."""
+    from mapdpm.stream.online import OnlineMAPDPM  # noqa: PLC0415  (few files hold one)
+    from mapdpm.stream.selector import BANK_KEY, OnlineAlphaSelector  # noqa: PLC0415
 
-    banked = KEY in container.check_stream(data)[1]
+    banked = BANK_KEY in container.check_stream(data)[1]
     return (OnlineAlphaSelector if banked else OnlineMAPDPM).from_bytes(data)
 
 

@@ -1,4 +1,4 @@
-"""Pictures. matplotlib is imported when one is drawn, and its global state (pyplot) is left alone."""
+"""Pictures. matplotlib is imported when one is drawn; its global state (pyplot) is not used."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _MINUS = "\N{MINUS SIGN}"
 _MOST_NUMBERS = 25  # bars with a number each
 _FEWEST = 3  # points of a cluster with an ellipse: the covariance of two is a line
 _MOST_DOTS = 50  # steps with a dot each
-_NEAREST = 1e-6  # of the whole way: what is nearer to the end is not told apart
-_ROUNDING = 1e-10  # of the value: not a step
+_NEAREST = 1e-6  # relative to the whole gain: the smallest step that is told apart from the end
+_ROUNDING = 1e-10  # relative to the value: smaller differences are rounding, not steps
 
 
 def clusters(
@@ -46,25 +46,25 @@ def clusters(
 ) -> Axes:
     """Draw points in a plane, each in the colour of its cluster.
 
-    An ellipse is one standard deviation of the cluster's points (their sample covariance) in that plane; a cluster of
-    fewer than three points has none, and a single feature no ellipses.
+    Ellipses show one standard deviation of each cluster's points (their sample covariance) in that plane. Clusters of
+    fewer than three points have none, nor has a picture of a single feature.
 
     Parameters
     ----------
     model : MAPDPM or DPMeans
-        Fitted; asked for labels where none are given, and may be None where they are.
+        A fitted model, which predicts labels if none are given; it may be None if they are.
     X : array-like or DataFrame of shape (n_points, n_features)
         Finite numbers.
     features : pair of int or str, optional
         Two columns to draw as they are, by index or name: the names of ``X`` where it is a DataFrame, else
-        ``feature_names_in_``. None: of two features both, of more the two principal directions of standardised data
-        (in standard deviations, for a model knows no units), and a single one against the number of the row.
+        ``feature_names_in_``. None: both of two features; of more, the two principal directions of the standardised
+        data (standardised because features may have different units); a single one against the number of the row.
     labels : array-like of int, shape (n_points,), optional
         Cluster of each point, -1 for none; None is ``model.predict(X)``.
     classes : array-like of shape (n_points,), optional
         Known classes of the points, shown by the shape of the marker.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure of its own (``ax.figure``), unknown to pyplot.
+        Where to draw; None makes a new figure (``ax.figure``), unknown to pyplot.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def clusters(
     canvas.write_title(ax.xaxis, plane.titles[0])
     canvas.write_title(ax.yaxis, plane.titles[1])
     entries = canvas.entries_of(dict(zip(names, counts, strict=True)), n_clusters) + shapes
-    canvas.draw_legend(ax, entries + ([canvas.ring("one standard deviation")] if ax.patches else []))
+    canvas.draw_legend(ax, entries + ([canvas.ellipse_entry("one standard deviation")] if ax.patches else []))
     return ax
 
 
@@ -126,9 +126,9 @@ def sizes(model: Any, *, ax: Axes | None = None) -> Axes:
     if few:
         ax.bar_label(bars, [f"{size:,}" for size in model.cluster_sizes_.tolist()], padding=2)
         ax.set_xticks(labels)
-    room = 1.0 if few else 0.6
-    ax.set_xlim(-room, len(labels) - 1.0 + room)
-    ax.margins(y=0.08)  # room for the numbers
+    margin = 1.0 if few else 0.6
+    ax.set_xlim(-margin, len(labels) - 1.0 + margin)
+    ax.margins(y=0.08)  # space for the numbers
     ax.yaxis.get_major_locator().set_params(integer=True)
     ax.set_xlabel("cluster")
     ax.set_ylabel("points")
@@ -136,10 +136,10 @@ def sizes(model: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def history(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the log joint (nats) after the start, each sweep and each move that gained; of DPMeans, the objective.
+    """Draw the log joint (nats) after the start, each sweep and each move that gained; for DPMeans, the objective.
 
-    The axis tells the distance from the last value, on a scale that is logarithmic, but linear next to that value:
-    the first gains may be thousands of nats, the last ones fractions of one, and all are seen.
+    The axis shows the difference from the last value. Its scale is linear near that value and logarithmic farther away,
+    so gains of thousands of nats and of fractions of one are all visible.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def _one_a_point(name: str, values: Any, n_points: int) -> NDArray[Any]:
 
 
 def _draw_ellipse(ax: Axes, points: Matrix, colour: Any, scale: float) -> None:
-    """The ellipse of one standard deviation about the mean of a cluster; a cluster of one or two points has none."""
+    """Draw one standard deviation about the mean of a cluster as an ellipse; one or two points have none."""
     from matplotlib.patches import Ellipse  # noqa: PLC0415
 
     if len(points) < _FEWEST:
@@ -208,7 +208,7 @@ def _draw_ellipse(ax: Axes, points: Matrix, colour: Any, scale: float) -> None:
 
 
 def _scale_to_the_end(ax: Axes, values: Vector) -> None:
-    """Scale y as arcsinh of the distance from the last of ``values``, in units of (about) the last step; see ticks."""
+    """Scale y as arcsinh of the distance from the last of ``values``, in units of about the smallest step."""
     end = float(values[-1])
     distances = np.abs(values - end)
     steps = distances[distances > _ROUNDING * (1.0 + abs(end))]
@@ -226,8 +226,8 @@ def _scale_to_the_end(ax: Axes, values: Vector) -> None:
     ax.set_yscale("function", functions=(scaled, unscaled))
     ax.set_yticks([end, *(end + side * tick for tick in ticks)], ["0", *(f"{sign}{tick:,.10g}" for tick in ticks)])
     start = float(scaled(end + side * max(furthest, unit)))
-    room = 0.6 + 0.1 * abs(start)
-    ax.set_ylim(unscaled(min(start, 0.0) - room), unscaled(max(start, 0.0) + room))
+    margin = 0.6 + 0.1 * abs(start)
+    ax.set_ylim(unscaled(min(start, 0.0) - margin), unscaled(max(start, 0.0) + margin))
 
 
 def __dir__() -> list[str]:

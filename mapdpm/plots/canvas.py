@@ -1,4 +1,4 @@
-"""What pictures share: axes, the colours of clusters, dots, legends. matplotlib is imported when one is drawn."""
+"""The common parts of pictures: axes, colours of clusters, dots, legends. matplotlib is imported on first use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 KINDS = ("png", "pdf", "svg")
-GREY = "0.6"  # what belongs to no cluster, or to a new one
+GREY = "0.6"  # no cluster, or a new one
 INK = "0.15"
 
 _PALETTE, _GREY_OF_PALETTE = "tab10", 7
@@ -37,7 +37,7 @@ class MissingMatplotlibError(ImportError, ValueError):
 
 
 def check_model(model: Any) -> None:
-    """ValueError for what is no model."""
+    """ValueError where ``model`` is no MAPDPM or DPMeans."""
     if not isinstance(model, (MAPDPM, DPMeans)):
         hint = "; of a pipeline draw pipeline[-1], with pipeline[:-1].transform(X)" if hasattr(model, "steps") else ""
         msg = f"model must be a MAPDPM or a DPMeans, got an object of type {type(model).__name__}{hint}"
@@ -45,7 +45,7 @@ def check_model(model: Any) -> None:
 
 
 def check_fitted(model: Any) -> None:
-    """ValueError for what is no model, NotFittedError for one that is not fitted."""
+    """ValueError where ``model`` is no MAPDPM or DPMeans, NotFittedError where it is not fitted."""
     check_model(model)
     if not hasattr(model, "n_clusters_"):
         msg = f"this {type(model).__name__} is not fitted yet; call fit first"
@@ -55,7 +55,7 @@ def check_fitted(model: Any) -> None:
 def check_matplotlib() -> None:
     """MissingMatplotlibError where pictures cannot be drawn."""
     try:
-        import matplotlib.figure  # noqa: F401, PLC0415  (an extra, loaded by who draws)
+        import matplotlib.figure  # noqa: F401, PLC0415  (an extra)
     except ImportError:
         msg = "pictures need matplotlib, which is not installed; try: pip install 'mapdpm[plot]'"
         raise MissingMatplotlibError(msg) from None
@@ -70,7 +70,7 @@ def image(ax: Axes, kind: str = "png") -> bytes:
 
 
 def axes(given: Axes | None) -> Axes:
-    """The axes that were given, or those of a figure of its own, which pyplot does not know."""
+    """The given axes, or those of a new figure, unknown to pyplot."""
     if given is None:
         check_matplotlib()
         from matplotlib.figure import Figure  # noqa: PLC0415
@@ -83,7 +83,7 @@ def axes(given: Axes | None) -> Axes:
 def colour(cluster: int, n_clusters: int) -> Any:
     """RGBA of cluster ``cluster`` of ``n_clusters``, the same in every picture; -1 is grey.
 
-    Few clusters have colours far apart; of many, each has one of its own.
+    A few clusters have colours that are easy to tell apart; many have colours along a scale.
     """
     from matplotlib import colormaps  # noqa: PLC0415
     from matplotlib.colors import to_rgba  # noqa: PLC0415
@@ -99,7 +99,7 @@ def colour(cluster: int, n_clusters: int) -> Any:
 def draw_points(
     ax: Axes, points: Matrix, labels: Labels, n_clusters: int, *, size: float = 1.0, classes: NDArray[Any] | None = None
 ) -> list[Any]:
-    """Dots in the colours of their clusters, of each class in another shape; entries of a legend for the classes.
+    """Draw dots in the colours of their clusters, a shape for each class; return legend entries for the classes.
 
     ``points`` has shape (n_points, 2). The more there are, the smaller the dots; ``size`` multiplies their areas.
     """
@@ -117,12 +117,12 @@ def draw_points(
 
 
 def scale_of(n_clusters: int) -> float:
-    """Of what is drawn for each cluster: 1 for few of them."""
+    """Relative size of names and ellipses of clusters: 1 for a few clusters."""
     return 1.0 if n_clusters <= _MOST_LARGE else 0.6
 
 
 def write_name(ax: Axes, label: int, n_clusters: int, place: list[float], *, beside: bool = False) -> None:
-    """The name of a cluster at ``place`` (2 entries, in units of the axes) or beside it, legible over what is below."""
+    """Write the name of a cluster at ``place`` (2 entries, in units of the axes) or ``beside`` it, with an outline."""
     from matplotlib.patheffects import withStroke  # noqa: PLC0415
 
     scale = scale_of(n_clusters)
@@ -138,14 +138,14 @@ def write_title(axis: Any, title: str) -> None:
 
 
 def draw_legend(ax: Axes, entries: list[Any]) -> None:
-    """A legend to the right of the axes, where it hides nothing."""
+    """Draw a legend to the right of the axes."""
     legend = ax.legend(handles=entries, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     for text in legend.get_texts():
         text.set_parse_math(False)
 
 
 def entries_of(sizes: Mapping[int, int], n_clusters: int) -> list[Any]:
-    """Entries of a legend for clusters, ``sizes`` being the points of each: the largest, and how many others there are.
+    """Legend entries for the largest clusters, and the number of others; ``sizes`` has the points of each.
 
     Key -1 stands for points without a cluster.
     """
@@ -164,8 +164,8 @@ def counted(n_points: int) -> str:
     return f"{n_points:,} point{'s' * (n_points != 1)}"
 
 
-def ring(text: str) -> Any:
-    """An entry of a legend for ellipses."""
+def ellipse_entry(text: str) -> Any:
+    """A legend entry for ellipses."""
     entry = _entry(INK, "o", text)
     entry.set(markerfacecolor="none", markersize=9.0)
     return entry

@@ -1,4 +1,4 @@
-"""The picture of a predictive density: curves of one feature, contours of two."""
+"""The picture of a predictive density: curves for one feature, contours for two."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_BINS = 80
-_MOST_STROKES = 50  # points drawn one by one, for which a histogram would be chance
+_MOST_STROKES = 50  # points that are drawn one by one, for they are too few for a histogram
 
 
 def density(model: Any, X: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw the predictive density of a model of one or two features, ``exp(model.score_samples)``.
 
-    Of one feature: the density, each cluster's part of it (the density times the probability of the cluster) and,
-    dashed, that of a new cluster, over a histogram of ``X`` (few points
-    are strokes instead). Of two: contours of the log density in nats, from the
-    level that 99 % of the mass exceeds, under the points of ``X``.
+    One feature: the density, the part of each cluster (the density times the probability of the cluster), and dashed
+    the part of a new cluster, over a histogram of ``X`` (or strokes for a few points). Two features: contours of the
+    log density in nats, from the level that 99 % of the mass exceeds, under the points of ``X``.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def density(model: Any, X: Any = None, *, ax: Axes | None = None) -> Axes:
     X : array-like or DataFrame of shape (n_points, n_features), optional
         Finite numbers. Their range is drawn; without them, four standard deviations about each cluster.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure of its own (``ax.figure``), unknown to pyplot.
+        Where to draw; None makes a new figure (``ax.figure``), unknown to pyplot.
 
     Returns
     -------
@@ -43,15 +42,15 @@ def density(model: Any, X: Any = None, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ValueError
-        matplotlib is missing, ``model`` is no fitted MAPDPM, has more than two features, or has no ``means_`` where
-        ``X`` is not given; or ``X`` is not of its features.
+        matplotlib is missing, ``model`` is no fitted MAPDPM or has more than two features, ``X`` has other features, or
+        there is no ``X`` and ``model`` has no ``means_``.
 
     Notes
     -----
-    Asks for about 1,000 densities of one feature, 40,000 of two.
+    Computes about 1,000 densities for one feature, 40,000 for two.
     """
     _check(model)
-    labels = None if X is None else model.predict(X)  # which is particular about X
+    labels = None if X is None else model.predict(X)  # before the rest, for it checks X
     points = None if X is None else check_points(X).astype(np.float64)
     corners = meshes.box(model, points)
     ax = canvas.axes(ax)
@@ -80,7 +79,7 @@ def _check(model: Any) -> None:
 
 
 def _draw_curves(ax: Axes, model: MAPDPM, points: Matrix | None, corners: tuple[Vector, Vector]) -> None:
-    x = meshes.line(model, 0, (corners[0][0], corners[1][0]), meshes.AROUND)
+    x = meshes.line(model, 0, (corners[0][0], corners[1][0]), meshes.CURVE_PLACES)
     table = meshes.named(model, x[:, None])
     total = np.exp(model.score_samples(table))
     parts = total[:, None] * model.predict_proba(table)
@@ -100,7 +99,7 @@ def _draw_curves(ax: Axes, model: MAPDPM, points: Matrix | None, corners: tuple[
 
 
 def _draw_values(ax: Axes, values: Vector) -> Any:
-    """A histogram of area 1 behind all else, or a stroke for each of few; the entry of the legend."""
+    """Draw a histogram of area 1, or a stroke for each of a few values; return the legend entry."""
     if len(values) <= _MOST_STROKES:
         style: dict[str, Any] = {"linestyle": "", "marker": "|", "markersize": 14.0, "color": canvas.INK}
         return ax.plot(values, np.zeros(len(values)), label=canvas.counted(len(values)), **style)[0]
@@ -110,11 +109,11 @@ def _draw_values(ax: Axes, values: Vector) -> Any:
 
 
 def _draw_contours(ax: Axes, model: MAPDPM, corners: tuple[Vector, Vector]) -> None:
-    """In grey, so that the colours of clusters are theirs alone."""
+    """Draw contours in grey, for colours mean clusters."""
     from matplotlib import colormaps  # noqa: PLC0415
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
-    x, y = (meshes.line(model, j, (corners[0][j], corners[1][j]), meshes.AT) for j in range(2))
+    x, y = (meshes.line(model, j, (corners[0][j], corners[1][j]), meshes.CONTOUR_PLACES) for j in range(2))
     mesh = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     values = model.score_samples(meshes.named(model, mesh)).reshape(len(y), len(x))
     levels = MaxNLocator(10).tick_values(meshes.level_of(values, x, y), values.max())

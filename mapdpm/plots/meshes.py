@@ -1,4 +1,4 @@
-"""Where a density is drawn: the range, a mesh in which no narrow cluster is lost, the lowest level of contours."""
+"""The range and the mesh of a picture of a density, and its lowest contour; the mesh hits narrow clusters."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _MASS = 0.99
 
 
 class Places(NamedTuple):
-    """Places along a feature: how many evenly, and besides, how many standard deviations from each mean."""
+    """Places along a feature: a number of evenly spaced ones, and deviations from each mean in standard deviations."""
 
     n_even: int
     deviations: Vector
 
 
-# A quarter of a deviation apart near the mean, and a quarter of the way out farther off.
-AROUND = Places(801, np.sinh(np.linspace(-10.0, 10.0, 81)))
-AT = Places(201, np.zeros(1))
+# Steps of a quarter of a standard deviation near the mean, and of a quarter of the distance farther away.
+CURVE_PLACES = Places(801, np.sinh(np.linspace(-10.0, 10.0, 81)))
+CONTOUR_PLACES = Places(201, np.zeros(1))
 
 
 class _Table(NamedTuple):
-    """Values under the names of columns: a model that was fitted on a DataFrame warns where values have none."""
+    """Values with names of columns, for a model that was fitted on a DataFrame warns without names."""
 
     values: Matrix
     columns: Names
@@ -39,14 +39,14 @@ class _Table(NamedTuple):
 
 
 def named(model: Any, values: Matrix) -> Any:
-    """``values`` as ``model`` expects them, under the names of its features if it knows any."""
+    """``values``, with the names of the features of ``model`` if it has names."""
     return _Table(values, model.feature_names_in_) if hasattr(model, "feature_names_in_") else values
 
 
 def box(model: Any, points: Matrix | None) -> tuple[Vector, Vector]:
-    """Lowest and highest corner of what is to be drawn: around the points, or else the clusters, with a margin.
+    """Lowest and highest corner of the picture: the range of the points, or else of the clusters, with a margin.
 
-    ValueError where there are no points, and the model does not know where its clusters are.
+    ValueError where there are no points, and the model has no ``means_``.
     """
     if points is not None:
         low, high = points.min(axis=0), points.max(axis=0)
@@ -61,7 +61,7 @@ def box(model: Any, points: Matrix | None) -> tuple[Vector, Vector]:
 
 
 def _within(model: Any, corner: Vector, inner: Vector) -> Vector:
-    """``corner``, or ``inner`` where the family does not reach as far: waiting times are not negative."""
+    """``corner``, or ``inner`` where ``corner`` is outside the domain of the family (a negative waiting time)."""
     try:
         model.likelihood_.for_data(corner[None, :])
     except ValueError:
@@ -70,7 +70,7 @@ def _within(model: Any, corner: Vector, inner: Vector) -> Vector:
 
 
 def line(model: Any, feature: int, ends: tuple[float, float], places: Places) -> Vector:
-    """Places along a feature between ``ends``, in rising order: no cluster, however narrow, falls between two."""
+    """Places along a feature between ``ends``, in rising order, with some at every cluster, however narrow."""
     even = np.linspace(*ends, places.n_even)
     if not hasattr(model, "means_"):
         return even

@@ -21,7 +21,7 @@ class Plane(NamedTuple):
 
 
 def plane_of(points: Matrix, columns: Columns, chosen: Any) -> Plane:
-    """The plane of two chosen columns; of None, that which shows most."""
+    """The plane of two chosen columns; for None, both of two columns, or the two principal directions."""
     n_columns = points.shape[1]
     if chosen is None and n_columns == 1:
         return Plane(np.column_stack([points[:, 0], np.arange(len(points))]), (columns.titles[0], "row"))
@@ -38,11 +38,11 @@ def _principal(points: Matrix) -> Plane:
     rounding = 1e-12 * np.abs(points).max(axis=0)  # a constant column has no scale
     centred /= np.where(spread > rounding, spread, 1.0)
     _, scales, directions = np.linalg.svd(centred, full_matrices=False)
-    # An SVD is free in its signs: the largest entry of each direction is made positive.
+    # An SVD does not fix signs: the largest entry of each direction is made positive.
     directions = directions[:2]
     largest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
     plane = centred @ (directions * np.where(largest < 0, -1.0, 1.0)[:, None]).T
-    missing = 2 - plane.shape[1]  # of one point
+    missing = 2 - plane.shape[1]  # for a single point
     shares = scales[:2] ** 2 / max(float((scales**2).sum()), np.finfo(float).tiny)
     first, second = np.pad(shares, (0, missing)).tolist()
     titles = (
@@ -53,17 +53,17 @@ def _principal(points: Matrix) -> Plane:
 
 
 class Columns:
-    """The columns of data: their titles, and where one is that was chosen by name or index."""
+    """The columns of data: their titles, and the index of a column chosen by name or index."""
 
     def __init__(self, X: Any, model: Any, n_columns: int) -> None:
-        """Names are those of ``X`` where it is a DataFrame, else those on which the model was fitted, if any."""
+        """Take the names of ``X`` where it is a DataFrame, else those of the model, if it has any."""
         own = column_names(X)
         names: Any = getattr(model, "feature_names_in_", None) if own is None else own
         self.named = names is not None and len(names) == n_columns
         self.titles = [str(n) for n in names] if self.named else [f"feature {j}" for j in range(n_columns)]
 
     def pair(self, chosen: Any) -> list[int]:
-        """Indices of two columns that were chosen; ValueError where they are not two of the columns."""
+        """Indices of the two chosen columns; ValueError where they are not two of the columns."""
         members = list(chosen) if isinstance(chosen, Iterable) and not isinstance(chosen, str) else []
         if len(members) != 2:  # noqa: PLR2004
             msg = f"features must be a pair of columns, such as (0, 1), got {chosen!r}"

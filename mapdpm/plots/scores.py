@@ -1,4 +1,4 @@
-"""The picture of a choice: what each setting scores."""
+"""The picture of ``select_alpha``: the score of each setting."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _CHOSEN = "tab:orange"
 def selection(found: Any, *, ax: Axes | None = None) -> Axes:
     """Draw what ``select_alpha`` found: the mean score of each setting, and one standard error to both sides.
 
-    Over alpha, on a logarithmic scale, where settings differ in nothing else; else over their numbers. The numbers at
-    the points are mean numbers of clusters; the chosen setting has another colour.
+    The horizontal axis is alpha, on a logarithmic scale, if settings differ in alpha only; else the number of the
+    setting. Numbers at the points are mean numbers of clusters. The chosen setting has another colour.
 
     Parameters
     ----------

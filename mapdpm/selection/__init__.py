@@ -1,4 +1,4 @@
-"""Choosing alpha, and what else is not learned: by held-out points, the log joint, its posterior, a stream's scores."""
+"""Choice of alpha and other hyper-parameters: by held-out points, the log joint, a posterior, or stream scores."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from mapdpm.partition_priors.hyperpriors import InverseGammaPrior, check_prior
 from mapdpm.rng import seeded
 from mapdpm.selection.alternation import empirical_priors, modes_of_alpha
 from mapdpm.selection.folds import Fold, folds_of
-from mapdpm.selection.job import Job, Step, Teller, named
+from mapdpm.selection.job import Job, Step, StepReporter, with_feature_names
 from mapdpm.selection.result import Selection, simplest
-from mapdpm.selection.settings import changed, parted, settings_of
+from mapdpm.selection.settings import changed_likelihood, default_alphas, settings_of, split_setting
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.validation import check_callable, check_count
 
 __all__ = ["Selection", "Step", "select_alpha"]
 
 _ALTERNATING = {"map": modes_of_alpha, "empirical-bayes": empirical_priors}
-_STARTS = (0.1, 1.0, 10.0)
-_BATCH = frozenset(("alpha", "discount", "max_clusters"))
-_STREAM = frozenset(("alpha", "half_life", "max_clusters"))
-_ROOM = 64
+_BATCH_PARAMETERS = frozenset(("alpha", "discount", "max_clusters"))
+_STREAM_PARAMETERS = frozenset(("alpha", "half_life", "max_clusters"))
+_STREAM_CLUSTERS = 64
 
 
 def select_alpha(  # noqa: PLR0913  (the public signature; everything but the grid by name)
@@ -48,54 +47,55 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
 ) -> Selection:
     r"""Choose the concentration alpha, or a setting of several hyper-parameters, for the points of ``X``.
 
-    The three ways of Raykov2014 A.3, one that sets the prior as well, and one for streams:
+    The three methods of Raykov2014 A.3, one that also sets the prior, and one for streams:
 
-    - ``"cv"``: the largest mean log predictive density (17) of points that were held out, fold by fold (the paper says
-      the smallest likelihood; it is the largest);
-    - ``"nll"``: the largest log joint log p(x, z | alpha) at convergence, the paper's choice for its Table 2; cheap,
-      and likely to fit too closely where there are few points;
-    - ``"map"``: alpha itself at a mode of log p(x, z, alpha): the mode of p(alpha | N, K) (25), (26) in turn with
-      sweeps and moves, from each of ``alphas`` as a start; the best joint wins;
-    - ``"empirical-bayes"``: "map", and in each turn the parameters of the likelihood too, at the largest marginal
-      likelihood sum_k log p(x_{c_k}) while the clusters stay. The data is used twice, for the prior and under it, and
-      what is found depends on the clusters it started from: a way to a prior that fits, no evidence for it;
-    - ``"prequential"``: one pass of a stream learner in the order of the rows; the largest mean log predictive density
-      of points before they are learned.
+    - ``"cv"``: the largest mean log predictive density (17) of held-out points, fold by fold (the paper says the
+      smallest likelihood; it is the largest);
+    - ``"nll"``: the largest log joint log p(x, z | alpha) at convergence, the paper's choice for its Table 2. It is
+      cheap, and overfits where there are few points;
+    - ``"map"``: alpha at a mode of log p(x, z, alpha). Fits alternate with the mode of p(alpha | N, K) (25), (26), from
+      each of ``alphas`` as a start; the best joint wins;
+    - ``"empirical-bayes"``: like "map", but each update also sets the parameters of the likelihood, at the largest
+      marginal likelihood sum_k log p(x_{c_k}) for fixed clusters. The data is used twice, for the prior and under it,
+      and the result depends on the start. It finds a prior that fits; it is no evidence for that prior;
+    - ``"prequential"``: one pass of a stream learner in the order of the rows, and the largest mean log predictive
+      density of points before they are learned.
 
     Parameters
     ----------
     X : array-like or DataFrame of shape (n_points, n_features)
-        Finite numbers; what ``likelihood`` reads.
+        The data, in a form that ``likelihood`` reads.
     alphas : sequence of float > 0 or of dict, optional
-        The grid; None is ten from 0.1 to 30 (for "map" and "empirical-bayes" the starts 0.1, 1 and 10). A dict has
-        parameters to try together: "alpha", "discount", "max_clusters" ("half_life" for "prequential"), those of the
-        likelihood ("c0"), and multiples of them ("b0_scale": 0.1 is a tenth of the b0 that there is). For
-        "empirical-bayes" those of the likelihood are starts, each sought within a factor of 10,000; if none is named,
-        "c0_scale" and "b0_scale" (or what is like them in other families).
+        The grid; None is ten values from 0.1 to 30 (for "map" and "empirical-bayes" the starts 0.1, 1 and 10). A dict
+        has parameters to try together: "alpha", "discount", "max_clusters" ("half_life" for "prequential"), those of
+        the likelihood ("c0"), and multiples of them ("b0_scale": 0.1 is a tenth of b0). For "empirical-bayes" those of
+        the likelihood are starts; each is searched within a factor of 10,000. If a dict names none, "c0_scale" and
+        "b0_scale" are searched (in other families, their counterparts).
     method : {"cv", "nll", "map", "empirical-bayes", "prequential"}
     likelihood : Likelihood or None
-        None is the empirical prior of the points that are fitted, in each fold anew.
+        None is the empirical prior of the fitted points, computed anew in each fold.
     folds : int, splitter of scikit-learn, or iterable of (train, test)
-        For "cv". For "prequential", in how many blocks of time the score is told.
+        The folds of "cv". For "prequential", the number of blocks of time, each with its own score.
     groups : array-like of shape (n_points,), optional
-        Points of a group are held out together.
+        Points of the same group are held out together.
     blocked : bool
-        Consecutive rows are held out together: for data in order of time. Else rows are dealt at random.
+        True: consecutive rows are held out together, for data in order of time. False: rows are dealt at random.
     warm_start : bool
-        The search at one alpha starts where that of the next smaller one ended: a fraction of the cost. False fits each
-        from the start, as ``GridSearchCV`` would.
+        True: the search at each alpha starts from the result at the next smaller one, at a fraction of the cost. False:
+        each is fitted from its own start, as in ``GridSearchCV``.
     one_standard_error : bool
-        For "cv": of the settings within one standard error of the best, that of the fewest clusters.
+        For "cv": choose the setting with the fewest clusters among those within one standard error of the best.
     prior : GammaPrior or InverseGammaPrior, optional
-        Of alpha, for "map" and "empirical-bayes"; None is the inverse-Gamma of (25).
+        Prior of alpha, for "map" and "empirical-bayes"; None is the inverse-Gamma of (25).
     random_state : int, Generator or None
-        Of the folds, and of the searches. None is always the same.
+        Source of randomness for folds and searches; None always gives the same.
     n_jobs : int or None
-        Threads over folds; None is 1. Results do not depend on it.
+        Number of threads over folds; None is 1. Results do not depend on it.
     callback : callable or None
         Called after each fit with a ``Step``.
     **parameters
-        Others of ``MAPDPM``, or of ``OnlineMAPDPM`` for "prequential" (where ``max_clusters`` is 64 if not said).
+        Other parameters of ``MAPDPM``, or of ``OnlineMAPDPM`` for "prequential" (where ``max_clusters`` defaults to
+        64).
 
     Returns
     -------
@@ -105,14 +105,14 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     Raises
     ------
     ValueError
-        Fewer points than folds, a grid with a number that is not > 0 or with fewer than two, a fold without points to
-        fit on, or what the learners refuse.
+        There are fewer points than folds, the grid has fewer than two values or one that is not > 0, a fold has no
+        points to fit on, or the learners refuse a parameter.
 
     Notes
     -----
-    With ``warm_start`` "cv" over ten alphas costs two to four cold fits for each fold (``bench/choosing_alpha.py``).
-    Scores near the best differ by less than their standard errors, and by which local mode was found: do not read more
-    into them.
+    With ``warm_start``, "cv" over ten alphas costs two to four cold fits for each fold (``bench/choosing_alpha.py``).
+    Differences between scores near the best are below their standard errors, and partly due to local modes: they mean
+    little.
 
     Examples
     --------
@@ -129,16 +129,14 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     if prior is not None:
         check_prior("prior", prior)
     points = read_by(likelihood, X)
-    names = _STREAM if method == "prequential" else _BATCH
+    names = _STREAM_PARAMETERS if method == "prequential" else _BATCH_PARAMETERS
     alternating = method in _ALTERNATING
-    if alternating and alphas is None:
-        alphas = _STARTS
-    grid = settings_of(alphas, names, 1 if alternating else 2)
+    grid = settings_of(default_alphas(method) if alphas is None else alphas, names, 1 if alternating else 2)
     if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
-        # Drawn from once: fits in threads would draw from it in any order.
+        # One draw now, for fits in threads would draw in any order.
         random_state = int(seeded(random_state).generator.integers(2**63))
     common = {"likelihood": likelihood, **parameters}
-    job = Job(points, grid, common, random_state, Teller(callback, len(grid)))
+    job = Job(points, grid, common, random_state, StepReporter(callback, len(grid)))
     if method == "cv":
         dealt = folds_of(point_set(points).n_points, folds, groups=groups, blocked=blocked, random_state=random_state)
         return _cross_validated(job, X, dealt, warm_start, one_standard_error, n_jobs)
@@ -153,14 +151,14 @@ def _cross_validated(
     job: Job, X: Any, folds: list[Fold], warm_start: bool, one_standard_error: bool, n_jobs: int | None
 ) -> Selection:
     scores, n_clusters = np.empty((2, len(job.grid), len(folds)))
-    job.tell.total *= len(folds)
+    job.report.total *= len(folds)
 
     def run(fold: int) -> None:
         train, test = (point_set(job.points).rows(numbers) for numbers in folds[fold])
         for number, model in job.fits(train, warm_start):
             scores[number, fold] = model.score(test)
             n_clusters[number, fold] = model.n_clusters_
-            job.tell(job.grid[number], fold, scores[number, fold], model.n_clusters_)
+            job.report(job.grid[number], fold, scores[number, fold], model.n_clusters_)
 
     numbers = range(len(folds))
     if n_jobs is None or check_count("n_jobs", n_jobs) == 1:
@@ -179,10 +177,10 @@ def _by_joint(job: Job, X: Any, warm_start: bool) -> Selection:
     best = None
     for number, model in job.fits(job.points, warm_start):
         scores[number], n_clusters[number] = model.log_joint_ / point_set(job.points).n_points, model.n_clusters_
-        job.tell(job.grid[number], 0, scores[number, 0], model.n_clusters_)
+        job.report(job.grid[number], 0, scores[number, 0], model.n_clusters_)
         if best is None or model.log_joint_ > best.log_joint_:
             best = model
-    return Selection("nll", job.grid, scores, n_clusters, int(np.argmax(scores)), named(best, X))
+    return Selection("nll", job.grid, scores, n_clusters, int(np.argmax(scores)), with_feature_names(best, X))
 
 
 def _prequential(job: Job, blocks: int) -> Selection:
@@ -193,17 +191,17 @@ def _prequential(job: Job, blocks: int) -> Selection:
     scores, n_clusters = np.empty((2, len(job.grid), blocks))
     models = []
     for number, setting in enumerate(job.grid):
-        own, of_likelihood = parted(setting)
-        parameters = {"max_clusters": _ROOM} | job.common | own
-        parameters["likelihood"] = changed(parameters["likelihood"], of_likelihood, job.points)
+        own, of_likelihood = split_setting(setting)
+        parameters = {"max_clusters": _STREAM_CLUSTERS} | job.common | own
+        parameters["likelihood"] = changed_likelihood(parameters["likelihood"], of_likelihood, job.points)
         model = OnlineMAPDPM(**parameters)
         for block, part in enumerate(np.array_split(job.points, blocks)):
             densities = model.learn_many_scored(part)[1]
-            known = densities[~np.isnan(densities)]  # during a warm-up there is none
+            known = densities[~np.isnan(densities)]  # NaN during a warm-up
             scores[number, block] = known.mean() if len(known) else np.nan
             n_clusters[number, block] = model.n_clusters
         models.append(model)
-        job.tell(setting, 0, float(scores[number].mean()), model.n_clusters)
+        job.report(setting, 0, float(scores[number].mean()), model.n_clusters)
     if np.any(np.isnan(scores)):
         msg = f"a block of points lies in the warm-up, which has no scores; give fewer folds than {blocks}, or a prior"
         raise ValueError(msg)

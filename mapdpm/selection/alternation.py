@@ -1,6 +1,6 @@
-"""Clusters and parameters in turn, each best given the other: alpha ("map"), the prior's too ("empirical-bayes").
+"""Fits that alternate with updates of parameters: of alpha ("map"), or of the prior too ("empirical-bayes").
 
-Every turn raises log p(x, z, alpha), so they end; and they end in a mode near where they started.
+Each step raises log p(x, z, alpha), so the alternation ends, in a mode near its start.
 """
 
 from __future__ import annotations
@@ -16,78 +16,80 @@ from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior
 from mapdpm.search.problem import Observed, observed
 from mapdpm.selection import empirical_bayes
-from mapdpm.selection.job import Job, named
+from mapdpm.selection.job import Job, with_feature_names
 from mapdpm.selection.path import fit_path
 from mapdpm.selection.result import Selection
-from mapdpm.selection.settings import Setting, parted
+from mapdpm.selection.settings import Setting, split_setting
 
 _MOST_ROUNDS = 100
-_SAME = 1e-12  # of alpha: two ways to the same mode
-_SAME_BY_SECTION = 1e-6  # of a parameter that a golden section found, to the root of rounding
+_SAME = 1e-12  # relative, of alpha: the tolerance of its mode
+_SAME_BY_SECTION = 1e-6  # relative, of a parameter from golden section: its tolerance is the root of rounding
 
-Turn = Callable[[MAPDPM, Setting], Setting]
+Update = Callable[[MAPDPM, Setting], Setting]
 
 
 def modes_of_alpha(job: Job, X: Any, prior: Any) -> Selection:
-    """From each setting as a start: alpha at the mode of p(alpha | N, K) under ``prior``, in turn with fits."""
+    """Alternate fits with the mode of p(alpha | N, K) under ``prior``, from each setting as a start."""
     starts = [setting | {"alpha": setting.get("alpha", 1.0)} for setting in job.grid]
     return _best("map", job, X, prior, [(start, _mode_of_alpha(job, prior), _SAME) for start in starts])
 
 
 def empirical_priors(job: Job, X: Any, prior: Any) -> Selection:
-    """The same, with the parameters of the likelihood at their largest marginal likelihood."""
-    seen = observed(job.common["likelihood"], job.points)
+    """As ``modes_of_alpha``; each update also sets the likelihood's parameters at their largest marginal likelihood."""
+    observed_data = observed(job.common["likelihood"], job.points)
     runs = []
     for setting in job.grid:
-        own, changes = parted(setting)
-        start = empirical_bayes.start_of(changes, type(seen.likelihood))
+        own, changes = split_setting(setting)
+        start = empirical_bayes.start_of(changes, type(observed_data.likelihood))
         whole = own | {"alpha": own.get("alpha", 1.0)} | start
-        runs.append((whole, _marginal_turn(job, prior, seen, start), _SAME_BY_SECTION))
+        runs.append((whole, _marginal_update(job, prior, observed_data, start), _SAME_BY_SECTION))
     return _best("empirical-bayes", job, X, prior, runs)
 
 
-def _mode_of_alpha(job: Job, prior: Any) -> Turn:
-    def turn(model: MAPDPM, setting: Setting) -> Setting:
+def _mode_of_alpha(job: Job, prior: Any) -> Update:
+    def update(model: MAPDPM, setting: Setting) -> Setting:
         posterior = ConcentrationPosterior(point_set(job.points).n_points, model.n_clusters_, prior)
         return setting | {"alpha": posterior.mode(start=model.alpha)}
 
-    return turn
+    return update
 
 
-def _marginal_turn(job: Job, prior: Any, seen: Observed, start: Setting) -> Turn:
+def _marginal_update(job: Job, prior: Any, observed_data: Observed, start: Setting) -> Update:
     mode = _mode_of_alpha(job, prior)
 
-    def turn(model: MAPDPM, setting: Setting) -> Setting:
-        sought = {name: setting[name] for name in start}
-        return mode(model, setting) | empirical_bayes.largest_marginal(seen, model.labels_, start, sought)
+    def update(model: MAPDPM, setting: Setting) -> Setting:
+        current = {name: setting[name] for name in start}
+        return mode(model, setting) | empirical_bayes.largest_marginal(observed_data, model.labels_, start, current)
 
-    return turn
+    return update
 
 
-def _best(method: str, job: Job, X: Any, prior: Any, runs: list[tuple[Setting, Turn, float]]) -> Selection:
+def _best(method: str, job: Job, X: Any, prior: Any, runs: list[tuple[Setting, Update, float]]) -> Selection:
     found: list[tuple[Setting, float, MAPDPM]] = []
-    for start, turn, same in runs:
-        reached, model = _alternated(job, start, turn, same)
+    for start, update, same in runs:
+        reached, model = _alternated(job, start, update, same)
         score = (model.log_joint_ + prior.log_density(reached["alpha"])) / point_set(job.points).n_points
         found.append((reached, score, model))
-        job.tell(reached, 0, score, model.n_clusters_)
+        job.report(reached, 0, score, model.n_clusters_)
     settings, scores, models = zip(*found, strict=True)
     chosen = int(np.argmax(scores))
     if method == "empirical-bayes":
-        empirical_bayes.warn_of_edges(parted(runs[chosen][0])[1], parted(settings[chosen])[1])
+        empirical_bayes.warn_of_edges(split_setting(runs[chosen][0])[1], split_setting(settings[chosen])[1])
     n_clusters = np.array([[float(model.n_clusters_)] for model in models])
-    return Selection(method, list(settings), np.array(scores)[:, None], n_clusters, chosen, named(models[chosen], X))
+    return Selection(
+        method, list(settings), np.array(scores)[:, None], n_clusters, chosen, with_feature_names(models[chosen], X)
+    )
 
 
-def _alternated(job: Job, setting: Setting, turn: Turn, same: float) -> tuple[Setting, MAPDPM]:
-    """Fits and turns, until a turn changes nothing; the last model, and the setting it was fitted with."""
+def _alternated(job: Job, setting: Setting, update: Update, same: float) -> tuple[Setting, MAPDPM]:
+    """Alternate fits and updates until an update changes nothing; return the last model and its setting."""
 
     def models() -> Iterator[MAPDPM]:
         while True:
-            yield job.model(setting, job.points)  # the setting of that time
+            yield job.model(setting, job.points)  # the setting at that time
 
     for _, model in zip(range(_MOST_ROUNDS), fit_path(models(), job.points), strict=False):
-        fitted, setting = setting, turn(model, setting)
+        fitted, setting = setting, update(model, setting)
         if all(abs(setting[name] - value) <= same * abs(value) for name, value in fitted.items()):
             break
     else:

@@ -1,4 +1,4 @@
-"""Empirical Bayes: parameters of the prior at their largest marginal likelihood, while the partition stays."""
+"""Empirical Bayes: parameters of the prior at the largest marginal likelihood of a fixed partition."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from mapdpm.likelihoods import (
 )
 from mapdpm.protocol import Labels, Model, Vector
 from mapdpm.search.problem import Observed
-from mapdpm.selection.settings import Setting, changed
+from mapdpm.selection.settings import Setting, changed_likelihood
 from mapdpm.state import empty
 from mapdpm.validation import check_number
 
 DEFAULTS = {
-    NormalGamma: ("c0_scale", "b0_scale"),  # a0 trades off against b0, and few clusters tell little of it
+    NormalGamma: ("c0_scale", "b0_scale"),  # a0 trades off against b0, and a few clusters do not determine it
     NormalKnownVariance: ("prior_variance_scale", "variance_scale"),
     NormalInverseWishart: ("c0_scale", "psi0_scale"),
     DirichletMultinomial: ("beta_scale",),
     GammaPoisson: ("a0_scale", "b0_scale"),
     BetaBernoulli: ("a0_scale", "b0_scale"),
 }
-"""What is sought where the caller names nothing."""
+"""The parameters that are searched where the caller names none."""
 
 REACH = np.log(1e4)
-"""How far from its start a parameter is sought, in log."""
+"""Largest distance of a parameter from its start, in log."""
 
-_TOLERANCE = 1e-7  # of a logarithm: about the root of rounding, closer than which a maximum looks flat
-_GAIN = 1e-10  # of the log joint, relative: a cycle that gains less is the last
+_TOLERANCE = 1e-7  # of a logarithm: about the root of rounding; a maximum looks flat below it
+_GAIN = 1e-10  # relative, of the log joint: the last cycle gains less
 _MOST_CYCLES = 50
-_MOST_SECTIONS = 60  # of twice the reach these leave less than the tolerance
+_MOST_SECTIONS = 60  # enough to shrink twice the reach below the tolerance
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
 def start_of(setting: Setting, family: type) -> Setting:
-    """``setting``, checked; where it names no parameter of the likelihood, with those that are sought then."""
+    """``setting``, checked; or the defaults of the family where it is empty."""
     if not setting:
         if family not in DEFAULTS:
             msg = f"name the parameters of {family.__name__} to choose: alphas=[{{'NAME_scale': 1.0}}]"
@@ -56,31 +56,31 @@ def start_of(setting: Setting, family: type) -> Setting:
     return setting
 
 
-def largest_marginal(seen: Observed, labels: Labels, start: Setting, sought: Setting) -> Setting:
-    """``sought``, moved to where sum_k log p(x_{c_k}) of the clusters ``labels`` is largest; they stay.
+def largest_marginal(observed: Observed, labels: Labels, start: Setting, current: Setting) -> Setting:
+    """The setting of largest sum_k log p(x_{c_k}) for the fixed clusters ``labels``, by a search from ``current``.
 
-    One parameter after the other by golden section, then along the way they went together, each within a factor of
-    10,000 of its ``start``, until a cycle gains nothing (Hooke and Jeeves 1961). The changes are to the likelihood of
-    ``seen``. O(N D) for each of some hundred values tried.
+    A pattern search (Hooke and Jeeves 1961): golden section along each parameter, then along their joint change, until
+    a cycle gains nothing. Each parameter stays within a factor of 10,000 of its ``start``. The settings change the
+    likelihood of ``observed``. O(N D) for each of some hundred values tried.
     """
     K = int(labels.max()) + 1
 
     def objective(setting: Setting) -> float:
         try:
-            likelihood = changed(seen.likelihood, setting, None)
-        except ValueError:  # outside of its domain
+            likelihood = changed_likelihood(observed.likelihood, setting, None)
+        except ValueError:  # outside the domain of the parameter
             return -np.inf
         if hasattr(likelihood, "shifted"):
-            likelihood = likelihood.shifted(seen.anchor)
-        likelihood = likelihood.for_data(seen.data)
+            likelihood = likelihood.shifted(observed.anchor)
+        likelihood = likelihood.for_data(observed.data)
         state = empty(likelihood, 0, K)._replace(labels=labels)
         backend = resolve("auto", likelihood)
-        backend.statistics(Model(likelihood, None, seen.data), state)  # whose form a prior may enter
+        backend.statistics(Model(likelihood, None, observed.data), state)  # their form may depend on the prior
         return float(backend.log_marginals(likelihood, state).sum())
 
-    names = list(sought)
+    names = list(current)
     centre = np.log([start[name] for name in names])
-    logs = np.log([sought[name] for name in names])
+    logs = np.log([current[name] for name in names])
 
     def at(place: Vector) -> float:
         return objective(dict(zip(names, np.exp(place).tolist(), strict=True)))
@@ -89,11 +89,11 @@ def largest_marginal(seen: Observed, labels: Labels, start: Setting, sought: Set
     for _ in range(_MOST_CYCLES):
         before, first = best, logs
         for direction in (*np.eye(len(names)), None):
-            way = logs - first if direction is None else direction  # along a ridge, the way that the others have gone
-            far = float(np.abs(way).max())
+            line = logs - first if direction is None else direction  # the joint change, along a ridge
+            far = float(np.abs(line).max())
             if far > _TOLERANCE:
-                way = way / far
-                place = _best_along(at, logs, way, centre)
+                line = line / far
+                place = _best_along(at, logs, line, centre)
                 if (value := at(place)) > best:
                     logs, best = place, value
         if best - before <= _GAIN * (1.0 + abs(best)):
@@ -101,19 +101,19 @@ def largest_marginal(seen: Observed, labels: Labels, start: Setting, sought: Set
     return dict(zip(names, np.exp(logs).tolist(), strict=True))
 
 
-def _best_along(at: Callable[[Vector], float], place: Vector, way: Vector, centre: Vector) -> Vector:
-    """The best place along a way, within ``REACH`` of the centre."""
-    moving = way != 0.0
-    ends = ((centre + np.outer((-REACH, REACH), np.ones(len(way))) - place)[:, moving]) / way[moving]
+def _best_along(at: Callable[[Vector], float], place: Vector, line: Vector, centre: Vector) -> Vector:
+    """The best place along a line, within ``REACH`` of the centre."""
+    moving = line != 0.0
+    ends = ((centre + np.outer((-REACH, REACH), np.ones(len(line))) - place)[:, moving]) / line[moving]
     low, high = ends.min(axis=0).max(), ends.max(axis=0).min()
-    t = golden_section(lambda t: at(place + t * way), low, high)
-    found: Vector = place + t * way
+    t = golden_section(lambda t: at(place + t * line), low, high)
+    found: Vector = place + t * line
     return found
 
 
-def warn_of_edges(start: Setting, sought: Setting) -> None:
-    """UserWarning of each parameter that ended at the edge of where it was sought."""
-    for name, value in sought.items():
+def warn_of_edges(start: Setting, current: Setting) -> None:
+    """UserWarning for each parameter that ended at the edge of its range."""
+    for name, value in current.items():
         if abs(np.log(value / start[name])) > REACH - 1e-3:
             msg = (
                 f"{name} ended at {value:.3g}, the edge of where it was sought: these clusters do not bound it; "
@@ -123,7 +123,7 @@ def warn_of_edges(start: Setting, sought: Setting) -> None:
 
 
 def golden_section(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where ``function``, of one maximum between ``low`` and ``high``, is largest (Kiefer 1953)."""
+    """The maximiser of ``function``, which has one maximum between ``low`` and ``high`` (Kiefer 1953)."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(left), function(right)
     for _ in range(_MOST_SECTIONS):

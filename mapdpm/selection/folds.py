@@ -1,4 +1,4 @@
-"""Which points are held out together: at random, in blocks of time, by groups, or as somebody else says."""
+"""Folds of cross-validation: random, blocks of time, groups, or given by the caller."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ def folds_of(
     folds : int, object with ``split(X)``, or iterable of (train, test)
         A number of folds; or a splitter of scikit-learn; or pairs of arrays of row numbers.
     groups : array-like of shape (n_points,), optional
-        Points of a group are held out together (recordings, subjects): the largest group goes to the smallest fold.
+        Points of the same group (a recording, a subject) are held out together: groups, the largest first, each join
+        the smallest fold.
     blocked : bool
-        Consecutive rows are held out together: for points in order of time. Else they are dealt at random.
+        True: consecutive rows are held out together, for points in order of time. False: rows are dealt at random.
     random_state : int, Generator or None
-        Of the dealing; None deals the same every time.
+        Source of randomness; None always gives the same folds.
     """
     if hasattr(folds, "split"):
         return _checked(folds.split(np.empty((n_points, 1)), None, groups), n_points)

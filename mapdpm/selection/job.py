@@ -1,4 +1,4 @@
-"""What every way of choosing needs: the points, the grid, who is told; and the models of a grid, fitted."""
+"""The common part of all methods: the points, the grid, progress reports, and the fitted models of a grid."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.selection.path import fit_path
-from mapdpm.selection.settings import Setting, changed, parted
+from mapdpm.selection.settings import Setting, changed_likelihood, split_setting
 
 
 class Step(NamedTuple):
-    """What a callback is told after each fit: how many are done of how many, and what the last one found."""
+    """The progress report given to a callback after each fit: fits done, fits in all, and the result of the last."""
 
     done: int
     total: int
@@ -32,38 +32,38 @@ class Step(NamedTuple):
         return f"{self.done}/{self.total}: {shown}, fold {self.fold}: {found}"
 
 
-class Teller:
-    """Who is told of each fit."""
+class StepReporter:
+    """Counts fits and reports each to the callback, if there is one."""
 
     def __init__(self, callback: Callable[[Step], object] | None, total: int) -> None:
         self._callback, self._counter = callback, itertools.count(1)
         self.total = total
 
     def __call__(self, setting: Setting, fold: int, score: float, n_clusters: int) -> None:
-        """Tell of one more fit."""
+        """Report one more fit."""
         step = Step(next(self._counter), self.total, setting, fold, score, n_clusters)
         if self._callback is not None:
             self._callback(step)
 
 
 class Job(NamedTuple):
-    """What all methods need."""
+    """The common arguments of all methods."""
 
     points: Any
     grid: list[Setting]
     common: dict[str, Any]
     random_state: Any
-    tell: Teller
+    report: StepReporter
 
     def model(self, setting: Setting, X: Any) -> MAPDPM:
         """The unfitted model of ``setting``, for the points ``X``."""
-        own, of_likelihood = parted(setting)
+        own, of_likelihood = split_setting(setting)
         parameters = self.common | own
-        parameters["likelihood"] = changed(parameters["likelihood"], of_likelihood, X)
+        parameters["likelihood"] = changed_likelihood(parameters["likelihood"], of_likelihood, X)
         return MAPDPM(random_state=self.random_state, **parameters)
 
     def fits(self, points: Any, warm_start: bool) -> Iterator[tuple[int, MAPDPM]]:
-        """The number of each setting and its model, fitted to ``points``; by rising alpha."""
+        """The number of each setting and its model, fitted to ``points``, in order of rising alpha."""
         order = sorted(range(len(self.grid)), key=lambda number: self.grid[number].get("alpha", 1.0))
         order = sorted(order, key=lambda number: _likelihood_of(self.grid[number]))
         models = [self.model(self.grid[number], points) for number in order]
@@ -75,11 +75,11 @@ class Job(NamedTuple):
 
 
 def _likelihood_of(setting: Setting) -> str:
-    """What settings of one prior have in common."""
-    return repr(sorted(parted(setting)[1].items()))
+    """A key that is equal for settings with the same prior."""
+    return repr(sorted(split_setting(setting)[1].items()))
 
 
-def named(model: Any, X: Any) -> Any:
-    """``model``, with the names of the columns of ``X``, which the search did not have."""
+def with_feature_names(model: Any, X: Any) -> Any:
+    """``model`` with the names of the columns of ``X``, which the search did not know."""
     model._remember(model.n_features_in_, column_names(X))  # noqa: SLF001
     return model

@@ -1,4 +1,4 @@
-"""Fits of the same points, one after the other: each but the first starts where the one before it ended."""
+"""A path of fits to the same points: each starts from the result of the one before."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def fit_path(models: Iterable[MAPDPM], points: Any) -> Iterator[MAPDPM]:
     """Fit each of ``models`` to ``points``, and yield it; ``search.fit.fit`` says how a fit starts warm."""
     warm: WarmStart | None = None
     for model in models:
-        warm = model._fit_points(points, None, warm)  # noqa: SLF001  (one fit of many, which no user starts warm)
+        warm = model._fit_points(points, None, warm)  # noqa: SLF001  (warm starts are internal)
         yield model

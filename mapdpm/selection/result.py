@@ -1,4 +1,4 @@
-"""What choosing found: every score, and the model of the setting that won."""
+"""The result of ``select_alpha``: all scores, and the model of the best setting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FEW = 2
 
 
 class Selection(NamedTuple):
-    """What ``select_alpha`` found; S settings were tried, on F folds.
+    """The result of ``select_alpha`` for S settings and F folds.
 
     Examples
     --------
@@ -29,22 +29,21 @@ class Selection(NamedTuple):
     """
 
     method: str
-    """How: "cv", "nll", "map", "empirical-bayes" or "prequential"."""
+    """The method: "cv", "nll", "map", "empirical-bayes" or "prequential"."""
     settings: list[dict[str, Any]]
-    """What was tried, S dicts of parameters."""
+    """The settings that were tried, S dicts of parameters."""
     scores: Matrix
-    """Shape (S, F), nats per point, high is good: a mean for each fold; F = 1 but for "cv" and
-    "prequential"."""
+    """Mean score of each fold in nats per point, high is good; shape (S, F), F > 1 only for "cv" and "prequential"."""
     n_clusters: Matrix
-    """Shape (S, F), clusters that were found."""
+    """Number of clusters found, shape (S, F)."""
     chosen: int
-    """Which of the settings won."""
+    """Index of the best setting."""
     model: Any
-    """With the chosen setting, fitted to all points: a ``MAPDPM``, of "prequential" an ``OnlineMAPDPM``."""
+    """The model of the best setting, fitted to all points: a ``MAPDPM``, or for "prequential" an ``OnlineMAPDPM``."""
 
     @property
     def alphas(self) -> Vector:
-        """The alphas that were tried, shape (S,); for "map" and "empirical-bayes" those that were reached."""
+        """The alphas that were tried, shape (S,); for "map" and "empirical-bayes", those at the end of each search."""
         return np.array([setting.get("alpha", 1.0) for setting in self.settings])
 
     @property
@@ -59,15 +58,15 @@ class Selection(NamedTuple):
 
     @property
     def mean_scores(self) -> Vector:
-        """Shape (S,): each fold counts the same, as in scikit-learn."""
+        """Mean over folds, shape (S,); all folds have equal weight, as in scikit-learn."""
         means: Vector = self.scores.mean(axis=1)
         return means
 
     @property
     def standard_errors(self) -> Vector:
-        """Shape (S,): standard deviation of the folds' scores over the root of their number; NaN for a single one.
+        """Standard deviation of the folds' scores over the root of their number, shape (S,); NaN for a single fold.
 
-        The folds share points to fit on, so these are rough, and rather too small.
+        Folds share training points, so these are rough, and tend to be too small.
         """
         return _standard_errors(self.scores)
 
@@ -84,9 +83,9 @@ class Selection(NamedTuple):
 
 
 def simplest(scores: Matrix, n_clusters: Matrix) -> int:
-    """The one-standard-error rule: the fewest clusters, on average, of settings that score as well as the best.
+    """The one-standard-error rule: the setting with the fewest clusters on average among those near the best.
 
-    As well: not lower than it by more than its standard error. Of equals the first.
+    Near: lower than the best score by at most its standard error. In a tie the first setting wins.
     """
     means = scores.mean(axis=1)
     best = int(np.argmax(means))

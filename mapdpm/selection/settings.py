@@ -1,4 +1,4 @@
-"""A grid: what is tried, one alpha or one dict of hyper-parameters after another."""
+"""A grid of settings: each is an alpha, or a dict of hyper-parameters."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ from mapdpm.partition_priors import partition_prior
 from mapdpm.validation import check_number
 
 ALPHAS = tuple(np.geomspace(0.1, 30.0, 10).tolist())
-"""The grid where none is given."""
+"""The default grid."""
+
+ALPHA_STARTS = dict.fromkeys(("map", "empirical-bayes"), (0.1, 1.0, 10.0))
+"""The default starts of the methods that find alpha themselves."""
 
 Setting = dict[str, Any]
 _SCALE = "_scale"
 _FIELDS = frozenset(field for family in FAMILIES for field in family._fields)
 
 
+def default_alphas(method: str) -> tuple[float, ...]:
+    """The alphas of a method where the caller gives none."""
+    return ALPHA_STARTS.get(method, ALPHAS)
+
+
 def settings_of(alphas: Any, names: frozenset[str], least: int) -> list[Setting]:
-    """The grid ``alphas`` as dicts: a number > 0 is an alpha; a dict has some of ``names``, and of a likelihood's."""
-    if alphas is None:
-        return [{"alpha": alpha} for alpha in ALPHAS]
+    """The grid ``alphas`` as dicts: a number > 0 is an alpha; keys of a dict are in ``names``, or of a likelihood."""
     if isinstance(alphas, (str, bytes, Mapping)) or not isinstance(alphas, Iterable):
         msg = f"alphas must be a sequence of numbers > 0, or of dicts of parameters, got {alphas!r}"
         raise ValueError(msg)
@@ -40,14 +46,14 @@ def settings_of(alphas: Any, names: frozenset[str], least: int) -> list[Setting]
     return grid
 
 
-def parted(setting: Setting) -> tuple[Setting, Setting]:
-    """Parameters of the learner, and of its likelihood."""
+def split_setting(setting: Setting) -> tuple[Setting, Setting]:
+    """The parameters of the learner, and those of its likelihood."""
     own = {name: value for name, value in setting.items() if name.removesuffix(_SCALE) not in _FIELDS}
     return own, {name: value for name, value in setting.items() if name not in own}
 
 
-def changed(likelihood: Any, changes: Setting, X: Any) -> Any:
-    """``likelihood`` (None: the empirical Normal-Gamma of ``X``) with ``changes``: new values, or NAME_scale times."""
+def changed_likelihood(likelihood: Any, changes: Setting, X: Any) -> Any:
+    """``likelihood`` (None: the empirical Normal-Gamma of ``X``) with new values, or multiples for ``NAME_scale``."""
     if not changes:
         return likelihood
     base = NormalGamma.empirical(X) if likelihood is None else likelihood

@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.protocol import Vector
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.c_options import modules, options_of
-from mapdpm.stream.settings import DTYPES, Setting
+from mapdpm.stream.settings import DTYPES, StreamSettings
 
 _ALIGNMENT = 8
 
@@ -17,7 +17,7 @@ _ALIGNMENT = 8
 class Bank:
     """Learners that differ in alpha only; the one that has predicted best answers."""
 
-    def __init__(self, setting: Setting, alphas: Vector, half_life: float, margin: float) -> None:
+    def __init__(self, setting: StreamSettings, alphas: Vector, half_life: float, margin: float) -> None:
         lib, ffi = modules(setting.dtype)
         options, kept = options_of(ffi, setting)
         given = alphas.astype(DTYPES[setting.dtype])
@@ -40,35 +40,35 @@ class Bank:
         for learner in self.learners:
             learner.bind()
         self._lib, self._id, self._score = lib, ffi.new("uint32_t *"), ffi.new("mapdpm_real *")
-        self._scores = ffi.cast("mapdpm_real *", self._bank + 1)  # two rows: sums, and what rounding took from them
+        self._scores = ffi.cast("mapdpm_real *", self._bank + 1)  # two rows: sums, and their rounding errors
 
     @property
     def best(self) -> int:
-        """Which learner answers."""
+        """Index of the learner that answers."""
         return int(self._bank.best)
 
     @property
     def n_switches(self) -> int:
-        """How often another has taken over."""
+        """Number of times that another learner took over."""
         return int(self._bank.n_switches)
 
     def learn_scored(self, x: Any) -> tuple[int, float]:
-        """Learn a point: its id in the learner that answered best before, and its log density there before."""
+        """Learn a point; return its id and its log density before, both in the learner that answered until then."""
         error = self._lib.mapdpm_bank_learn(self._bank, x, self._id, self._score)
         self.learners[self.best].check(error, x)
         return self._id[0], self._score[0]
 
     def scores(self) -> Vector:
-        """By how many nats each has predicted better than the first, as far as that is remembered."""
+        """Score of each learner minus that of the first, in nats; old points may count less (``score_half_life``)."""
         rows = self._kept().astype(np.float64)
         return rows[0] + rows[1]
 
     def state(self) -> tuple[Vector, list[bytes]]:
-        """What ``restore`` takes: the scores, and the files of all learners."""
+        """The arguments of ``restore``: the scores, and the files of all learners."""
         return self._kept().ravel(), [learner.write() for learner in self.learners]
 
     def restore(self, best: int, n_switches: int, scores: Vector, files: list[bytes]) -> str:
-        """Go on from there; the C library's word for what is wrong, empty where nothing is."""
+        """Restore the state that ``state`` returned; returns the C library's name of the error, or an empty text."""
         self._bank.best, self._bank.n_switches = best, n_switches
         for number, score in enumerate(scores.tolist()):
             self._scores[number] = score

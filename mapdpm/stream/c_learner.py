@@ -13,14 +13,14 @@ from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.c_options import modules, options_of
 from mapdpm.stream.errors import ErrorContext, exception_for
 from mapdpm.stream.records import Clusters, Event
-from mapdpm.stream.settings import DTYPES, WHEN_FULL, Setting, check_point
+from mapdpm.stream.settings import DTYPES, WHEN_FULL, StreamSettings, check_point
 
 _KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out"}
 _ALIGNMENT = 8
 
 
 class Learner:
-    """A stream learner in memory of a fixed size, which Python owns; or one of a bank, in the bank's memory."""
+    """A stream learner in a fixed block of memory, which Python owns or which is part of a bank's."""
 
     def __init__(self, dtype: str, n_bytes: int, stream: Any = None) -> None:
         self.lib, self.ffi = modules(dtype)
@@ -34,7 +34,7 @@ class Learner:
         self.score = self.ffi.new("mapdpm_real *")
 
     @classmethod
-    def new(cls, setting: Setting) -> Learner:
+    def new(cls, setting: StreamSettings) -> Learner:
         """A learner that has seen nothing; ValueError where the C library refuses the setting."""
         lib, ffi = modules(setting.dtype)
         options, kept = options_of(ffi, setting)
@@ -54,7 +54,7 @@ class Learner:
 
     @classmethod
     def read(cls, dtype: str, data: bytes) -> tuple[Learner | None, str]:
-        """The learner in a file, or None and the C library's word for what is wrong."""
+        """The learner in a file and "ok", or None and the C library's name of the error."""
         lib, ffi = modules(dtype)
         options = ffi.new("mapdpm_options *")
         error = lib.mapdpm_snapshot_options(ffi.from_buffer("unsigned char[]", data), len(data), options)
@@ -65,7 +65,7 @@ class Learner:
         return (None, problem) if problem else (learner, "ok")
 
     def read_into(self, data: bytes) -> str:
-        """Become the learner in a file; the C library's word for what is wrong, empty where nothing is."""
+        """Become the learner in a file; returns the C library's name of the error, or an empty text."""
         file = self.ffi.from_buffer("unsigned char[]", data)
         error = self.lib.mapdpm_snapshot_read(self.stream, self.nbytes, file, len(data))
         if error:
@@ -74,14 +74,14 @@ class Learner:
         return ""
 
     def bind(self) -> None:
-        """Bind arguments, so that one point costs no more than the call."""
+        """Bind arguments once, so that one point costs one call and nothing else."""
         lib, null = self.lib, self.ffi.NULL
         self.n_features = int(self.stream.n_features)
         self._learn, self._predict = partial(lib.mapdpm_learn, self.stream), partial(lib.mapdpm_predict, self.stream)
         self._null = null
 
     def point(self, x: Any) -> Any:
-        """``x`` as a list or tuple of n_features numbers, as cffi takes it; ValueError where it is none."""
+        """``x`` as a list or tuple of n_features numbers, for cffi; ValueError where x is no such point."""
         if type(x) is not list and type(x) is not tuple:
             if not isinstance(x, np.ndarray) or x.ndim != 1:
                 check_point(x)
@@ -92,7 +92,7 @@ class Learner:
         return x
 
     def learn_scored(self, x: Any, microseconds: int | None = None) -> tuple[int, float]:
-        """Learn a point, at a time if there is one: its id, and its log density before."""
+        """Learn a point, with its time if given; return its id, and its log density before."""
         if microseconds is None:
             self.check(self._learn(x, self.id, self.score), x)
         else:
@@ -100,7 +100,7 @@ class Learner:
         return self.id[0], self.score[0]
 
     def predict(self, x: Any) -> int | None:
-        """The id of the best cluster, or None where there are none."""
+        """The id of the best cluster, or None where there are no clusters."""
         error = self._predict(x, self.id, self._null)
         if error == self.lib.MAPDPM_E_WARMING:
             return None
@@ -113,12 +113,12 @@ class Learner:
         return self.score[0]
 
     def check(self, error: int, x: Any) -> None:
-        """Raise what ``error`` means, if it is one."""
+        """Raise the exception for the error number ``error``; 0 is no error."""
         if error:
             self.fail(error, np.array(x, dtype=self.dtype))
 
     def write(self) -> bytes:
-        """The file of the learner."""
+        """The learner as the bytes of a file."""
         capacity = self.lib.mapdpm_snapshot_bytes(self.stream)
         file, written = bytearray(capacity), self.ffi.new("size_t *")
         into = self.ffi.from_buffer("unsigned char[]", file, require_writable=True)
@@ -127,10 +127,10 @@ class Learner:
             self.fail(error)
         return bytes(file)
 
-    def setting(self) -> Setting:
-        """What the learner is made of, as far as it says."""
+    def setting(self) -> StreamSettings:
+        """The settings of the learner, as the C structure holds them."""
         s = self.stream
-        return Setting(
+        return StreamSettings(
             likelihood=None if s.warmup else self.likelihood(),
             n_features=int(s.n_features),
             max_clusters=int(s.max_clusters),
@@ -147,12 +147,12 @@ class Learner:
     def learn_many(
         self, points: NDArray[Any], microseconds: NDArray[np.int64] | None, scores: bool
     ) -> tuple[Labels, Vector]:
-        """Learn points of the learner's type: their ids, and their log densities before."""
+        """Learn points of the learner's real type; return their ids, and their log densities before."""
         times = self.ffi.NULL if microseconds is None else self.ffi.from_buffer("int64_t[]", microseconds)
         return self._many(partial(self.lib.mapdpm_learn_many, self.stream), points, (times,), True, scores)
 
     def predict_many(self, points: NDArray[Any], ids: bool, scores: bool) -> tuple[Labels, Vector]:
-        """The best clusters of points of the learner's type, and their log densities."""
+        """Ids of the best clusters of points of the learner's real type, and log densities of the points."""
         return self._many(partial(self.lib.mapdpm_predict_many, self.stream), points, (), ids, scores)
 
     def _many(
@@ -170,7 +170,7 @@ class Learner:
         return numbers.astype(np.int64), densities.astype(np.float64)
 
     def clusters(self) -> Clusters:
-        """All clusters, with weights as they have decayed by now."""
+        """All clusters, with their decayed weights."""
         lib, ffi, D = self.lib, self.ffi, self.n_features
         found: list[tuple[int, float, Vector, Vector]] = []
         cluster = ffi.new("mapdpm_cluster *")
@@ -190,7 +190,7 @@ class Learner:
         )
 
     def insert(self, weight: float, mean: Vector, variance: Vector) -> None:
-        """One more cluster, by its statistics."""
+        """Insert a cluster, given by its statistics."""
         cluster = self.ffi.new("mapdpm_cluster *")
         cluster.weight = weight
         cluster.weight_low = weight - float(cluster.weight)
@@ -202,18 +202,18 @@ class Learner:
             self.fail(error)
 
     def reduce(self, n: int) -> None:
-        """Merge what should be merged, and more until ``n`` clusters are left."""
+        """Merge clusters while that raises the log joint, and then until at most ``n`` are left."""
         error = self.lib.mapdpm_reduce(self.stream, n)
         if error:
             self.fail(error)
 
     def anchor(self) -> Vector:
-        """What is subtracted from data first: the prior mean; zeros before there is one."""
+        """The anchor, which is subtracted from data: the prior mean, or zeros until there is a prior."""
         parameters = self._prior()
         return np.zeros(self.n_features) if parameters is None else parameters[: self.n_features]
 
     def likelihood(self) -> Any:
-        """The family with its prior; None before the warm-up has set it."""
+        """The family with its prior; None until the warm-up has set it."""
         parameters = self._prior()
         if parameters is None:
             return None
@@ -232,7 +232,7 @@ class Learner:
         return None if error else parameters.astype(np.float64)
 
     def events(self) -> list[Event]:
-        """What the ring still holds, the oldest first."""
+        """The events that the ring buffer still holds, the oldest first."""
         total, ring = int(self.stream.n_events), 2 * int(self.stream.max_clusters)  # MAPDPM_EVENTS
         event, found = self.ffi.new("mapdpm_event *"), []
         for i in range(max(0, total - ring), total):
@@ -242,7 +242,7 @@ class Learner:
         return found
 
     def resolve(self, number: int) -> int:
-        """The id that ``number`` has now; KeyError where that is not known."""
+        """The current id of the cluster once called ``number``; KeyError where that is unknown."""
         error = self.lib.mapdpm_resolve(self.stream, number, self.id)
         if error:
             why = "it was never given, or has ended, or its merge is beyond the events kept"
@@ -251,7 +251,7 @@ class Learner:
         return int(self.id[0])
 
     def fail(self, error: int, x: Any = None, row: int | None = None, learned: bool = False) -> None:
-        """Raise what ``error`` means to a user; ``x`` is the point that it is about, ``row`` where it stood."""
+        """Raise the exception for ``error``; ``x`` is the point at fault, ``row`` its row."""
         name = self.ffi.string(self.lib.mapdpm_error_name(error)).decode()
         raise exception_for(
             name,

@@ -9,18 +9,18 @@ import numpy as np
 from mapdpm.backends.c import NOT_BUILT, is_built, library
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
-from mapdpm.stream.settings import DTYPES, WHEN_FULL, Setting
+from mapdpm.stream.settings import DTYPES, WHEN_FULL, StreamSettings
 
 
 def modules(dtype: str) -> tuple[Any, Any]:
-    """The library of a real type, and its cffi; RuntimeError where it was not built."""
+    """The C library of a real type, and its cffi object; RuntimeError where it was not built."""
     if not is_built():
         raise RuntimeError(NOT_BUILT)
     return library(DTYPES[dtype])
 
 
-def options_of(ffi: Any, setting: Setting) -> tuple[Any, Any]:
-    """The C structure, and what must live as long as it does."""
+def options_of(ffi: Any, setting: StreamSettings) -> tuple[Any, Any]:
+    """The C structure of options, and the array that it points to, which must live as long."""
     options = ffi.new("mapdpm_options *")
     options.family = 1 if setting.likelihood is None else FAMILY_NUMBERS[type(setting.likelihood)]
     options.n_features, options.max_clusters = setting.n_features, setting.max_clusters

@@ -1,4 +1,4 @@
-"""What the errors of the C stream learner mean to a user."""
+"""The errors of the C stream learner as exceptions with a message for the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class StreamFullError(RuntimeError):
 
 
 class ErrorContext(NamedTuple):
-    """What a message needs: the learner's type and size, the point at fault, and the row where it stood."""
+    """The facts for an error message: real type and size of the learner, the point at fault, and its row."""
 
     dtype: str
     max_clusters: int
@@ -23,7 +23,7 @@ class ErrorContext(NamedTuple):
 
 
 def exception_for(error: str, context: ErrorContext) -> Exception:
-    """The exception that the C library's word for an error stands for."""
+    """The exception for the C library's name of an error."""
     where = "x" if context.row is None else f"X, row {context.row} (counted from 0)"
     after = f"; the {context.row} rows before it were learned" if context.learned and context.row else ""
     kind, message = {

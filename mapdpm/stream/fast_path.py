@@ -1,4 +1,4 @@
-"""One point at the price of one C call, and the lock that threads and C share."""
+"""The fast path, which learns or predicts one point with one C call, and the lock that threads and C share."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.c_options import modules
 
-_MOMENT = 1e-4  # seconds
+_POLL_SECONDS = 1e-4  # seconds
 
 
 class Lock:
-    """Within ``with`` no other thread uses the learner. C can take this lock too; it costs a tenth of Python's."""
+    """A lock for use with ``with``, which C can take too. It costs a tenth of what Python's lock costs."""
 
     def __init__(self, dtype: str) -> None:
         self._lib, ffi = modules(dtype)
@@ -24,24 +24,24 @@ class Lock:
 
     def __enter__(self) -> None:
         while not self._lib.mapdpm_enter(self.busy):
-            time.sleep(_MOMENT)
+            time.sleep(_POLL_SECONDS)
 
     def __exit__(self, *_: object) -> None:
         self._lib.mapdpm_leave(self.busy)
 
 
 class FastPath:
-    """Learns or predicts one point, at little more than the price of the C function, which takes the lock itself.
+    """Learns or predicts one point, at little more than the cost of the C function, which takes the lock itself.
 
-    The id is -1 where the learner's own methods must wait for the lock or say what is wrong; nothing has changed then.
-    Without a learner it is always -1.
+    It returns the id, or -1: the lock is taken, or the point is wrong. Nothing has changed then, and the caller uses
+    the methods of the learner, which wait for the lock and report the error. Without a learner it always returns -1.
     """
 
     def __init__(self, learner: Learner | None, lock: Lock) -> None:
         self.width: int = -1
         self.learn: Callable[..., Any] = _no_learner
         self.predict: Callable[..., Any] = _no_learner
-        self.unasked: Any = None
+        self.no_score: Any = None
         self.score: Callable[[], Any] = list
         if learner is None:
             return
@@ -49,11 +49,11 @@ class FastPath:
         self.width = learner.n_features
         self.learn = partial(one, learner.stream, lock.busy, 1)
         self.predict = partial(one, learner.stream, lock.busy, 0)
-        self.unasked = ffi.NULL
+        self.no_score = ffi.NULL
         self.score = partial(ffi.new, ffi.typeof("mapdpm_real *"))
 
     def __call__(self, ask: Any, x: Any, score: Any) -> int:
-        """``ask`` is ``learn`` or ``predict``, ``score`` is ``unasked`` or where it goes."""
+        """The id of ``x`` by ``ask``: ``learn`` or ``predict``. The log density goes to ``score``, if any."""
         if type(x) is not list and isinstance(x, np.ndarray):
             x = x.tolist()
         try:

@@ -1,4 +1,4 @@
-"""A stream learner's state: its C learner behind a lock, the clusters that it tells of, its memory."""
+"""The state of a stream learner: the C learner behind a lock, its clusters, its memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.fast_path import FastPath, Lock
 from mapdpm.stream.records import Clusters, Event
-from mapdpm.stream.settings import Setting, check_parameters, check_point, microseconds, setting_of, width_of
+from mapdpm.stream.settings import (
+    StreamSettings,
+    check_parameters,
+    check_point,
+    known_n_features,
+    microseconds,
+    stream_settings,
+)
 from mapdpm.validation import check_count, check_points
 
 if TYPE_CHECKING:
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class LearnerState(Parameters):
-    """What stands between the public methods of a stream learner and the C library."""
+    """The layer between the public methods of a stream learner and the C library."""
 
     n_features_in_: int
     feature_names_in_: Names
@@ -33,9 +40,9 @@ class LearnerState(Parameters):
     dtype: str
 
     def resolve(self, id: int) -> int:  # noqa: A002  (the public name)
-        """The id that a cluster has now, after merges; of a provisional id, where its point went.
+        """The id that a cluster has now, after merges; for a provisional id, the cluster that its point joined.
 
-        KeyError where it was never given, or the cluster has ended, or its merge is beyond the events that are kept.
+        KeyError where the id was never given, the cluster has ended, or its merge is older than the events kept.
         """
         number = check_count("id", id, least=0)
         with self._lock:
@@ -45,18 +52,18 @@ class LearnerState(Parameters):
             return self._learner.resolve(number)
 
     def clusters(self) -> Clusters:
-        """``ids, weights, means, variances`` of one moment, and for the price of one of them."""
+        """``ids, weights, means, variances`` at one moment, at the cost of one of them."""
         with self._lock:
             return self.ready_learner().clusters()
 
     @property
     def ids(self) -> Labels:
-        """Ids of the clusters there are, rising, shape (K,)."""
+        """Ids of the current clusters in rising order, shape (K,)."""
         return self.clusters().ids
 
     @property
     def weights(self) -> Vector:
-        """Points in each cluster, as decayed by now, shape (K,)."""
+        """Decayed number of points in each cluster, shape (K,)."""
         return self.clusters().weights
 
     @property
@@ -71,39 +78,39 @@ class LearnerState(Parameters):
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters there are; 0 during the warm-up."""
+        """Number of clusters; 0 during the warm-up."""
         return 0 if self._learner is None else int(self._learner.stream.n_clusters)
 
     @property
     def n_seen(self) -> int:
-        """How many points were learned."""
+        """Number of points learned."""
         return 0 if self._learner is None else int(self._learner.stream.n_seen)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the learner; 0 where nothing has said yet how many features there are."""
+        """Bytes of the learner; 0 while the number of features is unknown."""
         return 0 if self._learner is None else self._learner.nbytes
 
     @property
     def events(self) -> list[Event]:
-        """What happened to clusters, the oldest first, as far as it is kept."""
+        """The events that are kept, the oldest first."""
         with self._lock:
             return [] if self._learner is None else self._learner.events()
 
     @property
     def n_events(self) -> int:
-        """How many events there were in all, kept or not."""
+        """Number of all events, kept or not."""
         return 0 if self._learner is None else int(self._learner.stream.n_events)
 
     @property
     def likelihood_(self) -> Any:
-        """The prior that is used; None before the warm-up is over."""
+        """The likelihood with its prior; None until the warm-up is over."""
         return self.likelihood if self._learner is None else self._learner.likelihood()
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, before the first point; ValueError after it, when all memory has been taken."""
+        """Set parameters by name, before the first point; ValueError after it, for all memory is allocated then."""
         if self.n_seen:
             msg = "a learner that has seen points keeps its parameters; make a new one"
             raise ValueError(msg)
@@ -112,42 +119,42 @@ class LearnerState(Parameters):
         return self
 
     def _begin(self) -> None:
-        """Check all parameters, and take all memory if they say how much."""
+        """Check all parameters, and allocate all memory if they give the number of features."""
         check_parameters(self)
         self._learner: Learner | None = None
         self._lock = Lock(self.dtype)
         self._fast_path = FastPath(None, self._lock)
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        D = width_of(self)
+        D = known_n_features(self)
         if D is not None:
-            self._adopt(self._new_learner(setting_of(self, D)))
+            self._adopt(self._new_learner(stream_settings(self, D)))
 
-    def _new_learner(self, setting: Setting) -> Learner:
+    def _new_learner(self, setting: StreamSettings) -> Learner:
         return Learner.new(setting)
 
     def _adopt(self, learner: Learner) -> None:
         self._learner, self._fast_path = learner, FastPath(learner, self._lock)
         self.n_features_in_ = learner.n_features
 
-    def _started(self, x: Any) -> Learner:
-        """The learner, made for as many features as the first point has."""
-        self._adopt(self._new_learner(setting_of(self, check_point(x))))
+    def _start(self, x: Any) -> Learner:
+        """A new learner for the number of features of the first point."""
+        self._adopt(self._new_learner(stream_settings(self, check_point(x))))
         return self.ready_learner()
 
     def ready_learner(self) -> Learner:
-        """The C library's learner; NotFittedError before anything has said how many features there are."""
+        """The learner of the C library; NotFittedError while the number of features is unknown."""
         if self._learner is None:
             msg = "this OnlineMAPDPM has seen nothing yet; call learn_one, learn_many or partial_fit first"
             raise scikit_learn.not_fitted(msg)
         return self._learner
 
-    def _of_one(self, ask: Callable[..., Any], x: Any, t: Any = None) -> Any:
-        """What the learner answers about the point x, or what is wrong with it."""
+    def _call_on_point(self, ask: Callable[..., Any], x: Any, t: Any = None) -> Any:
+        """The result of the method ``ask`` of the learner for the point x; ValueError where x is no point."""
         at = () if t is None else (microseconds(t),)
         try:
             with self._lock:
-                learner = self._learner or self._started(x)
+                learner = self._learner or self._start(x)
                 return ask(learner, learner.point(x), *at)
         except (TypeError, OverflowError):
             msg = f"x must be a sequence of {check_point(x)} numbers, got {x!r}"
@@ -166,7 +173,7 @@ class LearnerState(Parameters):
         points = check_points(X, missing=self.missing == "skip")
         learner = self._learner
         if learner is None:
-            learner = self._started(points[0])
+            learner = self._start(points[0])
             if names is not None:
                 self.feature_names_in_ = names
         fitted = getattr(self, "feature_names_in_", None)

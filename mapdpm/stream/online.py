@@ -1,4 +1,4 @@
-"""OnlineMAPDPM: clustering a stream for ever, in fixed memory. No mathematics here: all of learning is one C call."""
+"""OnlineMAPDPM: clustering an endless stream in fixed memory. No mathematics here: C does all the learning."""
 
 from __future__ import annotations
 
@@ -13,74 +13,77 @@ from mapdpm.protocol import Labels, Vector
 from mapdpm.stream import pooling
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.learner_state import LearnerState
-from mapdpm.stream.settings import microseconds_of_many, vanishing
+from mapdpm.stream.settings import dp_means_parameters, microseconds_of_many
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
 class OnlineMAPDPM(LearnerState):
-    r"""Clusters of a stream, one pass, in memory that never grows: MAP-DPM that splits, merges and forgets.
+    r"""Clusters of a stream in one pass and fixed memory: MAP-DPM that splits, merges and forgets.
 
-    A point x joins the cluster of largest log n_k + log p(x | cluster k), or opens one of log alpha + log p(x)
-    (Raykov2014 (15), the counts those so far). Each cluster carries the statistics of two halves of itself (after
-    Chang2013); where two clusters would explain them better it splits, and where one would do two merge. No point is
-    kept. The same C code runs on a microcontroller, with the same bits.
+    A point x joins the cluster of largest log n_k + log p(x | cluster k), or opens one if log alpha + log p(x) is
+    larger (Raykov2014 (15), with the counts so far). Each cluster keeps the statistics of two halves of itself (after
+    Chang2013): it splits where two clusters explain the halves better, and two clusters merge where one explains both
+    better. Points are not kept. The same C code runs on a microcontroller, with the same bits.
 
     Parameters
     ----------
     max_clusters : int
-        How many clusters there is room for.
+        Number of slots for clusters.
     alpha : float > 0
         Concentration: the expected number of clusters grows as alpha log N.
     likelihood : NormalGamma, NormalKnownVariance or None
         The family with its prior. None: a Normal-Gamma prior that the first ``warmup`` points set. They are kept, then
-        clustered, and what lies within the clusters sets b0 and a0 (empirical Bayes), with m0 = mean, c0 = 10 / warmup.
+        clustered; the spread within the clusters sets b0 and a0 (empirical Bayes), with m0 = mean, c0 = 10 / warmup.
     warmup : int >= 2
-        Points that set the prior, where ``likelihood`` is None. Until then ids are provisional, one for each point
-        (``resolve`` knows what became of them), and scores are nan.
+        Number of points that set the prior, where ``likelihood`` is None. Until then each point has a provisional id
+        of its own (``resolve`` gives its cluster later), and scores are nan.
     n_features : int or None
-        With it, or with a likelihood that says it, all memory is taken at once; None: when the first point comes.
+        Number of features. Memory is allocated at once if it is given here or by the likelihood, else with the first
+        point.
     half_life : float > 0 or None
-        After so many points, or seconds where points come with a time, what was learned counts half. None: for ever.
+        Number of points, or of seconds where points come with a time, after which a point counts half. None: points
+        count in full for ever.
     when_full : {"least-loss", "merge", "evict", "refuse", "error"}
-        What happens when a point wants another cluster and there is no room: the two clusters whose merging costs the
-        log joint least are merged, or the cluster that is cheapest to forget is evicted, or the cheaper of these two;
-        or the point joins the best cluster there is; or ``StreamFullError``, and nothing has changed.
+        Policy when a point wants another cluster and no slot is free. "merge" merges the two clusters whose merging
+        costs the log joint least; "evict" removes the cluster that is cheapest to forget; "least-loss" does the
+        cheaper of these two; with "refuse" the point joins the best existing cluster; "error" raises
+        ``StreamFullError`` and changes nothing.
     missing : {"error", "skip"}
-        What NaN means: a mistake, or a value that is not there; a feature that is not there has no say, which is exact
-        under these models. Skipping costs one number more for each feature and cluster, and some time.
+        Meaning of NaN: an error, or a missing value. A missing feature is left out of the density, which is exact
+        under these models. "skip" costs one more number for each feature and cluster, and some time.
     dtype : {"float64", "float32"}
         The real type of the learner, as on a chip. In float32 sums are compensated.
     window : int
-        Keep so many last points, and visit one of them again each step: one that belongs elsewhere by now moves.
+        Number of recent points to keep. Each step visits one of them again and moves it to its best cluster.
     log_alpha : float or None
-        Instead of ``alpha``, the logarithm of one that is too small for a float: see ``dp_means``.
+        Logarithm of alpha, instead of ``alpha``, where alpha is too small for a float: see ``dp_means``.
 
     Attributes
     ----------
     ids, weights, means, variances : ndarray
-        Of the clusters there are, in the order of their ids: ids (K,), weights (K,) as decayed by now, sample means
-        and variances M2 / n (K, n_features).
+        The current clusters in the order of their ids: ids (K,), decayed weights (K,), sample means and variances
+        M2 / n (K, n_features).
     n_clusters, n_seen, nbytes : int
-        Clusters; points learned; bytes of the learner, which never change.
+        Number of clusters; number of points learned; bytes of the learner, which never change.
     events : list of Event
-        What happened to clusters, as far as the ring holds it (two for each cluster there is room for).
+        The latest events, up to 2 ``max_clusters``.
     likelihood_ : NormalGamma, NormalKnownVariance or None
-        The prior that is used; None before the warm-up is over.
+        The likelihood with its prior; None until the warm-up is over.
     n_features_in_, feature_names_in_
         Features of the data, and their names where it was a DataFrame.
 
     Raises
     ------
     ValueError
-        A parameter is not what it must be.
+        A parameter is invalid.
 
     Notes
     -----
-    O(K D) a point, in the worst case too, but for the one that ends the warm-up, which takes tens of milliseconds (some
-    hundreds with a half-life, or with thousands of points). Ids rise and are never used twice. One point at a time
-    changes the learner: calls from several threads wait for each other. docs/streams.md says all of it.
+    O(K D) a point, also in the worst case. Only the point that ends the warm-up takes longer: tens of milliseconds
+    (some hundreds with a half-life, or with thousands of points). Ids rise and are never used twice. Calls from several
+    threads wait for each other. See docs/streams.md.
 
     Examples
     --------
@@ -134,13 +137,13 @@ class OnlineMAPDPM(LearnerState):
         dtype: str = "float64",
         centre: Any = 0.0,
     ) -> OnlineMAPDPM:
-        """Online DP-means: a cluster costs ``lam``, in squared data units, and a point its squared distance.
+        """Online DP-means: each cluster costs ``lam``, in squared data units, and each point its squared distance.
 
-        The limit of vanishing variance s2 of ``NormalKnownVariance``, with alpha = (1 + rho / s2)^(D/2) exp(-lam / (2
-        s2)) (Raykov2014 (7), corrected): a point joins the nearest cluster, n / (n + 1) times the squared distance
-        being below ``lam``, else it opens one; clusters merge and split as sum of squares + lam K falls. ``centre`` is
+        The limit of ``NormalKnownVariance`` as its variance s2 goes to 0, with alpha = (1 + rho / s2)^(D/2) exp(-lam /
+        (2 s2)) (Raykov2014 (7), corrected). A point joins the nearest cluster if n / (n + 1) times the squared distance
+        is below ``lam``, else it opens one. Clusters merge and split where sum of squares + lam K falls. ``centre`` is
         subtracted from data first; set it where float32 data lies far from 0. Scores are densities of a model whose
-        variance vanishes: their order has a meaning, their size has not.
+        variance vanishes: only their order has a meaning.
 
         Examples
         --------
@@ -153,7 +156,7 @@ class OnlineMAPDPM(LearnerState):
             half_life=half_life,
             when_full=when_full,
             missing=missing,
-            **vanishing(lam, centre, n_features, dtype),
+            **dp_means_parameters(lam, centre, n_features, dtype),
         )
 
     # ---- learning ----------------------------------------------------------------------------------------------------
@@ -161,8 +164,8 @@ class OnlineMAPDPM(LearnerState):
     def learn_one(self, x: Any, t: float | None = None) -> int:
         """Learn a point, a sequence of n_features numbers, and return the id of its cluster.
 
-        With ``t``, in seconds from any origin and never before the point before, ``half_life`` is in seconds. O(K D).
-        ValueError, and nothing has changed, where x is not such a point.
+        ``t`` is its time in seconds from any origin, never less than that of the point before; ``half_life`` is in
+        seconds then. O(K D). ValueError where x is not such a point; the learner is unchanged then.
 
         Examples
         --------
@@ -172,33 +175,31 @@ class OnlineMAPDPM(LearnerState):
         [0, 1, 0]
         """
         fast = self._fast_path
-        if t is None and type(x) is list and len(x) == fast.width:  # the usual case; another call would be seen
+        if t is None and type(x) is list and len(x) == fast.width:  # the usual case: one more call would cost time
             try:
-                number = fast.learn(x, fast.unasked)
+                number = fast.learn(x, fast.no_score)
             except (TypeError, OverflowError):
                 number = -1
         else:
-            number = -1 if t is not None else fast(fast.learn, x, fast.unasked)
-        return number if number >= 0 else self._of_one(Learner.learn_scored, x, t)[0]
+            number = -1 if t is not None else fast(fast.learn, x, fast.no_score)
+        return number if number >= 0 else self._call_on_point(Learner.learn_scored, x, t)[0]
 
     def learn_scored(self, x: Any, t: float | None = None) -> tuple[int, float]:
-        """``learn_one``, and the log predictive density that x had before it was learned, in nats.
-
-        One call for both ``score_one`` and ``learn_one``.
-        """
+        """``score_one`` and ``learn_one`` in one call: the id, and the log density before x was learned, in nats."""
         fast = self._fast_path
         if t is None:
             score = fast.score()
             number = fast(fast.learn, x, score)
             if number >= 0:
                 return number, score[0]
-        return self._of_one(Learner.learn_scored, x, t)
+        return self._call_on_point(Learner.learn_scored, x, t)
 
     def learn_many(self, X: Any, t: Any = None) -> Labels:
-        """Learn the points of ``X`` in their order and return the id of each at its time: ``learn_one`` in a loop.
+        """Learn the points of ``X`` in order, and return the id that each had when it was learned.
 
-        Bit for bit the same. ``t`` is None or one time a point. ValueError where X or a point is not what it must be;
-        where only the learner could know (a point too far away), those before it were learned, and the error says so.
+        Bit for bit the same as ``learn_one`` in a loop. ``t`` is None or one time for each point. ValueError where X or
+        ``t`` is invalid. Where only the learner can tell (a point too far away), the points before are learned, and
+        the error says so.
         """
         with self._lock:
             learner, points = self._checked(X)
@@ -211,7 +212,7 @@ class OnlineMAPDPM(LearnerState):
             return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=True)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """``learn_many`` as scikit-learn has it; returns self."""
+        """``learn_many`` in the form of scikit-learn; returns self."""
         self.learn_many(X)
         return self
 
@@ -224,14 +225,14 @@ class OnlineMAPDPM(LearnerState):
     # ---- asking ------------------------------------------------------------------------------------------------------
 
     def predict_one(self, x: Any) -> int:
-        """The id of the best cluster there is for x (Raykov2014 (18), corrected); changes nothing.
+        """The id of the best existing cluster for x (Raykov2014 (18), corrected); changes nothing.
 
-        NotFittedError before there are clusters.
+        NotFittedError where there are no clusters.
         """
         fast = self._fast_path
-        number = fast(fast.predict, x, fast.unasked)
+        number = fast(fast.predict, x, fast.no_score)
         if number < 0:
-            number = self._of_one(Learner.predict, x)
+            number = self._call_on_point(Learner.predict, x)
         if number is None:
             raise self._not_ready()
         return number
@@ -239,14 +240,14 @@ class OnlineMAPDPM(LearnerState):
     def score_one(self, x: Any) -> float:
         """Log predictive density of x (Raykov2014 (17)), in nats with all constants; high is normal. Changes nothing.
 
-        nan during the warm-up. With forgetting the weights are those of now: log (n_k p(x | k) + ... + alpha p(x)) /
-        (n + alpha), n the decayed total.
+        log (sum_k n_k p(x | k) + alpha p(x)) / (n + alpha), with the decayed weights n_k and their total n; nan during
+        the warm-up.
         """
         fast = self._fast_path
         score = fast.score()
         if fast(fast.predict, x, score) >= 0:
             return float(score[0])
-        return self._of_one(Learner.predict_score, x)
+        return self._call_on_point(Learner.predict_score, x)
 
     def predict(self, X: Any) -> Labels:
         """``predict_one`` of each point of ``X``."""
@@ -269,7 +270,7 @@ class OnlineMAPDPM(LearnerState):
     # ---- files, gateways ---------------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """All of the learner, in the container of docs/format.md; a chip reads it, and goes on with the same bits."""
+        """The whole learner in the format of docs/format.md; a chip reads it, and goes on with the same bits."""
         with self._lock:
             if self._learner is None:
                 msg = "this OnlineMAPDPM has seen nothing, not even how many features there are; give it n_features"
@@ -280,7 +281,7 @@ class OnlineMAPDPM(LearnerState):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> OnlineMAPDPM:
-        """The learner that ``to_bytes`` wrote, or a chip; ValueError where it is not one, or is damaged."""
+        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged."""
         dtype, extras = container.check_stream(data)
         learner, problem = Learner.read(dtype, data)
         if learner is None:
@@ -307,19 +308,18 @@ class OnlineMAPDPM(LearnerState):
         return model
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to ``path``, at once or not at all; ``mapdpm.load`` reads it. No pickle."""
+        """Write the learner to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle."""
         container.write_file(path, self.to_bytes())
 
     @classmethod
     def merged(
         cls, states: Iterable[Any], *, likelihood: Any = None, max_clusters: int | None = None, dtype: str | None = None
     ) -> OnlineMAPDPM:
-        """One learner from those of many devices: all their clusters, merged as the log joint says.
+        """One learner from those of many devices: all their clusters, merged where that raises the log joint.
 
-        ``states`` are learners or their bytes, in any order: the result is the same. Statistics are pooled, never
-        posteriors, so that a prior is not counted twice; which prior merges them is named by ``likelihood``, and may be
-        left out where all states have the same, or as many features: then that of the one that has seen most is taken.
-        Merging what was merged changes nothing. Halves, kept points and times are not taken over.
+        ``states`` are learners or their bytes; their order has no effect. Statistics are pooled, not posteriors, so
+        each prior counts once. ``likelihood`` names the prior of the result; None is that of the state that has seen
+        most points. Merging a merged learner again changes nothing. Halves, kept points and times are not taken over.
 
         Examples
         --------
@@ -334,10 +334,10 @@ class OnlineMAPDPM(LearnerState):
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle, copy and joblib: as the bytes of a file, checked on arrival."""
         state = None if self._learner is None else self.to_bytes()
-        return _revived, (type(self), self.get_params(deep=False), state)
+        return _restored, (type(self), self.get_params(deep=False), state)
 
 
-def _revived(cls: type[OnlineMAPDPM], parameters: dict[str, Any], state: bytes | None) -> OnlineMAPDPM:
+def _restored(cls: type[OnlineMAPDPM], parameters: dict[str, Any], state: bytes | None) -> OnlineMAPDPM:
     model = cls(**parameters)
     if state is not None:
         kept = cls.from_bytes(state)

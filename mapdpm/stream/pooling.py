@@ -1,16 +1,16 @@
-"""Many stream learners into one: their clusters, by statistics, merged as the log joint says."""
+"""Pooling: many stream learners become one, whose clusters merge where that raises the log joint."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mapdpm.stream.c_learner import Learner
-from mapdpm.stream.settings import setting_of
+from mapdpm.stream.settings import stream_settings
 from mapdpm.validation import check_count
 
 
 def merged(cls: Any, states: list[Any], likelihood: Any, max_clusters: int | None, dtype: str | None) -> Any:
-    """The learner of class ``cls`` that ``OnlineMAPDPM.merged`` promises."""
+    """The result of ``OnlineMAPDPM.merged``, of class ``cls``."""
     models = [each if isinstance(each, cls) else cls.from_bytes(bytes(each)) for each in states]
     parts = [model.ready_learner() for model in models]
     if not parts:
@@ -20,7 +20,7 @@ def merged(cls: Any, states: list[Any], likelihood: Any, max_clusters: int | Non
     if len(widths) > 1:
         msg = f"states must have the same features, got states of {', '.join(map(str, widths))} features"
         raise ValueError(msg)
-    first = _foremost(models, parts)
+    first = _reference_model(models, parts)
     prior = first.likelihood_ if likelihood is None else likelihood
     if prior is None:
         msg = "no state has ended its warm-up, so there is no prior; name one by likelihood="
@@ -38,8 +38,8 @@ def merged(cls: Any, states: list[Any], likelihood: Any, max_clusters: int | Non
         log_alpha=first.log_alpha,
     )
     found = [model.clusters() for model in models]
-    room = max(capacity, sum(len(each.ids) for each in found))
-    pool = Learner.new(setting_of(result, widths[0])._replace(max_clusters=room))
+    pool_capacity = max(capacity, sum(len(each.ids) for each in found))
+    pool = Learner.new(stream_settings(result, widths[0])._replace(max_clusters=pool_capacity))
     for clusters in found:
         insert_all(clusters, pool)
     pool.reduce(capacity)
@@ -49,13 +49,13 @@ def merged(cls: Any, states: list[Any], likelihood: Any, max_clusters: int | Non
     return result
 
 
-def _foremost(models: list[Any], parts: list[Learner]) -> Any:
-    """The one that has seen most and has a prior; of equals by its bytes, so that the order of states is nothing."""
+def _reference_model(models: list[Any], parts: list[Learner]) -> Any:
+    """The model with a prior that has seen most points. Ties go by its bytes, so the order of states has no effect."""
     ranks = [(part.likelihood() is not None, int(part.stream.n_seen), part.write()) for part in parts]
     return models[max(range(len(models)), key=lambda i: ranks[i])]
 
 
 def insert_all(clusters: Any, into: Learner) -> None:
-    """Insert each of ``clusters`` into a learner, by its statistics."""
+    """Insert each of ``clusters``, given by its statistics, into a learner."""
     for weight, mean, variance in zip(clusters.weights, clusters.means, clusters.variances, strict=True):
         into.insert(weight, mean, variance)

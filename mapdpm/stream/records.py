@@ -1,4 +1,4 @@
-"""What a stream tells about its clusters: events, and the clusters of one moment."""
+"""Records of a stream: events of its clusters, and the clusters at one moment."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from mapdpm.protocol import Labels, Matrix, Vector
 
 
 class Event(NamedTuple):
-    """Something that happened to a cluster.
+    """A change of a cluster.
 
-    ``kind`` is "created", "split" (``id`` stays with the heavier part, ``other`` is new), "merged" (``id`` went into
-    ``other``), "evicted" (to make room) or "aged out" (forgotten); ``when`` the number of points seen by then.
+    ``kind`` is "created", "split" (the heavier part keeps ``id``, ``other`` is new), "merged" (``id`` went into
+    ``other``), "evicted" (to free its slot) or "aged out" (forgotten). ``when`` is the number of points seen by then.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""OnlineAlphaSelector: a stream learned under several alphas at once; the one that predicts best answers."""
+"""OnlineAlphaSelector: a stream learned under several alphas at once; the learner that predicts best answers."""
 
 from __future__ import annotations
 
@@ -15,54 +15,54 @@ from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.fast_path import FastPath
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.records import Event
-from mapdpm.stream.settings import Setting, check_parameters
+from mapdpm.stream.settings import StreamSettings, check_parameters
 from mapdpm.validation import check_number
 
 __all__ = ["OnlineAlphaSelector"]
 
-GRID = tuple(np.geomspace(1e-3, 1e2, 6).tolist())
-"""The alphas where none are given: tenfold steps, for tenfold is little."""
+DEFAULT_ALPHAS = tuple(np.geomspace(1e-3, 1e2, 6).tolist())
+"""The default grid of alphas: steps of ten, for smaller steps change little."""
 
-_KEPT = 64  # switches
-_MOST = 1 << 16
-KEY = "alpha_bank"
-"""Of the extras of a file that holds a bank."""
+_MOST_SWITCHES = 64
+_MOST_ALPHAS = 1 << 16
+BANK_KEY = "alpha_bank"
+"""Key of the bank among the extras of a file."""
 
 
 class OnlineAlphaSelector(OnlineMAPDPM):
     r"""A bank of stream learners over a grid of alpha, in fixed memory, that behaves as the best of them.
 
-    Each point is scored by every learner before they learn it; with S_j the sum of the log predictive densities
-    (Raykov2014 (17)) of learner j, each counting half after ``score_half_life`` points, another one answers from now on
-    when its S exceeds that of the one that does by more than ``margin`` nats. All that ``OnlineMAPDPM`` can be asked is
-    answered by the learner that answers now.
+    Every learner scores each point before it learns the point. S_j is the sum of the log predictive densities
+    (Raykov2014 (17)) of learner j; a term counts half after ``score_half_life`` points. One learner answers every call.
+    Another takes over when its S exceeds that of the first by more than ``margin`` nats.
 
     Parameters
     ----------
     alphas : sequence of float > 0 or None
         The grid; None is 1e-3, 1e-2, ... 100.
     max_clusters, likelihood, warmup, n_features, half_life, when_full, missing, dtype, window
-        Of each learner, as in ``OnlineMAPDPM``; ``half_life`` is in points here. ``when_full="error"`` cannot be had:
-        one learner may be full where another is not.
+        As in ``OnlineMAPDPM``, for each learner; ``half_life`` is in points here. ``when_full="error"`` is refused,
+        for one learner may be full while another is not.
     score_half_life : float or None
-        Points after which a score counts half; None: all count for ever, and a stream that changes is followed slowly.
+        Number of points after which a score counts half. None: all count in full for ever, so the bank follows a
+        stream that changes only slowly.
     margin : float
-        Nats by which another must be ahead to take over: ids change with it, so it should not happen lightly.
+        Lead in nats with which another learner takes over. Ids change then, so it should be rare.
 
     Attributes
     ----------
     alpha : float
-        Of the learner that answers.
+        Alpha of the learner that answers.
     scores : ndarray of shape (n_alphas,)
-        S_j less S of the first, in nats.
+        S_j minus S of the first learner, in nats.
     events : list of Event
-        Those of the learner that answers, and "switched" ones, whose ``id`` and ``other`` are the positions in
-        ``alphas`` of the learners before and after, the last 64.
+        Events of the learner that answers, and the last 64 of kind "switched"; their ``id`` and ``other`` are the
+        positions in ``alphas`` of the learners before and after.
 
     Notes
     -----
-    A bank of A takes A learners' memory and A learners' time. Ids are those of the learner that answers: after a switch
-    they name other clusters. In C: ``mapdpm_bank_init`` and its like, with the same bits.
+    A bank of A alphas takes A times the memory and the time of one learner. Ids are those of the learner that answers:
+    after a switch they name other clusters. In C: ``mapdpm_bank_init`` and so on, with the same bits.
 
     Examples
     --------
@@ -123,18 +123,18 @@ class OnlineAlphaSelector(OnlineMAPDPM):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all learners together; 0 before anything has said how many features there are."""
+        """Bytes of all learners together; 0 while the number of features is unknown."""
         return 0 if self._bank is None else self._bank.nbytes
 
     @property
     def events(self) -> list[Event]:
-        """What happened to clusters of the learner that answers, and which one that was."""
+        """Events of the learner that answers, and switches from one learner to another."""
         return sorted([*super().events, *self._switches], key=lambda event: event.when)
 
     # ---- learning ------------------------------------------------------------------------------------------------
 
     def learn_one(self, x: Any, t: float | None = None) -> int:
-        """Learn a point, and return the id of its cluster in the learner that answered best before.
+        """Learn a point, and return the id of its cluster in the learner that answered until then.
 
         A bank counts points: ValueError where a time ``t`` is given.
         """
@@ -142,23 +142,23 @@ class OnlineAlphaSelector(OnlineMAPDPM):
 
     def learn_scored(self, x: Any, t: float | None = None) -> tuple[int, float]:
         """``learn_one``, and the log predictive density that x had before it was learned, in nats."""
-        _refuse(t)
-        return self._of_one(self._learned, x)
+        _refuse_time(t)
+        return self._call_on_point(self._learn_scored, x)
 
     def learn_many(self, X: Any, t: Any = None) -> Labels:
-        """``learn_one`` of each point of ``X``: their ids at their time."""
+        """``learn_one`` of each point of ``X``: the ids that they had when they were learned."""
         return self.learn_many_scored(X, t)[0]
 
     def learn_many_scored(self, X: Any, t: Any = None) -> tuple[Labels, Vector]:
         """``learn_many``, and the log predictive density that each point had before it was learned."""
-        _refuse(t)
+        _refuse_time(t)
         with self._lock:
             learner, points = self._checked(X)
-            found = [self._learned(learner, x) for x in points.tolist()]
+            found = [self._learn_scored(learner, x) for x in points.tolist()]
         ids, densities = zip(*found, strict=True)
         return np.array(ids, dtype=np.int64), np.array(densities, dtype=np.float64)
 
-    def _learned(self, learner: Learner, x: Any) -> tuple[int, float]:  # noqa: ARG002  (the bank has them all)
+    def _learn_scored(self, learner: Learner, x: Any) -> tuple[int, float]:  # noqa: ARG002  (the bank has them all)
         bank = self._bank
         assert bank is not None  # noqa: S101  (made with the learner)
         before, n_switches = bank.best, bank.n_switches
@@ -171,7 +171,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """The learner that answers, as ``OnlineMAPDPM`` and chips read it, and all others behind it."""
+        """The learner that answers, in the form that ``OnlineMAPDPM`` and chips read, and behind it all others."""
         file = super().to_bytes()
         with self._lock:
             bank = self._bank
@@ -186,24 +186,26 @@ class OnlineAlphaSelector(OnlineMAPDPM):
             }
             arrays = {"alphas": self._grid, "scores": scores.astype(np.float64)}
             learners = {f"learner_{number}": np.frombuffer(each, np.int8) for number, each in enumerate(files)}
-            named = {f"{KEY}_{name}": value for name, value in (arrays | learners).items()}
-            return container.with_extras(file, {KEY: plain, **named})
+            named = {f"{BANK_KEY}_{name}": value for name, value in (arrays | learners).items()}
+            return container.with_extras(file, {BANK_KEY: plain, **named})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> OnlineAlphaSelector:
-        """The selector that ``to_bytes`` wrote; ValueError where it is not one, or is damaged."""
+        """The selector that ``to_bytes`` wrote; ValueError where the bytes are another file, or damaged."""
         alone = OnlineMAPDPM.from_bytes(data)
         extras = container.check_stream(data)[1]
-        if KEY not in extras:
+        if BANK_KEY not in extras:
             msg = "the model file holds a single learner, no bank of alphas; OnlineMAPDPM.from_bytes reads it"
             raise ModelFileError(msg)
         parameters = {
             name: value for name, value in alone.get_params(deep=False).items() if name not in {"alpha", "log_alpha"}
         }
         try:
-            plain = extras[KEY]
-            alphas, scores = (np.asarray(extras[f"{KEY}_{name}"], dtype=np.float64) for name in ("alphas", "scores"))
-            files = [extras[f"{KEY}_learner_{number}"].tobytes() for number in range(len(alphas))]
+            plain = extras[BANK_KEY]
+            alphas, scores = (
+                np.asarray(extras[f"{BANK_KEY}_{name}"], dtype=np.float64) for name in ("alphas", "scores")
+            )
+            files = [extras[f"{BANK_KEY}_learner_{number}"].tobytes() for number in range(len(alphas))]
             best, n_switches = int(plain["best"]), int(plain["n_switches"])
             if not (0 <= best < len(alphas) and 0 <= n_switches < 1 << 32 and len(scores) == 2 * len(alphas)):
                 raise ValueError  # noqa: TRY301  (said below)
@@ -230,7 +232,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
 
     def _begin(self) -> None:
         self._bank: Bank | None = None
-        self._switches: deque[Event] = deque(maxlen=_KEPT)
+        self._switches: deque[Event] = deque(maxlen=_MOST_SWITCHES)
         self._grid = _checked_grid(self.alphas)
         check_parameters(self)
         if self.when_full == "error":
@@ -244,17 +246,17 @@ class OnlineAlphaSelector(OnlineMAPDPM):
             raise ValueError(msg)
         super()._begin()
 
-    def _new_learner(self, setting: Setting) -> Learner:
+    def _new_learner(self, setting: StreamSettings) -> Learner:
         self._bank = Bank(setting, self._grid, float(self.score_half_life or 0.0), float(self.margin))
         return self._bank.learners[0]
 
     def _adopt(self, learner: Learner) -> None:
-        # Whoever learns quickly would teach one learner only.
+        # The fast path would teach one learner only.
         self._learner, self._fast_path = learner, FastPath(None, self._lock)
         self.n_features_in_ = learner.n_features
 
 
-def _refuse(t: Any) -> None:
+def _refuse_time(t: Any) -> None:
     if t is not None:
         msg = "a bank of alphas counts points and takes no times; leave t out, and give half_life in points"
         raise ValueError(msg)
@@ -262,11 +264,11 @@ def _refuse(t: Any) -> None:
 
 def _checked_grid(alphas: Any) -> Vector:
     try:
-        grid = np.array(GRID if alphas is None else alphas, dtype=np.float64, ndmin=1)
+        grid = np.array(DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64, ndmin=1)
     except (TypeError, ValueError):
         msg = f"alphas must be numbers > 0, got {alphas!r}"
         raise ValueError(msg) from None
-    if grid.ndim != 1 or not 1 <= len(grid) <= _MOST or not np.all((grid > 0.0) & np.isfinite(grid)):
+    if grid.ndim != 1 or not 1 <= len(grid) <= _MOST_ALPHAS or not np.all((grid > 0.0) & np.isfinite(grid)):
         msg = f"alphas must be one or more numbers > 0, got {alphas!r}"
         raise ValueError(msg)
     return grid

@@ -1,4 +1,4 @@
-"""What a stream learner is made of: its parameters checked, and put into one tuple for the C library."""
+"""Settings of a stream learner: its parameters, checked, in one tuple for the C library."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ WHEN_FULL = {name: number for number, name in enumerate(names.WHEN_FULL)}
 DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in names.DTYPES}
 
 _MICROSECONDS = 1e6
-_NO_TIME = 2.0**62
+_OUT_OF_RANGE = 2.0**62
 _LARGEST_NUMBER = 1e9
 _LARGEST_COUNT = 10**6
-# Below these the C library takes the logarithm of alpha in its place.
+# Where log alpha is lower, the C library takes log alpha instead of alpha.
 _LEAST_LOG_ALPHA = {"float64": math.log(1e-29), "float32": math.log(1e-8)}
-# The variance of the DP-means limit, in lambdas, and how much wider the prior of the means is: as far from each other
-# as the real type can keep apart.
-_VANISHING = {"float64": (1e-9, 1e18), "float32": (1e-5, 1e9)}
+# The DP-means limit: the variance within clusters, in units of lambda, and the variance of the prior of the means, in
+# units of that one. They differ as much as the real type allows.
+_DP_MEANS_LIMIT = {"float64": (1e-9, 1e18), "float32": (1e-5, 1e9)}
 
 
-class Setting(NamedTuple):
-    """What a learner is made of; ``likelihood`` None with a warm-up."""
+class StreamSettings(NamedTuple):
+    """The settings of a stream learner; ``likelihood`` is None where the warm-up sets it."""
 
     likelihood: Any
     n_features: int
@@ -44,7 +44,7 @@ class Setting(NamedTuple):
 
 
 def check_parameters(model: Any) -> None:
-    """ValueError where a parameter of an ``OnlineMAPDPM`` is not what it must be."""
+    """ValueError where a parameter of an ``OnlineMAPDPM`` is invalid."""
     for name, least in (("max_clusters", 1), ("window", 0), ("warmup", 2), ("n_features", 1)):
         value = getattr(model, name)
         if (name, value) != ("n_features", None) and check_count(name, value, least) > _LARGEST_COUNT:
@@ -67,21 +67,21 @@ def check_parameters(model: Any) -> None:
         raise ValueError(msg)
 
 
-def width_of(model: Any) -> int | None:
-    """How many features there are, as far as parameters say."""
+def known_n_features(model: Any) -> int | None:
+    """Number of features, where the parameters give it; else None."""
     if model.n_features is not None or model.likelihood is None:
         return None if model.n_features is None else int(model.n_features)
     width = max(len(value) for value in model.likelihood if isinstance(value, np.ndarray))
     return width if width > 1 else None
 
 
-def setting_of(model: Any, n_features: int) -> Setting:
-    """The parameters of an ``OnlineMAPDPM`` that has so many features; ValueError where its prior has others."""
+def stream_settings(model: Any, n_features: int) -> StreamSettings:
+    """The settings of an ``OnlineMAPDPM`` of ``n_features`` features; ValueError where its prior has another number."""
     likelihood = model.likelihood
     if likelihood is not None:
         origin = likelihood.m0 if len(likelihood.m0) in {1, n_features} else 0.0
         likelihood = likelihood.for_data(np.broadcast_to(origin, (1, n_features)))
-    return Setting(
+    return StreamSettings(
         likelihood,
         n_features,
         int(model.max_clusters),
@@ -96,7 +96,7 @@ def setting_of(model: Any, n_features: int) -> Setting:
 
 
 def _concentration(model: Any) -> tuple[float, float]:
-    """alpha, or 0 and its logarithm where it is too small for the real type."""
+    """(alpha, 0), or (0, log alpha) where alpha is too small for the real type."""
     if model.log_alpha is None:
         return float(model.alpha), 0.0
     if model.log_alpha > _LEAST_LOG_ALPHA[model.dtype]:
@@ -104,8 +104,8 @@ def _concentration(model: Any) -> tuple[float, float]:
     return 0.0, float(model.log_alpha)
 
 
-def vanishing(lam: float, centre: Any, n_features: int | None, dtype: str) -> dict[str, Any]:
-    """The parameters of the DP-means limit: maths, section 10."""
+def dp_means_parameters(lam: float, centre: Any, n_features: int | None, dtype: str) -> dict[str, Any]:
+    """The parameters of an ``OnlineMAPDPM`` at the DP-means limit: docs/maths.md, section 10."""
     number = check_number("lam", lam)
     if not number > 0.0:
         msg = f"lam must be > 0, in squared data units, got {lam!r}"
@@ -116,7 +116,7 @@ def vanishing(lam: float, centre: Any, n_features: int | None, dtype: str) -> di
         msg = "dp_means needs n_features (or a centre with one entry a feature): alpha depends on it"
         raise ValueError(msg)
     D = len(middle) if n_features is None else check_count("n_features", n_features)
-    share, wider = _VANISHING[dtype]
+    share, wider = _DP_MEANS_LIMIT[dtype]
     variance = number * share
     return {
         "likelihood": NormalKnownVariance(middle, variance * wider, variance),
@@ -127,7 +127,7 @@ def vanishing(lam: float, centre: Any, n_features: int | None, dtype: str) -> di
 
 
 def check_point(x: Any) -> int:
-    """How many features a point has; ValueError where it is no sequence."""
+    """Number of features of a point; ValueError where it is no sequence."""
     if isinstance(x, (str, bytes, dict)) or not hasattr(x, "__len__") or np.ndim(x) != 1 or len(x) == 0:
         hint = "; mapdpm.compat.river takes dicts" if isinstance(x, dict) else ""
         msg = f"x must be a sequence of numbers, one a feature, got {x!r}{hint}"
@@ -136,12 +136,12 @@ def check_point(x: Any) -> int:
 
 
 def microseconds(t: Any) -> int:
-    """A time in seconds as the C library counts it."""
-    return int(_counted(np.array(check_number("t", t))))
+    """A time in seconds as the integer microseconds of the C library."""
+    return int(_rounded_microseconds(np.array(check_number("t", t))))
 
 
 def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
-    """Times of n points likewise, None where there are none."""
+    """Times of n points in microseconds, shape (n,); None where ``t`` is None."""
     if t is None:
         return None
     try:
@@ -155,12 +155,12 @@ def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
     if not np.isfinite(times).all():
         msg = f"t contains NaN or infinity at entry {int(np.argmin(np.isfinite(times)))}"
         raise ValueError(msg)
-    return _counted(times)
+    return _rounded_microseconds(times)
 
 
-def _counted(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
-    """What no clock shows becomes a time that the C library refuses."""
-    return np.rint(np.clip(seconds * _MICROSECONDS, -_NO_TIME, _NO_TIME)).astype(np.int64)
+def _rounded_microseconds(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Seconds as microseconds; a time beyond any clock becomes one that the C library refuses."""
+    return np.rint(np.clip(seconds * _MICROSECONDS, -_OUT_OF_RANGE, _OUT_OF_RANGE)).astype(np.int64)
 
 
 def _check_positive(name: str, value: Any) -> None:

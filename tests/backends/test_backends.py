@@ -33,7 +33,7 @@ def test_c_and_numba_agree_on_hostile_data():
 
 @pytest.mark.parametrize("backend", complete_but(["python"], ["numba", "python"]))
 def test_backends_agree_on_exact_ties(backend):
-    """Corners of cubes and points of grids: many merges and neighbours cost the same, but for rounding."""
+    """Corners of cubes and points of grids: many merges and neighbours cost the same up to rounding."""
     sizes = ((2, 3), (3, 3), (2, 4), (5, 2)) if backend == "numba" else ((2, 3),)
     for n, D in sizes:
         grid = np.array(list(itertools.product(np.arange(n) * 0.1, repeat=D)))
@@ -149,7 +149,7 @@ def test_large_clusters_that_are_near_ties_score_alike():
     scores = {}
     for name in ("c", "python"):
         scores[name] = np.empty((50, 3))
-        resolve(name, likelihood).score(likelihood, prior, X, state, scores[name])
+        resolve(name, likelihood).score(Model(likelihood, prior, X), state, scores[name])
     old = scores["c"][:, :2].max(axis=1) > scores["c"][:, 2]  # where a new cluster wins, nothing is near
     assert np.count_nonzero(old) > 25
     np.testing.assert_allclose(scores["c"][old, :2], scores["python"][old, :2], rtol=1e-12)

@@ -101,7 +101,7 @@ def test_python_has_the_bits_of_the_chips(dtype):
 
 
 def results(firmware, *names, library=PAIR / "mapdpm.c"):
-    """What targets said; skipped where a tool is missing."""
+    """The output of the targets; skipped where a tool is missing."""
     found = [firmware.result_of(target, library) for target in firmware.TARGETS if target.name in names]
     for result in found:
         if result.problem.startswith("skipped"):
@@ -130,7 +130,7 @@ def fused(target, flags):
 @pytest.mark.complete
 @pytest.mark.skipif(not has_fma(), reason="this processor has no fused multiply-add")
 def test_the_sources_forbid_what_a_command_line_allows(firmware):
-    """A fused multiply-add changes bits, which the CRC shows; but gcc does not fuse though it is told to."""
+    """A fused multiply-add changes bits, which the CRC shows; but gcc does not fuse although the flag asks for it."""
     (target,) = [target for target in firmware.TARGETS if target.name == "gcc-O2"]
     target = fused(target, "-mfma -ffp-contract=fast")
     assert firmware.result_of(target).crc == known_crc("all float")

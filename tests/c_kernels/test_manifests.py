@@ -34,7 +34,7 @@ int main(void)
     return 0;
 }
 """
-# What Zephyr's build system gives a module, as far as ours asks for it; "zephyr" is what the whole program sees.
+# The part of Zephyr's build system that our module uses; "zephyr" is what the whole program sees.
 ZEPHYR = """
 add_library(zephyr INTERFACE)
 function(zephyr_library_named name)
@@ -104,7 +104,7 @@ int main()
 
 
 def run(*command, cwd=None):
-    """What a program prints; its complaints where it fails."""
+    """The output of a program; fails with its error output."""
     done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -193,7 +193,7 @@ def test_kconfig_has_a_switch_of_the_library_for_each_option():
 
 
 def consumer(folder, text, *settings):
-    """What a small program prints that a CMake project of this text makes."""
+    """The output of a small program that a CMake project with this text builds."""
     need("cmake")
     (folder / "main.c").write_text(MAIN)
     start = "cmake_minimum_required(VERSION 3.14)\nproject(consumer C)\n"

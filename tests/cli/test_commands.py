@@ -1,4 +1,4 @@
-"""The command line: what it prints and writes is what Python has; what is wrong is one line, and no traceback."""
+"""The command line: its results equal those of Python, and an error is one line and no traceback."""
 
 import gzip
 import io
@@ -20,8 +20,9 @@ import pytest
 
 import mapdpm
 from mapdpm import backends, cli, selection
-from mapdpm.cli import columns, commands, options, reporter, tables, tuning
+from mapdpm.cli import columns, models, options, progress, tables
 from mapdpm.search.moves.catalogue import MOVES
+from mapdpm.selection.settings import ALPHA_STARTS
 from repository import ROOT
 
 
@@ -144,7 +145,7 @@ def test_choices_are_those_of_the_library():
     assert backends.names() == ("auto", *options.BACKENDS)
     assert tuple(MOVES) == options.MOVES
     assert options.MOVES[:2] == mapdpm.MAPDPM().moves
-    assert tuple(commands.FAMILIES) == options.LIKELIHOODS
+    assert tuple(models.PRIOR_FAMILIES) == options.LIKELIHOODS
 
 
 def test_data_without_a_header(folder, points, capsys):
@@ -381,7 +382,7 @@ def test_standardize_is_a_prior_in_standard_units(folder, points, family):
     # The same by the long way: data in standard units.
     mean, scale = points.mean(axis=0), points.std(axis=0)
     Z = (points - mean) / scale
-    prior = commands.FAMILIES[family].empirical(Z)._replace(m0=0.5, **{name: 0.02})
+    prior = models.PRIOR_FAMILIES[family].empirical(Z)._replace(m0=0.5, **{name: 0.02})
     other = mapdpm.MAPDPM(likelihood=prior).fit(Z)
     assert np.array_equal(model.labels_, other.labels_)
     # A density of data in its own units: less the logarithm of the stretch, a point.
@@ -421,8 +422,8 @@ class Terminal(io.StringIO):
 
 
 def test_progress_on_a_terminal_leaves_nothing_behind(folder, monkeypatch):
-    monkeypatch.setattr(reporter, "_PATIENCE", 0.0)
-    monkeypatch.setattr(reporter, "_INTERVAL", 0.0)
+    monkeypatch.setattr(progress, "_DELAY", 0.0)
+    monkeypatch.setattr(progress, "_INTERVAL", 0.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert cli.main(["fit", "data.csv"]) == 0
     said = sys.stderr.getvalue()
@@ -785,9 +786,8 @@ def test_tune_chooses_what_python_does(folder, points, capsys):
     assert mapdpm.load("tuned.mdpm").alpha == found.alpha
 
 
-def test_tune_starts_from_the_alphas_of_the_library():
-    assert set(tuning.STARTS) == set(selection._ALTERNATING)
-    assert set(tuning.STARTS.values()) == {selection._STARTS}
+def test_default_starts_are_of_the_methods_that_find_alpha():
+    assert set(ALPHA_STARTS) == set(selection._ALTERNATING)
 
 
 @pytest.mark.parametrize("method", options.METHODS)

@@ -153,7 +153,7 @@ def learned(path):
 
 
 def done(process, code=0):
-    """The process ends by itself, with ``code`` and no traceback; what it said."""
+    """Check that the process ends by itself, with ``code`` and no traceback; return its stderr."""
     said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == code, said
     assert "Traceback" not in said

@@ -21,7 +21,7 @@ import pytest
 
 import mapdpm
 from mapdpm import OnlineMAPDPM, cli
-from mapdpm.cli import checkpoint, feed, options, stream
+from mapdpm.cli import checkpoint, feed, options
 from mapdpm.files import container
 from mapdpm.stream import c_learner
 from repository import ROOT
@@ -81,7 +81,7 @@ def started(*argv, **options):
 
 
 def expected(points, **parameters):
-    """What must be printed, by the Python interface."""
+    """The expected output, by the Python interface."""
     model, found = OnlineMAPDPM(**parameters), []
     for x in points.tolist():
         before = model.n_events
@@ -156,7 +156,6 @@ def test_a_prior_instead_of_a_warm_up(folder, argv, likelihood):
 def test_choices_are_those_of_the_library():
     assert tuple(c_learner.WHEN_FULL) == options.WHEN_FULL
     assert tuple(c_learner.DTYPES) == options.DTYPES
-    assert tuple(stream.FAMILIES) == options.LIKELIHOODS
     assert set(checkpoint.LEARNER) < set(inspect.signature(OnlineMAPDPM).parameters)
 
 

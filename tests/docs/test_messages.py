@@ -44,7 +44,7 @@ COMMANDS = [(row["call"], int(row["code"]), row["says"]) for row in rows() if ro
 
 @pytest.fixture(scope="module")
 def names():
-    """What the page says that the calls refer to."""
+    """The names that the calls on the page use."""
     X = np.array([[0.0, 1.0], [0.5, 1.5], [9.0, 8.0], [9.5, 8.5]])
     frame = pd.DataFrame(X, columns=["height", "width"])
     prior = NormalGamma(m0=0.0, c0=0.1, a0=1.0, b0=1.0)

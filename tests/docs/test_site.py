@@ -39,7 +39,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 class Page(HTMLParser):
-    """What a page has: its elements, its anchors, where it links to, and what a browser fetches to show it."""
+    """The contents of a page: its elements, anchors and links, and the files that a browser fetches for it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Site(NamedTuple):
 
 
 def addresses_in(css: str) -> list[str]:
-    """What a style sheet fetches."""
+    """The files that a style sheet fetches."""
     return re.findall(r"""(?:url\(|@import)\s*["']?([^"')\s;]+)""", css)
 
 

@@ -25,7 +25,7 @@ EXPECTED_TO_FAIL = {
     ),
     "check_sample_weight_equivalence_on_sparse_data": "scikit-learn 1.6 asks those that refuse sparse data, too",
 }
-# What scikit-learn asks of its own estimators alone, and which of them there are in its versions.
+# Checks that only scikit-learn's own estimators must pass, and those that each of its versions has.
 BEYOND = [
     "check_dataframe_column_names_consistency",
     "check_get_feature_names_out_error",

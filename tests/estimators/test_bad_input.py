@@ -1,4 +1,4 @@
-"""What MAPDPM is given wrongly is refused in one clear sentence."""
+"""Invalid input of MAPDPM is refused in one clear sentence."""
 
 import math
 

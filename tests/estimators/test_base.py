@@ -1,4 +1,4 @@
-"""What users of scikit-learn take for granted, on estimators that do not import it."""
+"""The behaviour that users of scikit-learn expect, on estimators that do not import it."""
 
 import copy
 import os
@@ -175,9 +175,8 @@ def test_pickle_deepcopy_joblib(make, X, tmp_path):
 
 def test_a_pickle_holds_the_bytes_of_a_model_file(X):
     state = MAPDPM().fit(X).__getstate__()
-    assert state["_model"][:4] == b"MDPM"
-    assert "_state" not in state
-    state["_model"] = state["_model"][:-1]
+    assert state["_mixture"][:4] == b"MDPM"
+    state["_mixture"] = state["_mixture"][:-1]
     with pytest.raises(ValueError, match="truncated"):
         MAPDPM().__setstate__(state)
 

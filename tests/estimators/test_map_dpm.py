@@ -170,7 +170,7 @@ def test_novelty_and_probabilities():
 
 
 def test_integer_weight_is_repetition_in_the_joint():
-    """Of a given partition: in a fit copies may part. One sweep is one partition here, for blobs are far apart."""
+    """Holds for a given partition; in a fit, copies may part. Here one sweep finds it, for blobs are far apart."""
     X = blobs(4, n=40)
     times = np.random.default_rng(4).integers(1, 4, 40)
     for backend in ("c", "numba"):

@@ -54,7 +54,7 @@ def test_a_fit_goes_on_in_c_with_the_same_bits(tmp_path, capsys, dtype):
 
 
 def test_a_fit_as_a_stream_scores_alike():
-    """Two models of one density: the batch model and the stream that has its clusters and its prior."""
+    """Two models with the same density: the batch model, and the stream with its clusters and its prior."""
     X = points()
     model = MAPDPM(alpha=0.7).fit(X)
     stream = as_stream(model, dtype="float64", max_clusters=5)

@@ -43,7 +43,7 @@ def test_densities_average_to_the_predictive(family, n_points):
 
 
 def covariance(parameters, D):
-    """Of what a Normal-inverse-Wishart draws: means and covariance."""
+    """The covariance matrix in a draw of a Normal-inverse-Wishart, which holds means and covariance."""
     C = np.zeros((D, D))
     C[np.tril_indices(D)] = parameters[D:]
     return parameters[:D], C @ C.T

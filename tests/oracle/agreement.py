@@ -1,4 +1,4 @@
-"""How far partitions are from each other, by pairs of points and by entropies, and the best one by enumeration."""
+"""Distances between partitions, by pairs of points and by entropies, and the best partition by enumeration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the search for the mode should find, by enumeration on raw data, and DP-means as it is printed."""
+"""The correct results of the search for a mode, by enumeration on raw data, and DP-means as published."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class NaiveStream:
         return [(k, slot) for k, slot in enumerate(self.slots) if slot is not None]
 
     def gain(self, a, b):
-        """By how much the log joint rises when moments a and b become one cluster."""
+        """The gain of the log joint when moments a and b become one cluster."""
         both = a.union(b)
         sizes = gammaln(max(both.n, 1)) - gammaln(max(a.n, 1)) - gammaln(max(b.n, 1))
         L = self.model.log_marginal

@@ -71,7 +71,7 @@ def test_where_there_is_no_interior_mode_it_is_said():
 
 @pytest.mark.parametrize("prior", PRIORS)
 def test_density_is_that_of_the_partition_times_the_prior(prior):
-    """log p(z | alpha) + log p(alpha), but for what alpha is not in."""
+    """log p(z | alpha) + log p(alpha), without the terms that do not depend on alpha."""
     sizes = np.array([5.0, 3.0, 1.0])
     alphas = np.array([0.01, 0.3, 2.0, 50.0])
     joint = [DirichletProcess(a).log_partition(sizes) + prior.log_density(a) for a in alphas]

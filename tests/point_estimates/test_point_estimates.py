@@ -102,7 +102,7 @@ def distances(distance):
 
 
 def how_many_optimal(loss, estimate, distance, trials):
-    """Of searches from ten random partitions of six points, whose losses are never above those of the ten."""
+    """Results of searches from ten random partitions of six points, whose losses never exceed those of the ten."""
     every, D = distances(distance)
     found = 0
     for rng in np.random.default_rng().spawn(trials):

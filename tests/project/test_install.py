@@ -1,4 +1,4 @@
-"""What README and first steps install can be imported from everywhere: also beside a clone that is named mapdpm."""
+"""The installation of README and first steps can be imported from everywhere, also beside a clone named mapdpm."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What is installed: its cost, its requirements, and that the compiled modules are what they say."""
+"""The installed package: its cost, its requirements, and that the compiled modules have the real types they name."""
 
 import importlib.metadata
 import importlib.util
@@ -17,7 +17,7 @@ GUESTS = ("numba", "scipy", "matplotlib", "sklearn", "pandas", "river", "paho")
 
 
 def child(code: str) -> str:
-    """What a fresh interpreter prints, started outside the tree."""
+    """The output of a fresh interpreter, started outside the tree."""
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=sys.prefix)
     assert run.returncode == 0, run.stderr
     return run.stdout.strip()

@@ -1,4 +1,4 @@
-"""What is checked in: what lies at the root, and the hook that looks at the subjects of commits."""
+"""The repository: the files at its root, and the hook that checks the subjects of commits."""
 
 import os
 import shutil

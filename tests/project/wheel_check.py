@@ -59,7 +59,7 @@ class Python(NamedTuple):
 
 
 def run(*command: object, **options: object) -> str:
-    """Run a command and return its output; where it fails, print all it said and end."""
+    """Run a command and return its output; if it fails, print its output and end."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
     if done.returncode:
         sys.exit(f"wheel check: failed: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")

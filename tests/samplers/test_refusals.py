@@ -1,4 +1,4 @@
-"""What sample and samplers refuse, and what they say."""
+"""Invalid arguments of sample and samplers, and the error messages."""
 
 import numpy as np
 import pytest

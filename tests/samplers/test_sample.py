@@ -142,7 +142,7 @@ def log_density_of_log(posterior, t):
 
 @pytest.mark.parametrize("prior", [GammaPrior(LEAST_SHAPE, 0.1), InverseGammaPrior(LEAST_SHAPE, 0.5)])
 def test_alpha_of_the_widest_priors_is_integrated_out(prior):
-    """By scipy's quadrature, in pieces that hold the steps of the integrand."""
+    """Compared with scipy's quadrature, in pieces between the steps of the integrand."""
     N = 30
     integrated = IntegratedAlpha(prior)
     found = integrated.log_of_k(N)

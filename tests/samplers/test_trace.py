@@ -60,7 +60,7 @@ def test_what_a_trace_holds():
 
 
 def test_best_is_the_best_seen():
-    """Of all steps, burn-in included; and a search may start there."""
+    """The best partition of all steps, burn-in included; a search may start from it."""
     X, seen = blobs(), []
     sampler = CollapsedGibbs(likelihood=PRIOR)
     trace = sample(X, sampler, draws=5, burn_in=20, thin=3, random_state=0, callback=lambda p: seen.append(p.log_joint))

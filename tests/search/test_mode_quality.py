@@ -1,4 +1,4 @@
-"""How good the modes are that the search finds: against brute force, the paper's algorithm, and the best there is."""
+"""The quality of the modes that the search finds: against brute force, the paper's algorithm, and the best known."""
 
 import csv
 import os
@@ -23,7 +23,7 @@ BEST_KNOWN = {  # log joint at alpha = 1 under the empirical prior, and that of 
 
 
 def solved_by_brute_force(n_sets):
-    """How many of random sets of up to 8 points are solved; none may end above the best of all partitions."""
+    """The share of random sets of up to 8 points that are solved; no result may exceed the best of all partitions."""
     solved = 0
     for seed in range(n_sets):
         rng = np.random.default_rng([8, seed])

@@ -181,7 +181,7 @@ OTHERS = (NormalInverseWishart, DirichletMultinomial, GammaPoisson, BetaBernoull
 @pytest.mark.complete
 @pytest.mark.parametrize("family", OTHERS)
 def test_empirical_bayes_of_every_family(family):
-    """The points are not more probable under any prior near the one that was found, with the same clusters."""
+    """No prior near the result gives the points a higher probability, with the same clusters."""
     rng = np.random.default_rng(9)
     X = rng.poisson(rng.gamma(1.0, 3.0, (4, 3))[rng.integers(0, 4, 80)]).astype(float)
     X = {NormalInverseWishart: X + rng.normal(size=X.shape), BetaBernoulli: np.minimum(X, 1.0)}.get(family, X)

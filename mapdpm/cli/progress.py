@@ -8,21 +8,21 @@ import time
 from mapdpm.search.ascent import FitProgress
 from mapdpm.selection import Step
 
-_PATIENCE = 0.5  # seconds before a terminal is told that something is going on
+_DELAY = 0.5  # seconds before the first line on a terminal
 _INTERVAL = 0.1
 
 
-class Reporter:
-    """Tells of a fit on stderr: a line a step with --verbose; else, on a terminal, one line that is overwritten."""
+class ProgressLine:
+    """Progress of a fit on stderr: a line for each step with --verbose; else, on a terminal, one overwritten line."""
 
     def __init__(self, *, quiet: bool, verbose: bool) -> None:
         self._verbose = verbose and sys.stderr is not None
         self._live = not (quiet or verbose or sys.stderr is None) and sys.stderr.isatty()
-        self._next = time.monotonic() + _PATIENCE
+        self._next = time.monotonic() + _DELAY
         self._shown = False
 
     def __call__(self, progress: FitProgress | Step) -> None:
-        """Tell of one step."""
+        """Report one step."""
         if self._verbose:
             self._write(f"{progress}\n")
         elif self._live and time.monotonic() >= self._next:
@@ -35,7 +35,7 @@ class Reporter:
             self._write("\r\033[K")
 
     def _write(self, text: str) -> None:
-        """Nobody listens any more: that is no reason to lose the fit."""
+        """Write to stderr; if that fails, the fit goes on in silence."""
         try:
             print(text, end="", file=sys.stderr, flush=True)
         except OSError:
