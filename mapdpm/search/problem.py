@@ -1,4 +1,4 @@
-"""What is to be clustered, under which model, and by what."""
+"""The problem of a search: the points to cluster, the model and the backend."""
 
 from __future__ import annotations
 
