@@ -37,7 +37,7 @@ class Problem(NamedTuple):
 
     @property
     def n_points(self) -> int:
-        """How many points."""
+        """The number of points."""
         return point_set(self.model.data).n_points
 
     def empty(self, n_points: int, capacity: int) -> ClusterState:

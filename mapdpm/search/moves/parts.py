@@ -1,4 +1,4 @@
-"""Some clusters of a state, taken out, clustered otherwise, and put back."""
+"""Part of a state: take some clusters out, cluster their points anew, put them back."""
 
 from __future__ import annotations
 
