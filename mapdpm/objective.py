@@ -88,7 +88,7 @@ def add_prior_scores(
 
 @jitable
 def log_predictive(likelihood: LikelihoodVerbs, row: Vector, data: Any, weights: Weights, i: int) -> float:
-    """What the log marginal of ``row`` gains by point ``i`` with its weight."""
+    """The gain of the log marginal of ``row`` by point ``i`` with its weight."""
     if weights is None:
         return likelihood.log_predictive(row, data, i)
     return likelihood.log_predictive_weighted(row, data, i, weights[i])

@@ -31,7 +31,7 @@ Weights: TypeAlias = NDArray[np.float64] | None
 
 
 class LikelihoodVerbs(Protocol):
-    """What kernels ask of a conjugate family. All logarithms are natural, all constants included (nats)."""
+    """The verbs of a conjugate family, for kernels. All logarithms are natural, all constants included (nats)."""
 
     def size(self) -> int:
         """Length of a row."""
@@ -49,7 +49,7 @@ class LikelihoodVerbs(Protocol):
         """Add point ``i`` with weight ``w`` to the statistics."""
 
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
-        """Take point ``i`` out of the statistics; False where rounding has eaten them, and the row must be rebuilt.
+        """Take point ``i`` out of the statistics; False if rounding has destroyed them and the row must be rebuilt.
 
         Never asked to empty a row: the caller uses ``init`` for that.
         """
@@ -80,7 +80,7 @@ class LikelihoodVerbs(Protocol):
 
 
 class PartitionPriorVerbs(Protocol):
-    """What kernels ask of the prior over partitions."""
+    """The verbs of a prior over partitions, for kernels."""
 
     @property
     def discount(self) -> float:
@@ -93,7 +93,7 @@ class PartitionPriorVerbs(Protocol):
         """Log weight of opening a cluster beside ``k`` others with a point of weight ``w``."""
 
     def log_normaliser(self, total: float, w: float) -> float:
-        """What the weights above lack to be log probabilities, after points of weight ``total`` in all."""
+        """The log constant that makes the weights above log probabilities, after points of weight ``total`` in all."""
 
     def log_partition(self, sizes: Vector) -> float:
         """log p(z) of a partition, from the total weights of its clusters."""
@@ -122,7 +122,7 @@ class RngVerbs(Protocol):
 
 
 class Model(NamedTuple):
-    """What a kernel that reads points is given: the family, the partition prior, the points and their weights."""
+    """The model that a kernel reads: the family, the partition prior, the points and their weights."""
 
     likelihood: Any
     prior: Any

@@ -176,7 +176,7 @@ def mixture_of(likelihood: Any, prior: Any, anchor: Vector, counts: Labels, stat
 
 
 def check(likelihood: Likelihood, data: Any, weights: Weights, state: ClusterState, tolerance: float = 1e-9) -> None:
-    """AssertionError where what should always hold does not; for tests and for who writes a move."""
+    """AssertionError if an invariant is broken; for tests, and for authors of moves."""
     fresh = empty(likelihood, 0, state.capacity)._replace(labels=state.labels)
     statistics(likelihood, data, weights, fresh)
     np.testing.assert_array_equal(state.counts, fresh.counts)

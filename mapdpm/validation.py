@@ -16,7 +16,7 @@ _LARGEST_ENTRY = 1e49
 _LARGEST_WEIGHT = 1e9
 
 FEWEST_DRAWS = 4
-"""Of a chain that diagnostics are asked about: two in each half."""
+"""The fewest draws of a chain that diagnostics accept: two in each half."""
 
 Points: TypeAlias = NDArray[Any]  # float64, or float32 where X was
 

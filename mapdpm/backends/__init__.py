@@ -76,7 +76,7 @@ def functions() -> tuple[str, ...]:
 
 
 BACKENDS: dict[str, Backend] = {"c": c.C, "numba": NUMBA, "python": PYTHON}
-"""In the order in which "auto" asks them."""
+"""The backends, in the order in which "auto" tries them."""
 
 _HOW_TO_GET = {
     "c": "the compiled kernels know NormalGamma and NormalKnownVariance, where they are installed; use backend='auto'",
@@ -85,12 +85,12 @@ _HOW_TO_GET = {
 
 
 def names() -> tuple[str, ...]:
-    """What ``backend`` can be."""
+    """The values that ``backend`` may take."""
     return ("auto", *BACKENDS)
 
 
 def check_name(name: Any) -> None:
-    """ValueError for what is no name of a backend."""
+    """Raise ValueError unless it is the name of a backend."""
     if name not in names():
         msg = f"backend must be one of {', '.join(map(repr, names()))}, got {name!r}"
         raise ValueError(msg)

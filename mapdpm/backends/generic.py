@@ -270,7 +270,7 @@ def segments(
 
 @jitable
 def _worst(values: Vector, n: int) -> int:
-    """The index of the least of the first ``n``; the first of equals."""
+    """The index of the smallest of the first ``n``; the first if several are equal."""
     worst = 0
     for a in range(1, n):
         if values[a] < values[worst]:

@@ -1,4 +1,4 @@
-"""What holds points: dense arrays, sparse counts, and the names of DataFrames.
+"""The containers of points: dense arrays, sparse counts, and the names of DataFrames.
 
 A likelihood says by ``read`` in which form it reads points, and reads them through its verbs. Everything else asks a
 ``PointSet``, and so knows no forms.

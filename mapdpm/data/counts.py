@@ -36,7 +36,7 @@ class Counts(NamedTuple):
 
     @property
     def n_points(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return len(self.indptr) - 1
 
     def rows(self, points: Labels) -> Counts:

@@ -1,4 +1,4 @@
-"""What every likelihood is as a Python object: an immutable, checked, comparable tuple of parameters."""
+"""The base of every likelihood as a Python object: an immutable, checked, comparable tuple of parameters."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:
 
 
 def described(X: Any, sample_weight: Any = None) -> tuple[float, Vector, Vector]:
-    """What empirical priors are set from: total weight (the number of points), mean and variance (ddof 0) of columns.
+    """The moments that set empirical priors: total weight (number of points), mean and variance (ddof 0) of columns.
 
     A constant column, which has no scale, counts as of variance 1. An offset costs no digits.
     """

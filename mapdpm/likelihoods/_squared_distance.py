@@ -1,4 +1,4 @@
-"""What DP-means has in place of a likelihood: minus the squared distances of points from the mean of their cluster."""
+"""The stand-in for a likelihood in DP-means: minus the squared distances of points from the mean of their cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What families share whose statistics are plain sums of counts."""
+"""Shared code of the families whose statistics are plain sums of counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mapdpm.protocol import Matrix
 def is_exact(n: float, w: float) -> bool:
     """Whether nothing is lost by taking a point of weight ``w`` out of sums of counts of total weight ``n``.
 
-    Of whole weights, sums of counts are whole numbers, which floats hold exactly.
+    With whole weights, sums of counts are whole numbers, which floats hold exactly.
     """
     return w == floor(w) and n == floor(n)
 

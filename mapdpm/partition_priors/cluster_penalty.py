@@ -1,4 +1,4 @@
-"""What DP-means has in place of a prior: each cluster costs the same, whatever its size."""
+"""The stand-in for a prior in DP-means: each cluster costs the same, whatever its size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a partition says about the concentration of its Dirichlet process: p(alpha | N, K), its mode and its curve."""
+"""The posterior of a Dirichlet process's concentration, given a partition: p(alpha | N, K), its mode and its curve."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NoInteriorModeError(ValueError):
 class ConcentrationPosterior(NamedTuple):
     r"""p(alpha | N, K) proportional to Gamma(alpha) / Gamma(alpha + N) alpha^K p(alpha)  (Raykov2014 (25), (26)).
 
-    Of a partition only the number of points and of clusters tells about alpha (maths (31)).
+    Only the numbers of points and of clusters of a partition inform about alpha (maths (31)).
 
     Examples
     --------

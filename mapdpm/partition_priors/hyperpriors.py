@@ -22,12 +22,12 @@ class GammaPrior(NamedTuple):
 
     @property
     def exponent(self) -> float:
-        """Of alpha, in the density of log alpha."""
+        """The exponent of alpha in the density of log alpha."""
         return self.shape
 
     @property
     def rates(self) -> tuple[float, float]:
-        """Of exp(-r alpha), and of exp(-s / alpha)."""
+        """The rates r of exp(-r alpha) and s of exp(-s / alpha)."""
         return self.rate, 0.0
 
     def log_density(self, alpha: float) -> float:
@@ -52,12 +52,12 @@ class InverseGammaPrior(NamedTuple):
 
     @property
     def exponent(self) -> float:
-        """Of alpha, in the density of log alpha."""
+        """The exponent of alpha in the density of log alpha."""
         return -self.shape
 
     @property
     def rates(self) -> tuple[float, float]:
-        """Of exp(-r alpha), and of exp(-s / alpha)."""
+        """The rates r of exp(-r alpha) and s of exp(-s / alpha)."""
         return 0.0, self.scale
 
     def log_density(self, alpha: float) -> float:

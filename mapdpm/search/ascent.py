@@ -23,18 +23,18 @@ class Move(Protocol):
 
     @property
     def name(self) -> str:
-        """What ``moves=`` and ``FitProgress`` call it."""
+        """Its name in ``moves=`` and in ``FitProgress``."""
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """The state afterwards, ``state`` edited or another one, and in how many places it gained."""
 
 
 MakeMove: TypeAlias = Callable[[Problem, np.random.Generator, Callable[[], bool]], Move]
-"""What makes a move for a run: of its problem, a source of randomness, and a function that says whether time is up."""
+"""Makes a move for a run, from its problem, a source of randomness and a function that tells if time is up."""
 
 
 class Plan(NamedTuple):
-    """How a run goes: moves in the order to try them, the most sweeps in a row, and when there is no time left."""
+    """The plan of a run: moves in the order to try them, the most sweeps in a row, and when there is no time left."""
 
     moves: tuple[MakeMove, ...]
     max_sweeps: int
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
 
 class FitProgress(NamedTuple):
-    """What a callback is told after each sweep, and each move that gained; if it returns True the run ends there.
+    """The report to a callback after each sweep and each successful move; the run ends if the callback returns True.
 
     ``moved`` is how many points moved in a sweep; how many merges, splits and the like were made by a ``move``.
     """

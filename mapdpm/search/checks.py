@@ -19,7 +19,7 @@ _SEED = 0
 
 
 class SearchSettings(NamedTuple):
-    """How a search goes; made by ``check_search``."""
+    """The checked parameters of a search; made by ``check_search``."""
 
     moves: tuple[MakeMove, ...]
     n_restarts: int

@@ -77,7 +77,7 @@ def farthest_first(points: Points, w: Vector, n_clusters: int) -> float:
 
 
 def nearest_centres(points: Points, centres: Matrix) -> tuple[Labels, Vector]:
-    """The nearest of ``centres`` to each point, the first of equals, and its squared distance."""
+    """The nearest of ``centres`` to each point (the first if several are equal), and its squared distance."""
     labels, distances = np.zeros(len(points), dtype=np.int64), np.full(len(points), np.inf)
     for block in _blocks(len(points)):
         nearest, at = distances[block], labels[block]

@@ -37,7 +37,7 @@ class WarmStart(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What a fit has found."""
+    """The result of a fit."""
 
     likelihood: Likelihood
     """As the user gave it, with one entry a feature."""

@@ -29,7 +29,7 @@ class MeansSettings(NamedTuple):
 
 
 class FittedMeans(NamedTuple):
-    """What a fit of DP-means has found."""
+    """The result of a fit of DP-means."""
 
     labels: Labels
     """0..K-1 in order of first appearance; -1 for a point of weight 0."""
@@ -93,7 +93,7 @@ def _published(data: Points, weights: Weights, lam: float, settings: MeansSettin
 
 
 def _price_of(settings: MeansSettings, data: Points, weights: Weights) -> float:
-    """lambda: as given, from the number of clusters, or a tenth of the sum of squared distances from the mean."""
+    """Lambda: as given, from the number of clusters, or a tenth of the sum of squared distances from the mean."""
     w = np.ones(len(data)) if weights is None else weights
     if settings.lam is not None:
         lam = settings.lam

@@ -1,4 +1,4 @@
-"""What is to be clustered, under which model, and by what."""
+"""The problem of a search: the points to cluster, the model and the backend."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Problem(NamedTuple):
 
     @property
     def n_points(self) -> int:
-        """How many points."""
+        """The number of points."""
         return point_set(self.model.data).n_points
 
     def empty(self, n_points: int, capacity: int) -> ClusterState:

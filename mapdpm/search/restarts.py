@@ -46,7 +46,7 @@ def best_of_restarts(
     report: Callable[[FitProgress], bool],
     n_jobs: int = 1,
 ) -> Ascent:
-    """The best ascent by log joint; the earlier of equals.
+    """The ascent with the highest log joint; the earlier one if two are equal.
 
     The first run is alone, the others come four at a time: those of a round may run at once, in ``n_jobs`` threads, and
     "the best so far" is that of the rounds before. Each run has a seed of its own, drawn in order before its round. So

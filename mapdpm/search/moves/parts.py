@@ -1,4 +1,4 @@
-"""Some clusters of a state, taken out, clustered otherwise, and put back."""
+"""Part of a state: take some clusters out, cluster their points anew, put them back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mapdpm.state import ClusterState, compacted
 
 def members(state: ClusterState) -> list[Labels]:
     """The points of each slot, in order; O(N)."""
-    # Of short integers numpy's stable sort is a radix sort.
+    # numpy's stable sort of short integers is a radix sort.
     short = state.labels.astype(np.uint16) if state.capacity <= np.iinfo(np.uint16).max else state.labels
     order = np.argsort(short, kind="stable")
     return np.split(order, np.cumsum(state.counts)[:-1])

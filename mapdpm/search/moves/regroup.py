@@ -22,7 +22,7 @@ _MOST = 5
 _SWEEPS = 30
 _TURNS = 3
 _MOST_GROUPS = 100
-"""In one call: of many clusters not all are tried, for each attempt is a search of its own."""
+"""The limit of one call: each attempt is a search of its own, so not all of many clusters are tried."""
 
 
 class Regroup:

@@ -18,7 +18,7 @@ from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
 
 _SAMPLE = 2000
-"""Points of a larger cluster that its two halves are sought on."""
+"""The sample size for the search of two halves in a larger cluster."""
 _REFINEMENTS = 3
 _ATOMS = 64
 _DIRECTIONS = 3
