@@ -93,7 +93,7 @@ class PartitionPriorVerbs(Protocol):
         """Log weight of opening a cluster beside ``k`` others with a point of weight ``w``."""
 
     def log_normaliser(self, total: float, w: float) -> float:
-        """The log constant that makes the weights above log probabilities, after points of weight ``total`` in all."""
+        """The log of the factor that makes probabilities of the weights above, after points of total weight ``total``."""
 
     def log_partition(self, sizes: Vector) -> float:
         """log p(z) of a partition, from the total weights of its clusters."""
