@@ -30,7 +30,7 @@ PARALLEL = $(MAKE) --no-print-directory $(if $(filter output-sync,$(.FEATURES)),
 
 help:
 	@echo 'make demo       cluster smart-watch data, see what is found (about a minute the first time)'
-	@echo 'make test       what a change must pass, in minutes: lint, test-c, test-firmware, test-wheel, test-python'
+	@echo 'make test       what a change must pass, in minutes: lint, test-c, test-firmware, test-python'
 	@echo 'make test-all   make test, and all else: every compiler, machine, wheel and family, the site (CI runs it)'
 	@echo 'make test-slow  the statistical tests that take many minutes'
 	@echo 'make bench      the figures of the documentation'
@@ -43,9 +43,10 @@ demo: .venv/installed
 	@mkdir -p build
 	@$(BIN)/mapdpm demo --picture build/mapdpm_demo.png
 
-test: .venv/tested
-	@$(PARALLEL) lint test-c test-firmware test-wheel
-	@$(MAKE) --no-print-directory test-python
+# While .venv is made, the C tests run.
+test:
+	@$(PARALLEL) .venv/tested test-c test-firmware
+	@$(PARALLEL) lint test-python
 	@echo 'make test: all passed'
 
 test-all:

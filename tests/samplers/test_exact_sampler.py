@@ -92,7 +92,7 @@ def posterior_is_invariant(kernel, model, **options):
         np.testing.assert_allclose(pi[:, None] * P, (pi[:, None] * P).T, atol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", complete_but(["gibbs", "sequential split-merge"], KERNELS))
 def test_posterior_is_invariant_under_compiled_kernels(kernel):
     posterior_is_invariant(kernel, "PY", compiled=True)
 
