@@ -158,6 +158,7 @@ def test_resumed_chains_are_those_that_never_stopped(sampler, tmp_path):
         np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name), name)
 
 
+@pytest.mark.complete
 def test_a_trace_is_resumed_by_what_equals_its_sampler():
     """1 and 1.0, of numpy or not, are the same prior."""
     X = blobs()
@@ -175,6 +176,7 @@ def test_without_numba_is_said(monkeypatch):
         sample(blobs(), CollapsedGibbs(likelihood=PRIOR), draws=1)
 
 
+@pytest.mark.complete
 def test_tables_that_would_take_all_memory():
     sampler = PermutationAugmented(method="beta", likelihood=PRIOR)
     with pytest.raises(ValueError, match=r"of 30000 points takes 14\.4 GB, more than 8 GB; method='beam'"):
@@ -282,6 +284,7 @@ def test_sparse_counts():
     np.testing.assert_array_equal(dense.partitions, sparse.partitions)
 
 
+@pytest.mark.complete
 def test_time_is_shared():
     """The cheap part runs more often; how often is fixed after the burn-in."""
     model = {"likelihood": PRIOR}
