@@ -1,4 +1,4 @@
-"""The objective, and THE definition of "MAP": the log joint log p(x, z) = log p(z) + sum_k log p(x_{c_k}).
+"""The objective, which defines "MAP": the log joint log p(x, z) = log p(z) + sum_k log p(x_{c_k}).
 
 In nats, with every constant. Every move raises it, convergence is tested on it, ``log_joint_`` reports it.
 (Raykov2014 (16) is a pseudo-likelihood which sweeps do not always raise: docs/maths.md, section 6.)

@@ -93,7 +93,7 @@ class PartitionPriorVerbs(Protocol):
         """Log weight of opening a cluster beside ``k`` others with a point of weight ``w``."""
 
     def log_normaliser(self, total: float, w: float) -> float:
-        """The log of the factor that makes probabilities of the weights above, after points of total weight ``total``."""
+        """The log of the factor that turns the weights above into probabilities, after points of weight ``total``."""
 
     def log_partition(self, sizes: Vector) -> float:
         """log p(z) of a partition, from the total weights of its clusters."""

@@ -1,6 +1,6 @@
 """ClusterState: a partition and one row of statistics a cluster, in preallocated arrays.
 
-What always holds between moves: ``counts[k]`` points carry label k; ``rows[k]`` describes exactly those, prepared;
+Between moves, this always holds: ``counts[k]`` points carry label k; ``rows[k]`` describes exactly those, prepared;
 a slot with count 0 is free, and its row is the row of an empty cluster. While a point is out of the state (between
 ``unassign`` and ``assign``) its label is -1.
 """
@@ -24,12 +24,12 @@ class ClusterState(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """How many slots there are."""
+        """The number of slots."""
         return len(self.counts)
 
     @property
     def n_clusters(self) -> int:
-        """How many slots are in use."""
+        """The number of slots in use."""
         return int(np.count_nonzero(self.counts))
 
 

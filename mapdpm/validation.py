@@ -85,7 +85,7 @@ def check_weights(sample_weight: Any, n_points: int, discount: float) -> Weights
 
 
 def check_start(init: Any, n_points: int, starts: tuple[str, ...]) -> str | Labels:
-    """Where to start: a name among ``starts``, or one integer label a point."""
+    """The start: a name among ``starts``, or one integer label a point."""
     if isinstance(init, str):
         if init not in starts:
             msg = f"init must be one of {', '.join(map(repr, starts))} or an array of labels, got {init!r}"
@@ -221,7 +221,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _place(place: Sequence[int], given: Any) -> str:
-    """Where an entry is, counted from 0; a column by its name too, where ``given`` is a DataFrame."""
+    """The place of an entry, counted from 0; with the column's name if ``given`` is a DataFrame."""
     text = ", ".join(f"{axis} {index}" for axis, index in zip(("row", "column"), place, strict=False))
     names = getattr(given, "columns", None)
     return f"{text} ({names[place[1]]!r})" if isinstance(names, Sized) and len(names) > place[-1] else text  # type: ignore[index]

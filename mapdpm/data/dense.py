@@ -48,7 +48,7 @@ class Dense(NamedTuple):
 
 
 def read_by(likelihood: Any, X: Any) -> Any:
-    """The points of ``X``, checked, in the form that ``likelihood`` reads; ValueError where they cannot be that."""
+    """The points of ``X``, checked, in the form that ``likelihood`` reads; ValueError if that is impossible."""
     read = getattr(likelihood, "read", check_points)
     return read(X)
 

@@ -20,7 +20,7 @@ def length(D: int) -> int:
 
 @jitable
 def diagonal(at: int, i: int) -> int:
-    """Where entry (i, i) is."""
+    """The index of entry (i, i)."""
     return at + i * (i + 3) // 2
 
 

@@ -61,7 +61,7 @@ class ConcentrationPosterior(NamedTuple):
         return shown
 
     def mode(self, of: str = "alpha", start: float = 1.0) -> float:
-        """Where the density of alpha is largest; with ``of="log alpha"``, where that of log alpha is.
+        """The mode of the density of alpha; with ``of="log alpha"``, the mode of the density of log alpha.
 
         The density of log alpha is log-concave; that of alpha is it over alpha, and its mode lies lower. With S(alpha)
         = sum_{i < N} alpha / (alpha + i), the expected number of clusters, modes solve S(alpha) + r alpha - s / alpha

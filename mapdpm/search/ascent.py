@@ -26,7 +26,7 @@ class Move(Protocol):
         """Its name in ``moves=`` and in ``FitProgress``."""
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
-        """The state afterwards, ``state`` edited or another one, and in how many places it gained."""
+        """The new state (``state`` edited, or another one), and the number of gains."""
 
 
 MakeMove: TypeAlias = Callable[[Problem, np.random.Generator, Callable[[], bool]], Move]
@@ -34,7 +34,7 @@ MakeMove: TypeAlias = Callable[[Problem, np.random.Generator, Callable[[], bool]
 
 
 class Plan(NamedTuple):
-    """The plan of a run: moves in the order to try them, the most sweeps in a row, and when there is no time left."""
+    """The plan of a run: moves in the order to try them, the most sweeps in a row, and whether time is up."""
 
     moves: tuple[MakeMove, ...]
     max_sweeps: int
@@ -84,10 +84,10 @@ def ascend(
     report: Callable[[FitProgress], bool] = _unheard,
     restart: int = 0,
 ) -> Ascent:
-    """Climb from ``state``, which is edited or outgrown, until neither a sweep nor a move of ``plan`` gains.
+    """Climb from ``state`` until neither a sweep nor a move of ``plan`` gains; edits it, or a larger copy.
 
-    Sweeps go first. Then moves, in their order: one that gains is followed by sweeps, and by the first move again; so
-    the cheap ones, named first, have done what they can before the others are asked.
+    Sweeps go first. Then come moves, in their order. After a move that gains, sweeps follow, and then the first move
+    again. So the cheap moves, named first, run until they gain no more, before the others are tried.
     """
     run = _Run(problem, state, plan, report, restart)
     moves = [make(problem, rng, plan.expired) for make in plan.moves]
@@ -115,7 +115,7 @@ class _Run:
         self.converged = False
 
     def sweep(self, few: int) -> None:
-        """Sweep until at most ``few`` points move in one."""
+        """Sweep until at most ``few`` points move in one sweep."""
         moved = few + 1
         while moved > few and not self.ended:
             self.state, moved = swept(self.problem, self.state)
@@ -126,7 +126,7 @@ class _Run:
             self.ended |= not self.converged and (self.in_a_row >= self.plan.max_sweeps or self.plan.expired())
 
     def gained_by(self, moves: list[Move]) -> bool:
-        """Whether one of ``moves`` gained; sweeps follow, to the end if none did."""
+        """Try ``moves`` in order, and sweep; whether one of them gained."""
         for move in moves:
             self.state, gained = move(self.state)
             if gained:

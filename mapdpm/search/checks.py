@@ -1,4 +1,4 @@
-"""The parameters of a search, checked once; who is told how it goes, and when its time is up."""
+"""The parameters of a search, checked once; its deadline, and its reports to the user."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class SearchSettings(NamedTuple):
         return seeded(_SEED if self.random_state is None else self.random_state).generator
 
     def plan(self, deadline: Deadline) -> Plan:
-        """How each run goes."""
+        """The plan of each run."""
         return Plan(self.moves, self.max_sweeps, deadline.expired)
 
 
 def check_search(estimator: Any) -> SearchSettings:
-    """The parameters of the search of ``estimator``; ValueError where one is not what it must be."""
+    """The parameters of the search of ``estimator``; ValueError for an invalid one."""
     moves = _moves_of(estimator.moves)
     n_restarts = check_count("n_restarts", estimator.n_restarts)
     max_sweeps = check_count("max_sweeps", estimator.max_sweeps)
@@ -71,7 +71,7 @@ def check_search(estimator: Any) -> SearchSettings:
 
 
 class Deadline:
-    """When the time of a search is up; the clock starts when this is made."""
+    """The deadline of a search; the clock starts when this object is made."""
 
     def __init__(self, time_limit: float | None) -> None:
         self._end = math.inf if time_limit is None else time.monotonic() + time_limit
@@ -82,13 +82,13 @@ class Deadline:
 
 
 class Reporter:
-    """Tells the user how a fit goes: a printed line where it is verbose, and the callback."""
+    """Reports the progress of a fit: prints a line if verbose, and calls the callback."""
 
     def __init__(self, settings: SearchSettings) -> None:
         self._verbose, self._callback = settings.verbose, settings.callback
 
     def __call__(self, progress: FitProgress) -> bool:
-        """Report ``progress``; True where the callback ends the run."""
+        """Report ``progress``; True if the callback ends the run."""
         if self._verbose:
             print(progress)
         stop = self._callback(progress) if self._callback is not None else False

@@ -15,7 +15,7 @@ _BLOCK = 4096
 
 
 class Limits(NamedTuple):
-    """The most passes, when there is no time left, and who is told of each pass and may end it all."""
+    """The most passes, whether time is up, and the report after each pass, which may end the run."""
 
     max_passes: int
     expired: Callable[[], bool] = lambda: False
@@ -23,7 +23,7 @@ class Limits(NamedTuple):
 
 
 class Passes(NamedTuple):
-    """Where the algorithm ended: labels 0..K-1, the objective before the first pass and after each, and why."""
+    """The result: labels 0..K-1, the objective at the start and after each pass, and the reason for the end."""
 
     labels: Labels
     objectives: list[float]
@@ -41,9 +41,9 @@ def dp_means(
 ) -> Passes:
     """Passes over the data until no label changes; the objective never rises. O(N K D) each.
 
-    From one cluster at the mean of all. In a pass a point goes to the nearest centre, or opens a cluster there and then
-    if its weight times its squared distance from all centres exceeds ``lam``; after it, centres become the means of
-    their points. A point as far from two centres goes to the older; a cluster without points is dropped.
+    It starts with one cluster at the mean of all points. In a pass each point goes to the nearest centre; if its weight
+    times its squared distance from all centres exceeds ``lam``, it opens a cluster at once. After the pass, centres
+    become the means of their points. Ties go to the older centre. A cluster without points is dropped.
     """
     w = np.ones(len(points)) if weights is None else weights
     labels = np.zeros(len(points), dtype=np.int64)
@@ -67,8 +67,8 @@ def dp_means(
 def farthest_first(points: Points, w: Vector, n_clusters: int) -> float:
     """The lambda for about ``n_clusters`` clusters (Kulis and Jordan 2012, section 3.2); O(N K D).
 
-    From the mean of all on, the point farthest from those chosen is chosen next; lambda is the squared distance of the
-    last of ``n_clusters``.
+    The first choice is the mean of all points; each next one is the point farthest from those chosen. lambda is the
+    squared distance of the last of ``n_clusters``.
     """
     nearest = _squared_distances(points, means_of(points, w, np.zeros(len(points), dtype=np.int64))[0])
     for _ in range(n_clusters - 1):
@@ -109,7 +109,7 @@ def objective_of(points: Points, w: Vector, labels: Labels, centres: Matrix, lam
 def _pass(
     points: Points, w: Vector, centres: Matrix, lam: float, max_clusters: int | None, expired: Callable[[], bool]
 ) -> Labels:
-    """New labels; those from ``len(centres)`` on are of clusters that the pass opened while there was time."""
+    """The new labels; those from ``len(centres)`` on belong to clusters that the pass opened."""
     labels, distances = nearest_centres(points, centres)
     K, at = len(centres), 0
     while (max_clusters is None or max_clusters > K) and not expired():

@@ -28,7 +28,7 @@ class FitSettings(NamedTuple):
 
 
 class WarmStart(NamedTuple):
-    """Where the next fit of the same points may begin."""
+    """The start of the next fit of the same points."""
 
     likelihood: Likelihood
     max_clusters: int | None
@@ -56,8 +56,8 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     """Cluster ``points``, in the form that the likelihood reads.
 
     With ``warm``, from a fit of the same points, the search climbs once from the clusters found there; ``init`` and
-    ``n_restarts`` do not matter. That costs little where the two have nearby modes: sweeps move few points. Where the
-    two differ in alpha alone, a split that was futile is tried again only if the new alpha would let it gain.
+    ``n_restarts`` do not matter. That costs little if the two have nearby modes: sweeps move few points. If the two
+    differ in alpha alone, a futile split is tried again only if the new alpha would let it gain.
     """
     search = settings.search
     deadline, reporter = Deadline(search.time_limit), Reporter(search)

@@ -45,7 +45,7 @@ class Problem(NamedTuple):
         return empty(self.model.likelihood, n_points, capacity, self.blank)
 
     def capacity(self, n_clusters: int) -> int:
-        """Slots for a state of ``n_clusters``, with room to grow where that is allowed."""
+        """Slots for a state of ``n_clusters``, with some to spare if more clusters are allowed."""
         wanted = max(_FIRST_CAPACITY, 2 * n_clusters)
         return wanted if self.max_clusters is None else min(wanted, self.max_clusters)
 
@@ -69,7 +69,7 @@ class Problem(NamedTuple):
     def part(self, points: Labels, n_others: int) -> Problem:
         """The problem of how ``points`` are clustered, while ``n_others`` clusters hold all other points.
 
-        Its log joint differs from that of the whole by a constant, so what it gains the whole gains.
+        Its log joint differs from that of the whole by a constant, so gains are equal.
         """
         likelihood, prior, data, weights = self.model
         model = Model(
@@ -84,7 +84,7 @@ class Problem(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """Points under a family: as the user gave it, and both moved so that the data lie near 0."""
+    """Points and their family: as the user gave it, and shifted with the data to lie near 0."""
 
     likelihood: Likelihood
     shifted: Likelihood
@@ -93,7 +93,7 @@ class Observed(NamedTuple):
 
 
 def observed(likelihood: Any, points: Any, weights: Weights = None) -> Observed:
-    """``points`` under ``likelihood``, None the empirical Normal-Gamma; ValueError where it is none or not for them."""
+    """``points`` under ``likelihood`` (None: the empirical Normal-Gamma); ValueError if it does not fit the points."""
     likelihood = NormalGamma.empirical(points, weights) if likelihood is None else likelihood
     if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
         got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
@@ -111,9 +111,9 @@ def observed(likelihood: Any, points: Any, weights: Weights = None) -> Observed:
 
 
 def anchor_of(points: Matrix) -> Vector:
-    """A typical point: the median of each column over a thousand or two of the rows.
+    """A typical point: the median of each column over one or two thousand rows.
 
-    Subtracting it is exact near it (Sterbenz), so an offset costs no digits; a mean would follow outliers.
+    Subtraction is exact near it (Sterbenz), so an offset costs no digits. A mean would follow outliers.
     """
     step = max(1, len(points) // _ANCHOR_SAMPLE)
     sample = np.sort(points[::step], axis=0)
@@ -122,12 +122,12 @@ def anchor_of(points: Matrix) -> Vector:
 
 
 def present_points(weights: Weights) -> Labels | None:
-    """The points whose weight is not 0; None where all points take part."""
+    """The points whose weight is not 0; None if all points take part."""
     return None if weights is None or np.all(weights) else np.flatnonzero(weights)
 
 
 def taking_part(points: Any, weights: Weights, present: Labels | None) -> tuple[Any, Weights]:
-    """The points and weights of ``present``; the weights are None where all of these are 1."""
+    """The points and weights of ``present``; the weights are None if all of them are 1."""
     if present is None or weights is None:
         return points, weights
     kept = weights[present]

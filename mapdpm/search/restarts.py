@@ -24,7 +24,7 @@ _ROUND = 4
 
 
 class Starts(NamedTuple):
-    """Where runs start from, however many they may be: ``first``, and then in turn what ``cycle`` has.
+    """The starts of all runs: ``first``, and then those of ``cycle`` in turn.
 
     Each is one of ``names.STARTS``, of ``AGAIN``, or labels 0..K-1.
     """
@@ -48,11 +48,10 @@ def best_of_restarts(
 ) -> Ascent:
     """The ascent with the highest log joint; the earlier one if two are equal.
 
-    The first run is alone, the others come four at a time: those of a round may run at once, in ``n_jobs`` threads, and
-    "the best so far" is that of the rounds before. Each run has a seed of its own, drawn in order before its round. So
-    the result does not depend on ``n_jobs``. No round begins when the time of ``plan`` is up. Runs after the
-    first have ``Regroup`` besides the moves of ``plan``, if there are any: it costs more than they do. ``report`` is
-    called from the threads.
+    The first run is alone; the others come in rounds of four, which may run at once in ``n_jobs`` threads. "The best so
+    far" is the best of the rounds before, and each run has its own seed, drawn in order before its round. So the result
+    does not depend on ``n_jobs``. No round begins after the deadline of ``plan``. If ``plan`` has moves, runs after the
+    first also have ``Regroup``, which costs more than the others. The threads call ``report``.
     """
     later = plan._replace(moves=(*plan.moves, Regroup)) if plan.moves and Regroup not in plan.moves else plan
 
@@ -80,16 +79,16 @@ def best_of_restarts(
 
 
 def _better(one: Ascent, two: Ascent) -> Ascent:
-    """The run of the higher log joint; the first of equals."""
+    """The run with the higher log joint; the first one if they are equal."""
     before, after = one.history[-1], two.history[-1]
     return two if is_gain(after - before, before) else one
 
 
 def _unless_one_is_better(problem: Problem, state: ClusterState) -> ClusterState:
-    """``state``, or one cluster of all points where that has the higher log joint; O(N D).
+    """``state``, or one cluster of all points if that has the higher log joint; O(N D).
 
-    A concentration that is large against the data makes points open clusters one by one that no two would leave again.
-    From one cluster, splits find those that are worth it.
+    Under a large concentration, points open clusters of their own one by one, and single moves do not undo that. From
+    one cluster, splits find the clusters that pay.
     """
     problem.refresh(state)
     single = started_from(problem, np.zeros(problem.n_points, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Merge: clusters become one where that raises the log joint; the best pair first, and a few merges ahead."""
+"""Merge: two clusters become one if that raises the log joint; the best pair first, some merges ahead."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LOOK_AHEAD = 8
 class Merge:
     """Merging a and b gains L(a + b) - L(a) - L(b) and what p(z) does: docs/maths.md (19) to (21).
 
-    Statistics decide, no point is read. Each slot keeps its cheapest partner, and only pairs of which one has changed
-    since are computed again: O(K^2 D) at first, O(K D) for each merge. Where the best merge loses, the next ones are
-    tried on top of it, on a copy of the statistics, and all are kept if together they gain.
+    It reads statistics only, no points. Each slot keeps its cheapest partner, and only pairs with a changed member are
+    computed again: O(K^2 D) at first, O(K D) for each merge. If the best merge loses, further merges are tried on top
+    of it, on a copy of the statistics; all are kept if together they gain.
     """
 
     name = "merge"
@@ -31,7 +31,7 @@ class Merge:
         self._rows = np.empty((0, problem.model.likelihood.n_statistics()))
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
-        """Merge clusters of ``state``, which is edited, and say how many merges that took."""
+        """Merge clusters of ``state``, which is edited; returns it and the number of merges."""
         ahead = ClusterState(np.empty(0, dtype=np.int64), state.counts.copy(), state.rows.copy())
         pending: list[tuple[int, int]] = []
         merged, gain, size = 0, 0.0, 0.0

@@ -21,7 +21,7 @@ def put_back(problem: Problem, state: ClusterState, slots: Labels, points: Label
     """``state``, edited or its larger successor, whose ``slots`` now hold ``points`` as ``part`` clusters them.
 
     ``slots`` are emptied; the clusters of ``part`` go to them, in order of first appearance, and to the lowest free
-    slots. The caller has seen to it that no cap is broken.
+    slots. The caller keeps to the cap.
     """
     part = compacted(problem.model.likelihood, part)
     wanted = part.capacity - 1

@@ -27,9 +27,9 @@ class Permutation:
     """Along a random projection, clusters are sorted by their mean and points within clusters (Liang2007 section 4.2).
 
     The present clustering is consistent with that order, and dynamic programming finds the best one that is, by the
-    factors of the joint itself (docs/maths.md (22)). It is exact for up to 200 points; of more, 200 beginnings of a
-    cluster are kept in mind (section 3.3), fewer in many features, and beyond 2,000 points, runs of neighbours stay
-    together: O(N D) and O(atoms beam (D + K)), which is bounded.
+    factors of the joint itself (docs/maths.md (22)). It is exact for up to 200 points. For more points, it keeps 200
+    possible starts of a cluster (section 3.3), fewer if there are many features. Beyond 2,000 points, runs of
+    neighbours stay together. O(N D), and O(atoms beam (D + K)), which is bounded.
     """
 
     name = "permutation"
@@ -41,7 +41,7 @@ class Permutation:
         self._Z = standardised(problem.model.data)
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
-        """Try some orders; the state, or the better one that was found, and how many orders gained."""
+        """Try some orders; returns the best state found, and the number of orders that gained."""
         gained = 0
         for _ in range(_PROJECTIONS):
             if self._expired():

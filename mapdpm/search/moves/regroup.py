@@ -1,4 +1,4 @@
-"""Regroup: a few neighbouring clusters are clustered afresh, by themselves, and put back if that is better."""
+"""Regroup: cluster the points of a few neighbouring clusters anew, and keep the result if it is better."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MOST_GROUPS = 100
 
 
 class Regroup:
-    """A perturbed restart in a small place: what escapes optima that neither merging nor splitting can.
+    """A small restart: it escapes modes that neither merges nor splits can leave.
 
     For each cluster in turn, a random point of it names the neighbours, the two to five clusters that score it best.
-    All their points are taken out; about as many random ones found new clusters, the others join in random order, and
-    sweeps, merges and splits follow. O(points taken out, K, D) each.
+    All their points are taken out. About as many random points open new clusters, and the others join in random order.
+    Sweeps, merges and splits follow. O(points taken out, K, D) each.
     """
 
     name = "regroup"
@@ -42,7 +42,7 @@ class Regroup:
         self._plan = Plan((Merge, functools.partial(Split, tries=1)), _SWEEPS, expired)
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
-        """Some turns over the clusters of ``state``, which is edited or outgrown; how many groups were bettered."""
+        """Visit the clusters of ``state`` some times; returns it or its successor, and how many groups improved."""
         bettered = 0
         used = np.flatnonzero(state.counts)
         turns = np.concatenate([self.rng.permutation(used) for _ in range(_TURNS)])

@@ -1,4 +1,4 @@
-"""Split: one cluster becomes two where that raises the log joint."""
+"""Split: one cluster becomes two if that raises the log joint."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def widest(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
 
 
 def along_axes(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
-    """The best cut along some random features: what features of few values ask for, and independent ones."""
+    """The best cut along some random features: good for features of few values, and for independent ones."""
     axes = rng.choice(Z.shape[1], min(_DIRECTIONS, Z.shape[1]), replace=False)
     return best_cut(part, Z[:, axes], _ATOMS)
 
@@ -87,9 +87,9 @@ _LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_d
 
 
 class FutileSplits:
-    """Clusters that could not be split, and what the best split of each would have gained, but for opening a cluster.
+    """Clusters without a gainful split, and the gain of the best split of each without the term for a new cluster.
 
-    That part does not depend on alpha: so it outlives a problem, where the next one has another alpha.
+    This gain does not depend on alpha, so it holds in the next fit of the same points, too.
     """
 
     def __init__(self, n_points: int) -> None:
@@ -111,10 +111,10 @@ class FutileSplits:
 class Split:
     """Splitting gains what merging the two parts would lose (docs/maths.md (19) to (21)).
 
-    Two clusters are sought among the points of one, from several starts, each followed by sweeps; the best log joint is
-    compared with that of the one cluster. Of a large cluster a sample is searched, and what is found there is extended
-    to all of its points before it is judged. A cluster that could not be split is left alone until it has changed.
-    Halves are offered at once again.
+    The move looks for two clusters among the points of one: several starts, each followed by sweeps. It compares the
+    best log joint with that of the one cluster. In a large cluster it searches a sample, and extends the halves found
+    to all points before judging them. It skips a cluster without a gainful split until the cluster has changed. It
+    tries the halves of a split again at once.
 
     O(N D) for judging, and O(D) for each of at most 2,000 points, sweep and start.
     """
@@ -136,7 +136,7 @@ class Split:
         self._futile = FutileSplits(problem.n_points) if futile is None else futile
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
-        """Split clusters of ``state``, which is edited or outgrown, and say how many."""
+        """Split clusters of ``state``; returns it or its larger successor, and the number of splits."""
         split = 0
         waiting = list(enumerate(members(state)))[::-1]
         while waiting and self.problem.max_clusters != state.n_clusters and not self._expired():
@@ -158,7 +158,7 @@ class Split:
         return state, split
 
     def _halves(self, state: ClusterState, slot: int, points: Labels) -> tuple[ClusterState | None, float, float]:
-        """Two clusters of ``points`` with a higher log joint than one, or None; the best gain, and what it is of."""
+        """Two clusters of ``points`` with a higher log joint than one, or None; the best gain, and its size."""
         problem, others = self.problem, state.n_clusters - 1
         whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
         prior = problem.model.prior.given_other_clusters(others)
@@ -185,13 +185,13 @@ class Split:
 
 
 def remembering(plan: Plan, futile: FutileSplits) -> Plan:
-    """``plan``, where splits know what was in vain in the runs before: one after the other, of the same points."""
+    """``plan``, whose splits know which splits were futile in earlier runs on the same points."""
     moves = tuple(functools.partial(Split, futile=futile) if move is Split else move for move in plan.moves)
     return plan._replace(moves=moves)
 
 
 class _Sought:
-    """The points whose halves are sought, and the halves that were tried."""
+    """The points of a search for halves, and the halves tried so far."""
 
     def __init__(self, part: Problem) -> None:
         self._part = part
@@ -199,7 +199,7 @@ class _Sought:
         self._seen: set[bytes] = set()
 
     def best_halves(self, starts: tuple[Start, ...], rng: np.random.Generator) -> ClusterState | None:
-        """The best two clusters of all points, from several starts; None where each has ended with one, or before."""
+        """The best two clusters of all points, from several starts; None if no start gives two new ones."""
         part = self._part
         best, best_joint = None, -np.inf
         for start in starts:
@@ -217,10 +217,10 @@ class _Sought:
 
 
 def extended(part: Problem, halves: ClusterState) -> Iterator[ClusterState]:
-    """``halves``, found on a sample of the points of ``part``, for all of them: as first found, and as then refined.
+    """Extend ``halves``, found on a sample, to all points of ``part``: first as found, then refined.
 
-    Each point goes where it scores best, a few times over; it ends where one half remains. Scores take no weights; what
-    they lead to is judged with them. Point by point refinement is left to the sweeps over all data that follow a split.
+    Each point goes to its best half, a few times; it ends if one half is empty. Scores ignore weights, the judgement
+    does not. The sweeps over all data that follow a split refine it point by point.
     """
     state = ClusterState(np.full(part.n_points, -1, dtype=np.int64), halves.counts.copy(), halves.rows.copy())
     for _ in range(_REFINEMENTS):
