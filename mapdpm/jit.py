@@ -1,8 +1,8 @@
-"""The one seam to numba, and the only file that imports it; numba is loaded at the first compiled call.
+"""The only file that imports numba, which is loaded at the first compiled call.
 
 ``compiled(kernel)`` is the kernel run by numba. Inside, a verb called on a NamedTuple is resolved by its class:
-``overload_method`` is registered once for each verb of ``protocol.py``, for all families there are and will be.
-Small functions that kernels share carry ``@jitable`` and stay plain Python for everybody else.
+``overload_method`` is registered once for each verb of ``protocol.py``, for all families, present and future.
+Small functions that kernels share carry ``@jitable`` and stay plain Python functions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def available() -> bool:
 
 
 def jitable(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a function as callable from kernels. It stays the plain function it is."""
+    """Mark a function as callable from kernels. The function itself does not change."""
     _shared.append(function)
     return function
 
@@ -59,7 +59,7 @@ def _seam() -> Any:
 
 @functools.cache
 def _bare(method: Any) -> Any:
-    """A twin of ``method`` without annotations: numba wants them equal to the letter, and authors need not agree."""
+    """A twin of ``method`` without annotations: numba demands equal annotations, and authors write different ones."""
     twin = types.FunctionType(method.__code__, method.__globals__, method.__name__, method.__defaults__)
     twin.__module__, twin.__qualname__ = method.__module__, method.__qualname__
     return twin
@@ -78,8 +78,8 @@ def _is_ours(args: tuple[Any, ...]) -> bool:
 class compiled(Generic[P, R]):  # noqa: N801  (reads as the decorator it is)
     """A kernel, compiled at its first call for each combination of families.
 
-    Compiled code is kept on disk for families of this package only: numba's cache does not notice that a family
-    in another file has changed, and somebody else's family changes while it is being written.
+    Compiled code is cached on disk for families of this package only: numba's cache does not notice a change in
+    another file, and a family from outside changes while it is being written.
     """
 
     def __init__(self, kernel: Callable[P, R]) -> None:
@@ -98,5 +98,5 @@ class compiled(Generic[P, R]):  # noqa: N801  (reads as the decorator it is)
 
 
 def compiled_if_possible(kernel: Callable[P, R]) -> Callable[P, R]:
-    """``kernel``, compiled where numba is installed, and as it is elsewhere: some hundred times slower."""
+    """``kernel``, compiled if numba is installed; otherwise the plain function, some hundred times slower."""
     return compiled(kernel) if available() else kernel

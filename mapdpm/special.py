@@ -34,7 +34,7 @@ def log_rising(a: float, h: float) -> float:
 
 @jitable
 def log_gamma_excess(x: float) -> float:
-    """LnGamma(x) - x ln x + x for x > 0: what is left of lnGamma when its large terms have been taken out by hand."""
+    """LnGamma(x) - x ln x + x for x > 0: lnGamma without its large terms."""
     if x < _STIRLING_FROM:
         return lgamma(x) - x * log(x) + x
     return _HALF_LOG_2PI - 0.5 * log(x) + _stirling_tail(x)

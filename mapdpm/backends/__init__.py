@@ -1,4 +1,4 @@
-"""Backends: who computes the inner loops. They differ in arithmetic only; labels agree (see ``objective``)."""
+"""Backends compute the inner loops. They differ in arithmetic only; labels agree (see ``objective``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["BACKENDS", "Backend", "check_name", "functions", "names", "resolve"]
 
 
 class Backend(Protocol):
-    """The inner loops; ``generic`` says what each does.
+    """The inner loops; the docstrings of ``generic`` specify each.
 
     A function that reads points takes a ``Model``; one that reads statistics takes the likelihood and the prior. Scores
     are those of points of weight 1: ``score``, ``best_slots`` and ``log_densities`` ignore the weights of the model.
@@ -69,7 +69,7 @@ class Backend(Protocol):
 
 
 def functions() -> tuple[str, ...]:
-    """The functions that a backend has: those of ``Backend``, which lists them once."""
+    """The names of a backend's functions, from ``Backend``, which lists them once."""
     return tuple(
         name for name, member in vars(Backend).items() if callable(member) and name[0] != "_" and name != "implements"
     )

@@ -24,7 +24,7 @@ _TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
 
 
 class _Call(NamedTuple):
-    """One call: the library of the data's type, its two structures, and what must live as long as they do."""
+    """One call: the library of the data's type, its two structures, and the objects that must outlive them."""
 
     lib: Any
     ffi: Any
@@ -35,12 +35,12 @@ class _Call(NamedTuple):
 
 
 class CBackend:
-    """The compiled kernels. They release the GIL; data of float32 is read as it is, all else is float64."""
+    """The compiled kernels. They release the GIL; float32 data is read as it is; everything else is float64."""
 
     name = "c"
 
     def implements(self, likelihood: Any) -> bool:
-        """Whether the family has a twin in C, and the compiled modules are there."""
+        """Whether C implements the family, and the compiled modules exist."""
         return type(likelihood) in _TWINS and is_built()
 
     def sequential_start(
@@ -229,10 +229,10 @@ _last_parameters: tuple[Any, Vector] = (None, np.empty(0))
 
 
 def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
-    """The structure, which C only reads, and what must live as long as it does.
+    """The structure, which C only reads, and the objects that must outlive it.
 
-    A search makes hundreds of calls whose four parts are the same objects, and between them some without points: the
-    last of both kinds are kept.
+    A search makes hundreds of calls with the same model, and between them some without points. The last structure of
+    each kind is kept.
     """
     likelihood, prior, data, weights = model
     known = _last_problems.get(len(data) > 0)

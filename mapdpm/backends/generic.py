@@ -25,8 +25,8 @@ def sequential_start(
 ) -> int:
     """Assign the points of ``order`` that are out of the state; returns how many entries of ``order`` were passed.
 
-    Less than all only where ``may_grow`` and no slot is free: the caller doubles the capacity and calls again with
-    the rest. Without ``may_grow``, a point for which no slot is free joins the best there is. O(N K D).
+    It passes all, unless ``may_grow`` is set and no slot is free: then the caller doubles the capacity and calls again
+    with the rest. Without ``may_grow``, a point that finds no free slot joins the best existing cluster. O(N K D).
     """
     likelihood, prior, data, weights = model
     scores = np.empty(state.counts.shape[0])
@@ -47,8 +47,8 @@ def sweep(
 ) -> tuple[int, int]:
     """Visit points ``start``, ``start + 1``, ...; returns the first point not visited, and how many moved.
 
-    The first is N, but where ``may_grow`` and no slot is free: the caller doubles the capacity and goes on from
-    there. A point that stays leaves the bits of its row as they were. O(N K D).
+    The first point not visited is N, unless ``may_grow`` is set and no slot is free: then the caller doubles the
+    capacity and continues there. A point that stays leaves the bits of its row unchanged. O(N K D).
     """
     likelihood, prior, data, weights = model
     n, capacity = state.labels.shape[0], state.counts.shape[0]
@@ -82,9 +82,9 @@ def sweep(
 def gibbs_sweep(model: Model, state: ClusterState, start: int, may_grow: bool, rng: RngVerbs) -> tuple[int, int]:
     """Redraw the slots of points ``start``, ``start + 1``, ..., each given all others (Neal 2000, Algorithm 3).
 
-    Returns the first point not visited, and how many changed slot. The first is N, except where ``may_grow`` and no
-    slot is free: the caller adds slots and continues there. Without ``may_grow``, a point for which no slot is free is
-    drawn among the slots in use: that perturbs a state, and is not a Gibbs sweep. Free slots are alike, so one stands
+    Returns the first point not visited (N, unless ``may_grow`` is set and no slot is free: then the caller adds slots
+    and continues there), and how many points changed slot. Without ``may_grow``, a point that finds no free slot is
+    drawn among the slots in use; that perturbs a state, and is not a Gibbs sweep. Free slots are alike, so one stands
     for a new cluster. O(N K D).
     """
     likelihood, prior, data, weights = model
@@ -107,9 +107,9 @@ def gibbs_sweep(model: Model, state: ClusterState, start: int, may_grow: bool, r
 
 
 def perturb(model: Model, state: ClusterState, uniforms: Vector) -> None:
-    """``gibbs_sweep`` over all points by the ``uniforms`` in [0, 1), one a point, among the slots that there are.
+    """``gibbs_sweep`` over all points, among the existing slots, by ``uniforms`` in [0, 1), one a point.
 
-    The numbers are drawn outside, so that all backends draw alike. O(N K D).
+    The caller draws the numbers, so that all backends draw alike. O(N K D).
     """
     rng: Any = Uniforms(uniforms, np.zeros(1, dtype=np.int64))
     gibbs_sweep(model, state, 0, False, rng)
@@ -143,9 +143,9 @@ def score(model: Model, state: ClusterState, scores: Matrix) -> None:
 
 
 def best_slots(model: Model, state: ClusterState, may_open: bool, slots: Labels) -> None:
-    """``slots[i]``: the slot of the highest score of point i, the lowest of equals; O(N K D).
+    """``slots[i]``: the slot with the highest score of point i, the lowest slot in a tie; O(N K D).
 
-    With ``may_open`` the lowest free slot, where a new cluster scores higher than all that there are.
+    With ``may_open``, the lowest free slot if a new cluster scores higher than all clusters.
     """
     likelihood, prior, data, _ = model
     scores = np.empty(state.counts.shape[0])
@@ -157,7 +157,7 @@ def best_slots(model: Model, state: ClusterState, may_open: bool, slots: Labels)
 
 
 def log_densities(model: Model, state: ClusterState, densities: Vector) -> None:
-    """``densities[i]``: log p(x_i) (Raykov2014 (17)), by the sum of what ``score`` says of all slots; O(N K D)."""
+    """``densities[i]``: log p(x_i) (Raykov2014 (17)), the log of the sum over a row of ``score``; O(N K D)."""
     likelihood, prior, data, _ = model
     scores = np.empty(state.counts.shape[0])
     normaliser = _log_normaliser(prior, state)
@@ -186,11 +186,11 @@ def merge_losses(
     partners: Labels,
     losses: Vector,
 ) -> None:
-    """For each slot k in use, the slot above k that it is cheapest to merge with, and what that costs the log joint.
+    """For each slot k in use, the cheapest slot above k to merge with, and the loss of the log joint.
 
-    ``losses[k]`` leaves out log_new(K - 1, 1), which all pairs gain alike; inf, and partner -1, where there is no slot
-    in use above k. Slots with ``stale[k]`` != 0 have changed since ``partners`` and ``losses`` were filled, all others
-    have not: only pairs of the former are computed, and all of a slot whose partner was one. O(stale K D) at best.
+    ``losses[k]`` leaves out log_new(K - 1, 1), which is equal for all pairs. It is inf, with partner -1, if no slot
+    above k is in use. ``stale[k]`` != 0 marks slots that have changed since ``partners`` and ``losses`` were filled.
+    Only pairs with a stale slot are computed, and all pairs of a slot whose partner is stale. O(stale K D) at best.
     """
     capacity = state.counts.shape[0]
     union = np.empty(state.rows.shape[1])
@@ -225,11 +225,11 @@ def segments(
 
     The maximising twin of Liang2007 (6): ``best[r, K]`` = max over s of ``best[s, K - 1]`` + log p of the atoms s to
     r - 1 as a cluster, by the factors of the joint itself; ``came_from[r, K]`` is that s. K is the number of clusters,
-    below the width of the tables, which have a line more than there are atoms. In tables of width 1 K is free and not
-    kept, which a prior allows whose log_new does not depend on it.
+    below the width of the tables, which have one line more than there are atoms. In tables of width 1, K is free and
+    not recorded; the prior's log_new must not depend on it.
 
-    ``beam`` starts s of the last segment are kept in mind (Liang2007 section 3.3): the younger half, and the best of
-    the others; as many as there are atoms make the result exact. O(atoms beam (D + width)).
+    Only ``beam`` starts s of the last segment are kept (Liang2007 section 3.3): the younger half, and the best of the
+    others. With a beam of all atoms the result is exact. O(atoms beam (D + width)).
     """
     n, size = atoms.shape
     width = best.shape[1]
@@ -279,11 +279,11 @@ def _worst(values: Vector, n: int) -> int:
 
 
 def cut(model: Model, order: Labels, n_atoms: int) -> tuple[int, float]:
-    """Along an order of all points, the two clusters of the highest log joint, one all before the other.
+    """The best cut of an order of all points into two clusters, by the log joint.
 
-    Returns ``first``, of which ``order[:first]`` and ``order[first:]`` are the clusters, and their log joint but for
-    what any two share. Cuts are tried between ``n_atoms`` runs of points, 2 or more, as even as can be; of equals the
-    first wins. O(N D).
+    Returns ``first``, where ``order[:first]`` and ``order[first:]`` are the clusters, and their log joint without the
+    terms that all cuts share. It tries cuts between ``n_atoms`` >= 2 runs of nearly equal length; the first of equal
+    cuts wins. O(N D).
     """
     likelihood, prior, data, weights = model
     n, single = order.shape[0], prior.log_new(1, 1.0)
@@ -331,7 +331,7 @@ class Generic:
             setattr(self, kernel.__name__, jit.compiled(kernel) if compile_kernels else kernel)
 
     def settle(self, model: Model, state: ClusterState, most: int) -> None:
-        """``statistics``, and sweeps until nobody moves, at most ``most``; adds no slot."""
+        """``statistics``, then at most ``most`` sweeps, until no point moves; adds no slot."""
         self.statistics(model, state)  # type: ignore[attr-defined]
         moved = 1
         while moved and most:

@@ -60,10 +60,10 @@ def init(row: Vector, D: int) -> None:
 
 @jitable
 def remove(row: Vector, data: Any, i: int, w: float, floor: Vector) -> bool:
-    """The inverse of ``add``; False where it cancels, M2 against ``floor`` (the prior's squared scale) counted.
+    """The inverse of ``add``; False if M2 + ``floor`` (the prior's squared scale) loses too many digits.
 
-    What all removals since the row was made have left of it, in the worst feature, stands behind the constants: one
-    removal may be harmless and ten of them not.
+    The row holds, behind the constants, the share that all removals since its making have left in the worst feature:
+    one removal may be harmless, and ten may not.
     """
     D = data.shape[1]
     weight = row[0] - w

@@ -78,7 +78,7 @@ def stretched(values: Vector, length: int = 1) -> Vector:
 
 
 def fitted_to(likelihood: Any, X: Matrix) -> Any:
-    """``likelihood`` with vectors of ``X.shape[1]`` entries; ValueError where it describes another width."""
+    """``likelihood`` with vectors of ``X.shape[1]`` entries; ValueError if it has another width."""
     n_features = X.shape[1]
     values = []
     for value in likelihood:
@@ -93,7 +93,7 @@ def fitted_to(likelihood: Any, X: Matrix) -> Any:
 
 
 def frozen(vector: Vector) -> Vector:
-    """``vector``, from now on read-only: the fields of a family never change."""
+    """``vector``, made read-only: the fields of a family never change."""
     vector.flags.writeable = False
     return vector
 
@@ -104,7 +104,7 @@ def flat_parameters(likelihood: Any) -> Vector:
 
 
 def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:
-    """ValueError where a point lies so many prior scales from the prior mean that squares would overflow."""
+    """ValueError for a point so many prior scales from the prior mean that squares would overflow."""
     z = np.maximum(np.abs(X.max(axis=0) - centre), np.abs(X.min(axis=0) - centre)) / scale
     if np.any(z > LARGEST_Z):
         column = int(np.argmax(z))
@@ -117,7 +117,7 @@ def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:
 def described(X: Any, sample_weight: Any = None) -> tuple[float, Vector, Vector]:
     """The moments that set empirical priors: total weight (number of points), mean and variance (ddof 0) of columns.
 
-    A constant column, which has no scale, counts as of variance 1. An offset costs no digits.
+    A constant column has no scale; its variance counts as 1. An offset costs no digits.
     """
     points = check_points(X).astype(np.float64, copy=False)
     weights = check_weights(sample_weight, len(points), 0.0)

@@ -14,12 +14,12 @@ from mapdpm.protocol import LARGEST, Values, Vector
 class SquaredDistance(NamedTuple):
     """L(row) = -sum_i w_i ||x_i - mean||^2: normal data of known variance, in the limit of a small one (docs/maths.md).
 
-    Not a density, so no estimator offers it as a likelihood; but it has their verbs, and every move works on it.
+    It is not a density, so no estimator offers it as a likelihood. But it has the verbs, so every move works on it.
 
     Parameters
     ----------
     scale : array of shape (n_features,)
-        A squared distance that matters: removals that round away digits of it make the row anew.
+        A squared distance of interest: a removal that rounds away its digits makes the row anew.
     """
 
     scale: Values

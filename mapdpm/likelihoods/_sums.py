@@ -13,7 +13,7 @@ from mapdpm.protocol import Matrix
 
 @jitable
 def is_exact(n: float, w: float) -> bool:
-    """Whether nothing is lost by taking a point of weight ``w`` out of sums of counts of total weight ``n``.
+    """Whether removing a point of weight ``w`` from sums of counts of total weight ``n`` is exact.
 
     With whole weights, sums of counts are whole numbers, which floats hold exactly.
     """

@@ -1,13 +1,13 @@
-"""A likelihood to copy: waiting times. It is complete, and the laws are run over it like over any other.
+"""A likelihood to copy: waiting times. It is complete, and the laws run over it, too.
 
 To add a family: copy this file, change the mathematics, name it in ``likelihoods/__init__.py``, and add it to
-``FAMILIES`` in tests/families.py so that the laws find it. docs/adding-a-likelihood.md walks through it. What to watch:
+``FAMILIES`` in tests/families.py so that the laws find it. docs/adding-a-likelihood.md shows each step. Rules:
 
 - ``row[0]`` is the total weight of the cluster; statistics come first, prepared constants behind them;
 - verbs are plain scalar code (loops, ``math``): they run as Python and under numba; share code through functions that
   carry ``@jitable``;
-- ``remove`` returns False where rounding may have eaten what is left, and the caller makes the row anew;
-- every constant is in: the laws compare with the definition, and integrate the density.
+- ``remove`` returns False if rounding may have destroyed the statistics; the caller then makes the row anew;
+- include every constant: the laws compare with the definition, and integrate the density.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class GammaExponential(NamedTuple):
     Parameters
     ----------
     a0 : float > 0
-        Shape: how many waiting times the prior counts as.
+        Shape: the number of waiting times that the prior counts as.
     b0 : float > 0 or array of shape (n_features,)
         Rate of the prior, in data units.
 
@@ -53,7 +53,7 @@ class GammaExponential(NamedTuple):
         return cls(1.0, np.where(mean > 0.0, mean, 1.0))
 
     def for_data(self, X: Matrix) -> GammaExponential:
-        """Self with one entry a feature in every vector; ValueError where a waiting time is negative."""
+        """Self with one entry a feature in every vector; ValueError for a negative waiting time."""
         if X.min() < 0.0:
             msg = f"waiting times must be >= 0, got {X.min()}"
             raise ValueError(msg)

@@ -1,6 +1,6 @@
 """Lower triangular matrices, packed row by row into a part of a vector: Cholesky factors that follow their matrix.
 
-Entry (i, j) lies at ``at + i (i + 1) / 2 + j``. Plain loops, O(D^2) but where said otherwise.
+Entry (i, j) lies at ``at + i (i + 1) / 2 + j``. Plain loops, O(D^2) unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def update(row: Vector, at: int, v: Vector, D: int) -> None:
 
 @jitable
 def downdate(row: Vector, at: int, v: Vector, D: int, least: float) -> float:
-    """The factor of L L' - v v' in place of L, and what is left of L L' in the direction that loses most.
+    """The factor of L L' - v v' in place of L; returns the share of L L' left in the direction that loses most.
 
-    Where that share is below ``least`` the factor is left as it was. By the rotations that turn (L^-1 v, sqrt(share))
+    If that share is below ``least``, the factor does not change. By the rotations that turn (L^-1 v, sqrt(share))
     into a unit vector (LINPACK's dchdd), their sines in place of the first D entries of ``v``, cosines behind.
     """
     share = 1.0 - solve(row, at, v, D)

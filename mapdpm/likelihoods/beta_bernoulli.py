@@ -23,9 +23,9 @@ class BetaBernoulli(NamedTuple):
     Parameters
     ----------
     a0 : float > 0 or array of shape (n_features,)
-        How many ones the prior counts as.
+        The number of ones that the prior counts as.
     b0 : float > 0 or array of shape (n_features,)
-        How many zeros.
+        The number of zeros.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class BetaBernoulli(NamedTuple):
         return cls(2.0 * share, 2.0 * (1.0 - share))
 
     def for_data(self, X: Matrix) -> BetaBernoulli:
-        """Self with one entry a feature in every vector; ValueError where an entry is neither 0 nor 1."""
+        """Self with one entry a feature in every vector; ValueError for an entry other than 0 and 1."""
         check_entries(X, (X != 0.0) & (X != 1.0), "zeros and ones")
         likelihood: BetaBernoulli = fitted_to(self, X)
         return likelihood
@@ -81,7 +81,7 @@ class BetaBernoulli(NamedTuple):
             row[1 + d] += w * data[i, d]
 
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
-        """The inverse of ``add``; False where weights that are not whole cancel, in what all removals have left."""
+        """The inverse of ``add``; False if removals with weights that are not whole destroy the sums."""
         D = self.a0.shape[0]
         exact = is_exact(row[0], w)
         least = (row[0] - w) / row[0]

@@ -1,4 +1,4 @@
-"""Sequences of words, known by their counts: one unknown distribution over the vocabulary a cluster."""
+"""Sequences of words, given as counts: each cluster has an unknown distribution over the vocabulary."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DirichletMultinomial(NamedTuple):
     """Documents as counts of words, conjugate Dirichlet prior on the distribution over words.
 
     ``theta ~ Dirichlet(beta)`` for each cluster, and the words of a document are independent draws from theta. The
-    density is that of the *sequence* of words, given its length: theta_v to the power x_v, multiplied up. It is the
+    density is that of the *sequence* of words, given its length: the product of theta_v to the power x_v. It is the
     same for all orders, so counts suffice; it sums to 1 over all sequences of one length, its exponential per word is
     the perplexity of the literature, and a weight w is w repetitions. The probability of the *counts* is larger by
     the number of orders, a constant of the data that cancels wherever partitions, priors or alphas are compared: add
@@ -36,7 +36,7 @@ class DirichletMultinomial(NamedTuple):
     Parameters
     ----------
     beta : float > 0 or array of shape (n_features,)
-        How many times each word counts as seen before any was; a number is the same for all words (symmetric).
+        The prior count of each word; a number is the same for all words (symmetric).
 
     Raises
     ------
@@ -77,7 +77,7 @@ class DirichletMultinomial(NamedTuple):
         return check_counts(X)
 
     def for_data(self, X: Any) -> DirichletMultinomial:
-        """Self with one entry a word; ValueError where the data has another number of words."""
+        """Self with one entry a word; ValueError for data with another number of words."""
         n_words = point_set(X).n_features
         if len(self.beta) not in (1, n_words):
             msg = (
@@ -101,7 +101,7 @@ class DirichletMultinomial(NamedTuple):
         row[2 + self.beta.shape[0]] = total
 
     def prepare(self, row: Vector) -> None:
-        """Nothing: a point asks for its own words, which are few, and the sum of beta is that of ``init``."""
+        """Do nothing: a point needs only its own few words, and ``init`` has computed the sum of beta."""
 
     def add(self, row: Vector, data: Any, i: int, w: float) -> None:
         row[0] += w
@@ -110,7 +110,7 @@ class DirichletMultinomial(NamedTuple):
             row[2 + data.indices[j]] += w * data.values[j]
 
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
-        """The inverse of ``add``; False where weights that are not whole cancel, in a word of the point."""
+        """The inverse of ``add``; False if removals with weights that are not whole destroy a word's count."""
         least = 1.0 if is_exact(row[0], w) else (row[0] - w) / row[0]
         exact = least == 1.0
         row[0] -= w

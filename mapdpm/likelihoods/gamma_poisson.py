@@ -27,9 +27,9 @@ class GammaPoisson(NamedTuple):
     Parameters
     ----------
     a0 : float > 0 or array of shape (n_features,)
-        Shape of the prior: how many events it counts as.
+        Shape of the prior: the number of events that it counts as.
     b0 : float > 0 or array of shape (n_features,)
-        Rate of the prior: in how many points they were seen.
+        Rate of the prior: the number of points in which these events were seen.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class GammaPoisson(NamedTuple):
         return cls(1.0, 1.0 / np.where(mean > 0.0, mean, 1.0))
 
     def for_data(self, X: Matrix) -> GammaPoisson:
-        """Self with one entry a feature in every vector; ValueError where an entry is no count."""
+        """Self with one entry a feature in every vector; ValueError for an entry that is no count."""
         check_entries(X, ~((X >= 0.0) & (X <= MOST) & (np.floor(X) == X)), "counts, whole numbers from 0 to 1e9")
         likelihood: GammaPoisson = fitted_to(self, X)
         return likelihood
@@ -86,10 +86,10 @@ class GammaPoisson(NamedTuple):
         row[1 + D] += w * _log_factorials(data, i)
 
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
-        """The inverse of ``add``; False where it cancels.
+        """The inverse of ``add``; False if rounding destroys the sums.
 
-        What all removals since the row was made have left of the sum of log x!, and of the others where weights are
-        not whole, stands behind the statistics.
+        Behind the statistics, the row holds the share that all removals since its making have left of the sum of
+        log x!, and of the other sums if weights are not whole.
         """
         D = self.a0.shape[0]
         exact = is_exact(row[0], w)

@@ -32,9 +32,9 @@ class NormalGamma(NamedTuple):
     m0 : float or array of shape (n_features,)
         Prior mean, in data units.
     c0 : float > 0
-        How many points the prior mean counts as.
+        The number of points that the prior mean counts as.
     a0 : float > 0
-        Shape of the precision's Gamma prior; at most 1e8, for a variance as sure as that is a known one.
+        Shape of the precision's Gamma prior; at most 1e8: a variance known more precisely is a known one.
     b0 : float > 0 or array of shape (n_features,)
         Rate of the precision's Gamma prior (a rate, not a scale), in squared data units.
 
@@ -158,7 +158,7 @@ class NormalGamma(NamedTuple):
         return total
 
     def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
-        """maths (19): by ratios of variances, for the marginals themselves are large and nearly cancel."""
+        """maths (19): by ratios of variances, because the marginals are large and nearly cancel."""
         D = self.m0.shape[0]
         a, a1, a2 = self.a0 + 0.5 * union[0], self.a0 + 0.5 * row[0], self.a0 + 0.5 * other[0]
         total = log_gamma_excess(a) + log_gamma_excess(self.a0) - log_gamma_excess(a1) - log_gamma_excess(a2)
@@ -219,7 +219,7 @@ def _log_tail(row: Vector, data: Any, i: int, stretch: float) -> float:
 
 @jitable
 def _log_tail_of_large(row: Vector, data: Any, i: int, stretch: float) -> float:
-    """The same, carrying the product less 1: its logarithm is near 0, and multiplied by half the cluster's size."""
+    """The same for a large cluster, from the product minus 1: its logarithm is near 0, times half the size."""
     D = data.shape[1]
     constant = mo.n_moments(D)
     centre = constant + PREPARED

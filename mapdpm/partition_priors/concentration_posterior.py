@@ -63,10 +63,10 @@ class ConcentrationPosterior(NamedTuple):
     def mode(self, of: str = "alpha", start: float = 1.0) -> float:
         """The mode of the density of alpha; with ``of="log alpha"``, the mode of the density of log alpha.
 
-        The density of log alpha is log-concave; that of alpha is it over alpha, and its mode lies lower. With S(alpha)
-        = sum_{i < N} alpha / (alpha + i), the expected number of clusters, modes solve S(alpha) + r alpha - s / alpha
-        = c (maths (32)): both sides are monotone, so there is one solution, or none. Newton steps in log alpha, kept
-        within what is known to enclose it.
+        The density of log alpha is log-concave. The density of alpha is that over alpha, so its mode is lower. With
+        S(alpha) = sum_{i < N} alpha / (alpha + i), the expected number of clusters, modes solve S(alpha) + r alpha - s
+        / alpha = c (maths (32)). Both sides are monotone, so there is one solution, or none. Newton steps in log alpha
+        stay within an interval that encloses it.
 
         Raises
         ------
@@ -154,7 +154,7 @@ def expected_clusters(alpha: float, n_points: int) -> tuple[float, float, float]
 
 
 def _line(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
-    """How much larger log left is than log right, and the Newton step from slopes by log alpha; inf where flat."""
+    """log left - log right, and the Newton step from the slopes by log alpha; inf if they are flat."""
     if left[0] <= 0.0 or right[0] <= 0.0:
         return (math.inf if left[0] > 0.0 else -math.inf if right[0] > 0.0 else 0.0), math.inf
     gap = math.log(left[0] / right[0])

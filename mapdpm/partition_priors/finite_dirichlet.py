@@ -1,4 +1,4 @@
-"""A finite mixture: at most so many clusters, of symmetric Dirichlet shares; many components are nearly a process."""
+"""A finite mixture with symmetric Dirichlet shares; with many components it is nearly a Dirichlet process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FiniteDirichlet(NamedTuple):
         return 0.0
 
     def given_other_clusters(self, k: int) -> FiniteDirichlet:
-        """The same mixture, of which ``k`` components are taken: each of the others weighs what it did."""
+        """The same mixture with ``k`` components taken; the weights of the others do not change."""
         left = self.n_components - k
         return FiniteDirichlet(self.alpha * left / self.n_components, left)
 
