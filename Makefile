@@ -55,8 +55,8 @@ test-all:
 
 # What `make test` leaves out.
 test-rest: .venv/tested
-	@$(PARALLEL) test-c-all test-firmware-all test-wheels
-	@$(MAKE) --no-print-directory test-python-rest
+	@$(PARALLEL) test-c-all test-firmware-all
+	@$(PARALLEL) test-wheels test-python-rest
 	@echo 'make test-rest: all passed'
 
 lint: .venv/tested
