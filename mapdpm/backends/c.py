@@ -223,7 +223,7 @@ def _call(model: Model, state: ClusterState | None) -> _Call:
     return _Call(lib, ffi, problem, clusters, space, (views, labels, counts, rows, workspace))
 
 
-_AT_HAND = 1 << 20  # bytes of data: calls of larger problems take long, and theirs should not be kept
+_AT_HAND = 1 << 20  # bytes of data; keeping a larger problem would hold its memory and save little time
 _last_problems: dict[bool, tuple[Model, tuple[Any, tuple[Any, ...]]]] = {}
 _last_parameters: tuple[Any, Vector] = (None, np.empty(0))
 
@@ -257,7 +257,7 @@ def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _parameters(likelihood: Likelihood) -> Vector:
-    """``flat_parameters``, those of the last likelihood at hand."""
+    """``flat_parameters``; the parameters of the last likelihood are kept."""
     global _last_parameters  # noqa: PLW0603  (one assignment, so threads see a pair that belongs together)
     known, parameters = _last_parameters
     if known is not likelihood:

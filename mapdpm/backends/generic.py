@@ -65,7 +65,7 @@ def sweep(
         unassign(likelihood, data, weights, state, i)
         alone = state.counts[k] == 0
         free = candidate_scores(likelihood, prior, data, weights, state, i, scores)
-        # A point that was alone stays by opening a cluster: whichever slot is free, it keeps its own.
+        # A point that was alone and opens a cluster has stayed. It keeps its slot.
         best = best_slot(scores, free, free if alone else k)
         if best == k or (alone and best == free):
             state.labels[i] = k
@@ -293,12 +293,12 @@ def cut(model: Model, order: Labels, n_atoms: int) -> tuple[int, float]:
     for i in range(n):
         likelihood.add(atoms[i * n_atoms // n], data, order[i], weight_of(weights, order[i]))
     joints, cluster = np.zeros(n_atoms - 1), np.empty(atoms.shape[1])
-    for way in range(2):
+    for direction in range(2):
         likelihood.init(cluster)
         for r in range(n_atoms - 1):
-            likelihood.merge(cluster, atoms[r if way == 0 else n_atoms - 1 - r])
+            likelihood.merge(cluster, atoms[r if direction == 0 else n_atoms - 1 - r])
             value = likelihood.log_marginal(cluster) + (prior.log_new(1, cluster[0]) - single)
-            joints[r if way == 0 else n_atoms - 2 - r] += value
+            joints[r if direction == 0 else n_atoms - 2 - r] += value
     best, r = joints.max(), 0
     while joints[r] < best - RELATIVE_TOLERANCE * (1.0 + abs(best)):
         r += 1

@@ -14,7 +14,7 @@ MOST = 1e9
 """The largest count: sums of millions of them are exact."""
 
 _SKETCH = 32
-"""Directions that stand for all the features of sparse points."""
+"""The number of random directions that sparse features are projected onto."""
 
 
 class Counts(NamedTuple):

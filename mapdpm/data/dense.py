@@ -1,4 +1,4 @@
-"""Dense points: an array with one row a point. It is the form of every likelihood that has no ``read``."""
+"""Dense points: an array with one row for each point. Every likelihood without ``read`` uses this form."""
 
 from __future__ import annotations
 

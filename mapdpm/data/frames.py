@@ -45,9 +45,9 @@ def column_names(X: Any) -> Names | None:
 
 
 def check_names(given: Names | None, fitted: Names | None, estimator: str) -> None:
-    """ValueError where a DataFrame has other columns than the one of ``fit``, or another order.
+    """Raise ValueError if the columns of a DataFrame, or their order, differ from those in ``fit``.
 
-    A warning where only one of the two had names: columns then count by position.
+    Warn if only one of the two had names: columns are then matched by position.
     """
     if given is None and fitted is None:
         return

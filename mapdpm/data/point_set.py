@@ -1,4 +1,4 @@
-"""The questions that the library asks of points, whatever holds them. Likelihoods read by their verbs instead."""
+"""The interface of a container of points. Likelihoods read points through their verbs instead."""
 
 from __future__ import annotations
 

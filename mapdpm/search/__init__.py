@@ -1,1 +1,1 @@
-"""The search for the mode: one move a file, each raising the log joint or leaving it."""
+"""The search for the mode: one move in each file. No move lowers the log joint."""

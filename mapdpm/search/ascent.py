@@ -1,4 +1,4 @@
-"""One ascent to a local mode: sweeps until no point moves, and moves of many points until none gains."""
+"""One ascent to a local mode: sweep until no point moves, then try moves of many points until none gains."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from mapdpm.search.steps import swept
 from mapdpm.state import ClusterState
 
 _SETTLED = 1000
-"""While moves still gain, sweeps stop when only one point in so many changes its cluster."""
+"""While moves still gain, sweeps stop when at most one point in this many changes its cluster."""
 
 _UNSEEN = 10
-"""Gains in a row that rounding hides in the log joint; or verbs of a likelihood that contradict each other."""
+"""The run ends after this many gains in a row that the log joint does not show.
+
+Rounding can hide a gain. So can verbs of a likelihood that contradict each other.
+"""
 
 
 class Move(Protocol):
@@ -30,7 +33,7 @@ class Move(Protocol):
 
 
 MakeMove: TypeAlias = Callable[[Problem, np.random.Generator, Callable[[], bool]], Move]
-"""Makes a move for a run, from its problem, a source of randomness and a function that tells if time is up."""
+"""Makes a move for a run. Arguments: the problem, a source of randomness, and a function: is the time up?"""
 
 
 class Plan(NamedTuple):
@@ -44,7 +47,7 @@ class Plan(NamedTuple):
 class FitProgress(NamedTuple):
     """The report to a callback after each sweep and each successful move; the run ends if the callback returns True.
 
-    ``moved`` is how many points moved in a sweep; how many merges, splits and the like were made by a ``move``.
+    ``moved`` counts the points that a sweep moved. For other moves it counts merges, splits and the like.
     """
 
     restart: int
@@ -94,7 +97,7 @@ def ascend(
     run.sweep(len(state.labels) // _SETTLED if moves else 0)
     while not run.ended and (run.gained_by(moves) or not run.converged):
         pass
-    converged = run.converged and not (moves and run.ended)  # else there was a move that was not asked
+    converged = run.converged and not (moves and run.ended)  # an ended run may have moves left to try
     return Ascent(run.state, run.history, run.n_sweeps, converged, restart)
 
 
@@ -149,7 +152,7 @@ class _Run:
     def _record(self, moved: int, move: str) -> None:
         if moved:
             self.problem.refresh(self.state)
-            # Each move gained: where the sum falls nevertheless, its own rounding did it.
+            # Each move gained. If the sum falls, only its rounding can be the cause.
             self.history.append(max(self.problem.log_joint(self.state), self.history[-1]))
         else:
             self.history.append(self.history[-1])

@@ -65,7 +65,7 @@ def check_search(estimator: Any) -> SearchSettings:
         int(estimator.verbose),
         estimator.callback,
     )
-    if not isinstance(settings.random_state, np.random.RandomState):  # which drawing from would change
+    if not isinstance(settings.random_state, np.random.RandomState):  # drawing from it would change it
         settings.generator()
     return settings
 

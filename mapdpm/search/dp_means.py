@@ -55,7 +55,7 @@ def dp_means(
         used = np.unique(found)
         labels = np.searchsorted(used, found).astype(np.int64)
         centres = means_of(points, w, labels)
-        # Each step lowers it: where the sum rises nevertheless, its own rounding did it.
+        # No step raises the objective. If the sum rises, only its rounding can be the cause.
         objectives.append(min(objective_of(points, w, labels, centres, lam), objectives[-1]))
         stop = limits.report(FitProgress(restart, number, moved, len(centres), -objectives[-1], "pass"))
         late = limits.expired()  # and then the pass may have opened fewer clusters than it should

@@ -28,7 +28,7 @@ class Problem(NamedTuple):
     backend: Backend
     max_clusters: int | None
     blank: Vector
-    """The row of an empty cluster: made once, for parts of a problem are many and may be small."""
+    """The row of an empty cluster. It is made once: a search makes many parts, and they may be small."""
 
     @classmethod
     def of(cls, model: Model, backend: Backend, max_clusters: int | None) -> Problem:
@@ -103,7 +103,7 @@ def observed(likelihood: Any, points: Any, weights: Weights = None) -> Observed:
         msg = f"{type(likelihood).__name__} takes no sample_weight"
         raise ValueError(msg)
     likelihood = likelihood.for_data(points)
-    # float32 resolves no more than float64 rows keep, at any offset: it needs no anchor, and no copy.
+    # float64 rows keep all digits of float32 points at any offset, so these need no anchor and no copy.
     if not hasattr(likelihood, "shifted") or points.dtype != np.float64:
         return Observed(likelihood, likelihood, points, np.zeros(point_set(points).n_features))
     anchor = anchor_of(points)

@@ -1,4 +1,4 @@
-"""Restarts: several starts, an ascent from each, and the best log joint wins."""
+"""Restarts: an ascent from each of several starts. The highest log joint wins."""
 
 from __future__ import annotations
 

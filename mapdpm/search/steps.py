@@ -1,4 +1,4 @@
-"""One step over all points: a start, a sweep, a perturbation. Where no slot is free, the state grows."""
+"""One step over all points: a start, a sweep, a perturbation. The state grows if no slot is free."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def started_sequentially(problem: Problem, order: Labels) -> ClusterState:
 
 
 def filled(problem: Problem, state: ClusterState, order: Labels) -> ClusterState:
-    """``state``, edited or outgrown, after the points of ``order``, which were out, have joined one after the other."""
+    """Add the unassigned points of ``order`` one after the other. Edits ``state``, or replaces it when it grows."""
     passed = 0
     while True:
         rest, may_grow = order[passed:], problem.may_grow(state)
@@ -38,8 +38,8 @@ def started_from(problem: Problem, labels: Labels) -> ClusterState:
 def swept(problem: Problem, state: ClusterState) -> tuple[ClusterState, int]:
     """The state after one sweep (Raykov2014 (15)), and how many points moved.
 
-    Each point in turn moves to the slot that raises the log joint most. Edits ``state`` or its larger successor; O(N K
-    D).
+    Each point in turn moves to the slot that raises the log joint most. Edits ``state``, or replaces it when it grows.
+    O(N K D).
     """
     position, moved = 0, 0
     while True:
@@ -51,7 +51,7 @@ def swept(problem: Problem, state: ClusterState) -> tuple[ClusterState, int]:
 
 
 def perturbed(problem: Problem, state: ClusterState, rng: np.random.Generator) -> ClusterState:
-    """``state``, edited or outgrown, after a few Gibbs sweeps: a restart climbs again from there. O(N K D)."""
+    """Run a few Gibbs sweeps, for a restart to climb from. Edits ``state``, or replaces it when it grows. O(N K D)."""
     for _ in range(_GIBBS_SWEEPS):
         while problem.may_grow(state) and 2 * state.n_clusters > state.capacity:
             state = problem.grown(state)

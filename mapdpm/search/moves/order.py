@@ -1,4 +1,4 @@
-"""Points in an order, and the best clustering whose clusters are segments of it (Liang2007 section 3)."""
+"""The best clustering whose clusters are segments of an order of the points (Liang2007 section 3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mapdpm.protocol import Labels, Matrix
 from mapdpm.search.problem import Problem
 
 _ROUNDING = 1e-12
-"""A column whose deviations are so small against its entries is constant."""
+"""A column is constant if its standard deviation is at most this share of its largest entry."""
 
 
 def standardised(data: Any) -> Matrix:
@@ -28,7 +28,7 @@ def standardised(data: Any) -> Matrix:
 
 
 def chunks(n: int, most: int) -> Labels:
-    """To which of at most ``most`` runs of nearly equal length each of n positions belongs."""
+    """Divide n positions into at most ``most`` runs of nearly equal length; the run of each position, shape (n,)."""
     return np.arange(n) * min(n, most) // n
 
 

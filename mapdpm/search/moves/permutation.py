@@ -20,7 +20,7 @@ _WORK = 200_000_000
 """Atoms times beam times entries of a row: a second or two."""
 _PROJECTIONS = 3
 _MORE_LAYERS = 16
-"""Clusters beyond twice the present number that a prior is asked about whose log_new depends on that number."""
+"""Under a cap, or if log_new depends on K, at most 2 K plus this many clusters are tried; K is the present number."""
 
 
 class Permutation:
