@@ -43,10 +43,9 @@ demo: .venv/installed
 	@mkdir -p build
 	@$(BIN)/mapdpm demo --picture build/mapdpm_demo.png
 
-# While .venv is made, the C tests run.
+# lint first: .venv, which it needs, is made while the C tests run.
 test:
-	@$(PARALLEL) .venv/tested test-c test-firmware
-	@$(PARALLEL) lint test-python
+	@$(PARALLEL) lint test-c test-firmware test-python
 	@echo 'make test: all passed'
 
 test-all:
