@@ -117,6 +117,7 @@ $(STAMPS)/code $(STAMPS)/shipped: FORCE
 	@echo '$(NAMES)' | cmp -s - $@ || echo '$(NAMES)' >$@
 
 test-slow: .venv/tested
+	$(MAKE) --no-print-directory -C c_kernels fuzz RUNS=20000
 	$(PYTEST) -m slow --hypothesis-profile=slow tests
 
 bench: .venv/tested
