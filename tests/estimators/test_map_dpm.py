@@ -18,7 +18,6 @@ from mapdpm.protocol import Model
 from mapdpm.testing.data import crp_mixture, hostile
 from mapdpm.testing.exact import partitions
 from tests.families import example
-from tests.marks import complete_but
 from tests.oracle import raw
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -67,7 +66,8 @@ def test_history_never_falls(seed):
     assert len(plain.history_) == plain.n_sweeps_ + 1
 
 
-@pytest.mark.parametrize("backend", complete_but(["c"], BACKENDS))
+@pytest.mark.complete
+@pytest.mark.parametrize("backend", BACKENDS)
 @given(seed=SEEDS)
 def test_is_a_local_mode_and_never_above_the_global_one(backend, seed):
     """Brute force over all 203 partitions of 6 points."""
@@ -327,6 +327,7 @@ def test_callback_reports_and_stops(capsys):
     assert not limited.converged_
 
 
+@pytest.mark.complete
 @pytest.mark.complete
 def test_foreign_family():
     X = np.random.default_rng(3).exponential(size=(60, 2)) * np.repeat([[1.0, 9.0], [40.0, 0.5]], 30, axis=0)
