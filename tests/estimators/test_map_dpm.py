@@ -328,7 +328,6 @@ def test_callback_reports_and_stops(capsys):
 
 
 @pytest.mark.complete
-@pytest.mark.complete
 def test_foreign_family():
     X = np.random.default_rng(3).exponential(size=(60, 2)) * np.repeat([[1.0, 9.0], [40.0, 0.5]], 30, axis=0)
     model = MAPDPM(likelihood=GammaExponential(1.0, 1.0)).fit(X)
