@@ -9,7 +9,15 @@ from setuptools.command.editable_wheel import editable_wheel
 
 
 class SeparateObjects(build_ext):
-    """Gives each extension its own folder of objects: both compile the same sources, for different reals."""
+    """Gives each extension its own folder of objects: both compile the same sources, for different reals.
+
+    The two extensions are built at the same time, so each needs a folder of its own.
+    """
+
+    def initialize_options(self):  # noqa: ANN201
+        """Build the extensions in threads; ``--parallel 1`` builds one after the other."""
+        super().initialize_options()
+        self.parallel = True
 
     def build_extension(self, ext):  # noqa: ANN001, ANN201  (setuptools has no types)
         """Build one extension with a temporary folder of its own."""
