@@ -14,9 +14,11 @@ _ROOT = Path(__file__).resolve().parent
 _KERNELS = "c_kernels"  # relative to the root, as setuptools requires of sources
 _HEADERS = ("mapdpm.h", "mapdpm_batch.h")
 _BEGIN, _END = "/* cdef: begin */", "/* cdef: end */"
-# For Python alone. mapdpm_enter takes a lock and mapdpm_leave releases it: other threads run while cffi is in C.
-# mapdpm_one learns or predicts one point and returns its id. It returns -1 after an error, or if another thread holds
-# the lock; then the caller waits for the lock and calls the function itself, which says why.
+# For Python alone: the calls of threads take turns, for other threads run while cffi is in C. ``busy`` is 0 when free,
+# 1 in mapdpm_one, and 2 between mapdpm_enter and mapdpm_leave. Only the holder of a lock of Python calls these two:
+# mapdpm_enter takes over a 2, which an interrupted call has left, and mapdpm_leave releases nothing but a 2.
+# mapdpm_one learns or predicts one point and returns its id. It returns -1 after an error, or if ``busy`` is taken;
+# then the caller waits for its turn and calls the function itself, which says why.
 _FOR_PYTHON = """
 int mapdpm_enter(long *busy);
 void mapdpm_leave(long *busy);
@@ -25,22 +27,27 @@ int64_t mapdpm_one(mapdpm_stream *stream, long *busy, int learns, const mapdpm_r
 _FOR_PYTHON_SOURCE = """
 #ifdef _MSC_VER
 #include <intrin.h>
-static int mapdpm_enter(long *busy) { return _InterlockedExchange(busy, 1) == 0; }
-static void mapdpm_leave(long *busy) { (void)_InterlockedExchange(busy, 0); }
+static long mapdpm_exchange(long *busy, long from, long to) { return _InterlockedCompareExchange(busy, to, from); }
 #else
-static int mapdpm_enter(long *busy) { return __atomic_exchange_n(busy, 1, __ATOMIC_ACQUIRE) == 0; }
-static void mapdpm_leave(long *busy) { __atomic_store_n(busy, 0, __ATOMIC_RELEASE); }
+static long mapdpm_exchange(long *busy, long from, long to)
+{
+    (void)__atomic_compare_exchange_n(busy, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return from;
+}
 #endif
+
+static int mapdpm_enter(long *busy) { return mapdpm_exchange(busy, 0, 2) != 1; }
+static void mapdpm_leave(long *busy) { (void)mapdpm_exchange(busy, 2, 0); }
 
 static int64_t mapdpm_one(mapdpm_stream *stream, long *busy, int learns, const mapdpm_real *x, mapdpm_real *score)
 {
     uint32_t id;
     int error;
 
-    if (!mapdpm_enter(busy))
+    if (mapdpm_exchange(busy, 0, 1) != 0)
         return -1;
     error = learns ? mapdpm_learn(stream, x, &id, score) : mapdpm_predict(stream, x, &id, score);
-    mapdpm_leave(busy);
+    (void)mapdpm_exchange(busy, 1, 0);
     return error ? -1 : (int64_t)id;
 }
 """

@@ -1,8 +1,7 @@
-"""The fast path, which learns or predicts one point with one C call, and the lock that threads and C share."""
+"""The fast path, which learns or predicts one point with one C call."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,31 +9,14 @@ from typing import Any
 import numpy as np
 
 from mapdpm.stream.c_learner import Learner
-from mapdpm.stream.c_options import modules
-
-_POLL_SECONDS = 1e-4  # seconds
-
-
-class Lock:
-    """A lock for use with ``with``, which C can take too. It costs a tenth of what Python's lock costs."""
-
-    def __init__(self, dtype: str) -> None:
-        self._lib, ffi = modules(dtype)
-        self.busy = ffi.new("long *")
-
-    def __enter__(self) -> None:
-        while not self._lib.mapdpm_enter(self.busy):
-            time.sleep(_POLL_SECONDS)
-
-    def __exit__(self, *_: object) -> None:
-        self._lib.mapdpm_leave(self.busy)
+from mapdpm.stream.lock import Lock
 
 
 class FastPath:
     """Learns or predicts one point, at little more than the cost of the C function, which takes the lock itself.
 
     It returns the id, or -1: the lock is taken, or the point is wrong. Nothing has changed then, and the caller uses
-    the methods of the learner, which wait for the lock and report the error. Without a learner it always returns -1.
+    the methods of the learner, which wait for their turn and report the error. Without a learner it always returns -1.
     """
 
     def __init__(self, learner: Learner | None, lock: Lock) -> None:

@@ -12,7 +12,8 @@ from mapdpm.data.frames import Names, check_names, column_names
 from mapdpm.estimators.base import Parameters
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.stream.c_learner import Learner
-from mapdpm.stream.fast_path import FastPath, Lock
+from mapdpm.stream.fast_path import FastPath
+from mapdpm.stream.lock import Lock, exclusive
 from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.settings import (
     StreamSettings,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 class LearnerState(Parameters):
     """The layer between the public methods of a stream learner and the C library."""
 
-    n_features_in_: int
     feature_names_in_: Names
     n_features: int | None
     likelihood: Any
@@ -39,22 +39,22 @@ class LearnerState(Parameters):
     missing: str
     dtype: str
 
+    @exclusive
     def resolve(self, id: int) -> int:  # noqa: A002  (the public name)
         """The id that a cluster has now, after merges; for a provisional id, the cluster that its point joined.
 
         KeyError where the id was never given, the cluster has ended, or its merge is older than the events kept.
         """
         number = check_count("id", id, least=0)
-        with self._lock:
-            if self._learner is None or number >= 2**32:
-                msg = f"no cluster has the id {number}: it was never given"
-                raise KeyError(msg)
-            return self._learner.resolve(number)
+        if self._learner is None or number >= 2**32:
+            msg = f"no cluster has the id {number}: it was never given"
+            raise KeyError(msg)
+        return self._learner.resolve(number)
 
+    @exclusive
     def clusters(self) -> Clusters:
         """``ids, weights, means, variances`` at one moment, at the cost of one of them."""
-        with self._lock:
-            return self.ready_learner().clusters()
+        return self.ready_learner().clusters()
 
     @property
     def ids(self) -> Labels:
@@ -77,6 +77,14 @@ class LearnerState(Parameters):
         return self.clusters().variances
 
     @property
+    def n_features_in_(self) -> int:
+        """Number of features of the data; AttributeError while it is unknown, as scikit-learn has it."""
+        if self._learner is None:
+            msg = f"this {type(self).__name__} has no n_features_in_ yet: it has seen nothing"
+            raise AttributeError(msg)
+        return self._learner.n_features
+
+    @property
     def n_clusters(self) -> int:
         """Number of clusters; 0 during the warm-up."""
         return 0 if self._learner is None else int(self._learner.stream.n_clusters)
@@ -92,10 +100,10 @@ class LearnerState(Parameters):
         return 0 if self._learner is None else self._learner.nbytes
 
     @property
+    @exclusive
     def events(self) -> list[Event]:
         """The events that are kept, the oldest first."""
-        with self._lock:
-            return [] if self._learner is None else self._learner.events()
+        return self._kept_events()
 
     @property
     def n_events(self) -> int:
@@ -103,29 +111,40 @@ class LearnerState(Parameters):
         return 0 if self._learner is None else int(self._learner.stream.n_events)
 
     @property
+    @exclusive
     def likelihood_(self) -> Any:
         """The likelihood with its prior; None until the warm-up is over."""
         return self.likelihood if self._learner is None else self._learner.likelihood()
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
+    @exclusive
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, before the first point; ValueError after it, for all memory is allocated then."""
         if self.n_seen:
             msg = "a learner that has seen points keeps its parameters; make a new one"
             raise ValueError(msg)
-        super().set_params(**params)
-        self._begin()
+        changed = Parameters.set_params(self._fresh(), **params)
+        self._become(type(self)(**changed.get_params(deep=False)))
         return self
+
+    def _fresh(self) -> Self:
+        """A learner with the same parameters that has seen nothing."""
+        return type(self)(**self.get_params(deep=False))
+
+    def _become(self, other: Self) -> None:
+        """Take over the parameters and the state of ``other``, which nobody else uses, in one step or not at all."""
+        if "feature_names_in_" not in other.__dict__:
+            self.__dict__.pop("feature_names_in_", None)
+        other._lock = self._lock
+        other._adopt(other._learner)  # the fast path shares the lock
+        self.__dict__.update(other.__dict__)
 
     def _begin(self) -> None:
         """Check all parameters, and allocate all memory if they give the number of features."""
         check_parameters(self)
-        self._learner: Learner | None = None
-        self._lock = Lock(self.dtype)
-        self._fast_path = FastPath(None, self._lock)
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
+        self._lock = Lock()
+        self._adopt(None)
         D = known_n_features(self)
         if D is not None:
             self._adopt(self._new_learner(stream_settings(self, D)))
@@ -133,14 +152,18 @@ class LearnerState(Parameters):
     def _new_learner(self, setting: StreamSettings) -> Learner:
         return Learner.new(setting)
 
-    def _adopt(self, learner: Learner) -> None:
-        self._learner, self._fast_path = learner, FastPath(learner, self._lock)
-        self.n_features_in_ = learner.n_features
+    def _adopt(self, learner: Learner | None) -> None:
+        self._learner = learner
+        self._fast_path = FastPath(learner, self._lock)  # last: it learns at once, in whatever thread
+
+    def _kept_events(self) -> list[Event]:
+        return [] if self._learner is None else self._learner.events()
 
     def _start(self, x: Any) -> Learner:
         """A new learner for the number of features of the first point."""
-        self._adopt(self._new_learner(stream_settings(self, check_point(x))))
-        return self.ready_learner()
+        learner = self._new_learner(stream_settings(self, check_point(x)))
+        self._adopt(learner)
+        return learner
 
     def ready_learner(self) -> Learner:
         """The learner of the C library; NotFittedError while the number of features is unknown."""
@@ -149,13 +172,13 @@ class LearnerState(Parameters):
             raise scikit_learn.not_fitted(msg)
         return self._learner
 
+    @exclusive
     def _call_on_point(self, ask: Callable[..., Any], x: Any, t: Any = None) -> Any:
         """The result of the method ``ask`` of the learner for the point x; ValueError where x is no point."""
         at = () if t is None else (microseconds(t),)
         try:
-            with self._lock:
-                learner = self._learner or self._start(x)
-                return ask(learner, learner.point(x), *at)
+            learner = self._learner or self._start(x)
+            return ask(learner, learner.point(x), *at)
         except (TypeError, OverflowError):
             msg = f"x must be a sequence of {check_point(x)} numbers, got {x!r}"
             raise ValueError(msg) from None

@@ -13,6 +13,7 @@ from mapdpm.protocol import Labels, Vector
 from mapdpm.stream import pooling
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.learner_state import LearnerState
+from mapdpm.stream.lock import exclusive
 from mapdpm.stream.settings import dp_means_parameters, microseconds_of_many
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ class OnlineMAPDPM(LearnerState):
                 return number, score[0]
         return self._call_on_point(Learner.learn_scored, x, t)
 
+    @exclusive
     def learn_many(self, X: Any, t: Any = None) -> Labels:
         """Learn the points of ``X`` in order, and return the id that each had when it was learned.
 
@@ -201,26 +203,25 @@ class OnlineMAPDPM(LearnerState):
         ``t`` is invalid. Where only the learner can tell (a point too far away), the points before are learned, and
         the error says so.
         """
-        with self._lock:
-            learner, points = self._checked(X)
-            return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=False)[0]
+        learner, points = self._checked(X)
+        return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=False)[0]
 
+    @exclusive
     def learn_many_scored(self, X: Any, t: Any = None) -> tuple[Labels, Vector]:
         """``learn_many``, and the log predictive density that each point had before it was learned."""
-        with self._lock:
-            learner, points = self._checked(X)
-            return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=True)
+        learner, points = self._checked(X)
+        return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=True)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """``learn_many`` in the form of scikit-learn; returns self."""
         self.learn_many(X)
         return self
 
+    @exclusive
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Forget everything, then ``partial_fit``."""
-        with self._lock:
-            self._begin()
-        return self.partial_fit(X)
+        """Forget everything and learn ``X``, in one step: an exception leaves the learner as it was."""
+        self._become(self._fresh().partial_fit(X))
+        return self
 
     # ---- asking ------------------------------------------------------------------------------------------------------
 
@@ -249,19 +250,19 @@ class OnlineMAPDPM(LearnerState):
             return float(score[0])
         return self._call_on_point(Learner.predict_score, x)
 
+    @exclusive
     def predict(self, X: Any) -> Labels:
         """``predict_one`` of each point of ``X``."""
-        with self._lock:
-            learner, points = self._checked(X)
-            if learner.stream.warming or not learner.stream.n_clusters:
-                raise self._not_ready()
-            return learner.predict_many(points, ids=True, scores=False)[0]
+        learner, points = self._checked(X)
+        if learner.stream.warming or not learner.stream.n_clusters:
+            raise self._not_ready()
+        return learner.predict_many(points, ids=True, scores=False)[0]
 
+    @exclusive
     def score_samples(self, X: Any) -> Vector:
         """``score_one`` of each point of ``X``, shape (N,)."""
-        with self._lock:
-            learner, points = self._checked(X)
-            return learner.predict_many(points, ids=False, scores=True)[1]
+        learner, points = self._checked(X)
+        return learner.predict_many(points, ids=False, scores=True)[1]
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Mean log predictive density of the points of ``X``, in nats a point."""
@@ -269,15 +270,18 @@ class OnlineMAPDPM(LearnerState):
 
     # ---- files, gateways ---------------------------------------------------------------------------------------------
 
+    @exclusive
     def to_bytes(self) -> bytes:
         """The whole learner in the format of docs/format.md; a chip reads it, and goes on with the same bits."""
-        with self._lock:
-            if self._learner is None:
-                msg = "this OnlineMAPDPM has seen nothing, not even how many features there are; give it n_features"
-                raise scikit_learn.not_fitted(msg)
-            names = getattr(self, "feature_names_in_", None)
-            extras = {} if names is None else {"feature_names_in_": names.tolist()}
-            return container.with_extras(self._learner.write(), extras)
+        return self._file()
+
+    def _file(self) -> bytes:
+        if self._learner is None:
+            msg = "this OnlineMAPDPM has seen nothing, not even how many features there are; give it n_features"
+            raise scikit_learn.not_fitted(msg)
+        names = getattr(self, "feature_names_in_", None)
+        extras = {} if names is None else {"feature_names_in_": names.tolist()}
+        return container.with_extras(self._learner.write(), extras)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> OnlineMAPDPM:

@@ -11,7 +11,8 @@ from mapdpm.validation import check_count
 
 def merged(cls: Any, states: list[Any], likelihood: Any, max_clusters: int | None, dtype: str | None) -> Any:
     """The result of ``OnlineMAPDPM.merged``, of class ``cls``."""
-    models = [each if isinstance(each, cls) else cls.from_bytes(bytes(each)) for each in states]
+    # Copies, so that all that is read of a learner is of one moment.
+    models = [cls.from_bytes(each.to_bytes() if isinstance(each, cls) else bytes(each)) for each in states]
     parts = [model.ready_learner() for model in models]
     if not parts:
         msg = "merged needs at least one state, got none"

@@ -13,6 +13,7 @@ from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.c_bank import Bank
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.fast_path import FastPath
+from mapdpm.stream.lock import exclusive
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.records import Event
 from mapdpm.stream.settings import StreamSettings, check_parameters
@@ -116,20 +117,15 @@ class OnlineAlphaSelector(OnlineMAPDPM):
         return float(self._grid[0 if self._bank is None else self._bank.best])
 
     @property
+    @exclusive
     def scores(self) -> Vector:
         """By how many nats each learner has predicted better than the first, as far as that is remembered."""
-        with self._lock:
-            return np.zeros(len(self._grid)) if self._bank is None else self._bank.scores()
+        return np.zeros(len(self._grid)) if self._bank is None else self._bank.scores()
 
     @property
     def nbytes(self) -> int:
         """Bytes of all learners together; 0 while the number of features is unknown."""
         return 0 if self._bank is None else self._bank.nbytes
-
-    @property
-    def events(self) -> list[Event]:
-        """Events of the learner that answers, and switches from one learner to another."""
-        return sorted([*super().events, *self._switches], key=lambda event: event.when)
 
     # ---- learning ------------------------------------------------------------------------------------------------
 
@@ -149,12 +145,12 @@ class OnlineAlphaSelector(OnlineMAPDPM):
         """``learn_one`` of each point of ``X``: the ids that they had when they were learned."""
         return self.learn_many_scored(X, t)[0]
 
+    @exclusive
     def learn_many_scored(self, X: Any, t: Any = None) -> tuple[Labels, Vector]:
         """``learn_many``, and the log predictive density that each point had before it was learned."""
         _refuse_time(t)
-        with self._lock:
-            learner, points = self._checked(X)
-            found = [self._learn_scored(learner, x) for x in points.tolist()]
+        learner, points = self._checked(X)
+        found = [self._learn_scored(learner, x) for x in points.tolist()]
         ids, densities = zip(*found, strict=True)
         return np.array(ids, dtype=np.int64), np.array(densities, dtype=np.float64)
 
@@ -164,30 +160,27 @@ class OnlineAlphaSelector(OnlineMAPDPM):
         before, n_switches = bank.best, bank.n_switches
         answer = bank.learn_scored(x)
         if bank.n_switches != n_switches:
-            self._learner = bank.learners[bank.best]
             self._switches.append(Event("switched", before, bank.best, self.n_seen))
         return answer
 
     # ---- files ---------------------------------------------------------------------------------------------------
 
-    def to_bytes(self) -> bytes:
+    def _file(self) -> bytes:
         """The learner that answers, in the form that ``OnlineMAPDPM`` and chips read, and behind it all others."""
-        file = super().to_bytes()
-        with self._lock:
-            bank = self._bank
-            assert bank is not None  # noqa: S101  (there is a file)
-            scores, files = bank.state()
-            plain = {
-                "best": bank.best,
-                "n_switches": bank.n_switches,
-                "score_half_life": None if self.score_half_life is None else float(self.score_half_life),
-                "margin": float(self.margin),
-                "switches": [list(event) for event in self._switches],
-            }
-            arrays = {"alphas": self._grid, "scores": scores.astype(np.float64)}
-            learners = {f"learner_{number}": np.frombuffer(each, np.int8) for number, each in enumerate(files)}
-            named = {f"{BANK_KEY}_{name}": value for name, value in (arrays | learners).items()}
-            return container.with_extras(file, {BANK_KEY: plain, **named})
+        file, bank = super()._file(), self._bank
+        assert bank is not None  # noqa: S101  (there is a file)
+        scores, files = bank.state()
+        plain = {
+            "best": bank.best,
+            "n_switches": bank.n_switches,
+            "score_half_life": None if self.score_half_life is None else float(self.score_half_life),
+            "margin": float(self.margin),
+            "switches": [list(event) for event in self._switches],
+        }
+        arrays = {"alphas": self._grid, "scores": scores.astype(np.float64)}
+        learners = {f"learner_{number}": np.frombuffer(each, np.int8) for number, each in enumerate(files)}
+        named = {f"{BANK_KEY}_{name}": value for name, value in (arrays | learners).items()}
+        return container.with_extras(file, {BANK_KEY: plain, **named})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> OnlineAlphaSelector:
@@ -222,7 +215,6 @@ class OnlineAlphaSelector(OnlineMAPDPM):
             msg = f"the model file is damaged: its bank of alphas, {problem or 'a score that is not finite'}"
             raise ModelFileError(msg)
         model._switches.extend(switches)
-        model._adopt(model._bank.learners[best])  # type: ignore[union-attr]
         names = getattr(alone, "feature_names_in_", None)
         if names is not None:
             model.feature_names_in_ = names
@@ -250,10 +242,17 @@ class OnlineAlphaSelector(OnlineMAPDPM):
         self._bank = Bank(setting, self._grid, float(self.score_half_life or 0.0), float(self.margin))
         return self._bank.learners[0]
 
-    def _adopt(self, learner: Learner) -> None:
-        # The fast path would teach one learner only.
-        self._learner, self._fast_path = learner, FastPath(None, self._lock)
-        self.n_features_in_ = learner.n_features
+    @property
+    def _learner(self) -> Learner | None:  # type: ignore[override]
+        """The learner that answers. It has no fast path, which would teach no other."""
+        return None if self._bank is None else self._bank.learners[self._bank.best]
+
+    def _adopt(self, learner: Learner | None) -> None:  # noqa: ARG002  (the bank holds it)
+        self._fast_path = FastPath(None, self._lock)
+
+    def _kept_events(self) -> list[Event]:
+        """Events of the learner that answers, and switches from one learner to another."""
+        return sorted([*super()._kept_events(), *self._switches], key=lambda event: event.when)
 
 
 def _refuse_time(t: Any) -> None:
