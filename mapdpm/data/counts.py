@@ -97,11 +97,14 @@ def check_counts(X: Any) -> Counts:
     Raises
     ------
     ValueError
-        Not 2-D, empty, or an entry that is no whole number from 0 to 1e9 (with the place).
+        Not 2-D, empty, arrays of a sparse matrix that do not fit together, or an entry that is no whole number from 0
+        to 1e9 (with the place).
     """
     if isinstance(X, Counts):
-        return X
-    counts = _of_sparse(X) if hasattr(X, "tocsr") else _of_dense(check_points(X))
+        _check_compressed(X.indptr, X.indices, len(X.values), (X.n_points, X.n_features))
+        counts = X
+    else:
+        counts = _of_sparse(X) if hasattr(X, "tocsr") else _of_dense(check_points(X))
     wrong = ~((counts.values >= 0.0) & (counts.values <= MOST) & (counts.values == np.floor(counts.values)))
     if np.any(wrong):
         at = int(np.argmax(wrong))
@@ -126,12 +129,48 @@ def _of_sparse(X: Any) -> Counts:
     if X.dtype.kind not in "biuf":
         msg = f"X must hold counts, whole numbers from 0 to 1e9, got {X.dtype}"
         raise ValueError(msg)
+    _check_structure(X)
     csr = X.tocsr()
     if not csr.has_canonical_format:  # an entry may be there twice
         csr = csr.copy()
         csr.sum_duplicates()
     indices, indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
-    return Counts(csr.data.astype(np.float64), indices, indptr, int(X.shape[1]))
+    n = indptr[-1]
+    return Counts(csr.data[:n].astype(np.float64), indices[:n], indptr, int(X.shape[1]))
+
+
+def _check_structure(X: Any) -> None:
+    """ValueError where a sparse matrix names entries that it does not have: files and programs can make such ones."""
+    if X.format in {"csr", "csc"}:
+        _check_compressed(X.indptr, X.indices, len(X.data), X.shape if X.format == "csr" else X.shape[::-1])
+    elif X.format == "coo":
+        _check_numbers("row", X.row, X.shape[0])
+        _check_numbers("col", X.col, X.shape[1])
+        if not len(X.row) == len(X.col) == len(X.data):
+            _refuse_structure(f"{len(X.data)} entries, but {len(X.row)} rows and {len(X.col)} columns of them")
+    elif X.format == "bsr":
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            _refuse_structure(str(error))
+
+
+def _check_compressed(indptr: Any, indices: Any, n_entries: int, shape: tuple[int, ...]) -> None:
+    if len(indptr) != shape[0] + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
+        _refuse_structure("indptr must begin with 0, never fall, and have one number more than there are rows")
+    if not indptr[-1] <= min(len(indices), n_entries):
+        _refuse_structure(f"indptr ends with {indptr[-1]}, but there are {len(indices)} indices, {n_entries} entries")
+    _check_numbers("indices", indices, shape[1])
+
+
+def _check_numbers(name: str, numbers: Any, end: int) -> None:
+    if len(numbers) and not 0 <= np.min(numbers) <= np.max(numbers) < end:
+        _refuse_structure(f"{name} must be from 0 to {end - 1}, got {np.min(numbers)} to {np.max(numbers)}")
+
+
+def _refuse_structure(why: str) -> None:
+    msg = f"X is a damaged sparse matrix: {why}"
+    raise ValueError(msg)
 
 
 def _hashed(numbers: Labels) -> Any:

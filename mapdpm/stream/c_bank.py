@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.protocol import Vector
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.c_options import modules, options_of
@@ -73,11 +74,20 @@ class Bank:
         for number, score in enumerate(scores.tolist()):
             self._scores[number] = score
         for learner, file in zip(self.learners, files, strict=True):
+            options = _comparable(learner.setting())
             problem = learner.read_into(file)
             if problem:
                 return problem
+            if _comparable(learner.setting()) != options:
+                return "one of its learners has other options than the bank"
         return ""
 
     def _kept(self) -> Any:
         n = len(self.learners)
         return np.array([self._scores[i] for i in range(2 * n)], dtype=self.learners[0].dtype).reshape(2, n)
+
+
+def _comparable(setting: StreamSettings) -> tuple[Any, ...]:
+    likelihood = setting.likelihood
+    parameters = b"" if likelihood is None else flat_parameters(likelihood).tobytes()
+    return (*setting._replace(likelihood=type(likelihood)), parameters)

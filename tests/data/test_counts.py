@@ -153,6 +153,51 @@ def test_dense_families_refuse_sparse_points(family):
         model.predict(sparse.csr_array(X))
 
 
+def damaged():
+    """Sparse matrices that load_npz takes, whose arrays do not fit together."""
+    whole = np.array([[1, 0, 2], [0, 3, 0], [4, 0, 5]])
+    changes = {
+        "index too large": lambda X: X.indices.__setitem__(1, 3),
+        "index far too large": lambda X: X.indices.__setitem__(1, 2**31 - 1),
+        "index negative": lambda X: X.indices.__setitem__(1, -1),
+        "indices too short": lambda X: setattr(X, "indices", X.indices[:2]),
+        "entries too short": lambda X: setattr(X, "data", X.data[:2]),
+        "indptr too short": lambda X: setattr(X, "indptr", X.indptr[:2]),
+        "indptr falls": lambda X: X.indptr.__setitem__(1, 9),
+        "indptr negative": lambda X: X.indptr.__setitem__(0, -4),
+        "indptr too far": lambda X: X.indptr.__setitem__(3, 2**31 - 1),
+    }
+    for kind in (sparse.csr_matrix, sparse.csc_array):
+        for name, change in changes.items():
+            X = kind(whole)
+            change(X)
+            yield pytest.param(X, id=f"{kind.__name__}, {name}")
+    for name, attribute, value in (("row too large", "row", 3), ("column negative", "col", -1)):
+        X = sparse.coo_matrix(whole)
+        numbers = getattr(X, attribute).copy()
+        numbers[2] = value
+        setattr(X, attribute, numbers)
+        yield pytest.param(X, id=f"coo_matrix, {name}")
+    X = sparse.bsr_matrix(whole, blocksize=(3, 3))
+    X.indices[0] = 7
+    yield pytest.param(X, id="bsr_matrix, index too large")
+    good = check_counts(whole)
+    yield pytest.param(good._replace(indices=good.indices + 2), id="Counts, index too large")
+    yield pytest.param(good._replace(values=good.values[:3]), id="Counts, entries too short")
+
+
+@pytest.mark.parametrize("X", list(damaged()))
+def test_damaged_sparse_matrices_are_refused(X):
+    with pytest.raises(ValueError, match="damaged sparse matrix"):
+        check_counts(X)
+
+
+def test_entries_behind_the_last_row_do_not_count():
+    X = sparse.csr_matrix(np.array([[1, 0, 2], [0, 3, 0]]))
+    X.data, X.indices = np.append(X.data, 7), np.append(X.indices, 2)
+    assert check_counts(X).values.tolist() == [1.0, 2.0, 3.0]
+
+
 def test_what_is_no_counts_is_refused():
     model = MAPDPM(likelihood=DirichletMultinomial(1.0), backend="python").fit([[1, 0], [0, 2]])
     with pytest.raises(ValueError, match="X has 3 features, but MAPDPM is expecting 2"):

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import mapdpm
-from mapdpm import NormalGamma, OnlineAlphaSelector, OnlineMAPDPM
+from mapdpm import NormalGamma, NormalKnownVariance, OnlineAlphaSelector, OnlineMAPDPM
 from mapdpm.files.container import ModelFileError, check_stream, with_extras
 
 GRID = [1e-3, 1e-1, 1e1, 1e3]
@@ -111,6 +111,32 @@ def test_a_file_goes_on_with_the_same_bits(tmp_path):
     assert again.to_bytes() == selector.to_bytes()
     single = OnlineMAPDPM.from_bytes(selector.to_bytes())  # what a chip reads
     np.testing.assert_array_equal(single.score_samples(X[:9]), selector.score_samples(X[:9]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_features": 15, "max_clusters": 1, "likelihood": NormalGamma(np.zeros(15), 0.1, 1.0, np.ones(15))},
+        {"n_features": 1, "likelihood": NormalGamma(np.zeros(1), 0.1, 1.0, np.ones(1))},
+        {"likelihood": NormalGamma(np.ones(2), 0.1, 1.0, np.ones(2))},
+        {"likelihood": NormalKnownVariance(np.zeros(2), 10.0, 1.0)},
+        {"max_clusters": 5},
+        {"alpha": 2.0},
+        {"half_life": 10.0},
+        {"when_full": "evict"},
+        {"missing": "skip"},
+        {"dtype": "float32"},
+    ],
+    ids=", ".join,
+)
+def test_every_learner_in_a_file_has_the_options_of_the_bank(changes):
+    """C would read beyond the points, if a learner of more features could get in."""
+    options = {"likelihood": NormalGamma(np.zeros(2), 0.1, 1.0, np.ones(2)), "n_features": 2}
+    selector = OnlineAlphaSelector([0.1, 1.0], 6, **options).partial_fit([[0.0, 1.0]])
+    file = selector.to_bytes()
+    other = OnlineMAPDPM(**{"max_clusters": 6, "alpha": 1.0, **options, **changes}).to_bytes()
+    with pytest.raises(ModelFileError, match="damaged"):
+        OnlineAlphaSelector.from_bytes(with_extras(file, {"alpha_bank_learner_1": np.frombuffer(other, np.int8)}))
 
 
 def test_damaged_files_are_refused():
