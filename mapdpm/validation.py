@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ from mapdpm.protocol import Labels, Matrix, Weights
 # The variance of a column must be a valid parameter of a prior.
 _LARGEST_ENTRY = 1e49
 _LARGEST_WEIGHT = 1e9
+_LARGEST_WHOLE = 2**53  # float64 has all whole numbers up to here
 
 FEWEST_DRAWS = 4
 """The fewest draws of a chain that diagnostics accept: two in each half."""
@@ -186,6 +188,9 @@ def _numeric(name: str, values: Any) -> NDArray[Any]:
     if array.dtype.kind not in "biufO":
         msg = f"{name} must hold numbers only, got {array.dtype}; convert it to numbers, or leave it out"
         raise NotNumbersError(msg)
+    if array.dtype.kind in "iu" and array.size and (array.max() > _LARGEST_WHOLE or array.min() < -_LARGEST_WHOLE):
+        msg = f"{name} has whole numbers beyond 2**53, which are rounded; subtract an offset to keep all digits"
+        warnings.warn(msg, stacklevel=4)
     kind = np.float32 if array.dtype == np.float32 else np.float64
     try:
         return np.ascontiguousarray(array, dtype=kind).reshape(array.shape)

@@ -7,6 +7,7 @@ is ``c_kernels/snapshot.c``. Every field is checked on load, whatever the CRC sa
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -116,6 +117,7 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write ``data`` to ``path``, wholly or not at all: a temporary file in that folder is synced, then renamed.
 
+    The folder is synced too: after a power cut it names the new file, or the old one.
     A symbolic link is followed. A folder or a device of that name is not replaced.
     """
     temporary = None
@@ -131,12 +133,24 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
+        _sync_folder(target.parent)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, which newer Pythons leave unresolved
         msg = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
         raise UnwritableError(msg) from None
     finally:  # an interrupt leaves nothing behind either
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some file systems cannot; the file itself is there
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def kind_of(data: bytes) -> int:

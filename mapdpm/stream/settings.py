@@ -137,6 +137,7 @@ def check_point(x: Any) -> int:
 
 def microseconds(t: Any) -> int:
     """A time in seconds as the integer microseconds of the C library."""
+    _refuse_dates(t)
     return int(_rounded_microseconds(np.array(check_number("t", t))))
 
 
@@ -144,6 +145,7 @@ def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
     """Times of n points in microseconds, shape (n,); None where ``t`` is None."""
     if t is None:
         return None
+    _refuse_dates(t)
     try:
         times = np.asarray(t, dtype=np.float64)
     except (TypeError, ValueError):
@@ -156,6 +158,14 @@ def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
         msg = f"t contains NaN or infinity at entry {int(np.argmin(np.isfinite(times)))}"
         raise ValueError(msg)
     return _rounded_microseconds(times)
+
+
+def _refuse_dates(t: Any) -> None:
+    """numpy makes numbers of dates in whatever unit they have, and not in seconds."""
+    kind = np.asarray(t).dtype if hasattr(t, "__array__") or isinstance(t, (list, tuple)) else None
+    if kind is not None and kind.kind in "mM":
+        msg = f"t must be numbers, in seconds, got {kind}; of dates take (t - t[0]) / np.timedelta64(1, 's')"
+        raise ValueError(msg)
 
 
 def _rounded_microseconds(seconds: NDArray[np.float64]) -> NDArray[np.int64]:

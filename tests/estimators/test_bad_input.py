@@ -156,3 +156,12 @@ def test_sparse_input_is_refused():
 
     with pytest.raises(ValueError, match="X is a sparse matrix"):
         MAPDPM().fit(csr_array(np.eye(3)))
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_whole_numbers_that_are_rounded_are_noted(dtype):
+    X = np.array([[2**53 + 1], [2**53 + 3]], dtype=dtype)
+    with pytest.warns(UserWarning, match=r"whole numbers beyond 2\*\*53"):
+        MAPDPM().fit(X)
+    MAPDPM().fit(X - dtype(2**53))  # no warning, which would be an error here
+    MAPDPM().fit(np.array([[2**53], [2**53 - 1]], dtype=dtype))

@@ -112,6 +112,7 @@ def test_what_was_edited_is_kept(tmp_path, capsys):
     [
         (["--name", "2nd"], 2, "identifier of C"),
         (["--name", "mapdpm"], 2, "identifier of C"),
+        (["--name", "Mapdpm"], 2, "identifier of C"),  # its header's guard is that of mapdpm.h
         (["--max-clusters", "2"], 2, "at least 4, the clusters of the model, got 2"),
         (["--dtype", "half"], 2, "invalid choice"),
     ],

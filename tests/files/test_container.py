@@ -253,6 +253,21 @@ def test_forged_json_is_refused(text):
         MAPDPM.from_bytes(body + struct.pack("<I", zlib.crc32(body)))
 
 
+@pytest.mark.skipif(os.name != "posix", reason="folders are synced on POSIX systems")
+def test_the_folder_is_synced_after_the_file_has_its_name(tmp_path, monkeypatch):
+    """A name is in the folder, which a power cut can lose though the file's bytes are safe."""
+    seen, sync = [], os.fsync
+
+    def noted(descriptor):
+        kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        seen.append((kind, (tmp_path / "model").exists()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    container.write_file(tmp_path / "model", b"bytes")
+    assert seen == [("file", False), ("folder", True)]
+
+
 def test_permissions_are_kept(tmp_path):
     model, _ = fitted()
     secret, plain = tmp_path / "secret.mdpm", tmp_path / "plain"

@@ -609,6 +609,22 @@ def test_bad_times():
     assert model.n_seen == 3
 
 
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s", "D"])
+def test_dates_are_no_seconds(unit):
+    """numpy counts a date in its unit: milliseconds would be taken for seconds."""
+    model = OnlineMAPDPM(likelihood=PRIOR, half_life=10.0)
+    dates = np.array(["2026-01-01", "2026-01-02"], dtype=f"datetime64[{unit}]")
+    for wrong in (dates, list(dates), dates - dates[0], pd.Series(dates), pd.Series(dates, dtype=object)):
+        with pytest.raises(ValueError, match="t must be numbers, in seconds"):
+            model.learn_many([[0.0, 0.0], [1.0, 1.0]], t=wrong)
+    for wrong in (dates[0], dates[1] - dates[0], pd.Timestamp(dates[0])):
+        with pytest.raises(ValueError, match="t must be"):
+            model.learn_one([0.0, 0.0], t=wrong)
+    assert model.n_seen == 0
+    model.learn_many([[0.0, 0.0], [1.0, 1.0]], t=(dates - dates[0]) / np.timedelta64(1, "s"))
+    assert model.n_seen == 2
+
+
 def test_many_at_times_is_one_by_one():
     X = flow(300)
     times = np.cumsum(np.random.default_rng(0).exponential(0.1, len(X))).tolist()
