@@ -229,6 +229,7 @@ class Chain:
             raise ValueError(msg)
         self.check_labels(saved["labels"])
         values = {name: check_number(name, saved[name]) for name in ("alpha", "discount")}
+        check_prior_variables(**values)
         self.prior = self.prior._replace(**{n: v for n, v in values.items() if n in self.prior._fields})
         self.become(saved["labels"].astype(np.int64))
         for name, layout in self.layout.items():
@@ -268,3 +269,10 @@ def is_partition(labels: Array) -> bool:
 
 def _cluster_axes(layout: Auxiliary) -> list[int]:
     return [axis for axis, dim in enumerate(layout.dims) if dim == CLUSTER]
+
+
+def check_prior_variables(alpha: Any, discount: Any) -> None:
+    """ValueError where an alpha or a discount is no parameter of a partition prior; both are numbers or arrays."""
+    if not np.all((discount >= 0.0) & (discount < 1.0) & (alpha > -discount) & (alpha < np.inf)):
+        msg = "a discount must be in [0, 1), and alpha above minus the discount"
+        raise ValueError(msg)

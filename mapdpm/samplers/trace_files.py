@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.samplers.chain import Adapted, Array, is_partition
+from mapdpm.samplers.chain import Adapted, Array, check_prior_variables, is_partition
 from mapdpm.samplers.ends import End
 from mapdpm.validation import check_count, check_number
 
@@ -148,3 +148,6 @@ def _check(fields: dict[str, Any]) -> None:
         whole = whole and z.shape == (*shape, n_points) and z.dtype.kind == "i" and z.min() >= 0 and z.max() < n_points
     if not whole or len(shape) != 2:  # noqa: PLR2004  (chains, draws)
         raise ValueError
+    for variables in (values, fields["best_variables"], *(end.saved for end in ends)):
+        if {"alpha", "discount"} <= variables.keys():
+            check_prior_variables(variables["alpha"], variables["discount"])

@@ -119,6 +119,21 @@ def test_files_that_would_harm(tmp_path):
         sample(blobs(), sampler, draws=1, resume=bad)
 
 
+@pytest.mark.parametrize("discount", [0.0, 0.3])
+@pytest.mark.parametrize("place", ["values", "best", "ends/0"])
+@pytest.mark.parametrize("wrong", [("alpha", -1.0), ("alpha", np.nan), ("alpha", np.inf), ("discount", 1.0)], ids=str)
+def test_parameters_of_no_prior(tmp_path, place, wrong, discount):
+    """Their logarithms would be asked for much later, by whoever continues the chain."""
+    sample(blobs(), CollapsedGibbs(likelihood=PRIOR, discount=discount), draws=3).save(tmp_path / "trace.npz")
+    with np.load(tmp_path / "trace.npz") as file:
+        arrays = dict(file)
+    name = f"{place}/{wrong[0]}"
+    arrays[name] = np.full_like(arrays[name], wrong[1])
+    np.savez(tmp_path / "forged.npz", **arrays)
+    with pytest.raises(ValueError, match="no trace file"):
+        Trace.load(tmp_path / "forged.npz")
+
+
 @pytest.mark.complete
 def test_files_that_are_none(tmp_path):
     trace = sample(blobs(), CollapsedGibbs(likelihood=PRIOR), draws=3, random_state=3)
