@@ -42,7 +42,7 @@ from mapdpm.stream.c_learner import Learner
 
 SEEDS = (*range(5), *range(100, 105))
 WARMUP = 200
-ROOM, LITTLE_ROOM = 32, 12
+SLOTS, FEW_SLOTS = 32, 12
 HALF_LIFE = 1400.0  # what was learned counts as 2020 points do, in the long run
 WINDOW = 2000
 SHARES = (0.1, 1.0, 10.0)
@@ -79,7 +79,7 @@ def windows(s: Stream, few: int) -> list[slice]:
     return [slice(end - size, end) for end in ends]
 
 
-def told(s: Stream, seed: int) -> Labels:
+def k_means_labels(s: Stream, seed: int) -> Labels:
     """MiniBatchKMeans with the true K; each batch is learned first and then predicted."""
     model = MiniBatchKMeans(TOLD_K, random_state=seed, n_init=3, batch_size=BATCH)
     batches = [s.X[i : i + BATCH] for i in range(0, len(s.X), BATCH)]
@@ -102,12 +102,12 @@ def table_a(seeds: list[int], n_points: int) -> None:
             found: dict[str, list[float]] = {name: [] for name in ("all", "later", "oracle", "told", "K", "events")}
             for seed in group:
                 s = made(kind, seed, n_points)
-                model = OnlineMAPDPM(ROOM, half_life=half_life(kind))
+                model = OnlineMAPDPM(SLOTS, half_life=half_life(kind))
                 ids, scores = model.learn_many_scored(s.X)
                 found["all"].append(agreement(s, ids))
                 found["later"].append(agreement(s, ids, second_half(s)))
                 found["oracle"].append(agreement(s, s.oracle))
-                found["told"].append(agreement(s, told(s, seed)))
+                found["told"].append(agreement(s, k_means_labels(s, seed)))
                 found["K"].append(model.n_clusters)
                 found["events"].append(model.n_events)
                 if kind == "outliers":
@@ -132,7 +132,7 @@ def table_b(seeds: list[int], n_points: int, few: int) -> None:
                 s = made(kind, seed, n_points)
                 first = s.X[:WARMUP]
                 prior = NormalGamma(first.mean(axis=0), 0.05, 1.0, share * first.var(axis=0))
-                ids = OnlineMAPDPM(ROOM, likelihood=prior, half_life=half_life(kind)).learn_many(s.X)
+                ids = OnlineMAPDPM(SLOTS, likelihood=prior, half_life=half_life(kind)).learn_many(s.X)
                 later.append(agreement(s, ids, second_half(s)))
                 for window in windows(s, few) if half_life(kind) else []:
                     online.append(agreement(s, ids, window))
@@ -156,7 +156,7 @@ def table_c(seeds: list[int], n_points: int) -> None:
                 for seed in seeds:
                     s = made(kind, seed, n_points)
                     found.append(
-                        agreement(s, OnlineMAPDPM(LITTLE_ROOM, half_life=life, when_full=policy).learn_many(s.X))
+                        agreement(s, OnlineMAPDPM(FEW_SLOTS, half_life=life, when_full=policy).learn_many(s.X))
                     )
                 figures.append(spread(found))
             rows.append((f"{kind}, half_life={life and int(life)}", *figures))
@@ -169,7 +169,7 @@ def table_d(seeds: list[int], n_points: int) -> None:
     for seed in seeds:
         s = made("stationary", seed, n_points)
         part = second_half(s)
-        model = OnlineMAPDPM(ROOM)
+        model = OnlineMAPDPM(SLOTS)
         ids = model.learn_many(s.X)
         cells = [str(seed), f"{agreement(s, ids, part):.4f}", str(model.n_clusters)]
         for likelihood in (model.likelihood_, None):
@@ -189,9 +189,9 @@ def table_e(seeds: list[int], n_points: int) -> None:
             merged, pooled, ends = [], [], []
             for seed in seeds:
                 s = made("stationary", seed, n_points)
-                pool = OnlineMAPDPM(ROOM).partial_fit(s.X)
+                pool = OnlineMAPDPM(SLOTS).partial_fit(s.X)
                 prior = None if own else pool.likelihood_
-                devices = [OnlineMAPDPM(ROOM, likelihood=prior).partial_fit(X) for X in dealt(s, seed, how)]
+                devices = [OnlineMAPDPM(SLOTS, likelihood=prior).partial_fit(X) for X in dealt(s, seed, how)]
                 gateway = OnlineMAPDPM.merged([device.to_bytes() for device in devices])
                 merged.append(metrics.adjusted_mutual_info(s.labels, gateway.predict(s.X)))
                 pooled.append(metrics.adjusted_mutual_info(s.labels, pool.predict(s.X)))
@@ -286,7 +286,7 @@ def table_g(n_points: int) -> None:
 
     chunk = stream("stationary", 0).X
     rng = np.random.default_rng(0)
-    model = OnlineMAPDPM(ROOM, n_features=chunk.shape[1])
+    model = OnlineMAPDPM(SLOTS, n_features=chunk.shape[1])
     rows, taken, report = [], 0.0, 10_000
     while model.n_seen < n_points:
         step = min(10_000, n_points - model.n_seen)

@@ -26,7 +26,7 @@ _POLL = 0.1  # seconds between looks at a file that others write
 _GZIP = b"\x1f\x8b"
 
 
-class Refused(ValueError):  # noqa: N818  (an error only with --on-error fail)
+class RefusedInputError(ValueError):
     """A line that cannot be learned; the text continues a message that begins with the name of the line."""
 
 
@@ -99,7 +99,7 @@ class Source(Protocol):
         """The name of an item in messages."""
 
     def cells(self, item: Any, delimiter: str) -> list[str] | dict[str, str]:
-        """The cells of an item; Refused where it has none."""
+        """The cells of an item; RefusedInputError where it has none."""
 
     def taken(self, item: Any) -> None:
         """Record that an item was learned or refused."""
@@ -185,7 +185,7 @@ class Lines:
         return f"{self.name}: line {item.number}"
 
     def cells(self, item: Line, delimiter: str) -> list[str]:
-        """The cells of a line; Refused where it is blank or not text."""
+        """The cells of a line; RefusedInputError where it is blank or not text."""
         text = item.text.removeprefix(b"\xef\xbb\xbf") if item.number == 1 else item.text
         return cells_of(text, delimiter)
 
@@ -241,10 +241,10 @@ def cells_of(text: bytes, delimiter: str) -> list[str]:
         line = text.decode().removesuffix("\r")
         if not line.strip():
             msg = " is blank"
-            raise Refused(msg)
+            raise RefusedInputError(msg)
         return line.split(delimiter) if '"' not in line else next(csv.reader([line], delimiter=delimiter, strict=True))
     except UnicodeDecodeError:
         msg = " is not text in UTF-8"
     except csv.Error as error:
         msg = f" is not CSV: {error}"
-    raise Refused(msg)
+    raise RefusedInputError(msg)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from mapdpm.cli.feed import Refused
+from mapdpm.cli.feed import RefusedInputError
 from mapdpm.cli.tables import complaint_of, counted, is_missing, value_of
 from mapdpm.files.container import ModelFileError
 
@@ -36,15 +36,15 @@ class Fields(NamedTuple):
         return cls(names, width, places, at)
 
     def point(self, cells: list[str] | dict[str, str], *, gaps: bool) -> tuple[list[float], float | None]:
-        """The point and its time; Refused where a cell is invalid. With ``gaps`` missing values are NaN."""
+        """The point and its time; RefusedInputError where a cell is invalid. With ``gaps`` missing values are NaN."""
         if isinstance(cells, dict):
             if self.names is None:
                 msg = " is an object, but the first message was none"
-                raise Refused(msg)
+                raise RefusedInputError(msg)
             cells = [cells.get(name, "") for name in self.names]
         if len(cells) != self.width:
             msg = f" has {counted(len(cells), 'column')}, but the first has {self.width}"
-            raise Refused(msg)
+            raise RefusedInputError(msg)
         x = []
         for place in self.places:
             value = value_of(cells[place])
@@ -64,6 +64,6 @@ class Fields(NamedTuple):
         """Names of the features."""
         return None if self.names is None else [self.names[place] for place in self.places]
 
-    def _refused(self, place: int, complaint: str) -> Refused:
+    def _refused(self, place: int, complaint: str) -> RefusedInputError:
         name = f" ({self.names[place]})" if self.names and self.names[place] else ""
-        return Refused(f", column {place + 1}{name} {complaint}")
+        return RefusedInputError(f", column {place + 1}{name} {complaint}")

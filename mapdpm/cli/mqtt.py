@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mapdpm.cli.feed import Refused, Signals, cells_of
+from mapdpm.cli.feed import RefusedInputError, Signals, cells_of
 from mapdpm.cli.options import UsageError
 
 _KEEPALIVE = 60
@@ -96,18 +96,18 @@ class Subscription:
         return f"{self.name}: message {self._number + 1}"
 
     def cells(self, item: Message, delimiter: str) -> list[str] | dict[str, str]:
-        """The cells of a line of CSV, or of a JSON array or object; Refused where the message is none of these."""
+        """The cells of a line of CSV, or of a JSON array or object; RefusedInputError for any other message."""
         text = item.payload.strip()
         if text[:1] not in {b"[", b"{"}:
             if b"\n" in text:
                 msg = " has more than one line"
-                raise Refused(msg)
+                raise RefusedInputError(msg)
             return cells_of(text, delimiter)
         try:
             held = json.loads(text)
         except (ValueError, RecursionError) as error:
             msg = f" is not JSON: {error}"
-            raise Refused(msg) from None
+            raise RefusedInputError(msg) from None
         # As text, so that values that are not numbers are refused as in a file.
         if isinstance(held, dict):
             return {name: _cell(value) for name, value in held.items()}

@@ -17,7 +17,7 @@ from mapdpm import NormalGamma
 from mapdpm.cli import checkpoint, mqtt
 from mapdpm.cli.checkpoint import LEARNER, OTHERS, Saved
 from mapdpm.cli.columns import chosen, warned
-from mapdpm.cli.feed import Lines, Refused, Signals, Source
+from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.models import PRIOR_FAMILIES
 from mapdpm.cli.options import UsageError
@@ -135,8 +135,8 @@ class Stream:
                 number, score = self._model.learn_scored(x, t)
             except (ValueError, StreamFullError) as error:
                 msg = f": {error}"
-                raise Refused(msg) from None
-        except Refused as refused:
+                raise RefusedInputError(msg) from None
+        except RefusedInputError as refused:
             self._refuse(item, refused)
         else:
             self._counts["learned"] += 1
@@ -146,7 +146,7 @@ class Stream:
         self._uncommitted += 1
         return 1
 
-    def _refuse(self, item: Any, refused: Refused) -> None:
+    def _refuse(self, item: Any, refused: RefusedInputError) -> None:
         text = f"{self._source.where(item)}{refused}"
         if self._arguments.on_error == "fail":
             msg = f"{text}; --on-error skip leaves out what cannot be learned"
@@ -188,7 +188,7 @@ class Stream:
             if self._source.headed:
                 raise
             msg = f": {error}"
-            raise Refused(msg) from None
+            raise RefusedInputError(msg) from None
         places = [place for place in columns.places if words is not None or place != when]
         if not places:
             msg = f"{name} has no column but the time"

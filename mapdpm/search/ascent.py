@@ -11,10 +11,10 @@ from mapdpm.search.problem import Problem
 from mapdpm.search.steps import swept
 from mapdpm.state import ClusterState
 
-_SETTLED = 1000
+_POINTS_PER_CHANGE = 1000
 """While moves still gain, sweeps stop when at most one point in this many changes its cluster."""
 
-_UNSEEN = 10
+_MOST_HIDDEN_GAINS = 10
 """The run ends after this many gains in a row that the log joint does not show.
 
 Rounding can hide a gain. So can verbs of a likelihood that contradict each other.
@@ -94,7 +94,7 @@ def ascend(
     """
     run = _Run(problem, state, plan, report, restart)
     moves = [make(problem, rng, plan.expired) for make in plan.moves]
-    run.sweep(len(state.labels) // _SETTLED if moves else 0)
+    run.sweep(len(state.labels) // _POINTS_PER_CHANGE if moves else 0)
     while not run.ended and (run.gained_by(moves) or not run.converged):
         pass
     converged = run.converged and not (moves and run.ended)  # an ended run may have moves left to try
@@ -113,7 +113,7 @@ class _Run:
         self.history = [problem.log_joint(state)]
         self.n_sweeps = 0
         self.in_a_row = 0  # since a move gained
-        self.unseen = 0  # moves in a row whose gain the joint did not show
+        self.hidden_gains = 0  # moves in a row whose gain the joint did not show
         self.ended = False
         self.converged = False
 
@@ -137,9 +137,9 @@ class _Run:
                 self.in_a_row = 0
                 before = self.history[-1]
                 self._record(gained, move.name)
-                self.unseen = 0 if self.history[-1] > before else self.unseen + 1
-                self.ended |= self.unseen >= _UNSEEN
-                self.sweep(len(self.state.labels) // _SETTLED)
+                self.hidden_gains = 0 if self.history[-1] > before else self.hidden_gains + 1
+                self.ended |= self.hidden_gains >= _MOST_HIDDEN_GAINS
+                self.sweep(len(self.state.labels) // _POINTS_PER_CHANGE)
                 return True
             if self.plan.expired():
                 self.ended = True

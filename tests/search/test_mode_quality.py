@@ -22,7 +22,7 @@ BEST_KNOWN = {  # log joint at alpha = 1 under the empirical prior, and that of 
 }
 
 
-def solved_by_brute_force(n_sets):
+def solved_by_brute_force(n_sets, n_restarts):
     """The share of random sets of up to 8 points that are solved; no result may exceed the best of all partitions."""
     solved = 0
     for seed in range(n_sets):
@@ -33,7 +33,7 @@ def solved_by_brute_force(n_sets):
         likelihood = NormalGamma(rng.normal(size=D), rng.uniform(0.05, 2.0), rng.uniform(0.5, 3.0), scale)
         alpha, discount = float(rng.choice([0.2, 1.0, 4.0])), float(rng.choice([0.0, 0.4]))
         best = all_joints(X, likelihood, alpha, discount)[1].max()
-        model = MAPDPM(alpha, likelihood=likelihood, discount=discount, n_restarts=5, random_state=seed).fit(X)
+        model = MAPDPM(alpha, likelihood=likelihood, discount=discount, n_restarts=n_restarts, random_state=seed).fit(X)
         tolerance = 1e-9 * (1.0 + abs(best))
         assert model.log_joint_ <= best + tolerance
         solved += model.log_joint_ >= best - tolerance
@@ -41,14 +41,16 @@ def solved_by_brute_force(n_sets):
 
 
 def test_small_problems_are_solved():
-    assert solved_by_brute_force(40) >= 39
+    assert solved_by_brute_force(40, 5) >= 39
 
 
 @pytest.mark.slow
-def test_500_small_problems_are_solved():
-    solved = solved_by_brute_force(500)
-    print(f"global optimum on {solved} of 500 sets")
-    assert solved >= 495
+@pytest.mark.parametrize(("n_restarts", "least"), [(1, 485), (5, 495)])
+def test_500_small_problems_are_solved(n_restarts, least):
+    """498 and 500 are. Of thousands of sets 0.65 % are missed without restarts: 16 of 500 is one case in a million."""
+    solved = solved_by_brute_force(500, n_restarts)
+    print(f"global optimum on {solved} of 500 sets with n_restarts={n_restarts}")
+    assert solved >= least
 
 
 def gains_on_section_4_1(n_sets, n_restarts):

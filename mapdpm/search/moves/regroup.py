@@ -20,7 +20,7 @@ from mapdpm.state import ClusterState
 
 _MOST = 5
 _SWEEPS = 30
-_TURNS = 3
+_ROUNDS = 3
 _MOST_GROUPS = 100
 """The limit of one call: each attempt is a search of its own, so not all of many clusters are tried."""
 
@@ -43,9 +43,9 @@ class Regroup:
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Visit the clusters of ``state`` some times; returns it or its successor, and how many groups improved."""
-        bettered = 0
+        improved = 0
         used = np.flatnonzero(state.counts)
-        turns = np.concatenate([self.rng.permutation(used) for _ in range(_TURNS)])
+        turns = np.concatenate([self.rng.permutation(used) for _ in range(_ROUNDS)])
         for slot in turns[:_MOST_GROUPS]:
             if state.n_clusters < 2 or self._expired():  # noqa: PLR2004  (a group needs two)
                 break
@@ -59,8 +59,8 @@ class Regroup:
             after = ascend(part, self._afresh(part, len(slots)), self._plan, self.rng)
             if is_gain(after.history[-1] - before, before):
                 state = put_back(self.problem, state, slots, points, after.state)
-                bettered += 1
-        return state, bettered
+                improved += 1
+        return state, improved
 
     def _group(self, state: ClusterState, slot: int) -> Labels:
         """``slot`` and its neighbours."""
