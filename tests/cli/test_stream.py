@@ -544,9 +544,9 @@ def full(after):
     return fail
 
 
-@pytest.mark.parametrize(("after", "what"), [(4, "out.jsonl"), (5, "state.mdpm")])
+@pytest.mark.parametrize(("after", "what"), [(6, "out.jsonl"), (7, "state.mdpm")])
 def test_a_full_disk_at_a_checkpoint(folder, capsys, monkeypatch, after, what):
-    """Each checkpoint syncs the output, then the state: the third one fails at the one or the other."""
+    """Each checkpoint syncs the output, the state and its folder: the third one fails at one of the first two."""
     argv = ["data.csv", "--state", "state.mdpm", "--output", "out.jsonl", "--checkpoint-points", 100]
     monkeypatch.setattr(os, "fsync", full(after))
     streamed(*argv, code=1)
