@@ -18,7 +18,7 @@ from mapdpm import NormalKnownVariance, OnlineAlphaSelector, OnlineMAPDPM
 PRIOR = NormalKnownVariance([0.0, 0.0], 100.0, 1.0)
 X = np.random.default_rng(0).normal(size=(20, 2)) + 9.0 * (np.arange(20) % 3)[:, None]
 SECONDS = 20.0  # until a call that should take microseconds counts as hanging
-ROUNDS = 1000
+MANY = pytest.param(1000, marks=pytest.mark.slow, id="many")
 ROOM = str(Path(mapdpm.stream.__file__).parent)
 
 
@@ -149,9 +149,10 @@ def in_turn(*calls):
         raise failed[0]
 
 
-def test_fit_while_others_learn():
+@pytest.mark.parametrize("rounds", [100, MANY])
+def test_fit_while_others_learn(rounds):
     block = np.random.default_rng(1).normal(size=(2000, 2))
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         model = OnlineMAPDPM(6, likelihood=PRIOR)
         in_turn(
             lambda: [model.learn_many(block) for _ in range(3)],  # noqa: B023
@@ -162,8 +163,9 @@ def test_fit_while_others_learn():
         assert model.weights.sum() == pytest.approx(model.n_seen)
 
 
-def test_set_params_while_others_learn():
-    for number in range(ROUNDS):
+@pytest.mark.parametrize("rounds", [100, MANY])
+def test_set_params_while_others_learn(rounds):
+    for number in range(rounds):
         model = OnlineMAPDPM(6, likelihood=PRIOR)
 
         def change(model=model, number=number):
