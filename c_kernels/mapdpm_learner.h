@@ -52,7 +52,6 @@ typedef struct {
     real density;
 } choice;
 
-MAPDPM_INTERNAL int stream_lay_out(mapdpm_stream *s, const mapdpm_options *options);
 MAPDPM_INTERNAL int stream_reset(mapdpm_stream *s, const mapdpm_options *options);
 MAPDPM_INTERNAL real stream_parameter(const mapdpm_stream *s, size_t i);
 MAPDPM_INTERNAL choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);

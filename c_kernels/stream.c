@@ -23,13 +23,11 @@ static int is_sound(const mapdpm_options *o)
     return is_compiled_for(o);
 }
 
-/* Set the head, which holds the layout. Returns 0 if options are wrong or sizes overflow. */
-int stream_lay_out(mapdpm_stream *s, const mapdpm_options *o)
+/* Set the head, which holds the layout. Returns 0 if sizes overflow. */
+static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
 {
     uint64_t D, K, B, bytes;
 
-    if (!is_sound(o))
-        return 0;
     memset(s, 0, sizeof *s);
     s->family = (uint32_t)o->family;
     s->n_features = o->n_features;
@@ -59,7 +57,7 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
 {
     mapdpm_stream s;
 
-    return stream_lay_out(&s, options) ? s.bytes : 0;
+    return is_sound(options) && lay_out(&s, options) ? s.bytes : 0;
 }
 
 /* 2^-round(log2(variance) / 2), so that the multiplication is exact. */
@@ -135,7 +133,7 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
     if (o->warmup > 0 && (o->family != MAPDPM_NORMAL_GAMMA || o->warmup < 2))
         return MAPDPM_E_ARGUMENT;
     memset(s, 0, mapdpm_stream_bytes(o));
-    (void)stream_lay_out(s, o);
+    (void)lay_out(s, o);
     s->alpha = o->alpha;
     s->log_alpha = o->alpha > 0 ? math_log(o->alpha) : o->log_alpha;
     s->half_life = o->half_life;
