@@ -48,6 +48,16 @@ class Case(NamedTuple):
     max_clusters: int | None = None
 
 
+def small(generator: np.random.Generator) -> Case:
+    """Two to eight points in one to three features: few enough to list all partitions."""
+    n, D = int(generator.integers(2, 9)), int(generator.integers(1, 4))
+    X = generator.normal(0.0, generator.choice([1.0, 3.0]), (n, D))
+    scale = generator.uniform(0.2, 3.0, D)
+    likelihood = NormalGamma(generator.normal(size=D), generator.uniform(0.05, 2.0), generator.uniform(0.5, 3.0), scale)
+    alpha, discount = float(generator.choice([0.2, 1.0, 4.0])), float(generator.choice([0.0, 0.4]))
+    return Case(X, likelihood, alpha, discount)
+
+
 def hostile(generator: np.random.Generator, most_points: int = 400) -> Case:
     """A random problem that is hard for a kernel.
 

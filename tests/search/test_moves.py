@@ -21,7 +21,7 @@ from mapdpm.search.moves.split import Split
 from mapdpm.search.problem import Problem
 from mapdpm.search.steps import perturbed, started_from
 from mapdpm.state import copied
-from mapdpm.testing.data import crp_mixture, hostile
+from mapdpm.testing.data import crp_mixture, hostile, small
 from tests.faults import AlphaDropped
 from tests.marks import complete_but
 from tests.oracle import raw
@@ -167,12 +167,10 @@ def test_merges_reach_a_state_where_no_pair_gains():
 
 @pytest.mark.parametrize(("seed", "labels"), [(449, [0, 0, 0, 1, 2, 0, 0]), (487, [0, 1, 0, 2, 0, 0, 0, 0])])
 def test_three_clusters_merge_where_no_two_of_them_would(seed, labels):
-    """Where a search that merges pairs ended, of the sets of test_mode_quality.py: one cluster is better."""
+    """Two sets of test_mode_quality.py, where a search that merges pairs ended here: one cluster is better."""
     rng = np.random.default_rng([8, seed])
-    n, D = int(rng.integers(2, 9)), int(rng.integers(1, 4))
-    X, scale = rng.normal(0.0, rng.choice([1.0, 3.0]), (n, D)), rng.uniform(0.2, 3.0, D)
-    likelihood = NormalGamma(rng.normal(size=D), rng.uniform(0.05, 2.0), rng.uniform(0.5, 3.0), scale)
-    process = float(rng.choice([0.2, 1.0, 4.0])), float(rng.choice([0.0, 0.4]))
+    case = small(rng)
+    X, likelihood, process = case.X, case.likelihood, (case.alpha, case.discount)
     labels = np.array(labels)
     pairs = [np.where(labels == b, a, labels) for a, b in ((0, 1), (0, 2), (1, 2))]
     apart, one, *two = (raw.log_joint(X, z, likelihood, *process) for z in (labels, 0 * labels, *pairs))
