@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Mapping, Sequence, Sized
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -190,7 +192,7 @@ def _numeric(name: str, values: Any) -> NDArray[Any]:
         raise NotNumbersError(msg)
     if array.dtype.kind in "iu" and array.size and (array.max() > _LARGEST_WHOLE or array.min() < -_LARGEST_WHOLE):
         msg = f"{name} has whole numbers beyond 2**53, which are rounded; subtract an offset to keep all digits"
-        warnings.warn(msg, stacklevel=4)
+        warnings.warn(msg, stacklevel=caller_level())
     kind = np.float32 if array.dtype == np.float32 else np.float64
     try:
         return np.ascontiguousarray(array, dtype=kind).reshape(array.shape)
@@ -249,3 +251,11 @@ def _check_finite(name: str, array: NDArray[Any], given: Any = None) -> None:
     what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}, beyond {_LARGEST_ENTRY:g},"
     msg = f"{name} contains {what} at {place} (counted from 0; {len(wrong)} in all); remove or impute such points"
     raise ValueError(msg)
+
+
+def caller_level() -> int:
+    """The ``stacklevel`` with which a warning points to the first caller that is outside this package."""
+    package, level, frame = str(Path(__file__).parent), 1, sys._getframe(1)  # noqa: SLF001  (warnings does likewise)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -140,15 +140,16 @@ def _of_sparse(X: Any) -> Counts:
 
 
 def _check_structure(X: Any) -> None:
-    """ValueError where a sparse matrix names entries that it does not have: files and programs can make such ones."""
-    if X.format in {"csr", "csc"}:
-        _check_compressed(X.indptr, X.indices, len(X.data), X.shape if X.format == "csr" else X.shape[::-1])
-    elif X.format == "coo":
+    """ValueError if the arrays of a sparse matrix do not fit together: a damaged file can hold such a matrix."""
+    form = getattr(X, "format", None)
+    if form in {"csr", "csc"}:
+        _check_compressed(X.indptr, X.indices, len(X.data), X.shape if form == "csr" else X.shape[::-1])
+    elif form == "coo":
         _check_numbers("row", X.row, X.shape[0])
         _check_numbers("col", X.col, X.shape[1])
         if not len(X.row) == len(X.col) == len(X.data):
             _refuse_structure(f"{len(X.data)} entries, but {len(X.row)} rows and {len(X.col)} columns of them")
-    elif X.format == "bsr":
+    elif form == "bsr":
         try:
             X.check_format(full_check=True)
         except ValueError as error:
@@ -157,7 +158,7 @@ def _check_structure(X: Any) -> None:
 
 def _check_compressed(indptr: Any, indices: Any, n_entries: int, shape: tuple[int, ...]) -> None:
     if len(indptr) != shape[0] + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
-        _refuse_structure("indptr must begin with 0, never fall, and have one number more than there are rows")
+        _refuse_structure(f"indptr must begin with 0, never fall, and have {shape[0] + 1} numbers")
     if not indptr[-1] <= min(len(indices), n_entries):
         _refuse_structure(f"indptr ends with {indptr[-1]}, but there are {len(indices)} indices, {n_entries} entries")
     _check_numbers("indices", indices, shape[1])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.protocol import Matrix
+from mapdpm.validation import caller_level
 
 Names: TypeAlias = NDArray[np.object_]
 
@@ -53,7 +52,9 @@ def check_names(given: Names | None, fitted: Names | None, estimator: str) -> No
         return
     if given is None or fitted is None:
         seen, now = ("without", "has") if fitted is None else ("with", "does not have valid")
-        warnings.warn(f"X {now} feature names, but {estimator} was fitted {seen} feature names", stacklevel=_level())
+        warnings.warn(
+            f"X {now} feature names, but {estimator} was fitted {seen} feature names", stacklevel=caller_level()
+        )
         return
     if np.array_equal(given, fitted):
         return
@@ -64,14 +65,6 @@ def check_names(given: Names | None, fitted: Names | None, estimator: str) -> No
     if not unseen and not missing:
         lines.append("Feature names must be in the same order as they were in fit.")
     raise ValueError("\n".join(lines) + "\n")
-
-
-def _level() -> int:
-    """The stack level, for a warning of who calls this, of the first function that is not of this package."""
-    package, level, frame = str(Path(__file__).parent.parent), 1, sys._getframe(1)  # noqa: SLF001  (warnings does likewise)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def framed(values: Matrix, container: str, names: Iterable[str], like: Any) -> Any:

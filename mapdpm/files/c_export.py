@@ -133,7 +133,7 @@ def c_files(model: OnlineMAPDPM, name: str = "model") -> dict[str, bytes]:
     ValueError where ``name`` is no C identifier, or the learner has seen nothing.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name.lower() == "mapdpm":
-        msg = f"the name must be an identifier of C, and not mapdpm in any case, got {name!r}"
+        msg = f"the name must be an identifier of C other than mapdpm, in upper or lower case, got {name!r}"
         raise ValueError(msg)
     learner = model.ready_learner()
     file = learner.write()

@@ -117,8 +117,8 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write ``data`` to ``path``, wholly or not at all: a temporary file in that folder is synced, then renamed.
 
-    The folder is synced too: after a power cut it names the new file, or the old one.
-    A symbolic link is followed. A folder or a device of that name is not replaced.
+    Then the folder is synced: after a power cut it names the new file or the old one. A symbolic link is followed. A
+    folder or a device of that name is not replaced.
     """
     temporary = None
     try:
@@ -143,14 +143,15 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
+    """Sync the names in a folder, where the system can: the file is there in any case."""
     if os.name != "posix":
         return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # some file systems cannot; the file itself is there
+    with contextlib.suppress(OSError):  # a folder that may not be read, or a file system that cannot sync one
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
             os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def kind_of(data: bytes) -> int:

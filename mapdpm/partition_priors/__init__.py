@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from mapdpm.partition_priors.cluster_penalty import ClusterPenalty
 from mapdpm.partition_priors.dirichlet_process import DirichletProcess
 from mapdpm.partition_priors.finite_dirichlet import FiniteDirichlet
@@ -33,3 +37,10 @@ def partition_prior(alpha: float, discount: float = 0.0) -> DirichletProcess | P
 def finite_prior(alpha: float, n_components: int) -> FiniteDirichlet:
     """The finite mixture of ``n_components``, whose shares are Dirichlet(alpha / n_components, ...); alpha checked."""
     return FiniteDirichlet(partition_prior(alpha).alpha, n_components)
+
+
+def check_drawn(alpha: Any, discount: Any) -> None:
+    """ValueError unless 0 <= discount < 1 and alpha > -discount: numbers, or arrays of draws."""
+    if not np.all((discount >= 0.0) & (discount < 1.0) & (alpha > -discount) & (alpha < np.inf)):
+        msg = "a discount must be in [0, 1), and alpha must be finite and > -discount"
+        raise ValueError(msg)

@@ -11,6 +11,7 @@ from mapdpm import objective
 from mapdpm import state as states
 from mapdpm.backends.generic import log_marginals
 from mapdpm.jit import compiled_if_possible
+from mapdpm.partition_priors import check_drawn
 from mapdpm.protocol import Labels, Likelihood, Model, Vector
 from mapdpm.state import ClusterState
 from mapdpm.validation import check_number, in_order_of_appearance
@@ -31,7 +32,7 @@ _SPARSE = 4  # slots for each cluster in use, above which free ones are dropped:
 
 
 class Adapted(NamedTuple):
-    """What a burn-in has fixed: typical number of clusters, and how often each part of a hybrid runs in a step."""
+    """The results of a burn-in: typical number of clusters, and how often each part of a hybrid runs in a step."""
 
     n_clusters: float
     counts: tuple[int, ...] = ()
@@ -81,7 +82,7 @@ class Chain:
 
     @property
     def model(self) -> Model:
-        """What kernels of ``backends`` are given."""
+        """The argument that kernels of ``backends`` take."""
         return Model(self.likelihood, self.prior, self.data)
 
     @property
@@ -201,7 +202,7 @@ class Chain:
                 self.layout[name] = self.layout[name]._replace(kept=True)
 
     def kept(self) -> dict[str, Any]:
-        """What a trace holds of a draw beside the partition: numbers, and arrays of ``aux``.
+        """The part of a draw that a trace holds beside the partition: numbers, and arrays of ``aux``.
 
         "cluster" axes have one entry a cluster, in order of first appearance.
         """
@@ -229,7 +230,7 @@ class Chain:
             raise ValueError(msg)
         self.check_labels(saved["labels"])
         values = {name: check_number(name, saved[name]) for name in ("alpha", "discount")}
-        check_prior_variables(**values)
+        check_drawn(**values)
         self.prior = self.prior._replace(**{n: v for n, v in values.items() if n in self.prior._fields})
         self.become(saved["labels"].astype(np.int64))
         for name, layout in self.layout.items():
@@ -269,10 +270,3 @@ def is_partition(labels: Array) -> bool:
 
 def _cluster_axes(layout: Auxiliary) -> list[int]:
     return [axis for axis, dim in enumerate(layout.dims) if dim == CLUSTER]
-
-
-def check_prior_variables(alpha: Any, discount: Any) -> None:
-    """ValueError where an alpha or a discount is no parameter of a partition prior; both are numbers or arrays."""
-    if not np.all((discount >= 0.0) & (discount < 1.0) & (alpha > -discount) & (alpha < np.inf)):
-        msg = "a discount must be in [0, 1), and alpha above minus the discount"
-        raise ValueError(msg)

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.samplers.chain import Adapted, Array, check_prior_variables, is_partition
+from mapdpm.partition_priors import check_drawn
+from mapdpm.samplers.chain import Adapted, Array, is_partition
 from mapdpm.samplers.ends import End
 from mapdpm.validation import check_count, check_number
 
@@ -150,4 +151,4 @@ def _check(fields: dict[str, Any]) -> None:
         raise ValueError
     for variables in (values, fields["best_variables"], *(end.saved for end in ends)):
         if {"alpha", "discount"} <= variables.keys():
-            check_prior_variables(variables["alpha"], variables["discount"])
+            check_drawn(variables["alpha"], variables["discount"])

@@ -88,6 +88,7 @@ class Bank:
 
 
 def _comparable(setting: StreamSettings) -> tuple[Any, ...]:
+    """The settings in a form that ``==`` compares: a likelihood holds arrays."""
     likelihood = setting.likelihood
     parameters = b"" if likelihood is None else flat_parameters(likelihood).tobytes()
     return (*setting._replace(likelihood=type(likelihood)), parameters)

@@ -10,6 +10,7 @@ import numpy as np
 from mapdpm.compat import scikit_learn
 from mapdpm.data.frames import Names, check_names, column_names
 from mapdpm.estimators.base import Parameters
+from mapdpm.files import container
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.fast_path import FastPath
@@ -157,7 +158,17 @@ class LearnerState(Parameters):
         self._fast_path = FastPath(learner, self._lock)  # last: it learns at once, in whatever thread
 
     def _kept_events(self) -> list[Event]:
+        """The events, for a caller that holds the lock."""
         return [] if self._learner is None else self._learner.events()
+
+    def _file(self) -> bytes:
+        """The bytes of ``to_bytes``, for a caller that holds the lock."""
+        if self._learner is None:
+            msg = "this OnlineMAPDPM has seen nothing, not even how many features there are; give it n_features"
+            raise scikit_learn.not_fitted(msg)
+        names = getattr(self, "feature_names_in_", None)
+        extras = {} if names is None else {"feature_names_in_": names.tolist()}
+        return container.with_extras(self._learner.write(), extras)
 
     def _start(self, x: Any) -> Learner:
         """A new learner for the number of features of the first point."""

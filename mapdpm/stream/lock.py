@@ -20,9 +20,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 class Lock:
     """Two locks, of which ``exclusive`` holds both, and the fast path only the one in C.
 
-    An exception can come between any two instructions of Python: Ctrl-C, or a signal handler that raises. It cannot
-    come between taking ``turn`` in a ``with`` statement and the block. ``busy`` can stay taken, but whoever has
-    ``turn`` may take it over: so nothing is ever locked for good.
+    Ctrl-C, or a signal handler that raises, can interrupt a call between two instructions of Python. It cannot
+    interrupt between the moment when a ``with`` statement takes ``turn`` and its block, so ``turn`` is always released.
+    ``busy`` can stay taken. Then the next holder of ``turn`` takes it over, so no learner stays locked.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Lock:
         self._lib.mapdpm_leave(self.busy)
 
     def forked(self) -> None:
-        """In a child process, which has no other threads: nobody will release what they hold."""
+        """Renew the lock in a forked process: the threads that held it do not exist there."""
         if self._is_ours():
             return
         taken = not self.turn.acquire(blocking=False)
@@ -72,7 +72,7 @@ class Lock:
 
 
 def exclusive(method: Method) -> Method:
-    """A method of a learner that no two threads run at the same time; it must not call another such method of it."""
+    """Let one thread at a time run this method of a learner. The method must not call another exclusive one of it."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

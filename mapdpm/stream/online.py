@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mapdpm.compat import scikit_learn
 from mapdpm.files import container
 from mapdpm.files.container import ModelFileError
 from mapdpm.protocol import Labels, Vector
@@ -199,9 +198,9 @@ class OnlineMAPDPM(LearnerState):
     def learn_many(self, X: Any, t: Any = None) -> Labels:
         """Learn the points of ``X`` in order, and return the id that each had when it was learned.
 
-        Bit for bit the same as ``learn_one`` in a loop. ``t`` is None or one time for each point. ValueError where X or
-        ``t`` is invalid. Where only the learner can tell (a point too far away), the points before are learned, and
-        the error says so.
+        Bit for bit the same as ``learn_one`` in a loop. ``t`` is None or one time for each point. ValueError if X or
+        ``t`` is invalid. Some errors show only while it learns (a point is too far away). Then the points before that
+        one are learned, and the error says so.
         """
         learner, points = self._checked(X)
         return learner.learn_many(points, microseconds_of_many(t, len(points)), scores=False)[0]
@@ -219,7 +218,10 @@ class OnlineMAPDPM(LearnerState):
 
     @exclusive
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Forget everything and learn ``X``, in one step: an exception leaves the learner as it was."""
+        """Forget everything and learn ``X``; if that fails, the learner stays as it was.
+
+        While it learns, it needs the memory of a second learner.
+        """
         self._become(self._fresh().partial_fit(X))
         return self
 
@@ -274,14 +276,6 @@ class OnlineMAPDPM(LearnerState):
     def to_bytes(self) -> bytes:
         """The whole learner in the format of docs/format.md; a chip reads it, and goes on with the same bits."""
         return self._file()
-
-    def _file(self) -> bytes:
-        if self._learner is None:
-            msg = "this OnlineMAPDPM has seen nothing, not even how many features there are; give it n_features"
-            raise scikit_learn.not_fitted(msg)
-        names = getattr(self, "feature_names_in_", None)
-        extras = {} if names is None else {"feature_names_in_": names.tolist()}
-        return container.with_extras(self._learner.write(), extras)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> OnlineMAPDPM:

@@ -244,11 +244,11 @@ class OnlineAlphaSelector(OnlineMAPDPM):
 
     @property
     def _learner(self) -> Learner | None:  # type: ignore[override]
-        """The learner that answers. It has no fast path, which would teach no other."""
+        """The learner that answers."""
         return None if self._bank is None else self._bank.learners[self._bank.best]
 
     def _adopt(self, learner: Learner | None) -> None:  # noqa: ARG002  (the bank holds it)
-        self._fast_path = FastPath(None, self._lock)
+        self._fast_path = FastPath(None, self._lock)  # closed: it would teach one learner only
 
     def _kept_events(self) -> list[Event]:
         """Events of the learner that answers, and switches from one learner to another."""

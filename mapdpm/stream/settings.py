@@ -161,10 +161,10 @@ def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
 
 
 def _refuse_dates(t: Any) -> None:
-    """numpy makes numbers of dates in whatever unit they have, and not in seconds."""
+    """ValueError for dates: numpy would convert them to numbers in their own unit, such as milliseconds."""
     kind = np.asarray(t).dtype if hasattr(t, "__array__") or isinstance(t, (list, tuple)) else None
     if kind is not None and kind.kind in "mM":
-        msg = f"t must be numbers, in seconds, got {kind}; of dates take (t - t[0]) / np.timedelta64(1, 's')"
+        msg = f"t must be numbers, in seconds, got {kind}; for dates, pass (t - t[0]) / np.timedelta64(1, 's')"
         raise ValueError(msg)
 
 

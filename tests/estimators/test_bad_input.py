@@ -161,7 +161,8 @@ def test_sparse_input_is_refused():
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
 def test_whole_numbers_that_are_rounded_are_noted(dtype):
     X = np.array([[2**53 + 1], [2**53 + 3]], dtype=dtype)
-    with pytest.warns(UserWarning, match=r"whole numbers beyond 2\*\*53"):
+    with pytest.warns(UserWarning, match=r"whole numbers beyond 2\*\*53") as caught:
         MAPDPM().fit(X)
+    assert caught[0].filename == __file__, "it points to the caller's line"
     MAPDPM().fit(X - dtype(2**53))  # no warning, which would be an error here
     MAPDPM().fit(np.array([[2**53], [2**53 - 1]], dtype=dtype))

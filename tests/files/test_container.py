@@ -1,5 +1,6 @@
 """Models in files: Python and C write the same bytes and read each other's; nothing damaged is read."""
 
+import errno
 import os
 import pickle
 import stat
@@ -266,6 +267,16 @@ def test_the_folder_is_synced_after_the_file_has_its_name(tmp_path, monkeypatch)
     monkeypatch.setattr(os, "fsync", noted)
     container.write_file(tmp_path / "model", b"bytes")
     assert seen == [("file", False), ("folder", True)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are synced on POSIX systems")
+def test_a_folder_that_cannot_be_read_is_written_to(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(container.os, "open", refuse)
+    container.write_file(tmp_path / "model", b"bytes")
+    assert (tmp_path / "model").read_bytes() == b"bytes"
 
 
 def test_permissions_are_kept(tmp_path):

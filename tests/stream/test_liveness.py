@@ -130,8 +130,8 @@ def test_a_signal_handler_is_refused_and_never_hangs(kind):
     assert_lives(model)
 
 
-def in_turn(*calls):
-    """Run each call in a thread of its own; raise the first exception of one."""
+def at_once(*calls):
+    """Run the calls at the same time, each in a thread of its own; raise the first exception."""
     failed = []
 
     def guarded(call):
@@ -155,7 +155,7 @@ def test_fit_while_others_learn(rounds):
     block = np.random.default_rng(1).normal(size=(2000, 2))
     for _ in range(rounds):
         model = OnlineMAPDPM(6, likelihood=PRIOR)
-        in_turn(
+        at_once(
             lambda: [model.learn_many(block) for _ in range(3)],  # noqa: B023
             lambda: [model.fit(block[:500]) for _ in range(3)],  # noqa: B023
             lambda: [model.learn_one([0.0, 1.0]) for _ in range(5)],  # noqa: B023
@@ -175,7 +175,7 @@ def test_set_params_while_others_learn(rounds):
             except ValueError as error:
                 assert "has seen points" in str(error)  # noqa: PT017
 
-        in_turn(change, lambda: model.learn_many(X), change)  # noqa: B023
+        at_once(change, lambda: model.learn_many(X), change)  # noqa: B023
         assert model.n_seen == len(X)
         kept = OnlineMAPDPM.from_bytes(model.to_bytes())
         assert (kept.max_clusters, kept.window) == (model.max_clusters, model.window)
@@ -214,7 +214,7 @@ def test_a_selectors_file_is_of_one_moment():
 
 
 def answer_of_child(ask):
-    """What ``ask()`` returns in a forked child; "hangs" where it does not return."""
+    """The answer of ``ask()`` in a forked child, or "hangs" if there is none."""
     reader, writer = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads, which are the point here
