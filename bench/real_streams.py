@@ -4,14 +4,14 @@ Run: python bench/real_streams.py [--data FOLDER] [--limit POINTS] [--seconds 10
 MAPDPM_DATA) holds streams/occupancy.csv.gz, skab.csv.gz, elec2.csv.gz, mocap6.csv.gz and
 nab/machine_temperature_system_failure.csv.gz, each with a header. river's rows need river: pip install river.
 
-Where there are labels: AMI of the label that each point got when it came, after the first 200 points, and in brackets
-how many different ones there are among the last 1000. The labels of elec2, prices up or down, are no clusters. Where
-there are anomalies: AUC of the score that each point had before it was learned; skab is 16 recordings of some 1100
-points, a new learner each, and the mean. MAP-DPM gets the features as they are; river's clusterers and MiniBatchKMeans
+For streams with labels: AMI of the label that each point got when it came, after the first 200 points, and in brackets
+the number of different labels among the last 1000. The labels of elec2, prices up or down, are no clusters. For streams
+with anomalies: AUC of the score that each point had before it was learned. skab is the mean of 16 recordings of some
+1100 points, with a new learner each. MAP-DPM gets the features as they are; river's clusterers and MiniBatchKMeans
 (told how many classes there are, in batches of 100 that it may learn first) get them scaled by a running mean and
-deviation, half-space trees scaled to [0, 1] by a running minimum and maximum. What takes longer than --seconds for a
-stream is stopped, and judged by the points until then. Time is that of learning, of the label or score, and of scaling;
-river's of Python dicts, one point at a time, MAP-DPM's of one call for all.
+deviation, half-space trees scaled to [0, 1] by a running minimum and maximum. A learner that takes longer than
+--seconds for a stream is stopped, and judged by the points until then. Time includes learning, the label or score, and
+scaling. river gets Python dicts, one point at a time; MAP-DPM gets all points in one call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all tests share: where numba keeps compiled code, and how hard hypothesis looks."""
+"""Settings of all tests: the folder of compiled code, and the number of examples of hypothesis."""
 
 import os
 

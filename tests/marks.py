@@ -1,4 +1,4 @@
-"""What `make test` leaves to `make test-all`."""
+"""Marks for the tests that `make test` leaves to `make test-all`."""
 
 from collections.abc import Collection, Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where numba keeps compiled code: a folder for each state of the sources that this code is made of.
+"""The place where numba keeps compiled code: a folder for each state of the sources that this code is made of.
 
 numba does not notice that a function in another file has changed. ``python tests/numba_cache.py`` prints the folder:
 the Makefile and conftest.py ask here. ``project/test_numba_cache.py`` checks that no source is left out.

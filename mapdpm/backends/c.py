@@ -223,7 +223,7 @@ def _call(model: Model, state: ClusterState | None) -> _Call:
     return _Call(lib, ffi, problem, clusters, space, (views, labels, counts, rows, workspace))
 
 
-_AT_HAND = 1 << 20  # bytes of data; keeping a larger problem would hold its memory and save little time
+_LARGEST_KEPT = 1 << 20  # bytes of data; keeping a larger problem would hold its memory and save little time
 _last_problems: dict[bool, tuple[Model, tuple[Any, tuple[Any, ...]]]] = {}
 _last_parameters: tuple[Any, Vector] = (None, np.empty(0))
 
@@ -251,7 +251,7 @@ def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
     problem.discount = 0.0 if prior is None else prior.discount
     problem.penalty = getattr(prior, "lam", 0.0)
     made = problem, tuple(views)
-    if data.nbytes <= _AT_HAND:
+    if data.nbytes <= _LARGEST_KEPT:
         _last_problems[len(data) > 0] = model, made
     return made
 

@@ -48,14 +48,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, ImportError, OverflowError, MemoryError, RuntimeError) as error:
         # RuntimeError: the C library is not built, or refuses a call.
         _drop_stdout()
-        _say(f"mapdpm: error: {_one_line(error)}")
+        _report(f"mapdpm: error: {_one_line(error)}")
         return 2 if isinstance(error, options.UsageError) else 1
     except KeyboardInterrupt:
         return _INTERRUPTED
     return 0
 
 
-def _say(line: str) -> None:
+def _report(line: str) -> None:
     with contextlib.suppress(OSError):
         if sys.stderr is not None:  # print(file=None) would write to standard output
             print(line, file=sys.stderr)
@@ -80,7 +80,7 @@ def _one_line(error: Exception) -> str:
 def _warnings_as_lines(*, quiet: bool = False) -> Iterator[None]:
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if not quiet:
-            _say(f"mapdpm: warning: {message}")
+            _report(f"mapdpm: warning: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)  # whatever the environment makes of warnings

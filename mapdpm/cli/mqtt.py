@@ -225,7 +225,7 @@ class Subscription:
             return
         if not flags.session_present:
             if self._connection:
-                self._say(f"warning: {self._at} has forgotten this client, and what came for it meanwhile")
+                self._report(f"warning: {self._at} has forgotten this client, and what came for it meanwhile")
             self._learned.clear()  # numbers begin anew
         if not flags.session_present or not self._connection:
             try:
@@ -233,7 +233,7 @@ class Subscription:
             except ValueError as error:
                 self._failure = f"argument --topic: {error}"
         else:
-            self._say(f"connected to {self._at} again")
+            self._report(f"connected to {self._at} again")
         self._connection += 1
         self._delay = _FIRST_DELAY
 
@@ -244,14 +244,14 @@ class Subscription:
         if self._next_try == math.inf:
             self._next_try = time.monotonic() + self._delay
             if self._connection and reason.is_failure:
-                self._say(f"warning: lost the connection to {self._at} ({reason}); trying again")
+                self._report(f"warning: lost the connection to {self._at} ({reason}); trying again")
 
     def _on_subscribe(self, _client: Any, _data: Any, _mid: Any, reasons: Any, _properties: Any) -> None:
         if reasons[0].is_failure:
             self._failure = f"{self._at} refuses the {self.name}: {reasons[0]}"
         elif not self._subscribed:
             self._subscribed = True
-            self._say(f"listening to {self.name} at {self._at}")
+            self._report(f"listening to {self.name} at {self._at}")
 
     def _on_message(self, _client: Any, _data: Any, message: Any) -> None:
         if message.retain:  # an old value, which the broker sends to every new subscription
@@ -266,7 +266,7 @@ class Subscription:
                 return
         self._inbox.append(Message(message.mid, digest, message.payload, self._connection))
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         if not self._quiet and sys.stderr is not None:
             print(f"mapdpm: {text}", file=sys.stderr, flush=True)
 

@@ -78,7 +78,7 @@ class Stream:
                 self._commit()
             raise
         self._commit(anyway=True)
-        self._say(
+        self._report(
             f"{counted(self._counts['learned'], 'point')} learned, {self._counts['skipped']} skipped, "
             f"{counted(self._model.n_clusters, 'cluster')}; {self._source.progress()}"
         )
@@ -94,10 +94,10 @@ class Stream:
             if saved.input is None:
                 return
             if saved.input["path"] == self._source.identity:
-                self._say(f"{path}: {self._source.resume(saved.input, path)}")
+                self._report(f"{path}: {self._source.resume(saved.input, path)}")
                 self._header_allowed = False
             else:
-                self._say(
+                self._report(
                     f"{path} was at line {saved.input['line']} of {saved.input['path']}; "
                     f"{self._source.name} is read from its beginning"
                 )
@@ -154,7 +154,7 @@ class Stream:
         self._counts["skipped"] += 1
         self._n_warnings += 1
         if self._n_warnings <= _MOST_WARNINGS:
-            self._say(
+            self._report(
                 f"warning: {text}; skipped{'; others are only counted' if self._n_warnings == _MOST_WARNINGS else ''}"
             )
 
@@ -236,7 +236,7 @@ class Stream:
         self._source.committed()
         self._uncommitted, self._committed = 0, time.monotonic()
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         if not self._arguments.quiet and sys.stderr is not None:
             with contextlib.suppress(OSError):
                 print(f"mapdpm: {text}", file=sys.stderr, flush=True)

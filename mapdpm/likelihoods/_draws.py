@@ -7,7 +7,7 @@ from math import log
 from mapdpm.jit import jitable
 from mapdpm.protocol import RngVerbs
 
-# A precision beyond 1e200 either way is as good as one there; squares of what is drawn from it stay finite.
+# Scales are clipped to 1e-200 and 1e200, so that squares of draws stay finite.
 _FARTHEST = 200.0 * log(10.0)
 
 

@@ -1,7 +1,7 @@
 """Centred moments (n, mean, M2) of a cluster: the statistics of every family of normals with a diagonal covariance.
 
-A row starts with ``n, mean[D], M2[D]``, M2 the sum of squared deviations from the mean. Never sums of squares:
-those lose every digit at an offset of 1e8. Welford's updates, Chan's merge.
+A row starts with ``n, mean[D], M2[D]``, M2 the sum of squared deviations from the mean. Sums of
+squares are not used: they lose all digits at an offset of 1e8. Updates are Welford's, the merge is Chan's.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def init(row: Vector, D: int) -> None:
 def remove(row: Vector, data: Any, i: int, w: float, floor: Vector) -> bool:
     """The inverse of ``add``; False if M2 + ``floor`` (the prior's squared scale) loses too many digits.
 
-    The row holds, behind the constants, the share that all removals since its making have left in the worst feature:
-    one removal may be harmless, and ten may not.
+    After the constants, the row holds the share that all removals since the row was made have left in the worst
+    feature: one removal may be harmless, and ten may not.
     """
     D = data.shape[1]
     weight = row[0] - w

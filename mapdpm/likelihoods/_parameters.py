@@ -16,7 +16,8 @@ C = TypeVar("C", bound=type)
 # A factor 1 + z^2 stays below 1e71, and times a product not yet folded (1e100) finite: docs/maths.md, section 5.
 LARGEST_Z = 1e35
 
-# Of a pivot, to the diagonal: below it the matrix is singular but for rounding. Asymmetry up to it is rounding too.
+# The smallest ratio of a pivot to the diagonal entry. A matrix with a smaller one is singular, up to rounding. An
+# asymmetry up to this ratio is rounding too.
 _LEAST_PIVOT = 1e-12
 
 _MATRIX = 2

@@ -70,8 +70,9 @@ def update(row: Vector, at: int, v: Vector, D: int) -> None:
 def downdate(row: Vector, at: int, v: Vector, D: int, least: float) -> float:
     """The factor of L L' - v v' in place of L; returns the share of L L' left in the direction that loses most.
 
-    If that share is below ``least``, the factor does not change. By the rotations that turn (L^-1 v, sqrt(share))
-    into a unit vector (LINPACK's dchdd), their sines in place of the first D entries of ``v``, cosines behind.
+    If that share is below ``least``, the factor does not change. It applies the rotations that turn
+    (L^-1 v, sqrt(share)) into a unit vector (LINPACK's dchdd). Their sines replace the first D entries of ``v``; the
+    cosines follow.
     """
     share = 1.0 - solve(row, at, v, D)
     if share < least:

@@ -88,7 +88,7 @@ class GammaPoisson(NamedTuple):
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
         """The inverse of ``add``; False if rounding destroys the sums.
 
-        Behind the statistics, the row holds the share that all removals since its making have left of the sum of
+        After the statistics, the row holds the share that all removals since the row was made have left of the sum of
         log x!, and of the other sums if weights are not whole.
         """
         D = self.a0.shape[0]

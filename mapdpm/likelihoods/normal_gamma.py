@@ -15,8 +15,8 @@ from mapdpm.likelihoods._parameters import check_range, described, fitted_to, fr
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import log_gamma_excess, log_rising
 
-# D factors are off by D 1e-16 in all, and the exponent multiplies that: to this product of the two, a tenth of the
-# tolerance of a move.
+# The product of D factors has a relative error of D 1e-16, and the exponent multiplies it. If D times the exponent is
+# at most this, the error is at most a tenth of the tolerance of a move.
 _LARGE = 1e5
 
 

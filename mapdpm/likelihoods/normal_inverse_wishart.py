@@ -76,8 +76,8 @@ class NormalInverseWishart(NamedTuple):
     def empirical(cls, X: Any, sample_weight: Any = None) -> NormalInverseWishart:
         """m0 = mean, c0 = 10 / N, nu0 = D + 2, psi0 = diag(variances, ddof 0), so that E[Sigma] is that matrix.
 
-        The least whole nu0 of which Sigma has a mean; variances alone, for correlations are what clusters have of
-        their own. A column of zero variance has no scale of its own and counts as of variance 1. With
+        D + 2 is the smallest integer nu0 for which Sigma has a mean. psi0 holds only variances, because correlations
+        differ between clusters. A column of zero variance has no scale and counts as one of variance 1. With
         ``sample_weight`` a point of weight w counts w times, in N too.
         """
         total, mean, variance = described(X, sample_weight)
@@ -143,8 +143,8 @@ class NormalInverseWishart(NamedTuple):
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
         """The inverse of ``add``; False where it cancels.
 
-        As with moments a feature (``_moments.remove``): what all removals since the row was made have left of it, in
-        the worst direction, stands behind the constants.
+        As in ``_moments.remove``: the share that all removals since the row was made have left, in the worst
+        direction, is stored after the constants.
         """
         D = self.m0.shape[0]
         scratch = row[row.shape[0] - 2 * D :]

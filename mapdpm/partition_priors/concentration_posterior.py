@@ -47,9 +47,9 @@ class ConcentrationPosterior(NamedTuple):
         return np.array(values)
 
     def curve(self, alphas: Any) -> Vector:
-        """p(log alpha | N, K) at each of ``alphas``, so scaled that its integral over log alpha is 1.
+        """p(log alpha | N, K) at each of ``alphas``, scaled so that its integral over log alpha is 1.
 
-        The integral is by trapezes, over the range in which the density is within exp(-40) of its largest value.
+        The integral uses the trapezoidal rule, where the density is within exp(-40) of its largest value.
         """
         centre = math.log(self.mode(of="log alpha"))
         top = float(self._log_density_of_log(np.array([centre]))[0])
@@ -107,8 +107,8 @@ class ConcentrationPosterior(NamedTuple):
         """The sign of S + r alpha - s / alpha - c, and a step towards where that is 0.
 
         Two forms of the equation, with positive terms on both sides and in logarithms, are nearly straight lines: one
-        for small alpha, where S is near 1, the other for large, where it is near N. The other one is flat there, and
-        its step too long: so the shorter of the two is taken.
+        for small alpha, where S is near 1, the other for large, where it is near N. The other one is flat there and
+        gives too long a step, so the shorter step is used.
         """
         alpha, N = math.exp(t), self.n_points
         r, s = self.prior.rates

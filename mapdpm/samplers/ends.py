@@ -1,4 +1,4 @@
-"""Where a chain ended: all that ``sample(resume=)`` needs to go on."""
+"""The end of a chain: everything that ``sample(resume=)`` needs to continue it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mapdpm.samplers.chain import Adapted, Array, Chain
 
 
 class End(NamedTuple):
-    """Where a chain ended: all that its next step depends on."""
+    """The end of a chain: everything that its next step depends on."""
 
     saved: dict[str, Array]
-    """What ``Chain.saved`` returned."""
+    """The arrays that ``Chain.saved`` returned."""
     adapted: Adapted
-    """What the burn-in fixed."""
+    """The numbers that the burn-in fixed."""
     generator: dict[str, Any]
     """The state of the random number generator."""
 

@@ -1,4 +1,4 @@
-"""What a chain is conditioned on: the points under a family, and groups, sequences or times where they are given."""
+"""The conditions of a chain: the points under a family, and groups, sequences or times if they are given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mapdpm.protocol import Likelihood
 
 
 class Given(NamedTuple):
-    """What is known of each point besides its features; None where nothing is."""
+    """Facts about each point besides its features; None for an unknown one."""
 
     groups: Any = None
     """The group of each point."""

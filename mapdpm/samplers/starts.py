@@ -1,4 +1,4 @@
-"""Where chains start: one cluster, every point alone, or a sequential draw (Liang2007 section 5.1)."""
+"""The starts of chains: one cluster, every point alone, or a sequential draw (Liang2007 section 5.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What chains have drawn."""
+"""The draws of chains."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Trace(NamedTuple):
     sampler: str
     """The sampler and its prior, as ``repr`` shows them."""
     ends: tuple[End, ...]
-    """Where each chain ended, for ``sample(resume=)``."""
+    """The end of each chain, for ``sample(resume=)``."""
 
     @classmethod
     def of(cls, chains: list[tuple[Draws, Best, End]], thin: int, sampler: str) -> Trace:
-        """The trace of what each chain kept."""
+        """The trace of all draws that the chains kept."""
         draws, bests, ends = zip(*chains, strict=True)
         best = max(bests, key=lambda each: each.log_joint)
         kept = [each.partitions for each in draws]

@@ -116,7 +116,7 @@ def warn_of_edges(start: Setting, current: Setting) -> None:
     for name, value in current.items():
         if abs(np.log(value / start[name])) > REACH - 1e-3:
             msg = (
-                f"{name} ended at {value:.3g}, the edge of where it was sought: these clusters do not bound it; "
+                f"{name} ended at {value:.3g}, the edge of the search range: these clusters do not determine it; "
                 "leave it out of the grid and give the likelihood a value, or start elsewhere"
             )
             warnings.warn(msg, UserWarning, stacklevel=5)

@@ -44,7 +44,7 @@ def transition_matrix(
     key : callable
         ``key(reached)`` is the member of ``states`` that was reached. The default is for labels of partitions.
     rng : EnumeratingRng or CompiledEnumeratingRng, optional
-        What ``step`` is given: the first if not said; the second where kernels are compiled.
+        The generator that ``step`` is given. The default is an ``EnumeratingRng``; compiled kernels need the other one.
     """
     every = _listed(states)
     index = {state: a for a, state in enumerate(every)}

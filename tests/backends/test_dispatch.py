@@ -1,4 +1,4 @@
-"""Whichever processor: kernels compiled without variants for wider vectors decide the same, and score the same bits."""
+"""Kernels compiled without variants for wider vectors decide the same, and score the same bits."""
 
 import importlib.util
 import shutil

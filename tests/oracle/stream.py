@@ -1,8 +1,8 @@
 """The stream learner, slowly: the steps of docs/streams-how.md, from scipy's marginals and densities, in data units.
 
-Float64, a prior that is given, nothing missing. What is cached, bounded or rearranged in C is written out here; the
-two places where C decides by a bound of a logarithm (which other cluster is likely, which pair is too far apart) are
-decided by the same bound, for that is what the page says.
+Float64, a prior that is given, nothing missing. Steps that C caches, bounds or rearranges
+are written out here. In two places C decides by a bound of a logarithm (which other cluster is likely, which pair is
+too far apart). The oracle uses the same bound there, because the page names it.
 """
 
 import math

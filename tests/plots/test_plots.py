@@ -101,7 +101,7 @@ def test_every_point_is_drawn_on_the_principal_plane(model, points):
     # The two principal directions by another road: eigenvectors of the matrix of correlations. Signs are free.
     _, directions = np.linalg.eigh(np.corrcoef(points.T))
     expected = (points - points.mean(axis=0)) / points.std(axis=0) @ directions[:, [2, 1]]
-    # Of order 1, at an offset of 1e6 of a column of order 1: rounding of the mean alone is 1e-10.
+    # Entries of order 1, from columns of order 1 at an offset of 1e6: rounding of the mean alone is 1e-10.
     assert np.allclose(np.abs(plane), np.abs(expected), atol=1e-7)
 
 

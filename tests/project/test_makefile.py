@@ -1,4 +1,4 @@
-"""What the Makefile says of files is so."""
+"""The lists of files in the Makefile are right."""
 
 import re
 
