@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm import MAPDPM, NormalGamma, load, plots, select_alpha
-from mapdpm.cli import demo, records, tables, tuning
+from mapdpm.cli import demo, records, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import chosen, warned
 from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, model_and_table
@@ -69,9 +69,11 @@ def fit(arguments: argparse.Namespace) -> None:
             arguments.labels, records.lines(["label"], model.labels_[:, None].tolist(), arguments.format)
         )
     if not arguments.quiet:
-        to_stdout = arguments.labels is None or str(arguments.labels) != records.STDOUT
         summary = _summary(model, table, seconds, arguments.format)
-        print(summary, file=sys.stdout if to_stdout else sys.stderr, flush=True)
+        if arguments.labels is not None and str(arguments.labels) == records.STDOUT:
+            print(summary, file=sys.stderr, flush=True)
+        else:
+            stdout.write(f"{summary}\n")
 
 
 def tune(arguments: argparse.Namespace) -> None:
@@ -165,7 +167,8 @@ def export(arguments: argparse.Namespace) -> None:
             continue
         write_file(target, data)
     if not arguments.quiet:
-        print(f"{arguments.c}: {', '.join(files)}; {model.n_clusters} clusters, {model.nbytes} bytes of memory")
+        facts = f"{model.n_clusters} clusters, {model.nbytes} bytes of memory"
+        stdout.write(f"{arguments.c}: {', '.join(files)}; {facts}\n")
 
 
 def show(arguments: argparse.Namespace) -> None:
@@ -175,7 +178,7 @@ def show(arguments: argparse.Namespace) -> None:
         _check_targets([arguments.data], target)
     found = demo.run(arguments.data)
     if not arguments.quiet:
-        print(demo.report(found), flush=True)
+        stdout.write(f"{demo.report(found)}\n")
     if arguments.no_picture:
         return
     try:
@@ -183,10 +186,10 @@ def show(arguments: argparse.Namespace) -> None:
     except plots.MissingMatplotlibError as error:
         if arguments.picture is not None:
             raise
-        print(f"no picture: {error}", flush=True)
+        stdout.write(f"no picture: {error}\n")
         return
     if not arguments.quiet:
-        print(f"picture: {target}", flush=True)
+        stdout.write(f"picture: {target}\n")
 
 
 def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:

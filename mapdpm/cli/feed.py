@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import os
 import select
@@ -12,7 +11,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mapdpm.cli import checkpoint
 from mapdpm.cli.tables import MODEL, STDIN, name_of
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16
 _LONGEST = 1 << 24  # bytes of a line: an endless line must not fill the memory
 _POLL = 0.1  # seconds between looks at a file that others write
+_LONG = 3600.0  # seconds
 _GZIP = b"\x1f\x8b"
 
 
@@ -61,6 +61,37 @@ class Signals:
         ours = [self._wakeup_reader] if interruptible else []
         ready, _, _ = select.select([*reads, *ours], writes, [], max(0.0, timeout))
         return [file for file in ready if file not in ours]
+
+    def wait_writable(self, file: int, patience: float) -> bool:
+        """Wait until ``file`` can be written; False where a signal has come, and it stays blocked for ``patience``."""
+        if not self.number:
+            _, ready, _ = select.select([self._wakeup_reader], [file], [])
+            if ready:
+                return True
+        return bool(select.select([], [file], [], patience)[1])
+
+    def opened(self, path: Path) -> IO[bytes] | None:
+        """The file ``path``, open for reading; None where a signal comes while a named pipe waits for its writer."""
+        if not path.is_fifo():
+            return path.open("rb", buffering=0)
+        found: list[IO[bytes]] = []
+        errors: list[OSError] = []
+        reader, writer = os.pipe()
+
+        def wait_for_a_writer() -> None:
+            try:
+                found.append(path.open("rb", buffering=0))
+            except OSError as error:
+                errors.append(error)
+            os.close(writer)
+
+        threading.Thread(target=wait_for_a_writer, daemon=True).start()  # it may wait for ever
+        while not (found or errors or self.number):
+            self.wait(_LONG, [reader])
+        os.close(reader)
+        if errors:
+            raise errors[0]
+        return found[0] if found else None
 
     def end(self) -> None:
         """End the program as the signal asks, if there was one."""
@@ -128,18 +159,17 @@ class Lines:
     def __init__(self, path: Path, signals: Signals, *, follow: bool) -> None:
         self.name = name_of(path)
         self._signals, self._follow = signals, follow
-        self._stack = contextlib.ExitStack()
-        if str(path) == STDIN:
-            if sys.stdin is None:
-                msg = "standard input is closed"
-                raise ValueError(msg)
-            self._file, self._seekable = sys.stdin.fileno(), False
-        else:
-            self._file = self._stack.enter_context(path.open("rb", buffering=0)).fileno()
-            self._seekable = stat.S_ISREG(os.fstat(self._file).st_mode)
+        if str(path) == STDIN and sys.stdin is None:
+            msg = "standard input is closed"
+            raise ValueError(msg)
+        self._opened = None if str(path) == STDIN else signals.opened(path)
+        held = sys.stdin if str(path) == STDIN else self._opened
+        self._file = -1 if held is None else held.fileno()
+        self._ended = held is None
+        self._seekable = self._opened is not None and stat.S_ISREG(os.fstat(self._file).st_mode)
         self.identity = str(path.resolve()) if self._seekable else STDIN
         self._offset = self._line = self._read = 0
-        self._rest, self._ended, self._open = b"", False, False
+        self._rest, self._open = b"", False
 
     def resume(self, position: dict[str, Any], state: Path) -> str:
         """Go on after the line that was committed last."""
@@ -213,7 +243,8 @@ class Lines:
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
-        self._stack.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def _check_beginning(self, data: bytes) -> None:
         """ValueError for a compressed file or a model file, which its first bytes show."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from mapdpm.cli import stdout
 from mapdpm.cli.tables import STDIN
+from mapdpm.files.container import write_file
 
 STDOUT = STDIN
 
@@ -24,12 +25,7 @@ def lines(names: Sequence[str], rows: Iterable[Sequence[Any]], kind: str) -> str
 def write_text(path: Path | None, text: str) -> None:
     """Print ``text`` where ``path`` is None or ``-``; else write it there, by gzip where the name ends in ``.gz``."""
     if path is None or str(path) == STDOUT:
-        if sys.stdout is None:
-            msg = "standard output is closed"
-            raise OSError(msg)
-        print(text, end="", flush=True)
+        stdout.write(text)
         return
-    from mapdpm.files.container import write_file  # noqa: PLC0415  (slow, and --version does not need it)
-
     data = text.encode()
     write_file(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any, Protocol
 
-from mapdpm.cli import checkpoint
+from mapdpm.cli import checkpoint, stdout
+from mapdpm.cli.feed import Signals
 from mapdpm.cli.tables import STDIN
 from mapdpm.files.container import UnwritableError
 
@@ -34,30 +34,18 @@ class Sink(Protocol):
 class Printed:
     """Results on standard output."""
 
-    def __init__(self, header: str) -> None:
-        self._lines = [header]
+    def __init__(self, header: str, signals: Signals) -> None:
+        self._lines, self._signals = [header], signals
 
     def write(self, line: str) -> None:
         """Printed with the next flush."""
         self._lines.append(line)
 
     def flush(self) -> None:
-        """Print; BrokenPipeError where the reader has ended."""
-        if sys.stdout is None:
-            msg = "standard output is closed"
-            raise OSError(msg)
+        """Print; errors as in ``stdout.write``."""
         text = "".join(self._lines)
         self._lines = []
-        if not text:
-            return
-        try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            msg = f"cannot write standard output: {error.strerror}"
-            raise UnwritableError(msg) from None
+        stdout.write(text, self._signals)
 
     def sync(self) -> dict[str, Any]:
         """Print; a pipe has no position, and no promise that the reader has read."""
@@ -98,12 +86,16 @@ class Written:
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
                 os.ftruncate(self._file, self._bytes)
                 os.lseek(self._file, self._bytes, os.SEEK_SET)
+            self._check_place()
             while data:
                 done = os.write(self._file, data)
                 self._bytes += done
                 data = data[done:]
+            self._check_place()
+        except UnwritableError:
+            raise
         except OSError as error:
-            raise self._unwritable(error) from None
+            raise self._unwritable(error.strerror) from None
         self._lines = []
 
     def sync(self) -> dict[str, Any]:
@@ -112,7 +104,7 @@ class Written:
         try:
             os.fsync(self._file)
         except OSError as error:
-            raise self._unwritable(error) from None
+            raise self._unwritable(error.strerror) from None
         return {"path": self._identity()} | checkpoint.mark(self._file, self._bytes)
 
     def finish(self) -> None:
@@ -127,5 +119,17 @@ class Written:
     def _identity(self) -> str:
         return str(self._path.resolve())
 
-    def _unwritable(self, error: OSError) -> UnwritableError:
-        return UnwritableError(f"cannot write {self._path}: {error.strerror}")
+    def _check_place(self) -> None:
+        """UnwritableError where nobody will find what was written."""
+        held = os.fstat(self._file)
+        try:
+            same = os.path.samestat(held, self._path.stat())
+        except OSError:
+            same = False
+        wrong = "removed or replaced" if not same else "cut off" if held.st_size < self._bytes else ""
+        if wrong:
+            msg = f"it was {wrong} while it was written"
+            raise self._unwritable(msg)
+
+    def _unwritable(self, why: str | None) -> UnwritableError:
+        return UnwritableError(f"cannot write {self._path}: {why}")

@@ -23,6 +23,7 @@ from mapdpm.cli.models import PRIOR_FAMILIES
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.records import STDOUT
 from mapdpm.cli.sinks import Printed, Sink, Written
+from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.tables import STDIN, counted, is_text
 from mapdpm.files.container import ModelFileError, UnwritableError
 from mapdpm.stream import Event, OnlineMAPDPM, StreamFullError
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     with Signals() as signals, contextlib.ExitStack() as stack:
         source = _source(arguments, signals)
         stack.callback(source.close)
-        sink = _sink(arguments, settings, saved, source)
+        sink = _sink(arguments, settings, saved, source, signals)
         stack.callback(sink.close)
         Stream(arguments, settings, model, source, sink).run(saved, signals)
     signals.end()
@@ -73,6 +74,10 @@ class Stream:
             self._sink.finish()
         except UnwritableError:
             raise
+        except BlockedError as error:
+            kept = "; the state stays at its last checkpoint, and the next run prints them"
+            self._report(f"{error}{kept if self._arguments.state else ''}")
+            return
         except (OSError, ValueError, OverflowError):
             if self._uncommitted:  # else files stay as they are
                 self._commit()
@@ -237,8 +242,8 @@ class Stream:
         self._uncommitted, self._committed = 0, time.monotonic()
 
     def _report(self, text: str) -> None:
-        if not self._arguments.quiet and sys.stderr is not None:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            if not self._arguments.quiet and sys.stderr is not None:
                 print(f"mapdpm: {text}", file=sys.stderr, flush=True)
 
 
@@ -274,9 +279,8 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _learner(settings: dict[str, Any]) -> OnlineMAPDPM:
     """A new learner; ``settings`` has all its parameters afterwards."""
-    chosen_ones = {name: settings[name] for name in LEARNER if name in settings}
     try:
-        model = OnlineMAPDPM(likelihood=_likelihood(settings), **chosen_ones)
+        model = OnlineMAPDPM(likelihood=_likelihood(settings), **{n: settings[n] for n in LEARNER if n in settings})
     except ValueError as error:
         raise UsageError(str(error)) from None
     settings.update({name: getattr(model, name) for name in LEARNER})
@@ -309,13 +313,15 @@ def _source(arguments: argparse.Namespace, signals: Signals) -> Source:
     return Lines(arguments.data or Path(STDIN), signals, follow=arguments.follow)
 
 
-def _sink(arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved | None, source: Source) -> Sink:
+def _sink(
+    arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved | None, source: Source, signals: Signals
+) -> Sink:
     position = None if saved is None else saved.output
     if isinstance(source, mqtt.Subscription) and arguments.publish is not None:
         return mqtt.Publication(source, arguments.publish, position)
     header = HEADER if settings["format"] == "csv" else ""
     if arguments.output is None or str(arguments.output) == STDOUT:
-        return Printed(header)
+        return Printed(header, signals)
     return Written(arguments.output, header, position, arguments.state)
 
 

@@ -1,11 +1,9 @@
 """``mapdpm stream`` on lines: what Python finds comes out, and no end loses or doubles a line."""
 
-import contextlib
 import csv
 import errno
 import inspect
 import json
-import math
 import os
 import random
 import resource
@@ -20,23 +18,14 @@ import numpy as np
 import pytest
 
 import mapdpm
+from command_line import expected, learned, made, started, streamed, text_of
 from mapdpm import OnlineMAPDPM, cli
 from mapdpm.cli import checkpoint, feed, options
 from mapdpm.files import container
 from mapdpm.stream import c_learner
-from repository import ROOT
 
 PRIOR = ["--prior", "m0=0", "--prior", "c0=0.1", "--prior", "a0=1", "--prior", "b0=1"]
 SKIP = ["--on-error", "skip"]
-
-
-def made(n, seed=0):
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, 2)) + rng.choice([0.0, 9.0, 20.0], size=(n, 1))
-
-
-def text_of(points):
-    return "".join(f"{x!r},{y!r}\n" for x, y in points.tolist())
 
 
 @pytest.fixture
@@ -45,10 +34,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("data.csv").write_text("height,width\n" + text_of(made(1000)))
     return tmp_path
-
-
-def streamed(*argv, code=0):
-    assert cli.main(["stream", *map(str, argv)]) == code
 
 
 def refused(capsys, code, *argv):
@@ -61,40 +46,6 @@ def refused(capsys, code, *argv):
     assert captured.err.count("\n") == 1
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
     return captured.err.removeprefix("mapdpm: error: ").rstrip()
-
-
-def command(*argv):
-    return [sys.executable, "-m", "mapdpm", "stream", *map(str, argv)]
-
-
-@contextlib.contextmanager
-def started(*argv, **options):
-    """A process in the current folder, which does not outlive the test."""
-    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
-    with subprocess.Popen(command(*argv), env=os.environ | {"PYTHONPATH": paths}, **pipes) as process:
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
-
-
-def expected(points, **parameters):
-    """The expected output, by the Python interface."""
-    model, found = OnlineMAPDPM(**parameters), []
-    for x in points.tolist():
-        before = model.n_events
-        number, score = model.learn_scored(x)
-        new = model.n_events - before
-        events = [{"kind": e.kind, "id": e.id, "other": e.other} for e in model.events[-new:]] if new else None
-        found.append({"id": number, "score": None if math.isnan(score) else score, "event": events})
-    return found, model
-
-
-def learned(path):
-    """The learner of a state, as bytes without what the command line adds."""
-    return OnlineMAPDPM.from_bytes(Path(path).read_bytes())._learner.write()
 
 
 # ---- what works ------------------------------------------------------------------------------------------------------
@@ -467,7 +418,7 @@ def test_following(folder):
     with Path("grows.csv").open("w") as file:
         file.write("x,y\n1,2\n3,4")
         file.flush()
-        with started("grows.csv", "--follow", *PRIOR, "--state", "state.mdpm") as process:
+        with started("stream", "grows.csv", "--follow", *PRIOR, "--state", "state.mdpm") as process:
             assert json.loads(process.stdout.readline()) == rows[0]
             file.write("5\n")
             file.flush()
@@ -475,7 +426,7 @@ def test_following(folder):
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=60) == 143
         assert mapdpm.load("state.mdpm").n_seen == 2
-        with started("grows.csv", "--follow", "--state", "state.mdpm") as process:
+        with started("stream", "grows.csv", "--follow", "--state", "state.mdpm") as process:
             file.write("5,6\n")
             file.flush()
             assert json.loads(process.stdout.readline()) == rows[2]
@@ -506,7 +457,7 @@ def test_killed_at_any_moment(folder):
     offsets = []
     for kill in range(10):
         goal = len(whole) * (kill + dice.random()) / 11
-        with started(*argv) as process:
+        with started("stream", *argv) as process:
             while process.poll() is None and not (out.exists() and out.stat().st_size >= goal and state.exists()):
                 time.sleep(0.0005)
             time.sleep(dice.random() * 0.01)
@@ -569,7 +520,7 @@ def test_a_file_that_may_not_grow(folder):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    with started(*argv, preexec_fn=limited) as process:
+    with started("stream", *argv, preexec_fn=limited) as process:
         said = process.communicate(timeout=60)[1]
     assert process.returncode == 1
     assert said == "mapdpm: error: cannot write out.jsonl: File too large\n"
@@ -585,7 +536,7 @@ def test_a_file_that_may_not_grow(folder):
 def test_signals_save_the_state(folder, number, code):
     points = made(400)
     rows, model = expected(points)
-    with started("--state", "state.mdpm", stdin=subprocess.PIPE) as process:
+    with started("stream", "--state", "state.mdpm", stdin=subprocess.PIPE) as process:
         process.stdin.write(text_of(points[:300]) + "1,2")  # the last line is not whole
         process.stdin.flush()
         found = [json.loads(process.stdout.readline()) for _ in range(300)]
@@ -595,7 +546,7 @@ def test_signals_save_the_state(folder, number, code):
         assert said.endswith("; standard input up to line 300\n")
         assert "Traceback" not in said
     assert mapdpm.load("state.mdpm").n_seen == 300
-    with started("--state", "state.mdpm", stdin=subprocess.PIPE) as process:
+    with started("stream", "--state", "state.mdpm", stdin=subprocess.PIPE) as process:
         out, said = process.communicate(text_of(points[300:]), timeout=60)
     assert said.startswith("mapdpm: state.mdpm: standard input must go on with line 301\n")
     assert found + [json.loads(line) for line in out.splitlines()] == rows
@@ -604,7 +555,7 @@ def test_signals_save_the_state(folder, number, code):
 
 def test_checkpoints_by_time(folder):
     """A checkpoint comes while nothing else does."""
-    with started("--state", "state.mdpm", "--checkpoint-seconds", 0.2, stdin=subprocess.PIPE) as process:
+    with started("stream", "--state", "state.mdpm", "--checkpoint-seconds", 0.2, stdin=subprocess.PIPE) as process:
         process.stdin.write(text_of(made(50)))
         process.stdin.flush()
         end = time.monotonic() + 60
@@ -617,7 +568,7 @@ def test_checkpoints_by_time(folder):
 
 def test_a_reader_that_has_gone(folder):
     Path("long.csv").write_text(text_of(made(20_000)))
-    with started("long.csv", "--state", "state.mdpm") as process:
+    with started("stream", "long.csv", "--state", "state.mdpm") as process:
         assert json.loads(process.stdout.readline())["id"] == 0
         process.stdout.close()
         assert process.wait(timeout=60) == 0
@@ -633,7 +584,10 @@ def test_a_reader_that_has_gone(folder):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_standard_output_that_is_full(begun):
     before = Path("state.mdpm").read_bytes()
-    with Path("/dev/full").open("w") as device, started("data.csv", "--state", "state.mdpm", stdout=device) as process:
+    with (
+        Path("/dev/full").open("w") as device,
+        started("stream", "data.csv", "--state", "state.mdpm", stdout=device) as process,
+    ):
         said = process.communicate(timeout=60)[1]
     assert process.returncode == 1
     assert said.endswith("mapdpm: error: cannot write standard output: No space left on device\n")
