@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm import NormalGamma
-from mapdpm.cli import checkpoint, mqtt
-from mapdpm.cli.checkpoint import LEARNER, OTHERS, Saved
+from mapdpm.cli import checkpoint, mqtt, stream_arguments
+from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.columns import chosen, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
 from mapdpm.cli.fields import Fields
-from mapdpm.cli.models import PRIOR_FAMILIES
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.records import STDOUT
 from mapdpm.cli.sinks import Printed, Sink, Written
@@ -36,10 +34,10 @@ _PATIENCE = 1.0  # seconds to wait for input before looking at the clock
 
 def run(arguments: argparse.Namespace) -> None:
     """Learn points until the input ends or a signal comes."""
-    _check(arguments)
+    stream_arguments.check(arguments)
     saved = None if arguments.state is None else checkpoint.read(arguments.state)
-    settings = checkpoint.merged_settings(_given(arguments), saved, arguments.state)
-    model = _learner(settings) if saved is None else saved.model
+    settings = checkpoint.merged_settings(stream_arguments.given(arguments), saved, arguments.state)
+    model = stream_arguments.learner(settings) if saved is None else saved.model
     with Signals() as signals, contextlib.ExitStack() as stack:
         source = _source(arguments, signals)
         stack.callback(source.close)
@@ -266,47 +264,6 @@ def _place_of_time(text: str, file: str, cells: list[str]) -> int:
     raise ValueError(msg)
 
 
-def _given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The settings that the command line gives."""
-    given = {name: getattr(arguments, name) for name in (*LEARNER, *OTHERS)}
-    given["columns"] = None if arguments.columns is None else ",".join(arguments.columns)
-    given["prior"] = dict(arguments.prior) or None
-    if len(given["prior"] or {}) < len(arguments.prior):
-        msg = f"argument --prior: each parameter at most once, got {', '.join(name for name, _ in arguments.prior)}"
-        raise UsageError(msg)
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _learner(settings: dict[str, Any]) -> OnlineMAPDPM:
-    """A new learner; ``settings`` has all its parameters afterwards."""
-    try:
-        model = OnlineMAPDPM(likelihood=_likelihood(settings), **{n: settings[n] for n in LEARNER if n in settings})
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    settings.update({name: getattr(model, name) for name in LEARNER})
-    return model
-
-
-def _likelihood(settings: dict[str, Any]) -> Any:
-    family, prior = PRIOR_FAMILIES[settings["likelihood"]], settings["prior"]
-    if prior is None and family is NormalGamma:
-        return None
-    needed = ", ".join(family._fields)
-    if prior is None or set(prior) != set(family._fields):
-        hint = "; or leave --prior out: then the warm-up sets it" if family is NormalGamma else ""
-        got = ", ".join(prior) if prior else "none of them"
-        msg = f"argument --prior: {settings['likelihood']} needs all of {needed} before there is data, got {got}{hint}"
-        raise UsageError(msg)
-    if "warmup" in settings:
-        msg = "argument --warmup: with --prior there is no warm-up; leave one of them out"
-        raise UsageError(msg)
-    try:
-        return family(**prior)
-    except ValueError as error:
-        msg = f"argument --prior: {error}"
-        raise UsageError(msg) from None
-
-
 def _source(arguments: argparse.Namespace, signals: Signals) -> Source:
     if arguments.mqtt is not None:
         return mqtt.Subscription(arguments, signals)
@@ -323,29 +280,3 @@ def _sink(
     if arguments.output is None or str(arguments.output) == STDOUT:
         return Printed(header, signals)
     return Written(arguments.output, header, position, arguments.state)
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    """UsageError for options that do not go together."""
-    piped = arguments.data is None or str(arguments.data) == STDIN
-    wrongs = (
-        (arguments.mqtt and arguments.data is not None, "--mqtt: points come from there or from a file, not both"),
-        (arguments.mqtt and not arguments.topic, "--mqtt: needs --topic, where the points come"),
-        (arguments.follow and (arguments.mqtt or piped), "--follow: needs a file; what else there is comes by itself"),
-        (arguments.publish and arguments.output, "--publish: results go there or to --output, not both"),
-        (arguments.output and arguments.output.suffix == ".gz", "--output: results are not compressed as they come"),
-        *(
-            (getattr(arguments, name) is not None and not arguments.mqtt, f"--{name.replace('_', '-')}: needs --mqtt")
-            for name in ("topic", "publish", "qos", "client_id")
-        ),
-        *(
-            (getattr(arguments, name) is not None and not arguments.state, f"--{name.replace('_', '-')}: needs --state")
-            for name in ("checkpoint_points", "checkpoint_seconds")
-        ),
-    )
-    for wrong, text in wrongs:
-        if wrong:
-            msg = f"argument {text}"
-            raise UsageError(msg)
-    arguments.checkpoint_points = arguments.checkpoint_points or 10_000
-    arguments.checkpoint_seconds = arguments.checkpoint_seconds or 10.0

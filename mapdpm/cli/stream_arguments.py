@@ -1,0 +1,80 @@
+"""The arguments of ``mapdpm stream``: what goes together, and the learner that they describe."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from mapdpm import NormalGamma
+from mapdpm.cli.checkpoint import LEARNER, OTHERS
+from mapdpm.cli.models import PRIOR_FAMILIES
+from mapdpm.cli.options import UsageError
+from mapdpm.cli.tables import STDIN
+from mapdpm.stream import OnlineMAPDPM
+
+
+def check(arguments: argparse.Namespace) -> None:
+    """UsageError for options that do not go together."""
+    piped = arguments.data is None or str(arguments.data) == STDIN
+    wrongs = (
+        (arguments.mqtt and arguments.data is not None, "--mqtt: points come from there or from a file, not both"),
+        (arguments.mqtt and not arguments.topic, "--mqtt: needs --topic, where the points come"),
+        (arguments.follow and (arguments.mqtt or piped), "--follow: needs a file; what else there is comes by itself"),
+        (arguments.publish and arguments.output, "--publish: results go there or to --output, not both"),
+        (arguments.output and arguments.output.suffix == ".gz", "--output: results are not compressed as they come"),
+        *(
+            (getattr(arguments, name) is not None and not arguments.mqtt, f"--{name.replace('_', '-')}: needs --mqtt")
+            for name in ("topic", "publish", "qos", "client_id")
+        ),
+        *(
+            (getattr(arguments, name) is not None and not arguments.state, f"--{name.replace('_', '-')}: needs --state")
+            for name in ("checkpoint_points", "checkpoint_seconds")
+        ),
+    )
+    for wrong, text in wrongs:
+        if wrong:
+            msg = f"argument {text}"
+            raise UsageError(msg)
+    arguments.checkpoint_points = arguments.checkpoint_points or 10_000
+    arguments.checkpoint_seconds = arguments.checkpoint_seconds or 10.0
+
+
+def given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings that the command line gives."""
+    given = {name: getattr(arguments, name) for name in (*LEARNER, *OTHERS)}
+    given["columns"] = None if arguments.columns is None else ",".join(arguments.columns)
+    given["prior"] = dict(arguments.prior) or None
+    if len(given["prior"] or {}) < len(arguments.prior):
+        msg = f"argument --prior: each parameter at most once, got {', '.join(name for name, _ in arguments.prior)}"
+        raise UsageError(msg)
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def learner(settings: dict[str, Any]) -> OnlineMAPDPM:
+    """A new learner; ``settings`` has all its parameters afterwards."""
+    try:
+        model = OnlineMAPDPM(likelihood=_likelihood(settings), **{n: settings[n] for n in LEARNER if n in settings})
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    settings.update({name: getattr(model, name) for name in LEARNER})
+    return model
+
+
+def _likelihood(settings: dict[str, Any]) -> Any:
+    family, prior = PRIOR_FAMILIES[settings["likelihood"]], settings["prior"]
+    if prior is None and family is NormalGamma:
+        return None
+    needed = ", ".join(family._fields)
+    if prior is None or set(prior) != set(family._fields):
+        hint = "; or leave --prior out: then the warm-up sets it" if family is NormalGamma else ""
+        got = ", ".join(prior) if prior else "none of them"
+        msg = f"argument --prior: {settings['likelihood']} needs all of {needed} before there is data, got {got}{hint}"
+        raise UsageError(msg)
+    if "warmup" in settings:
+        msg = "argument --warmup: with --prior there is no warm-up; leave one of them out"
+        raise UsageError(msg)
+    try:
+        return family(**prior)
+    except ValueError as error:
+        msg = f"argument --prior: {error}"
+        raise UsageError(msg) from None
