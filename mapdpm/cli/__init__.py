@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mapdpm.cli import options
+from mapdpm.cli.stderr import report
 
 _INTERRUPTED = 128 + signal.SIGINT
 _TERMINATED = 128 + signal.SIGTERM
@@ -48,17 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, ImportError, OverflowError, MemoryError, RuntimeError) as error:
         # RuntimeError: the C library is not built, or refuses a call.
         _drop_stdout()
-        _report(f"mapdpm: error: {_one_line(error)}")
+        report(f"error: {_one_line(error)}")
         return 2 if isinstance(error, options.UsageError) else 1
     except KeyboardInterrupt:
         return _INTERRUPTED
     return 0
-
-
-def _report(line: str) -> None:
-    with contextlib.suppress(OSError):
-        if sys.stderr is not None:  # print(file=None) would write to standard output
-            print(line, file=sys.stderr)
 
 
 def _drop_stdout() -> None:
@@ -80,7 +75,7 @@ def _one_line(error: Exception) -> str:
 def _warnings_as_lines(*, quiet: bool = False) -> Iterator[None]:
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if not quiet:
-            _report(f"mapdpm: warning: {message}")
+            report(f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)  # whatever the environment makes of warnings

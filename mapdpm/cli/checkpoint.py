@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mapdpm.cli.options import UsageError
-from mapdpm.files import container
+from mapdpm.files import container, disk
 from mapdpm.files.container import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
 from mapdpm.stream.online import OnlineMAPDPM
@@ -46,7 +46,7 @@ class Saved(NamedTuple):
 def read(path: Path) -> Saved | None:
     """The contents of the state file ``path``; None where there is no file, ModelFileError where it is another kind."""
     try:
-        data = path.read_bytes()
+        data = container.read_file(path)
     except FileNotFoundError:
         return None
     try:
@@ -79,7 +79,7 @@ def write(path: Path, saved: Saved) -> None:
     """Replace the file ``path``; UnwritableError where that fails, and the old file is unchanged."""
     held = saved._asdict()
     del held["model"]
-    container.write_file(path, container.with_extras(saved.model.to_bytes(), {_KEY: held}))
+    disk.write_file(path, container.with_extras(saved.model.to_bytes(), {_KEY: held}))
 
 
 def merged_settings(given: dict[str, Any], saved: Saved | None, path: Path | None) -> dict[str, Any]:

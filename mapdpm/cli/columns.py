@@ -30,17 +30,20 @@ def chosen(text: str) -> Choice:
     def choice(file: str, cells: list[str]) -> Columns:
         places, named = [], False
         header = any(map(is_text, cells))
+        names = _places_by_name(cells)
         for word in words:
             # In a row of numbers, a word that can be a position is one, even if a cell has the same text.
-            if word in cells and (header or not _may_be_positions(word, len(cells))):
-                places.append(_place_of(word, file, cells))
+            if word in names and (header or not _may_be_positions(word, len(cells))):
+                places.append(_place_of(word, file, names))
                 named = True
             else:
                 places += _places_of(word, file, cells)
-        twice = [place for at, place in enumerate(places) if place in places[:at]]
-        if twice:
-            msg = f"--columns {text} has column {twice[0] + 1} twice"
-            raise ValueError(msg)
+        taken: set[int] = set()
+        for place in places:
+            if place in taken:
+                msg = f"--columns {text} has column {place + 1} twice"
+                raise ValueError(msg)
+            taken.add(place)
         if not places:
             msg = "--columns names no column; give names or positions, such as height,3 or 2-4"
             raise ValueError(msg)
@@ -56,16 +59,17 @@ def model_columns(names: Sequence[str], model: str) -> Choice:
         whole = every(file, cells)
         if list(names) == cells:
             return Columns(whole.places, named=True)
-        missing = [name for name in names if name not in cells]
+        found = _places_by_name(cells)
+        missing = [name for name in names if name not in found]
         if missing and not any(map(is_text, cells)):
             return whole  # no header: by position
         if missing:
             msg = (
-                f"{file} has no column {missing[0]!r}, on which {model} was fitted; it has {_listed(cells)}. "
+                f"{file} has no column {missing[0]!r}, on which {model} was fitted; it has {listed(cells)}. "
                 "Choose columns of other names with --columns"
             )
             raise ValueError(msg)
-        return Columns([_place_of(name, file, cells) for name in names], named=True)
+        return Columns([_place_of(name, file, found) for name in names], named=True)
 
     return choice
 
@@ -82,11 +86,20 @@ def warned(file: str, cells: list[str]) -> Columns:
     return whole
 
 
-def _place_of(name: str, file: str, cells: list[str]) -> int:
-    if cells.count(name) > 1:
-        msg = f"{file} has {cells.count(name)} columns of the name {name!r}; choose by position with --columns"
+def _places_by_name(cells: list[str]) -> dict[str, list[int]]:
+    """The places of each name: a search for each of many names would take quadratic time."""
+    found: dict[str, list[int]] = {}
+    for place, name in enumerate(cells):
+        found.setdefault(name, []).append(place)
+    return found
+
+
+def _place_of(name: str, file: str, names: dict[str, list[int]]) -> int:
+    places = names[name]
+    if len(places) > 1:
+        msg = f"{file} has {len(places)} columns of the name {name!r}; choose by position with --columns"
         raise ValueError(msg)
-    return cells.index(name)
+    return places[0]
 
 
 def _may_be_positions(word: str, n_columns: int) -> bool:
@@ -99,7 +112,7 @@ def _places_of(word: str, file: str, cells: list[str]) -> list[int]:
     if found is None:
         near = difflib.get_close_matches(word, cells, 1, cutoff=0.65)
         hint = f". Did you mean {near[0]}?" if near else ""
-        msg = f"{file} has no column {word!r}; it has {_listed(cells)}{hint}"
+        msg = f"{file} has no column {word!r}; it has {listed(cells)}{hint}"
         raise ValueError(msg)
     first, last = int(found[1]), int(found[3] or (len(cells) if found[2] else found[1]))
     for position in (first, last):
@@ -112,6 +125,7 @@ def _places_of(word: str, file: str, cells: list[str]) -> list[int]:
     return list(range(first - 1, last))
 
 
-def _listed(cells: list[str]) -> str:
+def listed(cells: Sequence[str]) -> str:
+    """The first names, and the number of the others."""
     more = f" and {len(cells) - _SHOWN} more" if len(cells) > _SHOWN else ""
     return ", ".join(cells[:_SHOWN]) + more

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 import warnings
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm import MAPDPM, NormalGamma, load, plots, select_alpha
-from mapdpm.cli import demo, records, stdout, tables, tuning
+from mapdpm.cli import demo, records, stderr, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import chosen, warned
 from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, model_and_table
@@ -22,7 +21,8 @@ from mapdpm.cli.options import UsageError
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.tables import Table
 from mapdpm.files.c_export import as_stream, c_files
-from mapdpm.files.container import ModelFileError, write_file
+from mapdpm.files.container import ModelFileError
+from mapdpm.files.disk import write_file
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
 
@@ -71,7 +71,7 @@ def fit(arguments: argparse.Namespace) -> None:
     if not arguments.quiet:
         summary = _summary(model, table, seconds, arguments.format)
         if arguments.labels is not None and str(arguments.labels) == records.STDOUT:
-            print(summary, file=sys.stderr, flush=True)
+            stderr.write(f"{summary}\n")
         else:
             stdout.write(f"{summary}\n")
 
@@ -112,7 +112,7 @@ def tune(arguments: argparse.Namespace) -> None:
     if not arguments.quiet:
         setting = found.params | {"alpha": found.alpha}
         shown = ", ".join(f"{name} {value:.6g}" for name, value in setting.items())
-        print(f"{shown}, by {found.method}", file=sys.stderr, flush=True)
+        stderr.write(f"{shown}, by {found.method}\n")
 
 
 def predict(arguments: argparse.Namespace) -> None:
@@ -269,7 +269,7 @@ def _summary(model: MAPDPM, table: Table, seconds: float, kind: str) -> str:
 def _shortened(names: Sequence[str]) -> str:
     """All names if they are few, else the first ones and the last."""
     few = [*names[:_MOST_NAMES], "...", names[-1]] if len(names) > _MOST_NAMES + 1 else names
-    return ", ".join(few)
+    return stderr.printable(", ".join(few))
 
 
 def _file(path: Path | None) -> Path | None:

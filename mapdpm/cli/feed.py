@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from mapdpm.cli import checkpoint
+from mapdpm.cli import checkpoint, tables
 from mapdpm.cli.tables import MODEL, STDIN, name_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _CHUNK = 1 << 16
-_LONGEST = 1 << 24  # bytes of a line: an endless line must not fill the memory
 _POLL = 0.1  # seconds between looks at a file that others write
 _LONG = 3600.0  # seconds
 _GZIP = b"\x1f\x8b"
@@ -198,8 +197,8 @@ class Lines:
             self._signals.wait(min(timeout, _POLL))
             return []
         *whole, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > _LONGEST:
-            msg = f"{self.name}: line {self._line + len(whole) + 1} is longer than {_LONGEST} bytes"
+        if len(self._rest) > tables.LONGEST_LINE:
+            msg = f"{self.name}: line {self._line + len(whole) + 1} is longer than {tables.LONGEST_LINE} bytes"
             raise ValueError(msg)
         if self._open and (whole or self._rest):
             self._finish_line(whole)

@@ -12,13 +12,13 @@ import json
 import math
 import random
 import socket
-import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mapdpm.cli.feed import RefusedInputError, Signals, cells_of
 from mapdpm.cli.options import UsageError
+from mapdpm.cli.stderr import report
 
 _KEEPALIVE = 60
 _FIRST_DELAY, _LONGEST_DELAY = 0.1, 60.0
@@ -267,8 +267,8 @@ class Subscription:
         self._inbox.append(Message(message.mid, digest, message.payload, self._connection))
 
     def _report(self, text: str) -> None:
-        if not self._quiet and sys.stderr is not None:
-            print(f"mapdpm: {text}", file=sys.stderr, flush=True)
+        if not self._quiet:
+            report(text)
 
 
 class Publication:

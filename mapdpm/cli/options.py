@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import mapdpm
 from mapdpm.cli import values
+from mapdpm.cli.stderr import report
 from mapdpm.names import BACKENDS, DTYPES, METHODS, MISSING, MOVES, STARTS, WHEN_FULL
 
 LIKELIHOODS = ("normal-gamma", "normal-known-variance")
@@ -31,7 +32,8 @@ class _Parser(argparse.ArgumentParser):
         return parsed, unknown
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"mapdpm: error: {message} (see {self.prog} --help)\n")
+        report(f"error: {message} (see {self.prog} --help)")
+        self.exit(2)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+from mapdpm.cli import stderr
 from mapdpm.search.ascent import FitProgress
 from mapdpm.selection import Step
 
@@ -36,7 +37,5 @@ class ProgressLine:
 
     def _write(self, text: str) -> None:
         """Write to stderr; if that fails, the fit goes on in silence."""
-        try:
-            print(text, end="", file=sys.stderr, flush=True)
-        except OSError:
+        if not stderr.write(text):
             self._verbose = self._live = self._shown = False

@@ -10,7 +10,7 @@ from typing import Any
 
 from mapdpm.cli import stdout
 from mapdpm.cli.tables import STDIN
-from mapdpm.files.container import write_file
+from mapdpm.files.disk import write_file
 
 STDOUT = STDIN
 

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import json
 import math
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,13 @@ import numpy as np
 
 from mapdpm.cli import checkpoint, mqtt, stream_arguments
 from mapdpm.cli.checkpoint import Saved
-from mapdpm.cli.columns import chosen, warned
+from mapdpm.cli.columns import chosen, listed, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.records import STDOUT
 from mapdpm.cli.sinks import Printed, Sink, Written
+from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.tables import STDIN, counted, is_text
 from mapdpm.files.container import ModelFileError, UnwritableError
@@ -167,9 +167,9 @@ class Stream:
         if self._fields is not None:
             header = self._source.headed and any(is_text(names[p]) for p in self._fields.places if p < len(names))
             if header and names != self._fields.names:
-                expected = "none" if self._fields.names is None else ",".join(self._fields.names)
+                expected = "none" if self._fields.names is None else listed(self._fields.names)
                 msg = (
-                    f"{self._source.name} has the columns {','.join(names)}, but {self._arguments.state} is of others: "
+                    f"{self._source.name} has the columns {listed(names)}, but {self._arguments.state} is of others: "
                     f"{expected}; begin another state"
                 )
                 raise ValueError(msg)
@@ -240,9 +240,8 @@ class Stream:
         self._uncommitted, self._committed = 0, time.monotonic()
 
     def _report(self, text: str) -> None:
-        with contextlib.suppress(OSError):
-            if not self._arguments.quiet and sys.stderr is not None:
-                print(f"mapdpm: {text}", file=sys.stderr, flush=True)
+        if not self._arguments.quiet:
+            report(text)
 
 
 def _as_json(number: int, score: float, events: list[Event]) -> str:
@@ -260,7 +259,7 @@ def _place_of_time(text: str, file: str, cells: list[str]) -> int:
         return cells.index(text)
     if text.isdecimal() and 1 <= int(text) <= len(cells):
         return int(text) - 1
-    msg = f"{file} has no column {text!r} for --time; it has {', '.join(cells[:10])}"
+    msg = f"{file} has no column {text!r} for --time; it has {listed(cells)}"
     raise ValueError(msg)
 
 

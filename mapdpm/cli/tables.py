@@ -11,6 +11,7 @@ import sys
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
@@ -23,6 +24,8 @@ from mapdpm.protocol import Matrix
 STDIN = "-"
 MODEL = b"MDPM"
 """The first bytes of a model file."""
+LONGEST_LINE = 1 << 22
+"""Characters of a line, some 200,000 numbers: an endless line must not fill the memory."""
 _GZIP = b"\x1f\x8b"
 MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
 
@@ -133,7 +136,7 @@ def numbers(
                 msg = f"{name_of(path)}: line {line}, column {column + 1}{name} {complaint}"
                 raise ValueError(msg)
             values.append(value)
-    return np.array(values, dtype=np.float64).reshape(-1, len(columns))
+    return np.asarray(values).reshape(-1, len(columns))
 
 
 def name_of(path: str | Path) -> str:
@@ -166,15 +169,31 @@ def _opened(path: str | Path) -> Iterator[IO[str]]:
             text.detach()  # standard input stays open
 
 
+class _Lines:
+    """The lines of a file; ValueError where those of one row are longer than LONGEST_LINE."""
+
+    def __init__(self, file: IO[str], name: str) -> None:
+        self.first, self.length = 1, 0
+        self._readline, self._name = file.readline, name
+
+    def __iter__(self) -> Iterator[str]:
+        for line in iter(partial(self._readline, LONGEST_LINE + 1), ""):
+            self.length += len(line)
+            if self.length > LONGEST_LINE:
+                msg = f"{self._name}: line {self.first} is longer than {LONGEST_LINE} characters"
+                raise ValueError(msg)
+            yield line
+
+
 def _lines(path: str | Path, delimiter: str) -> Iterator[Row]:
-    end = 0
     with _opened(path) as file:
-        reader = csv.reader(file, delimiter=delimiter)
+        lines = _Lines(file, name_of(path))
+        reader = csv.reader(lines, delimiter=delimiter)
         try:
             for cells in reader:
                 # A quoted cell may span lines: a row is known by its first.
-                yield end + 1, cells
-                end = reader.line_num
+                yield lines.first, cells
+                lines.first, lines.length = reader.line_num + 1, 0
         except UnicodeDecodeError:
             msg = f"{name_of(path)} is not a text file in UTF-8"
             raise ValueError(msg) from None
@@ -229,6 +248,7 @@ def complaint_of(cell: str, value: float | None, row: Sequence[str]) -> str:
 
 def _ranges(positions: Sequence[int]) -> str:
     """``1-3,5`` for 1, 2, 3, 5."""
-    first = [p for p in positions if p - 1 not in positions]
-    last = [p for p in positions if p + 1 not in positions]
+    known = set(positions)
+    first = [p for p in positions if p - 1 not in known]
+    last = [p for p in positions if p + 1 not in known]
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in zip(first, last, strict=True))

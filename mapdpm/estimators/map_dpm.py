@@ -14,7 +14,7 @@ from mapdpm.backends import Backend, resolve
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.base import Estimator
-from mapdpm.files import container
+from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.names import STARTS
@@ -259,7 +259,7 @@ class MAPDPM(Estimator):
 
         With ``dtype="float32"`` reals take 4 bytes, for chips; scores then have seven digits.
         """
-        container.write_file(path, self.to_bytes(dtype))
+        disk.write_file(path, self.to_bytes(dtype))
 
     def to_bytes(self, dtype: str = "float64") -> bytes:
         """The model in the format of docs/format.md: the data for scoring, and behind it all fitted attributes."""

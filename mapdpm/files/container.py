@@ -7,12 +7,8 @@ is ``c_kernels/snapshot.c``. Every field is checked on load, whatever the CRC sa
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import json
 import os
-import secrets
-import stat
 import struct
 import zlib
 from pathlib import Path
@@ -35,6 +31,7 @@ FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
 _CRC = struct.Struct("<I")
+_PIECE = 1 << 20  # bytes read at once: memory is taken for bytes that are there, not for those that are announced
 _REALS: dict[int, np.dtype[Any]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}
 _ARRAY_TYPES = {name: np.dtype(name) for name in ("<i8", "<i4", "<i2", "|i1", "<f8")}
 
@@ -114,44 +111,18 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
     return mixture_of(likelihood, prior, anchor, counts, statistics), extras
 
 
-def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write ``data`` to ``path``, wholly or not at all: a temporary file in that folder is synced, then renamed.
-
-    Then the folder is synced: after a power cut it names the new file or the old one. A symbolic link is followed. A
-    folder or a device of that name is not replaced.
-    """
-    temporary = None
-    try:
-        target = Path(path).resolve()
-        if target.is_symlink() or (target.exists() and not target.is_file()):
-            raise OSError(errno.EINVAL, "it is not a file")  # noqa: TRY301  (one sentence for all of them)
-        temporary = target.with_name(f".mdpm-{secrets.token_hex(8)}")
-        with temporary.open("xb") as file:
-            if target.exists():  # before there is anything to read: the old file may be private
-                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-        _sync_folder(target.parent)
-    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, which newer Pythons leave unresolved
-        msg = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
-        raise UnwritableError(msg) from None
-    finally:  # an interrupt leaves nothing behind either
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync the names in a folder, where the system can: the file is there in any case."""
-    if os.name != "posix":
-        return
-    with contextlib.suppress(OSError):  # a folder that may not be read, or a file system that cannot sync one
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a model file; at most one more than its header announces, so that a device has an end."""
+    with Path(path).open("rb") as file:
+        data = file.read(_HEADER.size)
+        if len(data) < _HEADER.size or not data.startswith(MAGIC):
+            return data
+        left = _HEADER.unpack(data)[-1] - len(data) + 1
+        pieces = [data]
+        while left > 0 and (piece := file.read(min(left, _PIECE))):
+            pieces.append(piece)
+            left -= len(piece)
+    return b"".join(pieces)
 
 
 def kind_of(data: bytes) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from mapdpm.estimators.map_dpm import MAPDPM
@@ -20,7 +19,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     OSError
         It cannot be read.
     """
-    data = Path(path).read_bytes()
+    data = container.read_file(path)
     try:
         if container.kind_of(data) == container.STREAM:
             return _stream_of(data)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mapdpm.files import container
+from mapdpm.files import container, disk
 from mapdpm.files.container import ModelFileError
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream import pooling
@@ -307,7 +307,7 @@ class OnlineMAPDPM(LearnerState):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle."""
-        container.write_file(path, self.to_bytes())
+        disk.write_file(path, self.to_bytes())
 
     @classmethod
     def merged(

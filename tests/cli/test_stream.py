@@ -20,7 +20,7 @@ import pytest
 import mapdpm
 from command_line import expected, learned, made, started, streamed, text_of
 from mapdpm import OnlineMAPDPM, cli
-from mapdpm.cli import checkpoint, feed, options
+from mapdpm.cli import checkpoint, options, tables
 from mapdpm.files import container
 from mapdpm.stream import c_learner
 
@@ -348,7 +348,7 @@ def test_another_file_than_that_of_the_state(begun, capsys):
     captured = capsys.readouterr().err
     assert said == 1
     assert "data.csv; other.csv is read from its beginning" in captured
-    assert "other.csv has the columns width,height, but state.mdpm is of others: height,width" in captured
+    assert "other.csv has the columns width, height, but state.mdpm is of others: height, width" in captured
 
 
 def test_the_file_of_the_next_day(begun, capsys):
@@ -602,7 +602,7 @@ def test_nothing_comes(folder, capsys):
 
 
 def test_a_line_without_end(folder, capsys, monkeypatch):
-    monkeypatch.setattr(feed, "_LONGEST", 1000)
+    monkeypatch.setattr(tables, "LONGEST_LINE", 1000)
     Path("long.csv").write_text("1,2\n" + "3" * 2000)
     streamed("long.csv", code=1)
     assert "long.csv: line 2 is longer than 1000 bytes" in capsys.readouterr().err

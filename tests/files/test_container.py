@@ -24,7 +24,7 @@ from mapdpm import (
     NormalKnownVariance,
 )
 from mapdpm.backends import _c32, _c64
-from mapdpm.files import container
+from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of
 from mapdpm.likelihoods import FAMILIES, FAMILY_NUMBERS
 from mapdpm.likelihoods._template import GammaExponential
@@ -265,7 +265,7 @@ def test_the_folder_is_synced_after_the_file_has_its_name(tmp_path, monkeypatch)
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", noted)
-    container.write_file(tmp_path / "model", b"bytes")
+    disk.write_file(tmp_path / "model", b"bytes")
     assert seen == [("file", False), ("folder", True)]
 
 
@@ -275,7 +275,7 @@ def test_a_folder_that_cannot_be_read_is_written_to(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(container.os, "open", refuse)
-    container.write_file(tmp_path / "model", b"bytes")
+    disk.write_file(tmp_path / "model", b"bytes")
     assert (tmp_path / "model").read_bytes() == b"bytes"
 
 
