@@ -210,17 +210,20 @@ class Trace(NamedTuple):
         write_file(path, trace_files.written(self))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Trace:
+    def load(cls, path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Trace:
         """The trace that ``save`` wrote, by this version or an earlier one.
+
+        ``max_bytes`` limits the memory of its arrays. The default is 32 MB and six times the file, which is enough for
+        every file that this version writes.
 
         Raises
         ------
         ValueError
-            The file is no trace, is damaged or cut short, or of a newer format.
+            The file is no trace, is damaged or cut short, of a newer format, or takes more than ``max_bytes``.
         OSError
             It cannot be read.
         """
-        return cls(**trace_files.read(Path(path).read_bytes(), str(path)))
+        return cls(**trace_files.read(Path(path).read_bytes(), str(path), max_bytes))
 
     def _flat(self) -> Labels:
         return self._kept().reshape(-1, len(self.best))

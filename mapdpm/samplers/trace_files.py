@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
 import zlib
 from typing import Any
@@ -28,6 +29,9 @@ _DAMAGE = (  # what reading a zip with a byte changed can end in
 )
 _VALUES = {"log_joint", "n_clusters", "largest_share", "acceptance", "alpha", "discount"}
 _VALUES_1 = ("log_joint", "alpha", "discount", "acceptance")
+
+
+_SPARE, _RATIO = 1 << 25, 6  # with the file itself and checks, less than 64 MB and eight times the file
 
 
 class UnreadableTraceError(ValueError):
@@ -52,12 +56,22 @@ def written(trace: Any) -> bytes:
     arrays |= {f"{folder}/{name}": array for folder, named in folders.items() for name, array in named.items()}
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)
+    if _memory_of(file) > _most_memory(file.tell()):  # as a chain that never moves
+        file = io.BytesIO()
+        np.savez(file, **arrays)
     return file.getvalue()
 
 
-def read(data: bytes, path: str) -> dict[str, Any]:
+def read(data: bytes, path: str, max_bytes: int | None = None) -> dict[str, Any]:
     """The fields of the trace in ``data``; UnreadableTraceError for any other bytes."""
     try:
+        needed = _memory_of(io.BytesIO(data))
+        if needed > (_most_memory(len(data)) if max_bytes is None else max_bytes):
+            msg = (
+                f"{path} has {len(data)} bytes and takes {needed} bytes of memory: if you trust it, say "
+                f"Trace.load(path, max_bytes={needed})"
+            )
+            raise UnreadableTraceError(msg)
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             about = json.loads(file["about"].tobytes())
             arrays = {name: file[name] for name in file.files if name != "about"}
@@ -73,6 +87,28 @@ def read(data: bytes, path: str) -> dict[str, Any]:
         msg = f"{path} is no trace file, or was cut short ({len(data)} bytes): draw it anew, or take a whole copy"
         raise UnreadableTraceError(msg) from None
     return fields
+
+
+def _most_memory(n_bytes: int) -> int:
+    """The memory that a file of ``n_bytes`` may take: a stranger's file may unpack to a thousand times its size."""
+    return _SPARE + _RATIO * n_bytes
+
+
+def _memory_of(file: io.BytesIO) -> int:
+    """The bytes of the arrays in a .npz; ValueError where an array is larger than its part of the file."""
+    total = 0
+    with zipfile.ZipFile(file) as archive:
+        for part in archive.infolist():
+            with archive.open(part) as member:
+                version = np.lib.format.read_magic(member)
+                header = (
+                    np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                )
+                shape, _, dtype = header(member)
+            if math.prod(shape) * dtype.itemsize > part.file_size:
+                raise ValueError
+            total += part.file_size
+    return total
 
 
 def _of_format_2(about: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from mapdpm.stream.settings import DTYPES, WHEN_FULL, StreamSettings, check_poin
 
 _KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out"}
 _ALIGNMENT = 8
+_MEMORY_OF_A_FILE, _HEAD = 4, 4096
+"""Memory of a learner per byte of its file, and besides: more than twice the file is a forged size."""
 
 
 class Learner:
@@ -58,9 +60,12 @@ class Learner:
         lib, ffi = modules(dtype)
         options = ffi.new("mapdpm_options *")
         error = lib.mapdpm_snapshot_options(ffi.from_buffer("unsigned char[]", data), len(data), options)
+        n_bytes = lib.mapdpm_stream_bytes(options)
+        if not error and n_bytes > _MEMORY_OF_A_FILE * len(data) + _HEAD:
+            error = lib.MAPDPM_E_DAMAGED
         if error:
             return None, ffi.string(lib.mapdpm_error_name(error)).decode()
-        learner = cls(dtype, lib.mapdpm_stream_bytes(options))
+        learner = cls(dtype, n_bytes)
         problem = learner.read_into(data)
         return (None, problem) if problem else (learner, "ok")
 

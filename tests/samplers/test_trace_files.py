@@ -1,6 +1,9 @@
 """The file of a trace: both formats, damaged files, and files that are refused."""
 
 import base64
+import io
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -154,3 +157,49 @@ def test_files_that_are_none(tmp_path):
         np.testing.assert_array_equal(found.log_joint, trace.log_joint)
     with pytest.raises(FileNotFoundError):
         Trace.load(tmp_path / "none.npz")
+
+
+def packed(**arrays):
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def test_a_small_file_that_unpacks_to_much(tmp_path):
+    """400 MB of zeros in 400 KB are refused before they are unpacked, unless one asks for them."""
+    path = tmp_path / "draws.npz"
+    path.write_bytes(packed(partitions=np.zeros((1, 4000, 100_000), dtype=np.int8)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"takes 4000\d* bytes of memory: if you trust it"):
+            Trace.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**26 + 8 * path.stat().st_size
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_array_that_says_it_is_larger(tmp_path):
+    """The header of one array in the file announces 1e15 bytes."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": "|i1", "fortran_order": False, "shape": (10**15,)})
+    path = tmp_path / "draws.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("partitions.npy", file.getvalue())
+    with pytest.raises(ValueError, match="is no trace file"):
+        Trace.load(path)
+
+
+def test_every_saved_trace_can_be_loaded(tmp_path, monkeypatch):
+    """A chain that never moves packs to little: its file is then not packed. Older files need a word of trust."""
+    monkeypatch.setattr(trace_files, "_SPARE", 0)
+    X = np.zeros((400, 1))
+    sampler = CollapsedGibbs(likelihood=NormalGamma(0.0, 0.1, 1.5, 1.0), alpha=1e-9)
+    trace = sample(X, sampler, draws=300, chains=1, random_state=0)
+    path = tmp_path / "draws.npz"
+    trace.save(path)
+    np.testing.assert_array_equal(Trace.load(path).partitions, trace.partitions)
+    with np.load(path) as file:
+        path.write_bytes(packed(**file))
+    with pytest.raises(ValueError, match="max_bytes="):
+        Trace.load(path)
+    np.testing.assert_array_equal(Trace.load(path, max_bytes=10**7).partitions, trace.partitions)

@@ -6,6 +6,8 @@ import pickle
 import subprocess
 import sys
 import threading
+import tracemalloc
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -684,3 +686,34 @@ def test_import_costs_no_more():
     code = "import sys, mapdpm; sys.exit('mapdpm.stream.online' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert ctypes  # the C library is reached through cffi alone
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [(12, 2**20), (12, 2**27), (16, 2**27), (16, 10**6)],
+    ids=["2**20 features", "features", "slots", "fewer"],
+)
+def test_a_small_file_asks_for_little_memory(place, value):
+    """The sizes of the header are compared with that of the file, before there is memory for them."""
+    data = bytearray(OnlineMAPDPM(4, likelihood=PRIOR).to_bytes())
+    data[place : place + 4] = value.to_bytes(4, "little")
+    data[-4:] = zlib.crc32(data[:-4]).to_bytes(4, "little")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="damaged"):
+            OnlineMAPDPM.from_bytes(bytes(data))
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 100])
+@pytest.mark.parametrize("options", [{"warmup": 2}, {"warmup": 500}, {"window": 300, "warmup": 2}])
+@pytest.mark.parametrize("max_clusters", [1, 2, 300])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_learners_take_at_most_twice_their_file(n_features, options, max_clusters, dtype):
+    """The bound that tells forged sizes from true ones, with a factor of two to spare."""
+    model = OnlineMAPDPM(max_clusters, n_features=n_features, dtype=dtype, **options)
+    data = model.to_bytes()
+    assert model.nbytes <= 2 * len(data) + 2048
+    assert OnlineMAPDPM.from_bytes(data).to_bytes() == data
