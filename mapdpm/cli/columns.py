@@ -74,6 +74,16 @@ def model_columns(names: Sequence[str], model: str) -> Choice:
     return choice
 
 
+def place_of_time(text: str, file: str, cells: list[str]) -> int:
+    """The column of ``--time``: a name that one column has, or a position counted from 1."""
+    if cells.count(text) == 1:
+        return cells.index(text)
+    if text.isdecimal() and 1 <= int(text) <= len(cells):
+        return int(text) - 1
+    msg = f"{file} has no column {text!r} for --time; it has {listed(cells)}"
+    raise ValueError(msg)
+
+
 def warned(file: str, cells: list[str]) -> Columns:
     """All columns, with a warning for one that looks like an index."""
     whole = every(file, cells)

@@ -27,16 +27,21 @@ _GOODBYE = 5.0  # seconds for the broker to take the last results
 _WINDOW = 10  # brokers stop after 10 to 20 unacknowledged messages
 _PAUSE = 0.005  # seconds of silence after which the broker seems to have stopped
 _REMEMBERED = 1000  # acknowledged messages, for an acknowledgement may be lost
+_LARGEST = 1 << 20  # bytes of a message, some 50,000 numbers: as Python's lists they take some 50 times as much
 _UNSENT = 1000  # results that the broker has not taken, above which no points are read
 
 
 class Message(NamedTuple):
-    """A message and the number of its connection, the only one on which it can be acknowledged."""
+    """A message and the number of its connection, the only one on which it can be acknowledged.
+
+    The payload of a message that is too large is not kept.
+    """
 
     mid: int
     digest: str | None
-    payload: bytes
+    payload: bytes | None
     connection: int
+    size: int
 
 
 class Subscription:
@@ -97,6 +102,9 @@ class Subscription:
 
     def cells(self, item: Message, delimiter: str) -> list[str] | dict[str, str]:
         """The cells of a line of CSV, or of a JSON array or object; RefusedInputError for any other message."""
+        if item.payload is None:
+            msg = f" has {item.size} bytes, and at most {_LARGEST} are read"
+            raise RefusedInputError(msg)
         text = item.payload.strip()
         if text[:1] not in {b"[", b"{"}:
             if b"\n" in text:
@@ -105,13 +113,13 @@ class Subscription:
             return cells_of(text, delimiter)
         try:
             held = json.loads(text)
+            # As text, so that values that are not numbers are refused as in a file.
+            if isinstance(held, dict):
+                return {name.strip(): _cell(value) for name, value in held.items()}
+            return [_cell(value) for value in held]
         except (ValueError, RecursionError) as error:
             msg = f" is not JSON: {error}"
             raise RefusedInputError(msg) from None
-        # As text, so that values that are not numbers are refused as in a file.
-        if isinstance(held, dict):
-            return {name: _cell(value) for name, value in held.items()}
-        return [_cell(value) for value in held]
 
     def taken(self, item: Message) -> None:
         """Remember the message until long after it is acknowledged."""
@@ -243,11 +251,13 @@ class Subscription:
         self._inbox = [message for message in self._inbox if message.digest is None]
         if self._next_try == math.inf:
             self._next_try = time.monotonic() + self._delay
-            if self._connection and reason.is_failure:
+            if self._subscribed and reason.is_failure:
                 self._report(f"warning: lost the connection to {self._at} ({reason}); trying again")
 
     def _on_subscribe(self, _client: Any, _data: Any, _mid: Any, reasons: Any, _properties: Any) -> None:
-        if reasons[0].is_failure:
+        if not reasons:
+            self._failure = f"cannot connect to {self._at}: it does not answer as an MQTT broker does"
+        elif reasons[0].is_failure:
             self._failure = f"{self._at} refuses the {self.name}: {reasons[0]}"
         elif not self._subscribed:
             self._subscribed = True
@@ -264,7 +274,9 @@ class Subscription:
             if message.dup and self._learned.get(message.mid) == digest:
                 self._to_acknowledge.append(message.mid)
                 return
-        self._inbox.append(Message(message.mid, digest, message.payload, self._connection))
+        size = len(message.payload)
+        payload = message.payload if size <= _LARGEST else None
+        self._inbox.append(Message(message.mid, digest, payload, self._connection, size))
 
     def _report(self, text: str) -> None:
         if not self._quiet:

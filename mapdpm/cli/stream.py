@@ -14,7 +14,7 @@ import numpy as np
 
 from mapdpm.cli import checkpoint, mqtt, stream_arguments
 from mapdpm.cli.checkpoint import Saved
-from mapdpm.cli.columns import chosen, listed, warned
+from mapdpm.cli.columns import chosen, listed, place_of_time, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.options import UsageError
@@ -62,6 +62,7 @@ class Stream:
         self._committed = time.monotonic()
         self._gaps = model.missing == "skip"
         self._text = _as_csv if settings["format"] == "csv" else _as_json
+        self._begun_with = (model.n_features, getattr(model, "feature_names_in_", None))
 
     def run(self, saved: Saved | None, signals: Signals) -> None:
         """Learn until the end, a signal or an error, then commit what was learned, unless it cannot be written."""
@@ -126,9 +127,10 @@ class Stream:
 
     def _process(self, item: Any) -> int:
         """Learn an item, or refuse it; 0 where it was a header."""
+        chooses = self._fields is None and not self._source.headed
         try:
             cells = self._source.cells(item, self._settings["delimiter"])
-            if self._header_allowed and self._is_header(cells):
+            if self._header_allowed and self._is_header(item, cells):
                 self._source.taken(item)
                 return 0
             assert self._fields is not None  # noqa: S101  (_is_header saw to it)
@@ -141,6 +143,8 @@ class Stream:
                 raise RefusedInputError(msg) from None
         except RefusedInputError as refused:
             self._refuse(item, refused)
+            if chooses:
+                self._forget_columns()
         else:
             self._counts["learned"] += 1
             new = self._model.n_events - before
@@ -161,7 +165,7 @@ class Stream:
                 f"warning: {text}; skipped{'; others are only counted' if self._n_warnings == _MOST_WARNINGS else ''}"
             )
 
-    def _is_header(self, cells: list[str] | dict[str, str]) -> bool:
+    def _is_header(self, item: Any, cells: list[str] | dict[str, str]) -> bool:
         """Whether the first item is a header; sets the columns."""
         names = [cell.strip() for cell in cells]
         if self._fields is not None:
@@ -174,44 +178,44 @@ class Stream:
                 )
                 raise ValueError(msg)
         else:
-            header = self._choose(cells, names)
+            header = self._choose(self._source.name if self._source.headed else self._source.where(item), cells, names)
         self._header_allowed = False
         return header
 
-    def _choose(self, cells: list[str] | dict[str, str], names: list[str]) -> bool:
-        """Choose the columns from the first item; True where it is a header."""
+    def _choose(self, name: str, cells: list[str] | dict[str, str], names: list[str]) -> bool:
+        """Choose the columns from the first item, ``name`` in messages; True where it is a header."""
         words, at = self._settings["columns"], self._settings["time"]
-        name = self._source.name
         try:
-            when = None if at is None else _place_of_time(at, name, names)
+            when = None if at is None else place_of_time(at, name, names)
             columns = (warned if words is None else chosen(words))(name, names)
-        except UsageError:
+            places = [place for place in columns.places if words is not None or place != when]
+            if not places:
+                msg = f"{name} has no column{' but the time' if names else ''}"
+                raise ValueError(msg)  # noqa: TRY301  (one sentence for all of them)
+            read = places if when is None else [*places, when]
+            header = self._source.headed and (columns.named or any(is_text(names[place]) for place in read))
+            named = names if header or isinstance(cells, dict) else None
+            fields = Fields(named, len(names), places, when)
+            if not header:
+                fields.point(cells, gaps=self._gaps)  # an item without a point does not choose columns
+            self._start(name, fields)
+        except (UsageError, RefusedInputError):
             raise
         except ValueError as error:
             if self._source.headed:
                 raise
-            msg = f": {error}"
+            msg = str(error)  # of this message: the next one may fit
+            msg = msg.removeprefix(name) if msg.startswith(name) else f": {msg}"
             raise RefusedInputError(msg) from None
-        places = [place for place in columns.places if words is not None or place != when]
-        if not places:
-            msg = f"{name} has no column but the time"
-            raise ValueError(msg)
-        read = places if when is None else [*places, when]
-        header = self._source.headed and (columns.named or any(is_text(names[place]) for place in read))
-        named = names if header or isinstance(cells, dict) else None
-        fields = Fields(named, len(names), places, when)
-        if not header:
-            fields.point(cells, gaps=self._gaps)  # a line without a point does not choose columns
-        self._start(fields)
         return header
 
-    def _start(self, fields: Fields) -> None:
+    def _start(self, name: str, fields: Fields) -> None:
         D = len(fields.places)
         known = getattr(self._model, "n_features_in_", D)
         if known != D:
             other = "--prior" if self._model.n_seen == 0 else self._arguments.state
             wrong = f"has {counted(D, 'column')}, but {other} is of {known}"
-            msg = f"{self._source.name} {wrong}; choose with --columns"
+            msg = f"{name} {wrong}; choose with --columns"
             raise ValueError(msg)
         if not hasattr(self._model, "n_features_in_"):
             self._model.set_params(n_features=D)
@@ -219,6 +223,17 @@ class Stream:
         if names is not None:
             self._model.feature_names_in_ = np.array(names, dtype=object)
         self._fields = fields
+
+    def _forget_columns(self) -> None:
+        """Let the next item choose the columns, as if the last one, which was refused, had not come."""
+        n_features, names = self._begun_with
+        self._fields, self._header_allowed = None, True
+        if self._model.n_features != n_features:
+            self._model.set_params(n_features=n_features)
+        if names is not None:
+            self._model.feature_names_in_ = names
+        else:
+            self._model.__dict__.pop("feature_names_in_", None)
 
     def _due(self) -> bool:
         if self._arguments.state is None or not self._uncommitted:
@@ -252,15 +267,6 @@ def _as_json(number: int, score: float, events: list[Event]) -> str:
 def _as_csv(number: int, score: float, events: list[Event]) -> str:
     happened = (f"{e.kind} {e.id}" + ("" if e.other is None else f" {e.other}") for e in events)
     return f"{number},{score if math.isfinite(score) else ''!s},{';'.join(happened)}\n"
-
-
-def _place_of_time(text: str, file: str, cells: list[str]) -> int:
-    if cells.count(text) == 1:
-        return cells.index(text)
-    if text.isdecimal() and 1 <= int(text) <= len(cells):
-        return int(text) - 1
-    msg = f"{file} has no column {text!r} for --time; it has {listed(cells)}"
-    raise ValueError(msg)
 
 
 def _source(arguments: argparse.Namespace, signals: Signals) -> Source:
