@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from mapdpm.search.ascent import FitProgress
 from mapdpm.search.checks import check_search
 from mapdpm.search.fit import FitSettings, WarmStart, fit
 from mapdpm.state import ClusterState, Mixture
+from mapdpm.threads import Threads
 from mapdpm.validation import check_count, check_start, check_weights
 
 # Scoring works in chunks that fit a cache: entries of a chunk, and fewest and most points.
@@ -327,11 +327,9 @@ class MAPDPM(Estimator):
 
         n = data.n_points
         n_jobs = 1 if self.n_jobs is None else min(check_count("n_jobs", self.n_jobs), -(-n // size))
-        if n_jobs == 1:
-            return computed(0, n)
         edges = [n * job // n_jobs for job in range(n_jobs + 1)]
-        with ThreadPoolExecutor(n_jobs) as pool:
-            return np.concatenate(list(pool.map(computed, edges[:-1], edges[1:])))
+        with Threads(n_jobs) as threads:
+            return np.concatenate(threads.each(computed, edges[:-1], edges[1:]))
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]

@@ -14,6 +14,7 @@ from mapdpm.samplers.chain import Adapted, Array, Chain
 from mapdpm.samplers.ends import End
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.threads import Threads
 
 
 class Progress(NamedTuple):
@@ -41,6 +42,7 @@ class Plan(NamedTuple):
     draws: int
     keep: tuple[str, ...]
     callback: Callable[[Progress], object] | None
+    threads: Threads
 
 
 class Best(NamedTuple):
@@ -92,6 +94,7 @@ def run_chain(plan: Plan, chain: Chain, rng: Rng, number: int) -> tuple[Draws, B
 
     def step(at: int) -> None:
         nonlocal best
+        plan.threads.check()
         infos.append(plan.sampler.step(chain, rng))
         chain.trim()
         joint = chain.log_joint()
@@ -101,7 +104,7 @@ def run_chain(plan: Plan, chain: Chain, rng: Rng, number: int) -> tuple[Draws, B
         visited.append(chain.n_clusters)
         if plan.callback is not None:
             seconds = time.perf_counter() - begin
-            plan.callback(Progress(number, at + 1, total, joint, chain.n_clusters, seconds))
+            plan.threads.call(plan.callback, Progress(number, at + 1, total, joint, chain.n_clusters, seconds))
 
     for at in range(plan.burn_in):
         step(at)

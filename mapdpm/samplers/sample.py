@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mapdpm import jit
@@ -19,6 +18,7 @@ from mapdpm.samplers.sampler import Sampler
 from mapdpm.samplers.starts import check_chain_start
 from mapdpm.samplers.trace import Trace
 from mapdpm.search.problem import observed
+from mapdpm.threads import Threads
 from mapdpm.validation import check_callable, check_count
 
 _SAME = 1e-9  # relative tolerance of a log joint that is summed in another order
@@ -66,7 +66,7 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
         The number of threads, each of which runs a chain; None is 1. Compiled samplers run in parallel, those in plain
         Python take turns. Draws do not depend on it.
     callback : callable or None
-        Called after each step with a ``Progress``; from several threads if ``n_jobs`` is above 1.
+        Called after each step with a ``Progress``, in the thread that called ``sample``.
     resume : Trace or None
         Chains go on where those of this trace ended, bit for bit as if they had never stopped; its draws come first.
         ``burn_in``, ``thin``, ``chains``, ``init``, ``random_state`` and ``keep`` are then those of the trace.
@@ -127,7 +127,9 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
         init = check_chain_start(init, n_points, getattr(sampler.target.prior, "n_components", None))
         _check_keep(keep, sampler, data)
         seeds = seeded(random_state).generator.integers(2**63, size=chains).tolist()
-    plan = Plan(sampler, burn_in, thin, draws, tuple(keep), callback)
+    # Never in the caller's thread: an exception of a signal handler, as Ctrl-C, while numba reads a Generator crashes.
+    threads = Threads(n_jobs, apart=True)
+    plan = Plan(sampler, burn_in, thin, draws, tuple(keep), callback, threads)
 
     def one(number: int) -> tuple[Draws, Best, End]:
         rng = seeded(seeds[number])
@@ -136,12 +138,8 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
             rng = resume.ends[number].restored(chain)
         return run_chain(plan, chain, rng, number)
 
-    n_threads = 1 if n_jobs is None else check_count("n_jobs", n_jobs)
-    if n_threads == 1:
-        parts = list(map(one, range(chains)))
-    else:
-        with ThreadPoolExecutor(n_threads) as pool:
-            parts = list(pool.map(one, range(chains)))
+    with threads:
+        parts = threads.each(one, range(chains))
     trace = Trace.of(parts, thin, sampler.describe())
     return trace if resume is None else resume.followed_by(trace)
 

@@ -75,7 +75,8 @@ class Ascent(NamedTuple):
     restart: int
 
 
-def _unheard(progress: FitProgress) -> bool:  # noqa: ARG001
+def unheard(progress: FitProgress) -> bool:  # noqa: ARG001
+    """Report to nobody."""
     return False
 
 
@@ -84,7 +85,7 @@ def ascend(
     state: ClusterState,
     plan: Plan,
     rng: np.random.Generator,
-    report: Callable[[FitProgress], bool] = _unheard,
+    report: Callable[[FitProgress], bool] = unheard,
     restart: int = 0,
 ) -> Ascent:
     """Climb from ``state`` until neither a sweep nor a move of ``plan`` gains; edits it, or a larger copy.

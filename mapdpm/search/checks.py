@@ -11,7 +11,7 @@ import numpy as np
 
 from mapdpm import backends
 from mapdpm.rng import seeded
-from mapdpm.search.ascent import FitProgress, MakeMove, Plan
+from mapdpm.search.ascent import FitProgress, MakeMove, Plan, unheard
 from mapdpm.search.moves.catalogue import MOVES
 from mapdpm.validation import check_callable, check_count, check_number
 
@@ -81,18 +81,17 @@ class Deadline:
         return time.monotonic() >= self._end
 
 
-class Reporter:
-    """Reports the progress of a fit: prints a line if verbose, and calls the callback."""
+def reporter(settings: SearchSettings) -> Callable[[FitProgress], bool]:
+    """A function that prints a line if verbose, and calls the callback; True if the callback ends the run."""
+    verbose, callback = settings.verbose, settings.callback
 
-    def __init__(self, settings: SearchSettings) -> None:
-        self._verbose, self._callback = settings.verbose, settings.callback
-
-    def __call__(self, progress: FitProgress) -> bool:
-        """Report ``progress``; True if the callback ends the run."""
-        if self._verbose:
+    def report(progress: FitProgress) -> bool:
+        if verbose:
             print(progress)
-        stop = self._callback(progress) if self._callback is not None else False
+        stop = callback(progress) if callback is not None else False
         return isinstance(stop, (bool, np.bool_)) and bool(stop)
+
+    return report if verbose or callback is not None else unheard
 
 
 def _moves_of(moves: Any) -> tuple[MakeMove, ...]:

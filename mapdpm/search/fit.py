@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from mapdpm.backends import resolve
 from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
 from mapdpm.search.ascent import ascend
-from mapdpm.search.checks import Deadline, Reporter, SearchSettings
+from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.moves.split import FutileSplits, remembering
 from mapdpm.search.problem import Problem, observed, present_points, taking_part, with_absent
 from mapdpm.search.restarts import Starts, best_of_restarts
@@ -60,7 +60,7 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     differ in alpha alone, a futile split is tried again only if the new alpha would let it gain.
     """
     search = settings.search
-    deadline, reporter = Deadline(search.time_limit), Reporter(search)
+    deadline, report = Deadline(search.time_limit), reporter(search)
     present = present_points(weights)
     taken, positive = taking_part(points, weights, present)
     seen = observed(settings.likelihood, taken, positive)
@@ -72,13 +72,13 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
         futile = warm.futile
     plan = search.plan(deadline)
     if warm is not None and warm.max_clusters == settings.max_clusters:
-        found = ascend(problem, warm.state, remembering(plan, futile), search.generator(), reporter)
+        found = ascend(problem, warm.state, remembering(plan, futile), search.generator(), report)
     else:
         alone = search.n_restarts == 1  # runs of several starts would take each other's clusters for their own
         plan = remembering(plan, futile) if alone else plan
         later = _LATER_STARTS if plan.moves else ("random-order",)  # the paper's runs know nothing of each other
         starts = Starts(start, later, search.n_restarts)
-        found = best_of_restarts(problem, starts, plan, search.generator(), reporter, search.n_jobs)
+        found = best_of_restarts(problem, starts, plan, search.generator(), report, search.n_jobs)
     slots, labels = slots_in_order(found.state)
     rows = found.state.rows[slots, : seen.shifted.n_statistics()]
     return Fitted(

@@ -10,7 +10,7 @@ from mapdpm.backends import resolve
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Model, Vector, Weights
-from mapdpm.search.checks import Deadline, Reporter, SearchSettings
+from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.dp_means import Limits, Passes, dp_means, farthest_first, means_of, objective_of
 from mapdpm.search.problem import Problem, anchor_of, present_points, taking_part, with_absent
 from mapdpm.search.restarts import Starts, best_of_restarts
@@ -46,8 +46,8 @@ class FittedMeans(NamedTuple):
 def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> FittedMeans:
     """Cluster ``points``."""
     search = settings.search
-    deadline, reporter = Deadline(search.time_limit), Reporter(search)
-    limits = Limits(search.max_sweeps, deadline.expired, reporter)
+    deadline, report = Deadline(search.time_limit), reporter(search)
+    limits = Limits(search.max_sweeps, deadline.expired, report)
     present = present_points(weights)
     taken, positive = taking_part(points, weights, present)
     anchor = anchor_of(taken)
@@ -61,7 +61,7 @@ def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> Fitt
     if search.moves and not passes.stopped:
         problem = Problem.of(Model(family, ClusterPenalty(lam), data, positive), backend, settings.n_clusters)
         starts = Starts(labels, _LATER_STARTS, search.n_restarts)
-        run = best_of_restarts(problem, starts, search.plan(deadline), search.generator(), reporter, search.n_jobs)
+        run = best_of_restarts(problem, starts, search.plan(deadline), search.generator(), report, search.n_jobs)
         labels, converged = run.state.labels, run.converged
         n_sweeps = run.n_sweeps + (n_sweeps if run.restart == 0 else 0)
         objectives = [*(objectives if run.restart == 0 else ()), *(-value for value in run.history)]

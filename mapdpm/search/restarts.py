@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mapdpm.objective import is_gain
-from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend
+from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend, unheard
 from mapdpm.search.moves.regroup import Regroup
 from mapdpm.search.problem import Problem
 from mapdpm.search.steps import perturbed, started_from, started_sequentially
 from mapdpm.state import ClusterState, copied
+from mapdpm.threads import Threads
 
 AGAIN = ("gibbs", "best")
 """Starts from the best run so far: after a few Gibbs sweeps, or as it is, for ``Regroup`` to perturb it."""
@@ -51,9 +51,16 @@ def best_of_restarts(
     The first run is alone; the others come in rounds of four, which may run at once in ``n_jobs`` threads. "The best so
     far" is the best of the rounds before, and each run has its own seed, drawn in order before its round. So the result
     does not depend on ``n_jobs``. No round begins after the deadline of ``plan``. If ``plan`` has moves, runs after the
-    first also have ``Regroup``, which costs more than the others. The threads call ``report``.
+    first also have ``Regroup``, which costs more than the others. An exception, as a KeyboardInterrupt, ends all
+    threads at their next step.
     """
     later = plan._replace(moves=(*plan.moves, Regroup)) if plan.moves and Regroup not in plan.moves else plan
+
+    threads = Threads(n_jobs)
+
+    def heard(progress: FitProgress) -> bool:
+        threads.check()
+        return False if report is unheard else threads.call(report, progress)
 
     def run(restart: int, seed: int, best: Ascent | None = None) -> Ascent:
         if best is not None and plan.expired():
@@ -63,18 +70,16 @@ def best_of_restarts(
         state = _started(problem, start, best, generator)
         if plan.moves and isinstance(start, str) and start in _SEQUENTIAL:
             state = _unless_one_is_better(problem, state)
-        return ascend(problem, state, plan if best is None else later, generator, report, restart)
+        return ascend(problem, state, plan if best is None else later, generator, heard, restart)
 
-    best = run(0, int(rng.integers(2**63)))
-    with ThreadPoolExecutor(n_jobs) as pool:
+    with threads:
+        best = threads.each(run, [0], [int(rng.integers(2**63))])[0]
         for first in range(1, starts.n_runs, _ROUND):
             if plan.expired():
                 break
             together = range(first, min(first + _ROUND, starts.n_runs))
             seeds = rng.integers(2**63, size=len(together)).tolist()
-            again = functools.partial(run, best=best)
-            runs = pool.map(again, together, seeds) if n_jobs > 1 else map(again, together, seeds)
-            best = functools.reduce(_better, runs, best)
+            best = functools.reduce(_better, threads.each(functools.partial(run, best=best), together, seeds), best)
     return best
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from mapdpm.selection.job import Job, Step, StepReporter, with_feature_names
 from mapdpm.selection.result import Selection, simplest
 from mapdpm.selection.settings import changed_likelihood, default_alphas, settings_of, split_setting
 from mapdpm.stream.online import OnlineMAPDPM
+from mapdpm.threads import Threads
 from mapdpm.validation import check_callable, check_count
 
 __all__ = ["Selection", "Step", "select_alpha"]
@@ -153,19 +153,18 @@ def _cross_validated(
     scores, n_clusters = np.empty((2, len(job.grid), len(folds)))
     job.report.total *= len(folds)
 
+    threads = Threads(n_jobs)
+
     def run(fold: int) -> None:
         train, test = (point_set(job.points).rows(numbers) for numbers in folds[fold])
         for number, model in job.fits(train, warm_start):
             scores[number, fold] = model.score(test)
             n_clusters[number, fold] = model.n_clusters_
-            job.report(job.grid[number], fold, scores[number, fold], model.n_clusters_)
+            threads.check()
+            threads.call(job.report, job.grid[number], fold, scores[number, fold], model.n_clusters_)
 
-    numbers = range(len(folds))
-    if n_jobs is None or check_count("n_jobs", n_jobs) == 1:
-        list(map(run, numbers))
-    else:
-        with ThreadPoolExecutor(n_jobs) as pool:
-            list(pool.map(run, numbers))
+    with threads:
+        threads.each(run, range(len(folds)))
     rule = one_standard_error and len(folds) > 1
     chosen = simplest(scores, n_clusters) if rule else int(np.argmax(scores.mean(axis=1)))
     model = job.model(job.grid[chosen], job.points).fit(X)
