@@ -161,7 +161,6 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
 {
     const real most = MOST_WEIGHT * 2; /* weights are rounded when they are added */
     const uint32_t id = ids_of(s)[k];
-    uint32_t j;
 
     if (!are_moments(s, slot_of(s, k), most, 1) || !are_moments(s, half_of(s, k, 0), most, 0) ||
         !are_moments(s, half_of(s, k, 1), most, 0) || !is_between(*merge_loss_of(s, k), -LARGEST_REAL, LARGEST_REAL))
@@ -171,13 +170,50 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
     if (last_times_of(s)[k] < -(INT64_MAX / 2) ||
         (last_times_of(s)[k] > s->now && (is_used(s, k) || last_times_of(s)[k] != 0)))
         return 0;
-    if (!is_used(s, k))
-        return 1;
-    if (id < WARMUP(s) || id >= s->next_id)
-        return 0;
-    for (j = 0; j < k; j++)
-        if (is_used(s, j) && ids_of(s)[j] == id)
+    return !is_used(s, k) || (id >= WARMUP(s) && id < s->next_id);
+}
+
+/* Move numbers[i] down until no child in numbers[0..n-1] is larger. */
+static void sift(uint32_t *numbers, uint32_t n, uint32_t i)
+{
+    const uint32_t moved = numbers[i];
+
+    while (i < n / 2) {
+        uint32_t child = 2 * i + 1;
+
+        if (child + 1 < n && numbers[child + 1] > numbers[child])
+            child++;
+        if (numbers[child] <= moved)
+            break;
+        numbers[i] = numbers[child];
+        i = child;
+    }
+    numbers[i] = moved;
+}
+
+/* Whether no two clusters have the same id. O(K log K): a heap gives the ids from the largest down. It lies where the
+ * score table will be, which is computed later. */
+static int are_distinct(const mapdpm_stream *s)
+{
+    uint32_t *const numbers = (uint32_t *)address_of(s, s->at_columns);
+    uint32_t n = 0, i;
+
+    for (i = 0; i < SLOTS(s); i++)
+        if (is_used(s, i)) {
+            numbers[n] = ids_of(s)[i];
+            n++;
+        }
+    for (i = n / 2; i > 0; i--)
+        sift(numbers, n, i - 1);
+    while (n > 1) {
+        const uint32_t largest = numbers[0];
+
+        n--;
+        numbers[0] = numbers[n];
+        sift(numbers, n, 0);
+        if (numbers[0] == largest)
             return 0;
+    }
     return 1;
 }
 
@@ -232,7 +268,7 @@ static int is_stream(const mapdpm_stream *s)
         if (!is_slot(s, k))
             return 0;
     }
-    if (used != s->n_clusters || (IS_WARMING(s) && used > 0))
+    if (used != s->n_clusters || (IS_WARMING(s) && used > 0) || !are_distinct(s))
         return 0;
     for (i = 0; i < RING_SIZE(s); i++)
         if (!is_event(s, i))

@@ -247,6 +247,37 @@ static void forged_warm_up(void)
     CHECK(with(n - 8, 9, 4, n) == MAPDPM_E_DAMAGED);
 }
 
+/* Two clusters with one id are found in whatever slots they are; the order of ids is free. */
+static void ids_twice(void)
+{
+    enum { MANY = 20 };
+    mapdpm_options o = options_of(GAMMA);
+    mapdpm_cluster cluster;
+    const real mean[D] = {0, 0}, variance[D] = {1, 1};
+    size_t n, ids;
+    uint32_t i, j;
+
+    o.max_clusters = MANY;
+    CHECK(mapdpm_init(&first.stream, sizeof first.bytes, &o) == MAPDPM_OK);
+    memset(&cluster, 0, sizeof cluster);
+    for (i = 0; i < MANY - 1; i++) {
+        cluster.weight = (real)(1 + i);
+        CHECK(mapdpm_insert(&first.stream, &cluster, mean, variance) == MAPDPM_OK);
+    }
+    n = write(&first.stream, file);
+    ids = n - 4 - 4 * (4 * MANY + 4 * MAPDPM_EVENTS((size_t)MANY));
+    CHECK(reads(file, n) == MAPDPM_OK);
+    for (i = 0; i < MANY - 1; i++)
+        for (j = 0; j < MANY - 1; j++) {
+            const uint32_t here = get32(file + ids + 4 * i), there = get32(file + ids + 4 * j);
+
+            CHECK(with(ids + 4 * i, there, 4, n) == (i == j ? MAPDPM_OK : MAPDPM_E_DAMAGED));
+            (void)put_bytes(broken + ids + 4 * j, here, 4);
+            repair(broken, n);
+            CHECK(reads(broken, n) == MAPDPM_OK);
+        }
+}
+
 /* The same after a gateway has reduced the learner. */
 static void reduced(void)
 {
@@ -298,6 +329,7 @@ int main(void)
     damage(ALL, 5);
     forgery();
     forged_warm_up();
+    ids_twice();
     reduced();
     other_kinds();
     return REPORT();
