@@ -183,20 +183,59 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
         ids_of(s)[k] = first + k;
         last_seen_of(s)[k] = (uint32_t)s->n_seen; /* the time of insertion does not matter */
         merge_partner_of(s)[k] = NONE;
+        *merge_loss_of(s, k) = 0;
         trials_of(s)[k] = 0;
         stream_refresh(s, k);
     }
     s->next_id = first + s->n_clusters;
 }
 
-/* Merge the pair with the largest gain, if that exceeds `least`. Returns whether there was one. */
-static int merge_best_slots(mapdpm_stream *s, real least)
+/* Make slot b the partner of slot a, a < b, if their merge loses less than with the partner so far. The first slot wins
+ * a tie. */
+static void meet(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    uint32_t to, from;
+    const real loss = -merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now)), least = *merge_loss_of(s, a);
 
-    if (!stream_best_pair(s, least, &to, &from))
+    if (loss < least || (loss <= least && b < merge_partner_of(s)[a])) {
+        merge_partner_of(s)[a] = b;
+        *merge_loss_of(s, a) = loss;
+    }
+}
+
+/* The best partner of slot a among the slots after it, or NONE. */
+static void find_partner(mapdpm_stream *s, uint32_t a)
+{
+    uint32_t b;
+
+    merge_partner_of(s)[a] = NONE;
+    *merge_loss_of(s, a) = LARGEST_REAL;
+    for (b = a + 1; b < s->width; b++)
+        if (is_used(s, b))
+            meet(s, a, b);
+}
+
+/* Merge the pair with the smallest loss, if that is below `most`. Returns whether there was one. Each slot has its best
+ * partner, and a merge changes few of them: so the time of all merges is O(K^2) as a rule, not O(K^3). */
+static int merge_best_slots(mapdpm_stream *s, real most)
+{
+    uint32_t a, to = NONE, from;
+
+    for (a = 0; a < s->width; a++)
+        if (is_used(s, a) && *merge_loss_of(s, a) < (to == NONE ? most : *merge_loss_of(s, to)))
+            to = a;
+    if (to == NONE)
         return 0;
+    from = merge_partner_of(s)[to];
     stream_merge(s, to, from);
+    for (a = 0; a < s->width; a++)
+        if (is_used(s, a)) {
+            const uint32_t partner = merge_partner_of(s)[a];
+
+            if (a == to || partner == to || partner == from)
+                find_partner(s, a);
+            if (a < to)
+                meet(s, a, to);
+        }
     return 1;
 }
 
@@ -223,9 +262,11 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
     for (k = 0; k < WARMUP(s); k++) /* ids begin anew */
         warmup_labels_of(s)[k] = NONE;
     put_in_order(s, WARMUP(s));
+    for (k = 0; k < s->width; k++)
+        find_partner(s, k);
     while (merge_best_slots(s, 0))
         ;
-    while (s->n_clusters > n && merge_best_slots(s, -LARGEST_REAL))
+    while (s->n_clusters > n && merge_best_slots(s, LARGEST_REAL))
         ;
     put_in_order(s, WARMUP(s));
     s->n_events = 0;

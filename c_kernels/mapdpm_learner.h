@@ -60,7 +60,6 @@ MAPDPM_INTERNAL real stream_total_weight(const mapdpm_stream *s);
 MAPDPM_INTERNAL size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x);
 MAPDPM_INTERNAL uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
 MAPDPM_INTERNAL void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
-MAPDPM_INTERNAL int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from);
 MAPDPM_INTERNAL uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain);
 MAPDPM_INTERNAL void stream_clear_halves(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_remove(mapdpm_stream *s, uint32_t k, uint32_t kind);

@@ -102,27 +102,6 @@ void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
     }
 }
 
-/* The pair whose merge raises the log joint most, if by more than `least`. Returns whether there is one. */
-int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from)
-{
-    uint32_t a, b;
-    int found = 0;
-
-    for (a = 0; a < s->width; a++)
-        for (b = a + 1; b < s->width; b++)
-            if (is_used(s, a) && is_used(s, b)) {
-                const real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
-
-                if (gain > least) {
-                    least = gain;
-                    *to = a;
-                    *from = b;
-                    found = 1;
-                }
-            }
-    return found;
-}
-
 /* The lightest slot and its cheapest merge partner, which is cached. Returns whether there are two slots. For clusters
  * that have met no other. */
 static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from)

@@ -87,13 +87,33 @@ static void remove_warmup_point(mapdpm_stream *s, size_t i)
     }
 }
 
+/* The pair whose merge raises the log joint most. Returns whether there is one. */
+static int best_pair(const mapdpm_stream *s, uint32_t *to, uint32_t *from)
+{
+    real most = 0;
+    uint32_t a, b;
+
+    for (a = 0; a < s->width; a++)
+        for (b = a + 1; b < s->width; b++)
+            if (is_used(s, a) && is_used(s, b)) {
+                const real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
+
+                if (gain > most) {
+                    most = gain;
+                    *to = a;
+                    *from = b;
+                }
+            }
+    return most > 0;
+}
+
 /* Merge the pair whose merge raises the log joint most. Returns whether there was one. */
 static int merge_best(mapdpm_stream *s)
 {
     uint32_t to, from;
     size_t i;
 
-    if (!stream_best_pair(s, 0, &to, &from))
+    if (!best_pair(s, &to, &from))
         return 0;
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     stream_clear_slot(s, from);

@@ -19,6 +19,13 @@ T = TypeVar("T")
 _SECONDS = 0.1  # between two looks of a thread whose call is not answered: must it end?
 
 
+def interruptible(function: Callable[..., T], *arguments: Any) -> T:
+    """``function(*arguments)``, which works on memory of its own, in a thread; Ctrl-C does not wait for its end."""
+    ended: SimpleQueue[Callable[[], T]] = SimpleQueue()
+    _thread.start_new_thread(lambda: ended.put(_outcome(function, arguments)), ())
+    return ended.get()()
+
+
 class Threads:
     """Threads that run functions for the caller, and may ask its thread to call something for them.
 
@@ -56,17 +63,10 @@ class Threads:
             return list(map(function, *arguments))
         values: dict[int, T] = {}
 
-        def fail(error: BaseException) -> None:
-            raise error
-
         def run(number: int, job: tuple[Any, ...]) -> None:
-            try:
-                self.check()
-                value = function(*job)
-            except BaseException as error:  # noqa: BLE001  (the caller raises it)
-                self._news.put(partial(fail, error))
-            else:
-                self._news.put(partial(values.__setitem__, number, value))
+            if not self._stopped:
+                outcome = _outcome(function, job)
+                self._news.put(lambda: values.__setitem__(number, outcome()))
 
         while self._n_started < self._n_threads:
             self._n_started += 1
@@ -95,6 +95,19 @@ class Threads:
         """CancelledError where the threads must end; to be called at every step."""
         if self._stopped:
             raise CancelledError
+
+
+def _outcome(function: Callable[..., T], arguments: tuple[Any, ...]) -> Callable[[], T]:
+    """A function that returns what ``function(*arguments)`` has returned, or raises what that has raised."""
+    try:
+        value = function(*arguments)
+    except BaseException as error:  # noqa: BLE001  (the caller raises it)
+        return partial(_fail, error)
+    return lambda: value
+
+
+def _fail(error: BaseException) -> Any:
+    raise error
 
 
 def _work(owner: weakref.ref[Threads], jobs: SimpleQueue[Any], begun: list[None], ended: SimpleQueue[None]) -> None:

@@ -21,28 +21,9 @@ from mapdpm.files.container import ModelFileError
 from mapdpm.metrics import adjusted_mutual_info
 from mapdpm.stream import StreamFullError
 from repository import ROOT
+from stream_points import blobs, flow
 
 PRIOR = NormalGamma([0.0, 0.0], 0.05, 1.0, [1.0, 1.0])
-
-
-def blobs(n=2000, seed=0, D=2, K=5, offset=0.0):
-    """Clusters of unit variance, whose centres are 12 apart or more."""
-    rng = np.random.default_rng(seed)
-    lattice = rng.permutation(np.stack(np.meshgrid(*[[-24.0, -12.0, 0.0, 12.0, 24.0]] * D), -1).reshape(-1, D))
-    centres = lattice[:K]
-    y = rng.integers(0, K, n)
-    return offset + centres[y] + rng.normal(size=(n, D)), y
-
-
-def flow(n=3000, seed=0):
-    """Clusters that come and go, and some points of none."""
-    rng = np.random.default_rng(seed)
-    centres = rng.normal(0, 8, (12, 2))
-    y = (np.arange(n) * 9 // n) + rng.integers(0, 4, n)
-    X = centres[y] + rng.normal(size=(n, 2))
-    lost = rng.random(n) < 0.03
-    X[lost] = rng.uniform(-30, 30, (int(lost.sum()), 2))
-    return X
 
 
 def every_setting():
@@ -455,33 +436,6 @@ def test_a_full_disk_leaves_the_old_state(tmp_path, monkeypatch):
 
 def _full(*_):
     raise OSError(28, "No space left on device")
-
-
-# ---- gateways --------------------------------------------------------------------------------------------------------
-
-
-def test_merged_in_any_order_and_again():
-    X, y = blobs(8000, seed=11, D=3, K=6)
-    parts = [OnlineMAPDPM(12, dtype="float32" if i % 2 else "float64").partial_fit(X[i::8]) for i in range(8)]
-    pooled = OnlineMAPDPM.merged(parts)
-    order = np.random.default_rng(0).permutation(8)
-    assert OnlineMAPDPM.merged([parts[i].to_bytes() for i in order]).to_bytes() == pooled.to_bytes()
-    assert OnlineMAPDPM.merged([pooled]).to_bytes() == pooled.to_bytes()
-    assert OnlineMAPDPM.merged([pooled]).n_clusters == 6
-    assert pooled.weights.sum() == len(X)
-    assert adjusted_mutual_info(y, pooled.predict(X)) > 0.98
-    np.testing.assert_allclose(np.average(pooled.means, axis=0, weights=pooled.weights), X.mean(axis=0), atol=1e-5)
-
-
-def test_merged_names_its_prior():
-    a = OnlineMAPDPM(4, likelihood=PRIOR).partial_fit(flow(100))
-    wide = NormalGamma([0.0, 0.0], 0.01, 1.0, [9.0, 9.0])
-    assert OnlineMAPDPM.merged([a], likelihood=wide).likelihood_ == wide
-    assert OnlineMAPDPM.merged([a], max_clusters=2).n_clusters <= 2
-    with pytest.raises(ValueError, match="at least one state, got none"):
-        OnlineMAPDPM.merged([])
-    with pytest.raises(ValueError, match="same features, got states of 1, 2 features"):
-        OnlineMAPDPM.merged([a, OnlineMAPDPM(likelihood=NormalGamma(0.0, 1.0, 1.0, 1.0), n_features=1)])
 
 
 # ---- who calls -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,124 @@
+"""OnlineMAPDPM.merged: many learners into one."""
+
+import contextlib
+import itertools
+import signal
+import threading
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+from mapdpm import NormalGamma, OnlineMAPDPM
+from mapdpm.metrics import adjusted_mutual_info
+from mapdpm.stream.c_learner import Learner
+from stream_points import blobs, flow
+
+PRIOR = NormalGamma([0.0, 0.0], 0.05, 1.0, [1.0, 1.0])
+
+
+def test_merged_in_any_order_and_again():
+    X, y = blobs(8000, seed=11, D=3, K=6)
+    parts = [OnlineMAPDPM(12, dtype="float32" if i % 2 else "float64").partial_fit(X[i::8]) for i in range(8)]
+    pooled = OnlineMAPDPM.merged(parts)
+    order = np.random.default_rng(0).permutation(8)
+    assert OnlineMAPDPM.merged([parts[i].to_bytes() for i in order]).to_bytes() == pooled.to_bytes()
+    assert OnlineMAPDPM.merged([pooled]).to_bytes() == pooled.to_bytes()
+    assert OnlineMAPDPM.merged([pooled]).n_clusters == 6
+    assert pooled.weights.sum() == len(X)
+    assert adjusted_mutual_info(y, pooled.predict(X)) > 0.98
+    np.testing.assert_allclose(np.average(pooled.means, axis=0, weights=pooled.weights), X.mean(axis=0), atol=1e-5)
+
+
+@pytest.mark.parametrize(("most", "scale"), [(60, 30.0), (20, 30.0), (60, 4.0), (60, 8.0), (4, 100.0), (12, 300.0)])
+def test_merged_takes_the_best_pair_each_time(most, scale):
+    """Against a search over all pairs before every merge."""
+    rng = np.random.default_rng(most)
+    parts = [OnlineMAPDPM(30, likelihood=PRIOR) for _ in range(5)]
+    for part in parts:
+        centres = rng.normal(0, scale, (12, 2))
+        part.learn_many(np.repeat(centres, 6, axis=0) + rng.normal(size=(72, 2)))
+    found = [part.clusters() for part in parts]
+    each = [zip(f.weights, f.means, f.variances, strict=True) for f in found]
+    clusters = [(n, mean, n * variance) for n, mean, variance in itertools.chain(*each)]
+    wanted = best_first(clusters, parts[0], most)
+    assert len(wanted) < len(clusters)
+    pooled = OnlineMAPDPM.merged(parts, max_clusters=most)
+    assert sorted(pooled.weights) == pytest.approx(sorted(n for n, _, _ in wanted))
+    means = [mean for _, mean, _ in wanted]
+    np.testing.assert_allclose(np.sort(pooled.means, axis=0), np.sort(means, axis=0), rtol=1e-9)
+
+
+def best_first(clusters, model, most):
+    """The clusters (weight, mean, sum of squares) that are left when the best pair has been merged again and again."""
+    names, gains = itertools.count(), {}
+    clusters = {next(names): cluster for cluster in clusters}
+    while len(clusters) > 1:
+        pairs = list(itertools.combinations(clusters, 2))
+        for a, b in pairs:
+            if (a, b) not in gains:
+                gains[a, b] = joined_gain(clusters[a], clusters[b], model)
+        a, b = max(pairs, key=gains.get)
+        if gains[a, b] <= 0 and len(clusters) <= most:
+            break
+        clusters[next(names)] = joined(clusters.pop(a), clusters.pop(b))
+    return list(clusters.values())
+
+
+def joined(one, two):
+    (n1, m1, s1), (n2, m2, s2) = one, two
+    n = n1 + n2
+    return n, (n1 * m1 + n2 * m2) / n, s1 + s2 + n1 * n2 / n * (m1 - m2) ** 2
+
+
+def joined_gain(one, two, model):
+    both = joined(one, two)
+    terms = [log_normal_gamma(*cluster, model.likelihood_) + gammaln(cluster[0]) for cluster in (both, one, two)]
+    return terms[0] - terms[1] - terms[2] - np.log(model.alpha)
+
+
+def log_normal_gamma(n, mean, squares, prior):
+    """The log marginal likelihood of a cluster: Murphy (2007), Conjugate Bayesian analysis of the Gaussian, (95)."""
+    m0, c0, a0, b0 = (np.asarray(value, dtype=float) for value in prior)
+    a, c = a0 + n / 2, c0 + n
+    b = b0 + squares / 2 + c0 * n * (mean - m0) ** 2 / (2 * c)
+    each = gammaln(a) - gammaln(a0) + a0 * np.log(b0) - a * np.log(b) + (np.log(c0) - np.log(c)) / 2
+    return np.sum(each - n / 2 * np.log(2 * np.pi))
+
+
+def test_merged_ends_at_ctrl_c(monkeypatch):
+    """The search for merges takes minutes for many thousands of clusters, and works on a copy."""
+    model, gate = OnlineMAPDPM(4, likelihood=PRIOR).partial_fit(flow(100)), threading.Event()
+    with monkeypatch.context() as patch:
+        patch.setattr(Learner, "reduce", lambda *_: gate.wait(60))
+        with alarm(0.1), pytest.raises(KeyboardInterrupt):
+            OnlineMAPDPM.merged([model])
+        gate.set()
+    assert OnlineMAPDPM.merged([model]).n_clusters == model.n_clusters
+
+
+@contextlib.contextmanager
+def alarm(seconds):
+    """A KeyboardInterrupt after ``seconds``."""
+
+    def ring(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_merged_names_its_prior():
+    a = OnlineMAPDPM(4, likelihood=PRIOR).partial_fit(flow(100))
+    wide = NormalGamma([0.0, 0.0], 0.01, 1.0, [9.0, 9.0])
+    assert OnlineMAPDPM.merged([a], likelihood=wide).likelihood_ == wide
+    assert OnlineMAPDPM.merged([a], max_clusters=2).n_clusters <= 2
+    with pytest.raises(ValueError, match="at least one state, got none"):
+        OnlineMAPDPM.merged([])
+    with pytest.raises(ValueError, match="same features, got states of 1, 2 features"):
+        OnlineMAPDPM.merged([a, OnlineMAPDPM(likelihood=NormalGamma(0.0, 1.0, 1.0, 1.0), n_features=1)])
