@@ -1442,7 +1442,6 @@ MAPDPM_INTERNAL real stream_total_weight(const mapdpm_stream *s);
 MAPDPM_INTERNAL size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x);
 MAPDPM_INTERNAL uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
 MAPDPM_INTERNAL void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
-MAPDPM_INTERNAL int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from);
 MAPDPM_INTERNAL uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain);
 MAPDPM_INTERNAL void stream_clear_halves(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_remove(mapdpm_stream *s, uint32_t k, uint32_t kind);
@@ -2237,27 +2236,6 @@ void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
     }
 }
 
-/* The pair whose merge raises the log joint most, if by more than `least`. Returns whether there is one. */
-int stream_best_pair(const mapdpm_stream *s, real least, uint32_t *to, uint32_t *from)
-{
-    uint32_t a, b;
-    int found = 0;
-
-    for (a = 0; a < s->width; a++)
-        for (b = a + 1; b < s->width; b++)
-            if (is_used(s, a) && is_used(s, b)) {
-                const real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
-
-                if (gain > least) {
-                    least = gain;
-                    *to = a;
-                    *from = b;
-                    found = 1;
-                }
-            }
-    return found;
-}
-
 /* The lightest slot and its cheapest merge partner, which is cached. Returns whether there are two slots. For clusters
  * that have met no other. */
 static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from)
@@ -2592,13 +2570,33 @@ static void remove_warmup_point(mapdpm_stream *s, size_t i)
     }
 }
 
+/* The pair whose merge raises the log joint most. Returns whether there is one. */
+static int best_pair(const mapdpm_stream *s, uint32_t *to, uint32_t *from)
+{
+    real most = 0;
+    uint32_t a, b;
+
+    for (a = 0; a < s->width; a++)
+        for (b = a + 1; b < s->width; b++)
+            if (is_used(s, a) && is_used(s, b)) {
+                const real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
+
+                if (gain > most) {
+                    most = gain;
+                    *to = a;
+                    *from = b;
+                }
+            }
+    return most > 0;
+}
+
 /* Merge the pair whose merge raises the log joint most. Returns whether there was one. */
 static int merge_best(mapdpm_stream *s)
 {
     uint32_t to, from;
     size_t i;
 
-    if (!stream_best_pair(s, 0, &to, &from))
+    if (!best_pair(s, &to, &from))
         return 0;
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     stream_clear_slot(s, from);
@@ -3303,20 +3301,59 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
         ids_of(s)[k] = first + k;
         last_seen_of(s)[k] = (uint32_t)s->n_seen; /* the time of insertion does not matter */
         merge_partner_of(s)[k] = NONE;
+        *merge_loss_of(s, k) = 0;
         trials_of(s)[k] = 0;
         stream_refresh(s, k);
     }
     s->next_id = first + s->n_clusters;
 }
 
-/* Merge the pair with the largest gain, if that exceeds `least`. Returns whether there was one. */
-static int merge_best_slots(mapdpm_stream *s, real least)
+/* Make slot b the partner of slot a, a < b, if their merge loses less than with the partner so far. The first slot wins
+ * a tie. */
+static void meet(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    uint32_t to, from;
+    const real loss = -merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now)), least = *merge_loss_of(s, a);
 
-    if (!stream_best_pair(s, least, &to, &from))
+    if (loss < least || (loss <= least && b < merge_partner_of(s)[a])) {
+        merge_partner_of(s)[a] = b;
+        *merge_loss_of(s, a) = loss;
+    }
+}
+
+/* The best partner of slot a among the slots after it, or NONE. */
+static void find_partner(mapdpm_stream *s, uint32_t a)
+{
+    uint32_t b;
+
+    merge_partner_of(s)[a] = NONE;
+    *merge_loss_of(s, a) = LARGEST_REAL;
+    for (b = a + 1; b < s->width; b++)
+        if (is_used(s, b))
+            meet(s, a, b);
+}
+
+/* Merge the pair with the smallest loss, if that is below `most`. Returns whether there was one. Each slot has its best
+ * partner, and a merge changes few of them: so the time of all merges is O(K^2) as a rule, not O(K^3). */
+static int merge_best_slots(mapdpm_stream *s, real most)
+{
+    uint32_t a, to = NONE, from;
+
+    for (a = 0; a < s->width; a++)
+        if (is_used(s, a) && *merge_loss_of(s, a) < (to == NONE ? most : *merge_loss_of(s, to)))
+            to = a;
+    if (to == NONE)
         return 0;
+    from = merge_partner_of(s)[to];
     stream_merge(s, to, from);
+    for (a = 0; a < s->width; a++)
+        if (is_used(s, a)) {
+            const uint32_t partner = merge_partner_of(s)[a];
+
+            if (a == to || partner == to || partner == from)
+                find_partner(s, a);
+            if (a < to)
+                meet(s, a, to);
+        }
     return 1;
 }
 
@@ -3343,9 +3380,11 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
     for (k = 0; k < WARMUP(s); k++) /* ids begin anew */
         warmup_labels_of(s)[k] = NONE;
     put_in_order(s, WARMUP(s));
+    for (k = 0; k < s->width; k++)
+        find_partner(s, k);
     while (merge_best_slots(s, 0))
         ;
-    while (s->n_clusters > n && merge_best_slots(s, -LARGEST_REAL))
+    while (s->n_clusters > n && merge_best_slots(s, LARGEST_REAL))
         ;
     put_in_order(s, WARMUP(s));
     s->n_events = 0;
@@ -3636,7 +3675,6 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
 {
     const real most = MOST_WEIGHT * 2; /* weights are rounded when they are added */
     const uint32_t id = ids_of(s)[k];
-    uint32_t j;
 
     if (!are_moments(s, slot_of(s, k), most, 1) || !are_moments(s, half_of(s, k, 0), most, 0) ||
         !are_moments(s, half_of(s, k, 1), most, 0) || !is_between(*merge_loss_of(s, k), -LARGEST_REAL, LARGEST_REAL))
@@ -3646,13 +3684,50 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
     if (last_times_of(s)[k] < -(INT64_MAX / 2) ||
         (last_times_of(s)[k] > s->now && (is_used(s, k) || last_times_of(s)[k] != 0)))
         return 0;
-    if (!is_used(s, k))
-        return 1;
-    if (id < WARMUP(s) || id >= s->next_id)
-        return 0;
-    for (j = 0; j < k; j++)
-        if (is_used(s, j) && ids_of(s)[j] == id)
+    return !is_used(s, k) || (id >= WARMUP(s) && id < s->next_id);
+}
+
+/* Move numbers[i] down until no child in numbers[0..n-1] is larger. */
+static void sift(uint32_t *numbers, uint32_t n, uint32_t i)
+{
+    const uint32_t moved = numbers[i];
+
+    while (i < n / 2) {
+        uint32_t child = 2 * i + 1;
+
+        if (child + 1 < n && numbers[child + 1] > numbers[child])
+            child++;
+        if (numbers[child] <= moved)
+            break;
+        numbers[i] = numbers[child];
+        i = child;
+    }
+    numbers[i] = moved;
+}
+
+/* Whether no two clusters have the same id. O(K log K): a heap gives the ids from the largest down. It lies where the
+ * score table will be, which is computed later. */
+static int are_distinct(const mapdpm_stream *s)
+{
+    uint32_t *const numbers = (uint32_t *)address_of(s, s->at_columns);
+    uint32_t n = 0, i;
+
+    for (i = 0; i < SLOTS(s); i++)
+        if (is_used(s, i)) {
+            numbers[n] = ids_of(s)[i];
+            n++;
+        }
+    for (i = n / 2; i > 0; i--)
+        sift(numbers, n, i - 1);
+    while (n > 1) {
+        const uint32_t largest = numbers[0];
+
+        n--;
+        numbers[0] = numbers[n];
+        sift(numbers, n, 0);
+        if (numbers[0] == largest)
             return 0;
+    }
     return 1;
 }
 
@@ -3707,7 +3782,7 @@ static int is_stream(const mapdpm_stream *s)
         if (!is_slot(s, k))
             return 0;
     }
-    if (used != s->n_clusters || (IS_WARMING(s) && used > 0))
+    if (used != s->n_clusters || (IS_WARMING(s) && used > 0) || !are_distinct(s))
         return 0;
     for (i = 0; i < RING_SIZE(s); i++)
         if (!is_event(s, i))
