@@ -8,6 +8,7 @@ from mapdpm.backends import resolve
 from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
 from mapdpm.search.ascent import ascend
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
+from mapdpm.search.exhaustive import best_of_all
 from mapdpm.search.moves.split import FutileSplits, remembering
 from mapdpm.search.problem import Problem, observed, present_points, taking_part, with_absent
 from mapdpm.search.restarts import Starts, best_of_restarts
@@ -79,6 +80,8 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
         later = _LATER_STARTS if plan.moves else ("random-order",)  # the paper's runs know nothing of each other
         starts = Starts(start, later, search.n_restarts)
         found = best_of_restarts(problem, starts, plan, search.generator(), report, search.n_jobs)
+    if plan.moves and found.converged:
+        found = best_of_all(problem, found)
     slots, labels = slots_in_order(found.state)
     rows = found.state.rows[slots, : seen.shifted.n_statistics()]
     return Fitted(

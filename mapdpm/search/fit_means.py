@@ -12,6 +12,7 @@ from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Model, Vector, Weights
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.dp_means import Limits, Passes, dp_means, farthest_first, means_of, objective_of
+from mapdpm.search.exhaustive import best_of_all
 from mapdpm.search.problem import Problem, anchor_of, present_points, taking_part, with_absent
 from mapdpm.search.restarts import Starts, best_of_restarts
 from mapdpm.validation import Points, in_order_of_appearance
@@ -62,6 +63,7 @@ def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> Fitt
         problem = Problem.of(Model(family, ClusterPenalty(lam), data, positive), backend, settings.n_clusters)
         starts = Starts(labels, _LATER_STARTS, search.n_restarts)
         run = best_of_restarts(problem, starts, search.plan(deadline), search.generator(), report, search.n_jobs)
+        run = best_of_all(problem, run) if run.converged else run
         labels, converged = run.state.labels, run.converged
         n_sweeps = run.n_sweeps + (n_sweeps if run.restart == 0 else 0)
         objectives = [*(objectives if run.restart == 0 else ()), *(-value for value in run.history)]

@@ -37,17 +37,9 @@ def solved_by_brute_force(n_sets, n_restarts):
     return solved
 
 
-def test_small_problems_are_solved():
-    assert solved_by_brute_force(40, 5) >= 39
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n_restarts", "least"), [(1, 485), (5, 495)])
-def test_500_small_problems_are_solved(n_restarts, least):
-    """bench/small_sets.py finds 28 and 1 of 4,000 missed: at these rates, a failure has a probability below 1e-6."""
-    solved = solved_by_brute_force(500, n_restarts)
-    print(f"global optimum on {solved} of 500 sets with n_restarts={n_restarts}")
-    assert solved >= least
+@pytest.mark.parametrize("n_sets", [40, pytest.param(500, marks=pytest.mark.slow)])
+def test_small_problems_are_solved(n_sets):
+    assert solved_by_brute_force(n_sets, n_restarts=1) == n_sets
 
 
 def gains_on_section_4_1(n_sets, n_restarts):

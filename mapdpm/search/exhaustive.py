@@ -1,0 +1,81 @@
+"""The best of all partitions, where there are few points: no local mode is left to end in."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from mapdpm.data import point_set
+from mapdpm.objective import is_gain
+from mapdpm.protocol import Labels, Matrix
+from mapdpm.search.ascent import Ascent
+from mapdpm.search.problem import Problem
+
+MOST_POINTS = 8
+"""8 points have 4,140 partitions of 255 clusters; 12 points would have four million."""
+
+
+def best_of_all(problem: Problem, found: Ascent) -> Ascent:
+    """``found``, or the best of all partitions if that has a higher log joint; ``found`` for more points than a few.
+
+    The log marginal of each subset of the points is computed once. Then each partition costs a sum.
+    """
+    n = problem.n_points
+    if not 1 < n <= MOST_POINTS:
+        return found
+    partitions = _partitions(n)
+    weights = problem.model.weights
+    shapes, shape_of = _shapes((1.0,) * n if weights is None else tuple(weights.tolist()))
+    log_priors = np.array([problem.model.prior.log_partition(shape[shape > 0]) for shape in shapes])
+    joints = _log_marginals(problem)[partitions].sum(axis=1) + log_priors[shape_of]
+    if problem.max_clusters is not None:
+        joints[np.count_nonzero(partitions, axis=1) > problem.max_clusters] = -np.inf
+    best = partitions[np.argmax(joints)]
+    state = problem.empty(n, n)
+    state.labels[:] = np.argmax(_MEMBERS[best, :n], axis=0)
+    problem.refresh(state)
+    before, after = found.history[-1], problem.log_joint(state)
+    return found._replace(state=state, history=[*found.history, after]) if is_gain(after - before, before) else found
+
+
+_MEMBERS = (np.arange(2**MOST_POINTS)[:, None] >> np.arange(MOST_POINTS)) & 1
+"""Whether the subset of a number has the point of that bit."""
+
+
+@functools.cache
+def _partitions(n: int) -> Labels:
+    """All partitions of n points: the numbers of their clusters, which are subsets, filled up with 0, the empty one."""
+    found: list[list[int]] = [[]]
+    for point in range(n):
+        bit = 1 << point
+        found = [
+            [*masks[:k], bit if k == len(masks) else masks[k] | bit, *masks[k + 1 :]]
+            for masks in found
+            for k in range(len(masks) + 1)
+        ]
+    whole = np.zeros((len(found), n), dtype=np.int64)
+    for row, masks in zip(whole, found, strict=True):
+        row[: len(masks)] = masks
+    return whole
+
+
+@functools.lru_cache(16)
+def _shapes(weights: tuple[float, ...]) -> tuple[Matrix, Labels]:
+    """The different sizes of clusters that partitions of points have, and which of them each partition has."""
+    n = len(weights)
+    sizes = _MEMBERS[: 2**n, :n] @ np.array(weights)
+    shapes, shape_of = np.unique(np.sort(sizes[_partitions(n)], axis=1), axis=0, return_inverse=True)
+    return shapes, shape_of.ravel()
+
+
+def _log_marginals(problem: Problem) -> Matrix:
+    """The log marginal of each subset; 0 of the empty one."""
+    likelihood, _, data, weights = problem.model
+    subsets, points = np.nonzero(_MEMBERS[: 2**problem.n_points])
+    state = problem.empty(len(points), 2**problem.n_points)
+    state.labels[:] = subsets
+    rows = point_set(data).rows(points)
+    repeated = problem.model._replace(data=rows, weights=None if weights is None else weights[points])
+    problem.backend.statistics(repeated, state)
+    return problem.backend.log_marginals(likelihood, state)
