@@ -19,7 +19,7 @@ from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.records import STDOUT
-from mapdpm.cli.sinks import Printed, Sink, Written
+from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.tables import STDIN, counted, is_text
@@ -280,7 +280,7 @@ def _sink(
 ) -> Sink:
     position = None if saved is None else saved.output
     if isinstance(source, mqtt.Subscription) and arguments.publish is not None:
-        return mqtt.Publication(source, arguments.publish, position)
+        return Publication(source, arguments.publish, position)
     header = HEADER if settings["format"] == "csv" else ""
     if arguments.output is None or str(arguments.output) == STDOUT:
         return Printed(header, signals)
