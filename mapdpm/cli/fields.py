@@ -27,6 +27,7 @@ class Fields(NamedTuple):
         if not (
             isinstance(width, int)
             and (names is None or (isinstance(names, list) and len(names) == width))
+            and all(isinstance(name, str) for name in names or ())
             and isinstance(places, list)
             and len(places) == n_features
             and all(isinstance(place, int) and 0 <= place < width for place in [*places, 0 if at is None else at])

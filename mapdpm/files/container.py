@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters, frozen
 from mapdpm.partition_priors import partition_prior
-from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
+from mapdpm.protocol import LARGEST, SMALLEST, Labels, Likelihood, Matrix, Vector
 from mapdpm.state import Mixture, mixture_of
 
 MAGIC = b"MDPM"
@@ -108,7 +108,12 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
         msg = f"the model file is damaged: {error}"
         raise ModelFileError(msg) from None
     _check_body(likelihood, anchor, counts, statistics)
-    return mixture_of(likelihood, prior, anchor, counts, statistics), extras
+    with np.errstate(all="ignore"):
+        mixture = mixture_of(likelihood, prior, anchor, counts, statistics)
+    if not np.all(np.isfinite(mixture.state.rows)):
+        msg = "the model file is damaged: its statistics and its prior do not fit each other"
+        raise ModelFileError(msg)
+    return mixture, extras
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
@@ -223,6 +228,11 @@ def _check_body(likelihood: Likelihood, anchor: Vector, counts: Labels, statisti
         ("statistics are not finite", np.all(np.isfinite(statistics))),
         ("a cluster is empty", np.all(counts >= 1) and np.all(statistics[:, 0] > 0)),
         ("sums of squares are negative", np.all(squares >= 0)),
+        (
+            "statistics are too large",
+            np.all(np.abs(statistics[:, : 1 + D]) <= LARGEST) and np.all(squares <= LARGEST**2),
+        ),
+        ("a cluster has almost no weight", np.all(statistics[:, 0] >= SMALLEST)),
     )
     for what, fine in checks:
         if not fine:
