@@ -22,6 +22,7 @@ from mapdpm.likelihoods._parameters import flat_parameters, frozen
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.state import Mixture, mixture_of
+from mapdpm.validation import LARGEST_WEIGHT, LARGEST_WHOLE, check_points
 
 MAGIC = b"MDPM"
 FORMAT = 1
@@ -108,7 +109,17 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
         msg = f"the model file is damaged: {error}"
         raise ModelFileError(msg) from None
     _check_body(likelihood, anchor, counts, statistics)
-    return mixture_of(likelihood, prior, anchor, counts, statistics), extras
+    try:
+        _check_reach(likelihood, anchor, counts, statistics, discount)
+        with np.errstate(all="ignore"):
+            mixture = mixture_of(likelihood, prior, anchor, counts, statistics)
+        _check(bool(np.all(np.isfinite(mixture.state.rows))), "its densities are not finite")
+    except ModelFileError:
+        raise
+    except (ValueError, ArithmeticError) as error:
+        msg = f"the model file is damaged: its clusters are not those of any data ({error})"
+        raise ModelFileError(msg) from None
+    return mixture, extras
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
@@ -209,9 +220,7 @@ def _check_fields(header: tuple[Any, ...]) -> None:
         ("number of clusters", K, K >= 1),
     )
     for name, value, fine in fields:
-        if not fine:
-            msg = f"the model file is damaged: {name} is {value}"
-            raise ModelFileError(msg)
+        _check(fine, f"{name} is {value}")
 
 
 def _check_body(likelihood: Likelihood, anchor: Vector, counts: Labels, statistics: Matrix) -> None:
@@ -225,9 +234,29 @@ def _check_body(likelihood: Likelihood, anchor: Vector, counts: Labels, statisti
         ("sums of squares are negative", np.all(squares >= 0)),
     )
     for what, fine in checks:
-        if not fine:
-            msg = f"the model file is damaged: {what}"
-            raise ModelFileError(msg)
+        _check(bool(fine), what)
+
+
+def _check_reach(likelihood: Any, anchor: Vector, counts: Labels, statistics: Matrix, discount: float) -> None:
+    """ValueError for clusters that no data which a fit accepts can have: their densities would overflow."""
+    check_points(anchor[None])
+    weights, D = statistics[:, 0], len(anchor)
+    n = counts.astype(np.float64)
+    _check(n.sum() <= LARGEST_WHOLE, "counts are too large")
+    # Within a factor of two, for weights are rounded when they are added, and reals may have four bytes.
+    within = (weights >= 0.5 * n / LARGEST_WEIGHT) & (weights <= 2.0 * n * LARGEST_WEIGHT) & (weights > discount)
+    _check(bool(np.all(within)), "a weight does not fit its count")
+    # A mean, and a standard deviation, is within the range of the points: half of it, for rounding.
+    with np.errstate(over="ignore"):
+        deviations = np.sqrt(statistics[:, 1 + D :] / weights[:, None])
+        for distances in (statistics[:, 1 : 1 + D] - likelihood.m0, deviations):
+            likelihood.for_data(likelihood.m0 + 0.5 * distances)
+
+
+def _check(fine: bool, what: str) -> None:
+    if not fine:
+        msg = f"the model file is damaged: {what}"
+        raise ModelFileError(msg)
 
 
 class _Reader:
@@ -238,7 +267,8 @@ class _Reader:
         self._data, self._real = data, real
 
     def reals(self, n: int) -> Vector:
-        values = np.frombuffer(self._data, self._real, n, self.position).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a NaN that signals
+            values = np.frombuffer(self._data, self._real, n, self.position).astype(np.float64)
         self.position += n * self._real.itemsize
         return values
 
