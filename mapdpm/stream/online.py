@@ -286,19 +286,23 @@ class OnlineMAPDPM(LearnerState):
             msg = f"the model file is damaged: {problem}"
             raise ModelFileError(msg)
         names = container.checked_names(extras, learner.n_features)
-        s = learner.setting()
-        model = cls(
-            s.max_clusters,
-            alpha=s.alpha if s.alpha > 0.0 else 1.0,
-            likelihood=s.likelihood,
-            warmup=s.warmup or 200,
-            half_life=s.half_life or None,
-            when_full=s.when_full,
-            missing="skip" if s.missing else "error",
-            dtype=s.dtype,
-            window=s.window,
-            log_alpha=None if s.alpha > 0.0 else s.log_alpha,
-        )
+        try:
+            s = learner.setting()
+            model = cls(
+                s.max_clusters,
+                alpha=s.alpha if s.alpha > 0.0 else 1.0,
+                likelihood=s.likelihood,
+                warmup=s.warmup or 200,
+                half_life=s.half_life or None,
+                when_full=s.when_full,
+                missing="skip" if s.missing else "error",
+                dtype=s.dtype,
+                window=s.window,
+                log_alpha=None if s.alpha > 0.0 else s.log_alpha,
+            )
+        except ValueError as error:
+            msg = f"the model file is damaged: {error}"
+            raise ModelFileError(msg) from None
         model.n_features = s.n_features
         model._adopt(learner)
         if names is not None:
