@@ -176,7 +176,7 @@ def with_tail(data, tail):
 
 
 def _mutated_extras(random, tail, examples):
-    extras = container._unpack_extras(tail)
+    extras = container._unpack_extras(tail, 1 << 30)
     arrays = [name for name, value in extras.items() if isinstance(value, np.ndarray)]
     if random.random() < 0.1:
         return mutated(random, tail, [tail])

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.files import json_text
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters, frozen
 from mapdpm.partition_priors import partition_prior
@@ -101,7 +102,7 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
     anchor, parameters = reader.reals(D), reader.reals(n_parameters)
     counts = reader.counts(K)
     statistics = reader.reals(K * n_statistics).reshape(K, n_statistics)
-    extras = _unpack_extras(data[reader.position : reader.position + n_extras])
+    extras = _unpack_extras(data[reader.position : reader.position + n_extras], len(data))
     try:
         prior = partition_prior(alpha, discount)
         likelihood = _restored_likelihood(FAMILY_OF_NUMBER[family], parameters, D)
@@ -149,7 +150,7 @@ def check_stream(data: bytes) -> tuple[str, dict[str, Any]]:
     if n_extras > end - _HEADER.size:
         msg = "the model file is damaged: its extras are longer than it"
         raise ModelFileError(msg)
-    return {4: "float32", 8: "float64"}[header[3]], _unpack_extras(data[end - n_extras : end])
+    return {4: "float32", 8: "float64"}[header[3]], _unpack_extras(data[end - n_extras : end], len(data))
 
 
 def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
@@ -158,7 +159,7 @@ def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
         return data
     header = list(_HEADER.unpack_from(data))
     end = len(data) - _CRC.size - header[10]
-    tail = _pack_extras(_unpack_extras(data[end : -_CRC.size]) | extras)
+    tail = _pack_extras(_unpack_extras(data[end : -_CRC.size], len(data)) | extras)
     header[10], header[11] = len(tail), end + len(tail) + _CRC.size
     whole = _HEADER.pack(*header) + data[_HEADER.size : end] + tail
     return whole + _CRC.pack(zlib.crc32(whole))
@@ -318,12 +319,12 @@ def _pack_extras(extras: dict[str, Any]) -> bytes:
     return _CRC.pack(len(text)) + text + b"".join(value.tobytes() for value in arrays.values())
 
 
-def _unpack_extras(data: bytes) -> dict[str, Any]:
+def _unpack_extras(data: bytes, file_bytes: int) -> dict[str, Any]:
     if not data:
         return {}
     try:
         (length,) = _CRC.unpack_from(data)
-        content = json.loads(data[_CRC.size : _CRC.size + length])
+        content = json_text.loads(data[_CRC.size : _CRC.size + length], file_bytes)
         extras: dict[str, Any] = dict(content["plain"])
         position = _CRC.size + length
         for name, kind, n in content["arrays"]:

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.files import json_text
+from mapdpm.files.json_text import RATIO, SPARE
 from mapdpm.partition_priors import check_drawn
 from mapdpm.protocol import LARGEST
 from mapdpm.samplers.chain import Adapted, Array, is_partition
@@ -30,9 +32,6 @@ _DAMAGE = (  # what reading a zip with a byte changed can end in
 )
 _VALUES = {"log_joint", "n_clusters", "largest_share", "acceptance", "alpha", "discount"}
 _VALUES_1 = ("log_joint", "alpha", "discount", "acceptance")
-
-
-_SPARE, _RATIO = 1 << 25, 6  # with the file itself and checks, less than 64 MB and eight times the file
 
 
 class UnreadableTraceError(ValueError):
@@ -74,7 +73,7 @@ def read(data: bytes, path: str, max_bytes: int | None = None) -> dict[str, Any]
             )
             raise UnreadableTraceError(msg)
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            about = json.loads(file["about"].tobytes())
+            about = json_text.loads(file["about"].tobytes(), len(data))
             arrays = {name: file[name] for name in file.files if name != "about"}
         found = check_count("format", about["format"])
         if found > FORMAT:
@@ -92,7 +91,7 @@ def read(data: bytes, path: str, max_bytes: int | None = None) -> dict[str, Any]
 
 def _most_memory(n_bytes: int) -> int:
     """The memory that a file of ``n_bytes`` may take: a stranger's file may unpack to a thousand times its size."""
-    return _SPARE + _RATIO * n_bytes
+    return SPARE + RATIO * n_bytes
 
 
 def _memory_of(file: io.BytesIO) -> int:
