@@ -92,6 +92,7 @@ static int best_pair(const mapdpm_stream *s, uint32_t *to, uint32_t *from)
 {
     real most = 0;
     uint32_t a, b;
+    int found = 0;
 
     for (a = 0; a < s->width; a++)
         for (b = a + 1; b < s->width; b++)
@@ -102,9 +103,10 @@ static int best_pair(const mapdpm_stream *s, uint32_t *to, uint32_t *from)
                     most = gain;
                     *to = a;
                     *from = b;
+                    found = 1;
                 }
             }
-    return most > 0;
+    return found;
 }
 
 /* Merge the pair whose merge raises the log joint most. Returns whether there was one. */

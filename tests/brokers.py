@@ -7,7 +7,7 @@ import threading
 
 PATIENCE = 60.0
 
-CONNECT, PUBACK, SUBSCRIBE, DISCONNECT = 1, 4, 8, 14
+CONNECT, PUBLISH, PUBACK, SUBSCRIBE, DISCONNECT = 1, 3, 4, 8, 14
 CONNACK = b"\x20\x02\x00\x00"
 SUBACK = b"\x90\x03\x00\x01\x01"
 
@@ -77,9 +77,9 @@ class FakeBroker:
     ``read`` are the packets that it read then; ``acknowledged`` the numbers of the messages that were acknowledged.
     """
 
-    def __init__(self, script):
-        self._script = script
-        self._server = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, script, host="127.0.0.1", context=None):
+        self._script, self._context = script, context
+        self._server = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
         self.port = self._server.getsockname()[1]
         self.read, self.acknowledged = [], []
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -95,11 +95,14 @@ class FakeBroker:
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
 
+    def _secured(self, file):
+        return file if self._context is None else self._context.wrap_socket(file, server_side=True)
+
     def _serve(self):
         with contextlib.suppress(OSError):
             while True:
                 file, _ = self._server.accept()
-                with file, contextlib.suppress(OSError):
+                with contextlib.suppress(OSError), self._secured(file) as file:
                     file.settimeout(PATIENCE)
                     connection = Connection(file)
                     if self._script(connection) is not None:

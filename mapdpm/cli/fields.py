@@ -12,10 +12,6 @@ from mapdpm.files.container import ModelFileError
 _LATEST = 1e12  # seconds; more would overflow 64 bits of microseconds
 
 
-def _are_texts(names: list[Any]) -> bool:
-    return all(isinstance(name, str) for name in names)
-
-
 class Fields(NamedTuple):
     """The places of the point's cells in a line, and of the time's."""
 
@@ -30,7 +26,8 @@ class Fields(NamedTuple):
         names, width, places, at = (columns.get(name) for name in cls._fields)
         if not (
             isinstance(width, int)
-            and (names is None or (isinstance(names, list) and len(names) == width and _are_texts(names)))
+            and (names is None or (isinstance(names, list) and len(names) == width))
+            and all(isinstance(name, str) for name in names or ())
             and isinstance(places, list)
             and len(places) == n_features
             and all(isinstance(place, int) and 0 <= place < width for place in [*places, 0 if at is None else at])

@@ -7,17 +7,17 @@ disk. A repeated message has the number and the contents of a learned one; it is
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import math
 import random
-import socket
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mapdpm.cli.broker import Broker, client_id
 from mapdpm.cli.feed import RefusedInputError, Signals, cells_of
-from mapdpm.cli.options import UsageError
 from mapdpm.cli.stderr import report
 
 _KEEPALIVE = 60
@@ -28,6 +28,8 @@ _WINDOW = 10  # brokers stop after 10 to 20 unacknowledged messages
 _PAUSE = 0.005  # seconds of silence after which the broker seems to have stopped
 _REMEMBERED = 1000  # acknowledged messages, for an acknowledgement may be lost
 _LARGEST = 1 << 20  # bytes of a message, some 50,000 numbers: as Python's lists they take some 50 times as much
+_WAITING = 64 << 20  # bytes of messages that wait while results are unsent
+_OVERHEAD = 200  # bytes of a message besides its payload
 _UNSENT = 1000  # results that the broker has not taken, above which no points are read
 
 
@@ -50,32 +52,29 @@ class Subscription:
     headed = False
 
     def __init__(self, arguments: argparse.Namespace, signals: Signals) -> None:
-        paho = _paho()
-        host, port = arguments.mqtt
+        _paho()  # or an error, before all others
+        self._broker = Broker.of(arguments)
         self.name = f"topic {arguments.topic}"
-        self.identity = f"mqtt://{host}:{port}/{arguments.topic}"
+        self.identity = f"mqtt://{self._broker}/{arguments.topic}"
         self.unsent: dict[int, str] = {}  # results by the numbers of their messages
         self._topic, self._qos = arguments.topic, 1 if arguments.qos is None else arguments.qos
-        self._at, self._signals, self._quiet = f"{host}:{port}", signals, arguments.quiet
-        self._number = self._connection = 0
+        self._at, self._signals, self._quiet = str(self._broker), signals, arguments.quiet
+        self._number = self._connection = self._waiting = 0
         self._inbox: list[Message] = []
         self._learned: dict[int, str] = {}
         self._to_acknowledge: list[int] = []
         self._failure: str | None = None
-        self._subscribed = self._idle = self._uncommitted = False
+        self._subscribed = self._idle = self._uncommitted = self._refused = self._lost = False
         self._delay, self._next_try = _FIRST_DELAY, math.inf
-        self._client = paho.Client(
-            paho.CallbackAPIVersion.VERSION2,
-            client_id=arguments.client_id or _client_id(arguments),
-            clean_session=False,  # the broker keeps messages while this client is away
-        )
+        self._client_id = client_id(arguments)
+        self._leaves = arguments.client_id is None and arguments.state is None  # nobody will know the id again
+        self._client = self._new_client(clean_session=False)  # the broker keeps messages while this client is away
         self._client.manual_ack_set(True)
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.on_subscribe = self._on_subscribe
         self._client.on_message = self._on_message
         self._client.on_publish = lambda _client, _data, mid, *_: self.unsent.pop(mid, None)
-        self._host, self._port = host, port
 
     # ---- a Source ----------------------------------------------------------------------------------------------------
 
@@ -93,7 +92,7 @@ class Subscription:
             self._poll_network(min(timeout, _PAUSE) if self._broker_waits() else timeout)
         if len(self.unsent) >= _UNSENT:
             return []
-        messages, self._inbox = self._inbox, []
+        messages, self._inbox, self._waiting, self._lost = self._inbox, [], 0, False
         return messages
 
     def where(self, item: Message) -> str:  # noqa: ARG002  (a Source)
@@ -158,6 +157,8 @@ class Subscription:
         until = time.monotonic() + _GOODBYE
         while self._client.socket() is not None and self._client.want_write() and time.monotonic() < until:
             self._client.loop_write()
+        if self._leaves and self._subscribed:
+            self._forget_session()
 
     def _broker_waits(self) -> bool:
         """Whether the broker may wait for acknowledgements, or acknowledging needs no new commit."""
@@ -185,16 +186,34 @@ class Subscription:
     def _connect(self) -> None:
         """Make the first connection; its failure is an error, for waiting does not help."""
         try:
-            self._client.connect(self._host, self._port, _KEEPALIVE)
+            self._client.connect(self._broker.host, self._broker.port, _KEEPALIVE)
         except (OSError, ValueError) as error:
-            msg = f"cannot connect to {self._at}: {getattr(error, 'strerror', None) or error}"
+            msg = f"cannot connect to {self._at}: {self._broker.failure(error)}"
             raise ConnectionError(msg) from None
         until = time.monotonic() + _PATIENCE
         while not self._subscribed and not self._signals.number:
             self._poll_network(until - time.monotonic())
             if self._client.socket() is None or time.monotonic() > until:
-                msg = f"cannot connect to {self._at}: it does not answer as an MQTT broker does"
+                msg = f"cannot connect to {self._at}: {self._broker.silence()}"
                 raise ConnectionError(msg)
+
+    def _new_client(self, *, clean_session: bool) -> Any:
+        paho = _paho()
+        client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean_session)
+        self._broker.set_up(client)
+        return client
+
+    def _forget_session(self) -> None:
+        """Have the broker drop the session of an id that was made for this run: a clean one takes its place."""
+        client = self._new_client(clean_session=True)
+        answered: list[object] = []
+        client.on_connect = lambda *_: answered.append(None)
+        until = time.monotonic() + _GOODBYE
+        with contextlib.suppress(OSError, ValueError):
+            client.connect(self._broker.host, self._broker.port, _KEEPALIVE)
+            while not answered and client.socket() is not None and time.monotonic() < until:
+                client.loop(_PAUSE)
+            client.disconnect()
 
     def _poll_network(self, timeout: float, *, interruptible: bool = True) -> None:
         """Send and receive once, after ``timeout`` seconds at most."""
@@ -206,9 +225,10 @@ class Subscription:
                 self._try_again()
             return
         writes = [file.fileno()] if client.want_write() else []
-        reads = self._signals.wait(timeout, [file.fileno()], writes, interruptible=interruptible)
-        self._idle = not reads
-        if reads:
+        held = hasattr(file, "pending") and file.pending() > 0  # TLS has read and decrypted more than was asked for
+        reads = self._signals.wait(0.0 if held else timeout, [file.fileno()], writes, interruptible=interruptible)
+        self._idle = not (reads or held)
+        if reads or held:
             client.loop_read()
         if client.want_write():
             client.loop_write()
@@ -230,7 +250,11 @@ class Subscription:
         if reason.is_failure:
             if not self._connection:
                 self._failure = f"{self._at} refuses the connection: {reason}"
+            elif not self._refused:
+                self._report(f"warning: {self._at} refuses the connection: {reason}; trying again")
+            self._refused = True
             return
+        self._refused = False
         if not flags.session_present:
             if self._connection:
                 self._report(f"warning: {self._at} has forgotten this client, and what came for it meanwhile")
@@ -276,53 +300,27 @@ class Subscription:
                 return
         size = len(message.payload)
         payload = message.payload if size <= _LARGEST else None
+        self._waiting += _OVERHEAD + (size if payload is not None else 0)
+        if self._waiting > _WAITING:
+            self._overflow(message)
+            return
         self._inbox.append(Message(message.mid, digest, payload, self._connection, size))
+
+    def _overflow(self, message: Any) -> None:
+        """Lose a message of QoS 0, as that may be; one of QoS 1 cannot come before others are acknowledged."""
+        if message.qos:
+            self._failure = f"{self._at} sends messages on and on, though none is acknowledged"
+        elif not self._lost:
+            self._report(f"warning: {self.name}: messages of QoS 0 are lost, for the broker does not take results")
+        self._lost = True
 
     def _report(self, text: str) -> None:
         if not self._quiet:
             report(text)
 
 
-class Publication:
-    """A sink: results as messages to a topic. Those that the broker may lack are part of the state."""
-
-    def __init__(self, subscription: Subscription, topic: str, position: dict[str, Any] | None) -> None:
-        if not topic or set(topic) & set("+#") or subscription.subscribes_to(topic):
-            msg = f"argument --publish: must be one topic, and not among those of --topic, got {topic!r}"
-            raise UsageError(msg)
-        self._subscription, self._topic = subscription, topic
-        if position is not None and position["path"] == topic:
-            for text in position["unsent"]:
-                subscription.publish(topic, str(text))
-
-    def write(self, line: str) -> None:
-        """Send a result, now or when there is a connection."""
-        self._subscription.publish(self._topic, line.rstrip("\n"))
-
-    def flush(self) -> None:
-        """Nothing to do: results are sent at once."""
-
-    def sync(self) -> dict[str, Any]:
-        """The results that may have to be sent again."""
-        return {"path": self._topic, "unsent": list(self._subscription.unsent.values())}
-
-    def finish(self) -> None:
-        """Wait for the broker to take the last ones."""
-        self._subscription.drain()
-
-    def close(self) -> None:
-        """Nothing to do: the subscription disconnects."""
-
-
 def _cell(value: Any) -> str:
     return "" if value is None else json.dumps(value)
-
-
-def _client_id(arguments: argparse.Namespace) -> str:
-    """A client id of 23 characters, which every broker takes; equal for equal commands on one machine."""
-    state = "" if arguments.state is None else str(arguments.state.resolve())
-    text = f"{socket.gethostname()}\0{state}\0{arguments.topic}"
-    return f"mapdpm-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def _paho() -> Any:

@@ -1,4 +1,4 @@
-"""The output of a stream: standard output, or a file."""
+"""The output of a stream: standard output, a file, or messages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from mapdpm.cli import checkpoint, stdout
 from mapdpm.cli.feed import Signals
+from mapdpm.cli.mqtt import Subscription
+from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import STDIN
 from mapdpm.files.container import UnwritableError
 
@@ -134,3 +136,34 @@ class Written:
 
     def _unwritable(self, why: str | None) -> UnwritableError:
         return UnwritableError(f"cannot write {self._path}: {why}")
+
+
+class Publication:
+    """A sink: results as messages to a topic. Those that the broker may lack are part of the state."""
+
+    def __init__(self, subscription: Subscription, topic: str, position: dict[str, Any] | None) -> None:
+        if not topic or set(topic) & set("+#") or subscription.subscribes_to(topic):
+            msg = f"argument --publish: must be one topic, and not among those of --topic, got {topic!r}"
+            raise UsageError(msg)
+        self._subscription, self._topic = subscription, topic
+        if position is not None and position["path"] == topic:
+            for text in position["unsent"]:
+                subscription.publish(topic, str(text))
+
+    def write(self, line: str) -> None:
+        """Send a result, now or when there is a connection."""
+        self._subscription.publish(self._topic, line.rstrip("\n"))
+
+    def flush(self) -> None:
+        """Nothing to do: results are sent at once."""
+
+    def sync(self) -> dict[str, Any]:
+        """The results that may have to be sent again."""
+        return {"path": self._topic, "unsent": list(self._subscription.unsent.values())}
+
+    def finish(self) -> None:
+        """Wait for the broker to take the last ones."""
+        self._subscription.drain()
+
+    def close(self) -> None:
+        """Nothing to do: the subscription disconnects."""

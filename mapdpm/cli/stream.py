@@ -19,7 +19,7 @@ from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.records import STDOUT
-from mapdpm.cli.sinks import Printed, Sink, Written
+from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.tables import STDIN, counted, is_text
@@ -281,7 +281,7 @@ def _sink(
     position = None if saved is None else saved.output
     if isinstance(source, mqtt.Subscription) and arguments.publish is not None:
         try:
-            return mqtt.Publication(source, arguments.publish, position)
+            return Publication(source, arguments.publish, position)
         except (KeyError, TypeError) as error:
             msg = f"{arguments.state}: the model file is damaged: its position cannot be read ({error})"
             raise ModelFileError(msg) from None

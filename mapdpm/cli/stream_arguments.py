@@ -12,10 +12,15 @@ from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import STDIN
 from mapdpm.stream import OnlineMAPDPM
 
+_MQTT = ("topic", "publish", "qos", "client_id", "tls", "user", "password_file")
+_TLS = ("ca_file", "cert", "key")
+
 
 def check(arguments: argparse.Namespace) -> None:
     """UsageError for options that do not go together."""
     piped = arguments.data is None or str(arguments.data) == STDIN
+    secured = arguments.tls or (arguments.mqtt and arguments.mqtt.tls)
+    named = arguments.user is not None or (arguments.mqtt and arguments.mqtt.user is not None)
     wrongs = (
         (arguments.mqtt and arguments.data is not None, "--mqtt: points come from there or from a file, not both"),
         (arguments.mqtt and not arguments.topic, "--mqtt: needs --topic, where the points come"),
@@ -24,8 +29,14 @@ def check(arguments: argparse.Namespace) -> None:
         (arguments.output and arguments.output.suffix == ".gz", "--output: results are not compressed as they come"),
         *(
             (getattr(arguments, name) is not None and not arguments.mqtt, f"--{name.replace('_', '-')}: needs --mqtt")
-            for name in ("topic", "publish", "qos", "client_id")
+            for name in (*_MQTT, *_TLS)
         ),
+        *(
+            (getattr(arguments, name) is not None and not secured, f"--{name.replace('_', '-')}: needs --tls")
+            for name in _TLS
+        ),
+        (arguments.key and not arguments.cert, "--key: needs --cert, the certificate of this client"),
+        (arguments.password_file and not named, "--password-file: needs --user"),
         *(
             (getattr(arguments, name) is not None and not arguments.state, f"--{name.replace('_', '-')}: needs --state")
             for name in ("checkpoint_points", "checkpoint_seconds")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import math
+import re
 from collections.abc import Callable
+from typing import NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 
 from mapdpm.names import MOVES
 
 _MOST_VALUES = 100_000  # of a grid: each is a fit
+PASSWORD = "MAPDPM_MQTT_PASSWORD"  # noqa: S105  (the name of a variable)
 
 
 def positive(text: str) -> float:
@@ -91,15 +96,53 @@ def assignment(text: str) -> tuple[str, float | list[float]]:
     return name, numbers if len(numbers) > 1 else numbers[0]
 
 
-def address(text: str) -> tuple[str, int]:
-    """``HOST`` or ``HOST:PORT``."""
-    host, colon, port = text.rpartition(":")
-    if not colon or port.endswith("]"):
-        host, port = text, "1883"
-    if not host.strip("[]") or not port.isdecimal() or not 1 <= int(port) < 1 << 16:
-        msg = f"must be HOST or HOST:PORT, got {text}"
+class Address(NamedTuple):
+    """The value of ``--mqtt``; the port is None where it is left out."""
+
+    host: str
+    port: int | None
+    user: str | None
+    tls: bool
+
+
+def address(text: str) -> Address:
+    """``HOST``, ``HOST:PORT``, ``USER@HOST``, ``[IPv6]:PORT``, or ``mqtt://`` or ``mqtts://`` before one of these.
+
+    Examples
+    --------
+    >>> address("mqtts://ada@[::1]:8884")
+    Address(host='::1', port=8884, user='ada', tls=True)
+    """
+    scheme, url, rest = text.rpartition("://")
+    user, at, place = rest.removesuffix("/" if url else "").rpartition("@")
+    if ":" in user:
+        msg = f"must hold no password, which others could read; use --password-file or the variable {PASSWORD}"
         raise argparse.ArgumentTypeError(msg)
-    return host.strip("[]"), int(port)
+    port: str | None
+    if _is_ipv6(place):
+        host, port = place, None
+    else:
+        host, colon, port = place.rpartition(":")
+        if not colon or port.endswith("]"):
+            host, port = place, None
+        if host.startswith("[") and host.endswith("]") and _is_ipv6(host[1:-1]):
+            host = host[1:-1]
+        elif not re.fullmatch(r"[^\s:/?#@\[\]]+", host):
+            host = ""
+    fine = port is None or (port.isdecimal() and port.isascii() and 1 <= int(port) < 1 << 16)
+    if not host or not fine or bool(at) != bool(user) or scheme.lower() not in {"", "mqtt", "mqtts"}:
+        msg = f"must be [USER@]HOST[:PORT], or that after mqtt:// or mqtts:// (TLS), got {text}"
+        raise argparse.ArgumentTypeError(msg)
+    name = unquote(user) if url else user
+    return Address(host, None if port is None else int(port), name or None, scheme.lower() == "mqtts")
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def character(text: str) -> str:

@@ -63,7 +63,11 @@ def _listed(likelihood: Any) -> list[Any]:
 def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Any:
     """The estimator for a model read from a file; ``extras`` are checked, and may be empty."""
     prior: Any = mixture.prior
-    likelihood = mixture.likelihood.shifted(-mixture.anchor)
+    try:
+        likelihood = mixture.likelihood.shifted(-mixture.anchor)
+    except ValueError as error:
+        msg = f"the model file is damaged: its anchor and its prior do not fit each other ({error})"
+        raise ModelFileError(msg) from None
     parameters: dict[str, Any] = {"likelihood": likelihood}
     names = None
     if extras:

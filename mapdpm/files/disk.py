@@ -12,11 +12,11 @@ from pathlib import Path
 from mapdpm.files.container import UnwritableError
 
 
-def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+def write_file(path: str | os.PathLike[str], data: bytes, *, private: bool = False) -> None:
     """Write ``data`` to ``path``, wholly or not at all: a temporary file in that folder is synced, then renamed.
 
     Then the folder is synced: after a power cut it names the new file or the old one. A symbolic link is followed. A
-    folder or a device of that name is not replaced.
+    folder or a device of that name is not replaced. A ``private`` file is for its owner only.
     """
     temporary = None
     try:
@@ -25,7 +25,9 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
             raise OSError(errno.EINVAL, "it is not a file")  # noqa: TRY301  (one sentence for all of them)
         temporary = target.with_name(f".mdpm-{secrets.token_hex(8)}")
         with temporary.open("xb") as file:
-            if target.exists():  # before there is anything to read: the old file may be private
+            if private:
+                temporary.chmod(stat.S_IRUSR | stat.S_IWUSR)
+            elif target.exists():  # before there is anything to read: the old file may be private
                 temporary.chmod(stat.S_IMODE(target.stat().st_mode))
             file.write(data)
             file.flush()

@@ -30,12 +30,12 @@ needs_broker = pytest.mark.skipif(MOSQUITTO is None, reason="no broker to test w
 class Broker:
     """A mosquitto on a port of its own, which keeps its messages when it is stopped."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, settings="allow_anonymous true"):
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self._configuration = folder / "mosquitto.conf"
         self._configuration.write_text(
-            f"listener {self.port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n"
+            f"listener {self.port} 127.0.0.1\n{settings}\nmax_queued_messages 0\n"
             f"persistence true\npersistence_location {folder}/\nuser root\n"
         )
         self.start()

@@ -3,11 +3,12 @@
 import json
 import os
 import sys
+import time
 import tracemalloc
 
 import pytest
 
-from brokers import CONNACK, CONNECT, HANG_UP, SUBSCRIBE, FakeBroker, published
+from brokers import CONNACK, CONNECT, HANG_UP, PUBACK, PUBLISH, SUBSCRIBE, FakeBroker, packet, published
 from mapdpm import cli
 from mapdpm.cli import mqtt
 
@@ -112,3 +113,31 @@ def test_large_messages_are_refused_and_not_kept(capsys):
     assert captured.out.count("\n") == 2
     assert f"topic in: message 2 has {len(large)} bytes, and at most 1048576 are read; skipped" in captured.err
     assert broker.acknowledged == [1, 2, 3]
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_messages_that_come_while_results_wait(capsys, monkeypatch, qos):
+    """The broker takes no results, and sends more than fits; of QoS 0 some are lost, with a warning."""
+    monkeypatch.setattr(mqtt, "_UNSENT", 2)
+    monkeypatch.setattr(mqtt, "_WAITING", 20_000)
+
+    def script(connection):
+        connection.accept(*(published(mid, b"1,2", qos) for mid in range(1, 500)))
+        answered = 0
+        while (found := connection.read()) is not None:
+            if found[0] == PUBLISH and answered < 5:
+                answered += 1  # not at once: messages wait
+                time.sleep(0.05)
+            if found[0] == PUBLISH:
+                connection.send(packet(PUBACK, 0, found[1][5:7]))
+        return HANG_UP
+
+    with FakeBroker(script) as broker:
+        code = streamed(broker, "--publish", "out", "--count", "50", "--quiet" if qos else "--on-error=fail")
+    said = capsys.readouterr().err
+    if qos:
+        assert code == 1
+        assert "sends messages on and on" in said
+    else:
+        assert code == 0
+        assert said.count("messages of QoS 0 are lost") >= 1

@@ -284,7 +284,7 @@ def test_time_goes_forward(folder, capsys):
         (2, "data.csv --checkpoint-points 5", "argument --checkpoint-points: needs --state"),
         (2, "data.csv --topic a", "argument --topic: needs --mqtt"),
         (2, "--mqtt localhost", "argument --mqtt: needs --topic"),
-        (2, "--mqtt localhost:0 --topic a", "argument --mqtt: must be HOST or HOST:PORT, got localhost:0"),
+        (2, "--mqtt localhost:0 --topic a", "argument --mqtt: must be [USER@]HOST[:PORT], or that"),
         (2, "data.csv --mqtt localhost --topic a", "argument --mqtt: points come from there or from a file"),
     ],
 )

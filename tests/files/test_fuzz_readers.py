@@ -1,5 +1,8 @@
 """Every reader of bytes and texts from strangers, on mutated examples: it refuses them, or its result can be used."""
 
+import math
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 
 from mapdpm import OnlineMAPDPM
 from mapdpm.files.container import ModelFileError
+from mutations import repaired
 from readers import READERS
 
 EXAMPLES = {"mapdpm stream --state": 100, "mapdpm stream": 100, "Trace.load": 100}
@@ -40,6 +44,16 @@ def test_examples_are_read(name, folder):
 def test_mutated_examples(name, folder):
     """The same ones in every run."""
     fuzz(name, folder, settings(max_examples=EXAMPLES.get(name, 300), derandomize=True, database=None, **_QUICK))
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if name.endswith("from_bytes")])
+def test_every_number(name, folder):
+    """Each number of a file in turn is too large, too small, or none."""
+    reader = READERS[name]
+    for data in reader.examples(folder)[:3]:
+        for at in range(40, min(len(data) - 4, 500), 8):
+            for number in (-1.0, 1e-320, 1e17, 1e308, -1e308, math.nan, math.inf):
+                check(reader, repaired(data[:at] + struct.pack("<d", number) + data[at + 8 :]), folder)
 
 
 @pytest.mark.slow
