@@ -430,8 +430,8 @@ def test_results_for_a_broker_that_are_none(begun, capsys, unsent):
     data = Path("state.mdpm").read_bytes()
     held = container.check_stream(data)[1]["stream"] | {"output": {"path": "results", **unsent}}
     Path("state.mdpm").write_bytes(container.with_extras(data, {"stream": held}))
-    argv = ("--mqtt", "127.0.0.1:1", "--topic", "points", "--publish", "results", "--state", "state.mdpm")
-    assert "its position cannot be read" in refused(capsys, 1, *argv)
+    broker = ("--mqtt", "127.0.0.1:1", "--topic", "points", "--publish", "results", "--client-id", "test")
+    assert "its position cannot be read" in refused(capsys, 1, *broker, "--state", "state.mdpm")
 
 
 # ---- the last line, and files that grow ------------------------------------------------------------------------------
