@@ -6,6 +6,9 @@ from math import lgamma, log, log1p, pi
 
 from mapdpm.jit import jitable
 
+LARGE_COUNT = 1000.0
+"""From here on counts take the forms that do not cancel: below, x log x is so small that rounding it does no harm."""
+
 _STIRLING_FROM = 10.0
 _HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
@@ -40,8 +43,39 @@ def log_gamma_excess(x: float) -> float:
     return _HALF_LOG_2PI - 0.5 * log(x) + _stirling_tail(x)
 
 
+@jitable
+def log_factorial(x: float) -> float:
+    """Log x!, for x >= 0; by Stirling's formula for large x, where implementations of ``lgamma`` differ."""
+    if x < LARGE_COUNT:
+        return lgamma(x + 1.0)
+    return log_gamma_excess(x) + log(x) + x * (log(x) - 1.0)
+
+
+@jitable
+def log_count_gain(a: float, b: float, x: float, w: float) -> float:
+    """Log of b^a Gamma(a + w x) / ((b + w)^(a + w x) Gamma(a) x!^w), for large x.
+
+    With w = 1 it is the log of the negative binomial density of x. Its terms are of size x log x and cancel. In
+    Loader's form ("Fast and accurate computation of binomial probabilities", 2000) they cancel by algebra: the
+    deviances of a and w x from the shares b / (b + w) and w / (b + w) of their sum are left, and small terms.
+    """
+    h = w * x
+    off = w * (a - x * b) / (b + w)
+    small = log_gamma_excess(a + h) - log_gamma_excess(a) - w * (log_gamma_excess(x) + log(x))
+    return small - _deviance(a, (a + h) * (b / (b + w)), -off) - _deviance(h, (a + h) * (w / (b + w)), off)
+
+
+@jitable
+def _deviance(x: float, m: float, off: float) -> float:
+    """X log(x / m) + m - x for x, m > 0 and their difference off = m - x, which the caller knows to more digits."""
+    if m < 0.5 * x:
+        return x * log(x / m) + off
+    return x * log1p_excess(off / x)
+
+
+@jitable
 def log1p_excess(y: float) -> float:
-    """Y - log(1 + y) for y >= 0, without the cancellation of small y."""
+    """Y - log(1 + y) for y >= -1/2, without the cancellation of small y."""
     if y > 1.0:
         return y - log1p(y)
     r = y / (2.0 + y)  # log1p(y) = 2 atanh(r), and y - 2 r = r y

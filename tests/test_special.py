@@ -1,13 +1,15 @@
 """log_rising keeps its digits where a difference of lgamma loses them."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapdpm.special import log_rising
+from mapdpm.special import log_count_gain, log_factorial, log_rising
+from tests.oracle.raw import exact_log_factorial
 
 UNIT = 2.0**-52
 
@@ -44,3 +46,29 @@ def test_large_arguments():
     # lnGamma(a + 1/2) - lnGamma(a) = 1/2 ln a - 1/(8a) + O(a^-3), and a^-3 = 1e-24 here
     a = 1e8
     assert abs(log_rising(a, 0.5) - (0.5 * math.log(a) - 1.0 / (8.0 * a))) <= 8 * UNIT * math.log(a)
+
+
+@pytest.mark.parametrize("x", [1_000, 1_000_000, 999_999_999, 10**9])
+def test_log_factorial_of_large_counts(x):
+    with localcontext(prec=60):
+        exact = float(exact_log_factorial(x))
+    assert abs(log_factorial(float(x)) - exact) <= 4 * UNIT * exact
+
+
+@pytest.mark.parametrize("w", [1.0, 0.25, 3.0])
+@pytest.mark.parametrize("x", [1_000, 10**6, 10**9])
+@pytest.mark.parametrize("ratio", [1e-6, 0.5, 0.9999, 1.0, 1.00003, 4.0])
+@pytest.mark.parametrize("b", [0.5, 1.0, 100.0, 1e6])
+def test_gain_of_a_large_count(b, ratio, x, w):
+    """Against 60 digits: the terms of size x log x leave no rounding behind, only the result and its inputs do."""
+    a = max(1.0, round(ratio * x * b))
+    with localcontext(prec=60):
+        da, db, dx, dw = (Decimal(v) for v in (a, b, x, w))
+        h = dw * dx
+        gain = exact_log_factorial(da + h - 1) - exact_log_factorial(da - 1) - dw * exact_log_factorial(dx)
+        gain += da * (db / (db + dw)).ln() - h * (db + dw).ln()
+        exact = float(gain)
+        off = abs(float(dw * (da - dx * db) / (db + dw)))
+    # x b and a - x b round once each: an error of off carries the slope of a deviance, at most |log(m / x)|
+    size = w * (a + x * b) / (b + w) * min(1.0, off / min(a, w * x))
+    assert abs(log_count_gain(a, b, float(x), w) - exact) <= 32 * UNIT * (1.0 + 8 * math.log(a + x) + abs(exact) + size)

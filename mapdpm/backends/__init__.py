@@ -1,4 +1,7 @@
-"""Backends compute the inner loops. They differ in arithmetic only; labels agree (see ``objective``)."""
+"""Backends compute the inner loops.
+
+They differ in arithmetic only; labels agree except at the edge of a tie (see ``objective``).
+"""
 
 from __future__ import annotations
 

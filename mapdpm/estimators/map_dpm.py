@@ -66,7 +66,8 @@ class MAPDPM(Estimator):
         Seconds after which the search ends with the best result so far; the current sweep is finished first. Results
         then depend on the speed of the machine.
     backend : {"auto", "c", "numba", "python"}
-        Implementation. "auto" is C where C has the family, else numba, else python. Labels agree.
+        Implementation. "auto" is C where C has the family, else numba, else python. Labels agree, unless the gap
+        between two scores equals the tolerance of ties, 1e-10 (1 + |best score|), up to rounding.
     n_jobs : int or None
         Number of threads, over restarts and over scored points; None is 1. Results do not depend on it.
     random_state : int, numpy Generator, RandomState or None
@@ -108,9 +109,13 @@ class MAPDPM(Estimator):
 
     Notes
     -----
-    O(N K D) a sweep. Moves cost as much as a few more sweeps: they use statistics, and samples of large clusters.
-    Data is first shifted by a typical point, so an offset of 1e8 costs no digits. float32 data is not converted;
-    statistics and decisions are in float64. The mode underestimates K: see docs/maths.md, section 6.
+    O(N K D) a sweep. The sequential start costs as much, with the K that it reaches: if alpha is larger than N, it may
+    open a cluster for each point, N^2 / 2 scores in all, also for equal points. ``init="single"`` avoids
+    this, and may end in another mode.
+
+    Moves cost as much as a few more sweeps: they use statistics, and samples of large clusters. Data is first
+    shifted by a typical point, so an offset of 1e8 costs no digits. float32 data is not converted; statistics and
+    decisions are in float64. The mode underestimates K: see docs/maths.md, section 6.
 
     Examples
     --------

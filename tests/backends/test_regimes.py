@@ -1,10 +1,14 @@
 """The C sweep, which passes over points by bounds, against the plain one of numba: every label, whatever the data."""
 
+import math
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 
-from mapdpm import MAPDPM, DPMeans, NormalGamma, NormalKnownVariance
+from mapdpm import MAPDPM, DPMeans, GammaPoisson, NormalGamma, NormalKnownVariance
 from tests.marks import complete_but
+from tests.oracle.raw import exact_log_factorial
 
 
 def blobs(rng, n=1500, D=4, K=8, apart=6.0):
@@ -85,3 +89,24 @@ def test_scores_do_not_depend_on_company(name):
     # A product of 60 factors is off by some 300 roundings of 1e-16, and is raised to half of 1500.
     plain = MAPDPM(likelihood=family, moves=(), backend="numba").fit(X)
     np.testing.assert_allclose(plain.score_samples(X), scores[: len(X)], rtol=1e-11, atol=1e-10)
+
+
+@pytest.mark.parametrize("backend", ["python", "numba"])
+def test_densities_of_counts_near_1e9(backend):
+    """Terms of 2e10 cancel in each density: rounding them would cost 1e-5."""
+    X = np.where(np.arange(40) % 2, 1.0, 0.5)[:, None] * 1e9 - np.random.default_rng(0).integers(0, 50_000, (40, 1)) * 2
+    model = MAPDPM(alpha=1.0, likelihood=GammaPoisson(1.0, 1e-9), backend=backend).fit(X)
+    rows = [(0, 0), *((int((model.labels_ == k).sum()), int(X[model.labels_ == k].sum())) for k in range(2))]
+    assert model.n_clusters_ == 2
+    exact = [np.logaddexp.reduce([exact_log_share(n, events, int(x)) for n, events in rows]) for x in X[:, 0]]
+    # roundings of logarithms, and one of each count, which is within 1e-4 of the mean: the slope of the density there
+    allowed = 2.0**-52 * (64 * math.log(1e9) + 1e-4 * 1e9)
+    np.testing.assert_allclose(model.score_samples(X), exact, rtol=0.0, atol=allowed)
+
+
+def exact_log_share(n, events, x):
+    """Log of the weight n (alpha = 1 for none) over 41, times the density of x given n points with these events."""
+    with localcontext(prec=60):
+        a, b = Decimal(1 + events), Decimal("1e-9") + n
+        density = exact_log_factorial(a + x - 1) - exact_log_factorial(a - 1) - exact_log_factorial(x)
+        return float(density + a * b.ln() - (a + x) * (b + 1).ln() + (Decimal(max(n, 1)) / 41).ln())

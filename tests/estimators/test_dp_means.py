@@ -169,3 +169,8 @@ def test_callback_time_limit_and_copies():
     assert not DPMeans(1e-3, moves=(), time_limit=1e-9).fit(X).converged_
     for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(twin.predict(X), model.predict(X))
+
+
+def test_passes_and_sweeps_stop_at_the_limit_where_nothing_separates_clusters():
+    model = DPMeans(lam=5.0, max_sweeps=20).fit(np.random.default_rng(0).normal(size=(20_000, 2)))
+    assert (model.n_sweeps_, model.converged_) == (40, False)

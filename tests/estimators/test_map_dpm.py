@@ -360,3 +360,11 @@ def test_section_4_1_of_the_paper():
     assert abs(np.mean(nmi) - 0.72) <= 0.04
     assert abs(np.mean(dk) + 6.7) <= 0.8
     assert np.mean(sweeps) < 10
+
+
+def test_equal_points_under_an_alpha_above_their_number():
+    """One sweep from either start finds the one cluster: only the sequential start itself takes long."""
+    X = np.zeros((2000, 2))
+    for init in ("sequential", "single"):
+        model = MAPDPM(alpha=1e6, init=init).fit(X)
+        assert (model.n_clusters_, model.n_sweeps_) == (1, 1)
