@@ -16,8 +16,8 @@ from mapdpm.protocol import Labels, Matrix, Weights
 
 # The variance of a column must be a valid parameter of a prior.
 _LARGEST_ENTRY = 1e49
-_LARGEST_WEIGHT = 1e9
-_LARGEST_WHOLE = 2**53  # float64 has all whole numbers up to here
+LARGEST_WEIGHT = 1e9
+LARGEST_WHOLE = 2**53  # float64 has all whole numbers up to here
 
 FEWEST_DRAWS = 4
 """The fewest draws of a chain that diagnostics accept: two in each half."""
@@ -81,8 +81,8 @@ def check_weights(sample_weight: Any, n_points: int, discount: float) -> Weights
         rule = f"0 or > {discount:g}, the discount" if discount else ">= 0"
         msg = f"sample_weight must be {rule}, got {present.min()}"
         raise ValueError(msg)
-    if present.min() < 1.0 / _LARGEST_WEIGHT or present.max() > _LARGEST_WEIGHT:
-        limits = f"{1.0 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}"
+    if present.min() < 1.0 / LARGEST_WEIGHT or present.max() > LARGEST_WEIGHT:
+        limits = f"{1.0 / LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}"
         msg = f"sample_weight must be 0 or between {limits}, got {present.min()} to {present.max()}"
         raise ValueError(msg)
     return None if np.all(weights == 1.0) else weights
@@ -190,7 +190,7 @@ def _numeric(name: str, values: Any) -> NDArray[Any]:
     if array.dtype.kind not in "biufO":
         msg = f"{name} must hold numbers only, got {array.dtype}; convert it to numbers, or leave it out"
         raise NotNumbersError(msg)
-    if array.dtype.kind in "iu" and array.size and (array.max() > _LARGEST_WHOLE or array.min() < -_LARGEST_WHOLE):
+    if array.dtype.kind in "iu" and array.size and (array.max() > LARGEST_WHOLE or array.min() < -LARGEST_WHOLE):
         msg = f"{name} has whole numbers beyond 2**53, which are rounded; subtract an offset to keep all digits"
         warnings.warn(msg, stacklevel=caller_level())
     kind = np.float32 if array.dtype == np.float32 else np.float64

@@ -10,7 +10,8 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mapdpm.cli.options import UsageError
+from mapdpm.cli import values
+from mapdpm.cli.options import FORMATS, UsageError
 from mapdpm.files import container, disk
 from mapdpm.files.container import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
@@ -29,6 +30,7 @@ OTHERS = {
 """Settings that are no parameters of a learner, with their defaults."""
 
 _KEY = "stream"
+_MOST = 1 << 63
 _MARKED = 4096  # bytes before a position whose check sum identifies a file
 
 
@@ -59,10 +61,13 @@ def read(path: Path) -> Saved | None:
             return Saved(model, own | {"likelihood": family, "prior": None}, None, None, None, None)
         parts = [held[name] for name in Saved._fields[1:]]
         found = Saved(model, *parts)
+        settings, _, read_to, written_to, counts = parts
         if not (
             all(isinstance(part, dict) for part in parts)
-            and isinstance(found.settings["delimiter"], str)
-            and all(isinstance(part["path"], str) for part in parts[2:4])
+            and values.is_character(settings["delimiter"])
+            and settings["format"] in FORMATS
+            and all(isinstance(part["path"], str) for part in (read_to, written_to))
+            and all(_is_whole(number) for number in (read_to["line"], counts["learned"], counts["skipped"]))
         ):
             msg = "the model file is damaged: its position is none"
             raise ModelFileError(msg)  # noqa: TRY301  (one sentence for all of them)
@@ -131,11 +136,15 @@ def _checked_extras(data: bytes) -> dict[str, Any]:
     return extras
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value < _MOST
+
+
 def _whole(value: Any) -> int:
-    if not isinstance(value, int) or value < 0:
+    if not _is_whole(value):
         msg = f"the model file is damaged: a position is {value!r}"
         raise ModelFileError(msg)
-    return value
+    return int(value)
 
 
 def _shown(value: Any) -> str:

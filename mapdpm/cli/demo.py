@@ -15,6 +15,7 @@ from mapdpm.cli import tables
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.metrics import adjusted_mutual_info, contingency
 from mapdpm.protocol import Matrix
+from mapdpm.validation import check_points
 
 CHANNELS = ("accel_x", "accel_y", "accel_z", "gyro_x", "gyro_y", "gyro_z")
 WINDOW = 10
@@ -115,7 +116,7 @@ def read(path: str | Path) -> Windows:
     if missing:
         msg = f"{path} is not such a recording: it has no column {', '.join(missing)}"
         raise ValueError(msg)
-    values = tables.numbers(path, rows, names, [names.index(name) for name in CHANNELS])
+    values = check_points(tables.numbers(path, rows, names, [names.index(name) for name in CHANNELS]))
     at, doing = names.index("recording"), names.index("activity")
     recording, activity = np.array([cells[at] for _, cells in rows]), np.array([cells[doing] for _, cells in rows])
     starts = _window_starts(recording, activity)

@@ -272,6 +272,9 @@ def cells_of(text: bytes, delimiter: str) -> list[str]:
         if not line.strip():
             msg = " is blank"
             raise RefusedInputError(msg)
+        if line.count(delimiter) >= tables.MOST_COLUMNS:
+            msg = f" has more than {tables.MOST_COLUMNS} columns"
+            raise RefusedInputError(msg)
         return line.split(delimiter) if '"' not in line else next(csv.reader([line], delimiter=delimiter, strict=True))
     except UnicodeDecodeError:
         msg = " is not text in UTF-8"

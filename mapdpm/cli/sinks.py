@@ -71,7 +71,8 @@ class Written:
         if position is not None and state is not None and position["path"] == self._identity():
             self._lines = []
             if not path.exists():
-                msg = f"{path} is gone, but {state} goes on after byte {position['offset']} of it; begin another state"
+                gone = f"{path} is gone, but {state} goes on after byte {position.get('offset')} of it"
+                msg = f"{gone}; begin another state"
                 raise ValueError(msg)
             with path.open("rb") as file:
                 self._bytes = checkpoint.check(file.fileno(), position, str(path), state)

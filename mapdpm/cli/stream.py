@@ -94,7 +94,7 @@ class Stream:
             if saved.columns is not None:
                 self._fields = Fields.revived(saved.columns, self._model.n_features_in_)
             if saved.counts is not None:
-                self._counts = {name: int(saved.counts[name]) for name in self._counts}
+                self._counts = {name: saved.counts[name] for name in self._counts}
             if saved.input is None:
                 return
             if saved.input["path"] == self._source.identity:
@@ -280,7 +280,11 @@ def _sink(
 ) -> Sink:
     position = None if saved is None else saved.output
     if isinstance(source, mqtt.Subscription) and arguments.publish is not None:
-        return Publication(source, arguments.publish, position)
+        try:
+            return Publication(source, arguments.publish, position)
+        except (KeyError, TypeError) as error:
+            msg = f"{arguments.state}: the model file is damaged: its position cannot be read ({error})"
+            raise ModelFileError(msg) from None
     header = HEADER if settings["format"] == "csv" else ""
     if arguments.output is None or str(arguments.output) == STDOUT:
         return Printed(header, signals)

@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.files.json_text import RATIO, SPARE
 from mapdpm.protocol import Matrix
 
 STDIN = "-"
@@ -26,6 +27,8 @@ MODEL = b"MDPM"
 """The first bytes of a model file."""
 LONGEST_LINE = 1 << 22
 """Characters of a line, some 200,000 numbers: an endless line must not fill the memory."""
+MOST_COLUMNS = 1 << 17
+"""Columns of a line: each cell takes some 60 bytes, however short it is."""
 _GZIP = b"\x1f\x8b"
 MISSING = ("", "na", "n/a", "#n/a", "null", "none", "?", "-")
 
@@ -124,7 +127,7 @@ def numbers(
 
     With ``gaps`` missing values are NaN.
     """
-    values = array("d")
+    values, most = array("d"), _most_values(path)
     for line, cells in source:
         for column in columns:
             value = value_of(cells[column])
@@ -136,7 +139,20 @@ def numbers(
                 msg = f"{name_of(path)}: line {line}, column {column + 1}{name} {complaint}"
                 raise ValueError(msg)
             values.append(value)
+        if len(values) > most:
+            hint = f"if you trust it: gzip -dc {name_of(path)} | mapdpm ... -"
+            msg = f"{name_of(path)}: line {line}: the numbers so far take {8 * len(values)} bytes of memory; {hint}"
+            raise ValueError(msg)
     return np.asarray(values).reshape(-1, len(columns))
+
+
+def _most_values(path: str | Path) -> float:
+    """How many numbers a file may hold: a compressed one of a stranger may unpack to a thousand times its size."""
+    if str(path) == STDIN or not Path(path).is_file():
+        return math.inf
+    with Path(path).open("rb") as file:
+        compressed = file.read(len(_GZIP)) == _GZIP
+    return (SPARE + RATIO * Path(path).stat().st_size) / np.dtype(np.float64).itemsize if compressed else math.inf
 
 
 def name_of(path: str | Path) -> str:
@@ -170,11 +186,11 @@ def _opened(path: str | Path) -> Iterator[IO[str]]:
 
 
 class _Lines:
-    """The lines of a file; ValueError where those of one row are longer than LONGEST_LINE."""
+    """The lines of a file; ValueError where those of one row are longer than LONGEST_LINE, or of MOST_COLUMNS."""
 
-    def __init__(self, file: IO[str], name: str) -> None:
-        self.first, self.length = 1, 0
-        self._readline, self._name = file.readline, name
+    def __init__(self, file: IO[str], name: str, delimiter: str) -> None:
+        self.first, self.length, self.columns = 1, 0, 0
+        self._readline, self._name, self._delimiter = file.readline, name, delimiter
 
     def __iter__(self) -> Iterator[str]:
         for line in iter(partial(self._readline, LONGEST_LINE + 1), ""):
@@ -182,18 +198,22 @@ class _Lines:
             if self.length > LONGEST_LINE:
                 msg = f"{self._name}: line {self.first} is longer than {LONGEST_LINE} characters"
                 raise ValueError(msg)
+            self.columns += line.count(self._delimiter)
+            if self.columns >= MOST_COLUMNS:
+                msg = f"{self._name}: line {self.first} has more than {MOST_COLUMNS} columns"
+                raise ValueError(msg)
             yield line
 
 
 def _lines(path: str | Path, delimiter: str) -> Iterator[Row]:
     with _opened(path) as file:
-        lines = _Lines(file, name_of(path))
+        lines = _Lines(file, name_of(path), delimiter)
         reader = csv.reader(lines, delimiter=delimiter)
         try:
             for cells in reader:
                 # A quoted cell may span lines: a row is known by its first.
                 yield lines.first, cells
-                lines.first, lines.length = reader.line_num + 1, 0
+                lines.first, lines.length, lines.columns = reader.line_num + 1, 0, 0
         except UnicodeDecodeError:
             msg = f"{name_of(path)} is not a text file in UTF-8"
             raise ValueError(msg) from None

@@ -14,6 +14,7 @@ import numpy as np
 
 from mapdpm.names import MOVES
 
+_MOST_VALUES = 100_000  # of a grid: each is a fit
 PASSWORD = "MAPDPM_MQTT_PASSWORD"  # noqa: S105  (the name of a variable)
 
 
@@ -55,7 +56,11 @@ def grid(text: str) -> list[float]:
     if not colon:
         return [positive(word) for word in text.split(",")]
     last, _, number = rest.partition(":")
-    values: list[float] = np.geomspace(positive(first), positive(last), count(number)).tolist()
+    n = count(number)
+    if n > _MOST_VALUES:
+        msg = f"must have at most {_MOST_VALUES} values, got {text}"
+        raise argparse.ArgumentTypeError(msg)
+    values: list[float] = np.geomspace(positive(first), positive(last), n).tolist()
     return values
 
 
@@ -143,7 +148,12 @@ def _is_ipv6(text: str) -> bool:
 def character(text: str) -> str:
     """One character, or its name."""
     mark = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}.get(text, text)
-    if len(mark) != 1 or mark in '\r\n"':
+    if not is_character(mark):
         msg = f"must be one character, or tab, got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return mark
+
+
+def is_character(mark: object) -> bool:
+    """Whether ``mark`` can separate cells."""
+    return isinstance(mark, str) and len(mark) == 1 and mark not in '\r\n"'

@@ -13,7 +13,7 @@ from mapdpm.names import STARTS
 from mapdpm.search.checks import check_search
 from mapdpm.search.problem import ABSENT
 from mapdpm.state import Mixture
-from mapdpm.validation import check_count, check_number, check_start
+from mapdpm.validation import check_count, check_start
 
 _PARAMETERS = ("max_clusters", "n_restarts", "max_sweeps", "time_limit", "backend", "n_jobs", "verbose")
 _RESULTS = ("log_joint_", "n_sweeps_", "converged_")
@@ -24,10 +24,7 @@ def extras_of(model: Any) -> dict[str, Any]:
 
     ValueError where a parameter is invalid, perhaps set since the fit: the file could not be read again.
     """
-    check_search(model)
-    check_start(model.init, len(np.atleast_1d(model.init)), STARTS)
-    if model.max_clusters is not None:
-        check_count("max_clusters", model.max_clusters)
+    _check_parameters(model)
     plain = {name: _plain(getattr(model, name)) for name in (*_PARAMETERS, *_RESULTS) if hasattr(model, name)}
     plain["moves"] = list(model.moves)
     plain["likelihood_"] = _listed(model.likelihood_)
@@ -44,6 +41,14 @@ def extras_of(model: Any) -> dict[str, Any]:
         arrays["init"] = np.asarray(model.init).astype(np.int64)
     packed = {n: smallest_integers(a) if a.dtype.kind == "i" else a for n, a in arrays.items()}
     return plain | packed
+
+
+def _check_parameters(model: Any) -> None:
+    """ValueError where a parameter is invalid: the same when a file is written and when it is read."""
+    check_search(model)
+    check_start(model.init, len(np.atleast_1d(model.init)), STARTS)
+    if model.max_clusters is not None:
+        check_count("max_clusters", model.max_clusters)
 
 
 def _plain(value: Any) -> Any:
@@ -68,7 +73,8 @@ def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> An
     if extras:
         try:
             likelihood = _checked_likelihood(extras, mixture)
-            parameters = _checked_parameters(extras, type(likelihood))
+            parameters = _parameters(extras, type(likelihood))
+            _check_parameters(cls(**parameters))
             _check_results(extras, mixture)
             names = checked_names(extras, len(mixture.anchor))
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
@@ -96,24 +102,15 @@ def _checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:
     return likelihood
 
 
-def _checked_parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, Any]:
-    parameters = {name: extras[name] for name in (*_PARAMETERS, "init", "random_state") if name in extras}
-    for name in ("n_restarts", "max_sweeps"):
-        check_count(name, parameters[name])
-    for name in ("max_clusters", "n_jobs", "random_state"):
-        if parameters.get(name) is not None:
-            check_count(name, parameters[name], least=0)
-    limit = parameters.get("time_limit")
-    if limit is not None and not check_number("time_limit", limit) > 0.0:
-        msg = "time_limit"
+def _parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, Any]:
+    """The parameters of the estimator, not yet checked."""
+    parameters = {name: extras[name] for name in (*_PARAMETERS, "init") if name in extras}
+    if "random_state" in extras:
+        parameters["random_state"] = check_count("random_state", extras["random_state"], least=0)
+    moves, given, number = extras["moves"], extras["likelihood"], extras.get("likelihood_family")
+    if not isinstance(moves, list):
+        msg = "moves"
         raise ValueError(msg)
-    init, moves = parameters["init"], extras["moves"]
-    started = init in STARTS if isinstance(init, str) else isinstance(init, np.ndarray) and init.dtype.kind == "i"
-    named = isinstance(moves, list) and all(isinstance(move, str) for move in moves)
-    if not (started and named and parameters["backend"] in backends.names() and isinstance(parameters["verbose"], int)):
-        msg = "a parameter is not what it can be"
-        raise ValueError(msg)
-    given, number = extras["likelihood"], extras.get("likelihood_family")
     kind = family if number is None else FAMILY_OF_NUMBER[number]
     return parameters | {"moves": tuple(moves), "likelihood": None if given is None else kind(*given)}
 

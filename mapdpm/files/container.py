@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.files import json_text
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters, frozen
 from mapdpm.partition_priors import partition_prior
-from mapdpm.protocol import LARGEST, SMALLEST, Labels, Likelihood, Matrix, Vector
+from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.state import Mixture, mixture_of
+from mapdpm.validation import LARGEST_WEIGHT, LARGEST_WHOLE, check_points
 
 MAGIC = b"MDPM"
 FORMAT = 1
@@ -100,7 +102,7 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
     anchor, parameters = reader.reals(D), reader.reals(n_parameters)
     counts = reader.counts(K)
     statistics = reader.reals(K * n_statistics).reshape(K, n_statistics)
-    extras = _unpack_extras(data[reader.position : reader.position + n_extras])
+    extras = _unpack_extras(data[reader.position : reader.position + n_extras], len(data))
     try:
         prior = partition_prior(alpha, discount)
         likelihood = _restored_likelihood(FAMILY_OF_NUMBER[family], parameters, D)
@@ -108,11 +110,16 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
         msg = f"the model file is damaged: {error}"
         raise ModelFileError(msg) from None
     _check_body(likelihood, anchor, counts, statistics)
-    with np.errstate(all="ignore"):
-        mixture = mixture_of(likelihood, prior, anchor, counts, statistics)
-    if not np.all(np.isfinite(mixture.state.rows)):
-        msg = "the model file is damaged: its statistics and its prior do not fit each other"
-        raise ModelFileError(msg)
+    try:
+        _check_reach(likelihood, anchor, counts, statistics, discount)
+        with np.errstate(all="ignore"):
+            mixture = mixture_of(likelihood, prior, anchor, counts, statistics)
+        _check(bool(np.all(np.isfinite(mixture.state.rows))), "its densities are not finite")
+    except ModelFileError:
+        raise
+    except (ValueError, ArithmeticError) as error:
+        msg = f"the model file is damaged: its clusters are not those of any data ({error})"
+        raise ModelFileError(msg) from None
     return mixture, extras
 
 
@@ -143,7 +150,7 @@ def check_stream(data: bytes) -> tuple[str, dict[str, Any]]:
     if n_extras > end - _HEADER.size:
         msg = "the model file is damaged: its extras are longer than it"
         raise ModelFileError(msg)
-    return {4: "float32", 8: "float64"}[header[3]], _unpack_extras(data[end - n_extras : end])
+    return {4: "float32", 8: "float64"}[header[3]], _unpack_extras(data[end - n_extras : end], len(data))
 
 
 def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
@@ -152,7 +159,7 @@ def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
         return data
     header = list(_HEADER.unpack_from(data))
     end = len(data) - _CRC.size - header[10]
-    tail = _pack_extras(_unpack_extras(data[end : -_CRC.size]) | extras)
+    tail = _pack_extras(_unpack_extras(data[end : -_CRC.size], len(data)) | extras)
     header[10], header[11] = len(tail), end + len(tail) + _CRC.size
     whole = _HEADER.pack(*header) + data[_HEADER.size : end] + tail
     return whole + _CRC.pack(zlib.crc32(whole))
@@ -214,9 +221,7 @@ def _check_fields(header: tuple[Any, ...]) -> None:
         ("number of clusters", K, K >= 1),
     )
     for name, value, fine in fields:
-        if not fine:
-            msg = f"the model file is damaged: {name} is {value}"
-            raise ModelFileError(msg)
+        _check(fine, f"{name} is {value}")
 
 
 def _check_body(likelihood: Likelihood, anchor: Vector, counts: Labels, statistics: Matrix) -> None:
@@ -228,16 +233,31 @@ def _check_body(likelihood: Likelihood, anchor: Vector, counts: Labels, statisti
         ("statistics are not finite", np.all(np.isfinite(statistics))),
         ("a cluster is empty", np.all(counts >= 1) and np.all(statistics[:, 0] > 0)),
         ("sums of squares are negative", np.all(squares >= 0)),
-        (
-            "statistics are too large",
-            np.all(np.abs(statistics[:, : 1 + D]) <= LARGEST) and np.all(squares <= LARGEST**2),
-        ),
-        ("a cluster has almost no weight", np.all(statistics[:, 0] >= SMALLEST)),
     )
     for what, fine in checks:
-        if not fine:
-            msg = f"the model file is damaged: {what}"
-            raise ModelFileError(msg)
+        _check(bool(fine), what)
+
+
+def _check_reach(likelihood: Any, anchor: Vector, counts: Labels, statistics: Matrix, discount: float) -> None:
+    """ValueError for clusters that no data which a fit accepts can have: their densities would overflow."""
+    check_points(anchor[None])
+    weights, D = statistics[:, 0], len(anchor)
+    n = counts.astype(np.float64)
+    _check(n.sum() <= LARGEST_WHOLE, "counts are too large")
+    # Within a factor of two, for weights are rounded when they are added, and reals may have four bytes.
+    within = (weights >= 0.5 * n / LARGEST_WEIGHT) & (weights <= 2.0 * n * LARGEST_WEIGHT) & (weights > discount)
+    _check(bool(np.all(within)), "a weight does not fit its count")
+    # A mean, and a standard deviation, is within the range of the points: half of it, for rounding.
+    with np.errstate(over="ignore"):
+        deviations = np.sqrt(statistics[:, 1 + D :] / weights[:, None])
+        for distances in (statistics[:, 1 : 1 + D] - likelihood.m0, deviations):
+            likelihood.for_data(likelihood.m0 + 0.5 * distances)
+
+
+def _check(fine: bool, what: str) -> None:
+    if not fine:
+        msg = f"the model file is damaged: {what}"
+        raise ModelFileError(msg)
 
 
 class _Reader:
@@ -248,7 +268,8 @@ class _Reader:
         self._data, self._real = data, real
 
     def reals(self, n: int) -> Vector:
-        values = np.frombuffer(self._data, self._real, n, self.position).astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a NaN that signals
+            values = np.frombuffer(self._data, self._real, n, self.position).astype(np.float64)
         self.position += n * self._real.itemsize
         return values
 
@@ -298,12 +319,12 @@ def _pack_extras(extras: dict[str, Any]) -> bytes:
     return _CRC.pack(len(text)) + text + b"".join(value.tobytes() for value in arrays.values())
 
 
-def _unpack_extras(data: bytes) -> dict[str, Any]:
+def _unpack_extras(data: bytes, file_bytes: int) -> dict[str, Any]:
     if not data:
         return {}
     try:
         (length,) = _CRC.unpack_from(data)
-        content = json.loads(data[_CRC.size : _CRC.size + length])
+        content = json_text.loads(data[_CRC.size : _CRC.size + length], file_bytes)
         extras: dict[str, Any] = dict(content["plain"])
         position = _CRC.size + length
         for name, kind, n in content["arrays"]:

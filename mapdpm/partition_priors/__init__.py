@@ -41,6 +41,6 @@ def finite_prior(alpha: float, n_components: int) -> FiniteDirichlet:
 
 def check_drawn(alpha: Any, discount: Any) -> None:
     """ValueError unless 0 <= discount < 1 and alpha > -discount: numbers, or arrays of draws."""
-    if not np.all((discount >= 0.0) & (discount < 1.0) & (alpha > -discount) & (alpha < np.inf)):
-        msg = "a discount must be in [0, 1), and alpha must be finite and > -discount"
+    if not np.all((discount >= 0.0) & (discount < 1.0) & (alpha > -discount) & (alpha <= LARGEST)):
+        msg = f"a discount must be in [0, 1), and alpha must be > -discount and at most {LARGEST:.0e}"
         raise ValueError(msg)

@@ -16,7 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.files import json_text
+from mapdpm.files.json_text import RATIO, SPARE
 from mapdpm.partition_priors import check_drawn
+from mapdpm.protocol import LARGEST
 from mapdpm.samplers.chain import Adapted, Array, is_partition
 from mapdpm.samplers.ends import End
 from mapdpm.validation import check_count, check_number
@@ -29,9 +32,6 @@ _DAMAGE = (  # what reading a zip with a byte changed can end in
 )
 _VALUES = {"log_joint", "n_clusters", "largest_share", "acceptance", "alpha", "discount"}
 _VALUES_1 = ("log_joint", "alpha", "discount", "acceptance")
-
-
-_SPARE, _RATIO = 1 << 25, 6  # with the file itself and checks, less than 64 MB and eight times the file
 
 
 class UnreadableTraceError(ValueError):
@@ -73,7 +73,7 @@ def read(data: bytes, path: str, max_bytes: int | None = None) -> dict[str, Any]
             )
             raise UnreadableTraceError(msg)
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            about = json.loads(file["about"].tobytes())
+            about = json_text.loads(file["about"].tobytes(), len(data))
             arrays = {name: file[name] for name in file.files if name != "about"}
         found = check_count("format", about["format"])
         if found > FORMAT:
@@ -91,7 +91,7 @@ def read(data: bytes, path: str, max_bytes: int | None = None) -> dict[str, Any]
 
 def _most_memory(n_bytes: int) -> int:
     """The memory that a file of ``n_bytes`` may take: a stranger's file may unpack to a thousand times its size."""
-    return _SPARE + _RATIO * n_bytes
+    return SPARE + RATIO * n_bytes
 
 
 def _memory_of(file: io.BytesIO) -> int:
@@ -172,19 +172,36 @@ def _check(fields: dict[str, Any]) -> None:
     """ValueError for arrays that do not belong together. ``Chain.restore`` checks what an end has saved."""
     values, extra, z, ends = fields["values"], fields["extra"], fields["partitions"], fields["ends"]
     n_points, shape = len(fields["best"]), values["log_joint"].shape
+    dims, best = fields["dims"], fields["best_variables"]
     whole = (
         set(values) >= _VALUES
         and all(array.shape == shape and array.dtype.kind in "fi" for array in values.values())
-        and set(extra) == set(fields["dims"])
-        and all(array.shape[:2] == shape and array.ndim == 2 + len(fields["dims"][n]) for n, array in extra.items())
+        and set(extra) == set(dims)
+        and all(array.shape[:2] == shape and array.ndim == 2 + len(dims[name]) for name, array in extra.items())
+        and all(isinstance(dim, str) for each in dims.values() for dim in each)
+        and isinstance(fields["sampler"], str)
         and is_partition(fields["best"])
+        and all(isinstance(best[name], float) for name in ("alpha", "discount"))
         and len(ends) == shape[0]
         and all(end.labels.shape == (n_points,) and end.labels.dtype.kind == "i" for end in ends)
     )
     if z is not None:
         whole = whole and z.shape == (*shape, n_points) and z.dtype.kind == "i" and z.min() >= 0 and z.max() < n_points
-    if not whole or len(shape) != 2:  # noqa: PLR2004  (chains, draws)
+    if not whole or len(shape) != 2 or 0 in shape or not _are_numbers(values, n_points):  # noqa: PLR2004  (chains, draws)
         raise ValueError
-    for variables in (values, fields["best_variables"], *(end.saved for end in ends)):
+    for variables in (values, best, *(end.saved for end in ends)):
         if {"alpha", "discount"} <= variables.keys():
             check_drawn(variables["alpha"], variables["discount"])
+
+
+def _are_numbers(values: dict[str, Array], n_points: int) -> bool:
+    """Whether numbers of draws can be those of ``n_points`` points; an acceptance is NaN where nothing is proposed."""
+    K = values["n_clusters"]
+    return bool(
+        K.dtype.kind == "i"
+        and K.min() >= 1
+        and K.max() <= n_points
+        and all(
+            np.all(np.abs(array.astype(float)) <= LARGEST) for name, array in values.items() if name != "acceptance"
+        )
+    )

@@ -21,7 +21,8 @@ class Bank:
     def __init__(self, setting: StreamSettings, alphas: Vector, half_life: float, margin: float) -> None:
         lib, ffi = modules(setting.dtype)
         options, kept = options_of(ffi, setting)
-        given = alphas.astype(DTYPES[setting.dtype])
+        with np.errstate(over="ignore"):  # the C library refuses infinity
+            given = alphas.astype(DTYPES[setting.dtype])
         n_bytes = lib.mapdpm_bank_bytes(options, len(alphas))
         memory = np.zeros(-(-n_bytes // _ALIGNMENT) + 1, dtype=np.int64)
         self._bank = ffi.from_buffer("mapdpm_bank *", memory)  # and keeps it alive

@@ -199,7 +199,8 @@ class Learner:
         cluster = self.ffi.new("mapdpm_cluster *")
         cluster.weight = weight
         cluster.weight_low = weight - float(cluster.weight)
-        given = [np.ascontiguousarray(each, dtype=self.dtype) for each in (mean - self.anchor(), variance)]
+        with np.errstate(over="ignore"):
+            given = [np.ascontiguousarray(each, dtype=self.dtype) for each in (mean - self.anchor(), variance)]
         error = self.lib.mapdpm_insert(
             self.stream, cluster, *(self.ffi.from_buffer("mapdpm_real[]", each) for each in given)
         )

@@ -300,8 +300,8 @@ class OnlineMAPDPM(LearnerState):
                 window=s.window,
                 log_alpha=None if s.alpha > 0.0 else s.log_alpha,
             )
-        except ValueError as error:  # C allows more
-            msg = f"the model file has a setting that this class refuses: {error}"
+        except ValueError as error:
+            msg = f"the model file is damaged: {error}"
             raise ModelFileError(msg) from None
         model.n_features = s.n_features
         model._adopt(learner)

@@ -58,6 +58,7 @@ def _reference_model(models: list[Any], parts: list[Learner]) -> Any:
 
 
 def insert_all(clusters: Any, into: Learner) -> None:
-    """Insert each of ``clusters``, given by its statistics, into a learner."""
+    """Insert each of ``clusters``, given by its statistics, into a learner; not those whose weight decayed to 0."""
     for weight, mean, variance in zip(clusters.weights, clusters.means, clusters.variances, strict=True):
-        into.insert(weight, mean, variance)
+        if weight > 0.0:
+            into.insert(weight, mean, variance)

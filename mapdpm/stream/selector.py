@@ -211,7 +211,9 @@ class OnlineAlphaSelector(OnlineMAPDPM):
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             msg = f"the model file is damaged: its bank of alphas cannot be read ({type(error).__name__})"
             raise ModelFileError(msg) from None
-        if problem or not np.all(np.isfinite(scores)):
+        with np.errstate(over="ignore"):
+            finite = np.all(np.isfinite(scores.astype(model.dtype)))
+        if problem or not finite:
             msg = f"the model file is damaged: its bank of alphas, {problem or 'a score that is not finite'}"
             raise ModelFileError(msg)
         model._switches.extend(switches)

@@ -851,5 +851,8 @@ def test_tune_refuses_to_vary(folder, capsys, argv, says):
 def test_tune_refuses(folder, capsys):
     assert_refused(capsys, ["tune", "data.csv", "--alphas", "0:1:3"], 2, "must be a number > 0, got 0")
     assert_refused(capsys, ["tune", "data.csv", "--alphas", "1:2"], 2, "must be an integer >= 1")
+    assert_refused(
+        capsys, ["tune", "data.csv", "--alphas", "1:2:9999999999"], 2, "must have at most 100000 values, got"
+    )
     assert_refused(capsys, ["tune", "data.csv", "--alphas", "1"], 1, "at least 2 to choose from")
     assert_refused(capsys, ["tune", "data.csv", "--folds", "51"], 1, "51 folds of 50 points")

@@ -130,6 +130,7 @@ def test_what_is_left_of_a_recording_is_dropped(tmp_path):
         ({"accel_y": [*range(19), "oops"]}, r"line 21, column 4 \(accel_y\) is not a number: 'oops'"),
         ({"accel_y": [*range(19), "nan"]}, r"line 21, column 4 \(accel_y\) is not a finite number: 'nan'"),
         ({"recording": range(20)}, "has no window of 10 rows"),
+        ({"accel_x": [1e200, *range(19)]}, r"X contains 1e\+200, beyond 1e\+49, at row 0"),
     ],
 )
 def test_bad_recordings(tmp_path, capsys, change, message):

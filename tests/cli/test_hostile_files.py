@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 import time
 from pathlib import Path
 
@@ -90,12 +91,32 @@ def test_a_line_that_is_too_long(folder, capsys, short, line, zipped):
     )
 
 
+@pytest.mark.parametrize("command", ["fit", "stream"])
+def test_a_line_of_too_many_columns(folder, capsys, monkeypatch, command):
+    monkeypatch.setattr(tables, "MOST_COLUMNS", 3)
+    Path("data.csv").write_text("1,2,3\n4,5,6\n7,8,9,10\n")
+    assert "data.csv: line 3 has more than 3 columns" in said(capsys, 1, command, "data.csv").err
+
+
 def test_lines_as_long_as_they_may_be(folder, short):
     """One row of exactly 1000 characters in one line, one in many lines; the count begins anew in each row."""
     cells = [["1" * 999], ['"' + "2\n" * 498 + '"'], ["3" * 999]]
     Path("data.csv").write_text("".join(",".join(row) + "\n" for row in cells))
     assert [len(row[0]) for _, row in tables.rows("data.csv")] == [999, 996, 999]
     assert [line for line, _ in tables.rows("data.csv")] == [1, 2, 501]
+
+
+def test_a_small_file_that_unpacks_to_many_numbers(folder, capsys, monkeypatch):
+    """A gzip of 20 KB holds 80 MB of numbers; what is random packs to little less than it takes as float64."""
+    monkeypatch.setattr(tables, "SPARE", 0)
+    Path("bomb.csv.gz").write_bytes(gzip.compress(b"1,2\n" * 10_000))
+    said_of_it = said(capsys, 1, "fit", "bomb.csv.gz").err
+    assert re.search(r"bomb.csv.gz: line \d+: the numbers so far take \d+ bytes of memory; if you trust it", said_of_it)
+    numbers = np.random.default_rng(0).normal(size=(1000, 2))
+    Path("data.csv.gz").write_bytes(gzip.compress("".join(f"{x},{y}\n" for x, y in numbers.tolist()).encode()))
+    assert np.array_equal(tables.read_csv("data.csv.gz").values, numbers)
+    Path("plain.csv").write_bytes(b"1,2\n" * 10_000)
+    assert len(tables.read_csv("plain.csv").values) == 10_000
 
 
 @pytest.mark.parametrize("command", [["fit", "/dev/zero"], ["predict", "model.mdpm", "/dev/zero"]])

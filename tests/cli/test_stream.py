@@ -4,6 +4,7 @@ import csv
 import errno
 import inspect
 import json
+import math
 import os
 import random
 import resource
@@ -380,7 +381,10 @@ def test_a_damaged_state(begun, capsys):
     held = container.check_stream(data)[1]["stream"]
     changes = [{name: None} for name in held] + [{name: {}} for name in held]
     changes += [{"input": held["input"] | {"offset": "x"}}, {"columns": held["columns"] | {"places": [0, 5]}}]
-    changes += [{"counts": {"learned": "x", "skipped": []}}, {"settings": held["settings"] | {"delimiter": 3}}]
+    changes += [{"counts": {"learned": "x", "skipped": []}}, {"counts": {"learned": math.inf, "skipped": 0}}]
+    changes += [{"input": held["input"] | {"line": line}} for line in ("x", -1, 1.5, None, 10**400)]
+    changes += [{"settings": held["settings"] | {"delimiter": mark}} for mark in (3, "", "::", '"', "\n")]
+    changes += [{"settings": held["settings"] | {"format": ["csv"]}}]
     for change in changes:
         Path("state.mdpm").write_bytes(container.with_extras(data, {"stream": held | change}))
         assert mapdpm.load("state.mdpm").n_seen == 500
@@ -388,6 +392,46 @@ def test_a_damaged_state(begun, capsys):
         said = capsys.readouterr().err
         assert said.startswith("mapdpm: error: ")
         assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("names", [[1, 2], ["x", None], [["x"], "y"], [{}, {}], "xy", {"x": 0, "y": 1}], ids=str)
+def test_names_that_are_no_texts(folder, capsys, names):
+    """In a state that goes on with another file, whose header is compared with them."""
+    Path("named.csv").write_text("x,y\n1,2\n")
+    Path("other.csv").write_text("a,b\n1,2\n")
+    streamed("named.csv", "--state", "state.mdpm")
+    capsys.readouterr()
+    data = Path("state.mdpm").read_bytes()
+    held = container.check_stream(data)[1]["stream"]
+    assert held["columns"]["names"] == ["x", "y"]
+    held["columns"]["names"] = names
+    Path("state.mdpm").write_bytes(container.with_extras(data, {"stream": held}))
+    streamed("other.csv", "--state", "state.mdpm", code=1)
+    assert capsys.readouterr().err.endswith("the model file is damaged: its columns do not fit)\n")
+    Path("state.mdpm").write_bytes(container.with_extras(data, {"feature_names_in_": names}))
+    streamed("other.csv", "--state", "state.mdpm", code=1)
+    assert capsys.readouterr().err == (
+        "mapdpm: error: state.mdpm: the model file is damaged: its names of features do not fit\n"
+    )
+
+
+def test_an_output_that_is_gone_and_has_no_position(begun, capsys):
+    data = Path("state.mdpm").read_bytes()
+    held = container.check_stream(data)[1]["stream"]
+    del held["output"]["offset"]
+    Path("state.mdpm").write_bytes(container.with_extras(data, {"stream": held}))
+    Path("out.jsonl").unlink()
+    assert "out.jsonl is gone" in refused(capsys, 1, "data.csv", "--state", "state.mdpm", "--output", "out.jsonl")
+
+
+@pytest.mark.parametrize("unsent", [{}, {"unsent": 3}, {"unsent": None}], ids=str)
+def test_results_for_a_broker_that_are_none(begun, capsys, unsent):
+    pytest.importorskip("paho.mqtt.client", reason="no paho-mqtt: pip install 'mapdpm[mqtt]'")
+    data = Path("state.mdpm").read_bytes()
+    held = container.check_stream(data)[1]["stream"] | {"output": {"path": "results", **unsent}}
+    Path("state.mdpm").write_bytes(container.with_extras(data, {"stream": held}))
+    broker = ("--mqtt", "127.0.0.1:1", "--topic", "points", "--publish", "results", "--client-id", "test")
+    assert "its position cannot be read" in refused(capsys, 1, *broker, "--state", "state.mdpm")
 
 
 # ---- the last line, and files that grow ------------------------------------------------------------------------------

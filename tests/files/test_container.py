@@ -180,6 +180,47 @@ def test_what_is_wrong_is_said(tmp_path, change, message):
         mapdpm.load(path)
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("weight", 1e308, "a weight does not fit its count"),
+        ("weight", 5e-324, "a weight does not fit its count"),
+        ("weight", 0.2, "a weight does not fit its count"),  # less than the discount
+        ("mean", 1e308, "prior scales from the prior mean"),
+        ("mean", -1e48, "prior scales from the prior mean"),
+        ("squares", 1e308, "prior scales from the prior mean"),
+        ("anchor", 1e200, "contains 1e\\+200"),
+        ("count", 5e-324 * 2**62, "counts are too large"),
+        ("count", 5e-324 * (2**53 + 1), "counts are too large"),
+    ],
+)
+@pytest.mark.parametrize("family", [NormalGamma, NormalKnownVariance])
+def test_statistics_of_no_data(family, place, value, message):
+    """Finite numbers, but shares and densities of points would be NaN."""
+    model = fitted(family, discount=0.3)[0]
+    data, K = model.to_bytes(), model.n_clusters_
+    counts = 40 + 8 * (2 + 3 + {NormalGamma: 8, NormalKnownVariance: 9}[family])
+    first = counts + 8 * K
+    at = {"anchor": 56, "count": counts, "weight": first, "mean": first + 8, "squares": first + 32}[place]
+    with pytest.raises(container.ModelFileError, match=f"damaged.*({message})"):
+        MAPDPM.from_bytes(forged(data, at, struct.pack("<d", value)))
+
+
+def test_a_nan_that_signals():
+    data = fitted()[0].to_bytes("float32")
+    with pytest.raises(container.ModelFileError, match="anchor is not finite"):
+        MAPDPM.from_bytes(forged(data, 48, bytes.fromhex("010080ff")))
+
+
+def test_the_most_extreme_data_can_be_saved():
+    """Points at the limit of 1e35 prior scales, and weights at theirs."""
+    X = np.array([[-1e35], [1e35], [1e35], [0.0]])
+    for weights in (None, [1e-9, 1e9, 1.0, 1e9]):
+        model = MAPDPM(likelihood=NormalKnownVariance(0.0, 1e50, 1.0)).fit(X, sample_weight=weights)
+        back = MAPDPM.from_bytes(model.to_bytes())
+        np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
+
+
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     model, _ = fitted()
     path = tmp_path / "model.mdpm"
@@ -224,7 +265,18 @@ def with_extras(data, **changes):
         {"history_": np.array([0.0, -1.0])},
         {"converged_": 1},
         {"moves": 5},
+        {"moves": ["merge", "swap"]},
+        {"n_jobs": 0},
+        {"verbose": -1},
+        {"feature_names_in_": ["a", "b"]},
+        {"feature_names_in_": ["a", "b", 3]},
+        {"feature_names_in_": ["a", "b", None]},
+        {"feature_names_in_": ["a", "b", ["c"]]},
+        {"feature_names_in_": "abc"},
+        {"feature_names_in_": {"a": 1, "b": 2, "c": 3}},
         {"max_clusters": "x"},
+        {"max_clusters": 0},
+        {"random_state": -1},
         {"init": {}},
         {"backend": "gpu"},
         {"n_restarts": 0},

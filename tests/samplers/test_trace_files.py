@@ -108,6 +108,14 @@ def test_files_that_would_harm(tmp_path):
     wrong += [trace._replace(partitions=trace.partitions + np.int8(50))]
     wrong += [trace._replace(extra={"sides": trace.partitions[:, :2]}, dims={"sides": ("point",)})]
     wrong += [trace._replace(extra={"sides": trace.partitions}, dims={"sides": ()})]
+    wrong += [trace._replace(extra={"sides": trace.partitions}, dims={"sides": (3,)})]
+    wrong += [trace._replace(sampler=3), trace._replace(sampler=["a"]), trace._replace(best_variables={"alpha": 1.0})]
+    wrong += [trace._replace(best_variables={"alpha": trace.alpha[0], "discount": 0.0})]
+    changes = [("n_clusters", 0), ("n_clusters", 41), ("n_clusters", 2.0), ("log_joint", np.nan), ("log_joint", 1e308)]
+    changes += [("largest_share", np.inf), ("alpha", 1e101)]
+    for name, value in changes:
+        wrong += [trace._replace(values=trace.values | {name: np.full((1, 3), value)})]
+    wrong += [trace._replace(values={name: array[:, :0] for name, array in trace.values.items()}, partitions=None)]
     for number, bad in enumerate(wrong):
         bad.save(tmp_path / f"{number}.npz")
         with pytest.raises(ValueError, match="is no trace file"):
@@ -191,7 +199,7 @@ def test_an_array_that_says_it_is_larger(tmp_path):
 
 def test_every_saved_trace_can_be_loaded(tmp_path, monkeypatch):
     """A chain that never moves packs to little: its file is then not packed. Older files need a word of trust."""
-    monkeypatch.setattr(trace_files, "_SPARE", 0)
+    monkeypatch.setattr(trace_files, "SPARE", 0)
     X = np.zeros((400, 1))
     sampler = CollapsedGibbs(likelihood=NormalGamma(0.0, 0.1, 1.5, 1.0), alpha=1e-9)
     trace = sample(X, sampler, draws=300, chains=1, random_state=0)

@@ -661,6 +661,18 @@ def test_a_small_file_asks_for_little_memory(place, value):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize(("place", "value"), [(80, 1e154), (112, 1e154), (112, 1e-154)], ids=["m0", "b0", "small b0"])
+def test_a_prior_beyond_the_limits_of_python(place, value):
+    """C allows it."""
+    data = bytearray(OnlineMAPDPM(4, likelihood=PRIOR).to_bytes())
+    assert data[80:88] == np.float64(PRIOR.m0[0]).tobytes()
+    assert data[112:120] == np.float64(PRIOR.b0[0]).tobytes()
+    data[place : place + 8] = np.float64(value).tobytes()
+    data[-4:] = zlib.crc32(data[:-4]).to_bytes(4, "little")
+    with pytest.raises(ModelFileError, match=r"damaged: [mb]0 must be"):
+        OnlineMAPDPM.from_bytes(bytes(data))
+
+
 @pytest.mark.parametrize("n_features", [1, 2, 100])
 @pytest.mark.parametrize("options", [{"warmup": 2}, {"warmup": 500}, {"window": 300, "warmup": 2}])
 @pytest.mark.parametrize("max_clusters", [1, 2, 300])

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import signal
 import threading
+import zlib
 
 import numpy as np
 import pytest
@@ -122,3 +123,16 @@ def test_merged_names_its_prior():
         OnlineMAPDPM.merged([])
     with pytest.raises(ValueError, match="same features, got states of 1, 2 features"):
         OnlineMAPDPM.merged([a, OnlineMAPDPM(likelihood=NormalGamma(0.0, 1.0, 1.0, 1.0), n_features=1)])
+
+
+def test_clusters_that_have_decayed_to_nothing():
+    """A file in which the clock is far ahead of all points: learning would have let the clusters age out."""
+    model = OnlineMAPDPM(8, likelihood=PRIOR, half_life=100.0)
+    model.learn_many([[20.0 * k, 0.0] for k in range(6)], t=range(6))
+    data = bytearray(model.to_bytes())
+    assert data[144:152] == (5_000_000).to_bytes(8, "little")
+    data[144:152] = (10**15).to_bytes(8, "little")
+    data[-4:] = zlib.crc32(data[:-4]).to_bytes(4, "little")
+    assert OnlineMAPDPM.from_bytes(bytes(data)).weights.tolist() == [0.0] * model.n_clusters
+    assert OnlineMAPDPM.merged([bytes(data)]).n_clusters == 0
+    assert OnlineMAPDPM.merged([bytes(data), model]).n_clusters == model.n_clusters

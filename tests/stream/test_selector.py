@@ -158,6 +158,10 @@ def test_damaged_files_are_refused():
     for change in changes:
         with pytest.raises(ModelFileError, match="damaged"):
             OnlineAlphaSelector.from_bytes(with_extras(file, change))
+    for change in ({"alpha_bank_alphas": np.array([0.1, 1e60])}, {"alpha_bank_scores": np.full(4, 1e60)}):
+        small = OnlineAlphaSelector([0.1, 1.0], 4, likelihood=PRIOR, dtype="float32").to_bytes()
+        with pytest.raises(ModelFileError, match="damaged: its bank of alphas"):
+            OnlineAlphaSelector.from_bytes(with_extras(small, change))
     with pytest.raises(ModelFileError, match="a single learner, no bank"):
         OnlineAlphaSelector.from_bytes(OnlineMAPDPM(likelihood=PRIOR).to_bytes())
 
