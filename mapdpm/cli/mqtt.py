@@ -81,7 +81,10 @@ class Subscription:
     def resume(self, position: dict[str, Any], state: Path) -> str:  # noqa: ARG002  (a Source)
         """Restore the list of learned messages, which may come again."""
         self._number = int(position["line"])
-        self._learned = {int(mid): str(digest) for mid, digest in position["learned"]}
+        try:
+            self._learned = {int(mid): str(digest) for mid, digest in position["learned"]}
+        except ValueError as error:
+            raise TypeError(str(error)) from None  # as for what is no list: the position cannot be read
         return f"{self.name} goes on after message {self._number}"
 
     def read(self, timeout: float) -> list[Message]:
