@@ -46,11 +46,12 @@ def dp_means(
     become the means of their points. Ties go to the older centre. A cluster without points is dropped.
     """
     w = np.ones(len(points)) if weights is None else weights
+    columns = _columns(points)
     labels = np.zeros(len(points), dtype=np.int64)
     centres = means_of(points, w, labels)
     objectives = [objective_of(points, w, labels, centres, lam)]
     for number in range(1, limits.max_passes + 1):
-        found = _pass(points, w, centres, lam, max_clusters, limits.expired)
+        found = _pass(columns, w, centres, lam, max_clusters, limits.expired)
         moved = int(np.count_nonzero(found != labels))
         used = np.unique(found)
         labels = np.searchsorted(used, found).astype(np.int64)
@@ -70,27 +71,22 @@ def farthest_first(points: Points, w: Vector, n_clusters: int) -> float:
     The first choice is the mean of all points; each next one is the point farthest from those chosen. lambda is the
     squared distance of the last of ``n_clusters``.
     """
-    nearest = _squared_distances(points, means_of(points, w, np.zeros(len(points), dtype=np.int64))[0])
+    columns = _columns(points)
+    nearest = _squared_distances(columns, means_of(points, w, np.zeros(len(points), dtype=np.int64))[0])
     for _ in range(n_clusters - 1):
-        nearest = np.minimum(nearest, _squared_distances(points, points[int(np.argmax(nearest))]))
+        nearest = np.minimum(nearest, _squared_distances(columns, columns[:, int(np.argmax(nearest))]))
     return float(nearest.max())
 
 
 def nearest_centres(points: Points, centres: Matrix) -> tuple[Labels, Vector]:
     """The nearest of ``centres`` to each point (the first if several are equal), and its squared distance."""
-    labels, distances = np.zeros(len(points), dtype=np.int64), np.full(len(points), np.inf)
-    for block in _blocks(len(points)):
-        nearest, at = distances[block], labels[block]
-        for k, centre in enumerate(centres):
-            found = _squared_distances(points[block], centre)
-            closer = found < nearest
-            nearest[closer], at[closer] = found[closer], k
-    return labels, distances
+    return _nearest(_columns(points), centres)
 
 
 def distances_from(points: Points, centres: Matrix) -> Matrix:
     """The distance of each point from each centre, shape (N, K)."""
-    return np.sqrt(np.stack([_squared_distances(points, centre) for centre in centres], axis=1))
+    differences = (points - np.asarray(centre, dtype=np.float64) for centre in centres)
+    return np.sqrt(np.stack([np.einsum("ij,ij->i", each, each) for each in differences], axis=1))
 
 
 def means_of(points: Points, w: Vector, labels: Labels) -> Matrix:
@@ -107,17 +103,17 @@ def objective_of(points: Points, w: Vector, labels: Labels, centres: Matrix, lam
 
 
 def _pass(
-    points: Points, w: Vector, centres: Matrix, lam: float, max_clusters: int | None, expired: Callable[[], bool]
+    columns: Matrix, w: Vector, centres: Matrix, lam: float, max_clusters: int | None, expired: Callable[[], bool]
 ) -> Labels:
     """The new labels; those from ``len(centres)`` on belong to clusters that the pass opened."""
-    labels, distances = nearest_centres(points, centres)
+    labels, distances = _nearest(columns, centres)
     K, at = len(centres), 0
     while (max_clusters is None or max_clusters > K) and not expired():
         far = np.flatnonzero(w[at:] * distances[at:] > lam)
         if not len(far):
             break
         at += int(far[0])
-        to_new = _squared_distances(points[at:], points[at])
+        to_new = _squared_distances(columns[:, at:], columns[:, at])
         closer = to_new < distances[at:]
         labels[at:][closer] = K
         distances[at:][closer] = to_new[closer]
@@ -125,9 +121,30 @@ def _pass(
     return labels
 
 
-def _squared_distances(points: Points, centre: Vector) -> Vector:
-    difference = points - np.asarray(centre, dtype=np.float64)
-    result: Vector = np.einsum("ij,ij->i", difference, difference)
+def _nearest(columns: Matrix, centres: Matrix) -> tuple[Labels, Vector]:
+    n = columns.shape[1]
+    labels, distances = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
+    for block in _blocks(n):
+        part, nearest, at = columns[:, block], distances[block], labels[block]
+        for k, centre in enumerate(centres):
+            found = _squared_distances(part, centre)
+            closer = found < nearest
+            np.copyto(nearest, found, where=closer)
+            np.copyto(at, k, where=closer)
+    return labels, distances
+
+
+def _columns(points: Points) -> Matrix:
+    """The features of the points, each in one piece: sums over few features are some four times faster."""
+    return np.ascontiguousarray(points.T, dtype=np.float64)
+
+
+def _squared_distances(columns: Matrix, centre: Vector) -> Vector:
+    result: Vector = np.square(columns[0] - centre[0])
+    for column, place in zip(columns[1:], centre[1:], strict=True):
+        difference = column - place
+        difference *= difference
+        result += difference
     return result
 
 
