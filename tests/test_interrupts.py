@@ -38,6 +38,15 @@ class CtrlC:
                 raise RuntimeError(msg)
 
 
+@pytest.fixture
+def heard():
+    """SIGINT raises KeyboardInterrupt; a shell lets commands in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 @pytest.mark.parametrize(
     "run",
