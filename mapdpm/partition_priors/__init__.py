@@ -41,6 +41,7 @@ def finite_prior(alpha: float, n_components: int) -> FiniteDirichlet:
 
 def check_drawn(alpha: Any, discount: Any) -> None:
     """ValueError unless 0 <= discount < 1 and alpha > -discount: numbers, or arrays of draws."""
+    alpha, discount = (np.asarray(value, dtype=np.float64) for value in (alpha, discount))  # a file has any real type
     if not np.all((discount >= 0.0) & (discount < 1.0) & (alpha > -discount) & (alpha <= LARGEST)):
         msg = f"a discount must be in [0, 1), and alpha must be > -discount and at most {LARGEST:.0e}"
         raise ValueError(msg)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mapdpm import NormalGamma
+from mapdpm.partition_priors import check_drawn
 from mapdpm.samplers import CollapsedGibbs, GammaPrior, Trace, sample, trace_files
 from tests.samplers.test_trace import PRIOR, blobs
 
@@ -211,3 +212,11 @@ def test_every_saved_trace_can_be_loaded(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="max_bytes="):
         Trace.load(path)
     np.testing.assert_array_equal(Trace.load(path, max_bytes=10**7).partitions, trace.partitions)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble, np.int8])
+def test_concentrations_of_every_real_type_are_compared(kind):
+    """Without a warning: the largest alpha overflows in float16."""
+    check_drawn(np.ones(3, kind), np.zeros(3, kind))
+    with pytest.raises(ValueError, match="must be > -discount"):
+        check_drawn(np.zeros(3, kind), np.zeros(3, kind))
