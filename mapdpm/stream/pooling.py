@@ -44,7 +44,7 @@ def merged(cls: Any, states: list[Any], likelihood: Any, max_clusters: int | Non
     pool = Learner.new(stream_settings(result, widths[0])._replace(max_clusters=pool_capacity))
     for clusters in found:
         insert_all(clusters, pool)
-    interruptible(pool.reduce, capacity)  # half a second for 2000 clusters, four times that for twice as many
+    interruptible(pool.reduce, capacity)  # O(K^2): minutes for many thousands of clusters
     learner = result.ready_learner()
     insert_all(pool.clusters(), learner)
     learner.reduce(capacity)
