@@ -68,10 +68,10 @@ class Threads:
                 outcome = _outcome(function, job)
                 self._news.put(lambda: values.__setitem__(number, outcome()))
 
-        while self._n_started < self._n_threads:
+        jobs = list(zip(*arguments, strict=True))
+        while self._n_started < min(self._n_threads, len(jobs)):
             self._n_started += 1
             _thread.start_new_thread(_work, (weakref.ref(self), self._jobs, self._begun, self._ended))
-        jobs = list(zip(*arguments, strict=True))
         for number, job in enumerate(jobs):
             self._jobs.put(partial(copy_context().run, run, number, job))
         while len(values) < len(jobs):
