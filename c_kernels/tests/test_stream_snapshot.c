@@ -226,6 +226,8 @@ static void forgery(void)
     CHECK(with(options + 16 + 3 * REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED);           /* half-life < 0 */
     CHECK(with(options + 16 + (3 + D + 1) * REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED); /* c0 < 0 */
     CHECK(with(counters, 3, 8, n) == MAPDPM_E_DAMAGED);                      /* fewer points than the warm-up */
+    CHECK(with(counters, UINT64_MAX, 8, n) == MAPDPM_E_DAMAGED &&            /* so many that no more can be counted */
+          with(counters + 8, UINT64_MAX, 8, n) == MAPDPM_E_DAMAGED);
     CHECK(with(counters + 16, UINT64_C(1) << 63, 8, n) == MAPDPM_E_DAMAGED); /* a time out of range */
     CHECK(with(counters + 24, 0, 4, n) == MAPDPM_E_DAMAGED);                 /* fewer ids than were given */
     CHECK(with(counters + 28, K, 4, n) == MAPDPM_E_DAMAGED);                 /* turn out of range */

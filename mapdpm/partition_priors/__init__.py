@@ -41,7 +41,9 @@ def finite_prior(alpha: float, n_components: int) -> FiniteDirichlet:
 
 def check_drawn(alpha: Any, discount: Any) -> None:
     """ValueError unless 0 <= discount < 1 and alpha > -discount: numbers, or arrays of draws."""
-    alpha, discount = (np.asarray(value, dtype=np.float64) for value in (alpha, discount))  # a file has any real type
+    given = [np.asarray(value) for value in (alpha, discount)]
+    real = all(value.dtype.kind in "biuf" for value in given)  # a file has any type
+    alpha, discount = (value.astype(np.float64) if real else np.nan for value in given)
     if not np.all((discount >= 0.0) & (discount < 1.0) & (alpha > -discount) & (alpha <= LARGEST)):
         msg = f"a discount must be in [0, 1), and alpha must be > -discount and at most {LARGEST:.0e}"
         raise ValueError(msg)

@@ -220,3 +220,8 @@ def test_concentrations_of_every_real_type_are_compared(kind):
     check_drawn(np.ones(3, kind), np.zeros(3, kind))
     with pytest.raises(ValueError, match="must be > -discount"):
         check_drawn(np.zeros(3, kind), np.zeros(3, kind))
+
+
+def test_complex_concentrations_are_refused():
+    with pytest.raises(ValueError, match="must be > -discount"):
+        check_drawn(np.ones(3, np.complex128), np.zeros(3))

@@ -3775,6 +3775,8 @@ static int is_stream(const mapdpm_stream *s)
         return 0;
     if (s->now > INT64_MAX / 2 || s->now < -(INT64_MAX / 2) || (s->clock != CLOCK_MICROSECONDS && s->now < 0))
         return 0;
+    if (s->n_seen > INT64_MAX || s->n_events > INT64_MAX) /* the next ones are counted too */
+        return 0;
     if (s->visited > 0 && s->visited >= WINDOW(s))
         return 0;
     if (IS_WARMING(s) ? WARMUP(s) == 0 || s->n_seen >= WARMUP(s) || s->next_id != WARMUP(s) : s->n_seen < WARMUP(s))
