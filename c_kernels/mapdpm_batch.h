@@ -31,6 +31,16 @@ typedef struct mapdpm_clusters {
     double *rows;    /* [capacity][mapdpm_row_size(n_features)], the cluster statistics */
 } mapdpm_clusters;
 
+/* The groups of the points, for the partition prior of a hierarchical Dirichlet process. The weight of slot k for a
+ * point of group j is table[j][k] + weights[k]; for a new cluster it is weights[capacity], and 0 forbids one. */
+typedef struct mapdpm_groups {
+    int64_t n_groups;
+    const int64_t *of_points; /* [n_points]; functions are fastest where equal groups are neighbours */
+    int64_t *table;           /* [n_groups][capacity] points of each group in each slot */
+    double *weights;          /* [capacity + 1] alpha times the common share of each slot; 0 for a free one */
+    double new_share;         /* what a new cluster takes of weights[capacity] */
+} mapdpm_groups;
+
 /* The length of the cluster statistics of a slot: weight, mean[D], squares[D] | constant, exponent, log scale,
  * share left, centre[D], scale[D]. */
 int64_t mapdpm_row_size(int64_t n_features);
@@ -93,6 +103,23 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
 
 /* mapdpm_statistics, then sweeps until no point moves, at most `most`. No slot is added. */
 int mapdpm_settle(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t most);
+
+/* mapdpm_sequential_start, mapdpm_sweep and mapdpm_gibbs_sweep of points in groups. They edit the table and the
+ * weights: a new cluster takes its share of weights[capacity], and an emptied slot gives its weight back. */
+int mapdpm_grouped_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
+                         void *workspace, const int64_t *order, int64_t n_order, int may_grow, int64_t *position);
+int mapdpm_grouped_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
+                         void *workspace, int may_grow, int64_t *position, int64_t *moved);
+int mapdpm_grouped_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
+                               const mapdpm_groups *groups, void *workspace, const double *uniforms);
+
+/* Move the cells of a slot, all points of a group in it at once, to the slots where they gain most, in order; the last
+ * one stays. cells[n_cells] has the statistics of the points of cell_groups[n_cells] in the slot, to[n_cells] becomes
+ * their slot. Edits counts, rows, table and weights, not the labels. Sets *gained to the sum of the gains. */
+size_t mapdpm_move_cells_bytes(int64_t n_features, int64_t n_cells);
+int mapdpm_move_cells(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
+                      void *workspace, int64_t slot, int64_t n_cells, const int64_t *cell_groups, const double *cells,
+                      int64_t *to, double *gained);
 /* cdef: end */
 
 #ifdef __cplusplus

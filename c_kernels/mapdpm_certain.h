@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) int64_t count_certain_with(score_ta
 {
     const int64_t n_columns = round_up(table->n_columns, COLUMNS_PER_STEP), first = i;
 
-    for (*certain = 15; *certain == 15 && i + BLOCK <= table->problem->n_points; i += BLOCK) {
+    for (*certain = 15; *certain == 15 && i + BLOCK <= table->end; i += BLOCK) {
         load_block(table, i);
         tails_of_block(table, n_columns, is_product);
         loo_lower_bounds(table, table->clusters->labels + i, least, is_product);
@@ -218,7 +218,7 @@ static inline int64_t skip_certain(score_table *table, int64_t i, unsigned *cert
         return passed;
     }
     *certain = 0;
-    if (i + passed < table->problem->n_points) {
+    if (i + passed < table->end) {
         load_block(table, i + passed);
         compute_tails(table, BLOCK);
     }
@@ -241,8 +241,7 @@ static inline int64_t score_candidates_by_bounds(score_table *table, int64_t i, 
     if (own >= 0)
         best = scores[own] = alone ? -INFINITY : score_leave_one_out(table, slot, i);
     if (alone)
-        scores[0] =
-            score_column(table, 0, table->x) + (log_new(table->problem, table->n_used - 1, 1.0) - table->log_weight[0]);
+        scores[0] = score_new_for_lone_point(table, slot);
     else if (table->free_slot < 0)
         scores[0] = -INFINITY;
     best = scores[seed] > best ? scores[seed] : best;

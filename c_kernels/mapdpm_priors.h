@@ -53,6 +53,13 @@ static inline int is_batch_call(const mapdpm_problem *p, const mapdpm_clusters *
            z->counts != NULL && z->rows != NULL && (p->n_points == 0 || p->data != NULL);
 }
 
+/* Whether the groups can be read and edited. */
+static inline int are_groups(const mapdpm_groups *groups)
+{
+    return groups != NULL && groups->n_groups >= 1 && groups->table != NULL && groups->weights != NULL &&
+           groups->new_share >= 0.0 && groups->new_share <= 1.0;
+}
+
 /* Whether all labels are slots. `least` is 0, or -1 if points may have no slot. */
 static inline int are_labels_in_range(const mapdpm_problem *p, const mapdpm_clusters *z, int64_t least)
 {

@@ -66,6 +66,9 @@ typedef struct score_table {
     likelihood likelihood;
     const mapdpm_problem *problem;
     const mapdpm_clusters *clusters;
+    const mapdpm_groups *groups; /* or NULL */
+    int64_t group;               /* the group whose weights the columns have */
+    int64_t end;                 /* the points of the current run end here: of a group, or of all */
     int64_t stride;    /* columns that there is room for */
     int64_t n_columns; /* columns to compute: up to the last slot in use */
     int64_t n_used;    /* slots in use */
@@ -81,6 +84,7 @@ typedef struct score_table {
     double *log_weight;         /* log prior weight of joining, or of opening a cluster; -inf for a free slot */
     double *upper_constant;     /* no score is above it */
     double *rough_exponent;     /* exponent times ROUGH_LOG_UNIT */
+    double *loo_base;           /* loo_constant without its prior weight */
     double *loo_constant;       /* of leave-one-out scores, with the log prior weight of joining the rest */
     double *loo_lower_constant; /* lower bound: this - loo_exponent log(1 - loo_share ...) */
     double *loo_share;
@@ -151,12 +155,31 @@ static const size_terms *size_terms_of(score_table *table, double n)
     return terms;
 }
 
+/* The log of a prior weight; -inf for 0. */
+static inline double log_or_never(double weight)
+{
+    return weight > 0.0 ? log(weight) : -INFINITY;
+}
+
+/* The log prior weight of joining a slot for a point of the current group, which is `less` (0 or 1) of the points in
+ * it. n is the weight of the slot, less that. */
+static inline double log_weight_of(score_table *table, int64_t slot, double n, int64_t less)
+{
+    const mapdpm_groups *const g = table->groups;
+
+    if (g == NULL)
+        return size_terms_of(table, n)->log_weight;
+    return log_or_never((double)(g->table[table->group * table->clusters->capacity + slot] - less) + g->weights[slot]);
+}
+
 static inline void set_upper_constant(score_table *table, int64_t column)
 {
     const double constant = table->constant[column] + table->log_weight[column];
 
     table->upper_constant[column] = constant + SLACK * (1.0 + fabs(constant)) +
                                     ROUNDING * (double)(table->likelihood.D + 4) * table->exponent[column];
+    if (constant == -INFINITY)
+        table->upper_constant[column] = constant;
 }
 
 /* Write the derived entries of a cluster into a column, and the constants of its bounds. For products, `spread` is 1 /
@@ -188,6 +211,17 @@ ALWAYS_INLINE void set_column(score_table *table, int64_t column, double *statis
     table->exponent[column] = constants[1];
     table->rough_exponent[column] = constants[1] * ROUGH_LOG_UNIT;
     set_upper_constant(table, column);
+}
+
+/* Complete the constants of leave-one-out scores of a slot by its prior weight. */
+static inline void set_leave_one_out_weight(score_table *table, int64_t slot)
+{
+    const int64_t column = slot + 1;
+    const double left = statistics_of(table, slot)[0] - 1.0;
+    const double constant = table->loo_base[column] + log_weight_of(table, slot, left, 1);
+
+    table->loo_constant[column] = constant;
+    table->loo_lower_constant[column] = constant - SLACK * (1.0 + fabs(constant));
 }
 
 /* The constants of leave-one-out scores of points of weight 1, from the full statistics (docs/maths.md (10), (14)), and
@@ -229,17 +263,17 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
         for (d = 0; d < D; d++)
             loo_scale[d] = scale[d] * share;
     }
-    constant += size_terms_of(table, left)->log_weight;
-    table->loo_constant[column] = constant;
+    table->loo_base[column] = constant;
+    set_leave_one_out_weight(table, slot);
     table->loo_share[column] = share * (1.0 + SLACK);
     table->loo_exponent[column] = exponent * (1.0 + (double)D * SLACK);
-    table->loo_lower_constant[column] = constant - SLACK * (1.0 + fabs(constant));
 }
 
 static inline void set_n_used(score_table *table, int64_t used)
 {
     table->n_used = used;
-    table->log_weight[0] = log_new(table->problem, used, 1.0);
+    table->log_weight[0] = table->groups ? log_or_never(table->groups->weights[table->clusters->capacity])
+                                         : log_new(table->problem, used, 1.0);
     set_upper_constant(table, 0);
 }
 
@@ -248,10 +282,27 @@ ALWAYS_INLINE void fill_column(score_table *table, int64_t slot, const double *s
 {
     const int64_t column = slot + 1;
 
-    table->log_weight[column] = size_terms_of(table, statistics_of(table, slot)[0])->log_weight;
+    table->log_weight[column] = log_weight_of(table, slot, statistics_of(table, slot)[0], 0);
     table->n_columns = column + 1 > table->n_columns ? column + 1 : table->n_columns;
     set_column(table, column, statistics_of(table, slot), spread);
     set_leave_one_out(table, slot);
+}
+
+/* Give all columns the prior weights of a group. O(capacity). */
+static inline void set_group(score_table *table, int64_t group)
+{
+    int64_t k;
+
+    if (table->group == group)
+        return;
+    table->group = group;
+    for (k = 0; k < table->clusters->capacity; k++)
+        if (table->clusters->counts[k] > 0) {
+            table->log_weight[k + 1] = log_weight_of(table, k, 0.0, 0);
+            set_upper_constant(table, k + 1);
+            if (table->clusters->counts[k] > 1)
+                set_leave_one_out_weight(table, k);
+        }
 }
 
 static inline void find_free_slot(score_table *table)

@@ -161,8 +161,23 @@ static inline double score_leave_one_out(score_table *table, int64_t slot, int64
 
     if (leave_one_out_in_closed_form(table, slot, table->x, &score))
         return score;
-    return log_existing(table->problem, statistics_of(table, slot)[0] - 1.0, 1.0) +
+    return log_weight_of(table, slot, statistics_of(table, slot)[0] - 1.0, 1) +
            statistics_log_predictive(&table->likelihood, statistics_without(table, slot, i), table->x);
+}
+
+/* The score of the current point with a new cluster, if it is alone in its slot, which would become free. */
+static inline double score_new_for_lone_point(score_table *table, int64_t slot)
+{
+    const mapdpm_groups *const g = table->groups;
+    const double held = table->log_weight[0];
+    double score;
+
+    if (g == NULL)
+        return score_column(table, 0, table->x) + (log_new(table->problem, table->n_used - 1, 1.0) - held);
+    table->log_weight[0] = log_or_never(g->weights[table->clusters->capacity] + g->weights[slot]);
+    score = score_column(table, 0, table->x);
+    table->log_weight[0] = held;
+    return score;
 }
 
 /* All scores of point i, the current point, if all weights are 1. slot is its own slot, or -1. Returns whether the
@@ -175,7 +190,7 @@ static inline int score_unweighted(score_table *table, int64_t i, int64_t slot)
     for (k = 0; k < table->n_columns; k++)
         table->scores[k] = k > 0 && table->clusters->counts[k - 1] == 0 ? -INFINITY : score_column(table, k, table->x);
     if (alone)
-        table->scores[0] += log_new(table->problem, table->n_used - 1, 1.0) - table->log_weight[0];
+        table->scores[0] = score_new_for_lone_point(table, slot);
     if (slot >= 0)
         table->scores[slot + 1] = alone ? -INFINITY : score_leave_one_out(table, slot, i);
     return alone;

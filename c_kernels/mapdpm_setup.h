@@ -58,7 +58,7 @@ static inline size_t workspace_doubles(int64_t n_features, int64_t capacity)
 {
     const int64_t D = n_features, stride = round_up(capacity + 1, COLUMNS_PER_STEP);
 
-    return (size_t)((2 * D + n_groups(D) + 10 + BLOCK) * stride + round_up(capacity * D, COLUMNS_PER_STEP) +
+    return (size_t)((2 * D + n_groups(D) + 11 + BLOCK) * stride + round_up(capacity * D, COLUMNS_PER_STEP) +
                     (BLOCK + 1) * round_up(D, COLUMNS_PER_STEP) + 2 * statistics_size(D));
 }
 
@@ -75,6 +75,7 @@ static inline void lay_out(score_table *table, double *next)
     table->log_weight = next += table->stride;
     table->upper_constant = next += table->stride;
     table->rough_exponent = next += table->stride;
+    table->loo_base = next += table->stride;
     table->loo_constant = next += table->stride;
     table->loo_lower_constant = next += table->stride;
     table->loo_share = next += table->stride;
@@ -90,9 +91,10 @@ static inline void lay_out(score_table *table, double *next)
     table->candidates = (int64_t *)(void *)(table->size_cache + SIZE_CACHE);
 }
 
-/* will_join: whether points may join clusters. If not, the scores of a point must not depend on other points. */
-static inline int set_up_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace,
-                               int will_join)
+/* Set up the table for a group, if the points have groups. will_join: whether points may join clusters. If not, the
+ * scores of a point must not depend on other points. */
+static inline int set_up_grouped_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z,
+                                       const mapdpm_groups *groups, int64_t group, void *workspace, int will_join)
 {
     const int64_t D = p ? p->n_features : 0;
     int64_t k, d, column, used = 0;
@@ -104,6 +106,9 @@ static inline int set_up_table(score_table *table, const mapdpm_problem *p, cons
     table->likelihood = likelihood_of(p->family, D, p->parameters);
     table->problem = p;
     table->clusters = z;
+    table->groups = groups;
+    table->group = group;
+    table->end = p->n_points;
     table->statistics_size = statistics_size(D);
     table->stride = round_up(z->capacity + 1, COLUMNS_PER_STEP);
     lay_out(table, next);
@@ -137,6 +142,12 @@ static inline int set_up_table(score_table *table, const mapdpm_problem *p, cons
     find_free_slot(table);
     set_n_used(table, used);
     return MAPDPM_OK;
+}
+
+static inline int set_up_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace,
+                               int will_join)
+{
+    return set_up_grouped_table(table, p, z, NULL, -1, workspace, will_join);
 }
 
 #endif

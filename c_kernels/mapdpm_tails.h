@@ -115,10 +115,10 @@ static inline __attribute__((always_inline)) void tails_of_point(const score_tab
 
 #endif
 
-/* Make points i to i + 3 the current points, in double. If fewer are left, the last one is repeated. */
+/* Make points i to i + 3 the current points, in double. If fewer are left in the run, the last one is repeated. */
 static inline void load_block(score_table *table, int64_t i)
 {
-    const int64_t D = table->likelihood.D, left = table->problem->n_points - i;
+    const int64_t D = table->likelihood.D, left = table->end - i;
     int64_t q;
 
     if (sizeof(mapdpm_real) == sizeof(double) && left >= BLOCK) {

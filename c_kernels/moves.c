@@ -207,3 +207,118 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
     *log_joint = joints[r];
     return MAPDPM_OK;
 }
+
+size_t mapdpm_move_cells_bytes(int64_t n_features, int64_t n_cells)
+{
+    if (n_features < 1 || n_cells < 1)
+        return 0;
+    return sizeof(double) * (size_t)((n_cells + 3) * statistics_size(n_features));
+}
+
+/* What a move of cells knows. */
+typedef struct cell_move {
+    likelihood f;
+    int64_t size;
+    const mapdpm_clusters *clusters;
+    const mapdpm_groups *groups;
+    double *both; /* scratch statistics */
+} cell_move;
+
+/* What a cell gains by joining a cluster, over being one of its own; the prior weight of the cluster before. */
+static double gain_of_cell(const cell_move *m, const double *cluster, const double *cell, double prior_weight)
+{
+    memcpy(m->both, cluster, (size_t)sufficient_size(m->f.D) * sizeof *m->both);
+    statistics_merge(&m->f, m->both, cell);
+    return statistics_log_merge(&m->f, m->both, cluster, cell) + log_rising(prior_weight, cell[0]);
+}
+
+/* The slot where the cell of group j gains most, and the gain in *gained; `rest` is what its slot holds besides. */
+static int64_t best_slot_of_cell(const cell_move *m, int64_t slot, int64_t j, const double *cell, const double *rest,
+                                 double *gained)
+{
+    const int64_t capacity = m->clusters->capacity;
+    const double *const weights = m->groups->weights;
+    const double stay = gain_of_cell(m, rest, cell, weights[slot]);
+    double best = stay;
+    int64_t k, to = slot, has_free = 0;
+
+    for (k = 0; k < capacity; k++) {
+        double gain;
+
+        if (k == slot || (m->clusters->counts[k] == 0 && has_free))
+            continue;
+        if (m->clusters->counts[k] == 0) {
+            has_free = 1;
+            gain = log_rising(weights[capacity] * m->groups->new_share, cell[0]);
+        } else {
+            gain = gain_of_cell(m, m->clusters->rows + k * m->size, cell,
+                                weights[k] + (double)m->groups->table[j * capacity + k]);
+        }
+        if (exceeds(gain, best)) {
+            best = gain;
+            to = k;
+        }
+    }
+    *gained += best - stay;
+    return to;
+}
+
+int mapdpm_move_cells(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
+                      void *workspace, int64_t slot, int64_t n_cells, const int64_t *cell_groups, const double *cells,
+                      int64_t *to, double *gained)
+{
+    double *kept, *later; /* the cells that stay, and the unions of the cells from each on */
+    cell_move m;
+    int64_t c;
+
+    if (!is_batch_call(problem, clusters) || !are_groups(groups) || workspace == NULL || slot < 0 ||
+        slot >= clusters->capacity || n_cells < 1 || cell_groups == NULL || cells == NULL || to == NULL ||
+        gained == NULL)
+        return MAPDPM_E_ARGUMENT;
+    for (c = 0; c < n_cells; c++)
+        if (cell_groups[c] < 0 || cell_groups[c] >= groups->n_groups)
+            return MAPDPM_E_ARGUMENT;
+    m.f = likelihood_of(problem->family, problem->n_features, problem->parameters);
+    m.size = statistics_size(m.f.D);
+    m.clusters = clusters;
+    m.groups = groups;
+    m.both = (double *)workspace;
+    kept = m.both + m.size;
+    later = kept + m.size;
+    statistics_clear(&m.f, kept);
+    statistics_clear(&m.f, later + n_cells * m.size);
+    for (c = n_cells - 1; c >= 0; c--) {
+        memcpy(later + c * m.size, later + (c + 1) * m.size, (size_t)m.size * sizeof *later);
+        statistics_merge(&m.f, later + c * m.size, cells + c * m.size);
+    }
+    *gained = 0.0;
+    for (c = 0; c < n_cells; c++) {
+        const double *const cell = cells + c * m.size;
+        double *const rest = later + (c + 1) * m.size, *row;
+        int64_t *const in_group = groups->table + cell_groups[c] * clusters->capacity, n = in_group[slot], k = slot;
+
+        if (n < clusters->counts[slot]) {
+            statistics_merge(&m.f, rest, kept);
+            k = best_slot_of_cell(&m, slot, cell_groups[c], cell, rest, gained);
+        }
+        to[c] = k;
+        if (k == slot) {
+            statistics_merge(&m.f, kept, cell);
+            continue;
+        }
+        if (clusters->counts[k] == 0) {
+            groups->weights[k] = groups->weights[clusters->capacity] * groups->new_share;
+            groups->weights[clusters->capacity] -= groups->weights[k];
+        }
+        row = clusters->rows + k * m.size;
+        statistics_merge(&m.f, row, cell);
+        statistics_prepare(&m.f, row);
+        clusters->counts[k] += n;
+        clusters->counts[slot] -= n;
+        in_group[k] += n;
+        in_group[slot] = 0;
+    }
+    memcpy(clusters->rows + slot * m.size, kept, (size_t)m.size * sizeof *kept);
+    statistics_prepare(&m.f, clusters->rows + slot * m.size);
+    return MAPDPM_OK;
+}

@@ -23,12 +23,33 @@ size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity)
 
 /* ---- moving one point -------------------------------------------------------------------------------------------- */
 
+/* Count one point of the current group more or less in a slot, which is empty before or after. A new cluster takes its
+ * share of the rest, an emptied slot gives it back. */
+static void count_in_group(const score_table *table, int64_t slot, int64_t change)
+{
+    const mapdpm_groups *const g = table->groups;
+    const int64_t capacity = table->clusters->capacity;
+
+    g->table[table->group * capacity + slot] += change;
+    if (table->clusters->counts[slot] > 0)
+        return;
+    if (change > 0) {
+        g->weights[slot] = g->weights[capacity] * g->new_share;
+        g->weights[capacity] -= g->weights[slot];
+    } else {
+        g->weights[capacity] += g->weights[slot];
+        g->weights[slot] = 0.0;
+    }
+}
+
 /* Put point i, the current point, into a slot. */
 CLONES
 static void assign(score_table *table, int64_t i, int64_t slot)
 {
     const mapdpm_clusters *const z = table->clusters;
 
+    if (table->groups)
+        count_in_group(table, slot, 1);
     z->labels[i] = slot;
     statistics_add(&table->likelihood, statistics_of(table, slot), table->x, weight(table->problem, i));
     if (z->counts[slot]++ == 0)
@@ -44,7 +65,10 @@ static void unassign(score_table *table, int64_t i)
     const int64_t slot = z->labels[i];
 
     z->labels[i] = -1;
-    if (--z->counts[slot] == 0)
+    z->counts[slot]--;
+    if (table->groups)
+        count_in_group(table, slot, -1);
+    if (z->counts[slot] == 0)
         set_n_used(table, table->n_used - 1);
     else if (!statistics_remove(&table->likelihood, statistics_of(table, slot), table->x, weight(table->problem, i)))
         memcpy(statistics_of(table, slot), statistics_without(table, slot, i),
@@ -68,34 +92,6 @@ static int64_t visit(score_table *table, int64_t i, const double *tails)
     unassign(table, i);
     assign(table, i, column == 0 ? table->free_slot : column - 1);
     return slot;
-}
-
-/* ---- the public functions ---------------------------------------------------------------------------------------- */
-
-int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
-                            const int64_t *order, int64_t n_order, int may_grow, int64_t *position)
-{
-    score_table table;
-    const int error = set_up_table(&table, problem, clusters, workspace, 1);
-
-    if (error != MAPDPM_OK)
-        return error;
-    if (order == NULL || position == NULL || !are_labels_in_range(problem, clusters, -1))
-        return MAPDPM_E_ARGUMENT;
-    for (; *position < n_order; ++*position) {
-        const int64_t i = order[*position];
-        int64_t column;
-
-        if (table.free_slot < 0 && may_grow)
-            return MAPDPM_OK;
-        load_point(&table, i);
-        if (table.has_tails)
-            compute_tails(&table, 1);
-        column = best_column(&table, score_candidates(&table, i, -1, table.has_tails ? table.tails : NULL, 0.0),
-                             table.free_slot >= 0, -1);
-        assign(&table, i, column == 0 ? table.free_slot : column - 1);
-    }
-    return MAPDPM_OK;
 }
 
 /* When to test whether points certainly stay: at once if most points of the last test did, else after a wait that
@@ -122,7 +118,7 @@ static void update_backoff(backoff *b, int were_tried, int visited)
 CLONES
 static int64_t visit_block(score_table *table, int64_t i, unsigned certain, int may_grow, int64_t *moved, int *visited)
 {
-    const int64_t D = table->likelihood.D, left = table->problem->n_points - i;
+    const int64_t D = table->likelihood.D, left = table->end - i;
     int64_t q, later, from;
 
     for (q = 0; q < BLOCK && q < left; q++) {
@@ -149,37 +145,29 @@ static int64_t visit_block(score_table *table, int64_t i, unsigned certain, int 
     return q;
 }
 
-int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_grow,
-                 int64_t *position, int64_t *moved)
+/* Visit the points from *position to the end of the run. Returns 0 if it ends early, as there may be no free slot. */
+static int sweep_run(score_table *table, backoff *b, int may_grow, int64_t *position, int64_t *moved)
 {
-    score_table table;
-    const int error = set_up_table(&table, problem, clusters, workspace, 1);
-    backoff b = {0, 1};
-
-    if (error != MAPDPM_OK)
-        return error;
-    if (position == NULL || moved == NULL || !are_labels_in_range(problem, clusters, 0))
-        return MAPDPM_E_ARGUMENT;
-    while (*position < problem->n_points) {
-        const int tries = table.has_tails && b.wait <= 0;
+    while (*position < table->end) {
+        const int tries = table->has_tails && b->wait <= 0;
         unsigned certain = 0;
         int64_t passed;
         int visited = 0;
 
         if (tries) {
-            *position += skip_certain(&table, *position, &certain);
+            *position += skip_certain(table, *position, &certain);
         } else {
-            load_block(&table, *position);
-            if (table.has_tails)
-                compute_tails(&table, BLOCK);
+            load_block(table, *position);
+            if (table->has_tails)
+                compute_tails(table, BLOCK);
         }
-        passed = visit_block(&table, *position, certain, may_grow, moved, &visited);
+        passed = visit_block(table, *position, certain, may_grow, moved, &visited);
         *position += passed;
-        if (passed < BLOCK && *position < problem->n_points)
-            return MAPDPM_OK;
-        update_backoff(&b, tries, visited);
+        if (passed < BLOCK && *position < table->end)
+            return 0;
+        update_backoff(b, tries, visited);
     }
-    return MAPDPM_OK;
+    return 1;
 }
 
 /* The slot at which the cumulated shares of exp(score) exceed u, in the order of slots. */
@@ -215,23 +203,147 @@ static int64_t draw_slot(const score_table *table, double u)
     return last;
 }
 
+/* Assign the points of an order; see mapdpm_sequential_start. */
+static void assign_in_order(score_table *table, const int64_t *order, int64_t n_order, int may_grow, int64_t *position)
+{
+    for (; *position < n_order; ++*position) {
+        const int64_t i = order[*position];
+        int64_t column;
+
+        if (table->free_slot < 0 && may_grow)
+            return;
+        if (table->groups)
+            set_group(table, table->groups->of_points[i]);
+        load_point(table, i);
+        if (table->has_tails)
+            compute_tails(table, 1);
+        column = best_column(table, score_candidates(table, i, -1, table->has_tails ? table->tails : NULL, 0.0),
+                             table->free_slot >= 0, -1);
+        assign(table, i, column == 0 ? table->free_slot : column - 1);
+    }
+}
+
+/* Redraw the slots of all points; see mapdpm_gibbs_sweep. */
+static void draw_all(score_table *table, const double *uniforms)
+{
+    int64_t i;
+
+    for (i = 0; i < table->problem->n_points; i++) {
+        if (table->groups)
+            set_group(table, table->groups->of_points[i]);
+        load_point(table, i);
+        unassign(table, i);
+        (void)score_all(table, i, -1);
+        assign(table, i, draw_slot(table, uniforms[i]));
+    }
+}
+
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
+
+int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                            const int64_t *order, int64_t n_order, int may_grow, int64_t *position)
+{
+    score_table table;
+    const int error = set_up_table(&table, problem, clusters, workspace, 1);
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (order == NULL || position == NULL || !are_labels_in_range(problem, clusters, -1))
+        return MAPDPM_E_ARGUMENT;
+    assign_in_order(&table, order, n_order, may_grow, position);
+    return MAPDPM_OK;
+}
+
+int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_grow,
+                 int64_t *position, int64_t *moved)
+{
+    score_table table;
+    const int error = set_up_table(&table, problem, clusters, workspace, 1);
+    backoff b = {0, 1};
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (position == NULL || moved == NULL || !are_labels_in_range(problem, clusters, 0))
+        return MAPDPM_E_ARGUMENT;
+    (void)sweep_run(&table, &b, may_grow, position, moved);
+    return MAPDPM_OK;
+}
+
 int mapdpm_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                        const double *uniforms)
 {
     score_table table;
     const int error = set_up_table(&table, problem, clusters, workspace, 1);
-    int64_t i;
 
     if (error != MAPDPM_OK)
         return error;
     if (uniforms == NULL || !are_labels_in_range(problem, clusters, 0))
         return MAPDPM_E_ARGUMENT;
-    for (i = 0; i < problem->n_points; i++) {
-        load_point(&table, i);
-        unassign(&table, i);
-        (void)score_all(&table, i, -1);
-        assign(&table, i, draw_slot(&table, uniforms[i]));
-    }
+    draw_all(&table, uniforms);
+    return MAPDPM_OK;
+}
+
+/* Set up the table for points in groups, and check the groups. */
+static int set_up_groups(score_table *table, const mapdpm_problem *problem, const mapdpm_clusters *clusters,
+                         const mapdpm_groups *groups, void *workspace, int64_t least_label)
+{
+    int64_t i;
+
+    if (!is_batch_call(problem, clusters) || !are_groups(groups) || problem->weights || groups->of_points == NULL ||
+        !are_labels_in_range(problem, clusters, least_label))
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < problem->n_points; i++)
+        if (groups->of_points[i] < 0 || groups->of_points[i] >= groups->n_groups)
+            return MAPDPM_E_ARGUMENT;
+    return set_up_grouped_table(table, problem, clusters, groups, 0, workspace, 1);
+}
+
+int mapdpm_grouped_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
+                         void *workspace, const int64_t *order, int64_t n_order, int may_grow, int64_t *position)
+{
+    score_table table;
+    const int error = set_up_groups(&table, problem, clusters, groups, workspace, -1);
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (order == NULL || position == NULL)
+        return MAPDPM_E_ARGUMENT;
+    assign_in_order(&table, order, n_order, may_grow, position);
+    return MAPDPM_OK;
+}
+
+int mapdpm_grouped_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
+                         void *workspace, int may_grow, int64_t *position, int64_t *moved)
+{
+    score_table table;
+    const int error = set_up_groups(&table, problem, clusters, groups, workspace, 0);
+    backoff b = {0, 1};
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (position == NULL || moved == NULL)
+        return MAPDPM_E_ARGUMENT;
+    do {
+        const int64_t group = *position < problem->n_points ? groups->of_points[*position] : 0;
+
+        for (table.end = *position; table.end < problem->n_points && groups->of_points[table.end] == group; table.end++)
+            ;
+        set_group(&table, group);
+    } while (*position < problem->n_points && sweep_run(&table, &b, may_grow, position, moved));
+    return MAPDPM_OK;
+}
+
+int mapdpm_grouped_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
+                               const mapdpm_groups *groups, void *workspace, const double *uniforms)
+{
+    score_table table;
+    const int error = set_up_groups(&table, problem, clusters, groups, workspace, 0);
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (uniforms == NULL)
+        return MAPDPM_E_ARGUMENT;
+    draw_all(&table, uniforms);
     return MAPDPM_OK;
 }
 

@@ -9,8 +9,9 @@ import warnings
 from typing import Any, Protocol
 
 from mapdpm import jit
-from mapdpm.backends import c
+from mapdpm.backends import c, c_calls
 from mapdpm.backends.generic import NUMBA, PYTHON
+from mapdpm.backends.grouped import GroupCounts
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
@@ -68,6 +69,27 @@ class Backend(Protocol):
 
     def cut(self, model: Model, order: Labels, n_atoms: int) -> tuple[int, float]: ...
 
+    def grouped_start(
+        self, model: Model, state: ClusterState, counts: GroupCounts, order: Labels, may_grow: bool
+    ) -> int: ...
+
+    def grouped_sweep(
+        self, model: Model, state: ClusterState, counts: GroupCounts, start: int, may_grow: bool
+    ) -> tuple[int, int]: ...
+
+    def grouped_perturb(self, model: Model, state: ClusterState, counts: GroupCounts, uniforms: Vector) -> None: ...
+
+    def move_cells(
+        self,
+        likelihood: Likelihood,
+        state: ClusterState,
+        counts: GroupCounts,
+        slot: int,
+        groups: Labels,
+        cells: Matrix,
+        to: Labels,
+    ) -> float: ...
+
     def settle(self, model: Model, state: ClusterState, most: int) -> None: ...
 
 
@@ -111,7 +133,7 @@ def resolve(name: str, likelihood: Likelihood) -> Backend:
         return backend
     backend = next(b for b in BACKENDS.values() if b.implements(likelihood))
     if backend is PYTHON and not jit.available():
-        hint = "pip install 'mapdpm[numba]'" if c.is_built() else c.NOT_BUILT
+        hint = "pip install 'mapdpm[numba]'" if c_calls.is_built() else c_calls.NOT_BUILT
         msg = f"{type(likelihood).__name__} runs in plain Python, some 300 times slower than compiled: {hint}"
         warnings.warn(msg, RuntimeWarning, stacklevel=2)
     return backend

@@ -10,6 +10,7 @@ import numpy as np
 
 from mapdpm import jit
 from mapdpm import state as states
+from mapdpm.backends.grouped import GROUPED_KERNELS
 from mapdpm.jit import jitable
 from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, candidate_scores
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
@@ -317,6 +318,7 @@ KERNELS: tuple[Callable[..., Any], ...] = (
     merge_losses,
     segments,
     cut,
+    *GROUPED_KERNELS,
 )
 """The functions of a backend that are kernels; ``settle`` is made of two of them."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.backends.c import NOT_BUILT, is_built, library
+from mapdpm.backends.c_calls import NOT_BUILT, is_built, library
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.stream.settings import DTYPES, WHEN_FULL, StreamSettings

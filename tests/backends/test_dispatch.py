@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mapdpm import MAPDPM, DPMeans, NormalGamma
-from mapdpm.backends import c
+from mapdpm.backends import c_calls
 from repository import ROOT
 from tests.backends.test_regimes import REGIMES
 
@@ -49,11 +49,11 @@ def found(X):
 @pytest.mark.complete
 def test_every_processor_finds_the_same(default, monkeypatch):
     """To the last bit: wider vectors round as narrow ones do, and what is fused is a bound and no more."""
-    library = c.library
+    library = c_calls.library
     for name in REGIMES:
         X = REGIMES[name](np.random.default_rng([37, *name.encode()])).astype(np.float64)
-        monkeypatch.setattr(c, "library", library)
+        monkeypatch.setattr(c_calls, "library", library)
         ours = list(found(X))
-        monkeypatch.setattr(c, "library", lambda dtype: default)
+        monkeypatch.setattr(c_calls, "library", lambda dtype: default)
         for one, other in zip(ours, found(X), strict=True):
             np.testing.assert_array_equal(one, other, name)

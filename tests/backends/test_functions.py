@@ -27,8 +27,9 @@ def test_every_backend_has_them_with_the_same_arguments(backend):
 
 def test_the_reference_has_the_kernels():
     page = (DOCS / "reference.md").read_text(encoding="utf-8")
-    listed = re.search(r"automodule:: mapdpm\.backends\.generic\n   :members: (.*)\n", page)[1].split(", ")
-    assert set(listed) == {kernel.__name__ for kernel in KERNELS} | {"gibbs_sweep"}
+    listed = re.findall(r"automodule:: mapdpm\.backends\.(?:generic|grouped)\n   :members: (.*)\n", page)
+    others = {"gibbs_sweep", "grouped_gibbs_sweep", "GroupCounts"}
+    assert set(", ".join(listed).split(", ")) == {kernel.__name__ for kernel in KERNELS} | others
 
 
 def test_pages_name_every_function_and_count_none():

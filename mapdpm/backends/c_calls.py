@@ -1,0 +1,143 @@
+"""Calls into the compiled kernels: the library, its structures, and the objects that must outlive a call."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import operator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.backends.grouped import GroupCounts
+from mapdpm.likelihoods import FAMILY_NUMBERS
+from mapdpm.likelihoods._parameters import flat_parameters
+from mapdpm.likelihoods._squared_distance import SquaredDistance
+from mapdpm.protocol import Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
+from mapdpm.state import ClusterState
+
+NOT_BUILT = (
+    f"the C kernels are not in {Path(__file__).resolve().parent}; in a checkout, pip install -e . compiles them there, "
+    "or work in another folder, where Python finds the installed mapdpm"
+)
+TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
+
+
+class Call(NamedTuple):
+    """One call: the library of the data's type, its two structures, and the objects that must outlive them."""
+
+    lib: Any
+    ffi: Any
+    problem: Any
+    clusters: Any
+    workspace: Any
+    kept: tuple[Any, ...]
+
+
+def groups_of(call: Call, counts: GroupCounts) -> tuple[Any, tuple[Any, ...]]:
+    """The structure of the groups, and the objects that must outlive it."""
+    view = call.ffi.from_buffer
+    groups = call.ffi.new("mapdpm_groups *")
+    groups.n_groups = len(counts.table)
+    groups.of_points = of_points = view("int64_t[]", counts.groups)
+    groups.table = table = view("int64_t[]", counts.table, require_writable=True)
+    groups.weights = weights = view("double[]", counts.weights, require_writable=True)
+    groups.new_share = counts.new_share
+    return groups, (of_points, table, weights)
+
+
+def without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) -> Model:
+    """The model of a function that reads statistics only."""
+    return Model(likelihood, prior, _no_points(width_of(likelihood)))
+
+
+def width_of(likelihood: Likelihood) -> int:
+    """The number of features: the statistics are a weight, means and sums of squares."""
+    return (likelihood.n_statistics() - 1) // 2
+
+
+@functools.cache
+def _no_points(n_features: int) -> Matrix:
+    return np.empty((0, n_features))
+
+
+@functools.cache
+def is_built() -> bool:
+    """Whether the compiled modules are there."""
+    return importlib.util.find_spec("mapdpm.backends._c64") is not None
+
+
+@functools.cache
+def library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Each module loads only if its type is used."""
+    compiled = importlib.import_module(f"mapdpm.backends._c{32 if dtype == np.float32 else 64}")
+    return compiled.lib, compiled.ffi
+
+
+def call_of(model: Model, state: ClusterState | None) -> Call:
+    """The structures of a call, and a workspace for the slots of ``state``."""
+    lib, ffi = library(model.data.dtype)
+    problem, views = _problem(model)
+    if state is None:
+        return Call(lib, ffi, problem, ffi.NULL, ffi.NULL, views)
+    view = ffi.from_buffer
+    workspace = np.empty(lib.mapdpm_workspace_bytes(model.data.shape[1], state.capacity) // 8 + 1)
+    clusters = ffi.new("mapdpm_clusters *")
+    clusters.capacity = state.capacity
+    clusters.labels = labels = view("int64_t[]", state.labels, require_writable=True)
+    clusters.counts = counts = view("int64_t[]", state.counts, require_writable=True)
+    clusters.rows = rows = view("double[]", state.rows, require_writable=True)
+    space = view("unsigned char[]", workspace, require_writable=True)
+    return Call(lib, ffi, problem, clusters, space, (views, labels, counts, rows, workspace))
+
+
+_LARGEST_KEPT = 1 << 20  # bytes of data; keeping a larger problem would hold its memory and save little time
+_last_problems: dict[bool, tuple[Model, tuple[Any, tuple[Any, ...]]]] = {}
+_last_parameters: tuple[Any, Vector] = (None, np.empty(0))
+
+
+def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
+    """The structure, which C only reads, and the objects that must outlive it.
+
+    A search makes hundreds of calls with the same model, and between them some without points. The last structure of
+    each kind is kept.
+    """
+    likelihood, prior, data, weights = model
+    known = _last_problems.get(len(data) > 0)
+    if known is not None and all(map(operator.is_, known[0], model)):
+        return known[1]
+    _, ffi = library(data.dtype)
+    problem = ffi.new("mapdpm_problem *")
+    problem.family = TWINS[type(likelihood)]
+    problem.n_points, problem.n_features = data.shape
+    views = [ffi.from_buffer("mapdpm_real[]", data), ffi.from_buffer("double[]", _parameters(likelihood))]
+    problem.data, problem.parameters = views
+    if weights is not None:
+        views.append(ffi.from_buffer("double[]", weights))
+        problem.weights = views[-1]
+    problem.alpha = getattr(prior, "alpha", 1.0)
+    problem.discount = 0.0 if prior is None else prior.discount
+    problem.penalty = getattr(prior, "lam", 0.0)
+    made = problem, tuple(views)
+    if data.nbytes <= _LARGEST_KEPT:
+        _last_problems[len(data) > 0] = model, made
+    return made
+
+
+def _parameters(likelihood: Likelihood) -> Vector:
+    """``flat_parameters``; the parameters of the last likelihood are kept."""
+    global _last_parameters  # noqa: PLW0603  (one assignment, so threads see a pair that belongs together)
+    known, parameters = _last_parameters
+    if known is not likelihood:
+        parameters = flat_parameters(likelihood)
+        _last_parameters = likelihood, parameters
+    return parameters
+
+
+def check(call: Call, error: int) -> None:
+    """RuntimeError where the library has returned an error: a fault of this package."""
+    if error:
+        name = call.ffi.string(call.lib.mapdpm_error_name(error)).decode()
+        msg = f"the C library refused a call: {name}"
+        raise RuntimeError(msg)
