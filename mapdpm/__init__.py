@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         NormalInverseWishart,
         NormalKnownVariance,
     )
+    from mapdpm.models.hdp import HDPMixture
     from mapdpm.selection import select_alpha
     from mapdpm.stream.online import OnlineMAPDPM
     from mapdpm.stream.selector import OnlineAlphaSelector
@@ -34,6 +35,7 @@ __all__ = [
     "DPMeans",
     "DirichletMultinomial",
     "GammaPoisson",
+    "HDPMixture",
     "NormalGamma",
     "NormalInverseWishart",
     "NormalKnownVariance",
@@ -50,6 +52,7 @@ _HOMES = {
     "DPMeans": "estimators.dp_means",
     "DirichletMultinomial": "likelihoods",
     "GammaPoisson": "likelihoods",
+    "HDPMixture": "models.hdp",
     "MAPDPM": "estimators.map_dpm",
     "NormalGamma": "likelihoods",
     "NormalInverseWishart": "likelihoods",

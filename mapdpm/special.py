@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from math import lgamma, log, log1p, pi
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mapdpm.jit import jitable
+from mapdpm.protocol import Labels, Vector
+
+Real = TypeVar("Real", float, Vector)
 
 LARGE_COUNT = 1000.0
 """From here on counts take the forms that do not cancel: below, x log x is so small that rounding it does no harm."""
@@ -14,7 +21,7 @@ _HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
 
 @jitable
-def _stirling_tail(x: float) -> float:
+def _stirling_tail(x: Real) -> Real:
     """LnGamma(x) minus its Stirling formula, for x >= 10, to 1e-15 (Abramowitz and Stegun 6.1.41)."""
     r = 1.0 / (x * x)
     tail = 1.0 / 1188.0 - r * (691.0 / 360360.0)
@@ -107,13 +114,40 @@ def digamma_difference(x: float, h: float) -> tuple[float, float, float]:
     return log1p(h / x) + rest, rest, squares
 
 
-def _digamma_tail(x: float) -> float:
+def _digamma_tail(x: Real) -> Real:
     """Log x - 1 / (2 x) - psi(x) for x >= 10, to 1e-16 (Abramowitz and Stegun 6.3.18)."""
     r = 1.0 / (x * x)
     return r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760 - r / 12))))))
 
 
-def _trigamma_tail(x: float) -> float:
+def _trigamma_tail(x: Real) -> Real:
     """Psi'(x) - 1 / x - 1 / (2 x^2) for x >= 10, to 1e-16 (Abramowitz and Stegun 6.4.12)."""
     r = 1.0 / (x * x)
     return r / x * (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (5 / 66)))))
+
+
+def log_rising_of_arrays(a: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np.float64]:
+    """``log_rising`` for arrays a > 0 and whole n >= 1: where a is small, the first ten factors go into a product."""
+    shifted = np.where(a < _STIRLING_FROM, _STIRLING_FROM, 0.0)
+    product = np.ones(np.broadcast_shapes(a.shape, n.shape))
+    for i in range(int(_STIRLING_FROM)):
+        product *= np.where((i < n) & (i < shifted), a + i, 1.0)
+    x, h = a + shifted, np.maximum(n - shifted, 0.0)
+    difference = (x - 0.5) * np.log1p(h / x) + h * (np.log(x + h) - 1.0)
+    total: NDArray[np.float64] = np.log(product) + difference + (_stirling_tail(x + h) - _stirling_tail(x))
+    return total
+
+
+def rising_moments(a: Vector, n: Labels) -> tuple[Vector, Vector]:
+    """For arrays a > 0 and whole n >= 1: sums over i < n of p_i = a / (a + i), and of p_i^2.
+
+    The first is the derivative of log a^(n) by log a; less the second it is the next derivative. Ten terms are added
+    one by one; the others come from differences of asymptotic series that do not cancel.
+    """
+    i = np.arange(1.0, _STIRLING_FROM)[:, None]
+    p = np.where(i < n, a / (a + i), 0.0)
+    x, h = a + _STIRLING_FROM, np.maximum(n - _STIRLING_FROM, 0.0)
+    width = h / (x * (x + h))
+    difference = np.log1p(h / x) + 0.5 * width + (_digamma_tail(x) - _digamma_tail(x + h))
+    squares = width * (1.0 + 0.5 / x + 0.5 / (x + h)) + (_trigamma_tail(x) - _trigamma_tail(x + h))
+    return 1.0 + p.sum(axis=0) + a * difference, 1.0 + (p * p).sum(axis=0) + a * a * squares

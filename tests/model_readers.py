@@ -14,7 +14,7 @@ from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineAlphaSelector
 from mapdpm.cli import tables
 from mapdpm.files import container
 from mapdpm.files.c_export import as_stream, c_files
-from mapdpm.files.container import ModelFileError
+from mapdpm.files.errors import ModelFileError
 from mapdpm.samplers import CollapsedGibbs, Hybrid, SplitMerge, Trace, UncollapsedGibbs, sample
 from mapdpm.samplers.trace import UnreadableTraceError
 from mapdpm.stream import StreamFullError

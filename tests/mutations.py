@@ -15,6 +15,7 @@ import zlib
 import numpy as np
 
 from mapdpm.files import container
+from mapdpm.files.extras import pack_extras, unpack_extras
 
 INTEGERS = (0, 1, 2, 3, -1, 127, 128, 255, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**62, 2**63 - 1, -(2**63))
 REALS = (0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 5e-324, 1e-308, 1e-100, 1e35, 1e60, 1e100, 1e154, 1e308)
@@ -180,7 +181,7 @@ def with_tail(data, tail):
 
 
 def _mutated_extras(random, tail, examples):
-    extras = container._unpack_extras(tail, 1 << 30)
+    extras = unpack_extras(tail, 1 << 30)
     arrays = [name for name, value in extras.items() if isinstance(value, np.ndarray)]
     if random.random() < 0.1:
         return mutated(random, tail, [tail])
@@ -191,7 +192,7 @@ def _mutated_extras(random, tail, examples):
         new = (mutated_model if new[:4] == container.MAGIC else mutated)(random, new, examples)
         size = held.itemsize
         extras[name] = np.frombuffer(new[: len(new) - len(new) % size], held.dtype)
-        return container._pack_extras(extras)
+        return pack_extras(extras)
     plain = {name: value for name, value in extras.items() if name not in arrays}
     listed = [[name, extras[name].dtype.str, len(extras[name])] for name in arrays]
     tree = {"plain": plain, "arrays": listed}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mapdpm.cli import values
 from mapdpm.cli.options import FORMATS, UsageError
 from mapdpm.files import container, disk
-from mapdpm.files.container import ModelFileError
+from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.selector import BANK_KEY

@@ -21,8 +21,8 @@ from mapdpm.cli.options import UsageError
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.tables import Table
 from mapdpm.files.c_export import as_stream, c_files
-from mapdpm.files.container import ModelFileError
 from mapdpm.files.disk import write_file
+from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mapdpm.cli.feed import RefusedInputError
 from mapdpm.cli.tables import complaint_of, counted, is_missing, value_of
-from mapdpm.files.container import ModelFileError
+from mapdpm.files.errors import ModelFileError
 
 _LATEST = 1e12  # seconds; more would overflow 64 bits of microseconds
 

@@ -10,7 +10,7 @@ from mapdpm.cli import tables
 from mapdpm.cli.columns import chosen, model_columns
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table, counted, name_of
-from mapdpm.files.container import ModelFileError
+from mapdpm.files.errors import ModelFileError
 
 PRIOR_FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 """The families that ``--likelihood`` names; their parameters are those of ``--prior``."""

@@ -11,7 +11,7 @@ from mapdpm.cli.feed import Signals
 from mapdpm.cli.mqtt import Subscription
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import STDIN
-from mapdpm.files.container import UnwritableError
+from mapdpm.files.errors import UnwritableError
 
 
 class Sink(Protocol):

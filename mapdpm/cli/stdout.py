@@ -8,7 +8,7 @@ import select
 import sys
 from typing import TYPE_CHECKING
 
-from mapdpm.files.container import UnwritableError
+from mapdpm.files.errors import UnwritableError
 
 if TYPE_CHECKING:
     from mapdpm.cli.feed import Signals

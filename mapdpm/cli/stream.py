@@ -23,7 +23,7 @@ from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.tables import STDIN, counted, is_text
-from mapdpm.files.container import ModelFileError, UnwritableError
+from mapdpm.files.errors import ModelFileError, UnwritableError
 from mapdpm.stream import Event, OnlineMAPDPM, StreamFullError
 
 HEADER = "id,score,event\n"

@@ -22,13 +22,14 @@ def tags() -> Any:
     )
 
 
-def metadata_request(estimator: Any, method: str, requests: Mapping[str, Any]) -> Any:
-    """A MetadataRequest by which ``method`` of ``estimator`` requests the names in ``requests``."""
+def metadata_request(estimator: Any, requests: Mapping[str, Mapping[str, Any]]) -> Any:
+    """A MetadataRequest by which each method of ``estimator`` requests the names that ``requests`` has for it."""
     from sklearn.utils.metadata_routing import MetadataRequest  # noqa: PLC0415
 
     request = MetadataRequest(owner=estimator)
-    for name, alias in requests.items():
-        getattr(request, method).add_request(param=name, alias=alias)
+    for method, names in requests.items():
+        for name, alias in names.items():
+            getattr(request, method).add_request(param=name, alias=alias)
     return request
 
 

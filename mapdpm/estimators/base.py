@@ -6,7 +6,7 @@ import abc
 import copy
 import html
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from mapdpm.validation import check_points
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
-_UNCHANGED = "$UNCHANGED$"  # the default of scikit-learn's set_fit_request
+UNCHANGED = "$UNCHANGED$"
+"""The default of scikit-learn's ``set_fit_request``."""
+
 _OURS = ("get_params", "set_params", "__sklearn_tags__")
 
 
@@ -93,7 +95,7 @@ class Parameters:
 
 
 class Estimator(Parameters, abc.ABC):
-    """The common base of MAPDPM and DPMeans: parameters by name, names of features, containers of output."""
+    """The common base of all estimators: parameters by name, names of features, containers of output."""
 
     n_features_in_: int
     feature_names_in_: Names
@@ -108,24 +110,8 @@ class Estimator(Parameters, abc.ABC):
                 setattr(cls, name, vars(ours)[name])
 
     @abc.abstractmethod
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Cluster the points of ``X``."""
-
-    @abc.abstractmethod
-    def transform(self, X: Any) -> Any:
-        """One row for each point, one column for each name of ``get_feature_names_out``."""
-
-    @abc.abstractmethod
     def _names_out(self, prefix: str) -> list[str]:
         """Names of the columns of ``transform``."""
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
-        """Cluster the points of ``X`` and return ``labels_``."""
-        return self.fit(X, y, sample_weight).labels_
-
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Cluster the points of ``X`` and return their ``transform``."""
-        return self.fit(X, y, sample_weight).transform(X)
 
     # ---- for scikit-learn -------------------------------------------------------------------------------------------
 
@@ -133,18 +119,23 @@ class Estimator(Parameters, abc.ABC):
         """The tags by which scikit-learn knows the kind of an estimator."""
         return scikit_learn.tags()
 
+    _routed: ClassVar[dict[str, str]]
+    """The metadata that each method takes."""
+
     def get_metadata_routing(self) -> Any:
-        """The request for ``sample_weight`` in ``fit``, for scikit-learn's metadata routing."""
+        """The requests for the metadata of the methods, for scikit-learn's metadata routing."""
         kept = getattr(self, "_metadata_request", None)
         if kept is not None:
             return copy.deepcopy(kept)
-        return scikit_learn.metadata_request(self, "fit", {"sample_weight": None})
+        return scikit_learn.metadata_request(self, {method: {name: None} for method, name in self._routed.items()})
 
-    def set_fit_request(self, *, sample_weight: bool | str | None = _UNCHANGED) -> Self:
-        """Ask for ``sample_weight`` in ``fit`` where scikit-learn's metadata routing is on: True, False or an alias."""
-        if sample_weight == _UNCHANGED:
+    def _request(self, method: str, alias: bool | str | None) -> Self:
+        """Ask for the metadata of ``method``: True, False or an alias."""
+        if alias == UNCHANGED:
             return self
-        self._metadata_request = scikit_learn.metadata_request(self, "fit", {"sample_weight": sample_weight})
+        request = self.get_metadata_routing()
+        getattr(request, method).add_request(param=self._routed[method], alias=alias)
+        self._metadata_request = request
         return self
 
     # ---- names of features, containers -----------------------------------------------------------------------------
@@ -209,6 +200,32 @@ class Estimator(Parameters, abc.ABC):
         if not hasattr(self, "n_clusters_"):
             msg = f"this {type(self).__name__} is not fitted yet; call fit first"
             raise scikit_learn.not_fitted(msg)
+
+
+class WeightedEstimator(Estimator):
+    """The common base of MAPDPM and DPMeans, whose points may have weights."""
+
+    _routed: ClassVar[dict[str, str]] = {"fit": "sample_weight"}
+
+    @abc.abstractmethod
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cluster the points of ``X``."""
+
+    @abc.abstractmethod
+    def transform(self, X: Any) -> Any:
+        """One row for each point, one column for each name of ``get_feature_names_out``."""
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Labels:
+        """Cluster the points of ``X`` and return ``labels_``."""
+        return self.fit(X, y, sample_weight).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Cluster the points of ``X`` and return their ``transform``."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def set_fit_request(self, *, sample_weight: bool | str | None = UNCHANGED) -> Self:
+        """Ask for ``sample_weight`` in ``fit`` where scikit-learn's metadata routing is on: True, False or an alias."""
+        return self._request("fit", sample_weight)
 
 
 def _defaults(kind: type[Any]) -> dict[str, Any]:

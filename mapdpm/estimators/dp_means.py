@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mapdpm.data.frames import column_names
-from mapdpm.estimators.base import Estimator
+from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector
 from mapdpm.search.ascent import FitProgress
 from mapdpm.search.checks import check_search
@@ -15,7 +15,7 @@ from mapdpm.search.fit_means import MeansSettings, fit_means
 from mapdpm.validation import check_count, check_number, check_points, check_weights
 
 
-class DPMeans(Estimator):
+class DPMeans(WeightedEstimator):
     r"""Clusters that minimise sum_i w_i ||x_i - mean||^2 + lam K (DP-means, Kulis and Jordan 2012).
 
     The small-variance limit of MAP-DPM (Raykov2014 (7)). The published algorithm runs first: passes like those of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,25 +12,22 @@ from numpy.typing import NDArray
 from mapdpm.backends import Backend, resolve
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
-from mapdpm.estimators.base import Estimator
+from mapdpm.estimators.base import WeightedEstimator
+from mapdpm.estimators.chunks import in_chunks
+from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
-from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.names import STARTS
 from mapdpm.partition_priors import partition_prior
-from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
+from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.search.ascent import FitProgress
 from mapdpm.search.checks import check_search
 from mapdpm.search.fit import FitSettings, WarmStart, fit
-from mapdpm.state import ClusterState, Mixture
-from mapdpm.threads import Threads
+from mapdpm.state import ClusterState
 from mapdpm.validation import check_count, check_start, check_weights
 
-# Scoring works in chunks that fit a cache: entries of a chunk, and fewest and most points.
-_ENTRIES, _FEWEST, _MOST = 2**16, 256, 8192
 
-
-class MAPDPM(Estimator):
+class MAPDPM(PackedMixture, WeightedEstimator):
     r"""Clusters at a mode of the posterior of a Dirichlet process mixture (MAP-DPM, Raykov2014).
 
     Finds a partition z of the points at a local maximum of the log joint log p(x, z) = log p(z | alpha) + sum_k log
@@ -138,6 +135,8 @@ class MAPDPM(Estimator):
     converged_: bool
     likelihood_: Any
     backend_: str
+
+    _kind: ClassVar[int] = container.BATCH
 
     def __init__(  # noqa: PLR0913  (the public signature; everything but alpha by name)
         self,
@@ -278,24 +277,10 @@ class MAPDPM(Estimator):
         A file from a device holds only the data for scoring: ``labels_`` and the like are then missing.
         """
         mixture, extras = container.unpack(data)
-        estimator: MAPDPM = restored_estimator(cls, mixture, extras)
+        restored = restored_estimator(cls, mixture, extras)
+        estimator: MAPDPM = restored.estimator
+        estimator._restore(mixture, restored, extras)
         return estimator
-
-    def __getstate__(self) -> dict[str, Any]:
-        """State for pickle, copy and joblib: the mixture as the bytes of a model file, checked on reading."""
-        state = dict(self.__dict__)
-        mixture = state.get("_mixture")
-        if mixture is not None and type(mixture.likelihood) in FAMILY_NUMBERS:
-            state["_mixture"] = container.pack(mixture, {})
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if isinstance(state.get("_mixture"), bytes):
-            self._mixture, _ = container.unpack(state["_mixture"])
-
-    def _read(self, X: Any) -> Any:
-        return read_by(self.likelihood_, X)
 
     def _settings(self, n_points: int) -> FitSettings:
         """The parameters, checked."""
@@ -304,37 +289,12 @@ class MAPDPM(Estimator):
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
         return FitSettings(self.likelihood, prior, cap, check_start(self.init, n_points, STARTS), search)
 
-    def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
-        """Set the mixture, the likelihood, the backend, and the attributes that describe the clusters."""
-        self._mixture = mixture
-        self.likelihood_ = likelihood
-        self.backend_ = backend
-        self.n_clusters_ = len(mixture.counts)
-        self.cluster_sizes_ = mixture.counts.copy()
-        if hasattr(likelihood, "moments"):
-            means, variances = likelihood.moments(mixture.state.rows[:-1])
-            self.means_, self.variances_ = means + mixture.anchor, variances
-
     def _in_chunks(self, X: Any, found: Callable[[Backend, Model, ClusterState], NDArray[Any]]) -> NDArray[Any]:
-        """``found`` of the points of ``X``, chunk by chunk so that each fits a cache, joined in order."""
+        """``found`` of the points of ``X``, chunk by chunk, joined in order."""
         points = self._points(X)
-        data = point_set(points)
         self.likelihood_.for_data(points)
-        likelihood, prior, anchor, state = self._mixture
-        backend = resolve(self.backend_, likelihood)
-        size = min(max(_ENTRIES // (state.capacity + data.n_features), _FEWEST), _MOST)
-
-        def computed(first: int, last: int) -> NDArray[Any]:
-            buffer = np.empty((size, len(anchor)))
-            chunks = (data.part(at, min(at + size, last)) for at in range(first, last, size))
-            shifted = (point_set(chunk).subtract_anchor(anchor, buffer) for chunk in chunks)
-            return np.concatenate([found(backend, Model(likelihood, prior, each), state) for each in shifted])
-
-        n = data.n_points
-        n_jobs = 1 if self.n_jobs is None else min(check_count("n_jobs", self.n_jobs), -(-n // size))
-        edges = [n * job // n_jobs for job in range(n_jobs + 1)]
-        with Threads(n_jobs) as threads:
-            return np.concatenate(threads.each(computed, edges[:-1], edges[1:]))
+        backend = resolve(self.backend_, self._mixture.likelihood)
+        return in_chunks(points, self._mixture, self.n_jobs, lambda model, state, _: found(backend, model, state))
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm import backends
-from mapdpm.files.container import FAMILY_OF_NUMBER, ModelFileError, checked_names, family_number, smallest_integers
+from mapdpm.files.container import FAMILY_OF_NUMBER, family_number
+from mapdpm.files.errors import ModelFileError
+from mapdpm.files.extras import checked_names, smallest_integers
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.names import STARTS
 from mapdpm.search.checks import check_search
@@ -15,8 +16,9 @@ from mapdpm.search.problem import ABSENT
 from mapdpm.state import Mixture
 from mapdpm.validation import check_count, check_start
 
-_PARAMETERS = ("max_clusters", "n_restarts", "max_sweeps", "time_limit", "backend", "n_jobs", "verbose")
-_RESULTS = ("log_joint_", "n_sweeps_", "converged_")
+PARAMETERS = ("max_clusters", "n_restarts", "max_sweeps", "time_limit", "backend", "n_jobs", "verbose")
+RESULTS = ("log_joint_", "n_sweeps_", "converged_")
+"""Attributes that are plain numbers."""
 
 
 def extras_of(model: Any) -> dict[str, Any]:
@@ -25,7 +27,15 @@ def extras_of(model: Any) -> dict[str, Any]:
     ValueError where a parameter is invalid, perhaps set since the fit: the file could not be read again.
     """
     _check_parameters(model)
-    plain = {name: _plain(getattr(model, name)) for name in (*_PARAMETERS, *_RESULTS) if hasattr(model, name)}
+    extras = common_extras(model)
+    if isinstance(model.init, str):
+        return extras | {"init": model.init}
+    return extras | {"init": smallest_integers(np.asarray(model.init).astype(np.int64))}
+
+
+def common_extras(model: Any) -> dict[str, Any]:
+    """The extras that models of all kinds have: parameters of the search, the likelihood, results."""
+    plain = {name: _plain(getattr(model, name)) for name in (*PARAMETERS, *RESULTS) if hasattr(model, name)}
     plain["moves"] = list(model.moves)
     plain["likelihood_"] = _listed(model.likelihood_)
     plain["likelihood_family"] = None if model.likelihood is None else family_number(model.likelihood)
@@ -35,10 +45,6 @@ def extras_of(model: Any) -> dict[str, Any]:
     if isinstance(model.random_state, (int, np.integer)):
         plain["random_state"] = int(model.random_state)
     arrays = {name: getattr(model, name) for name in ("labels_", "history_") if hasattr(model, name)}
-    if isinstance(model.init, str):
-        plain["init"] = model.init
-    else:
-        arrays["init"] = np.asarray(model.init).astype(np.int64)
     packed = {n: smallest_integers(a) if a.dtype.kind == "i" else a for n, a in arrays.items()}
     return plain | packed
 
@@ -60,7 +66,15 @@ def _listed(likelihood: Any) -> list[Any]:
     return [np.asarray(value).tolist() for value in likelihood]
 
 
-def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Any:
+class Restored(NamedTuple):
+    """What the extras of a model file give: the estimator, not yet fitted, its likelihood and names of features."""
+
+    estimator: Any
+    likelihood: Any
+    names: Any
+
+
+def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Restored:
     """The estimator for a model read from a file; ``extras`` are checked, and may be empty."""
     prior: Any = mixture.prior
     try:
@@ -72,26 +86,18 @@ def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> An
     names = None
     if extras:
         try:
-            likelihood = _checked_likelihood(extras, mixture)
-            parameters = _parameters(extras, type(likelihood))
+            likelihood = checked_likelihood(extras, mixture)
+            parameters = parameters_of(extras, type(likelihood))
             _check_parameters(cls(**parameters))
-            _check_results(extras, mixture)
+            check_results(extras, mixture)
             names = checked_names(extras, len(mixture.anchor))
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             msg = f"the model file is damaged: its extras do not fit ({error})"
             raise ModelFileError(msg) from None
-    estimator = cls(prior.alpha, discount=prior.discount, **parameters)
-    estimator._adopt(mixture, likelihood, backends.resolve("auto", likelihood).name)
-    estimator._remember(len(mixture.anchor), names)
-    for name in (*_RESULTS, "history_"):
-        if name in extras:
-            setattr(estimator, name, extras[name])
-    if "labels_" in extras:
-        estimator.labels_ = extras["labels_"].astype(np.int64)
-    return estimator
+    return Restored(cls(prior.alpha, discount=prior.discount, **parameters), likelihood, names)
 
 
-def _checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:
+def checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:
     """``likelihood_`` of the extras, checked: it must equal that of the model, up to rounding by a shift or float32."""
     likelihood = type(mixture.likelihood)(*extras["likelihood_"])
     ours, theirs = flat_parameters(likelihood.shifted(mixture.anchor)), flat_parameters(mixture.likelihood)
@@ -102,9 +108,9 @@ def _checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:
     return likelihood
 
 
-def _parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, Any]:
+def parameters_of(extras: dict[str, Any], family: type[Any]) -> dict[str, Any]:
     """The parameters of the estimator, not yet checked."""
-    parameters = {name: extras[name] for name in (*_PARAMETERS, "init") if name in extras}
+    parameters = {name: extras[name] for name in (*PARAMETERS, "init") if name in extras}
     if "random_state" in extras:
         parameters["random_state"] = check_count("random_state", extras["random_state"], least=0)
     moves, given, number = extras["moves"], extras["likelihood"], extras.get("likelihood_family")
@@ -115,12 +121,12 @@ def _parameters(extras: dict[str, Any], family: type[Any]) -> dict[str, Any]:
     return parameters | {"moves": tuple(moves), "likelihood": None if given is None else kind(*given)}
 
 
-def _check_results(extras: dict[str, Any], mixture: Mixture) -> None:
+def check_results(extras: dict[str, Any], mixture: Mixture) -> None:
     """ValueError where the labels disagree with the counts of the model, or the history with the log joint.
 
     A model from a device has none of these, and is saved without them.
     """
-    if not {"labels_", "history_", *_RESULTS} & set(extras):
+    if not {"labels_", "history_", *RESULTS} & set(extras):
         return
     labels, history = extras["labels_"], extras["history_"]
     within = labels.dtype.kind == "i" and labels.min() >= ABSENT and labels.max() < len(mixture.counts)

@@ -7,7 +7,6 @@ is ``c_kernels/snapshot.c``. Every field is checked on load, whatever the CRC sa
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import zlib
@@ -17,10 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.files import json_text
+from mapdpm.files.errors import ModelFileError
+from mapdpm.files.extras import pack_extras, unpack_extras
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters, frozen
 from mapdpm.partition_priors import partition_prior
+from mapdpm.partition_priors.franchise import franchise
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.state import Mixture, mixture_of
 from mapdpm.validation import LARGEST_WEIGHT, LARGEST_WHOLE, check_points
@@ -29,6 +30,12 @@ MAGIC = b"MDPM"
 FORMAT = 1
 BATCH = 1
 STREAM = 2
+GROUPED = 3
+_KINDS = {
+    BATCH: "a batch model, which MAPDPM reads",
+    STREAM: "a stream learner, which OnlineMAPDPM reads",
+    GROUPED: "a model of groups, which HDPMixture reads",
+}
 FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
@@ -38,16 +45,8 @@ _REALS: dict[int, np.dtype[Any]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}
 _ARRAY_TYPES = {name: np.dtype(name) for name in ("<i8", "<i4", "<i2", "|i1", "<f8")}
 
 
-class ModelFileError(ValueError):
-    """The bytes are not a complete, undamaged model."""
-
-
-class UnwritableError(OSError, ValueError):
-    """A file could not be written; an older file of that name is unchanged."""
-
-
-def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64") -> bytes:
-    """The container of a batch model; ``dtype`` "float32" is for chips whose real type is float.
+def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind: int = BATCH) -> bytes:
+    """The container of a model of ``kind`` BATCH or GROUPED; ``dtype`` "float32" is for chips with such reals.
 
     ValueError where the family has no number in the format, or a number of the model is too large for float32.
     """
@@ -60,11 +59,12 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64") -> by
     mixture = _with_anchor(mixture, mixture.anchor.astype(real).astype(np.float64))
     parameters = flat_parameters(mixture.likelihood)
     n_clusters, n_statistics = mixture.statistics.shape
-    tail = _pack_extras(extras)
-    alpha, discount = mixture.prior.alpha, mixture.prior.discount
+    tail = pack_extras(extras)
+    prior = mixture.prior
+    concentrations = tuple(prior) if kind == GROUPED else (prior.alpha, prior.discount)
     body = b"".join(
         (
-            _reals(np.concatenate([[alpha, discount], mixture.anchor, parameters]), real),
+            _reals(np.concatenate([concentrations, mixture.anchor, parameters]), real),
             mixture.counts.astype("<u8").tobytes(),
             _reals(mixture.statistics, real),
             tail,
@@ -72,7 +72,7 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64") -> by
     )
     sizes = (len(mixture.anchor), n_clusters, len(parameters), n_statistics, len(tail))
     total = _HEADER.size + len(body) + _CRC.size
-    head = _HEADER.pack(MAGIC, FORMAT, BATCH, real.itemsize, family, 0, *sizes, total)
+    head = _HEADER.pack(MAGIC, FORMAT, kind, real.itemsize, family, 0, *sizes, total)
     data = head + body + _CRC.pack(zlib.crc32(head + body))
     if dtype == "float32":
         try:
@@ -93,25 +93,25 @@ def family_number(likelihood: Any) -> int:
     return FAMILY_NUMBERS[kind]
 
 
-def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
-    """The model in ``data``, every field checked; ModelFileError says what is wrong."""
-    header = _checked_header(data, BATCH)
+def unpack(data: bytes, wanted: int = BATCH) -> tuple[Mixture, dict[str, Any]]:
+    """The model in ``data``, of kind ``wanted``, every field checked; ModelFileError says what is wrong."""
+    header = _checked_header(data, wanted)
     _, _, _, real_size, family, _, D, K, n_parameters, n_statistics, n_extras, _ = header
     reader = _Reader(data, _HEADER.size, _REALS[real_size])
-    alpha, discount = reader.reals(2)
+    concentrations = reader.reals(2)
     anchor, parameters = reader.reals(D), reader.reals(n_parameters)
     counts = reader.counts(K)
     statistics = reader.reals(K * n_statistics).reshape(K, n_statistics)
-    extras = _unpack_extras(data[reader.position : reader.position + n_extras], len(data))
+    extras = unpack_extras(data[reader.position : reader.position + n_extras], len(data))
     try:
-        prior = partition_prior(alpha, discount)
+        prior = _prior_of(wanted, concentrations)
         likelihood = _restored_likelihood(FAMILY_OF_NUMBER[family], parameters, D)
     except ValueError as error:
         msg = f"the model file is damaged: {error}"
         raise ModelFileError(msg) from None
     _check_body(likelihood, anchor, counts, statistics)
     try:
-        _check_reach(likelihood, anchor, counts, statistics, discount)
+        _check_reach(likelihood, anchor, counts, statistics, 0.0 if wanted == GROUPED else prior.discount)
         with np.errstate(all="ignore"):
             mixture = mixture_of(likelihood, prior, anchor, counts, statistics)
         _check(bool(np.all(np.isfinite(mixture.state.rows))), "its densities are not finite")
@@ -121,6 +121,13 @@ def unpack(data: bytes) -> tuple[Mixture, dict[str, Any]]:
         msg = f"the model file is damaged: its clusters are not those of any data ({error})"
         raise ModelFileError(msg) from None
     return mixture, extras
+
+
+def _prior_of(kind: int, concentrations: Vector) -> Any:
+    """The prior of a model of a kind, from the first two numbers of its body; ValueError where they are invalid."""
+    if kind == GROUPED:
+        return franchise(*concentrations)
+    return partition_prior(*concentrations)
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
@@ -138,7 +145,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def kind_of(data: bytes) -> int:
-    """The kind of the model in a file, BATCH or STREAM, by its seventh byte; nothing else is checked."""
+    """The kind of the model in a file, by its seventh byte; nothing else is checked."""
     return data[6] if len(data) >= _HEADER.size else BATCH
 
 
@@ -150,7 +157,7 @@ def check_stream(data: bytes) -> tuple[str, dict[str, Any]]:
     if n_extras > end - _HEADER.size:
         msg = "the model file is damaged: its extras are longer than it"
         raise ModelFileError(msg)
-    return {4: "float32", 8: "float64"}[header[3]], _unpack_extras(data[end - n_extras : end], len(data))
+    return {4: "float32", 8: "float64"}[header[3]], unpack_extras(data[end - n_extras : end], len(data))
 
 
 def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
@@ -159,21 +166,10 @@ def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
         return data
     header = list(_HEADER.unpack_from(data))
     end = len(data) - _CRC.size - header[10]
-    tail = _pack_extras(_unpack_extras(data[end : -_CRC.size], len(data)) | extras)
+    tail = pack_extras(unpack_extras(data[end : -_CRC.size], len(data)) | extras)
     header[10], header[11] = len(tail), end + len(tail) + _CRC.size
     whole = _HEADER.pack(*header) + data[_HEADER.size : end] + tail
     return whole + _CRC.pack(zlib.crc32(whole))
-
-
-def checked_names(extras: dict[str, Any], n_features: int) -> NDArray[np.object_] | None:
-    """The names of features in the extras, checked; None where there are none."""
-    names = extras.get("feature_names_in_")
-    if names is None:
-        return None
-    if not (isinstance(names, list) and len(names) == n_features and all(isinstance(name, str) for name in names)):
-        msg = "the model file is damaged: its names of features do not fit"
-        raise ModelFileError(msg)
-    return np.array(names, dtype=object)
 
 
 def _checked_header(data: bytes, wanted: int) -> tuple[Any, ...]:
@@ -197,8 +193,7 @@ def _checked_header(data: bytes, wanted: int) -> tuple[Any, ...]:
         raise ModelFileError(msg)
     _check_fields(header)
     if kind != wanted:
-        kinds = {BATCH: "a batch model, which MAPDPM reads", STREAM: "a stream learner, which OnlineMAPDPM reads"}
-        msg = f"the model file holds {kinds[kind]}; mapdpm.load reads both"
+        msg = f"the model file holds {_KINDS[kind]}; mapdpm.load reads all kinds"
         raise ModelFileError(msg)
     reals = 2 + D + n_parameters + K * n_statistics
     whole = kind == STREAM or total == _HEADER.size + real_size * reals + 8 * K + n_extras + _CRC.size
@@ -213,7 +208,7 @@ def _check_fields(header: tuple[Any, ...]) -> None:
     _, version, kind, real_size, family, reserved, D, K, *_ = header
     fields = (
         ("format", version, version == FORMAT),
-        ("kind", kind, kind in {BATCH, STREAM}),
+        ("kind", kind, kind in _KINDS),
         ("size of a real", real_size, real_size in _REALS),
         ("family", family, family in FAMILY_OF_NUMBER),
         ("reserved field", reserved, reserved == 0),
@@ -308,36 +303,3 @@ def _with_anchor(mixture: Mixture, anchor: Vector) -> Mixture:
 def _reals(values: NDArray[np.float64], real: np.dtype[Any]) -> bytes:
     with np.errstate(over="ignore", under="ignore"):
         return np.ascontiguousarray(values, dtype=real).tobytes()
-
-
-def _pack_extras(extras: dict[str, Any]) -> bytes:
-    """The extras as bytes: JSON, and behind it the arrays that the JSON lists."""
-    arrays = {name: value for name, value in extras.items() if isinstance(value, np.ndarray)}
-    plain = {name: value for name, value in extras.items() if name not in arrays}
-    listed = [[name, value.dtype.str, len(value)] for name, value in arrays.items()]
-    text = json.dumps({"plain": plain, "arrays": listed}).encode()
-    return _CRC.pack(len(text)) + text + b"".join(value.tobytes() for value in arrays.values())
-
-
-def _unpack_extras(data: bytes, file_bytes: int) -> dict[str, Any]:
-    if not data:
-        return {}
-    try:
-        (length,) = _CRC.unpack_from(data)
-        content = json_text.loads(data[_CRC.size : _CRC.size + length], file_bytes)
-        extras: dict[str, Any] = dict(content["plain"])
-        position = _CRC.size + length
-        for name, kind, n in content["arrays"]:
-            extras[name] = np.frombuffer(data, _ARRAY_TYPES[kind], n, position).copy()
-            position += extras[name].nbytes
-    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError, struct.error) as error:
-        msg = f"the model file is damaged: its extras cannot be read ({type(error).__name__}: {error})"
-        raise ModelFileError(msg) from None
-    return extras
-
-
-def smallest_integers(values: Labels) -> NDArray[Any]:
-    """``values`` in the smallest little-endian integer type that holds them."""
-    top = max(int(values.max(initial=0)), -1 - int(values.min(initial=0)))
-    bits = next(b for b in (8, 16, 32, 64) if top < 2 ** (b - 1))
-    return values.astype(np.dtype(f"int{bits}").newbyteorder("<"))

@@ -9,7 +9,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from mapdpm.files.container import UnwritableError
+from mapdpm.files.errors import UnwritableError
 
 
 def write_file(path: str | os.PathLike[str], data: bytes, *, private: bool = False) -> None:

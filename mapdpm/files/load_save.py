@@ -7,10 +7,12 @@ from typing import Any
 
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
+from mapdpm.files.errors import ModelFileError
+from mapdpm.models.hdp import HDPMixture
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that ``save`` wrote to ``path``: a ``MAPDPM``, an ``OnlineMAPDPM`` or an ``OnlineAlphaSelector``.
+    """The model that ``save`` wrote to ``path``, of whatever class: ``MAPDPM``, ``HDPMixture``, a learner of streams.
 
     Raises
     ------
@@ -23,10 +25,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         if container.kind_of(data) == container.STREAM:
             return _stream_of(data)
+        if container.kind_of(data) == container.GROUPED:
+            return HDPMixture.from_bytes(data)
         return MAPDPM.from_bytes(data)
-    except container.ModelFileError as error:
+    except ModelFileError as error:
         msg = f"{path}: {error}"
-        raise container.ModelFileError(msg) from None
+        raise ModelFileError(msg) from None
 
 
 def _stream_of(data: bytes) -> Any:
@@ -38,6 +42,6 @@ def _stream_of(data: bytes) -> Any:
     return (OnlineAlphaSelector if banked else OnlineMAPDPM).from_bytes(data)
 
 
-def save(model: MAPDPM, path: str | os.PathLike[str]) -> None:
+def save(model: MAPDPM | HDPMixture, path: str | os.PathLike[str]) -> None:
     """``model.save(path)``."""
     model.save(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mapdpm.protocol import Vector
+from mapdpm.protocol import SMALLEST, Vector
 
 
 class ClusterPenalty(NamedTuple):
@@ -38,3 +38,7 @@ class ClusterPenalty(NamedTuple):
 
     def log_partition(self, sizes: Vector) -> float:
         return -self.lam * sizes.shape[0]
+
+
+NO_PRIOR = ClusterPenalty(SMALLEST)
+"""Adds nothing to a score: so small a penalty is lost in rounding."""

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm import diagnostics, point_estimates
-from mapdpm.files.container import smallest_integers
 from mapdpm.files.disk import write_file
+from mapdpm.files.extras import smallest_integers
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.samplers import trace_files
 from mapdpm.samplers.chain import Array

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-
-from mapdpm.search.problem import Problem
-from mapdpm.search.steps import swept
-from mapdpm.state import ClusterState
 
 _POINTS_PER_CHANGE = 1000
 """While moves still gain, sweeps stop when at most one point in this many changes its cluster."""
@@ -21,6 +17,19 @@ Rounding can hide a gain. So can verbs of a likelihood that contradict each othe
 """
 
 
+class Climbed(Protocol):
+    """What an ascent asks of a problem; its states have ``labels`` and ``n_clusters``."""
+
+    def refresh(self, state: Any) -> None:
+        """Compute all that follows from the labels anew."""
+
+    def log_joint(self, state: Any) -> float:
+        """The objective of a refreshed state, in nats."""
+
+    def swept(self, state: Any) -> tuple[Any, int]:
+        """The state after a sweep (``state`` edited, or another one), and how many points moved."""
+
+
 class Move(Protocol):
     """A move of many points: raises the log joint, or leaves the state as it is."""
 
@@ -28,11 +37,11 @@ class Move(Protocol):
     def name(self) -> str:
         """Its name in ``moves=`` and in ``FitProgress``."""
 
-    def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
+    def __call__(self, state: Any) -> tuple[Any, int]:
         """The new state (``state`` edited, or another one), and the number of gains."""
 
 
-MakeMove: TypeAlias = Callable[[Problem, np.random.Generator, Callable[[], bool]], Move]
+MakeMove: TypeAlias = Callable[[Any, np.random.Generator, Callable[[], bool]], Move]
 """Makes a move for a run. Arguments: the problem, a source of randomness, and a function: is the time up?"""
 
 
@@ -68,7 +77,7 @@ class FitProgress(NamedTuple):
 class Ascent(NamedTuple):
     """A local mode, and how it was reached."""
 
-    state: ClusterState
+    state: Any
     history: list[float]
     n_sweeps: int
     converged: bool
@@ -81,8 +90,8 @@ def unheard(progress: FitProgress) -> bool:  # noqa: ARG001
 
 
 def ascend(
-    problem: Problem,
-    state: ClusterState,
+    problem: Climbed,
+    state: Any,
     plan: Plan,
     rng: np.random.Generator,
     report: Callable[[FitProgress], bool] = unheard,
@@ -106,7 +115,7 @@ class _Run:
     """A run under way."""
 
     def __init__(
-        self, problem: Problem, state: ClusterState, plan: Plan, report: Callable[[FitProgress], bool], restart: int
+        self, problem: Climbed, state: Any, plan: Plan, report: Callable[[FitProgress], bool], restart: int
     ) -> None:
         self.problem, self.state, self.plan = problem, state, plan
         self.report, self.restart = report, restart
@@ -122,7 +131,7 @@ class _Run:
         """Sweep until at most ``few`` points move in one sweep."""
         moved = few + 1
         while moved > few and not self.ended:
-            self.state, moved = swept(self.problem, self.state)
+            self.state, moved = self.problem.swept(self.state)
             self.n_sweeps += 1
             self.in_a_row += 1
             self.converged = moved == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ _SEED = 0
 class SearchSettings(NamedTuple):
     """The checked parameters of a search; made by ``check_search``."""
 
-    moves: tuple[MakeMove, ...]
+    moves: tuple[Any, ...]
     n_restarts: int
     max_sweeps: int
     time_limit: float | None
@@ -40,9 +40,9 @@ class SearchSettings(NamedTuple):
         return Plan(self.moves, self.max_sweeps, deadline.expired)
 
 
-def check_search(estimator: Any) -> SearchSettings:
-    """The parameters of the search of ``estimator``; ValueError for an invalid one."""
-    moves = _moves_of(estimator.moves)
+def check_search(estimator: Any, catalogue: Mapping[str, Any] = MOVES) -> SearchSettings:
+    """The parameters of the search of ``estimator``, its moves from ``catalogue``; ValueError for an invalid one."""
+    moves = _moves_of(estimator.moves, catalogue)
     n_restarts = check_count("n_restarts", estimator.n_restarts)
     max_sweeps = check_count("max_sweeps", estimator.max_sweeps)
     n_jobs = 1 if estimator.n_jobs is None else check_count("n_jobs", estimator.n_jobs)
@@ -94,13 +94,13 @@ def reporter(settings: SearchSettings) -> Callable[[FitProgress], bool]:
     return report if verbose or callback is not None else unheard
 
 
-def _moves_of(moves: Any) -> tuple[MakeMove, ...]:
-    known = ", ".join(map(repr, MOVES))
+def _moves_of(moves: Any, catalogue: Mapping[str, Any]) -> tuple[MakeMove, ...]:
+    known = ", ".join(map(repr, catalogue))
     if isinstance(moves, str) or not isinstance(moves, (tuple, list)):
         msg = f"moves must be a tuple of names among {known}, got {moves!r}"
         raise ValueError(msg)
     for name in moves:
-        if not isinstance(name, str) or name not in MOVES:
+        if not isinstance(name, str) or name not in catalogue:
             msg = f"moves must be names among {known}, got {name!r}"
             raise ValueError(msg)
-    return tuple(MOVES[name] for name in moves)
+    return tuple(catalogue[name] for name in moves)

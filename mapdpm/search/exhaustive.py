@@ -24,27 +24,32 @@ def best_of_all(problem: Problem, found: Ascent) -> Ascent:
     n = problem.n_points
     if not 1 < n <= MOST_POINTS:
         return found
-    partitions = _partitions(n)
+    every = partitions(n)
     weights = problem.model.weights
     shapes, shape_of = _shapes((1.0,) * n if weights is None else tuple(weights.tolist()))
     log_priors = np.array([problem.model.prior.log_partition(shape[shape > 0]) for shape in shapes])
-    joints = _log_marginals(problem)[partitions].sum(axis=1) + log_priors[shape_of]
+    joints = log_marginals(problem)[every].sum(axis=1) + log_priors[shape_of]
     if problem.max_clusters is not None:
-        joints[np.count_nonzero(partitions, axis=1) > problem.max_clusters] = -np.inf
-    best = partitions[np.argmax(joints)]
+        joints[np.count_nonzero(every, axis=1) > problem.max_clusters] = -np.inf
     state = problem.empty(n, n)
-    state.labels[:] = np.argmax(_MEMBERS[best, :n], axis=0)
+    state.labels[:] = labels_of(every[np.argmax(joints)])
     problem.refresh(state)
     before, after = found.history[-1], problem.log_joint(state)
     return found._replace(state=state, history=[*found.history, after]) if is_gain(after - before, before) else found
 
 
-_MEMBERS = (np.arange(2**MOST_POINTS)[:, None] >> np.arange(MOST_POINTS)) & 1
+def labels_of(partition: Labels) -> Labels:
+    """The label of each point in a partition, given as the numbers of its clusters."""
+    labels: Labels = np.argmax(MEMBERS[partition, : len(partition)], axis=0)
+    return labels
+
+
+MEMBERS = (np.arange(2**MOST_POINTS)[:, None] >> np.arange(MOST_POINTS)) & 1
 """Whether the subset of a number has the point of that bit."""
 
 
 @functools.cache
-def _partitions(n: int) -> Labels:
+def partitions(n: int) -> Labels:
     """All partitions of n points: the numbers of their clusters, which are subsets, filled up with 0, the empty one."""
     found: list[list[int]] = [[]]
     for point in range(n):
@@ -64,15 +69,15 @@ def _partitions(n: int) -> Labels:
 def _shapes(weights: tuple[float, ...]) -> tuple[Matrix, Labels]:
     """The different sizes of clusters that partitions of points have, and which of them each partition has."""
     n = len(weights)
-    sizes = _MEMBERS[: 2**n, :n] @ np.array(weights)
-    shapes, shape_of = np.unique(np.sort(sizes[_partitions(n)], axis=1), axis=0, return_inverse=True)
+    sizes = MEMBERS[: 2**n, :n] @ np.array(weights)
+    shapes, shape_of = np.unique(np.sort(sizes[partitions(n)], axis=1), axis=0, return_inverse=True)
     return shapes, shape_of.ravel()
 
 
-def _log_marginals(problem: Problem) -> Matrix:
+def log_marginals(problem: Problem) -> Matrix:
     """The log marginal of each subset; 0 of the empty one."""
     likelihood, _, data, weights = problem.model
-    subsets, points = np.nonzero(_MEMBERS[: 2**problem.n_points])
+    subsets, points = np.nonzero(MEMBERS[: 2**problem.n_points])
     state = problem.empty(len(points), 2**problem.n_points)
     state.labels[:] = subsets
     rows = point_set(data).rows(points)

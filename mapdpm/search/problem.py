@@ -61,6 +61,20 @@ class Problem(NamedTuple):
         """Compute the rows of ``state`` anew from its labels, so that rounding does not add up."""
         self.backend.statistics(self.model, state)
 
+    def swept(self, state: ClusterState) -> tuple[ClusterState, int]:
+        """The state after one sweep (Raykov2014 (15)), and how many points moved.
+
+        Each point in turn moves to the slot that raises the log joint most. Edits ``state``, or replaces it when it
+        grows. O(N K D).
+        """
+        position, moved = 0, 0
+        while True:
+            position, more = self.backend.sweep(self.model, state, position, self.may_grow(state))
+            moved += int(more)
+            if position == len(state.labels):
+                return state, moved
+            state = self.grown(state)
+
     def log_joint(self, state: ClusterState) -> float:
         """log p(x, z), in nats."""
         log_marginals = self.backend.log_marginals(self.model.likelihood, state)

@@ -1,4 +1,4 @@
-"""One step over all points: a start, a sweep, a perturbation. The state grows if no slot is free."""
+"""One step over all points: a start, a perturbation. The state grows if no slot is free."""
 
 from __future__ import annotations
 
@@ -33,21 +33,6 @@ def started_from(problem: Problem, labels: Labels) -> ClusterState:
     state = state._replace(labels=labels.copy())
     problem.refresh(state)
     return state
-
-
-def swept(problem: Problem, state: ClusterState) -> tuple[ClusterState, int]:
-    """The state after one sweep (Raykov2014 (15)), and how many points moved.
-
-    Each point in turn moves to the slot that raises the log joint most. Edits ``state``, or replaces it when it grows.
-    O(N K D).
-    """
-    position, moved = 0, 0
-    while True:
-        position, more = problem.backend.sweep(problem.model, state, position, problem.may_grow(state))
-        moved += int(more)
-        if position == len(state.labels):
-            return state, moved
-        state = problem.grown(state)
 
 
 def perturbed(problem: Problem, state: ClusterState, rng: np.random.Generator) -> ClusterState:

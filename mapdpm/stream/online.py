@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mapdpm.files import container, disk
-from mapdpm.files.container import ModelFileError
+from mapdpm.files.errors import ModelFileError
+from mapdpm.files.extras import checked_names
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream import pooling
 from mapdpm.stream.c_learner import Learner
@@ -285,7 +286,7 @@ class OnlineMAPDPM(LearnerState):
         if learner is None:
             msg = f"the model file is damaged: {problem}"
             raise ModelFileError(msg)
-        names = container.checked_names(extras, learner.n_features)
+        names = checked_names(extras, learner.n_features)
         try:
             s = learner.setting()
             model = cls(

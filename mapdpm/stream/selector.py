@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.files import container
-from mapdpm.files.container import ModelFileError
+from mapdpm.files.errors import ModelFileError
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.c_bank import Bank
 from mapdpm.stream.c_learner import Learner

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from mapdpm import OnlineMAPDPM
-from mapdpm.files.container import ModelFileError
+from mapdpm.files.errors import ModelFileError
 from mutations import repaired
 from readers import READERS
 

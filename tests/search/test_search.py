@@ -14,7 +14,7 @@ from mapdpm.objective import best_slot
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import started_from, started_sequentially, swept
+from mapdpm.search.steps import started_from, started_sequentially
 from mapdpm.testing.data import hostile
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -35,7 +35,7 @@ def test_a_sweep_never_lowers_the_joint(seed):
     for _ in range(4):
         before = problem.log_joint(state)
         sizes = np.abs(problem.backend.log_marginals(problem.model.likelihood, state)).sum()
-        state, moved = swept(problem, state)
+        state, moved = problem.swept(state)
         states.check(problem.model.likelihood, problem.model.data, problem.model.weights, state, tolerance=1e-6)
         problem.refresh(state)
         # rounding of the two sums: some N D additions each, of terms of that size in all
@@ -51,9 +51,9 @@ def test_a_second_sweep_of_a_mode_changes_no_bit(backend):
     state = started_sequentially(problem, np.arange(len(case.X)))
     moved = 1
     while moved:
-        state, moved = swept(problem, state)
+        state, moved = problem.swept(state)
     before = state.rows.copy()
-    state, moved = swept(problem, state)
+    state, moved = problem.swept(state)
     assert moved == 0
     np.testing.assert_array_equal(state.rows, before)
 

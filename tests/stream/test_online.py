@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import mapdpm
 from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineMAPDPM
-from mapdpm.files.container import ModelFileError
+from mapdpm.files.errors import ModelFileError
 from mapdpm.metrics import adjusted_mutual_info
 from mapdpm.stream import StreamFullError
 from repository import ROOT
@@ -395,7 +395,7 @@ def test_copies_of_what_has_seen_nothing():
 def test_files_of_the_other_kind(tmp_path):
     X, _ = blobs(50)
     stream, batch = OnlineMAPDPM(4, likelihood=PRIOR).partial_fit(X).to_bytes(), MAPDPM().fit(X).to_bytes()
-    with pytest.raises(ModelFileError, match=r"holds a batch model, which MAPDPM reads; mapdpm\.load reads both"):
+    with pytest.raises(ModelFileError, match=r"holds a batch model, which MAPDPM reads; mapdpm\.load reads all kinds"):
         OnlineMAPDPM.from_bytes(batch)
     with pytest.raises(ModelFileError, match="holds a stream learner, which OnlineMAPDPM reads"):
         MAPDPM.from_bytes(stream)

@@ -17,13 +17,13 @@ from mapdpm.search.moves.parts import members, put_back
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
 
-_SAMPLE = 2000
+SAMPLE = 2000
 """The sample size for the search of two halves in a larger cluster."""
 _REFINEMENTS = 3
 _ATOMS = 64
 _DIRECTIONS = 3
 _SWEEPS = 10
-_TRIES = 2
+TRIES = 2
 _SAME = 0.98
 """The share of its points that makes a cluster the one that could not be split before."""
 _POWER_STEPS = 12
@@ -76,14 +76,14 @@ def _around(part: Problem, one: int, two: int, rng: np.random.Generator) -> Labe
     return state.labels
 
 
-_AT_FIRST: tuple[Start, ...] = (
+AT_FIRST: tuple[Start, ...] = (
     widest,
     around_the_farthest_pair,
     around_a_random_pair,
     along_differences,
     along_axes,
 )
-_LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_differences, along_axes)
+LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_differences, along_axes)
 
 
 class FutileSplits:
@@ -126,7 +126,7 @@ class Split:
         problem: Problem,
         rng: np.random.Generator,
         expired: Callable[[], bool],
-        tries: int = _TRIES,
+        tries: int = TRIES,
         futile: FutileSplits | None = None,
     ) -> None:
         self.problem = problem
@@ -164,12 +164,12 @@ class Split:
         prior = problem.model.prior.given_other_clusters(others)
         before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.model.likelihood, whole))
         all_points, sought, best = None, None, -np.inf
-        large = len(points) > _SAMPLE
+        large = len(points) > SAMPLE
         for attempt in range(self._tries):
             if large or sought is None:
-                sample = point_set(problem.model.data).sample(points, _SAMPLE, self.rng) if large else points
-                sought = _Sought(problem.part(sample, others))
-            found = sought.best_halves(_AT_FIRST if attempt == 0 else _LATER, self.rng)
+                sample = point_set(problem.model.data).sample(points, SAMPLE, self.rng) if large else points
+                sought = Sought(problem.part(sample, others))
+            found = sought.best_halves(AT_FIRST if attempt == 0 else LATER, self.rng)
             if found is None:
                 continue
             if large and all_points is None:
@@ -190,7 +190,7 @@ def remembering(plan: Plan, futile: FutileSplits) -> Plan:
     return plan._replace(moves=moves)
 
 
-class _Sought:
+class Sought:
     """The points of a search for halves, and the halves tried so far."""
 
     def __init__(self, part: Problem) -> None:

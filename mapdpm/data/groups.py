@@ -1,0 +1,93 @@
+"""The groups of points: recordings, devices, patients, documents. A group is any hashable label, one a point."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.protocol import Labels
+
+UNSEEN = -1
+"""The number of a group that was not in the fit."""
+
+
+class Groups(NamedTuple):
+    """The names of groups in order of first appearance, and the group of each point."""
+
+    names: NDArray[np.object_]
+    of_points: Labels
+
+
+def read_groups(groups: Any, n_points: int) -> Groups:
+    """``groups``, one label a point, checked; None is one group of all points, whose name is None.
+
+    Raises
+    ------
+    ValueError
+        The number of labels differs from that of the points, or a label is missing (None, NaN, NaT) or not hashable.
+    """
+    if groups is None:
+        return Groups(_names([None]), np.zeros(n_points, dtype=np.int64))
+    labels = _listed(groups, n_points)
+    if isinstance(labels, np.ndarray):
+        values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.argsort(order)
+        return Groups(_names(values[order].tolist()), rank[inverse].astype(np.int64))
+    numbers: dict[Hashable, int] = {}
+    try:
+        of_points = np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int64)
+    except TypeError as error:
+        msg = f"groups must be hashable labels, such as str or int ({error})"
+        raise ValueError(msg) from None
+    return Groups(_names(list(numbers)), of_points)
+
+
+def numbers_of(groups: Any, n_points: int, names: NDArray[np.object_]) -> Labels:
+    """The number of the group of each point among ``names``; ``UNSEEN`` for another group. Checks as above."""
+    given = read_groups(groups, n_points)
+    known = {name: number for number, name in enumerate(names)}
+    numbers = np.array([known.get(name, UNSEEN) for name in given.names], dtype=np.int64)
+    return numbers[given.of_points]
+
+
+def _listed(groups: Any, n_points: int) -> NDArray[Any] | Sequence[Any]:
+    """The labels as an array that numpy sorts, or as a list of plain objects; none is missing."""
+    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
+        msg = f"groups must be one label a point, such as a list or an array, got {type(groups).__name__}"
+        raise ValueError(msg)
+    if hasattr(groups, "to_numpy"):
+        groups = groups.to_numpy()
+    if getattr(groups, "ndim", 1) != 1 or len(groups) != n_points:
+        shape = getattr(groups, "shape", (len(groups),))
+        msg = f"groups must have one label a point, shape ({n_points},), got shape {tuple(shape)}"
+        raise ValueError(msg)
+    kind = groups.dtype.kind if isinstance(groups, np.ndarray) else "O"
+    if kind in "biuUS":
+        return np.asarray(groups)
+    labels = list(groups) if kind == "O" else groups.tolist() if kind == "f" else list(groups)
+    labels = [label.item() if isinstance(label, np.generic) and kind != "M" else label for label in labels]
+    for i, label in enumerate(labels):
+        if _is_missing(label):
+            msg = f"groups[{i}] is {label!r}: each point needs a group"
+            raise ValueError(msg)
+    return labels
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, or not equal to itself, as NaN and NaT are."""
+    if label is None:
+        return True
+    try:
+        return bool(label != label)  # noqa: PLR0124  (NaN)
+    except (TypeError, ValueError):
+        return type(label).__name__ == "NAType"
+
+
+def _names(values: Sequence[Any]) -> NDArray[np.object_]:
+    names = np.empty(len(values), dtype=object)
+    names[:] = values
+    return names

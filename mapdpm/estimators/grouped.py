@@ -1,0 +1,56 @@
+"""What scikit-learn's tools expect of an estimator whose points have groups."""
+
+from __future__ import annotations
+
+import abc
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mapdpm.estimators.base import UNCHANGED, Estimator
+from mapdpm.protocol import Labels
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
+
+
+class GroupedEstimator(Estimator):
+    """The common base of estimators that take ``groups``, by position in place of y or by name."""
+
+    _routed: ClassVar[dict[str, str]] = dict.fromkeys(("fit", "predict", "score", "transform"), "groups")
+
+    @abc.abstractmethod
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Cluster the points of ``X``."""
+
+    @abc.abstractmethod
+    def transform(self, X: Any, groups: Any = None) -> Any:
+        """One row for each point, one column for each name of ``get_feature_names_out``."""
+
+    def fit_predict(self, X: Any, y: Any = None, groups: Any = None) -> Labels:
+        """Cluster the points of ``X`` and return ``labels_``."""
+        return self.fit(X, y, groups).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Cluster the points of ``X`` and return their ``transform``."""
+        chosen = chosen_groups(y, groups)
+        return self.fit(X, groups=chosen).transform(X, chosen)
+
+    def set_fit_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
+        """Ask for ``groups`` in ``fit`` where scikit-learn's metadata routing is on: True, False or an alias."""
+        return self._request("fit", groups)
+
+    def set_predict_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
+        """The same for ``predict``."""
+        return self._request("predict", groups)
+
+    def set_score_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
+        """The same for ``score``."""
+        return self._request("score", groups)
+
+    def set_transform_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
+        """The same for ``transform``."""
+        return self._request("transform", groups)
+
+
+def chosen_groups(y: Any, groups: Any) -> Any:
+    """The groups, which ``fit(X, groups)`` and ``score(X, groups)`` have in the place of y."""
+    return y if groups is None else groups

@@ -1,0 +1,66 @@
+"""What estimators share that keep a mixture: the attributes of its clusters, and pickling as the bytes of a file."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mapdpm import backends
+from mapdpm.data import read_by
+from mapdpm.estimators.base import Estimator
+from mapdpm.files import container
+from mapdpm.files.batch_models import RESULTS, Restored
+from mapdpm.likelihoods import FAMILY_NUMBERS
+from mapdpm.protocol import Labels, Likelihood, Matrix
+from mapdpm.state import Mixture
+
+
+class PackedMixture(Estimator):
+    """A fitted mixture, for estimators that score by it; ``_kind`` is its kind of model file."""
+
+    _kind: ClassVar[int]
+    _mixture: Mixture
+    likelihood_: Any
+    backend_: str
+    n_clusters_: int
+    cluster_sizes_: Labels
+    means_: Matrix
+    variances_: Matrix
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State for pickle, copy and joblib: the mixture as the bytes of a model file, checked on reading."""
+        state = dict(self.__dict__)
+        mixture = state.get("_mixture")
+        if mixture is not None and type(mixture.likelihood) in FAMILY_NUMBERS:
+            state["_mixture"] = container.pack(mixture, {}, kind=self._kind)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if isinstance(state.get("_mixture"), bytes):
+            self._mixture, _ = container.unpack(state["_mixture"], self._kind)
+
+    def _restore(self, mixture: Mixture, restored: Restored, extras: dict[str, Any]) -> None:
+        """Set the attributes of a fit that were read from a file; a file from a device has few."""
+        self._adopt(mixture, restored.likelihood, backends.resolve("auto", restored.likelihood).name)
+        self._remember(len(mixture.anchor), restored.names)
+        for name in (*RESULTS, "history_"):
+            if name in extras:
+                setattr(self, name, extras[name])
+        if "labels_" in extras:
+            self.labels_ = extras["labels_"].astype(np.int64)
+
+    def _read(self, X: Any) -> Any:
+        return read_by(self.likelihood_, X)
+
+    def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
+        """Set the mixture, the likelihood, the backend, and the attributes that describe the clusters."""
+        self._mixture = mixture
+        self.likelihood_ = likelihood
+        self.backend_ = backend
+        self.n_clusters_ = len(mixture.counts)
+        self.cluster_sizes_ = mixture.counts.copy()
+        if hasattr(likelihood, "moments"):
+            means, variances = likelihood.moments(mixture.state.rows[:-1])
+            self.means_, self.variances_ = means + mixture.anchor, variances

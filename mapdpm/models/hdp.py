@@ -1,0 +1,345 @@
+"""HDPMixture: clusters shared by groups, at a mode of a hierarchical Dirichlet process mixture."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mapdpm.backends import resolve
+from mapdpm.data import point_set, read_by
+from mapdpm.data.frames import column_names
+from mapdpm.data.groups import numbers_of, read_groups
+from mapdpm.estimators.chunks import in_chunks
+from mapdpm.estimators.grouped import GroupedEstimator, chosen_groups
+from mapdpm.estimators.packed import PackedMixture
+from mapdpm.files import container, disk
+from mapdpm.files.grouped_models import extras_of, misfit, restored_groups
+from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
+from mapdpm.partition_priors.franchise import franchise
+from mapdpm.partition_priors.hyperpriors import GammaPrior, check_prior
+from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
+from mapdpm.search.ascent import FitProgress
+from mapdpm.search.checks import check_search
+from mapdpm.search.grouped.fit import GroupedSettings, fit_grouped
+from mapdpm.search.grouped.moves import MOVES
+from mapdpm.state import ClusterState, Mixture
+from mapdpm.validation import check_count
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self  # in typing from Python 3.11 on
+
+
+class HDPMixture(PackedMixture, GroupedEstimator):
+    r"""Clusters that groups of points share, at a mode of a hierarchical Dirichlet process mixture (Teh2004).
+
+    Each group j mixes the same clusters in shares of its own: point i of group j is in cluster k with probability
+    proportional to n_jk + alpha beta_k, where n_jk counts the other points of the group there, and beta_k is the common
+    share of the cluster (Teh2004 (37)). The fit finds a partition z at a local maximum of J = log p(z | alpha, gamma) +
+    sum_k log p(x_{c_k}), where the tables and the shares beta are integrated out (docs/maths.md (53) to (57); to about
+    0.1 nats). Points move one by one; then clusters merge, cells (the points of a group in a cluster) move, clusters
+    split, and are deleted. The number of clusters is found.
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Concentration within groups: a small one makes groups use few of the clusters, a large one makes all groups
+        alike.
+    gamma : float > 0
+        Concentration of the common shares: the number of clusters grows with it.
+    likelihood : Likelihood or None
+        The family with its prior; None is the empirical Normal-Gamma (``NormalGamma.empirical``).
+    alpha_prior, gamma_prior : GammaPrior or None
+        With a prior, ``alpha`` (or ``gamma``) is where the search begins, and is set to the mode of its posterior: of
+        p(log alpha, log gamma | z), which always has one. ``alpha_`` and ``gamma_`` are the results.
+    max_clusters : int or None
+        Largest number of clusters; None: no limit.
+    moves : tuple of {"merge", "cell", "split", "delete"}
+        Moves of many points at once, in the order in which they are tried.
+    n_restarts : int
+        Number of runs that begin after a few Gibbs sweeps from the best result so far. They follow two others: from
+        the clusters of ``MAPDPM`` for the points without their groups, and from a sequential start. The best wins.
+    max_sweeps : int
+        Most sweeps in a row, with no other move between.
+    time_limit : float or None
+        Seconds after which the search ends with the best result so far.
+    backend : {"auto", "c", "numba", "python"}
+        Implementation, as for ``MAPDPM``.
+    n_jobs : int or None
+        Number of threads, over the first two runs and over scored points; None is 1. Results do not depend on it.
+    random_state : int, numpy Generator, RandomState or None
+        Source of all randomness. With None or an int every fit draws the same numbers.
+    verbose : int
+        1 prints a line for each sweep, and for each move that gained.
+    callback : callable or None
+        Called with a ``FitProgress`` after each sweep, and each move that gained; returning True ends that run.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_points,)
+        Cluster of each point, 0..K-1 in order of first appearance.
+    n_clusters_ : int
+        K.
+    cluster_sizes_ : ndarray of shape (K,)
+        Number of points in each cluster.
+    group_names_ : ndarray of shape (n_groups,)
+        The groups in order of first appearance. ``fit`` without groups makes one, whose name is None.
+    weights_ : ndarray of shape (n_groups, K + 1)
+        Shares of the clusters in each group, (n_jk + alpha beta_k) / (n_j + alpha); the last column is a new cluster.
+        Rows sum to 1.
+    shares_ : ndarray of shape (K + 1,)
+        The common shares beta, by which a group not seen before weighs; the last is a new cluster. They sum to 1.
+    means_, variances_ : ndarray of shape (K, n_features)
+        Sample mean and variance (ddof 0) of each cluster; only where the family has them.
+    log_joint_ : float
+        J in nats, all constants included.
+    history_ : ndarray
+        J of the winning run after the start, each sweep and each move that gained. It never falls.
+    n_sweeps_ : int
+        Sweeps of the winning run.
+    converged_ : bool
+        True if the last sweep moved no point, and no move gained.
+    alpha_, gamma_ : float
+        The concentrations that were used.
+    likelihood_ : Likelihood
+        The likelihood with the prior that was used.
+    backend_ : str
+        The backend that was used.
+    n_features_in_, feature_names_in_
+        As for ``MAPDPM``.
+
+    Notes
+    -----
+    O(N K D) a sweep, as ``MAPDPM``; the shares cost O(groups K) a sweep, and the moves a few more sweeps. Memory: the
+    points, and groups x K numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mapdpm import NormalGamma
+    >>> X = np.array([[0.0], [0.2], [9.0], [9.3], [9.1], [0.1]])
+    >>> groups = ["hall", "hall", "hall", "roof", "roof", "roof"]
+    >>> model = HDPMixture(likelihood=NormalGamma(m0=0.0, c0=0.01, a0=1.0, b0=0.1)).fit(X, groups)
+    >>> model.labels_.tolist(), model.group_names_.tolist()
+    ([0, 0, 1, 1, 1, 0], ['hall', 'roof'])
+    >>> model.predict([[8.8], [8.8]], ["roof", "cellar"]).tolist()
+    [1, 1]
+    """
+
+    labels_: Labels
+    n_clusters_: int
+    cluster_sizes_: Labels
+    group_names_: NDArray[np.object_]
+    weights_: Matrix
+    shares_: Vector
+    means_: Matrix
+    variances_: Matrix
+    log_joint_: float
+    history_: Vector
+    n_sweeps_: int
+    converged_: bool
+    alpha_: float
+    gamma_: float
+    likelihood_: Any
+    backend_: str
+
+    _kind: ClassVar[int] = container.GROUPED
+
+    def __init__(  # noqa: PLR0913  (the public signature; everything but alpha and gamma by name)
+        self,
+        alpha: float = 1.0,
+        gamma: float = 1.0,
+        *,
+        likelihood: Any = None,
+        alpha_prior: GammaPrior | None = None,
+        gamma_prior: GammaPrior | None = None,
+        max_clusters: int | None = None,
+        moves: tuple[str, ...] = ("merge", "cell", "split", "delete"),
+        n_restarts: int = 1,
+        max_sweeps: int = 100,
+        time_limit: float | None = None,
+        backend: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[FitProgress], object] | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.gamma = gamma
+        self.likelihood = likelihood
+        self.alpha_prior = alpha_prior
+        self.gamma_prior = gamma_prior
+        self.max_clusters = max_clusters
+        self.moves = moves
+        self.n_restarts = n_restarts
+        self.max_sweeps = max_sweeps
+        self.time_limit = time_limit
+        self.backend = backend
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Cluster the points of ``X``.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_points, n_features)
+            As for ``MAPDPM``. Not changed.
+        y : array-like of shape (n_points,), optional
+            The groups, where they are given as the second argument: ``fit(X, groups)``. Clustering has no y; where
+            scikit-learn passes ``groups`` by name, y is ignored.
+        groups : array-like of shape (n_points,), optional
+            The group of each point: any hashable label, such as a name or a number; not None or NaN. Without groups all
+            points are one group, and a warning says so.
+
+        Returns
+        -------
+        HDPMixture
+            self.
+
+        Raises
+        ------
+        ValueError
+            A parameter, the points or the groups are invalid; the message says where, and what was got.
+        """
+        names, points = column_names(X), read_by(self.likelihood, X)
+        settings = self._settings()
+        seen = read_groups(chosen_groups(y, groups), point_set(points).n_points)
+        if seen.names[0] is None:
+            msg = "no groups were given, so all points are one group; MAPDPM clusters points without groups"
+            warnings.warn(msg, UserWarning, stacklevel=2)
+        fitted = fit_grouped(settings, points, seen)
+        self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
+        self._set_weights(seen.names, fitted.table, fitted.shares)
+        self._remember(len(fitted.mixture.anchor), names)
+        self.labels_ = fitted.labels
+        self.log_joint_ = fitted.history[-1]
+        self.history_ = np.array(fitted.history)
+        self.n_sweeps_ = fitted.n_sweeps
+        self.converged_ = fitted.converged
+        return self
+
+    def predict(self, X: Any, groups: Any = None, novelty: bool = False) -> Labels:
+        """The best existing cluster for each point; with ``novelty``, -1 where a new cluster would be better.
+
+        argmax_k log (n_jk + alpha beta_k) + log p(x | cluster k), the lowest in a tie. A point of a group that was not
+        in the fit, and each point where ``groups`` is None, weighs by ``shares_``. O(N K D); changes nothing.
+        """
+
+        def best(scores: Matrix) -> Labels:
+            slots: Labels = np.argmax(scores if novelty else scores[:, :-1], axis=1)
+            return np.where(slots == self.n_clusters_, -1, slots)
+
+        return self._of_scores(X, groups, best)
+
+    def predict_proba(self, X: Any, groups: Any = None) -> Matrix:
+        """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
+
+        def shares(scores: Matrix) -> Matrix:
+            scores -= scores.max(axis=1, keepdims=True)
+            np.exp(scores, out=scores)
+            scores /= scores.sum(axis=1, keepdims=True)
+            return scores
+
+        return self._of_scores(X, groups, shares)
+
+    def transform(self, X: Any, groups: Any = None) -> Any:
+        """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
+        return self._framed(self.predict_proba(X, groups), X)
+
+    def score_samples(self, X: Any, groups: Any = None) -> Vector:
+        """Log predictive density of each point, in nats with all constants; high is normal.
+
+        The log of sum_k w_jk p(x | cluster k), with the row of ``weights_`` of the point's group, or ``shares_`` for a
+        group that was not in the fit, and the prior predictive for the last column.
+        """
+
+        def density(scores: Matrix) -> Vector:
+            top = scores.max(axis=1)
+            return top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
+
+        return self._of_scores(X, groups, density)
+
+    def score(self, X: Any, y: Any = None, groups: Any = None) -> float:
+        """Mean log predictive density of the points of ``X``, in nats a point; ``y`` as in ``fit``."""
+        return float(self.score_samples(X, chosen_groups(y, groups)).mean())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle.
+
+        ValueError where a name of a group is no str, int, float or bool.
+        """
+        disk.write_file(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The model in the format of docs/format.md, with all fitted attributes."""
+        self._check_fitted()
+        self._settings()  # a parameter set since the fit may be invalid: the file could not be read again
+        return container.pack(self._mixture, extras_of(self, self._table), kind=self._kind)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> HDPMixture:
+        """The model that ``to_bytes`` wrote; ValueError where the bytes are another file, or damaged."""
+        mixture, extras = container.unpack(data, cls._kind)
+        restored = restored_groups(cls, mixture, extras)
+        model: HDPMixture = restored.model.estimator
+        try:
+            model._settings()
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise misfit(error) from None
+        model._restore(mixture, restored.model, extras)
+        model._set_weights(restored.names, restored.table, restored.shares)
+        return model
+
+    def _settings(self) -> GroupedSettings:
+        """The parameters, checked."""
+        search = check_search(self, MOVES)
+        prior = franchise(self.alpha, self.gamma)
+        for name in ("alpha_prior", "gamma_prior"):
+            hyperprior = getattr(self, name)
+            if hyperprior is not None:
+                check_prior(name, hyperprior)
+                if not isinstance(hyperprior, GammaPrior) or not hyperprior.rate > 0.0:
+                    msg = f"{name} must be a GammaPrior of rate > 0, or None, got {hyperprior!r}"
+                    raise ValueError(msg)
+        cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
+        return GroupedSettings(self.likelihood, prior, self.alpha_prior, self.gamma_prior, cap, search)
+
+    def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
+        super()._adopt(mixture, likelihood, backend)
+        self.alpha_, self.gamma_ = mixture.prior
+
+    def _set_weights(self, names: NDArray[np.object_], table: Labels, shares: Vector) -> None:
+        """Set the attributes of groups, from the table of counts and the common shares."""
+        self.group_names_ = names
+        self.shares_ = shares
+        self._table = table
+        counts = np.hstack([table, np.zeros((len(table), 1), dtype=np.int64)])
+        self.weights_ = (counts + self.alpha_ * shares) / (table.sum(axis=1, keepdims=True) + self.alpha_)
+
+    def _of_scores(self, X: Any, groups: Any, found: Callable[[Matrix], Any]) -> Any:
+        """``found`` of the scores log w_jk + log p(x | cluster k) of the points of ``X``, chunk by chunk."""
+        points = self._points(X)
+        self.likelihood_.for_data(points)
+        group = numbers_of(groups, point_set(points).n_points, self.group_names_)  # -1 is the last row
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(np.vstack([self.weights_, self.shares_]))
+        backend = resolve(self.backend_, self._mixture.likelihood)
+
+        def computed(model: Model, state: ClusterState, first: int) -> Any:
+            n = point_set(model.data).n_points
+            scores = np.empty((n, state.capacity))
+            backend.score(model._replace(prior=NO_PRIOR), state, scores)
+            scores += log_weights[group[first : first + n]]
+            return found(scores)
+
+        return in_chunks(points, self._mixture, self.n_jobs, computed)
+
+    def _names_out(self, prefix: str) -> list[str]:
+        return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]

@@ -1,0 +1,64 @@
+"""The mode of alpha and gamma of a hierarchical Dirichlet process, given a table of counts and Gamma priors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from mapdpm.partition_priors.franchise import Franchise
+from mapdpm.partition_priors.hyperpriors import GammaPrior
+from mapdpm.protocol import Labels
+
+_ROUNDS = 3
+_FARTHEST = 16.0
+"""Nats of log alpha: from 1e-7 to 1e7."""
+_STEP = 1.0
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+_NEAR = 1e-5
+
+
+def posterior_mode(
+    table: Labels, prior: Franchise, alpha_prior: GammaPrior | None, gamma_prior: GammaPrior | None
+) -> Franchise:
+    """``prior`` with alpha and gamma at the mode of p(log alpha, log gamma | table); None keeps one as it is.
+
+    The density of the logarithms has an interior mode under every Gamma prior of rate > 0; that of alpha itself may be
+    largest at 0. One after the other is maximised, a few times.
+    """
+    for _ in range(_ROUNDS):
+        for name, hyperprior in (("alpha", alpha_prior), ("gamma", gamma_prior)):
+            if hyperprior is not None:
+                density = _log_density(table, prior, name, hyperprior)
+                prior = prior._replace(**{name: math.exp(_highest(density, math.log(getattr(prior, name))))})
+    return prior
+
+
+def _log_density(table: Labels, prior: Franchise, name: str, hyperprior: GammaPrior) -> Callable[[float], float]:
+    """The log density of the log of one concentration, up to a constant."""
+
+    def of(t: float) -> float:
+        value = math.exp(t)
+        return prior._replace(**{name: value}).log_partition(table) + hyperprior.log_density(value) + t
+
+    return of
+
+
+def _highest(f: Callable[[float], float], start: float) -> float:
+    """The place of the maximum uphill from ``start``: steps while it rises, then golden sections."""
+    t, value = start, f(start)
+    direction = _STEP if f(start + _STEP) > value else -_STEP
+    while abs(t + direction) < _FARTHEST and (further := f(t + direction)) > value:
+        t, value = t + direction, further
+    low, high = t - _STEP, t + _STEP
+    one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    f_one, f_two = f(one), f(two)
+    while high - low > _NEAR:
+        if f_one > f_two:
+            high, two, f_two = two, one, f_one
+            one = high - _GOLDEN * (high - low)
+            f_one = f(one)
+        else:
+            low, one, f_one = one, two, f_two
+            two = low + _GOLDEN * (high - low)
+            f_two = f(two)
+    return (low + high) / 2.0

@@ -1,0 +1,122 @@
+"""The partition prior of the hierarchical Dirichlet process, by enumeration and by convolution: slow, and exact."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from tests.oracle import raw
+
+
+def stirling(n):
+    """Unsigned Stirling numbers of the first kind s(n, m) for m = 0..n."""
+    row = np.array([1.0])
+    for i in range(n):
+        row = np.append(0.0, row) + i * np.append(row, 0.0)
+    return row
+
+
+def log_rising(a, n):
+    return math.fsum(math.log(a + i) for i in range(int(n)))
+
+
+def table_of(labels, groups):
+    """Counts (groups, clusters) of labels 0..K-1."""
+    table = np.zeros((max(groups) + 1, max(labels) + 1), dtype=np.int64)
+    np.add.at(table, (np.asarray(groups), np.asarray(labels)), 1)
+    return table
+
+
+def log_partition(table, alpha, gamma):
+    """Exact log p(z): a convolution over the clusters of the numbers of tables (Teh2004, tables summed out)."""
+    total = np.array([0.0])  # log coefficients by the number of all tables
+    for column in table.T:
+        coefficients = np.array([1.0])
+        for n in column[column > 0]:
+            coefficients = np.convolve(coefficients, stirling(int(n)) * alpha ** np.arange(int(n) + 1))
+        m = np.arange(len(coefficients))
+        with np.errstate(divide="ignore"):
+            logs = np.where(m > 0, np.log(coefficients) + gammaln(np.maximum(m, 1)), -np.inf)
+        longer = np.full(len(total) + len(logs) - 1, -np.inf)
+        for i, value in enumerate(total):
+            if value > -np.inf:
+                longer[i : i + len(logs)] = np.logaddexp(longer[i : i + len(logs)], value + logs)
+        total = longer
+    tables = np.arange(len(total))
+    top = gammaln(gamma + tables) - gammaln(gamma)
+    groups = sum(log_rising(alpha, n) for n in table.sum(axis=1))
+    return float(logsumexp(total - top)) + table.shape[1] * math.log(gamma) - groups
+
+
+def partitions(n):
+    """All labellings of n points, in order of first appearance."""
+    found = [()]
+    for _ in range(n):
+        found = [(*z, k) for z in found for k in range(max(z, default=-1) + 2)]
+    return found
+
+
+def by_franchises(groups, alpha, gamma):
+    """p(z) of every partition, by the seating of every customer at every table (Teh2004 (24), (25)): no formula."""
+    members = [[i for i, g in enumerate(groups) if g == j] for j in range(max(groups) + 1)]
+    found = {}
+    for seatings in itertools.product(*(partitions(len(group)) for group in members)):
+        p = 1.0
+        for seats in seatings:
+            for i, seat in enumerate(seats):
+                before = seats[:i]
+                p *= (before.count(seat) or alpha) / (i + alpha)
+        sizes = [max(seats) + 1 for seats in seatings]
+        for dishes in partitions(sum(sizes)):
+            q = p
+            for i, dish in enumerate(dishes):
+                q *= (dishes[:i].count(dish) or gamma) / (i + gamma)
+            labels, first = [0] * len(groups), 0
+            for group, seats, size in zip(members, seatings, sizes, strict=True):
+                for i, seat in zip(group, seats, strict=True):
+                    labels[i] = dishes[first + seat]
+                first += size
+            names = {}
+            z = tuple(names.setdefault(k, len(names)) for k in labels)
+            found[z] = found.get(z, 0.0) + q
+    return found
+
+
+def partition_of(labels, groups):
+    """Labels and groups renamed 0, 1, ... in order of first appearance."""
+    return tuple(list(dict.fromkeys(values).keys()).index(v) for values in (labels,) for v in values), [
+        list(dict.fromkeys(groups)).index(g) for g in groups
+    ]
+
+
+def log_joint(X, labels, groups, likelihood, alpha, gamma):
+    """Exact log p(z) + log p(x | z), by enumeration of the tables and from the raw points."""
+    z, g = partition_of(list(labels), list(groups))
+    terms = [log_marginal(X[np.array(z) == k], likelihood) for k in range(max(z) + 1)]
+    return log_partition(table_of(z, g), alpha, gamma) + math.fsum(terms)
+
+
+def log_marginal(x, likelihood):
+    """log p of the points of one cluster."""
+    return math.fsum(raw.log_marginal_terms(x, likelihood))
+
+
+def log_densities(X, groups, model, fitted_X, fitted_groups):
+    """log of sum_k w_jk p(x | points of cluster k) + w_ju p(x) for each point, from labels, shares and raw points."""
+    names = list(dict.fromkeys(fitted_groups))
+    found = []
+    for x, group in zip(X, groups, strict=True):
+        inside = [model.labels_[i] for i, g in enumerate(fitted_groups) if g == group]
+        total = len(inside) + model.alpha_ if group in names else 1.0
+        terms = []
+        for k, share in enumerate(model.shares_):
+            n = inside.count(k)
+            weight = (n + model.alpha_ * share) / total if group in names else share
+            past = fitted_X[model.labels_ == k]
+            joined = log_marginal(np.vstack([past, x]), model.likelihood_)
+            terms.append(math.log(weight) + joined - (log_marginal(past, model.likelihood_) if len(past) else 0.0))
+        found.append(logsumexp(terms))
+    return np.array(found)
