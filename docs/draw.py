@@ -109,6 +109,11 @@ def streams(names: Names) -> None:
     _save(figure, "streams")
 
 
+def groups(names: Names) -> None:
+    """Draw the shares of the clusters in each room."""
+    _save(names["ax"].figure, "groups")
+
+
 def samplers(names: Names) -> None:
     """Draw the summary partition, the posterior of the number of clusters, and what ``plots`` has for draws."""
     figure, (left, right) = _panels(1, 2)
@@ -140,6 +145,7 @@ PAGES: dict[str, Callable[[Names], None]] = {
     "first-steps": lambda _: _fit("data.csv", "first-steps"),
     "guide": guide,
     "choosing": choosing,
+    "groups": groups,
     "samplers": samplers,
     "streams": streams,
     "river": river,

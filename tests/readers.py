@@ -202,7 +202,7 @@ def read_argument(data, folder=None):
     if name == "--columns":
         return columns.chosen(text)("data.csv", ["a-b", "a", "2", "a,b"]).places
     if name == "--time":
-        return columns.place_of_time(text, "data.csv", ["t", "a", "2"])
+        return columns.place_of(text, "--time", "data.csv", ["t", "a", "2"])
     return _TYPES.get(name, values.seed)(text)
 
 

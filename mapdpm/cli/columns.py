@@ -74,14 +74,31 @@ def model_columns(names: Sequence[str], model: str) -> Choice:
     return choice
 
 
-def place_of_time(text: str, file: str, cells: list[str]) -> int:
-    """The column of ``--time``: a name that one column has, or a position counted from 1."""
+def place_of(text: str, option: str, file: str, cells: list[str]) -> int:
+    """The column of an option: a name that one column has, or a position counted from 1."""
     if cells.count(text) == 1:
         return cells.index(text)
     if text.isdecimal() and 1 <= int(text) <= len(cells):
         return int(text) - 1
-    msg = f"{file} has no column {text!r} for --time; it has {listed(cells)}"
+    msg = f"{file} has no column {text!r} for {option}; it has {listed(cells)}"
     raise ValueError(msg)
+
+
+def beside_groups(choice: Choice, groups: str | None) -> Choice:
+    """``choice`` without the column of ``--groups``, whose text says the group of each row; None: as it is."""
+    if groups is None:
+        return choice
+
+    def chosen_beside(file: str, cells: list[str]) -> Columns:
+        group = place_of(groups, "--groups", file, cells)
+        found = choice(file, cells)
+        places = [place for place in found.places if place != group]
+        if not places:
+            msg = f"{file} has no column but that of --groups"
+            raise ValueError(msg)
+        return Columns(places, found.named or cells[group] == groups, group)
+
+    return chosen_beside
 
 
 def warned(file: str, cells: list[str]) -> Columns:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm import MAPDPM, NormalGamma, load, plots, select_alpha
+from mapdpm import NormalGamma, load, plots, select_alpha
 from mapdpm.cli import demo, records, stderr, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
-from mapdpm.cli.columns import chosen, warned
-from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, model_and_table
+from mapdpm.cli.columns import beside_groups, chosen, warned
+from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, groups_of, model_and_table, model_of
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.tables import Table
@@ -37,26 +37,12 @@ def fit(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
-    table = tables.read_csv(arguments.data, choice, arguments.delimiter)
+    table = tables.read_csv(arguments.data, beside_groups(choice, arguments.groups), arguments.delimiter)
     progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
-    model = MAPDPM(
-        arguments.alpha,
-        likelihood=_likelihood(arguments, table),
-        discount=arguments.discount,
-        max_clusters=arguments.max_clusters,
-        init=arguments.init,
-        moves=arguments.moves,
-        n_restarts=arguments.restarts,
-        max_sweeps=arguments.max_sweeps,
-        time_limit=arguments.time_limit,
-        backend=arguments.backend,
-        n_jobs=arguments.jobs,
-        random_state=arguments.seed,
-        callback=progress,
-    )
+    model = model_of(arguments, _likelihood(arguments, table), progress)
     started = time.perf_counter()
     try:
-        model.fit(table)
+        model.fit(table, **groups_of(table))
     finally:
         progress.end()
     seconds = time.perf_counter() - started
@@ -121,10 +107,10 @@ def predict(arguments: argparse.Namespace) -> None:
     model, table = model_and_table(arguments)
     if arguments.proba:
         names = [*(f"cluster_{k}" for k in range(model.n_clusters_)), "new"]
-        rows = model.predict_proba(table).tolist()
+        rows = model.predict_proba(table, **groups_of(table)).tolist()
     else:
         novelty = {"novelty": True} if arguments.novelty else {}  # streams have no such argument
-        names, rows = ["label"], model.predict(table, **novelty)[:, None].tolist()
+        names, rows = ["label"], model.predict(table, **novelty, **groups_of(table))[:, None].tolist()
     records.write_text(arguments.out, records.lines(names, rows, arguments.format))
 
 
@@ -133,12 +119,12 @@ def score(arguments: argparse.Namespace) -> None:
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
     model, table = model_and_table(arguments)
     if not arguments.mean:
-        rows = model.score_samples(table)[:, None].tolist()
+        rows = model.score_samples(table, **groups_of(table))[:, None].tolist()
         text = records.lines(["log_density"], rows, arguments.format)
     elif arguments.format == "jsonl":
-        text = records.lines(["mean_log_density"], [[model.score(table)]], arguments.format)
+        text = records.lines(["mean_log_density"], [[model.score(table, **groups_of(table))]], arguments.format)
     else:
-        text = f"{model.score(table)!r}\n"
+        text = f"{model.score(table, **groups_of(table))!r}\n"
     records.write_text(arguments.out, text)
 
 
@@ -229,19 +215,22 @@ def _check_picture(path: Path) -> None:
         raise UsageError(msg)
 
 
-def _picture(model: MAPDPM, table: Table, path: Path) -> bytes:
-    """A picture of the clusters in a plane; for a single column, of the density."""
+def _picture(model: Any, table: Table, path: Path) -> bytes:
+    """A picture of the clusters in a plane; for a single column, of the density, or of the shares in groups."""
     one = model.n_features_in_ == 1
+    if one and table.groups is not None:
+        return plots.image(plots.groups(model), path.suffix[1:])
     ax = plots.density(model, table) if one else plots.clusters(model, table, labels=model.labels_)
     return plots.image(ax, path.suffix[1:])
 
 
-def _summary(model: MAPDPM, table: Table, seconds: float, kind: str) -> str:
+def _summary(model: Any, table: Table, seconds: float, kind: str) -> str:
     rows, columns = table.values.shape
     if kind == "jsonl":
         facts = {
             "rows": rows,
             "columns": columns if table.columns is None else list(table.columns),
+            **({} if table.groups is None else {"groups": len(model.group_names_)}),
             "clusters": model.n_clusters_,
             "sizes": model.cluster_sizes_.tolist(),
             "log_joint": model.log_joint_,
@@ -255,6 +244,7 @@ def _summary(model: MAPDPM, table: Table, seconds: float, kind: str) -> str:
     shown = {
         "rows": rows,
         "columns": f"{columns}{names}",
+        **({} if table.groups is None else {"groups": len(model.group_names_)}),
         "clusters": model.n_clusters_,
         "sizes": " ".join(map(str, model.cluster_sizes_.tolist())),
         "log joint": f"{model.log_joint_:.6f} nats",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineMAPDPM, load
+from mapdpm import MAPDPM, HDPMixture, NormalGamma, NormalKnownVariance, OnlineMAPDPM, load
 from mapdpm.cli import tables
-from mapdpm.cli.columns import chosen, model_columns
+from mapdpm.cli.columns import beside_groups, chosen, model_columns
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table, counted, name_of
 from mapdpm.files.errors import ModelFileError
+from mapdpm.names import HDP_MOVES, MOVES
 
 PRIOR_FAMILIES: dict[str, Any] = {"normal-gamma": NormalGamma, "normal-known-variance": NormalKnownVariance}
 """The families that ``--likelihood`` names; their parameters are those of ``--prior``."""
@@ -55,6 +56,10 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
         choice = chosen(",".join(arguments.columns))
     else:
         choice = tables.every if names is None else model_columns(list(names), str(arguments.model))
+    if arguments.groups is not None and not isinstance(model, HDPMixture):
+        msg = f"argument --groups: {arguments.model} holds no model of fit --groups"
+        raise UsageError(msg)
+    choice = beside_groups(choice, arguments.groups)
     gaps = isinstance(model, OnlineMAPDPM) and model.missing == "skip"
     table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps)
     found, wanted = table.values.shape[1], model.n_features_in_
@@ -64,7 +69,43 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
         hint = "" if arguments.columns else "; choose them with --columns"
         msg = f"{given}, but {arguments.model} was fitted on {wanted}{hint}"
         raise ValueError(msg)
-    return model, Table(None if names is None else tuple(names), table.values)
+    return model, Table(None if names is None else tuple(names), table.values, table.groups)
+
+
+def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> Any:
+    """The model of ``mapdpm fit``: MAPDPM, or with ``--groups`` HDPMixture; UsageError for options of the other."""
+    others = ("discount", "init") if arguments.groups is not None else ("gamma",)
+    for option in others:
+        if getattr(arguments, option) not in {None, 0.0}:
+            what = "leave it out with --groups" if arguments.groups is not None else "needs --groups"
+            msg = f"argument --{option}: {what}"
+            raise UsageError(msg)
+    common = {
+        "likelihood": likelihood,
+        "max_clusters": arguments.max_clusters,
+        "n_restarts": arguments.restarts,
+        "max_sweeps": arguments.max_sweeps,
+        "time_limit": arguments.time_limit,
+        "backend": arguments.backend,
+        "n_jobs": arguments.jobs,
+        "random_state": arguments.seed,
+        "callback": callback,
+    }
+    known = MOVES if arguments.groups is None else HDP_MOVES
+    for name in arguments.moves or ():
+        if name not in known:
+            msg = f"argument --moves: {name!r} is not for this model, which has {','.join(known)}"
+            raise UsageError(msg)
+    if arguments.moves is not None:
+        common["moves"] = arguments.moves
+    if arguments.groups is not None:
+        return HDPMixture(arguments.alpha, 1.0 if arguments.gamma is None else arguments.gamma, **common)
+    return MAPDPM(arguments.alpha, discount=arguments.discount, init=arguments.init or "sequential", **common)
+
+
+def groups_of(table: Table) -> dict[str, Any]:
+    """The argument ``groups`` of a model with groups; none where the table has no column of them."""
+    return {} if table.groups is None else {"groups": table.groups}
 
 
 def check_convertible(model: MAPDPM | OnlineMAPDPM, arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import mapdpm
 from mapdpm.cli import values
 from mapdpm.cli.stderr import report
-from mapdpm.names import BACKENDS, DTYPES, METHODS, MISSING, MOVES, STARTS, WHEN_FULL
+from mapdpm.names import BACKENDS, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS, WHEN_FULL
 
 LIKELIHOODS = ("normal-gamma", "normal-known-variance")
 FORMATS = ("csv", "jsonl")
@@ -74,6 +74,7 @@ _FIT_EXAMPLES = """\
 mapdpm fit data.csv --out model.mdpm --labels labels.csv --picture clusters.png
 mapdpm fit data.csv --columns height,width --alpha 2 --restarts 5
 mapdpm fit data.csv --standardize --prior b0=0.1   # narrower clusters
+mapdpm fit rooms.csv --groups room --out rooms.mdpm   # clusters that rooms share
 gzip -dc data.csv.gz | mapdpm fit - --quiet --labels -"""
 _TUNE_EXAMPLES = """\
 mapdpm tune data.csv --method cv --folds 5 --alphas 0.1:30:10
@@ -114,16 +115,19 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--discount", type=values.discount, metavar="D", default=0.0, help="Pitman-Yor discount in [0, 1) (%(default)s)"
     )
+    text = "the column that names the group of each row: clusters are shared by the groups, in shares of each"
+    model.add_argument("--groups", metavar="COLUMN", help=text)
+    text = "with --groups: concentration of the common shares, > 0 (1.0)"
+    model.add_argument("--gamma", type=values.positive, metavar="G", help=text)
     _prior_options(model)
     model.add_argument("--max-clusters", type=values.count, metavar="K", help="largest number of clusters (none)")
     search = fit.add_argument_group("search")
-    search.add_argument("--init", choices=STARTS, default="sequential", help="start of the search (%(default)s)")
+    search.add_argument("--init", choices=STARTS, help="start of the search (sequential)")
     search.add_argument(
         "--moves",
         type=values.moves,
         metavar="LIST",
-        default=MOVES[:2],
-        help=f"some of {','.join(MOVES)}, or none (merge,split)",
+        help=f"some of {','.join(MOVES)}, or none (merge,split); with --groups of {','.join(HDP_MOVES)} (all)",
     )
     search.add_argument(
         "--restarts", type=values.count, default=1, metavar="R", help="runs; the best is kept (%(default)s)"
@@ -298,6 +302,8 @@ def _column_options(command: argparse.ArgumentParser, default: str, delimiter: s
 def _reader_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("model", type=Path, help="model file of fit --out, stream --state or a device")
     _input_options(command, "those that the model was fitted on")
+    text = "the column that names the group of each row, for a model of fit --groups (rows of a new group)"
+    command.add_argument("--groups", metavar="COLUMN", help=text)
     command.add_argument("--out", type=Path, metavar="FILE", help="output file (stdout); .gz compresses")
     _format_option(command, "CSV with a header, or JSON lines")
     command.add_argument("--quiet", action="store_true", help="no warnings")

@@ -14,7 +14,7 @@ import numpy as np
 
 from mapdpm.cli import checkpoint, mqtt, stream_arguments
 from mapdpm.cli.checkpoint import Saved
-from mapdpm.cli.columns import chosen, listed, place_of_time, warned
+from mapdpm.cli.columns import chosen, listed, place_of, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.options import UsageError
@@ -186,7 +186,7 @@ class Stream:
         """Choose the columns from the first item, ``name`` in messages; True where it is a header."""
         words, at = self._settings["columns"], self._settings["time"]
         try:
-            when = None if at is None else place_of_time(at, name, names)
+            when = None if at is None else place_of(at, "--time", name, names)
             columns = (warned if words is None else chosen(words))(name, names)
             places = [place for place in columns.places if words is not None or place != when]
             if not places:

@@ -41,6 +41,8 @@ class Columns(NamedTuple):
 
     places: Sequence[int]
     named: bool = False
+    group: int | None = None
+    """The column with the group of each row, which is any text."""
 
 
 Choice: TypeAlias = Callable[[str, list[str]], Columns]
@@ -55,6 +57,8 @@ class Table(NamedTuple):
 
     columns: tuple[str, ...] | None
     values: Matrix
+    groups: tuple[str, ...] | None = None
+    """The group of each row, where there is a column of groups."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
@@ -87,12 +91,28 @@ def read_csv(path: str | Path, choice: Choice = every, delimiter: str = ",", *, 
     columns = choice(name_of(path), cells)
     second = next(source, None)
     header = columns.named or any(is_text(cells[place]) for place in columns.places) or _is_header(cells, second)
-    rest = chain(() if header else (first,), () if second is None else (second,), source)
+    rest: Iterable[Row] = chain(() if header else (first,), () if second is None else (second,), source)
+    groups: list[str] = []
+    if columns.group is not None:
+        rest = _with_groups(path, rest, columns.group, groups)
     values = numbers(path, rest, cells if header else None, columns.places, gaps=gaps)
     if not len(values):
         msg = f"{name_of(path)} has a header but no rows of data"
         raise ValueError(msg)
-    return Table(tuple(cells[place] for place in columns.places) if header else None, values)
+    names = tuple(cells[place] for place in columns.places) if header else None
+    return Table(names, values, None if columns.group is None else tuple(groups))
+
+
+def _with_groups(path: str | Path, source: Iterable[Row], column: int, groups: list[str]) -> Iterator[Row]:
+    """The rows of ``source``, whose groups are added to ``groups``; ValueError where one is blank."""
+    known: dict[str, str] = {}  # one text for each group, not one for each row
+    for line, cells in source:
+        group = cells[column].strip()
+        if not group:
+            msg = f"{name_of(path)}: line {line}, column {column + 1} is blank; each row needs a group"
+            raise ValueError(msg)
+        groups.append(known.setdefault(group, group))
+        yield line, cells
 
 
 def rows(path: str | Path, delimiter: str = ",") -> Iterator[Row]:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from mapdpm.names import MOVES
+from mapdpm.names import HDP_MOVES, MOVES
 
 _MOST_VALUES = 100_000  # of a grid: each is a fit
 PASSWORD = "MAPDPM_MQTT_PASSWORD"  # noqa: S105  (the name of a variable)
@@ -74,11 +74,12 @@ def varied(text: str) -> tuple[str, list[float]]:
 
 
 def moves(text: str) -> tuple[str, ...]:
-    """``merge,split`` or ``none``."""
+    """``merge,split`` or ``none``; the model knows which of them it has."""
     names = () if text == "none" else tuple(text.split(","))
+    known = dict.fromkeys((*MOVES, *HDP_MOVES))
     for name in names:
-        if name not in MOVES:
-            msg = f"must be some of {','.join(MOVES)}, or none, got {name!r}"
+        if name not in known:
+            msg = f"must be some of {','.join(known)}, or none, got {name!r}"
             raise argparse.ArgumentTypeError(msg)
     return names
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import mapdpm
 from mapdpm.files import container
+from mapdpm.models.hdp import HDPMixture
 from mapdpm.stream.online import OnlineMAPDPM
 
 _A_LINE = 16
@@ -110,6 +111,9 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
         if model.dtype == dtype and max_clusters in {None, model.max_clusters}:
             return model
         return OnlineMAPDPM.merged([model], max_clusters=max_clusters, dtype=dtype)
+    if isinstance(model, HDPMixture):
+        msg = "a model of groups has no C code yet; MAPDPM and OnlineMAPDPM have"
+        raise ValueError(msg)
     if model.discount > 0.0:
         msg = f"streams have no discount, but the model has discount={model.discount}; fit it with discount=0"
         raise ValueError(msg)

@@ -91,6 +91,8 @@ class HDPMixture(PackedMixture, GroupedEstimator):
     weights_ : ndarray of shape (n_groups, K + 1)
         Shares of the clusters in each group, (n_jk + alpha beta_k) / (n_j + alpha); the last column is a new cluster.
         Rows sum to 1.
+    group_sizes_ : ndarray of shape (n_groups,)
+        Number of points in each group.
     shares_ : ndarray of shape (K + 1,)
         The common shares beta, by which a group not seen before weighs; the last is a new cluster. They sum to 1.
     means_, variances_ : ndarray of shape (K, n_features)
@@ -134,6 +136,7 @@ class HDPMixture(PackedMixture, GroupedEstimator):
     n_clusters_: int
     cluster_sizes_: Labels
     group_names_: NDArray[np.object_]
+    group_sizes_: Labels
     weights_: Matrix
     shares_: Vector
     means_: Matrix
@@ -320,8 +323,9 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         self.group_names_ = names
         self.shares_ = shares
         self._table = table
+        self.group_sizes_ = table.sum(axis=1)
         counts = np.hstack([table, np.zeros((len(table), 1), dtype=np.int64)])
-        self.weights_ = (counts + self.alpha_ * shares) / (table.sum(axis=1, keepdims=True) + self.alpha_)
+        self.weights_ = (counts + self.alpha_ * shares) / (self.group_sizes_[:, None] + self.alpha_)
 
     def _of_scores(self, X: Any, groups: Any, found: Callable[[Matrix], Any]) -> Any:
         """``found`` of the scores log w_jk + log p(x | cluster k) of the points of ``X``, chunk by chunk."""

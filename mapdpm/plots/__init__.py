@@ -13,6 +13,7 @@ from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
 from mapdpm.plots.planes import Columns, plane_of
 from mapdpm.plots.scores import selection
+from mapdpm.plots.shares import groups
 from mapdpm.plots.traces import similarity, trace
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.validation import check_points
@@ -25,6 +26,7 @@ __all__ = [
     "check_matplotlib",
     "clusters",
     "density",
+    "groups",
     "history",
     "image",
     "selection",
@@ -51,7 +53,7 @@ def clusters(
 
     Parameters
     ----------
-    model : MAPDPM or DPMeans
+    model : MAPDPM, DPMeans or HDPMixture
         A fitted model, which predicts labels if none are given; it may be None if they are.
     X : array-like or DataFrame of shape (n_points, n_features)
         Finite numbers.
@@ -103,7 +105,7 @@ def sizes(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : MAPDPM or DPMeans
+    model : MAPDPM, DPMeans or HDPMixture
         Fitted.
     ax : matplotlib Axes, optional
         As in ``clusters``.
@@ -143,7 +145,7 @@ def history(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : MAPDPM or DPMeans
+    model : MAPDPM, DPMeans or HDPMixture
         Fitted.
     ax : matplotlib Axes, optional
         As in ``clusters``.

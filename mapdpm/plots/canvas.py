@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mapdpm.compat.scikit_learn import not_fitted
 from mapdpm.estimators.dp_means import DPMeans
 from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.models.hdp import HDPMixture
 from mapdpm.protocol import Labels, Matrix
 
 if TYPE_CHECKING:
@@ -37,15 +38,15 @@ class MissingMatplotlibError(ImportError, ValueError):
 
 
 def check_model(model: Any) -> None:
-    """ValueError where ``model`` is no MAPDPM or DPMeans."""
-    if not isinstance(model, (MAPDPM, DPMeans)):
+    """ValueError where ``model`` is no estimator of this package."""
+    if not isinstance(model, (MAPDPM, DPMeans, HDPMixture)):
         hint = "; of a pipeline draw pipeline[-1], with pipeline[:-1].transform(X)" if hasattr(model, "steps") else ""
-        msg = f"model must be a MAPDPM or a DPMeans, got an object of type {type(model).__name__}{hint}"
+        msg = f"model must be a MAPDPM, a DPMeans or an HDPMixture, got an object of type {type(model).__name__}{hint}"
         raise ValueError(msg)
 
 
 def check_fitted(model: Any) -> None:
-    """ValueError where ``model`` is no MAPDPM or DPMeans, NotFittedError where it is not fitted."""
+    """ValueError where ``model`` is no estimator of this package, NotFittedError where it is not fitted."""
     check_model(model)
     if not hasattr(model, "n_clusters_"):
         msg = f"this {type(model).__name__} is not fitted yet; call fit first"

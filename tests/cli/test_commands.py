@@ -226,10 +226,10 @@ def test_ranges(text, expected):
 
 
 def test_names_win_over_positions_and_may_be_quoted():
-    assert columns.chosen("2")("file", ["1", "id", "2"]) == ([2], True)
-    assert columns.chosen("2")("file", ["1", "3", "2"]) == ([1], False)  # a row of numbers is no header
-    assert columns.chosen("2020")("file", ["2020", "2021"]) == ([0], True)  # but that can be no position
-    assert columns.chosen('"a, b",2-3')("file", ["a, b", "x", "2-3"]) == ([0, 2], True)
+    assert columns.chosen("2")("file", ["1", "id", "2"])[:2] == ([2], True)
+    assert columns.chosen("2")("file", ["1", "3", "2"])[:2] == ([1], False)  # a row of numbers is no header
+    assert columns.chosen("2020")("file", ["2020", "2021"])[:2] == ([0], True)  # but that can be no position
+    assert columns.chosen('"a, b",2-3')("file", ["a, b", "x", "2-3"])[:2] == ([0, 2], True)
 
 
 def test_years_for_names(folder, capsys):
@@ -684,7 +684,10 @@ def test_devices_are_not_replaced(folder, capsys):
         (["--backend", "abacus"], "argument --backend: invalid choice: 'abacus'"),
         (["--init", "nowhere"], "argument --init: invalid choice"),
         (["--likelihood", "cauchy"], "argument --likelihood: invalid choice"),
-        (["--moves", "merge,swap"], "argument --moves: must be some of merge,split,permutation,regroup, or none"),
+        (
+            ["--moves", "merge,swap"],
+            "argument --moves: must be some of merge,split,permutation,regroup,cell,delete, or none",
+        ),
         (["--moves", ""], "argument --moves: must be some of"),
         (["--time-limit", "0"], "argument --time-limit: must be a number > 0, got 0"),
         (

@@ -504,7 +504,9 @@ def test_one_cluster_and_three_points_will_do(draw):
 
 @each_picture
 def test_what_is_no_fitted_model_is_refused(draw):
-    with pytest.raises(ValueError, match="model must be a MAPDPM or a DPMeans, got an object of type str"):
+    with pytest.raises(
+        ValueError, match="model must be a MAPDPM, a DPMeans or an HDPMixture, got an object of type str"
+    ):
         draw("model", [[0.0]])
     with pytest.raises(ValueError, match="this MAPDPM is not fitted yet; call fit first") as caught:
         draw(mapdpm.MAPDPM(), [[0.0]])
@@ -518,3 +520,23 @@ def test_says_how_to_get_matplotlib(line, draw, monkeypatch):
         draw(*line)
     assert isinstance(caught.value, ImportError)
     assert isinstance(caught.value, plots.MissingMatplotlibError)
+
+
+def test_groups_are_drawn_by_their_shares(points):
+    """Each bar is as long as the share, in the colour of its cluster; of many groups the largest are drawn."""
+    names = [f"room {i % 3} ($)" for i in range(len(points))]
+    names[-1] = "lonely"
+    model = mapdpm.HDPMixture(likelihood=mapdpm.NormalGamma(points.mean(axis=0), 0.1, 1.0, 1.0)).fit(points, names)
+    ax = plots.groups(model, most=3)
+    K = model.n_clusters_
+    widths = np.array([bar.get_width() for bar in ax.patches]).reshape(K + 1, 4).T
+    np.testing.assert_allclose(widths, np.vstack([model.shares_, model.weights_[:3]]))
+    assert to_rgba(ax.patches[4].get_facecolor()) == colour(1, K)
+    assert [text.get_text() for text in ax.get_yticklabels()][:2] == ["shares_", "room 0 ($) (40)"]
+    assert "1 more" in ax.get_ylabel()
+    ax.figure.savefig(io.BytesIO())
+    with pytest.raises(ValueError, match="must be an HDPMixture, got an object of type MAPDPM"):
+        plots.groups(mapdpm.MAPDPM().fit(points))
+    plots.clusters(model, points)
+    plots.sizes(model)
+    plots.history(model)

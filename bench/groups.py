@@ -1,0 +1,149 @@
+"""Clusters that groups share: held-out densities, the time of a sweep, a large set.
+
+Run: python bench/groups.py DATA [--restarts 1] [--large 1000000]. DATA is a folder with smartwatch.csv and
+streams/{mocap6,skab}.csv.gz, intel_lab_temperature_30s.npz. A line of JSON each: first, for each set, nats a held-out
+point (a quarter is withheld) of HDPMixture, of MAPDPM for all points, and of one MAPDPM a group; then the time of a
+sweep over that of MAPDPM, in one process, the median of pairs; last seconds and memory for many points.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import resource
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from machine import about
+
+from mapdpm import MAPDPM, HDPMixture, NormalGamma
+from mapdpm.backends import resolve
+from mapdpm.partition_priors import partition_prior
+from mapdpm.partition_priors.franchise import Franchise
+from mapdpm.protocol import Model
+from mapdpm.search.grouped.problem import GroupedProblem
+from mapdpm.search.problem import Problem
+from mapdpm.search.steps import started_from
+
+ALPHA, GAMMA = 1.0, 3.0
+HELD_OUT = 0.25
+PAIRS = 15
+
+
+def rows_of(path: Path, group: str, others: set[str], step: int = 1) -> tuple[Any, Any]:
+    """The numbers of every ``step``-th row of a CSV file, and their groups."""
+    opened: Callable[..., Any] = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))[::step]
+    names = [name for name in rows[0] if name not in {group, *others}]
+    return np.array([[float(row[name]) for name in names] for row in rows]), np.array([row[group] for row in rows])
+
+
+def motes(path: Path) -> tuple[Any, Any]:
+    """Every 20th temperature of each mote of a laboratory."""
+    times, sensors = np.nonzero(np.isfinite(grid := np.load(path)["temperature"].astype(np.float64)))
+    return grid[times, sensors][::20, None], sensors[::20]
+
+
+def sets(folder: Path) -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """The name of each set, its points and their groups."""
+    streams, unused = folder / "streams", {"anomaly", "changepoint", "datetime", "label", "part", "time"}
+    yield "smartwatch", rows_of(folder / "smartwatch.csv", "recording", {"activity", "seconds"})
+    yield "mocap6", rows_of(streams / "mocap6.csv.gz", "seq_id", {"label", "tstep_id"})
+    yield "SKAB, every 8th row", rows_of(streams / "skab.csv.gz", "experiment", unused, 8)
+    yield "intel_lab", motes(streams / "intel_lab_temperature_30s.npz")
+
+
+def held_out(name: str, X: Any, groups: Any, restarts: int) -> dict[str, Any]:
+    """Nats a held-out point; all models have the same prior, from the points that are not withheld."""
+    new = np.random.default_rng(0).random(len(X)) < HELD_OUT
+    old = ~new
+    likelihood = NormalGamma(X[old].mean(axis=0), 0.01, 2.0, 0.1 * X[old].var(axis=0) + 1e-9)
+    began = time.perf_counter()
+    hdp = HDPMixture(ALPHA, GAMMA, likelihood=likelihood, n_restarts=restarts).fit(X[old], groups[old])
+    seconds = time.perf_counter() - began
+    pooled = MAPDPM(ALPHA, likelihood=likelihood).fit(X[old])
+    separate = np.empty(len(X))
+    for group in np.unique(groups):
+        here = groups == group
+        separate[here] = MAPDPM(ALPHA, likelihood=likelihood).fit(X[here & old]).score_samples(X[here])
+    return {
+        "set": name,
+        "points": int(old.sum()),
+        "groups": len(hdp.group_names_),
+        "clusters": hdp.n_clusters_,
+        "J": round(hdp.log_joint_, 1),
+        "HDPMixture": round(hdp.score(X[new], groups[new]), 4),
+        "MAPDPM, pooled": round(pooled.score(X[new]), 4),
+        "MAPDPM, one a group": round(float(separate[new].mean()), 4),
+        "seconds": round(seconds, 2),
+    }
+
+
+def sweep_times(n: int, D: int, K: int, n_groups: int, backend: str) -> dict[str, Any]:
+    """The time of a sweep at a mode with groups, over that without: the median of ratios of pairs."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, K, n)
+    X, groups = rng.normal(0.0, 3.0, (K, D))[z] + rng.normal(size=(n, D)), np.sort(rng.integers(0, n_groups, n))
+    family = NormalGamma(0.0, 0.01, 2.0, 1.0).for_data(X)
+    flat = Problem.of(Model(family, partition_prior(1.0), X), resolve(backend, family), None)
+    grouped = GroupedProblem(flat, groups, n_groups, Franchise(1.0, 1.0))
+    one, two = started_from(flat, z), grouped.state_of(started_from(flat, z))
+    moved = 1
+    while moved:
+        one, more = flat.swept(one)
+        two, moved = grouped.swept(two)
+        moved += more
+    ratios, times = [], []
+    for _ in range(PAIRS):
+        began = time.perf_counter()
+        flat.swept(one)
+        between = time.perf_counter()
+        grouped.swept(two)
+        ended = time.perf_counter()
+        ratios.append((ended - between) / (between - began))
+        times.append(1e3 * (ended - between))
+    sizes = {"points": n, "features": D, "clusters": K, "groups": n_groups, "backend": backend}
+    return {"sweep": sizes, "ms": round(statistics.median(times), 2), "ratio": round(statistics.median(ratios), 2)}
+
+
+def large(n: int) -> dict[str, Any]:
+    """A fit of n points x 10 in 1,000 groups: seconds, and the most memory of the process."""
+    rng = np.random.default_rng(0)
+    K, D, n_groups = 20, 10, 1000
+    groups, shares = rng.integers(0, n_groups, n), rng.dirichlet(np.full(K, 0.2), n_groups)
+    z = (shares[groups].cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    X = rng.normal(0.0, 4.0, (K, D))[np.minimum(z, K - 1)] + rng.normal(size=(n, D))
+    began = time.perf_counter()
+    model = HDPMixture().fit(X, groups)
+    seconds = time.perf_counter() - began
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    megabytes = {"points": round(X.nbytes / 2**20), "process": round(memory)}
+    return {"large": n, "clusters": model.n_clusters_, "seconds": round(seconds, 1), "MB": megabytes}
+
+
+def main() -> None:
+    """Print a line of JSON for each measurement."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--restarts", type=int, default=1)
+    parser.add_argument("--large", type=int, default=0)
+    arguments = parser.parse_args()
+    print(json.dumps(about()))
+    for name, (X, groups) in sets(arguments.data):
+        print(json.dumps(held_out(name, X, groups, arguments.restarts)), flush=True)
+    for sizes in ((100_000, 10, 20, 50), (100_000, 10, 60, 50), (5_000, 6, 50, 80)):
+        for backend in ("c", "numba"):
+            print(json.dumps(sweep_times(*sizes, backend)), flush=True)
+    if arguments.large:
+        print(json.dumps(large(arguments.large)))
+
+
+if __name__ == "__main__":
+    main()

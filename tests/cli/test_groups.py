@@ -1,0 +1,88 @@
+"""`--groups`: the command line against HDPMixture in Python, and its errors."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mapdpm import HDPMixture, load
+from readers import RefusedError, command
+from tests.search.test_grouped import grouped_points
+
+NAMES = ["hall", "roof", "a, b", "4"]
+
+
+@pytest.fixture
+def data(tmp_path):
+    X, groups, _ = grouped_points(0, 4, 20)
+    rooms = [NAMES[g] for g in groups]
+    lines = [f'{x!r},"{room}",{y!r}' for (x, y), room in zip(X.tolist(), rooms, strict=True)]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["a,room,b", *lines]))
+    return path, X, rooms
+
+
+def test_fit_predict_and_score_as_in_python(data, tmp_path):
+    path, X, rooms = data
+    model = tmp_path / "rooms.mdpm"
+    shown = json.loads(command("fit", path, "--groups", "room", "--gamma", 2, "--out", model, "--format", "jsonl"))
+    ours = HDPMixture(1.0, 2.0).fit(X, rooms)
+    assert (shown["groups"], shown["clusters"], shown["log_joint"]) == (4, ours.n_clusters_, ours.log_joint_)
+    assert shown["columns"] == ["a", "b"]
+    assert load(model).group_names_.tolist() == NAMES
+    labels = command("predict", model, path, "--groups", "room").split()[1:]
+    assert [int(label) for label in labels] == ours.predict(X, rooms).tolist()
+    mean = float(command("score", model, path, "--groups", "2", "--mean"))
+    assert mean == pytest.approx(ours.score(X, rooms), rel=1e-12)
+    without = float(command("score", model, path, "--mean", "--columns", "a,b"))
+    assert without == pytest.approx(ours.score(X), rel=1e-12)
+    shares = np.array(
+        [row.split(",") for row in command("predict", model, path, "--groups", "room", "--proba").split()[1:]], float
+    )
+    np.testing.assert_array_equal(shares, ours.predict_proba(X, rooms))
+
+
+def test_moves_and_pictures(data, tmp_path):
+    path, X, rooms = data
+    command("fit", path, "--groups", "room", "--moves", "cell,split", "--picture", tmp_path / "two.png", "--quiet")
+    command("fit", path, "--groups", "room", "--columns", "a", "--picture", tmp_path / "one.png", "--quiet")
+    assert all((tmp_path / name).stat().st_size > 1000 for name in ("two.png", "one.png"))
+    found = json.loads(command("fit", path, "--groups", "room", "--moves", "none", "--format", "jsonl"))
+    assert found["log_joint"] == HDPMixture(moves=()).fit(X, rooms).log_joint_
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--groups", "floor"), "has no column 'floor' for --groups; it has a, room, b"),
+        (("--groups", "room", "--discount", "0.2"), "--discount: leave it out with --groups"),
+        (("--groups", "room", "--init", "single"), "--init: leave it out with --groups"),
+        (("--gamma", "2", "--columns", "1"), "--gamma: needs --groups"),
+        (
+            ("--groups", "room", "--moves", "regroup"),
+            "'regroup' is not for this model, which has merge,cell,split",
+        ),
+        (("--columns", "1", "--moves", "cell"), "'cell' is not for this model"),
+        (("--groups", "room", "--columns", "room"), "no column but that of --groups"),
+    ],
+)
+def test_errors_of_options(options, words, data):
+    with pytest.raises(RefusedError, match=words):
+        command("fit", data[0], *options)
+
+
+def test_a_row_without_a_group_is_named(data):
+    path = data[0]
+    path.write_text("a,room\n1,hall\n2, \n")
+    with pytest.raises(RefusedError, match="line 3, column 2 is blank; each row needs a group"):
+        command("fit", path, "--groups", "room")
+
+
+def test_models_without_groups_refuse_them(data, tmp_path):
+    path, *_ = data
+    command("fit", path, "--columns", "a,b", "--out", tmp_path / "m.mdpm", "--quiet")
+    with pytest.raises(RefusedError, match="holds no model of fit --groups"):
+        command("score", tmp_path / "m.mdpm", path, "--groups", "room")
+    command("fit", path, "--groups", "room", "--out", tmp_path / "g.mdpm", "--quiet")
+    with pytest.raises(RefusedError, match="a model of groups has no C code yet"):
+        command("export", tmp_path / "g.mdpm", "--c", tmp_path / "c")
