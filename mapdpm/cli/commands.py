@@ -16,7 +16,7 @@ from mapdpm import NormalGamma, load, plots, select_alpha
 from mapdpm.cli import demo, records, stderr, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned
-from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, groups_of, model_and_table, model_of
+from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, model_and_table, model_of
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.progress import ProgressLine
 from mapdpm.cli.tables import Table
@@ -42,7 +42,7 @@ def fit(arguments: argparse.Namespace) -> None:
     model = model_of(arguments, _likelihood(arguments, table), progress)
     started = time.perf_counter()
     try:
-        model.fit(table, **groups_of(table))
+        model.fit(table, **table.metadata())
     finally:
         progress.end()
     seconds = time.perf_counter() - started
@@ -107,10 +107,10 @@ def predict(arguments: argparse.Namespace) -> None:
     model, table = model_and_table(arguments)
     if arguments.proba:
         names = [*(f"cluster_{k}" for k in range(model.n_clusters_)), "new"]
-        rows = model.predict_proba(table, **groups_of(table)).tolist()
+        rows = model.predict_proba(table, **table.metadata()).tolist()
     else:
         novelty = {"novelty": True} if arguments.novelty else {}  # streams have no such argument
-        names, rows = ["label"], model.predict(table, **novelty, **groups_of(table))[:, None].tolist()
+        names, rows = ["label"], model.predict(table, **novelty, **table.metadata())[:, None].tolist()
     records.write_text(arguments.out, records.lines(names, rows, arguments.format))
 
 
@@ -119,12 +119,12 @@ def score(arguments: argparse.Namespace) -> None:
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
     model, table = model_and_table(arguments)
     if not arguments.mean:
-        rows = model.score_samples(table, **groups_of(table))[:, None].tolist()
+        rows = model.score_samples(table, **table.metadata())[:, None].tolist()
         text = records.lines(["log_density"], rows, arguments.format)
     elif arguments.format == "jsonl":
-        text = records.lines(["mean_log_density"], [[model.score(table, **groups_of(table))]], arguments.format)
+        text = records.lines(["mean_log_density"], [[model.score(table, **table.metadata())]], arguments.format)
     else:
-        text = f"{model.score(table, **groups_of(table))!r}\n"
+        text = f"{model.score(table, **table.metadata())!r}\n"
     records.write_text(arguments.out, text)
 
 

@@ -103,11 +103,6 @@ def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> A
     return MAPDPM(arguments.alpha, discount=arguments.discount, init=arguments.init or "sequential", **common)
 
 
-def groups_of(table: Table) -> dict[str, Any]:
-    """The argument ``groups`` of a model with groups; none where the table has no column of them."""
-    return {} if table.groups is None else {"groups": table.groups}
-
-
 def check_convertible(model: MAPDPM | OnlineMAPDPM, arguments: argparse.Namespace) -> None:
     """UsageError where a stream in its warm-up would change its real type or capacity: it has no clusters yet."""
     if not isinstance(model, OnlineMAPDPM) or model.likelihood_ is not None:

@@ -60,6 +60,10 @@ class Table(NamedTuple):
     groups: tuple[str, ...] | None = None
     """The group of each row, where there is a column of groups."""
 
+    def metadata(self) -> dict[str, Any]:
+        """The arguments of a model besides the points: ``groups``, where there are some."""
+        return {} if self.groups is None else {"groups": self.groups}
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
 

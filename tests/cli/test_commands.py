@@ -473,6 +473,7 @@ def test_closed_streams_and_devices(folder, command, code, said):
 def test_examples_of_help_run(folder, capsys, monkeypatch):
     examples = [options._FIT_EXAMPLES, options._PREDICT_EXAMPLES, options._SCORE_EXAMPLES, options._DEMO_EXAMPLES]
     Path("data.csv.gz").write_bytes(gzip.compress(Path("data.csv").read_bytes()))
+    Path("rooms.csv").write_text("room,t\nhall,1\nhall,2\nroof,9\nroof,8\n")
     ours = f"{sys.executable} -m mapdpm"
     for line in "\n".join(examples).splitlines():
         command = re.sub(r"(^|\| )mapdpm ", rf"\1{ours} ", line)
