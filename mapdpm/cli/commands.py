@@ -70,7 +70,8 @@ def tune(arguments: argparse.Namespace) -> None:
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
     table = tables.read_csv(arguments.data, choice, arguments.delimiter)
     progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
-    capped = {} if arguments.max_clusters is None else {"max_clusters": arguments.max_clusters}
+    given = {"max_clusters": arguments.max_clusters, "discount": arguments.discount}
+    common = {name: value for name, value in given.items() if value}
     prior = _likelihood(arguments, table)
     grid = tuning.settings(arguments, prior, table)
     try:
@@ -86,7 +87,7 @@ def tune(arguments: argparse.Namespace) -> None:
             random_state=arguments.seed,
             n_jobs=arguments.jobs,
             callback=progress,
-            **capped,
+            **common,
         )
     finally:
         progress.end()

@@ -181,6 +181,8 @@ def _tune_options(tune: argparse.ArgumentParser) -> None:
     results.add_argument("--picture", type=Path, metavar="FILE", help="draw the scores: .png, .pdf or .svg")
     _format_option(results, "a line for each setting")
     model = tune.add_argument_group("model")
+    text = "Pitman-Yor discount in [0, 1) (%(default)s)"
+    model.add_argument("--discount", type=values.discount, metavar="D", default=0.0, help=text)
     _prior_options(model)
     model.add_argument("--max-clusters", type=values.count, metavar="K", help="most clusters (none; prequential: 64)")
     tune.add_argument("--seed", type=values.seed, metavar="N", help="seed of random numbers (every run draws the same)")

@@ -158,7 +158,7 @@ class NormalGamma(NamedTuple):
         return total
 
     def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
-        """maths (19): by ratios of variances, because the marginals are large and nearly cancel."""
+        """maths (20): by ratios of variances, because the marginals are large and nearly cancel."""
         D = self.m0.shape[0]
         a, a1, a2 = self.a0 + 0.5 * union[0], self.a0 + 0.5 * row[0], self.a0 + 0.5 * other[0]
         total = log_gamma_excess(a) + log_gamma_excess(self.a0) - log_gamma_excess(a1) - log_gamma_excess(a2)

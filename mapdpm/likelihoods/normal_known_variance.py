@@ -164,7 +164,7 @@ class NormalKnownVariance(NamedTuple):
         return 0.5 * total
 
     def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
-        """maths (20)."""
+        """maths (21)."""
         D = self.m0.shape[0]
         total = 0.0
         for d in range(D):

@@ -1,4 +1,4 @@
-"""The posterior of a Dirichlet process's concentration, given a partition: p(alpha | N, K), its mode and its curve."""
+"""The posterior of the concentration of a Dirichlet or Pitman-Yor process given a partition: its mode and its curve."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ MOST_STEPS = 30
 _NEAR = 1e-8  # a Newton step of log alpha so short leaves an error of about its square
 _CANCELS = 1e6  # alphas so many times N: ten digits of the slope would be lost
 _FARTHEST = 230.0  # nats of log alpha: 1e-100 to 1e100
+_FARTHEST_MODE, _SPACING = 40.0, 0.25  # of the grid of log alpha with a discount; the terms of the slope are wider
 
 
 class NoInteriorModeError(ValueError):
@@ -27,7 +28,8 @@ class NoInteriorModeError(ValueError):
 class ConcentrationPosterior(NamedTuple):
     r"""p(alpha | N, K) proportional to Gamma(alpha) / Gamma(alpha + N) alpha^K p(alpha)  (Raykov2014 (25), (26)).
 
-    Only the numbers of points and of clusters of a partition inform about alpha (maths (31)).
+    Only the numbers of points and of clusters of a partition inform about alpha (maths (31)). With a discount d, of a
+    Pitman-Yor process, alpha^K is prod_{k < K} (alpha + k d), the factor of maths (2) in which alpha is.
 
     Examples
     --------
@@ -39,11 +41,18 @@ class ConcentrationPosterior(NamedTuple):
     n_points: int
     n_clusters: int
     prior: Any = InverseGammaPrior()
+    discount: float = 0.0
 
     def log_density(self, alphas: Any) -> Vector:
         """log p(alpha | N, K) less its unknown constant, for each of ``alphas`` > 0, in nats."""
-        N, K = self.n_points, self.n_clusters
-        values = [K * math.log(a) - log_rising(a, float(N)) + self.prior.log_density(a) for a in _positive(alphas)]
+        N, K, d = self.n_points, self.n_clusters, self.discount
+        if d == 0.0:
+            values = [K * math.log(a) - log_rising(a, float(N)) + self.prior.log_density(a) for a in _positive(alphas)]
+        else:
+            values = [
+                log_rising(a / d + 1.0, K - 1.0) - log_rising(a + 1.0, N - 1.0) + self.prior.log_density(a)
+                for a in _positive(alphas)
+            ]
         return np.array(values)
 
     def curve(self, alphas: Any) -> Vector:
@@ -66,24 +75,63 @@ class ConcentrationPosterior(NamedTuple):
         The density of log alpha is log-concave. The density of alpha is that over alpha, so its mode is lower. With
         S(alpha) = sum_{i < N} alpha / (alpha + i), the expected number of clusters, modes solve S(alpha) + r alpha - s
         / alpha = c (maths (32)). Both sides are monotone, so there is one solution, or none. Newton steps in log alpha
-        stay within an interval that encloses it.
+        stay within an interval that encloses it. With a discount the density is not log-concave: all maxima are
+        bracketed on a grid of log alpha, and the highest is returned; ``start`` does not matter.
 
         Raises
         ------
         NoInteriorModeError
             There is none: under a Gamma prior of shape at most 1, the density of alpha is largest at 0 for a single
-            cluster; under a prior of rate 0, at infinity where each point is a cluster.
+            cluster; under a prior of rate 0, at infinity where each point is a cluster. With a discount, also in other
+            cases. (That the density is infinite at 0, under a Gamma prior of shape below 1, does not count there.)
         """
         c = self._exponent(of)
         r, s = self.prior.rates
+        if self.discount > 0.0:
+            return self._highest(of)
         if (c <= 1.0 and s == 0.0) or (c >= self.n_points and r == 0.0):
-            end, other = ("0", ", or the mode of='log alpha'") if c <= 1.0 else ("infinity", "")
-            msg = (
-                f"p(alpha | N={self.n_points}, K={self.n_clusters}) has no interior mode under {self.prior}: it is "
-                f"largest at {end}; take another prior{other}"
-            )
-            raise NoInteriorModeError(msg)
+            raise self._no_mode("0" if c <= 1.0 else "infinity")
         return math.exp(self._solved(c, math.log(check_number("start", start)))[0])
+
+    def _no_mode(self, end: str) -> NoInteriorModeError:
+        given = f"N={self.n_points}, K={self.n_clusters}" + (f", d={self.discount:g}" if self.discount else "")
+        other = ", or the mode of='log alpha'" if end == "0" else ""
+        msg = f"p(alpha | {given}) has no interior mode under {self.prior}: it is largest at {end}"
+        msg += f"; take another prior{other}"
+        return NoInteriorModeError(msg)
+
+    def _highest(self, of: str) -> float:
+        """The highest interior maximum with a discount: all are bracketed by changes of sign of the slope."""
+        own = self._exponent(of) - self.n_clusters
+        infinite_at_0 = own < 0.0 and self.prior.rates[1] == 0.0
+        grid = np.arange(-_FARTHEST_MODE, _FARTHEST_MODE + _SPACING, _SPACING).tolist()
+        slopes = [self._slope(t, own) for t in grid]
+        maxima = [
+            self._bisected(left, right, own)
+            for left, right, rises, falls in zip(grid, grid[1:], slopes, slopes[1:], strict=False)
+            if rises > 0.0 >= falls
+        ]
+
+        def height(t: float) -> float:
+            return float(self.log_density([math.exp(t)])[0]) + (t if of == "log alpha" else 0.0)
+
+        best = max(maxima, key=height, default=None)
+        if best is None or (not infinite_at_0 and height(grid[0]) >= height(best)):
+            raise self._no_mode("infinity" if best is None and slopes[-1] > 0.0 else "0")
+        return math.exp(best)
+
+    def _slope(self, t: float, own: float) -> float:
+        """The slope of the log density by log alpha: sums of alpha / (alpha + k d) and alpha / (alpha + i), in O(1)."""
+        alpha, d = math.exp(t), self.discount
+        r, s = self.prior.rates
+        clusters = alpha / d * digamma_difference(alpha / d + 1.0, self.n_clusters - 1.0)[0]
+        return clusters - alpha * digamma_difference(alpha + 1.0, self.n_points - 1.0)[0] + own - r * alpha + s / alpha
+
+    def _bisected(self, low: float, high: float, own: float) -> float:
+        """The place between ``low``, where the density rises, and ``high``, where it falls, of its maximum."""
+        while low < (middle := (low + high) / 2.0) < high:
+            low, high = (middle, high) if self._slope(middle, own) > 0.0 else (low, middle)
+        return middle
 
     def _exponent(self, of: str) -> float:
         if of not in ("alpha", "log alpha"):

@@ -13,7 +13,7 @@ import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.estimators.map_dpm import MAPDPM
-from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior
+from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior, NoInteriorModeError
 from mapdpm.search.problem import Observed, observed
 from mapdpm.selection import empirical_bayes
 from mapdpm.selection.job import Job, with_feature_names
@@ -48,7 +48,8 @@ def empirical_priors(job: Job, X: Any, prior: Any) -> Selection:
 
 def _mode_of_alpha(job: Job, prior: Any) -> Update:
     def update(model: MAPDPM, setting: Setting) -> Setting:
-        posterior = ConcentrationPosterior(point_set(job.points).n_points, model.n_clusters_, prior)
+        n_points = point_set(job.points).n_points
+        posterior = ConcentrationPosterior(n_points, model.n_clusters_, prior, model.discount)
         return setting | {"alpha": posterior.mode(start=model.alpha)}
 
     return update
@@ -66,15 +67,26 @@ def _marginal_update(job: Job, prior: Any, observed_data: Observed, start: Setti
 
 def _best(method: str, job: Job, X: Any, prior: Any, runs: list[tuple[Setting, Update, float]]) -> Selection:
     found: list[tuple[Setting, float, MAPDPM]] = []
-    for start, update, same in runs:
-        reached, model = _alternated(job, start, update, same)
+    ended: list[int] = []
+    for number, (start, update, same) in enumerate(runs):
+        try:
+            reached, model = _alternated(job, start, update, same)
+        except NoInteriorModeError as error:
+            lost = error
+            continue
+        ended.append(number)
         score = (model.log_joint_ + prior.log_density(reached["alpha"])) / point_set(job.points).n_points
         found.append((reached, score, model))
         job.report(reached, 0, score, model.n_clusters_)
+    if not found:
+        raise lost
+    if len(found) < len(runs):
+        msg = f"{len(runs) - len(found)} of {len(runs)} starts came to clusters without a mode of alpha ({lost})"
+        warnings.warn(msg, UserWarning, stacklevel=4)
     settings, scores, models = zip(*found, strict=True)
     chosen = int(np.argmax(scores))
     if method == "empirical-bayes":
-        empirical_bayes.warn_of_edges(split_setting(runs[chosen][0])[1], split_setting(settings[chosen])[1])
+        empirical_bayes.warn_of_edges(split_setting(runs[ended[chosen]][0])[1], split_setting(settings[chosen])[1])
     n_clusters = np.array([[float(model.n_clusters_)] for model in models])
     return Selection(
         method, list(settings), np.array(scores)[:, None], n_clusters, chosen, with_feature_names(models[chosen], X)

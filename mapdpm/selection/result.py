@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior
+from mapdpm.partition_priors.hyperpriors import InverseGammaPrior
 from mapdpm.protocol import Matrix, Vector
 
 if TYPE_CHECKING:
@@ -71,9 +72,13 @@ class Selection(NamedTuple):
         return _standard_errors(self.scores)
 
     def posterior(self, prior: Any = None) -> ConcentrationPosterior:
-        """p(alpha | N, K) for the clusters of ``model``, under the inverse-Gamma prior of (25) or another."""
+        """p(alpha | N, K) for the clusters of ``model``, under the inverse-Gamma prior of (25) or another.
+
+        With the discount of the model, where it has one.
+        """
         N, K = int(self.model.cluster_sizes_.sum()), int(self.model.n_clusters_)
-        return ConcentrationPosterior(N, K) if prior is None else ConcentrationPosterior(N, K, prior)
+        discount = float(getattr(self.model, "discount", 0.0))  # a stream has none
+        return ConcentrationPosterior(N, K, InverseGammaPrior() if prior is None else prior, discount)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw scores over alpha, their standard errors, and numbers of clusters: ``plots.selection``."""

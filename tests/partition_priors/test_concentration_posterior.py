@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from mapdpm.partition_priors import DirichletProcess
+from mapdpm.partition_priors import DirichletProcess, PitmanYor
 from mapdpm.partition_priors.concentration_posterior import (
     MOST_STEPS,
     ConcentrationPosterior,
@@ -102,3 +102,63 @@ def test_expected_clusters_by_sums(n, alpha):
     assert above == pytest.approx(math.fsum(alpha / (alpha + i)), rel=1e-14, abs=0.0 if n > 1 else 1e-300)
     assert below == pytest.approx(math.fsum(i / (alpha + i)), rel=2e-14, abs=0.0 if n > 1 else 1e-300)
     assert slope == pytest.approx(math.fsum(alpha * i / (alpha + i) ** 2), rel=1e-6)
+
+
+# ---- Pitman-Yor ------------------------------------------------------------------------------------------------------
+
+
+def best_on_a_grid(N, K, prior, d, of):
+    """The highest local maximum of 20,001 values of the density, from the partition prior itself; None if 0 is higher.
+
+    To 0.004 of log alpha. A value at 0 that is infinite does not count.
+    """
+    t = np.linspace(-40.0, 40.0, 20_001)
+    alpha = np.exp(t)
+    logs = (t if of == "log alpha" else 0.0) + np.array([prior.log_density(a) for a in alpha])
+    for j in range(1, K):
+        logs += np.log(alpha + j * d)
+    for i in range(1, N):
+        logs -= np.log(alpha + i)
+    inside = 1 + np.flatnonzero((logs[1:-1] > logs[:-2]) & (logs[1:-1] >= logs[2:]))
+    best = max(inside, key=lambda i: logs[i], default=None)
+    infinite = of == "alpha" and isinstance(prior, GammaPrior) and prior.shape < 1.0
+    if best is None or (not infinite and logs[best] < logs[0] + 1e-9):  # where it is flat, rounding has maxima
+        return None, logs
+    return float(alpha[best]), logs
+
+
+@pytest.mark.parametrize("d", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize("of", ["alpha", "log alpha"])
+def test_mode_with_a_discount_is_the_highest_of_all(d, of):
+    """Against the density on a fine grid."""
+    for N, K in ((1, 1), (2, 2), (30, 1), (30, 5), (60, 40), (60, 60)):
+        for prior in PRIORS:
+            posterior = ConcentrationPosterior(N, K, prior, d)
+            best, logs = best_on_a_grid(N, K, prior, d, of)
+            if best is None:
+                with pytest.raises(
+                    NoInteriorModeError, match=rf"K={K}, d={d:g}\) has no interior mode .* largest at 0"
+                ):
+                    posterior.mode(of)
+                continue
+            assert math.log(posterior.mode(of)) == pytest.approx(math.log(best), abs=0.004)
+            assert posterior.mode(of, start=1e3) == posterior.mode(of)
+            at = np.exp([-3.0, 0.0, 3.0])
+            found = posterior.log_density(at) + (np.log(at) if of == "log alpha" else 0.0)
+            exact = logs[np.searchsorted(np.linspace(-40.0, 40.0, 20_001), [-3.0, 0.0, 3.0])]
+            # Sums of up to 60 logarithms, at places of the grid that are 1e-12 off
+            np.testing.assert_allclose(np.diff(found), np.diff(exact), atol=1e-9)
+
+
+def test_density_with_a_discount_is_that_of_the_process():
+    sizes = np.array([9.0, 4.0, 2.0, 1.0])
+    alphas = [0.01, 0.7, 3.0, 40.0]
+    found = ConcentrationPosterior(16, 4, InverseGammaPrior(), 0.4).log_density(alphas)
+    exact = [PitmanYor(a, 0.4).log_partition(sizes) + InverseGammaPrior().log_density(a) for a in alphas]
+    np.testing.assert_allclose(np.diff(found), np.diff(exact), atol=1e-11)  # sums of some twenty logarithms
+
+
+def test_curve_with_a_discount_integrates_to_one():
+    posterior = ConcentrationPosterior(300, 20, GammaPrior(1.0, 1.0), 0.5)
+    t = np.linspace(-30.0, 6.0, 20_001)
+    assert integrate.trapezoid(posterior.curve(np.exp(t)), t) == pytest.approx(1.0, abs=1e-6)

@@ -21,6 +21,7 @@ from mapdpm import (
     select_alpha,
 )
 from mapdpm.data import read_by
+from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior, NoInteriorModeError
 from mapdpm.partition_priors.hyperpriors import GammaPrior, InverseGammaPrior
 from mapdpm.search.moves.split import Split
@@ -334,3 +335,35 @@ def test_nan_is_refused():
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="NaN at row 3, column 1"):
         select_alpha(X)
+
+
+@pytest.mark.parametrize("method", ["map", "empirical-bayes"])
+def test_alpha_of_a_pitman_yor_process_is_at_its_own_mode(method):
+    """Not at that of a Dirichlet process: no alpha within 1 % has a higher log joint and prior, given the clusters."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(0.0, 10.0, (8, 2))[rng.integers(0, 8, 300)] + rng.normal(size=(300, 2))
+    prior, found = InverseGammaPrior(), {}
+    for d in (0.0, 0.3, 0.6):
+        chosen = select_alpha(X, method=method, discount=d, likelihood=NormalGamma(0.0, 0.01, 1.0, 1.0))
+        sizes = chosen.model.cluster_sizes_.astype(float)
+        found[d] = chosen.alpha
+
+        def density(alpha, d=d, sizes=sizes):
+            return partition_prior(alpha, d).log_partition(sizes) + prior.log_density(alpha)
+
+        assert density(chosen.alpha) > max(density(1.01 * chosen.alpha), density(0.99 * chosen.alpha))
+        assert chosen.posterior().mode() == pytest.approx(chosen.alpha, rel=1e-9)
+    assert found[0.0] > found[0.3] + 0.3 > found[0.6] + 0.3
+
+
+def test_a_start_that_ends_in_one_cluster_does_not_lose_the_others():
+    """Under Gamma(1, 1) a single cluster has no mode of alpha; the other starts have."""
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.normal(0.0, 1.0, (30, 1)), rng.normal(7.0, 1.0, (30, 1))])
+    options = {"method": "map", "prior": GammaPrior(1.0, 1.0), "likelihood": NormalGamma(3.5, 0.1, 2.0, 2.0)}
+    with pytest.raises(NoInteriorModeError, match="K=1"):
+        select_alpha(X, [1e-30], **options)
+    with pytest.warns(UserWarning, match="1 of 2 starts came to clusters without a mode of alpha"):
+        found = select_alpha(X, [1e-30, 1.0], **options)
+    assert found.model.n_clusters_ == 2
+    assert len(found.settings) == 1
