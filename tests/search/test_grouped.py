@@ -58,10 +58,11 @@ def scores_by_hand(X, groups, labels, i, likelihood, weights, K):
 
 @pytest.mark.parametrize("backend", complete_but(["c", "python"], ["c", "numba", "python"]))
 def test_a_sweep_moves_each_point_to_its_best_cluster(backend):
-    """Point by point, from the raw points and the shares that the sweep holds."""
-    for seed in range(3):
-        X, groups, _ = grouped_points(seed, 4, 5, 3)
+    """Point by point, from the raw points and the shares that the sweep holds; some points are alone."""
+    for seed in range(20):
+        X, groups, _ = grouped_points(seed, 4, 5, 3, apart=2.0)
         labels = np.random.default_rng(seed).integers(0, 4, len(X))
+        labels[::4] = 4 + np.arange(5)
         labels = np.unique(labels, return_inverse=True)[1]
         problem = problem_of(X, groups, backend)
         state = problem.state_of(started_from(problem.flat, labels))
