@@ -56,11 +56,13 @@ def numbers_of(groups: Any, n_points: int, names: NDArray[np.object_]) -> Labels
 
 def _listed(groups: Any, n_points: int) -> NDArray[Any] | Sequence[Any]:
     """The labels as an array that numpy sorts, or as a list of plain objects; none is missing."""
+    if hasattr(groups, "to_numpy"):
+        groups = groups.to_numpy()
+    elif hasattr(groups, "__array__"):
+        groups = np.asarray(groups)
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
         msg = f"groups must be one label a point, such as a list or an array, got {type(groups).__name__}"
         raise ValueError(msg)
-    if hasattr(groups, "to_numpy"):
-        groups = groups.to_numpy()
     if getattr(groups, "ndim", 1) != 1 or len(groups) != n_points:
         shape = getattr(groups, "shape", (len(groups),))
         msg = f"groups must have one label a point, shape ({n_points},), got shape {tuple(shape)}"
@@ -68,8 +70,8 @@ def _listed(groups: Any, n_points: int) -> NDArray[Any] | Sequence[Any]:
     kind = groups.dtype.kind if isinstance(groups, np.ndarray) else "O"
     if kind in "biuUS":
         return np.asarray(groups)
-    labels = list(groups) if kind == "O" else groups.tolist() if kind == "f" else list(groups)
-    labels = [label.item() if isinstance(label, np.generic) and kind != "M" else label for label in labels]
+    # Numbers become those of Python, which a file can hold; dates keep their type.
+    labels = [label.item() if isinstance(label, np.number) else label for label in groups]
     for i, label in enumerate(labels):
         if _is_missing(label):
             msg = f"groups[{i}] is {label!r}: each point needs a group"

@@ -16,7 +16,7 @@ import sklearn
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import estimator_checks
 
-from mapdpm import MAPDPM, DPMeans
+from mapdpm import MAPDPM, DPMeans, HDPMixture
 
 EXPECTED_TO_FAIL = {
     "check_sample_weight_equivalence_on_dense_data": (
@@ -78,7 +78,7 @@ def checked(kind: type) -> list[tuple[str, str, object]]:
 
 def main() -> int:
     bad = 0
-    for kind in (MAPDPM, DPMeans, MAPDPMTwin, DPMeansTwin, MAPDPMFirst, DPMeansFirst):
+    for kind in (MAPDPM, DPMeans, HDPMixture, MAPDPMTwin, DPMeansTwin, MAPDPMFirst, DPMeansFirst):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a class does not inherit from BaseEstimator, which is the point
             results = checked(kind)
