@@ -80,6 +80,9 @@ def place_of(text: str, option: str, file: str, cells: list[str]) -> int:
         return cells.index(text)
     if text.isdecimal() and 1 <= int(text) <= len(cells):
         return int(text) - 1
+    if text in cells:
+        msg = f"{file} has {cells.count(text)} columns of the name {text!r} for {option}; give its position"
+        raise ValueError(msg)
     msg = f"{file} has no column {text!r} for {option}; it has {listed(cells)}"
     raise ValueError(msg)
 
@@ -90,13 +93,15 @@ def beside_groups(choice: Choice, groups: str | None) -> Choice:
         return choice
 
     def chosen_beside(file: str, cells: list[str]) -> Columns:
-        group = place_of(groups, "--groups", file, cells)
+        # A position comes first: groups are often numbers, and so may be those of the first row.
+        named = not _may_be_positions(groups, len(cells)) or "-" in groups
+        group = place_of(groups, "--groups", file, cells) if named else int(groups) - 1
         found = choice(file, cells)
         places = [place for place in found.places if place != group]
         if not places:
             msg = f"{file} has no column but that of --groups"
             raise ValueError(msg)
-        return Columns(places, found.named or cells[group] == groups, group)
+        return Columns(places, found.named or named, group)
 
     return chosen_beside
 

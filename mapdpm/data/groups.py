@@ -58,9 +58,12 @@ def _listed(groups: Any, n_points: int) -> NDArray[Any] | Sequence[Any]:
     """The labels as an array that numpy sorts, or as a list of plain objects; none is missing."""
     if hasattr(groups, "to_numpy"):
         groups = groups.to_numpy()
-    elif hasattr(groups, "__array__"):
+    elif hasattr(groups, "__array__") and not isinstance(groups, np.ndarray):
         groups = np.asarray(groups)
-    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
+    if np.ma.is_masked(groups):
+        msg = "groups has masked entries: each point needs a group"
+        raise ValueError(msg)
+    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or getattr(groups, "ndim", 1) == 0:
         msg = f"groups must be one label a point, such as a list or an array, got {type(groups).__name__}"
         raise ValueError(msg)
     if getattr(groups, "ndim", 1) != 1 or len(groups) != n_points:
@@ -70,13 +73,17 @@ def _listed(groups: Any, n_points: int) -> NDArray[Any] | Sequence[Any]:
     kind = groups.dtype.kind if isinstance(groups, np.ndarray) else "O"
     if kind in "biuUS":
         return np.asarray(groups)
-    # Numbers become those of Python, which a file can hold; dates keep their type.
-    labels = [label.item() if isinstance(label, np.number) else label for label in groups]
+    # Numbers become those of Python, which a file can hold; dates and durations keep their type.
+    labels = [_plain(label) for label in groups]
     for i, label in enumerate(labels):
         if _is_missing(label):
             msg = f"groups[{i}] is {label!r}: each point needs a group"
             raise ValueError(msg)
     return labels
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) and label.dtype.kind in "biuf" else label
 
 
 def _is_missing(label: Any) -> bool:
@@ -85,7 +92,7 @@ def _is_missing(label: Any) -> bool:
         return True
     try:
         return bool(label != label)  # noqa: PLR0124  (NaN)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):
         return type(label).__name__ == "NAType"
 
 

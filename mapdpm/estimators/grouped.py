@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 class GroupedEstimator(Estimator):
     """The common base of estimators that take ``groups``, by position in place of y or by name."""
 
-    _routed: ClassVar[dict[str, str]] = dict.fromkeys(("fit", "predict", "score", "transform"), "groups")
+    _routed: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("fit", "predict", "predict_proba", "score", "transform"), "groups"
+    )
 
     @abc.abstractmethod
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
@@ -41,6 +43,10 @@ class GroupedEstimator(Estimator):
     def set_predict_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
         """The same for ``predict``."""
         return self._request("predict", groups)
+
+    def set_predict_proba_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
+        """The same for ``predict_proba``."""
+        return self._request("predict_proba", groups)
 
     def set_score_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
         """The same for ``score``."""

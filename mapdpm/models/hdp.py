@@ -40,8 +40,8 @@ class HDPMixture(PackedMixture, GroupedEstimator):
     Each group j mixes the same clusters in shares of its own: point i of group j is in cluster k with probability
     proportional to n_jk + alpha beta_k, where n_jk counts the other points of the group there, and beta_k is the common
     share of the cluster (Teh2004 (37)). The fit finds a partition z at a local maximum of J = log p(z | alpha, gamma) +
-    sum_k log p(x_{c_k}), where the tables and the shares beta are integrated out (docs/maths.md (53) to (57); to about
-    0.1 nats). Points move one by one; then clusters merge, cells (the points of a group in a cluster) move, clusters
+    sum_k log p(x_{c_k}), where the tables and the shares beta are integrated out (docs/maths.md (53) to (57); to 0.02
+    nats). Points move one by one; then clusters merge, cells (the points of a group in a cluster) move, clusters
     split, and are deleted. The number of clusters is found.
 
     Parameters

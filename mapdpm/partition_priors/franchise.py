@@ -23,7 +23,8 @@ _LONGEST_STEP = 2.0
 _FIRST_STEPS = 2
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
-_LARGEST = 1e50  # of a concentration; the product of alpha and a share is then above SMALLEST
+LARGEST_CONCENTRATION = 1e30
+"""alpha and gamma are between its inverse and this: products of alpha and shares are then above SMALLEST."""
 
 _NEAR_SADDLE = 1e-7
 """Newton's steps to the saddlepoint end here; the integral is stationary there."""
@@ -48,7 +49,7 @@ class Franchise(NamedTuple):
     p(z) = gamma^K / prod_j alpha^(n_j) I, where I is the integral of beta_u^(gamma - 1) prod_k g_k(beta_k) / beta_k
     over shares that sum to 1, g_k(b) = prod_j (alpha b)^(n_jk) and a^(n) = a (a + 1) ... (a + n - 1). Without the
     constraint the integral is a product over clusters. So I is an inverse Laplace transform in one variable, which the
-    saddlepoint method finds to some 0.005 nats (maths (53) to (57)).
+    saddlepoint method finds to some 0.005 nats, and to 0.02 for a single cell (maths (53) to (57)).
 
     Examples
     --------
@@ -145,8 +146,10 @@ def franchise(alpha: float, gamma: float) -> Franchise:
         if not value > 0.0:
             msg = f"{name} must be > 0, got {value}"
             raise ValueError(msg)
-        if not 1.0 / _LARGEST <= value <= _LARGEST:
-            msg = f"{name} must be between {1.0 / _LARGEST:.0e} and {_LARGEST:.0e}, got {value}"
+        if not 1.0 / LARGEST_CONCENTRATION <= value <= LARGEST_CONCENTRATION:
+            msg = (
+                f"{name} must be between {1.0 / LARGEST_CONCENTRATION:.0e} and {LARGEST_CONCENTRATION:.0e}, got {value}"
+            )
             raise ValueError(msg)
         values.append(value)
     return Franchise(*values)

@@ -71,6 +71,18 @@ def test_errors_of_options(options, words, data):
         command("fit", data[0], *options)
 
 
+@pytest.mark.parametrize("column", ["1", "2"])
+def test_no_row_is_lost_where_groups_are_numbers(column, tmp_path):
+    """The first group has the number of its column: the row of numbers is no header."""
+    rows = [(1 + i // 10, 2 if i < 15 else 5, float(8 * (i % 3))) for i in range(30)]
+    path = tmp_path / "numbers.csv"
+    path.write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+    assert json.loads(command("fit", path, "--groups", column, "--format", "jsonl"))["rows"] == 30
+    path.write_text("room,room,h\n" + path.read_text())
+    with pytest.raises(RefusedError, match="2 columns of the name 'room' for --groups; give its position"):
+        command("fit", path, "--groups", "room")
+
+
 def test_a_row_without_a_group_is_named(data):
     path = data[0]
     path.write_text("a,room\n1,hall\n2, \n")

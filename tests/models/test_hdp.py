@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -185,6 +186,21 @@ def test_concentrations_at_their_mode(data):
     assert np.all(np.diff(only.history_) >= 0.0)
 
 
+@pytest.mark.parametrize("start", [1e-30, 1e-10, 1e8, 1e30])
+def test_concentrations_come_from_far(start, data):
+    """The same mode as from 1, whatever the start; a file keeps the result."""
+    X, groups = data
+    prior = GammaPrior(1.0, 1.0)
+    for alpha, gamma in ((start, 1.0), (1.0, start), (start, start)):
+        fitted = HDPMixture(alpha, gamma, likelihood=PRIOR, alpha_prior=prior, gamma_prior=prior).fit(X, groups)
+        assert 0.01 < fitted.alpha_ < 10.0
+        assert 0.01 < fitted.gamma_ < 100.0
+        assert HDPMixture.from_bytes(fitted.to_bytes()).alpha_ == fitted.alpha_
+    flat = GammaPrior(1.0, 1e-300)
+    far = HDPMixture(1e30, likelihood=PRIOR, alpha_prior=flat).fit(X, groups)
+    assert HDPMixture.from_bytes(far.to_bytes()).alpha_ == far.alpha_
+
+
 # ---- groups of all kinds ---------------------------------------------------------------------------------------------
 
 
@@ -202,6 +218,8 @@ def test_concentrations_at_their_mode(data):
         lambda g: pl.Series([f"n{j}" for j in g]),
         lambda g: np.datetime64("2026-01-01") + g,
         lambda g: [np.int64(j) for j in g],
+        lambda g: np.timedelta64(1, "D") * g,
+        lambda g: [(j,) * (1 + j % 2) for j in g.tolist()],
     ],
 )
 def test_groups_may_be_anything_hashable(named, data):
@@ -224,6 +242,9 @@ def test_groups_may_be_anything_hashable(named, data):
         (pd.Series(["a"] * 119 + [pd.NA]), r"groups\[119\]"),
         (np.append(np.zeros(119, "M8[s]"), np.datetime64("NaT")), r"groups\[119\]"),
         ("abc", "got str"),
+        (np.array(3), "got ndarray"),
+        (np.ma.masked_array(np.zeros(120), np.arange(120) == 3), "masked"),
+        ([Decimal("sNaN")] * 120, r"groups\[0\]|hashable"),
         (3, "got int"),
     ],
 )
@@ -339,7 +360,9 @@ def test_tools_of_scikit_learn(data):
     with sklearn.config_context(enable_metadata_routing=True):
         asking = estimator.set_fit_request(groups=True).set_score_request(groups=True)
         folds = cross_validate(asking, X, params={"groups": groups}, cv=GroupKFold(4))
+        asking.set_predict_proba_request(groups=True)
         pipeline = make_pipeline(StandardScaler(), asking.set_params(likelihood=None)).fit(X, groups=groups)
+        assert pipeline.predict_proba(X, groups=groups).shape[0] == 120
     assert np.all(np.isfinite(folds["test_score"]))
     assert pipeline[-1].group_names_.tolist() == list(range(8))
     assert pipeline.fit_predict(X, groups).shape == (120,)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from mapdpm.partition_priors.franchise import Franchise
+from mapdpm.partition_priors.franchise import LARGEST_CONCENTRATION, Franchise
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels
 
 _ROUNDS = 3
-_FARTHEST = 16.0
-"""Nats of log alpha: from 1e-7 to 1e7."""
+_FARTHEST = math.log(LARGEST_CONCENTRATION) - 1e-9  # a concentration at the edge is still allowed
 _STEP = 1.0
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _NEAR = 1e-5
@@ -44,12 +43,14 @@ def _log_density(table: Labels, prior: Franchise, name: str, hyperprior: GammaPr
 
 
 def _highest(f: Callable[[float], float], start: float) -> float:
-    """The place of the maximum uphill from ``start``: steps while it rises, then golden sections."""
-    t, value = start, f(start)
-    direction = _STEP if f(start + _STEP) > value else -_STEP
-    while abs(t + direction) < _FARTHEST and (further := f(t + direction)) > value:
-        t, value = t + direction, further
-    low, high = t - _STEP, t + _STEP
+    """The place of the maximum uphill from ``start``: steps that double while it rises, then golden sections."""
+    t = _within(start)
+    value = f(t)
+    step = _STEP if f(_within(t + _STEP)) > f(_within(t - _STEP)) else -_STEP
+    before = _within(t - step)
+    while (to := _within(t + step)) != t and (further := f(to)) > value:
+        before, t, value, step = t, to, further, 2.0 * step
+    low, high = sorted((before, to))
     one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     f_one, f_two = f(one), f(two)
     while high - low > _NEAR:
@@ -62,3 +63,8 @@ def _highest(f: Callable[[float], float], start: float) -> float:
             two = low + _GOLDEN * (high - low)
             f_two = f(two)
     return (low + high) / 2.0
+
+
+def _within(t: float) -> float:
+    """``t``, or the nearest log of a concentration that is allowed."""
+    return max(-_FARTHEST, min(t, _FARTHEST))

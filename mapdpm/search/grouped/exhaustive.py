@@ -11,6 +11,7 @@ from mapdpm.search.grouped.problem import GroupedProblem
 
 MOST_POINTS = 7
 """7 points have 877 partitions; most are ruled out by their likelihood alone."""
+_ERROR = 0.05  # nats, more than that of log p(z)
 
 
 def best_of_all(problem: GroupedProblem, found: Ascent) -> Ascent:
@@ -26,7 +27,7 @@ def best_of_all(problem: GroupedProblem, found: Ascent) -> Ascent:
     likelihoods = log_marginals(problem.flat)[every].sum(axis=1)
     best, log_joint = None, found.history[-1]
     for i in np.argsort(-likelihoods, kind="stable"):
-        if likelihoods[i] <= log_joint:
+        if likelihoods[i] + _ERROR <= log_joint:
             break
         n_clusters = int(np.count_nonzero(every[i]))
         if cap is not None and n_clusters > cap:

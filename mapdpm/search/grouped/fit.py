@@ -107,7 +107,7 @@ def _with_concentrations(
     for _ in range(_MOST_TURNS):
         table = found.state.table[:, found.state.clusters.counts > 0]
         prior = posterior_mode(table, problem.prior, settings.alpha_prior, settings.gamma_prior)
-        near = np.allclose(prior, problem.prior, rtol=_SAME_CONCENTRATION)
+        near = np.allclose(prior, problem.prior, rtol=_SAME_CONCENTRATION, atol=0.0)
         problem = problem._replace(prior=prior)
         found.state.stale = True
         problem.refresh(found.state)
