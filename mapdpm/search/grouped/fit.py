@@ -14,11 +14,11 @@ from mapdpm.data.groups import Groups
 from mapdpm.objective import is_gain
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.franchise import Franchise
+from mapdpm.partition_priors.franchise_posterior import posterior_mode
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels, Likelihood, Model, Vector
 from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend, unheard
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
-from mapdpm.search.grouped.concentrations import posterior_mode
 from mapdpm.search.grouped.exhaustive import best_of_all
 from mapdpm.search.grouped.problem import GroupedProblem, GroupedState
 from mapdpm.search.moves.merge import Merge
