@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.backends.c_calls import TWINS, call_of, check, groups_of, is_built, width_of, without_points
+from mapdpm.backends.c_calls import TWINS, call_of, check, is_built, width_of, without_points
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
@@ -159,40 +159,36 @@ class CBackend:
     def grouped_start(
         self, model: Model, state: ClusterState, counts: GroupCounts, order: Labels, may_grow: bool
     ) -> int:
-        call = call_of(model, state)
-        groups, kept = groups_of(call, counts)
+        call = call_of(model, state, counts)
         position = call.ffi.new("int64_t *", 0)
         points = call.ffi.from_buffer("int64_t[]", order)
         check(
             call,
             call.lib.mapdpm_grouped_start(
-                call.problem, call.clusters, groups, call.workspace, points, len(order), may_grow, position
+                call.problem, call.clusters, call.groups, call.workspace, points, len(order), may_grow, position
             ),
         )
-        del kept
         return int(position[0])
 
     def grouped_sweep(
         self, model: Model, state: ClusterState, counts: GroupCounts, start: int, may_grow: bool
     ) -> tuple[int, int]:
-        call = call_of(model, state)
-        groups, kept = groups_of(call, counts)
+        call = call_of(model, state, counts)
         position, moved = call.ffi.new("int64_t *", start), call.ffi.new("int64_t *", 0)
         check(
             call,
             call.lib.mapdpm_grouped_sweep(
-                call.problem, call.clusters, groups, call.workspace, may_grow, position, moved
+                call.problem, call.clusters, call.groups, call.workspace, may_grow, position, moved
             ),
         )
-        del kept
         return int(position[0]), int(moved[0])
 
     def grouped_perturb(self, model: Model, state: ClusterState, counts: GroupCounts, uniforms: Vector) -> None:
-        call = call_of(model, state)
-        groups, kept = groups_of(call, counts)
+        call = call_of(model, state, counts)
         draws = call.ffi.from_buffer("double[]", uniforms)
-        check(call, call.lib.mapdpm_grouped_gibbs_sweep(call.problem, call.clusters, groups, call.workspace, draws))
-        del kept
+        check(
+            call, call.lib.mapdpm_grouped_gibbs_sweep(call.problem, call.clusters, call.groups, call.workspace, draws)
+        )
 
     def move_cells(
         self,
@@ -204,8 +200,7 @@ class CBackend:
         cells: Matrix,
         to: Labels,
     ) -> float:
-        call = call_of(without_points(likelihood, None), state)
-        of_groups, kept = groups_of(call, counts)
+        call = call_of(without_points(likelihood, None), state, counts)
         workspace = np.empty(call.lib.mapdpm_move_cells_bytes(width_of(likelihood), len(groups)) // 8 + 1)
         gained = call.ffi.new("double *")
         view = call.ffi.from_buffer
@@ -214,7 +209,7 @@ class CBackend:
             call.lib.mapdpm_move_cells(
                 call.problem,
                 call.clusters,
-                of_groups,
+                call.groups,
                 view("unsigned char[]", workspace, require_writable=True),
                 slot,
                 len(groups),
@@ -224,7 +219,6 @@ class CBackend:
                 gained,
             ),
         )
-        del kept
         return float(gained[0])
 
 

@@ -25,26 +25,15 @@ TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
 
 
 class Call(NamedTuple):
-    """One call: the library of the data's type, its two structures, and the objects that must outlive them."""
+    """One call: the library of the data's type, its structures, and the objects that must outlive them."""
 
     lib: Any
     ffi: Any
     problem: Any
     clusters: Any
+    groups: Any
     workspace: Any
     kept: tuple[Any, ...]
-
-
-def groups_of(call: Call, counts: GroupCounts) -> tuple[Any, tuple[Any, ...]]:
-    """The structure of the groups, and the objects that must outlive it."""
-    view = call.ffi.from_buffer
-    groups = call.ffi.new("mapdpm_groups *")
-    groups.n_groups = len(counts.table)
-    groups.of_points = of_points = view("int64_t[]", counts.groups)
-    groups.table = table = view("int64_t[]", counts.table, require_writable=True)
-    groups.weights = weights = view("double[]", counts.weights, require_writable=True)
-    groups.new_share = counts.new_share
-    return groups, (of_points, table, weights)
 
 
 def without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) -> Model:
@@ -75,21 +64,36 @@ def library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return compiled.lib, compiled.ffi
 
 
-def call_of(model: Model, state: ClusterState | None) -> Call:
-    """The structures of a call, and a workspace for the slots of ``state``."""
+def call_of(model: Model, state: ClusterState | None, counts: GroupCounts | None = None) -> Call:
+    """The structures of a call, and a workspace for the slots of ``state``; ``counts`` where points have groups."""
     lib, ffi = library(model.data.dtype)
     problem, views = _problem(model)
     if state is None:
-        return Call(lib, ffi, problem, ffi.NULL, ffi.NULL, views)
+        return Call(lib, ffi, problem, ffi.NULL, ffi.NULL, ffi.NULL, views)
     view = ffi.from_buffer
     workspace = np.empty(lib.mapdpm_workspace_bytes(model.data.shape[1], state.capacity) // 8 + 1)
     clusters = ffi.new("mapdpm_clusters *")
     clusters.capacity = state.capacity
     clusters.labels = labels = view("int64_t[]", state.labels, require_writable=True)
-    clusters.counts = counts = view("int64_t[]", state.counts, require_writable=True)
+    clusters.counts = sizes = view("int64_t[]", state.counts, require_writable=True)
     clusters.rows = rows = view("double[]", state.rows, require_writable=True)
     space = view("unsigned char[]", workspace, require_writable=True)
-    return Call(lib, ffi, problem, clusters, space, (views, labels, counts, rows, workspace))
+    groups, of_groups = _groups(ffi, counts)
+    kept = views, labels, sizes, rows, workspace, of_groups
+    return Call(lib, ffi, problem, clusters, groups, space, kept)
+
+
+def _groups(ffi: Any, counts: GroupCounts | None) -> tuple[Any, tuple[Any, ...]]:
+    """The structure of the groups, and the objects that must outlive it."""
+    if counts is None:
+        return ffi.NULL, ()
+    groups = ffi.new("mapdpm_groups *")
+    groups.n_groups = len(counts.table)
+    groups.of_points = of_points = ffi.from_buffer("int64_t[]", counts.groups)
+    groups.table = table = ffi.from_buffer("int64_t[]", counts.table, require_writable=True)
+    groups.weights = weights = ffi.from_buffer("double[]", counts.weights, require_writable=True)
+    groups.new_share = counts.new_share
+    return groups, (of_points, table, weights)
 
 
 _LARGEST_KEPT = 1 << 20  # bytes of data; keeping a larger problem would hold its memory and save little time
