@@ -215,7 +215,7 @@ size_t mapdpm_move_cells_bytes(int64_t n_features, int64_t n_cells)
     return sizeof(double) * (size_t)((n_cells + 3) * statistics_size(n_features));
 }
 
-/* What a move of cells knows. */
+/* The arguments of a move of cells, and scratch space. */
 typedef struct cell_move {
     likelihood f;
     int64_t size;
@@ -224,7 +224,7 @@ typedef struct cell_move {
     double *both; /* scratch statistics */
 } cell_move;
 
-/* What a cell gains by joining a cluster, over being one of its own; the prior weight of the cluster before. */
+/* The gain of a cell that joins a cluster, compared with a cluster of its own. `prior_weight` is that of the cluster. */
 static double gain_of_cell(const cell_move *m, const double *cluster, const double *cell, double prior_weight)
 {
     memcpy(m->both, cluster, (size_t)sufficient_size(m->f.D) * sizeof *m->both);

@@ -10,11 +10,12 @@ import numpy as np
 
 import mapdpm
 import mutations
-from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance, OnlineAlphaSelector, OnlineMAPDPM
+from mapdpm import MAPDPM, HDPMixture, NormalGamma, NormalKnownVariance, OnlineAlphaSelector, OnlineMAPDPM
 from mapdpm.cli import tables
 from mapdpm.files import container
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.errors import ModelFileError
+from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.samplers import CollapsedGibbs, Hybrid, SplitMerge, Trace, UncollapsedGibbs, sample
 from mapdpm.samplers.trace import UnreadableTraceError
 from mapdpm.stream import StreamFullError
@@ -104,6 +105,37 @@ def use_points(model, X):
     assert np.isfinite(model.score(X))
     for labels, least in ((model.predict(X), 0), (model.predict(X, novelty=True), -1)):
         assert least <= labels.min() <= labels.max() < model.n_clusters_
+
+
+# ---- models of groups -----------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def grouped_examples(folder=None):
+    """Both families, names of each type that a file has, one group without a name, priors of concentrations."""
+    X, fixed = points(), NormalKnownVariance(4.0, 60.0, 1.0)
+    rooms, prior = np.repeat(["hall", "roof", "attic"], 20), GammaPrior(1.0, 1.0)
+    models = [
+        HDPMixture(1.5, 2.0).fit(tables.Table(("height", "width"), X), rooms),
+        HDPMixture(likelihood=fixed, alpha_prior=prior, gamma_prior=prior).fit(X, [1, 2.5, True, "x"] * 15),
+        HDPMixture(max_clusters=3, random_state=3, moves=()).fit(X, [f"{i // 2}" for i in range(60)]),
+    ]
+    return [model.to_bytes() for model in models]
+
+
+def use_grouped(model):
+    """It scores points of each group and of a new one, and can be saved and shown."""
+    names = None if model.group_names_[0] is None else [*model.group_names_, "new"]
+    m0, n = model.likelihood_.m0, len(model.group_names_) + 1
+    for X in (np.tile(m0, (n, 1)), np.tile(m0 + 0.5 * (model.means_[0] - m0), (n, 1))):
+        frame = named(model, X)
+        if np.all(np.abs(X) < 1e49):  # no points are larger
+            np.testing.assert_allclose(model.predict_proba(frame, names).sum(axis=1), 1.0, rtol=1e-12)
+            assert np.all(np.isfinite(model.score_samples(frame, names)))
+    np.testing.assert_allclose(model.weights_.sum(axis=1), 1.0, rtol=1e-9)  # of shares that sum to 1 within as much
+    again = HDPMixture.from_bytes(model.to_bytes())
+    np.testing.assert_array_equal(again.weights_, model.weights_)
+    assert repr(model)
 
 
 # ---- stream learners -------------------------------------------------------------------------------------------------
@@ -234,6 +266,9 @@ def every_model(folder=None):
 
 _MODELS = (ModelFileError,), mutations.mutated_model
 MODELS = {
+    "HDPMixture.from_bytes": Reader(
+        grouped_examples, lambda data, _: HDPMixture.from_bytes(data), use_grouped, *_MODELS
+    ),
     "MAPDPM.from_bytes": Reader(batch_examples, lambda data, _: MAPDPM.from_bytes(data), use_batch, *_MODELS),
     "OnlineMAPDPM.from_bytes": Reader(
         stream_examples, lambda data, _: OnlineMAPDPM.from_bytes(data), use_stream, *_MODELS

@@ -2,7 +2,8 @@
 
 import inspect
 
-from mapdpm import MAPDPM, OnlineMAPDPM, backends, names
+from mapdpm import MAPDPM, HDPMixture, OnlineMAPDPM, backends, names
+from mapdpm.search.grouped.moves import MOVES as HDP_MOVES
 from mapdpm.search.moves.catalogue import MOVES
 from mapdpm.stream.settings import DTYPES, WHEN_FULL
 
@@ -11,6 +12,7 @@ def test_moves_and_backends_are_those_that_exist():
     assert tuple(MOVES) == names.MOVES
     assert tuple(backends.BACKENDS) == names.BACKENDS
     assert MAPDPM().moves == names.MOVES[:2]
+    assert HDPMixture().moves == names.HDP_MOVES == tuple(HDP_MOVES)
     assert MAPDPM().init == names.STARTS[0]
 
 

@@ -94,14 +94,14 @@ def beside_groups(choice: Choice, groups: str | None) -> Choice:
 
     def chosen_beside(file: str, cells: list[str]) -> Columns:
         # A position comes first: groups are often numbers, and so may be those of the first row.
-        named = not _may_be_positions(groups, len(cells)) or "-" in groups
-        group = place_of(groups, "--groups", file, cells) if named else int(groups) - 1
+        by_position = groups.isdecimal() and 1 <= int(groups) <= len(cells)
+        group = int(groups) - 1 if by_position else place_of(groups, "--groups", file, cells)
         found = choice(file, cells)
         places = [place for place in found.places if place != group]
         if not places:
             msg = f"{file} has no column but that of --groups"
             raise ValueError(msg)
-        return Columns(places, found.named or named, group)
+        return Columns(places, found.named or not by_position, group)
 
     return chosen_beside
 

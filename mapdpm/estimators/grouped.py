@@ -1,4 +1,4 @@
-"""What scikit-learn's tools expect of an estimator whose points have groups."""
+"""The contract of scikit-learn's tools, for estimators whose points have groups."""
 
 from __future__ import annotations
 

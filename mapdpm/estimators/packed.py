@@ -1,4 +1,4 @@
-"""What estimators share that keep a mixture: the attributes of its clusters, and pickling as the bytes of a file."""
+"""Estimators that keep a mixture: the attributes of its clusters, and pickling as the bytes of a file."""
 
 from __future__ import annotations
 

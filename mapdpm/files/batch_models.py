@@ -67,7 +67,7 @@ def _listed(likelihood: Any) -> list[Any]:
 
 
 class Restored(NamedTuple):
-    """What the extras of a model file give: the estimator, not yet fitted, its likelihood and names of features."""
+    """The estimator that the extras of a file give, not yet fitted, with its likelihood and the names of features."""
 
     estimator: Any
     likelihood: Any

@@ -1,4 +1,4 @@
-"""What can be wrong with model files."""
+"""The errors of files: models that cannot be read, files that cannot be written."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def extras_of(model: Any, table: Labels) -> dict[str, Any]:
 
 
 class RestoredGroups(NamedTuple):
-    """What the extras give: as for a batch model, and the names of groups, the table of counts, the common shares."""
+    """The model that the extras give, with the names of groups, the table of counts and the common shares."""
 
     model: Restored
     names: NDArray[np.object_]

@@ -30,8 +30,8 @@ _NEAR_SADDLE = 1e-7
 """Newton's steps to the saddlepoint end here; the integral is stationary there."""
 
 _NODES = np.arange(-9.0, 5.1, 0.5)
-"""Of the trapezoidal rule, in standard deviations of log b from its mode. The density falls at least as exp(log b) to
-the left and faster than any exponential to the right: what is left out is below 2e-4 of it."""
+"""The points of the trapezoidal rule, in standard deviations of log b from its mode. The density falls at least as
+exp(log b) to the left, and faster than any exponential to the right; the rest beyond the points is below 2e-4 of it."""
 
 
 class Solution(NamedTuple):
@@ -156,7 +156,7 @@ def franchise(alpha: float, gamma: float) -> Franchise:
 
 
 class _Cumulants(NamedTuple):
-    """Of x = t b under each density exp(heights - x), and sums of them over the clusters."""
+    """The cumulants of x = t b under the density exp(heights - x) of each cluster, summed over the clusters."""
 
     log_sums: Vector
     first: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from mapdpm.golden_section import golden_section
 from mapdpm.partition_priors.franchise import LARGEST_CONCENTRATION, Franchise
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels
@@ -12,7 +13,6 @@ from mapdpm.protocol import Labels
 _ROUNDS = 3
 _FARTHEST = math.log(LARGEST_CONCENTRATION) - 1e-9  # a concentration at the edge is still allowed
 _STEP = 1.0
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _NEAR = 1e-5
 
 
@@ -50,19 +50,7 @@ def _highest(f: Callable[[float], float], start: float) -> float:
     before = _within(t - step)
     while (to := _within(t + step)) != t and (further := f(to)) > value:
         before, t, value, step = t, to, further, 2.0 * step
-    low, high = sorted((before, to))
-    one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    f_one, f_two = f(one), f(two)
-    while high - low > _NEAR:
-        if f_one > f_two:
-            high, two, f_two = two, one, f_one
-            one = high - _GOLDEN * (high - low)
-            f_one = f(one)
-        else:
-            low, one, f_one = one, two, f_two
-            two = low + _GOLDEN * (high - low)
-            f_two = f(two)
-    return (low + high) / 2.0
+    return golden_section(f, min(before, to), max(before, to), _NEAR)
 
 
 def _within(t: float) -> float:

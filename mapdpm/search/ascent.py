@@ -18,7 +18,7 @@ Rounding can hide a gain. So can verbs of a likelihood that contradict each othe
 
 
 class Climbed(Protocol):
-    """What an ascent asks of a problem; its states have ``labels`` and ``n_clusters``."""
+    """A problem that an ascent can climb; its states have ``labels`` and ``n_clusters``."""
 
     def refresh(self, state: Any) -> None:
         """Compute all that follows from the labels anew."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mapdpm.backends import resolve
+from mapdpm.golden_section import golden_section
 from mapdpm.likelihoods import (
     BetaBernoulli,
     DirichletMultinomial,
@@ -38,8 +39,6 @@ REACH = np.log(1e4)
 _TOLERANCE = 1e-7  # of a logarithm: about the root of rounding; a maximum looks flat below it
 _GAIN = 1e-10  # relative, of the log joint: the last cycle gains less
 _MOST_CYCLES = 50
-_MOST_SECTIONS = 60  # enough to shrink twice the reach below the tolerance
-_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
 def start_of(setting: Setting, family: type) -> Setting:
@@ -106,7 +105,7 @@ def _best_along(at: Callable[[Vector], float], place: Vector, line: Vector, cent
     moving = line != 0.0
     ends = ((centre + np.outer((-REACH, REACH), np.ones(len(line))) - place)[:, moving]) / line[moving]
     low, high = ends.min(axis=0).max(), ends.max(axis=0).min()
-    t = golden_section(lambda t: at(place + t * line), low, high)
+    t = golden_section(lambda t: at(place + t * line), low, high, _TOLERANCE)
     found: Vector = place + t * line
     return found
 
@@ -120,21 +119,3 @@ def warn_of_edges(start: Setting, current: Setting) -> None:
                 "leave it out of the grid and give the likelihood a value, or start elsewhere"
             )
             warnings.warn(msg, UserWarning, stacklevel=5)
-
-
-def golden_section(function: Callable[[float], float], low: float, high: float) -> float:
-    """The maximiser of ``function``, which has one maximum between ``low`` and ``high`` (Kiefer 1953)."""
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = function(left), function(right)
-    for _ in range(_MOST_SECTIONS):
-        if high - low <= _TOLERANCE:
-            break
-        if at_left >= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = function(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = function(right)
-    return 0.5 * (low + high)

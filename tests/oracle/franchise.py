@@ -85,16 +85,15 @@ def by_franchises(groups, alpha, gamma):
     return found
 
 
-def partition_of(labels, groups):
-    """Labels and groups renamed 0, 1, ... in order of first appearance."""
-    return tuple(list(dict.fromkeys(values).keys()).index(v) for values in (labels,) for v in values), [
-        list(dict.fromkeys(groups)).index(g) for g in groups
-    ]
+def in_order(names):
+    """``names`` as 0, 1, ... in order of first appearance."""
+    known = list(dict.fromkeys(names))
+    return [known.index(name) for name in names]
 
 
 def log_joint(X, labels, groups, likelihood, alpha, gamma):
     """Exact log p(z) + log p(x | z), by enumeration of the tables and from the raw points."""
-    z, g = partition_of(list(labels), list(groups))
+    z, g = in_order(labels), in_order(groups)
     terms = [log_marginal(X[np.array(z) == k], likelihood) for k in range(max(z) + 1)]
     return log_partition(table_of(z, g), alpha, gamma) + math.fsum(terms)
 

@@ -11,14 +11,14 @@ from mapdpm.search.grouped.problem import GroupedProblem
 
 MOST_POINTS = 7
 """7 points have 877 partitions; most are ruled out by their likelihood alone."""
-_ERROR = 0.05  # nats, more than that of log p(z)
+_ERROR = 0.05  # nats; the docstring of Franchise promises 0.02
 
 
 def best_of_all(problem: GroupedProblem, found: Ascent) -> Ascent:
     """``found``, or the best of all partitions if that has a higher J; ``found`` for more points than a few.
 
     Partitions come in order of their likelihood. As p(z) <= 1, all are ruled out once the likelihood of one is below
-    the best J.
+    the best J; ``_ERROR`` allows for that of log p(z).
     """
     n, cap = problem.n_points, problem.flat.max_clusters
     if not 1 < n <= MOST_POINTS:

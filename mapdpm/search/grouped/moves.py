@@ -21,7 +21,7 @@ _SWEEPS = 10
 
 
 class _Move:
-    """What moves share: the problem, the source of randomness, the clock."""
+    """A move with the problem, the source of randomness and the clock."""
 
     def __init__(self, problem: GroupedProblem, rng: np.random.Generator, expired: Callable[[], bool]) -> None:
         self.problem = problem
@@ -53,6 +53,7 @@ class Merge(_Move):
             state.table[:, gone] = 0
             self.problem.share_out(state)
             merged += 1
+        state.stale |= merged > 0
         return state, merged
 
     def _best_pair(self, state: GroupedState) -> tuple[int, int] | None:
@@ -96,6 +97,7 @@ class Cell(_Move):
                 if is_gain(after - before, before):
                     state = trial
                     moved += n_moved
+        state.stale |= moved > 0
         return state, moved
 
     def _moved(self, state: GroupedState, slot: int, points: Labels) -> int:
@@ -172,7 +174,7 @@ class Split(_Move):
         """``halves``, refined by sweeps with the groups of the points, and what they gain; None if one is left."""
         flat, prior = self.problem.flat, self.problem.prior
         names, groups = np.unique(self.problem.groups[points], return_inverse=True)
-        problem = GroupedProblem(flat.part(points, 0)._replace(max_clusters=2), groups, len(names), prior)
+        problem = GroupedProblem(flat.part(points, 0), groups, len(names), prior)
         weights = np.array([state.weights[slot] / 2.0, state.weights[slot] / 2.0, 0.0])
         trial = GroupedState(halves, problem.table_of(halves.labels, 2), weights)
         for _ in range(_SWEEPS):

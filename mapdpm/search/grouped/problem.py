@@ -30,7 +30,7 @@ class GroupedState:
     log_prior: float = 0.0
     """log p(z) after ``refresh``."""
     stale: bool = True
-    """Whether points have moved since ``refresh``."""
+    """Whether points have moved since ``refresh``: then rows have the rounding of what was added and removed."""
 
     @property
     def labels(self) -> Labels:
