@@ -18,11 +18,13 @@ _BEGIN, _END = "/* cdef: begin */", "/* cdef: end */"
 # 1 in mapdpm_one, and 2 between mapdpm_enter and mapdpm_leave. Only the holder of a lock of Python calls these two:
 # mapdpm_enter takes over a 2, which an interrupted call has left, and mapdpm_leave releases nothing but a 2.
 # mapdpm_one learns or predicts one point and returns its id. It returns -1 after an error, or if ``busy`` is taken;
-# then the caller waits for its turn and calls the function itself, which says why.
+# then the caller waits for its turn and calls the function itself, which says why. mapdpm_one_of sets the group first.
 _FOR_PYTHON = """
 int mapdpm_enter(long *busy);
 void mapdpm_leave(long *busy);
 int64_t mapdpm_one(mapdpm_stream *stream, long *busy, int learns, const mapdpm_real *x, mapdpm_real *score);
+int64_t mapdpm_one_of(mapdpm_stream *stream, long *busy, int learns, uint32_t group, const mapdpm_real *x,
+                      mapdpm_real *score);
 """
 _FOR_PYTHON_SOURCE = """
 #ifdef _MSC_VER
@@ -47,6 +49,21 @@ static int64_t mapdpm_one(mapdpm_stream *stream, long *busy, int learns, const m
     if (mapdpm_exchange(busy, 0, 1) != 0)
         return -1;
     error = learns ? mapdpm_learn(stream, x, &id, score) : mapdpm_predict(stream, x, &id, score);
+    (void)mapdpm_exchange(busy, 1, 0);
+    return error ? -1 : (int64_t)id;
+}
+
+static int64_t mapdpm_one_of(mapdpm_stream *stream, long *busy, int learns, uint32_t group, const mapdpm_real *x,
+                             mapdpm_real *score)
+{
+    uint32_t id;
+    int error;
+
+    if (mapdpm_exchange(busy, 0, 1) != 0)
+        return -1;
+    error = mapdpm_set_group(stream, group);
+    if (!error)
+        error = learns ? mapdpm_learn(stream, x, &id, score) : mapdpm_predict(stream, x, &id, score);
     (void)mapdpm_exchange(busy, 1, 0);
     return error ? -1 : (int64_t)id;
 }
@@ -78,7 +95,7 @@ def builder(module: str, real: str) -> FFI:
         sources=_files("*.c"),
         depends=_files("*.h"),
         include_dirs=[_KERNELS],
-        define_macros=[("MAPDPM_REAL", real), ("MAPDPM_MISSING", None)],
+        define_macros=[("MAPDPM_REAL", real), ("MAPDPM_MISSING", None), ("MAPDPM_GROUPS", None)],
         extra_compile_args=_FLAGS,
         libraries=["m"] if os.name == "posix" else [],
         py_limited_api=True,

@@ -15,6 +15,7 @@ SOURCES = (
     "snapshot.c",
     "stream.c",
     "clusters.c",
+    "groups.c",
     "choose.c",
     "split_merge.c",
     "window.c",

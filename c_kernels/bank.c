@@ -21,7 +21,7 @@ size_t mapdpm_bank_bytes(const mapdpm_options *o, uint32_t n)
     const uint64_t each = mapdpm_stream_bytes(o);
     uint64_t bytes;
 
-    if (each == 0 || n < 1 || n > UINT32_C(1) << 16 || o->when_full == MAPDPM_FULL_ERROR)
+    if (each == 0 || o->max_groups > 0 || n < 1 || n > UINT32_C(1) << 16 || o->when_full == MAPDPM_FULL_ERROR)
         return 0;
     bytes = at_learners(n) + each * n;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX ? (size_t)bytes : 0;

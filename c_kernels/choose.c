@@ -59,21 +59,18 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
 }
 
-/* log p(x | a new cluster) + log alpha, and an upper bound of it. If the bound is below `least`, the bound is
+/* log p(x | a new cluster) + its log weight, and an upper bound of it. If the bound is below `least`, the bound is
  * returned. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
+    const real opening = IS_GROUPED(s) ? s->opening + (log_opening(s) - s->log_alpha) : s->opening;
     const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const scale = prior_scale(s);
     real sum = 0, logs = 0;
     size_t d;
 
     if (HAS_MISSING(s)) {
-        view empty;
-
-        empty.moments = slot_of(s, 0);
-        empty.decay = 0;
-        return *bound = density(s, empty, x) + s->log_alpha;
+        return *bound = density(s, empty_view(s), x) + log_opening(s);
     }
     for (d = 0; d < D; d++) {
         const real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
@@ -84,9 +81,9 @@ static real score_new(const mapdpm_stream *s, const real *x, real least, real *b
             logs += u;
     }
     if (!IS_GAMMA(s))
-        return *bound = s->opening - logs;
-    *bound = s->opening - (s->a0 + HALF) * (logs + math_log_below(1 + sum));
-    return *bound < least ? *bound : s->opening - (s->a0 + HALF) * (logs + math_log1p(sum));
+        return *bound = opening - logs;
+    *bound = opening - (s->a0 + HALF) * (logs + math_log_below(1 + sum));
+    return *bound < least ? *bound : opening - (s->a0 + HALF) * (logs + math_log1p(sum));
 }
 
 /* The best cluster so far; the two clusters with the highest upper bounds; and the sum of exp(score - top) of all
@@ -143,16 +140,41 @@ static void rank_bound(ranking *r, uint32_t k, real bound)
     }
 }
 
+/* Add upper bounds of the log weights for the group of the next point. Without forgetting no cluster has more tables
+ * than points. The weight of a free slot is 0, and its bound stays the lowest. */
+CLONES
+static void weigh_block(const mapdpm_stream *s, uint32_t first, uint32_t n, real *restrict bounds)
+{
+    const uint32_t row = *row_of(s);
+    const real *const tables = tables_of(s) + first, *const cells = row == NONE ? NULL : cells_of(s, row) + first;
+    const real per_table = s->alpha / *all_tables_of(s);
+    uint32_t j;
+
+    for (j = 0; j < n; j++)
+        bounds[j] += math_log_below((cells ? cells[j] : 0) + per_table * tables[j]) + MOST_BELOW;
+}
+
+/* The score of a slot by the score table, from its tail. */
+static real score_of_tail(const mapdpm_stream *s, const real *x, uint32_t k, real tail)
+{
+    const real density = density_of_tail(s, x, k, tail);
+
+    return IS_GROUPED(s) ? density + math_log(group_weight(s, k, *row_of(s), 1)) : density;
+}
+
 /* The tails and bounds of the block of clusters from `first` on. Returns their number. */
 static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
 {
-    const uint32_t room = SLOTS(s) - first, left = s->width - first;
+    const uint32_t room = SLOTS(s) - first, left = s->width - first, n = left < BLOCK ? left : BLOCK;
 
     tails_of(s, x, first, room < BLOCK ? room : BLOCK, tails, bounds);
-    return left < BLOCK ? left : BLOCK;
+    if (IS_GROUPED(s))
+        weigh_block(s, first, n, bounds);
+    return n;
 }
 
-/* Rank all clusters by the score table. Its constants include the log weights; those of free slots are -LARGEST_REAL.
+/* Rank all clusters by the score table. Its constants include the log weights, except with groups; those of free slots
+ * are -LARGEST_REAL.
  * Bounds come first: usually they decide, and only one logarithm is needed. */
 static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *r, int with_density)
 {
@@ -171,14 +193,14 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
     if (r->candidate == NONE)
         return;
     r->best = r->candidate;
-    r->best_score = r->top = density_of_tail(s, x, r->candidate, tail);
+    r->best_score = r->top = score_of_tail(s, x, r->candidate, tail);
     if (!with_density && r->runner_up_bound < r->best_score)
         return;
     for (first = 0; first < s->width; first += BLOCK) {
         n = bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
             if (bounds[j] > least_score(r, with_density))
-                rank_score(r, first + j, density_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
+                rank_score(r, first + j, score_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
     }
 }
 
@@ -201,7 +223,12 @@ static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, i
             *is_aged = 1;
             continue;
         }
-        total += weight;
+        if (IS_GROUPED(s)) {
+            total += *row_of(s) == NONE ? 0 : cells_of(s, *row_of(s))[k] * v.decay;
+            weight = group_weight(s, k, *row_of(s), v.decay);
+        } else {
+            total += weight;
+        }
         score = density(s, v, x) + math_log(weight);
         rank_score(r, k, score, score, with_density);
         rank_bound(r, k, score);
@@ -228,7 +255,7 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
     if (is_prepared(s)) {
         rank_by_score_table(s, x, &all, with_density);
         if (with_density)
-            total_weight = stream_total_weight(s);
+            total_weight = IS_GROUPED(s) ? points_here(s, *row_of(s)) : stream_total_weight(s);
     } else {
         total_weight = rank_by_moments(s, x, &all, with_density, &c.has_aged);
     }

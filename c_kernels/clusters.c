@@ -16,11 +16,15 @@ void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
 void stream_clear_halves(mapdpm_stream *s, uint32_t k)
 {
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+    if (HAS_GROUPS(s))
+        groups_clear_halves(s, k);
 }
 
 void stream_clear_slot(mapdpm_stream *s, uint32_t k)
 {
     memset(slot_of(s, k), 0, slot_size(s) * sizeof(real));
+    if (HAS_GROUPS(s))
+        groups_clear(s, k);
     constants_of(s)[k] = -LARGEST_REAL;
     merge_partner_of(s)[k] = NONE;
     trials_of(s)[k] = 0;
@@ -56,6 +60,8 @@ void stream_apply_decay(mapdpm_stream *s, uint32_t k)
         moments_scale(s, slot_of(s, k), half_size(s), decay);
         moments_scale(s, half_of(s, k, 0), 0, decay);
         moments_scale(s, half_of(s, k, 1), 0, decay);
+        if (HAS_GROUPS(s))
+            groups_decay(s, k, decay);
     }
     last_times_of(s)[k] = s->now;
 }
@@ -82,6 +88,8 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     const int keeps = !(*slot_of(s, from) > *slot_of(s, to));
     const uint32_t kept = ids_of(s)[keeps ? to : from], gone = ids_of(s)[keeps ? from : to];
 
+    if (IS_GROUPED(s))
+        groups_merge(s, to, from);
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     if ((int32_t)(last_seen_of(s)[from] - last_seen_of(s)[to]) > 0)
         last_seen_of(s)[to] = last_seen_of(s)[from];
@@ -93,6 +101,10 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     merge_partner_of(s)[to] = NONE;
     stream_clear_slot(s, from);
     s->n_clusters--;
+    if (IS_GROUPED(s)) {
+        groups_recount(s, to);
+        groups_total(s);
+    }
     stream_refresh(s, to);
 }
 
@@ -104,4 +116,6 @@ void stream_remove_aged(mapdpm_stream *s)
     for (k = 0; k < SLOTS(s); k++)
         if (is_used(s, k) && *slot_of(s, k) * decay_of(s, k, s->now) < FORGOTTEN_WEIGHT)
             stream_remove(s, k, MAPDPM_AGED);
+    if (IS_GROUPED(s))
+        groups_total(s);
 }

@@ -53,6 +53,8 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     }
     s->n_seen += to_uint64(cluster->weight + HALF);
     stream_refresh(s, k);
+    if (IS_GROUPED(s))
+        groups_seat(s, k, 1);
     return MAPDPM_OK;
 }
 
@@ -129,6 +131,8 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
         }
         s->n_seen += to_uint64(*slot + HALF);
         stream_refresh(s, e);
+        if (IS_GROUPED(s))
+            groups_seat(s, e, IS_GROUPED(from) ? tables_at(from, k, decay) : 1);
     }
     return error;
 }
@@ -162,6 +166,8 @@ static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
         x[i] = y[i];
         y[i] = t;
     }
+    if (HAS_GROUPS(s))
+        groups_swap(s, a, b);
 }
 
 /* Sort the slots, free ones last, and number their ids from `first` on. Insertion sort is bounded and needs no
@@ -254,7 +260,7 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
                 s->n_clusters--;
                 continue;
             }
-            memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+            stream_clear_halves(s, k);
             *merge_loss_of(s, k) = 0;
         }
     for (k = 0; k < WINDOW(s); k++)
@@ -262,6 +268,8 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
     for (k = 0; k < WARMUP(s); k++) /* ids begin anew */
         warmup_labels_of(s)[k] = NONE;
     put_in_order(s, WARMUP(s));
+    if (IS_GROUPED(s))
+        groups_total(s);
     for (k = 0; k < s->width; k++)
         find_partner(s, k);
     while (merge_best_slots(s, 0))

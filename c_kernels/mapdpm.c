@@ -18,7 +18,7 @@ const char *mapdpm_error_name(int error)
 #else
     static const char *const names[] = {"ok",    "argument", "space",   "foreign", "truncated", "damaged",
                                         "newer", "real",     "kind",    "number",  "range",     "full",
-                                        "ids",   "time",     "unknown", "warming"};
+                                        "ids",   "time",     "unknown", "warming", "group"};
     const int n = (int)(sizeof names / sizeof names[0]);
 
     return (error <= 0 && -error < n) ? names[-error] : "unknown";

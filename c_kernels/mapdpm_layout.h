@@ -10,6 +10,12 @@
  * the cluster's own moments are followed by what rounding lost of each. The score table holds the constants of the
  * densities of all slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the
  * anchor is the prior mean, the unit a power of 2 near one over the prior scale.
+ *
+ * A learner of G groups has behind it: groups so far, policy, number and row of the current group (uint32) | gamma, log
+ * gamma, all tables and gamma | tables[K] | tables of groups that are gone[K] | cells[G][K] | what rounding lost of
+ * them (in float) | cells[G][K] of the first and of the second halves (reals) | number and last point of each group[G],
+ * row of each kept point[B] (uint32). A cell is the number of points of a group in a slot; the number of tables is the
+ * weight of a slot for a new group.
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -17,6 +23,9 @@
 #include "mapdpm_switches.h"
 
 typedef mapdpm_real real;
+
+/* No slot, no id, no row, no group. */
+#define NONE UINT32_MAX
 
 /* Whether sums have low parts, which hold what rounding lost. */
 enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
@@ -102,6 +111,36 @@ static inline uint32_t *warmup_labels_of(const mapdpm_stream *s)
     return event_ring_of(s) + WORDS_PER_EVENT * (size_t)RING_SIZE(s);
 }
 static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + WARMUP(s); }
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+static inline size_t groups_of(const mapdpm_stream *s) { return s->max_groups; }
+static inline size_t n_cells(const mapdpm_stream *s) { return groups_of(s) * SLOTS(s); }
+/* The reals of all groups: one, and two for each slot, and those of the cells. */
+static inline size_t group_reals(const mapdpm_stream *s)
+{
+    return 1 + 2 * (size_t)SLOTS(s) + (3 + COMPENSATED) * n_cells(s);
+}
+static inline uint32_t *n_groups_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_groups); }
+static inline uint32_t *groups_full_of(const mapdpm_stream *s) { return n_groups_of(s) + 1; }
+static inline uint32_t *group_of(const mapdpm_stream *s) { return n_groups_of(s) + 2; }
+static inline uint32_t *row_of(const mapdpm_stream *s) { return n_groups_of(s) + 3; }
+static inline real *gamma_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_groups + 16); }
+static inline real *log_gamma_of(const mapdpm_stream *s) { return gamma_of(s) + 1; }
+static inline real *all_tables_of(const mapdpm_stream *s) { return gamma_of(s) + 2; }
+static inline real *tables_of(const mapdpm_stream *s) { return gamma_of(s) + 3; }
+static inline real *past_tables_of(const mapdpm_stream *s) { return tables_of(s) + SLOTS(s); }
+static inline real *cells_of(const mapdpm_stream *s, size_t row) { return past_tables_of(s) + (1 + row) * SLOTS(s); }
+static inline real *half_cells_of(const mapdpm_stream *s, size_t h, size_t row)
+{
+    return cells_of(s, row) + (1 + COMPENSATED + h) * n_cells(s);
+}
+static inline uint32_t *group_numbers_of(const mapdpm_stream *s)
+{
+    return (uint32_t *)(void *)(all_tables_of(s) + group_reals(s));
+}
+static inline uint32_t *group_seen_of(const mapdpm_stream *s) { return group_numbers_of(s) + groups_of(s); }
+static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_seen_of(s) + groups_of(s); }
 
 /* Event number i, which the ring still has. */
 static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)

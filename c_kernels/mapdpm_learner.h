@@ -2,7 +2,7 @@
 #ifndef MAPDPM_LEARNER_H
 #define MAPDPM_LEARNER_H
 
-#include "mapdpm_moments.h"
+#include "mapdpm_joint.h"
 
 /* The nats that a split or a merge must gain, so that one point does not undo the change of another. A split of n
  * points must gain log n more, because it was tried about so often. */
@@ -37,7 +37,6 @@
 #define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
 #define MOST_VARIANCE FLOAT_OR_DOUBLE(1e30, 1e200)
 
-#define NONE UINT32_MAX
 /* Almost the largest real. */
 #define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
 
@@ -76,30 +75,58 @@ MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id,
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
 
-static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
-
-/* The factor that the weight of a cluster has decayed by since it last learned. */
-static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
-{
-    return FORGETS(s) ? math_exp(-to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate) : 1;
-}
+/* With groups (groups.c). */
+MAPDPM_INTERNAL void groups_reset(mapdpm_stream *s, const mapdpm_options *options);
+MAPDPM_INTERNAL int groups_can_learn(const mapdpm_stream *s);
+MAPDPM_INTERNAL void groups_admit(mapdpm_stream *s);
+MAPDPM_INTERNAL void groups_total(mapdpm_stream *s);
+MAPDPM_INTERNAL void groups_count(mapdpm_stream *s, uint32_t k, size_t h);
+MAPDPM_INTERNAL void groups_recount(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void groups_settle(mapdpm_stream *s);
+MAPDPM_INTERNAL void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, real weight);
+MAPDPM_INTERNAL void groups_decay(mapdpm_stream *s, uint32_t k, real decay);
+MAPDPM_INTERNAL void groups_clear(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void groups_clear_halves(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
+MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, real tables);
+MAPDPM_INTERNAL void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b);
 
 static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
-    view v;
+    view v = empty_view(s);
 
     v.moments = slot_of(s, k);
     v.decay = decay_of(s, k, now);
+    if (IS_GROUPED(s))
+        set_groups(&v, cells_of(s, 0) + k, past_tables_of(s)[k] * v.decay, tables_at(s, k, v.decay));
     return v;
 }
 
+/* A half as if it were a cluster: its share of the slot's tables is that of its points. */
 static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
 {
-    view v;
+    view v = empty_view(s);
 
     v.moments = half_of(s, k, h);
     v.decay = 1;
+    if (IS_GROUPED(s)) {
+        const real share = *v.moments / (*half_of(s, k, 0) + *half_of(s, k, 1));
+
+        set_groups(&v, half_cells_of(s, h, 0) + k, past_tables_of(s)[k] * share, tables_at(s, k, 1) * share);
+    }
     return v;
+}
+
+/* A number of points that a split gives to a half. Counts stay whole numbers without forgetting; larger reals are whole
+ * anyway. */
+static inline real whole_points(const mapdpm_stream *s, real n)
+{
+    real whole = n;
+
+    if (!FORGETS(s) && n >= 0 && n < (real)8388608)
+        whole = (real)(int32_t)(n + HALF);
+    return whole;
 }
 
 /* Whether x is nearer to the mean of the second half than to that of the first. The unit of each feature is the sum of

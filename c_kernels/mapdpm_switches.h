@@ -72,6 +72,12 @@ void *memset(void *to, int byte, size_t n);
 #define HAS_MISSING(s) ((void)(s), 0)
 #endif
 
+#ifdef MAPDPM_GROUPS
+#define HAS_GROUPS(s) ((s)->max_groups > 0)
+#else
+#define HAS_GROUPS(s) ((void)(s), 0)
+#endif
+
 #ifdef MAPDPM_NO_KNOWN_VARIANCE
 #define IS_GAMMA(s) ((void)(s), 1)
 #else
@@ -98,12 +104,16 @@ void *memset(void *to, int byte, size_t n);
 #define WINDOW(s) ((s)->window)
 #endif
 
+/* Whether clusters are weighed by groups. The warm-up pools all points. */
+#define IS_GROUPED(s) (HAS_GROUPS(s) && !IS_WARMING(s))
+
 /* Whether this library was compiled for learners with these options. */
 static inline int is_compiled_for(const mapdpm_options *o)
 {
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
-           FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window;
+           FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window &&
+           HAS_GROUPS(o) == (o->max_groups > 0);
 }
 
 #endif

@@ -46,6 +46,10 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
     times_of(s)[i] = s->now;
     *id = (uint32_t)i;
     s->n_seen++;
+    if (HAS_GROUPS(s)) {
+        groups_admit(s);
+        point_rows_of(s)[i] = *row_of(s);
+    }
     return s->n_seen == WARMUP(s) ? stream_end_warmup(s) : MAPDPM_OK;
 }
 
@@ -62,6 +66,8 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
     h = stream_choose_half(s, k, x);
     moments_add(s, half_of(s, k, h), 0, x, 1);
     stream_refresh(s, k);
+    if (IS_GROUPED(s))
+        groups_count(s, k, h);
     look = ++trials_of(s)[k] % LOOK_PERIOD;
     if (look == 0)
         return stream_try_split(s, k, h);
@@ -80,9 +86,13 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     uint32_t k;
     int error = stream_check_point(s, x);
 
+    if (error == MAPDPM_OK && HAS_GROUPS(s) && !groups_can_learn(s))
+        error = MAPDPM_E_GROUP;
     if (error != MAPDPM_OK)
         return error;
     s->now = now;
+    if (IS_GROUPED(s) && FORGETS(s))
+        groups_total(s);
     if (IS_WARMING(s)) {
         if (score)
             *score = not_a_number();
@@ -96,9 +106,13 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
         error = MAPDPM_E_IDS;
     if (error != MAPDPM_OK) {
         s->now = before;
+        if (IS_GROUPED(s) && FORGETS(s))
+            groups_total(s);
         return error;
     }
     s->n_seen++;
+    if (IS_GROUPED(s))
+        groups_admit(s);
     if (c.has_aged)
         stream_remove_aged(s);
     if (c.opens) {
@@ -167,6 +181,8 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
         s->rate = rate;
     for (k = 0; starts && error != MAPDPM_OK && k < s->width; k++)
         last_times_of(s)[k] = s->now;
+    if (starts && error != MAPDPM_OK && IS_GROUPED(s))
+        groups_total(s);
     return error;
 }
 

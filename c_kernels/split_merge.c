@@ -32,18 +32,17 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     const size_t size = half_size(s), lighter = *half_of(s, k, 1) > *half_of(s, k, 0) ? 0 : 1;
     real *const light = half_of(s, k, lighter), *const heavy = half_of(s, k, 1 - lighter);
     real *const slot = slot_of(s, k);
-    const real low = low_part(slot, size), all = *light + *heavy;
-    real part = *slot * (*light / all), rest;
+    const real low = low_part(slot, size), share = *light / (*light + *heavy);
+    const real rest = *slot, part = whole_points(s, rest * share);
 
-    if (!FORGETS(s) && part >= 0 && part < (real)8388608) /* counts stay whole numbers; larger reals are whole anyway */
-        part = (real)(int32_t)(part + HALF);
-    rest = *slot;
     moments_scale(s, light, 0, part / *light);
     moments_scale(s, heavy, 0, (rest - part) / *heavy);
     *light = part;
 
     stream_open_slot(s, e);
     ids_of(s)[e] = s->next_id++;
+    if (IS_GROUPED(s))
+        groups_split(s, k, e, lighter, share);
     memcpy(slot_of(s, e), light, size * sizeof(real));
     memcpy(slot, heavy, size * sizeof(real));
     if (COMPENSATED)
@@ -60,10 +59,15 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     stream_record(s, MAPDPM_SPLIT, ids_of(s)[k], ids_of(s)[e]);
     stream_refresh(s, k);
     stream_refresh(s, e);
+    if (IS_GROUPED(s)) {
+        groups_recount(s, k);
+        groups_recount(s, e);
+        groups_total(s);
+    }
 }
 
-/* The gain of splitting slot k if its halves stood for the whole cluster, or for as much of it as they may stand
- * for. */
+/* The gain of splitting slot k if its halves stood for the whole cluster, or for as much of it as they may stand for.
+ * If an upper bound is too little already, the bound. */
 static real split_gain(const mapdpm_stream *s, uint32_t k)
 {
     view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
@@ -72,6 +76,12 @@ static real split_gain(const mapdpm_stream *s, uint32_t k)
 
     if (scale > 1 && n >= LARGE_HALF)
         v0.decay = v1.decay = scale;
+    if (IS_GROUPED(s)) { /* the exact gain takes several logarithms a group */
+        const real gain = -merge_data_gain(s, v0, v1) - least_groups_gain(s, v0, v1);
+
+        if (gain <= HYSTERESIS)
+            return gain;
+    }
     return -merge_gain(s, v0, v1);
 }
 
@@ -199,6 +209,8 @@ uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
     if (victim == NONE || !(evicting < gain))
         return NONE;
     stream_remove(s, victim, MAPDPM_EVICTED);
+    if (IS_GROUPED(s))
+        groups_total(s);
     return victim;
 }
 

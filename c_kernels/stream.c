@@ -20,6 +20,8 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->warmup > LARGEST_COUNT || o->window > LARGEST_COUNT || o->when_full > MAPDPM_FULL_ERROR || o->missing > 1)
         return 0;
+    if (o->max_groups > LARGEST_COUNT || o->when_groups_full > MAPDPM_GROUPS_REPLACE)
+        return 0;
     return is_compiled_for(o);
 }
 
@@ -36,6 +38,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->window = o->window;
     s->when_full = o->when_full;
     s->missing = o->missing;
+    s->max_groups = o->max_groups;
     D = FEATURES(s);
     K = SLOTS(s);
     B = buffer_size(s);
@@ -48,6 +51,13 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
     s->at_words = (uint32_t)bytes;
     bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
+    bytes = (bytes + 7) / 8 * 8;
+    s->at_groups = (uint32_t)bytes;
+    if (HAS_GROUPS(s)) { /* group_reals in 64 bits */
+        const uint64_t G = groups_of(s);
+
+        bytes += 16 + (3 + K * (2 + (3 + COMPENSATED) * G)) * sizeof(real) + 4 * (2 * G + B);
+    }
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
@@ -83,7 +93,6 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
     const int is_gamma = IS_GAMMA(s);
     const real *const variances = is_gamma ? parameters + D + 2 : parameters + 2 * D;
     const real least = LEAST_VARIANCE, most = MOST_VARIANCE;
-    view empty;
     size_t d;
 
     if (is_gamma && !(is_within(parameters[D], SMALL, LARGE) && is_within(parameters[D + 1], SMALL, LARGE)))
@@ -107,9 +116,7 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
         s->a0 = parameters[D + 1];
         s->excess = math_excess(s->a0, &s->root);
     }
-    empty.moments = slot_of(s, 0);
-    empty.decay = 0;
-    prepare(s, empty, 0);
+    prepare(s, empty_view(s), 0);
     s->opening = constants_of(s)[0] + s->log_alpha;
     for (d = 0; d < D; d++)
         prior_scale(s)[d] = scales_of(s, d)[0];
@@ -130,6 +137,8 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         return MAPDPM_E_ARGUMENT;
     if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
         return MAPDPM_E_ARGUMENT;
+    if (HAS_GROUPS(o) && !(o->alpha > 0 && is_within(o->gamma, SMALL, LARGE)))
+        return MAPDPM_E_ARGUMENT;
     if (o->warmup > 0 && (o->family != MAPDPM_NORMAL_GAMMA || o->warmup < 2))
         return MAPDPM_E_ARGUMENT;
     memset(s, 0, mapdpm_stream_bytes(o));
@@ -144,6 +153,8 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         stream_clear_slot(s, k);
     for (i = 0; i < WINDOW(s); i++)
         window_ids_of(s)[i] = NONE;
+    if (HAS_GROUPS(s))
+        groups_reset(s, o);
     return MAPDPM_OK;
 }
 
@@ -158,6 +169,29 @@ int mapdpm_init(mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
         return MAPDPM_E_SPACE;
     error = stream_reset(s, o);
     return error != MAPDPM_OK || IS_WARMING(s) ? error : stream_set_prior(s, o->parameters);
+}
+
+int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
+{
+    if (s == NULL || o == NULL)
+        return MAPDPM_E_ARGUMENT;
+    memset(o, 0, sizeof *o);
+    o->family = (int32_t)s->family;
+    o->n_features = FEATURES(s);
+    o->max_clusters = SLOTS(s);
+    o->warmup = WARMUP(s);
+    o->window = WINDOW(s);
+    o->when_full = WHEN_FULL(s);
+    o->missing = s->missing;
+    o->alpha = s->alpha;
+    o->log_alpha = s->log_alpha;
+    o->half_life = s->half_life;
+    if (HAS_GROUPS(s)) {
+        o->max_groups = s->max_groups;
+        o->when_groups_full = *groups_full_of(s);
+        o->gamma = *gamma_of(s);
+    }
+    return MAPDPM_OK;
 }
 
 int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)

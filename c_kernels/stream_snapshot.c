@@ -1,4 +1,4 @@
-/* A stream learner to a file and back, bit for bit (docs/format.md, kind 2). */
+/* A stream learner to a file and back, bit for bit (docs/format.md, kinds 2 and 4). */
 #include "mapdpm_bytes.h"
 #include "mapdpm_learner.h"
 
@@ -18,14 +18,20 @@ static void transfer(cursor *c, void *entries, size_t n, size_t size)
 }
 
 /* The options. They come first, because they determine how much memory the rest needs. */
-static void transfer_options(cursor *c, uint32_t *warmup, uint32_t *window, uint32_t *when_full, uint32_t *missing,
-                             real *numbers)
+static void transfer_options(cursor *c, mapdpm_options *o, int has_groups)
 {
-    transfer(c, warmup, 1, 4);
-    transfer(c, window, 1, 4);
-    transfer(c, when_full, 1, 4);
-    transfer(c, missing, 1, 4);
-    transfer(c, numbers, 3, REAL);
+    transfer(c, &o->warmup, 1, 4);
+    transfer(c, &o->window, 1, 4);
+    transfer(c, &o->when_full, 1, 4);
+    transfer(c, &o->missing, 1, 4);
+    transfer(c, &o->alpha, 1, REAL);
+    transfer(c, &o->log_alpha, 1, REAL);
+    transfer(c, &o->half_life, 1, REAL);
+    if (has_groups) {
+        transfer(c, &o->max_groups, 1, 4);
+        transfer(c, &o->when_groups_full, 1, 4);
+        transfer(c, &o->gamma, 1, REAL);
+    }
 }
 
 /* Everything except the options and the parameters. Writing and reading share this one description. */
@@ -46,15 +52,23 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
     transfer(c, slot_of(s, 0), K * slot_size(s), REAL);
     transfer(c, points_of(s), B * FEATURES(s), REAL);
     transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s), 4);
+    if (HAS_GROUPS(s)) {
+        transfer(c, n_groups_of(s), 1, 4);
+        transfer(c, all_tables_of(s), group_reals(s), REAL);
+        transfer(c, group_numbers_of(s), 2 * groups_of(s) + B, 4);
+    }
 }
 
-enum { OPTIONS = 4 * 4 + 3 * REAL, COUNTERS = 3 * 8 + 6 * 4 };
+enum { COUNTERS = 3 * 8 + 6 * 4 };
+
+static size_t options_bytes(int has_groups) { return 4 * 4 + 3 * REAL + (has_groups ? 2 * 4 + REAL : 0); }
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
     const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
+    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + B;
 
-    return OPTIONS + COUNTERS +
+    return options_bytes(HAS_GROUPS(s)) + COUNTERS + (HAS_GROUPS(s) ? REAL * (uint64_t)group_reals(s) + 4 * words : 0) +
            REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
            4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
 }
@@ -71,7 +85,7 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     mapdpm_stream *const s = (mapdpm_stream *)(uintptr_t)stream; /* only read */
     const size_t total = mapdpm_snapshot_bytes(s);
     uint32_t sizes[5], i;
-    real numbers[3];
+    mapdpm_options o;
     cursor c;
 
     if (s == NULL || file == NULL || file_bytes == NULL)
@@ -83,12 +97,10 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
     sizes[3] = (uint32_t)slot_size(s);
     sizes[4] = 0;
-    c.p = mapdpm_file_begin(file, STREAM, (int32_t)s->family, sizes, total);
+    c.p = mapdpm_file_begin(file, HAS_GROUPS(s) ? STREAM_OF_GROUPS : STREAM, (int32_t)s->family, sizes, total);
     c.reads = 0;
-    numbers[0] = s->alpha;
-    numbers[1] = s->log_alpha;
-    numbers[2] = s->half_life;
-    transfer_options(&c, &s->warmup, &s->window, &s->when_full, &s->missing, numbers);
+    (void)mapdpm_get_options(s, &o);
+    transfer_options(&c, &o, HAS_GROUPS(s));
     for (i = 0; i < sizes[2]; i++) {
         const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
@@ -102,16 +114,16 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
 
 int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
 {
-    real numbers[3];
     cursor c;
-    int error;
+    int error, has_groups;
 
     if (file == NULL || o == NULL)
         return MAPDPM_E_ARGUMENT;
-    error = mapdpm_file_check(file, file_bytes, STREAM);
+    has_groups = file_bytes >= HEADER && file[6] == STREAM_OF_GROUPS;
+    error = mapdpm_file_check(file, file_bytes, has_groups ? STREAM_OF_GROUPS : STREAM);
     if (error != MAPDPM_OK)
         return error;
-    if (file_bytes < HEADER + OPTIONS + COUNTERS + CRC)
+    if (file_bytes < HEADER + options_bytes(has_groups) + COUNTERS + CRC)
         return MAPDPM_E_DAMAGED;
     memset(o, 0, sizeof *o);
     o->family = (int32_t)get_bytes(file + 8, 2);
@@ -119,10 +131,9 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     o->max_clusters = get32(file + 16);
     c.p = (unsigned char *)(uintptr_t)(file + HEADER);
     c.reads = 1;
-    transfer_options(&c, &o->warmup, &o->window, &o->when_full, &o->missing, numbers);
-    o->alpha = numbers[0];
-    o->log_alpha = numbers[1];
-    o->half_life = numbers[2];
+    transfer_options(&c, o, has_groups);
+    if (has_groups && o->max_groups == 0)
+        return MAPDPM_E_DAMAGED;
     if (!is_compiled_for(o))
         return MAPDPM_E_KIND;
     return mapdpm_stream_bytes(o) > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
@@ -250,6 +261,38 @@ static int is_kept_point(const mapdpm_stream *s, size_t i)
     return 1;
 }
 
+/* Whether learning could have left the groups like this. */
+static int are_groups(const mapdpm_stream *s)
+{
+    const real most = MOST_WEIGHT * 2;
+    const uint32_t n = *n_groups_of(s);
+    real all = *gamma_of(s);
+    uint32_t k, i;
+    size_t j;
+
+    if (n > groups_of(s))
+        return 0;
+    for (i = 0; i < n; i++)
+        if (group_numbers_of(s)[i] == NONE)
+            return 0;
+    for (j = 0; j < buffer_size(s); j++)
+        if (point_rows_of(s)[j] != NONE && point_rows_of(s)[j] >= n)
+            return 0;
+    for (k = 0; k < SLOTS(s); k++) {
+        if (is_used(s, k) && !(tables_of(s)[k] > 0))
+            return 0;
+        all += is_used(s, k) ? tables_at(s, k, decay_of(s, k, s->now)) : 0;
+    }
+    for (j = 0; j + 1 < group_reals(s); j++) {
+        const int is_low = COMPENSATED && tables_of(s) + j >= cells_of(s, 0) + n_cells(s) &&
+                           tables_of(s) + j < half_cells_of(s, 0, 0);
+
+        if (!is_between(tables_of(s)[j], is_low ? -most : 0, most))
+            return 0;
+    }
+    return is_between(*all_tables_of(s), (real)0.99 * all, (real)1.01 * all); /* it is a sum of rounded parts */
+}
+
 static int is_stream(const mapdpm_stream *s)
 {
     uint32_t k, used = 0;
@@ -285,7 +328,7 @@ static int is_stream(const mapdpm_stream *s)
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
             return 0;
-    return 1;
+    return !HAS_GROUPS(s) || are_groups(s);
 }
 
 /* Compute the parts that a file leaves out because they follow from others. */
@@ -308,7 +351,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     mapdpm_options o;
     real *parameters;
     cursor c;
-    size_t n, i;
+    size_t n, i, at;
     int error = mapdpm_snapshot_options(file, file_bytes, &o);
 
     if (error != MAPDPM_OK)
@@ -323,18 +366,19 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
-    c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
+    at = HEADER + options_bytes(o.max_groups > 0);
+    c.p = (unsigned char *)(uintptr_t)(file + at);
     c.reads = 1;
     parameters = half_of(s, 0, 0); /* free memory until the slots are read */
     transfer(&c, parameters, n, REAL);
     s->warming = 1;
-    if (o.warmup == 0 || get32(file + HEADER + OPTIONS + n * REAL + 24 + 16) == 0) {
+    if (o.warmup == 0 || get32(file + at + n * REAL + 24 + 16) == 0) {
         error = stream_set_prior(s, parameters);
         if (error != MAPDPM_OK)
             return MAPDPM_E_DAMAGED;
     } else {
         for (i = 0; i < n * REAL; i++)
-            if (file[HEADER + OPTIONS + i] != 0)
+            if (file[at + i] != 0)
                 return MAPDPM_E_DAMAGED;
     }
     transfer_state(&c, s);

@@ -304,10 +304,14 @@ static void create_clusters(mapdpm_stream *s)
             stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
         }
         add_warmup_point(s, i, k, weight);
+        if (HAS_GROUPS(s))
+            groups_add(s, k, point_rows_of(s)[i], weight);
         labels[i] = ids_of(s)[k];
         last_times_of(s)[k] = s->now;
         last_seen_of(s)[k] = (uint32_t)(i + 1);
     }
+    if (HAS_GROUPS(s))
+        groups_settle(s);
 }
 
 /* The log joint of the kept points and their clusters, in the user's units. */
@@ -392,7 +396,7 @@ int stream_end_warmup(mapdpm_stream *s)
         error = fit(s, best);
     if (error != MAPDPM_OK)
         return error;
+    s->warming = 0; /* from here on, groups count */
     create_clusters(s);
-    s->warming = 0;
     return MAPDPM_OK;
 }

@@ -24,14 +24,20 @@ static uint32_t slot_of_id(const mapdpm_stream *s, uint32_t id)
     return NONE;
 }
 
+/* Add a point of the current group to a slot that is up to date; a weight below 0 removes it. */
 static void add_to_slot(mapdpm_stream *s, uint32_t k, const real *x, real weight)
 {
     moments_add(s, slot_of(s, k), half_size(s), x, weight);
+    if (IS_GROUPED(s)) {
+        groups_add(s, k, *row_of(s), weight);
+        groups_recount(s, k);
+        groups_total(s);
+    }
     stream_refresh(s, k);
 }
 
-/* Take a point that was learned at `time` out of its cluster, and let it choose among the existing clusters. Returns
- * the id of its new cluster. */
+/* Take a point of the current group, learned at `time`, out of its cluster, and let it choose among the existing
+ * clusters. Returns the id of its new cluster. */
 static uint32_t revisit_point(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
 {
     const real weight = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - time)) * s->rate) : 1;
@@ -59,9 +65,15 @@ void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
     times_of(s)[i] = s->now;
     window_ids_of(s)[i] = id;
     s->visited = s->visited + 1 < WINDOW(s) ? s->visited + 1 : 0;
+    if (HAS_GROUPS(s)) {
+        point_rows_of(s)[i] = *row_of(s);
+        *row_of(s) = point_rows_of(s)[s->visited];
+    }
     if (window_ids_of(s)[s->visited] != NONE && s->visited != i)
         window_ids_of(s)[s->visited] = revisit_point(s, points_of(s) + s->visited * FEATURES(s),
                                                      times_of(s)[s->visited], window_ids_of(s)[s->visited]);
+    if (HAS_GROUPS(s))
+        *row_of(s) = point_rows_of(s)[i];
 }
 
 /* ---- windows that the caller keeps ------------------------------------------------------------------------------- */
@@ -96,6 +108,8 @@ int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
+    if (HAS_GROUPS(s) && *row_of(s) == NONE)
+        return MAPDPM_E_GROUP;
     *moved = 0;
     for (i = 0; i < n && error == MAPDPM_OK; i++) {
         error = stream_check_point(s, x + i * FEATURES(s));

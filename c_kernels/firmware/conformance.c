@@ -1,4 +1,4 @@
-/* The conformance program: does this machine compute the same bits? It learns five streams and prints the CRC-32 of all
+/* The conformance program: does this machine compute the same bits? It learns six streams and prints the CRC-32 of all
  * ids, scores and snapshots. It also prints the deepest stack of each function and, if the board can count, its
  * instructions.
  */
@@ -8,8 +8,8 @@
 #ifndef N_POINTS
 #define N_POINTS 2000u
 #endif
-enum { CLUSTERS = 8, WARMUP = 60, WINDOW = 12, SCORE_EVERY = 5, SNAPSHOT_EVERY = 500 };
-#ifdef SMALLEST /* the smallest library has no warm-up, no forgetting and no missing values */
+enum { CLUSTERS = 8, PLACES = 3, WARMUP = 60, WINDOW = 12, SCORE_EVERY = 5, SNAPSHOT_EVERY = 500 };
+#ifdef SMALLEST /* the smallest library has no warm-up, no forgetting, no missing values and no groups */
 enum { STREAMS_HERE = FULL + 1, CLUSTERS_OF_FULL = CLUSTERS };
 #else
 enum { STREAMS_HERE = N_STREAMS, CLUSTERS_OF_FULL = CLUSTERS / 2 };
@@ -33,6 +33,9 @@ static mapdpm_options options_of(int kind)
     o.half_life = kind == DRIFT ? 300 : 0;
     o.missing = kind == MISSING;
     o.alpha = 1;
+    o.max_groups = kind == GROUPS ? PLACES : 0;
+    o.when_groups_full = MAPDPM_GROUPS_REPLACE;
+    o.gamma = 2;
     o.parameters = o.warmup > 0 ? NULL : prior;
     return o;
 }
@@ -93,7 +96,7 @@ static int run(int kind, uint32_t *crc)
     const mapdpm_options o = options_of(kind);
     mapdpm_real x[N_FEATURES], density;
     data_stream g;
-    uint32_t i, id;
+    uint32_t i, id, group;
     int error;
 
     if (mapdpm_stream_bytes(&o) > sizeof memory)
@@ -101,7 +104,11 @@ static int run(int kind, uint32_t *crc)
     error = mapdpm_init(s, sizeof memory, &o);
     stream_begins(&g, kind);
     for (i = 1; i <= N_POINTS && error == MAPDPM_OK; i++) {
-        (void)next_point(&g, x);
+        group = next_point(&g, x);
+        if (kind == GROUPS) { /* four groups take turns in three places */
+            group = (group / 2 + (i / 64 + random16(&g) % 2u)) % 4u;
+            error = mapdpm_set_group(s, group);
+        }
         if (i % SCORE_EVERY == 0) {
             MEASURED(score, error = mapdpm_predict(s, x, NULL, &density));
             *crc = crc_of_real(*crc, density);
@@ -117,7 +124,7 @@ static int run(int kind, uint32_t *crc)
 
 int main(void)
 {
-    static const char *const names[] = {"stationary", "full", "warm-up", "drift", "missing"};
+    static const char *const names[] = {"stationary", "full", "warm-up", "drift", "missing", "groups"};
     uint32_t all = 0;
     int kind;
 

@@ -7,7 +7,7 @@
 #include "mapdpm.h"
 
 enum { N_FEATURES = 3 };
-enum { STATIONARY, FULL, WARM_UP, DRIFT, MISSING, N_STREAMS };
+enum { STATIONARY, FULL, WARM_UP, DRIFT, MISSING, GROUPS, N_STREAMS };
 
 typedef struct {
     int kind;

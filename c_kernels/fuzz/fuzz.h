@@ -65,6 +65,9 @@ static inline void next_options(input *t, mapdpm_options *o, mapdpm_real *parame
     o->alpha = c & 8 ? next_real(t) : (c & 16 ? 0 : 1);
     o->log_alpha = c & 16 ? next_real(t) : 0;
     o->half_life = c & 32 ? next_real(t) : (c & 64 ? 5 : 0);
+    o->max_groups = (a ^ c) % 3 == 0 ? (a ^ b) % 4 : 0;
+    o->when_groups_full = b >> 2 & 1u;
+    o->gamma = c & 8 && o->max_groups > 0 ? next_real(t) : 1;
     for (d = 0; d < 3 * D_MOST; d++)
         parameters[d] = c & 128 ? next_real(t) : 1;
     o->parameters = o->warmup > 0 ? NULL : parameters;
@@ -80,6 +83,9 @@ static inline void must_be_whole(const mapdpm_stream *s)
         MUST(!is_used(s, k) || k < s->width);
     }
     MUST(used == s->n_clusters);
+    for (k = 0; IS_GROUPED(s) && k < s->max_clusters; k++)
+        MUST(!is_used(s, k) || tables_of(s)[k] > 0);
+    MUST(!HAS_GROUPS(s) || *all_tables_of(s) >= *gamma_of(s));
     MUST(s->warming ? s->n_seen < s->warmup : s->turn < s->max_clusters);
 }
 
@@ -107,7 +113,7 @@ static inline void *copy_of(const void *memory, size_t bytes)
     return memcpy(copy, memory, bytes);
 }
 
-/* Call all functions that change nothing. */
+/* Call all functions that change nothing. A learner of groups remembers the last one. */
 static inline void call_queries(const mapdpm_stream *s, const mapdpm_real *x)
 {
     unsigned char *const before = (unsigned char *)copy_of(s, s->bytes);
@@ -126,6 +132,7 @@ static inline void call_queries(const mapdpm_stream *s, const mapdpm_real *x)
     (void)mapdpm_get_event(s, s->n_events - 1, &event);
     (void)mapdpm_resolve(s, 0, &id);
     (void)mapdpm_get_prior(s, room, room + s->n_features);
+    (void)mapdpm_get_group(s, 0, &id, NULL);
     MUST(memcmp(before, s, s->bytes) == 0);
     free(before);
     free(room);

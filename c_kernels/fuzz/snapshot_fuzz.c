@@ -32,11 +32,15 @@ static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
     o.half_life = which & 32 ? 20 : 0;
     o.when_full = which >> 12 & 3u;
     o.alpha = 1;
+    o.max_groups = which >> 14 & 1u ? 2 : 0;
+    o.when_groups_full = MAPDPM_GROUPS_REPLACE;
+    o.gamma = 2;
     s = new_stream(mapdpm_stream_bytes(&o));
     MUST(mapdpm_init(s, mapdpm_stream_bytes(&o), &o) == MAPDPM_OK);
     for (i = 0; i < points; i++) {
         mapdpm_real x[D];
 
+        (void)mapdpm_set_group(s, i / 8 % 3);
         x[0] = (mapdpm_real)(i % 5) * 10 + (mapdpm_real)(i % 7) / 8;
         x[1] = (mapdpm_real)(i % 3) * 20;
         MUST((by_time ? mapdpm_learn_at(s, x, 1000000 * (int64_t)i, NULL, NULL) : mapdpm_learn(s, x, NULL, NULL)) ==
@@ -62,6 +66,7 @@ static void go_on(mapdpm_stream *s)
 
     MUST(x != NULL);
     for (i = 0; i < 24; i++) {
+        (void)mapdpm_set_group(s, (uint32_t)i / 4);
         x[0] = (mapdpm_real)((i * 37 % 11) * 10 - 50) + (mapdpm_real)(i % 4) / 16;
         call_queries(s, x);
         if (mapdpm_learn(s, x, NULL, NULL) == MAPDPM_E_TIME)

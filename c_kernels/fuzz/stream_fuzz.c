@@ -42,7 +42,7 @@ static void insert_one(input *t, mapdpm_stream *s)
 /* Learn a point. An error must change nothing. */
 static void learn_one(input *t, mapdpm_stream *s, int op)
 {
-    unsigned char *const before = (unsigned char *)copy_of(s, s->bytes);
+    unsigned char *before;
     mapdpm_real x[D_MOST], score;
     int64_t when = s->now;
     uint32_t id, d;
@@ -50,6 +50,8 @@ static void learn_one(input *t, mapdpm_stream *s, int op)
 
     for (d = 0; d < D_MOST; d++)
         x[d] = next_real(t);
+    (void)mapdpm_set_group(s, op >> 3 & 3u);
+    before = (unsigned char *)copy_of(s, s->bytes);
     call_queries(s, x);
     if (op & 1) {
         const unsigned shift = next_byte(t) & 63u;

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mapdpm import NormalGamma, OnlineMAPDPM
+from mapdpm import NormalGamma, OnlineHDP, OnlineMAPDPM
+from mapdpm.stream.c_learner import NO_GROUP, Learner
 from repository import ROOT
 from tests.marks import complete_but
 
@@ -21,7 +22,7 @@ KERNELS = ROOT / "c_kernels"
 FIRMWARE = KERNELS / "firmware"
 PAIR = KERNELS / "amalgamation" / "src"
 D, N_POINTS, SCORE_EVERY, SNAPSHOT_EVERY = 3, 2000, 5, 500
-STATIONARY, FULL, WARM_UP, DRIFT, MISSING = range(5)
+STATIONARY, FULL, WARM_UP, DRIFT, MISSING, GROUPS = range(6)
 PRIOR = NormalGamma([0.0, 0.0, 0.0], 0.05, 1.0, [1.0, 1.0, 1.0])
 
 
@@ -44,7 +45,7 @@ def known_crc(group):
 
 
 def points(kind):
-    """The data of firmware/streams.h."""
+    """The data of firmware/streams.h, and the group of each point."""
     random = 2463534242 + kind
 
     def random16():
@@ -61,11 +62,13 @@ def points(kind):
             place += n * (c * 5 % 7 - 3) * 20 if kind == DRIFT else 0
             place += sum(random16() - 32768 for _ in range(4))
             x.append(float("nan") if missing >> d & 1 and missing != 7 else place / 32768)
-        yield x
+        yield x, (c // 2 + (n + 1) // 64 + random16() % 2) % 4 if kind == GROUPS else NO_GROUP
 
 
 def model_for(kind, dtype):
     """The learner of firmware/conformance.c."""
+    if kind == GROUPS:
+        return OnlineHDP(8, 3, gamma=2.0, when_groups_full="replace", likelihood=PRIOR, n_features=D, dtype=dtype)
     return OnlineMAPDPM(
         4 if kind == FULL else 8,
         likelihood=None if kind == WARM_UP else PRIOR,
@@ -85,23 +88,24 @@ def crc_of_real(crc, value, dtype):
 
 
 def crc_of_stream(kind, dtype):
-    model, crc = model_for(kind, dtype), 0
-    for i, x in enumerate(points(kind), 1):
+    learner, crc = model_for(kind, dtype).ready_learner(), 0
+    for i, (x, group) in enumerate(points(kind), 1):
+        learner.set_group(group)
         if i % SCORE_EVERY == 0:
-            crc = crc_of_real(crc, model.score_one(x), dtype)
-        number, score = model.ready_learner().learn_scored(x)
+            crc = crc_of_real(crc, learner.predict_score(x), dtype)
+        number, score = learner.learn_scored(x)
         crc = crc_of_real(zlib.crc32(struct.pack("<I", number), crc), score, dtype)
         if i % SNAPSHOT_EVERY == 0:
-            data = model.to_bytes()
+            data = learner.write()
             crc = zlib.crc32(data, crc)
-            model = OnlineMAPDPM.from_bytes(data)
+            learner, _ = Learner.read(dtype, data)
     return crc
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_python_has_the_bits_of_the_chips(dtype):
     crc = 0
-    for kind in range(5):
+    for kind in range(6):
         crc = zlib.crc32(struct.pack("<I", crc_of_stream(kind, dtype)), crc)
     assert f"{crc:08x}" == known_crc("all float" if dtype == "float32" else "all double")
 

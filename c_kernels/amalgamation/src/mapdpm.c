@@ -25,7 +25,7 @@ const char *mapdpm_error_name(int error)
 #else
     static const char *const names[] = {"ok",    "argument", "space",   "foreign", "truncated", "damaged",
                                         "newer", "real",     "kind",    "number",  "range",     "full",
-                                        "ids",   "time",     "unknown", "warming"};
+                                        "ids",   "time",     "unknown", "warming", "group"};
     const int n = (int)(sizeof names / sizeof names[0]);
 
     return (error <= 0 && -error < n) ? names[-error] : "unknown";
@@ -130,6 +130,12 @@ void *memset(void *to, int byte, size_t n);
 #define HAS_MISSING(s) ((void)(s), 0)
 #endif
 
+#ifdef MAPDPM_GROUPS
+#define HAS_GROUPS(s) ((s)->max_groups > 0)
+#else
+#define HAS_GROUPS(s) ((void)(s), 0)
+#endif
+
 #ifdef MAPDPM_NO_KNOWN_VARIANCE
 #define IS_GAMMA(s) ((void)(s), 1)
 #else
@@ -156,17 +162,21 @@ void *memset(void *to, int byte, size_t n);
 #define WINDOW(s) ((s)->window)
 #endif
 
+/* Whether clusters are weighed by groups. The warm-up pools all points. */
+#define IS_GROUPED(s) (HAS_GROUPS(s) && !IS_WARMING(s))
+
 /* Whether this library was compiled for learners with these options. */
 static inline int is_compiled_for(const mapdpm_options *o)
 {
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
-           FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window;
+           FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window &&
+           HAS_GROUPS(o) == (o->max_groups > 0);
 }
 
 #endif
 
-enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2 };
+enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4 };
 enum { REAL = sizeof(mapdpm_real) };
 
 #define MAGIC UINT32_C(0x4d50444d) /* MDPM */
@@ -300,7 +310,7 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
         return total > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
     if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;
-    if (get_bytes(file + 4, 2) != MAPDPM_FORMAT || (file[6] != BATCH && file[6] != STREAM) ||
+    if (get_bytes(file + 4, 2) != MAPDPM_FORMAT || (file[6] != BATCH && file[6] != STREAM && file[6] != STREAM_OF_GROUPS) ||
         (file[7] != 4 && file[7] != 8) || total != file_bytes || get_bytes(file + 10, 2) != 0)
         return MAPDPM_E_DAMAGED;
     if (file[6] != kind)
@@ -470,6 +480,21 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
 #ifndef MAPDPM_LEARNER_H
 #define MAPDPM_LEARNER_H
 
+/* ==== mapdpm_joint.h ================================================================================================ */
+
+/* The changes of the log joint by a merge, a split or an eviction (docs/maths.md, section 10). Internal; static
+ * inlines. */
+#ifndef MAPDPM_JOINT_H
+#define MAPDPM_JOINT_H
+
+/* ==== mapdpm_groups.h =============================================================================================== */
+
+/* The arithmetic of groups: tables, weights, and the prior of a cluster whose points have groups (docs/maths.md,
+ * section 16). Internal; static inlines.
+ */
+#ifndef MAPDPM_GROUPS_H
+#define MAPDPM_GROUPS_H
+
 /* ==== mapdpm_moments.h ============================================================================================== */
 
 /* The arithmetic of a stream's clusters, for both families: the twin of mapdpm_cluster_statistics.h. It needs no libm,
@@ -496,11 +521,20 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
  * the cluster's own moments are followed by what rounding lost of each. The score table holds the constants of the
  * densities of all slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the
  * anchor is the prior mean, the unit a power of 2 near one over the prior scale.
+ *
+ * A learner of G groups has behind it: groups so far, policy, number and row of the current group (uint32) | gamma, log
+ * gamma, all tables and gamma | tables[K] | tables of groups that are gone[K] | cells[G][K] | what rounding lost of
+ * them (in float) | cells[G][K] of the first and of the second halves (reals) | number and last point of each group[G],
+ * row of each kept point[B] (uint32). A cell is the number of points of a group in a slot; the number of tables is the
+ * weight of a slot for a new group.
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
 
 typedef mapdpm_real real;
+
+/* No slot, no id, no row, no group. */
+#define NONE UINT32_MAX
 
 /* Whether sums have low parts, which hold what rounding lost. */
 enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
@@ -586,6 +620,36 @@ static inline uint32_t *warmup_labels_of(const mapdpm_stream *s)
     return event_ring_of(s) + WORDS_PER_EVENT * (size_t)RING_SIZE(s);
 }
 static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + WARMUP(s); }
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+static inline size_t groups_of(const mapdpm_stream *s) { return s->max_groups; }
+static inline size_t n_cells(const mapdpm_stream *s) { return groups_of(s) * SLOTS(s); }
+/* The reals of all groups: one, and two for each slot, and those of the cells. */
+static inline size_t group_reals(const mapdpm_stream *s)
+{
+    return 1 + 2 * (size_t)SLOTS(s) + (3 + COMPENSATED) * n_cells(s);
+}
+static inline uint32_t *n_groups_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_groups); }
+static inline uint32_t *groups_full_of(const mapdpm_stream *s) { return n_groups_of(s) + 1; }
+static inline uint32_t *group_of(const mapdpm_stream *s) { return n_groups_of(s) + 2; }
+static inline uint32_t *row_of(const mapdpm_stream *s) { return n_groups_of(s) + 3; }
+static inline real *gamma_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_groups + 16); }
+static inline real *log_gamma_of(const mapdpm_stream *s) { return gamma_of(s) + 1; }
+static inline real *all_tables_of(const mapdpm_stream *s) { return gamma_of(s) + 2; }
+static inline real *tables_of(const mapdpm_stream *s) { return gamma_of(s) + 3; }
+static inline real *past_tables_of(const mapdpm_stream *s) { return tables_of(s) + SLOTS(s); }
+static inline real *cells_of(const mapdpm_stream *s, size_t row) { return past_tables_of(s) + (1 + row) * SLOTS(s); }
+static inline real *half_cells_of(const mapdpm_stream *s, size_t h, size_t row)
+{
+    return cells_of(s, row) + (1 + COMPENSATED + h) * n_cells(s);
+}
+static inline uint32_t *group_numbers_of(const mapdpm_stream *s)
+{
+    return (uint32_t *)(void *)(all_tables_of(s) + group_reals(s));
+}
+static inline uint32_t *group_seen_of(const mapdpm_stream *s) { return group_numbers_of(s) + groups_of(s); }
+static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_seen_of(s) + groups_of(s); }
 
 /* Event number i, which the ring still has. */
 static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
@@ -843,13 +907,27 @@ static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
 #define PRODUCT_HUGE FLOAT_OR_DOUBLE(1e18, 1e100)
 #define COORDINATE_LIMIT FLOAT_OR_DOUBLE(1e9, 1e75)
 
-#define PRIOR_NATS 12
-
-/* Moments at some time: weights and squares are to be multiplied by `decay`. */
+/* Moments at some time: weights and squares are to be multiplied by `decay`. With groups: the cells, to be multiplied
+ * too; tables of groups that are gone; and all tables of the cluster. Without them, a view stays small. */
 typedef struct {
     const real *moments;
     real decay;
+#ifdef MAPDPM_GROUPS
+    const real *cells;
+    real past;
+    real tables;
+#endif
 } view;
+
+/* Moments of no point. Any slot will do, for its weight does not count. */
+static inline view empty_view(const mapdpm_stream *s)
+{
+    view v;
+
+    memset(&v, 0, sizeof v);
+    v.moments = slot_of(s, 0);
+    return v;
+}
 
 static inline int is_present(real x) { return x == x; }
 static inline real coordinate(const mapdpm_stream *s, const real *x, size_t d)
@@ -869,6 +947,14 @@ static inline uint64_t to_uint64(real x)
 static inline real to_real(uint64_t n)
 {
     return (real)(uint32_t)(n >> 32) * 4294967296 + (real)(uint32_t)n;
+}
+
+static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
+
+/* The factor that the weight of a cluster has decayed by since it last learned. */
+static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
+{
+    return FORGETS(s) ? math_exp(-to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate) : 1;
 }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
@@ -1064,7 +1150,7 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
             multiply_one_plus(&excess, &tail, t * t * scale);
         }
     }
-    if (x == NULL && n > 0) { /* log n, by the same logarithm */
+    if (x == NULL && n > 0 && !IS_GROUPED(s)) { /* log n, by the same logarithm */
         multiply_into(&product, &logs, n);
         multiply_into(&product, &logs, n);
     }
@@ -1110,7 +1196,7 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
     if (x == NULL) {
         const real n = v.decay * *v.moments;
 
-        constants_of(s)[k] = n > 0 ? logs + math_log(n) : logs;
+        constants_of(s)[k] = n > 0 && !IS_GROUPED(s) ? logs + math_log(n) : logs;
         exponents_of(s)[k] = 1;
     }
     return logs - sum;
@@ -1165,6 +1251,241 @@ static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t
         return table_density(s, x, k);
     return constants_of(s)[k] - exponents_of(s)[k] * math_log1p(tail);
 }
+
+#endif
+
+/* A cluster has at least so many tables, so that no share is 0. */
+#define LEAST_TABLES ((real)1e-3)
+/* A lower bound of a logarithm plus this is an upper bound. */
+#define MOST_BELOW ((real)0.0601)
+/* A pseudo-count is at least so large, so that no quotient leaves the normal numbers. */
+#define LEAST_PSEUDO_COUNT FLOAT_OR_DOUBLE(1e-18, 1e-200)
+
+/* log Gamma(x) - log Gamma(x1) - log Gamma(x2) for positive numbers. Its large terms cancel in the formula, not in
+ * rounded numbers. */
+static inline real gamma_merge(real x1, real x2, real x)
+{
+    const real over = x - x1 - x2;
+    real r, r1, r2;
+    const real tails = math_excess(x, &r) - math_excess(x1, &r1) - math_excess(x2, &r2);
+
+    return tails + x1 * math_log(x / x1) + x2 * math_log(x / x2) + over * (math_log(x) - 1) +
+           HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
+}
+
+/* ---- what a view has besides ------------------------------------------------------------------------------------ */
+
+#ifdef MAPDPM_GROUPS
+static inline const real *cells_in(view v) { return v.cells; }
+static inline real past_in(view v) { return v.past; }
+static inline real tables_in(view v) { return v.tables; }
+static inline void set_groups(view *v, const real *cells, real past, real tables)
+{
+    v->cells = cells;
+    v->past = past;
+    v->tables = tables;
+}
+#else
+static inline const real *cells_in(view v) { return v.moments; }
+static inline real past_in(view v) { return (void)v, (real)0; }
+static inline real tables_in(view v) { return (void)v, (real)0; }
+static inline void set_groups(view *v, const real *cells, real past, real tables)
+{
+    (void)v, (void)cells, (void)past, (void)tables;
+}
+#endif
+
+/* The same cluster without points. */
+static inline view faded(view v)
+{
+    v.decay = 0;
+    return v;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+static inline real at_least(real x, real least) { return x > least ? x : least; }
+
+/* A group with n points in a cluster has min(n, 1) + a log(this) tables there, for a pseudo-count a: docs/maths.md
+ * (59). */
+static inline real table_factor(real n, real a) { return n > 1 ? (n + a - HALF) / (a + HALF) : 1; }
+
+/* The expected number of tables of two clusters together. */
+static inline real count_tables(const mapdpm_stream *s, view v1, view v2, real a)
+{
+    real whole = 0, product = 1, logs = 0;
+    size_t g;
+
+    for (g = 0; g < groups_of(s); g++) {
+        const real n = v1.decay * cells_in(v1)[g * SLOTS(s)] + v2.decay * cells_in(v2)[g * SLOTS(s)];
+
+        whole += n > 1 ? 1 : n;
+        if (n > 1)
+            multiply_into(&product, &logs, table_factor(n, a));
+    }
+    return whole + a * (logs + math_log(product));
+}
+
+/* The tables of a slot whose weight has decayed. A cluster has no more tables than points. */
+static inline real tables_at(const mapdpm_stream *s, uint32_t k, real decay)
+{
+    const real n = *slot_of(s, k) * decay, tables = tables_of(s)[k];
+
+    return tables < n ? tables : n;
+}
+
+/* The pseudo-count of a share of all tables and gamma. */
+static inline real pseudo_count(const mapdpm_stream *s, real tables, real all)
+{
+    return at_least(s->alpha * (tables / all), LEAST_PSEUDO_COUNT);
+}
+
+/* The weight of a slot for the next point of the group in a row, which may be NONE. The weights of all slots and of a
+ * new cluster sum to alpha plus the points of the group. */
+static inline real group_weight(const mapdpm_stream *s, uint32_t k, uint32_t row, real decay)
+{
+    const real n = row == NONE ? 0 : cells_of(s, row)[k] * decay;
+
+    return n + pseudo_count(s, tables_at(s, k, decay), *all_tables_of(s));
+}
+
+/* The points of the group in a row. */
+static inline real points_here(const mapdpm_stream *s, uint32_t row)
+{
+    real total = 0;
+    uint32_t k;
+
+    for (k = 0; k < s->width && row != NONE; k++)
+        if (is_used(s, k))
+            total += cells_of(s, row)[k] * decay_of(s, k, s->now);
+    return total;
+}
+
+/* The log weight of a new cluster. */
+static inline real log_opening(const mapdpm_stream *s)
+{
+    return IS_GROUPED(s) ? s->log_alpha + (*log_gamma_of(s) - math_log(*all_tables_of(s))) : s->log_alpha;
+}
+
+/* ---- the prior --------------------------------------------------------------------------------------------------- */
+
+/* Two clusters: the expected tables and the pseudo-count of each, and all tables and gamma with these. */
+typedef struct {
+    real e1;
+    real e2;
+    real a1;
+    real a2;
+    real all;
+} two_tables;
+
+static inline two_tables tables_of_two(const mapdpm_stream *s, view v1, view v2)
+{
+    const real all = *all_tables_of(s);
+    const view nothing = faded(v2);
+    two_tables t;
+
+    t.e1 = at_least(past_in(v1) + count_tables(s, v1, nothing, pseudo_count(s, tables_in(v1), all)), LEAST_TABLES);
+    t.e2 = at_least(past_in(v2) + count_tables(s, v2, nothing, pseudo_count(s, tables_in(v2), all)), LEAST_TABLES);
+    t.all = all - tables_in(v1) - tables_in(v2) + t.e1 + t.e2;
+    t.a1 = pseudo_count(s, t.e1, t.all);
+    t.a2 = pseudo_count(s, t.e2, t.all);
+    return t;
+}
+
+/* The gain of the log prior when two clusters become one (docs/maths.md (60)). */
+static inline real merge_groups_term(const mapdpm_stream *s, view v1, view v2)
+{
+    const two_tables t = tables_of_two(s, v1, v2);
+    const real both = count_tables(s, v1, v2, pseudo_count(s, t.e1 + t.e2, t.all));
+    const real e = at_least(past_in(v1) + past_in(v2) + both, LEAST_TABLES), after = t.all - t.e1 - t.e2 + e;
+    const real a1 = t.a1, a2 = t.a2, a = pseudo_count(s, e, after);
+    real total = -*log_gamma_of(s), product = 1, logs = 0, cells = 0, r, r1, r2;
+    size_t g;
+
+    for (g = 0; g < groups_of(s); g++) {
+        const real n1 = v1.decay * cells_in(v1)[g * SLOTS(s)], n2 = v2.decay * cells_in(v2)[g * SLOTS(s)];
+
+        if (!(n1 + n2 > 0))
+            continue;
+        cells += 1;
+        total += gamma_merge(a1 + 1 + n1, a2 + 1 + n2, a + 1 + n1 + n2);
+        multiply_into(&product, &logs, a / (a + n1 + n2));
+        multiply_into(&product, &logs, (a1 + n1) / a1);
+        multiply_into(&product, &logs, (a2 + n2) / a2);
+    }
+    total += logs + math_log(product) - cells * gamma_merge(a1 + 1, a2 + 1, a + 1);
+    total += past_in(v1) * math_log(a / a1) + past_in(v2) * math_log(a / a2);
+    total += (t.all - t.e1 - t.e2 - HALF) * math_log(t.all / after);
+    total += math_excess(e, &r) - math_excess(t.e1, &r1) - math_excess(t.e2, &r2);
+    return total + HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
+}
+
+/* The number of groups that have points in both clusters. */
+static inline real meetings_of(const mapdpm_stream *s, view v1, view v2)
+{
+    real meetings = 0;
+    size_t g;
+
+    for (g = 0; g < groups_of(s); g++)
+        if (cells_in(v1)[g * SLOTS(s)] > 0 && cells_in(v2)[g * SLOTS(s)] > 0)
+            meetings += 1;
+    return meetings;
+}
+
+/* What that gain may exceed the entropy of the labels by, if so many groups meet. */
+static inline real most_groups_gain(const mapdpm_stream *s, view v1, view v2, real meetings)
+{
+    const real least = tables_in(v1) < tables_in(v2) ? tables_in(v1) : tables_in(v2);
+    const real rarest = math_log_below(pseudo_count(s, least, *all_tables_of(s)));
+    const real n = v1.decay * *v1.moments + v2.decay * *v2.moments;
+
+    return meetings * (2 + math_log_below(n) - (rarest < 0 ? rarest : 0)) + least +
+           (*log_gamma_of(s) < 0 ? -*log_gamma_of(s) : 0);
+}
+
+/* A lower bound of that gain (docs/maths.md, section 16). A lower bound of a logarithm costs no more than a product. */
+static inline real least_groups_gain(const mapdpm_stream *s, view v1, view v2)
+{
+    const two_tables t = tables_of_two(s, v1, v2);
+    const real rarest = t.a1 < t.a2 ? t.a1 : t.a2, each = -(math_log_below(rarest) + MOST_BELOW) - (real)1.1;
+    real total = -*log_gamma_of(s) - (real)1.5;
+    size_t g;
+
+    for (g = 0; g < groups_of(s); g++) {
+        const real n1 = v1.decay * cells_in(v1)[g * SLOTS(s)], n2 = v2.decay * cells_in(v2)[g * SLOTS(s)], n = n1 + n2;
+
+        if (n1 >= 1 && n2 >= 1)
+            total += at_least(n1 * math_log_below(n / n1) + n2 * math_log_below(n / n2) +
+                                  HALF * math_log_below(n1 * (n2 / n)) + each -
+                                  (t.a1 + t.a2) * (1 + (math_log_below(n) + MOST_BELOW)),
+                              0);
+    }
+    return total;
+}
+
+/* log prod_g a^(n_g) / a, with rising factorials: the weights by which the points of a cluster joined it. */
+static inline real joining_term(const mapdpm_stream *s, view v)
+{
+    const real a = pseudo_count(s, at_least(tables_in(v), LEAST_TABLES), *all_tables_of(s));
+    real total = 0, product = 1, logs = 0, roots = 1, root_logs = 0, root, empty_root, empty;
+    size_t g;
+
+    empty = math_excess(a + 1, &empty_root) + (a + 1) * (math_log(a + 1) - 1);
+    for (g = 0; g < groups_of(s); g++) {
+        const real n = v.decay * cells_in(v)[g * SLOTS(s)], x = a + 1 + n;
+
+        if (!(n > 0))
+            continue;
+        total += math_excess(x, &root) + x * (math_log(x) - 1) - empty;
+        multiply_into(&roots, &root_logs, empty_root / root);
+        multiply_into(&product, &logs, a / (a + n));
+    }
+    return total + HALF * (root_logs + math_log(roots)) + logs + math_log(product) - math_log(a);
+}
+
+#endif
+
+#define PRIOR_NATS 12
 
 /* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ---------------------------------------- */
 
@@ -1267,12 +1588,7 @@ static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2
 /* log Gamma(n1 + n2) - log Gamma(n1) - log Gamma(n2), each of max(n, 1). */
 static inline real merge_size_term(real n1, real n2)
 {
-    const real x1 = n1 > 1 ? n1 : 1, x2 = n2 > 1 ? n2 : 1, x = n1 + n2 > 1 ? n1 + n2 : 1, over = x - x1 - x2;
-    real r, r1, r2;
-    const real tails = math_excess(x, &r) - math_excess(x1, &r1) - math_excess(x2, &r2);
-
-    return tails + x1 * math_log(x / x1) + x2 * math_log(x / x2) + over * (math_log(x) - 1) +
-           HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
+    return gamma_merge(at_least(n1, 1), at_least(n2, 1), at_least(n1 + n2, 1));
 }
 
 /* Whether two clusters are so far apart that their merge certainly lowers the log joint. With y = sum_d n1 n2 / n^2
@@ -1286,7 +1602,7 @@ static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
     const real *const noise_scale = noise_scale_of(s);
     const real n1 = v1.decay * *v1.moments, n2 = v2.decay * *v2.moments, n = n1 + n2;
     const real share = (n1 < n2 ? n1 : n2) / n;
-    real sum = 0;
+    real sum = 0, least, loss, entropy;
     size_t d;
 
     if (HAS_MISSING(s) || !IS_GAMMA(s) || !(share > 0))
@@ -1297,14 +1613,29 @@ static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
         sum += delta * delta / (2 * noise_scale[d] + v1.decay * squares1[d] + v2.decay * squares2[d]);
     }
     sum *= n * share * (1 - share);
-    return HALF * math_log_below(1 + sum) > share * (1 - math_log_below(share)) + PRIOR_NATS * (real)(D + 1) / n;
+    least = PRIOR_NATS * (real)(D + 1);
+    loss = HALF * math_log_below(1 + sum);
+    entropy = share * (1 - math_log_below(share));
+    if (!IS_GROUPED(s) || !(loss > entropy + least / n))
+        return loss > entropy + least / n;
+    if (loss > entropy + (least + most_groups_gain(s, v1, v2, (real)groups_of(s))) / n) /* usually far enough */
+        return 1;
+    return loss > entropy + (least + most_groups_gain(s, v1, v2, meetings_of(s, v1, v2))) / n;
+}
+
+/* The part of the likelihood in the gain of a merge. */
+static inline real merge_data_gain(const mapdpm_stream *s, view v1, view v2)
+{
+    return IS_GAMMA(s) ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
 }
 
 /* The gain of the log joint when two clusters merge. */
 static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
 {
-    const real data = IS_GAMMA(s) ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
+    const real data = merge_data_gain(s, v1, v2);
 
+    if (IS_GROUPED(s))
+        return data + merge_groups_term(s, v1, v2);
     return data + merge_size_term(v1.decay * *v1.moments, v2.decay * *v2.moments) - s->log_alpha;
 }
 
@@ -1321,8 +1652,9 @@ static inline real log_prior(const mapdpm_stream *s)
     return s->a0 * (logs + math_log(product));
 }
 
-/* A cluster's term of the log joint: log Gamma(max(n, 1)) + log p of all its points, given log_prior. *alone is the log
- * p of a point as a cluster of its own, at the root mean square distance of the points from the prior mean. */
+/* A cluster's term of the log joint, given log_prior: log p of all its points, and log Gamma(max(n, 1)), or with groups
+ * the weights by which they joined it. *alone is the log p of a point as a cluster of its own, at the root mean square
+ * distance of the points from the prior mean. */
 static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_term, real *alone)
 {
     const size_t D = FEATURES(s), step = count_step(s);
@@ -1335,8 +1667,13 @@ static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_ter
     size_t d;
 
     *alone = s->opening - s->log_alpha;
-    total = math_excess(size, &root) + size * (math_log(size) - 1) + HALF * MATH_LOG_2PI;
-    product = 1 / root;
+    if (IS_GROUPED(s)) {
+        total = joining_term(s, v);
+        product = 1;
+    } else {
+        total = math_excess(size, &root) + size * (math_log(size) - 1) + HALF * MATH_LOG_2PI;
+        product = 1 / root;
+    }
     for (d = 0; d < D; d++) {
         const real n = v.decay * counts[d * step], M2 = v.decay * squares[d];
         const real away = (n > 0 ? M2 / n : 0) + mean[d] * mean[d];
@@ -1380,7 +1717,7 @@ static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term
     const real n = v.decay * *v.moments, size = n > 1 ? n : 1;
     real alone, loss = log_joint_term(s, v, prior_term, &alone);
 
-    loss += (1 - size) * s->log_alpha - n * alone; /* n, not size: the unit of the data must not matter */
+    loss += (1 - size) * log_opening(s) - n * alone; /* n, not size: the unit of the data must not matter */
     return loss * math_exp(-idle * n / (3 * total_weight));
 }
 
@@ -1419,7 +1756,6 @@ static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term
 #define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
 #define MOST_VARIANCE FLOAT_OR_DOUBLE(1e30, 1e200)
 
-#define NONE UINT32_MAX
 /* Almost the largest real. */
 #define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
 
@@ -1458,30 +1794,58 @@ MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id,
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
 
-static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
-
-/* The factor that the weight of a cluster has decayed by since it last learned. */
-static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
-{
-    return FORGETS(s) ? math_exp(-to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate) : 1;
-}
+/* With groups (groups.c). */
+MAPDPM_INTERNAL void groups_reset(mapdpm_stream *s, const mapdpm_options *options);
+MAPDPM_INTERNAL int groups_can_learn(const mapdpm_stream *s);
+MAPDPM_INTERNAL void groups_admit(mapdpm_stream *s);
+MAPDPM_INTERNAL void groups_total(mapdpm_stream *s);
+MAPDPM_INTERNAL void groups_count(mapdpm_stream *s, uint32_t k, size_t h);
+MAPDPM_INTERNAL void groups_recount(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void groups_settle(mapdpm_stream *s);
+MAPDPM_INTERNAL void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, real weight);
+MAPDPM_INTERNAL void groups_decay(mapdpm_stream *s, uint32_t k, real decay);
+MAPDPM_INTERNAL void groups_clear(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void groups_clear_halves(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
+MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, real tables);
+MAPDPM_INTERNAL void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b);
 
 static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
-    view v;
+    view v = empty_view(s);
 
     v.moments = slot_of(s, k);
     v.decay = decay_of(s, k, now);
+    if (IS_GROUPED(s))
+        set_groups(&v, cells_of(s, 0) + k, past_tables_of(s)[k] * v.decay, tables_at(s, k, v.decay));
     return v;
 }
 
+/* A half as if it were a cluster: its share of the slot's tables is that of its points. */
 static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
 {
-    view v;
+    view v = empty_view(s);
 
     v.moments = half_of(s, k, h);
     v.decay = 1;
+    if (IS_GROUPED(s)) {
+        const real share = *v.moments / (*half_of(s, k, 0) + *half_of(s, k, 1));
+
+        set_groups(&v, half_cells_of(s, h, 0) + k, past_tables_of(s)[k] * share, tables_at(s, k, 1) * share);
+    }
     return v;
+}
+
+/* A number of points that a split gives to a half. Counts stay whole numbers without forgetting; larger reals are whole
+ * anyway. */
+static inline real whole_points(const mapdpm_stream *s, real n)
+{
+    real whole = n;
+
+    if (!FORGETS(s) && n >= 0 && n < (real)8388608)
+        whole = (real)(int32_t)(n + HALF);
+    return whole;
 }
 
 /* Whether x is nearer to the mean of the second half than to that of the first. The unit of each feature is the sum of
@@ -1529,6 +1893,8 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->warmup > LARGEST_COUNT || o->window > LARGEST_COUNT || o->when_full > MAPDPM_FULL_ERROR || o->missing > 1)
         return 0;
+    if (o->max_groups > LARGEST_COUNT || o->when_groups_full > MAPDPM_GROUPS_REPLACE)
+        return 0;
     return is_compiled_for(o);
 }
 
@@ -1545,6 +1911,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->window = o->window;
     s->when_full = o->when_full;
     s->missing = o->missing;
+    s->max_groups = o->max_groups;
     D = FEATURES(s);
     K = SLOTS(s);
     B = buffer_size(s);
@@ -1557,6 +1924,13 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
     s->at_words = (uint32_t)bytes;
     bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
+    bytes = (bytes + 7) / 8 * 8;
+    s->at_groups = (uint32_t)bytes;
+    if (HAS_GROUPS(s)) { /* group_reals in 64 bits */
+        const uint64_t G = groups_of(s);
+
+        bytes += 16 + (3 + K * (2 + (3 + COMPENSATED) * G)) * sizeof(real) + 4 * (2 * G + B);
+    }
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
@@ -1592,7 +1966,6 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
     const int is_gamma = IS_GAMMA(s);
     const real *const variances = is_gamma ? parameters + D + 2 : parameters + 2 * D;
     const real least = LEAST_VARIANCE, most = MOST_VARIANCE;
-    view empty;
     size_t d;
 
     if (is_gamma && !(is_within(parameters[D], SMALL, LARGE) && is_within(parameters[D + 1], SMALL, LARGE)))
@@ -1616,9 +1989,7 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
         s->a0 = parameters[D + 1];
         s->excess = math_excess(s->a0, &s->root);
     }
-    empty.moments = slot_of(s, 0);
-    empty.decay = 0;
-    prepare(s, empty, 0);
+    prepare(s, empty_view(s), 0);
     s->opening = constants_of(s)[0] + s->log_alpha;
     for (d = 0; d < D; d++)
         prior_scale(s)[d] = scales_of(s, d)[0];
@@ -1639,6 +2010,8 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         return MAPDPM_E_ARGUMENT;
     if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
         return MAPDPM_E_ARGUMENT;
+    if (HAS_GROUPS(o) && !(o->alpha > 0 && is_within(o->gamma, SMALL, LARGE)))
+        return MAPDPM_E_ARGUMENT;
     if (o->warmup > 0 && (o->family != MAPDPM_NORMAL_GAMMA || o->warmup < 2))
         return MAPDPM_E_ARGUMENT;
     memset(s, 0, mapdpm_stream_bytes(o));
@@ -1653,6 +2026,8 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         stream_clear_slot(s, k);
     for (i = 0; i < WINDOW(s); i++)
         window_ids_of(s)[i] = NONE;
+    if (HAS_GROUPS(s))
+        groups_reset(s, o);
     return MAPDPM_OK;
 }
 
@@ -1667,6 +2042,29 @@ int mapdpm_init(mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
         return MAPDPM_E_SPACE;
     error = stream_reset(s, o);
     return error != MAPDPM_OK || IS_WARMING(s) ? error : stream_set_prior(s, o->parameters);
+}
+
+int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
+{
+    if (s == NULL || o == NULL)
+        return MAPDPM_E_ARGUMENT;
+    memset(o, 0, sizeof *o);
+    o->family = (int32_t)s->family;
+    o->n_features = FEATURES(s);
+    o->max_clusters = SLOTS(s);
+    o->warmup = WARMUP(s);
+    o->window = WINDOW(s);
+    o->when_full = WHEN_FULL(s);
+    o->missing = s->missing;
+    o->alpha = s->alpha;
+    o->log_alpha = s->log_alpha;
+    o->half_life = s->half_life;
+    if (HAS_GROUPS(s)) {
+        o->max_groups = s->max_groups;
+        o->when_groups_full = *groups_full_of(s);
+        o->gamma = *gamma_of(s);
+    }
+    return MAPDPM_OK;
 }
 
 int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
@@ -1783,11 +2181,15 @@ void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
 void stream_clear_halves(mapdpm_stream *s, uint32_t k)
 {
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+    if (HAS_GROUPS(s))
+        groups_clear_halves(s, k);
 }
 
 void stream_clear_slot(mapdpm_stream *s, uint32_t k)
 {
     memset(slot_of(s, k), 0, slot_size(s) * sizeof(real));
+    if (HAS_GROUPS(s))
+        groups_clear(s, k);
     constants_of(s)[k] = -LARGEST_REAL;
     merge_partner_of(s)[k] = NONE;
     trials_of(s)[k] = 0;
@@ -1823,6 +2225,8 @@ void stream_apply_decay(mapdpm_stream *s, uint32_t k)
         moments_scale(s, slot_of(s, k), half_size(s), decay);
         moments_scale(s, half_of(s, k, 0), 0, decay);
         moments_scale(s, half_of(s, k, 1), 0, decay);
+        if (HAS_GROUPS(s))
+            groups_decay(s, k, decay);
     }
     last_times_of(s)[k] = s->now;
 }
@@ -1849,6 +2253,8 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     const int keeps = !(*slot_of(s, from) > *slot_of(s, to));
     const uint32_t kept = ids_of(s)[keeps ? to : from], gone = ids_of(s)[keeps ? from : to];
 
+    if (IS_GROUPED(s))
+        groups_merge(s, to, from);
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     if ((int32_t)(last_seen_of(s)[from] - last_seen_of(s)[to]) > 0)
         last_seen_of(s)[to] = last_seen_of(s)[from];
@@ -1860,6 +2266,10 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     merge_partner_of(s)[to] = NONE;
     stream_clear_slot(s, from);
     s->n_clusters--;
+    if (IS_GROUPED(s)) {
+        groups_recount(s, to);
+        groups_total(s);
+    }
     stream_refresh(s, to);
 }
 
@@ -1871,6 +2281,354 @@ void stream_remove_aged(mapdpm_stream *s)
     for (k = 0; k < SLOTS(s); k++)
         if (is_used(s, k) && *slot_of(s, k) * decay_of(s, k, s->now) < FORGOTTEN_WEIGHT)
             stream_remove(s, k, MAPDPM_AGED);
+    if (IS_GROUPED(s))
+        groups_total(s);
+}
+
+/* ==== groups.c ====================================================================================================== */
+
+/* The steps of a learner whose points have groups (docs/maths.md, section 16): rows, cells, tables, shares. A cell is the
+ * number of points of a group in a slot. The tables of a slot are its weight for a group without points.
+ */
+
+/* After a warm-up the tables are the fixed point of so many rounds. */
+enum { TABLE_ROUNDS = 8 };
+/* Between sums of all tables, so many points add to the last sum. */
+#define TOTAL_PERIOD 256u
+
+int groups_can_learn(const mapdpm_stream *s)
+{
+    return *group_of(s) != NONE &&
+           (*row_of(s) != NONE || *n_groups_of(s) < groups_of(s) || *groups_full_of(s) == MAPDPM_GROUPS_REPLACE);
+}
+
+void groups_reset(mapdpm_stream *s, const mapdpm_options *o)
+{
+    size_t i;
+
+    *groups_full_of(s) = o->when_groups_full;
+    *group_of(s) = *row_of(s) = NONE;
+    *gamma_of(s) = *all_tables_of(s) = o->gamma;
+    *log_gamma_of(s) = math_log(o->gamma);
+    for (i = 0; i < buffer_size(s); i++)
+        point_rows_of(s)[i] = NONE;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static void clear_cell(const mapdpm_stream *s, real *cell)
+{
+    *cell = 0;
+    if (COMPENSATED)
+        cell[n_cells(s)] = 0;
+}
+
+/* Free a row. Its tables stay, so that the shares do not forget the group. */
+static void leave_row(mapdpm_stream *s, uint32_t row)
+{
+    uint32_t k;
+    size_t i;
+
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            real *const cell = cells_of(s, row) + k;
+            const real a = pseudo_count(s, tables_at(s, k, decay_of(s, k, s->now)), *all_tables_of(s));
+
+            past_tables_of(s)[k] += (*cell > 1 ? 1 : *cell) + a * math_log(table_factor(*cell, a));
+            half_cells_of(s, 0, row)[k] = half_cells_of(s, 1, row)[k] = 0;
+            clear_cell(s, cell);
+        }
+    for (i = 0; i < buffer_size(s); i++)
+        if (point_rows_of(s)[i] == row)
+            point_rows_of(s)[i] = NONE;
+}
+
+/* The row of the group that was seen least recently. */
+static uint32_t idlest_row(const mapdpm_stream *s)
+{
+    uint32_t row, idlest = 0, longest = 0;
+
+    for (row = 0; row < groups_of(s); row++) {
+        const uint32_t idle = (uint32_t)s->n_seen - group_seen_of(s)[row];
+
+        if (idle > longest) {
+            longest = idle;
+            idlest = row;
+        }
+    }
+    return idlest;
+}
+
+/* The current group, whose point is learned, gets a row if it has none. */
+void groups_admit(mapdpm_stream *s)
+{
+    uint32_t row = *row_of(s);
+
+    if (row == NONE) {
+        if (*n_groups_of(s) < groups_of(s)) {
+            row = *n_groups_of(s);
+            *n_groups_of(s) = row + 1;
+        } else {
+            row = idlest_row(s);
+            leave_row(s, row);
+        }
+        *row_of(s) = row;
+        group_numbers_of(s)[row] = *group_of(s);
+    }
+    group_seen_of(s)[row] = (uint32_t)s->n_seen;
+}
+
+int mapdpm_set_group(mapdpm_stream *s, uint32_t group)
+{
+    uint32_t row;
+
+    if (s == NULL || !HAS_GROUPS(s))
+        return MAPDPM_E_ARGUMENT;
+    if (*group_of(s) == group)
+        return MAPDPM_OK;
+    *group_of(s) = group;
+    *row_of(s) = NONE;
+    for (row = 0; row < *n_groups_of(s) && group != NONE; row++)
+        if (group_numbers_of(s)[row] == group) {
+            *row_of(s) = row;
+            break;
+        }
+    return MAPDPM_OK;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+/* To be called when the time or the tables of a slot have changed. */
+void groups_total(mapdpm_stream *s)
+{
+    real all = *gamma_of(s);
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k))
+            all += tables_at(s, k, decay_of(s, k, s->now));
+    *all_tables_of(s) = all;
+}
+
+/* Count the tables of a slot, which is up to date, from its cells. */
+void groups_recount(mapdpm_stream *s, uint32_t k)
+{
+    const view v = view_of(s, k, s->now);
+    const real a = pseudo_count(s, tables_in(v), *all_tables_of(s));
+    const real tables = past_in(v) + count_tables(s, v, faded(v), a);
+
+    tables_of(s)[k] = at_least(tables, LEAST_TABLES);
+    tables_of(s)[k] = tables_at(s, k, 1);
+}
+
+/* Add to a cell of a slot that is up to date. A split may have given the slot too little of a group. */
+void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, real weight)
+{
+    real *const cell = cells_of(s, row == NONE ? 0 : row) + k;
+
+    if (row == NONE)
+        return;
+    add_compensated(cell, n_cells(s), weight);
+    if (*cell < 0)
+        clear_cell(s, cell);
+}
+
+/* A point of the current group has joined slot k, and its half h. It sits at a new table with probability a / (a + n),
+ * which is added to the tables. If points are forgotten, the tables are counted anew. */
+void groups_count(mapdpm_stream *s, uint32_t k, size_t h)
+{
+    const real n = cells_of(s, *row_of(s))[k], a = s->alpha * (tables_of(s)[k] / *all_tables_of(s));
+    const real more = n > 0 ? a / (a + n) : 1;
+
+    tables_of(s)[k] += more;
+    groups_add(s, k, *row_of(s), 1);
+    half_cells_of(s, h, *row_of(s))[k] += 1;
+    if (FORGETS(s))
+        groups_recount(s, k);
+    if (FORGETS(s) || s->n_seen % TOTAL_PERIOD == 0)
+        groups_total(s);
+    else
+        *all_tables_of(s) += more;
+}
+
+/* The cells are filled, and the tables are not. */
+void groups_settle(mapdpm_stream *s)
+{
+    uint32_t k;
+    int round;
+
+    for (k = 0; k < s->width; k++)
+        tables_of(s)[k] = *slot_of(s, k);
+    for (round = 0; round < TABLE_ROUNDS; round++) {
+        groups_total(s);
+        for (k = 0; k < s->width; k++)
+            if (is_used(s, k))
+                groups_recount(s, k);
+    }
+    groups_total(s);
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
+
+void groups_clear(mapdpm_stream *s, uint32_t k)
+{
+    real *const cells = cells_of(s, 0);
+    size_t i;
+
+    tables_of(s)[k] = past_tables_of(s)[k] = 0;
+    for (i = k; i < (3 + COMPENSATED) * n_cells(s); i += SLOTS(s))
+        cells[i] = 0;
+}
+
+void groups_clear_halves(mapdpm_stream *s, uint32_t k)
+{
+    real *const cells = half_cells_of(s, 0, 0);
+    size_t i;
+
+    for (i = k; i < 2 * n_cells(s); i += SLOTS(s))
+        cells[i] = 0;
+}
+
+void groups_decay(mapdpm_stream *s, uint32_t k, real decay)
+{
+    real *const past = past_tables_of(s);
+    size_t i;
+
+    for (i = k; i < (1 + (3 + COMPENSATED) * groups_of(s)) * SLOTS(s); i += SLOTS(s)) /* all but the tables */
+        past[i] *= decay;
+}
+
+/* Slot `from`, which is cleared afterwards, goes into slot `to`. Both are up to date, and have their old weights. */
+void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
+{
+    const size_t low = n_cells(s);
+    size_t g;
+
+    tables_of(s)[to] = tables_at(s, to, 1) + tables_at(s, from, 1);
+    past_tables_of(s)[to] += past_tables_of(s)[from];
+    for (g = 0; g < groups_of(s); g++) {
+        real *const row = cells_of(s, g);
+
+        add_compensated(row + to, low, row[from]);
+        add_compensated(row + to, low, low_part(row + from, low));
+    }
+}
+
+/* The lighter half of slot k, with this share of its points, becomes slot e, which is empty. Slot k has its old weight.
+ * A group divides as its points in the halves do; one point more divides like all points. */
+void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share)
+{
+    const real tables = tables_at(s, k, 1);
+    real *const past = past_tables_of(s);
+    size_t g;
+
+    tables_of(s)[e] = tables * share;
+    tables_of(s)[k] = tables - tables_of(s)[e];
+    past[e] = past[k] * share;
+    past[k] -= past[e];
+    for (g = 0; g < groups_of(s); g++) {
+        const real light = half_cells_of(s, lighter, g)[k], heavy = half_cells_of(s, 1 - lighter, g)[k];
+        const real part = whole_points(s, cells_of(s, g)[k] * ((light + share) / (light + heavy + 1)));
+
+        cells_of(s, g)[e] = part;
+        groups_add(s, k, (uint32_t)g, -part);
+    }
+}
+
+/* The cluster of a new slot has tables of groups that are not here. */
+void groups_seat(mapdpm_stream *s, uint32_t k, real tables)
+{
+    tables_of(s)[k] = at_least(tables, LEAST_TABLES);
+    past_tables_of(s)[k] = tables_of(s)[k] = tables_at(s, k, 1);
+    groups_total(s);
+}
+
+void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b)
+{
+    real *const reals = tables_of(s);
+    size_t i;
+
+    for (i = 0; i + 1 < group_reals(s); i += SLOTS(s)) {
+        const real t = reals[i + a];
+
+        reals[i + a] = reals[i + b];
+        reals[i + b] = t;
+    }
+}
+
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
+
+int mapdpm_learn_groups(mapdpm_stream *s, const real *x, const uint32_t *groups, const int64_t *microseconds, size_t n,
+                        uint32_t *ids, real *scores, size_t *done)
+{
+    size_t i, one;
+    int error = MAPDPM_OK;
+
+    if (s == NULL || x == NULL || groups == NULL || done == NULL)
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < n; i++) {
+        error = mapdpm_set_group(s, groups[i]);
+        if (error == MAPDPM_OK)
+            error = mapdpm_learn_many(s, x + i * FEATURES(s), microseconds ? microseconds + i : NULL, 1,
+                                      ids ? ids + i : NULL, scores ? scores + i : NULL, &one);
+        if (error != MAPDPM_OK)
+            break;
+    }
+    *done = i;
+    return error;
+}
+
+int mapdpm_predict_groups(mapdpm_stream *s, const real *x, const uint32_t *groups, size_t n, uint32_t *ids,
+                          real *scores, size_t *done)
+{
+    size_t i;
+    int error = MAPDPM_OK;
+
+    if (s == NULL || x == NULL || groups == NULL || done == NULL)
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < n; i++) {
+        error = mapdpm_set_group(s, groups[i]);
+        if (error == MAPDPM_OK)
+            error = mapdpm_predict(s, x + i * FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
+        if (error != MAPDPM_OK)
+            break;
+    }
+    *done = i;
+    return error;
+}
+
+/* The probabilities of the slots for the next point of the group in a row, or of a group without points. */
+static void write_shares(const mapdpm_stream *s, uint32_t row, real *shares)
+{
+    const real all = s->alpha + points_here(s, row);
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++) {
+        const real decay = is_used(s, k) ? decay_of(s, k, s->now) : 0;
+
+        shares[k] = decay > 0 ? group_weight(s, k, row, decay) / all : 0;
+    }
+    shares[SLOTS(s)] = s->alpha * (*gamma_of(s) / *all_tables_of(s)) / all;
+}
+
+int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, real *shares)
+{
+    if (s == NULL || !HAS_GROUPS(s) || group == NULL || row >= groups_of(s))
+        return MAPDPM_E_ARGUMENT;
+    if (row >= *n_groups_of(s))
+        return 0;
+    *group = group_numbers_of(s)[row];
+    if (shares)
+        write_shares(s, row, shares);
+    return 1;
+}
+
+int mapdpm_get_shares(const mapdpm_stream *s, real *shares)
+{
+    if (s == NULL || !HAS_GROUPS(s) || shares == NULL)
+        return MAPDPM_E_ARGUMENT;
+    write_shares(s, NONE, shares);
+    return MAPDPM_OK;
 }
 
 /* ==== choose.c ====================================================================================================== */
@@ -1935,21 +2693,18 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
 }
 
-/* log p(x | a new cluster) + log alpha, and an upper bound of it. If the bound is below `least`, the bound is
+/* log p(x | a new cluster) + its log weight, and an upper bound of it. If the bound is below `least`, the bound is
  * returned. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
+    const real opening = IS_GROUPED(s) ? s->opening + (log_opening(s) - s->log_alpha) : s->opening;
     const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const scale = prior_scale(s);
     real sum = 0, logs = 0;
     size_t d;
 
     if (HAS_MISSING(s)) {
-        view empty;
-
-        empty.moments = slot_of(s, 0);
-        empty.decay = 0;
-        return *bound = density(s, empty, x) + s->log_alpha;
+        return *bound = density(s, empty_view(s), x) + log_opening(s);
     }
     for (d = 0; d < D; d++) {
         const real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
@@ -1960,9 +2715,9 @@ static real score_new(const mapdpm_stream *s, const real *x, real least, real *b
             logs += u;
     }
     if (!IS_GAMMA(s))
-        return *bound = s->opening - logs;
-    *bound = s->opening - (s->a0 + HALF) * (logs + math_log_below(1 + sum));
-    return *bound < least ? *bound : s->opening - (s->a0 + HALF) * (logs + math_log1p(sum));
+        return *bound = opening - logs;
+    *bound = opening - (s->a0 + HALF) * (logs + math_log_below(1 + sum));
+    return *bound < least ? *bound : opening - (s->a0 + HALF) * (logs + math_log1p(sum));
 }
 
 /* The best cluster so far; the two clusters with the highest upper bounds; and the sum of exp(score - top) of all
@@ -2019,16 +2774,41 @@ static void rank_bound(ranking *r, uint32_t k, real bound)
     }
 }
 
+/* Add upper bounds of the log weights for the group of the next point. Without forgetting no cluster has more tables
+ * than points. The weight of a free slot is 0, and its bound stays the lowest. */
+CLONES
+static void weigh_block(const mapdpm_stream *s, uint32_t first, uint32_t n, real *restrict bounds)
+{
+    const uint32_t row = *row_of(s);
+    const real *const tables = tables_of(s) + first, *const cells = row == NONE ? NULL : cells_of(s, row) + first;
+    const real per_table = s->alpha / *all_tables_of(s);
+    uint32_t j;
+
+    for (j = 0; j < n; j++)
+        bounds[j] += math_log_below((cells ? cells[j] : 0) + per_table * tables[j]) + MOST_BELOW;
+}
+
+/* The score of a slot by the score table, from its tail. */
+static real score_of_tail(const mapdpm_stream *s, const real *x, uint32_t k, real tail)
+{
+    const real density = density_of_tail(s, x, k, tail);
+
+    return IS_GROUPED(s) ? density + math_log(group_weight(s, k, *row_of(s), 1)) : density;
+}
+
 /* The tails and bounds of the block of clusters from `first` on. Returns their number. */
 static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
 {
-    const uint32_t room = SLOTS(s) - first, left = s->width - first;
+    const uint32_t room = SLOTS(s) - first, left = s->width - first, n = left < BLOCK ? left : BLOCK;
 
     tails_of(s, x, first, room < BLOCK ? room : BLOCK, tails, bounds);
-    return left < BLOCK ? left : BLOCK;
+    if (IS_GROUPED(s))
+        weigh_block(s, first, n, bounds);
+    return n;
 }
 
-/* Rank all clusters by the score table. Its constants include the log weights; those of free slots are -LARGEST_REAL.
+/* Rank all clusters by the score table. Its constants include the log weights, except with groups; those of free slots
+ * are -LARGEST_REAL.
  * Bounds come first: usually they decide, and only one logarithm is needed. */
 static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *r, int with_density)
 {
@@ -2047,14 +2827,14 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
     if (r->candidate == NONE)
         return;
     r->best = r->candidate;
-    r->best_score = r->top = density_of_tail(s, x, r->candidate, tail);
+    r->best_score = r->top = score_of_tail(s, x, r->candidate, tail);
     if (!with_density && r->runner_up_bound < r->best_score)
         return;
     for (first = 0; first < s->width; first += BLOCK) {
         n = bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
             if (bounds[j] > least_score(r, with_density))
-                rank_score(r, first + j, density_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
+                rank_score(r, first + j, score_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
     }
 }
 
@@ -2077,7 +2857,12 @@ static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, i
             *is_aged = 1;
             continue;
         }
-        total += weight;
+        if (IS_GROUPED(s)) {
+            total += *row_of(s) == NONE ? 0 : cells_of(s, *row_of(s))[k] * v.decay;
+            weight = group_weight(s, k, *row_of(s), v.decay);
+        } else {
+            total += weight;
+        }
         score = density(s, v, x) + math_log(weight);
         rank_score(r, k, score, score, with_density);
         rank_bound(r, k, score);
@@ -2104,7 +2889,7 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
     if (is_prepared(s)) {
         rank_by_score_table(s, x, &all, with_density);
         if (with_density)
-            total_weight = stream_total_weight(s);
+            total_weight = IS_GROUPED(s) ? points_here(s, *row_of(s)) : stream_total_weight(s);
     } else {
         total_weight = rank_by_moments(s, x, &all, with_density, &c.has_aged);
     }
@@ -2166,18 +2951,17 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     const size_t size = half_size(s), lighter = *half_of(s, k, 1) > *half_of(s, k, 0) ? 0 : 1;
     real *const light = half_of(s, k, lighter), *const heavy = half_of(s, k, 1 - lighter);
     real *const slot = slot_of(s, k);
-    const real low = low_part(slot, size), all = *light + *heavy;
-    real part = *slot * (*light / all), rest;
+    const real low = low_part(slot, size), share = *light / (*light + *heavy);
+    const real rest = *slot, part = whole_points(s, rest * share);
 
-    if (!FORGETS(s) && part >= 0 && part < (real)8388608) /* counts stay whole numbers; larger reals are whole anyway */
-        part = (real)(int32_t)(part + HALF);
-    rest = *slot;
     moments_scale(s, light, 0, part / *light);
     moments_scale(s, heavy, 0, (rest - part) / *heavy);
     *light = part;
 
     stream_open_slot(s, e);
     ids_of(s)[e] = s->next_id++;
+    if (IS_GROUPED(s))
+        groups_split(s, k, e, lighter, share);
     memcpy(slot_of(s, e), light, size * sizeof(real));
     memcpy(slot, heavy, size * sizeof(real));
     if (COMPENSATED)
@@ -2194,10 +2978,15 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     stream_record(s, MAPDPM_SPLIT, ids_of(s)[k], ids_of(s)[e]);
     stream_refresh(s, k);
     stream_refresh(s, e);
+    if (IS_GROUPED(s)) {
+        groups_recount(s, k);
+        groups_recount(s, e);
+        groups_total(s);
+    }
 }
 
-/* The gain of splitting slot k if its halves stood for the whole cluster, or for as much of it as they may stand
- * for. */
+/* The gain of splitting slot k if its halves stood for the whole cluster, or for as much of it as they may stand for.
+ * If an upper bound is too little already, the bound. */
 static real split_gain(const mapdpm_stream *s, uint32_t k)
 {
     view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
@@ -2206,6 +2995,12 @@ static real split_gain(const mapdpm_stream *s, uint32_t k)
 
     if (scale > 1 && n >= LARGE_HALF)
         v0.decay = v1.decay = scale;
+    if (IS_GROUPED(s)) { /* the exact gain takes several logarithms a group */
+        const real gain = -merge_data_gain(s, v0, v1) - least_groups_gain(s, v0, v1);
+
+        if (gain <= HYSTERESIS)
+            return gain;
+    }
     return -merge_gain(s, v0, v1);
 }
 
@@ -2333,6 +3128,8 @@ uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
     if (victim == NONE || !(evicting < gain))
         return NONE;
     stream_remove(s, victim, MAPDPM_EVICTED);
+    if (IS_GROUPED(s))
+        groups_total(s);
     return victim;
 }
 
@@ -2392,14 +3189,20 @@ static uint32_t slot_of_id(const mapdpm_stream *s, uint32_t id)
     return NONE;
 }
 
+/* Add a point of the current group to a slot that is up to date; a weight below 0 removes it. */
 static void add_to_slot(mapdpm_stream *s, uint32_t k, const real *x, real weight)
 {
     moments_add(s, slot_of(s, k), half_size(s), x, weight);
+    if (IS_GROUPED(s)) {
+        groups_add(s, k, *row_of(s), weight);
+        groups_recount(s, k);
+        groups_total(s);
+    }
     stream_refresh(s, k);
 }
 
-/* Take a point that was learned at `time` out of its cluster, and let it choose among the existing clusters. Returns
- * the id of its new cluster. */
+/* Take a point of the current group, learned at `time`, out of its cluster, and let it choose among the existing
+ * clusters. Returns the id of its new cluster. */
 static uint32_t revisit_point(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
 {
     const real weight = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - time)) * s->rate) : 1;
@@ -2427,9 +3230,15 @@ void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
     times_of(s)[i] = s->now;
     window_ids_of(s)[i] = id;
     s->visited = s->visited + 1 < WINDOW(s) ? s->visited + 1 : 0;
+    if (HAS_GROUPS(s)) {
+        point_rows_of(s)[i] = *row_of(s);
+        *row_of(s) = point_rows_of(s)[s->visited];
+    }
     if (window_ids_of(s)[s->visited] != NONE && s->visited != i)
         window_ids_of(s)[s->visited] = revisit_point(s, points_of(s) + s->visited * FEATURES(s),
                                                      times_of(s)[s->visited], window_ids_of(s)[s->visited]);
+    if (HAS_GROUPS(s))
+        *row_of(s) = point_rows_of(s)[i];
 }
 
 /* ---- windows that the caller keeps ------------------------------------------------------------------------------- */
@@ -2464,6 +3273,8 @@ int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
+    if (HAS_GROUPS(s) && *row_of(s) == NONE)
+        return MAPDPM_E_GROUP;
     *moved = 0;
     for (i = 0; i < n && error == MAPDPM_OK; i++) {
         error = stream_check_point(s, x + i * FEATURES(s));
@@ -2787,10 +3598,14 @@ static void create_clusters(mapdpm_stream *s)
             stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
         }
         add_warmup_point(s, i, k, weight);
+        if (HAS_GROUPS(s))
+            groups_add(s, k, point_rows_of(s)[i], weight);
         labels[i] = ids_of(s)[k];
         last_times_of(s)[k] = s->now;
         last_seen_of(s)[k] = (uint32_t)(i + 1);
     }
+    if (HAS_GROUPS(s))
+        groups_settle(s);
 }
 
 /* The log joint of the kept points and their clusters, in the user's units. */
@@ -2875,8 +3690,8 @@ int stream_end_warmup(mapdpm_stream *s)
         error = fit(s, best);
     if (error != MAPDPM_OK)
         return error;
+    s->warming = 0; /* from here on, groups count */
     create_clusters(s);
-    s->warming = 0;
     return MAPDPM_OK;
 }
 
@@ -2929,6 +3744,10 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
     times_of(s)[i] = s->now;
     *id = (uint32_t)i;
     s->n_seen++;
+    if (HAS_GROUPS(s)) {
+        groups_admit(s);
+        point_rows_of(s)[i] = *row_of(s);
+    }
     return s->n_seen == WARMUP(s) ? stream_end_warmup(s) : MAPDPM_OK;
 }
 
@@ -2945,6 +3764,8 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
     h = stream_choose_half(s, k, x);
     moments_add(s, half_of(s, k, h), 0, x, 1);
     stream_refresh(s, k);
+    if (IS_GROUPED(s))
+        groups_count(s, k, h);
     look = ++trials_of(s)[k] % LOOK_PERIOD;
     if (look == 0)
         return stream_try_split(s, k, h);
@@ -2963,9 +3784,13 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     uint32_t k;
     int error = stream_check_point(s, x);
 
+    if (error == MAPDPM_OK && HAS_GROUPS(s) && !groups_can_learn(s))
+        error = MAPDPM_E_GROUP;
     if (error != MAPDPM_OK)
         return error;
     s->now = now;
+    if (IS_GROUPED(s) && FORGETS(s))
+        groups_total(s);
     if (IS_WARMING(s)) {
         if (score)
             *score = not_a_number();
@@ -2979,9 +3804,13 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
         error = MAPDPM_E_IDS;
     if (error != MAPDPM_OK) {
         s->now = before;
+        if (IS_GROUPED(s) && FORGETS(s))
+            groups_total(s);
         return error;
     }
     s->n_seen++;
+    if (IS_GROUPED(s))
+        groups_admit(s);
     if (c.has_aged)
         stream_remove_aged(s);
     if (c.opens) {
@@ -3050,6 +3879,8 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
         s->rate = rate;
     for (k = 0; starts && error != MAPDPM_OK && k < s->width; k++)
         last_times_of(s)[k] = s->now;
+    if (starts && error != MAPDPM_OK && IS_GROUPED(s))
+        groups_total(s);
     return error;
 }
 
@@ -3173,6 +4004,8 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     }
     s->n_seen += to_uint64(cluster->weight + HALF);
     stream_refresh(s, k);
+    if (IS_GROUPED(s))
+        groups_seat(s, k, 1);
     return MAPDPM_OK;
 }
 
@@ -3249,6 +4082,8 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
         }
         s->n_seen += to_uint64(*slot + HALF);
         stream_refresh(s, e);
+        if (IS_GROUPED(s))
+            groups_seat(s, e, IS_GROUPED(from) ? tables_at(from, k, decay) : 1);
     }
     return error;
 }
@@ -3282,6 +4117,8 @@ static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
         x[i] = y[i];
         y[i] = t;
     }
+    if (HAS_GROUPS(s))
+        groups_swap(s, a, b);
 }
 
 /* Sort the slots, free ones last, and number their ids from `first` on. Insertion sort is bounded and needs no
@@ -3374,7 +4211,7 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
                 s->n_clusters--;
                 continue;
             }
-            memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+            stream_clear_halves(s, k);
             *merge_loss_of(s, k) = 0;
         }
     for (k = 0; k < WINDOW(s); k++)
@@ -3382,6 +4219,8 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
     for (k = 0; k < WARMUP(s); k++) /* ids begin anew */
         warmup_labels_of(s)[k] = NONE;
     put_in_order(s, WARMUP(s));
+    if (IS_GROUPED(s))
+        groups_total(s);
     for (k = 0; k < s->width; k++)
         find_partner(s, k);
     while (merge_best_slots(s, 0))
@@ -3419,7 +4258,7 @@ size_t mapdpm_bank_bytes(const mapdpm_options *o, uint32_t n)
     const uint64_t each = mapdpm_stream_bytes(o);
     uint64_t bytes;
 
-    if (each == 0 || n < 1 || n > UINT32_C(1) << 16 || o->when_full == MAPDPM_FULL_ERROR)
+    if (each == 0 || o->max_groups > 0 || n < 1 || n > UINT32_C(1) << 16 || o->when_full == MAPDPM_FULL_ERROR)
         return 0;
     bytes = at_learners(n) + each * n;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX ? (size_t)bytes : 0;
@@ -3516,7 +4355,7 @@ int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, real *score)
 
 /* ==== stream_snapshot.c ============================================================================================= */
 
-/* A stream learner to a file and back, bit for bit (docs/format.md, kind 2). */
+/* A stream learner to a file and back, bit for bit (docs/format.md, kinds 2 and 4). */
 
 /* The place of the next entry in a file, and the direction of the copy. */
 typedef struct {
@@ -3534,14 +4373,20 @@ static void transfer(cursor *c, void *entries, size_t n, size_t size)
 }
 
 /* The options. They come first, because they determine how much memory the rest needs. */
-static void transfer_options(cursor *c, uint32_t *warmup, uint32_t *window, uint32_t *when_full, uint32_t *missing,
-                             real *numbers)
+static void transfer_options(cursor *c, mapdpm_options *o, int has_groups)
 {
-    transfer(c, warmup, 1, 4);
-    transfer(c, window, 1, 4);
-    transfer(c, when_full, 1, 4);
-    transfer(c, missing, 1, 4);
-    transfer(c, numbers, 3, REAL);
+    transfer(c, &o->warmup, 1, 4);
+    transfer(c, &o->window, 1, 4);
+    transfer(c, &o->when_full, 1, 4);
+    transfer(c, &o->missing, 1, 4);
+    transfer(c, &o->alpha, 1, REAL);
+    transfer(c, &o->log_alpha, 1, REAL);
+    transfer(c, &o->half_life, 1, REAL);
+    if (has_groups) {
+        transfer(c, &o->max_groups, 1, 4);
+        transfer(c, &o->when_groups_full, 1, 4);
+        transfer(c, &o->gamma, 1, REAL);
+    }
 }
 
 /* Everything except the options and the parameters. Writing and reading share this one description. */
@@ -3562,15 +4407,23 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
     transfer(c, slot_of(s, 0), K * slot_size(s), REAL);
     transfer(c, points_of(s), B * FEATURES(s), REAL);
     transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s), 4);
+    if (HAS_GROUPS(s)) {
+        transfer(c, n_groups_of(s), 1, 4);
+        transfer(c, all_tables_of(s), group_reals(s), REAL);
+        transfer(c, group_numbers_of(s), 2 * groups_of(s) + B, 4);
+    }
 }
 
-enum { OPTIONS = 4 * 4 + 3 * REAL, COUNTERS = 3 * 8 + 6 * 4 };
+enum { COUNTERS = 3 * 8 + 6 * 4 };
+
+static size_t options_bytes(int has_groups) { return 4 * 4 + 3 * REAL + (has_groups ? 2 * 4 + REAL : 0); }
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
     const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
+    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + B;
 
-    return OPTIONS + COUNTERS +
+    return options_bytes(HAS_GROUPS(s)) + COUNTERS + (HAS_GROUPS(s) ? REAL * (uint64_t)group_reals(s) + 4 * words : 0) +
            REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
            4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
 }
@@ -3587,7 +4440,7 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     mapdpm_stream *const s = (mapdpm_stream *)(uintptr_t)stream; /* only read */
     const size_t total = mapdpm_snapshot_bytes(s);
     uint32_t sizes[5], i;
-    real numbers[3];
+    mapdpm_options o;
     cursor c;
 
     if (s == NULL || file == NULL || file_bytes == NULL)
@@ -3599,12 +4452,10 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
     sizes[3] = (uint32_t)slot_size(s);
     sizes[4] = 0;
-    c.p = mapdpm_file_begin(file, STREAM, (int32_t)s->family, sizes, total);
+    c.p = mapdpm_file_begin(file, HAS_GROUPS(s) ? STREAM_OF_GROUPS : STREAM, (int32_t)s->family, sizes, total);
     c.reads = 0;
-    numbers[0] = s->alpha;
-    numbers[1] = s->log_alpha;
-    numbers[2] = s->half_life;
-    transfer_options(&c, &s->warmup, &s->window, &s->when_full, &s->missing, numbers);
+    (void)mapdpm_get_options(s, &o);
+    transfer_options(&c, &o, HAS_GROUPS(s));
     for (i = 0; i < sizes[2]; i++) {
         const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
@@ -3618,16 +4469,16 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
 
 int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
 {
-    real numbers[3];
     cursor c;
-    int error;
+    int error, has_groups;
 
     if (file == NULL || o == NULL)
         return MAPDPM_E_ARGUMENT;
-    error = mapdpm_file_check(file, file_bytes, STREAM);
+    has_groups = file_bytes >= HEADER && file[6] == STREAM_OF_GROUPS;
+    error = mapdpm_file_check(file, file_bytes, has_groups ? STREAM_OF_GROUPS : STREAM);
     if (error != MAPDPM_OK)
         return error;
-    if (file_bytes < HEADER + OPTIONS + COUNTERS + CRC)
+    if (file_bytes < HEADER + options_bytes(has_groups) + COUNTERS + CRC)
         return MAPDPM_E_DAMAGED;
     memset(o, 0, sizeof *o);
     o->family = (int32_t)get_bytes(file + 8, 2);
@@ -3635,10 +4486,9 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     o->max_clusters = get32(file + 16);
     c.p = (unsigned char *)(uintptr_t)(file + HEADER);
     c.reads = 1;
-    transfer_options(&c, &o->warmup, &o->window, &o->when_full, &o->missing, numbers);
-    o->alpha = numbers[0];
-    o->log_alpha = numbers[1];
-    o->half_life = numbers[2];
+    transfer_options(&c, o, has_groups);
+    if (has_groups && o->max_groups == 0)
+        return MAPDPM_E_DAMAGED;
     if (!is_compiled_for(o))
         return MAPDPM_E_KIND;
     return mapdpm_stream_bytes(o) > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
@@ -3766,6 +4616,38 @@ static int is_kept_point(const mapdpm_stream *s, size_t i)
     return 1;
 }
 
+/* Whether learning could have left the groups like this. */
+static int are_groups(const mapdpm_stream *s)
+{
+    const real most = MOST_WEIGHT * 2;
+    const uint32_t n = *n_groups_of(s);
+    real all = *gamma_of(s);
+    uint32_t k, i;
+    size_t j;
+
+    if (n > groups_of(s))
+        return 0;
+    for (i = 0; i < n; i++)
+        if (group_numbers_of(s)[i] == NONE)
+            return 0;
+    for (j = 0; j < buffer_size(s); j++)
+        if (point_rows_of(s)[j] != NONE && point_rows_of(s)[j] >= n)
+            return 0;
+    for (k = 0; k < SLOTS(s); k++) {
+        if (is_used(s, k) && !(tables_of(s)[k] > 0))
+            return 0;
+        all += is_used(s, k) ? tables_at(s, k, decay_of(s, k, s->now)) : 0;
+    }
+    for (j = 0; j + 1 < group_reals(s); j++) {
+        const int is_low = COMPENSATED && tables_of(s) + j >= cells_of(s, 0) + n_cells(s) &&
+                           tables_of(s) + j < half_cells_of(s, 0, 0);
+
+        if (!is_between(tables_of(s)[j], is_low ? -most : 0, most))
+            return 0;
+    }
+    return is_between(*all_tables_of(s), (real)0.99 * all, (real)1.01 * all); /* it is a sum of rounded parts */
+}
+
 static int is_stream(const mapdpm_stream *s)
 {
     uint32_t k, used = 0;
@@ -3801,7 +4683,7 @@ static int is_stream(const mapdpm_stream *s)
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
             return 0;
-    return 1;
+    return !HAS_GROUPS(s) || are_groups(s);
 }
 
 /* Compute the parts that a file leaves out because they follow from others. */
@@ -3824,7 +4706,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     mapdpm_options o;
     real *parameters;
     cursor c;
-    size_t n, i;
+    size_t n, i, at;
     int error = mapdpm_snapshot_options(file, file_bytes, &o);
 
     if (error != MAPDPM_OK)
@@ -3839,18 +4721,19 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
-    c.p = (unsigned char *)(uintptr_t)(file + HEADER + OPTIONS);
+    at = HEADER + options_bytes(o.max_groups > 0);
+    c.p = (unsigned char *)(uintptr_t)(file + at);
     c.reads = 1;
     parameters = half_of(s, 0, 0); /* free memory until the slots are read */
     transfer(&c, parameters, n, REAL);
     s->warming = 1;
-    if (o.warmup == 0 || get32(file + HEADER + OPTIONS + n * REAL + 24 + 16) == 0) {
+    if (o.warmup == 0 || get32(file + at + n * REAL + 24 + 16) == 0) {
         error = stream_set_prior(s, parameters);
         if (error != MAPDPM_OK)
             return MAPDPM_E_DAMAGED;
     } else {
         for (i = 0; i < n * REAL; i++)
-            if (file[HEADER + OPTIONS + i] != 0)
+            if (file[at + i] != 0)
                 return MAPDPM_E_DAMAGED;
     }
     transfer_state(&c, s);

@@ -31,14 +31,19 @@ typedef MAPDPM_REAL mapdpm_real;
 
 /* The bytes of a learner of D features and at most K clusters, without a warm-up, a window or missing values; a
  * constant, for static memory. In float every sum has a second real, which holds what rounding lost. */
-#define MAPDPM_STREAM_HEAD (2 * 8 + 8 + 20 * 4 + 10 * sizeof(mapdpm_real))
+#define MAPDPM_STREAM_HEAD (2 * 8 + 8 + 22 * 4 + 10 * sizeof(mapdpm_real))
 #define MAPDPM_EVENTS(K) (2 * (K))
 #define MAPDPM_SLOT_REALS(D) ((sizeof(mapdpm_real) == 4 ? 2 + 4 * (D) : 1 + 2 * (D)) + 2 * (1 + 2 * (D)) + 3 + 2 * (D))
 #define MAPDPM_STATE_BYTES(D, K)                                                                                       \
     (((size_t)MAPDPM_STREAM_HEAD + (size_t)(K) * (8 + 4 * 4 + MAPDPM_SLOT_REALS((size_t)(D)) * sizeof(mapdpm_real)) +   \
       5 * (size_t)(D) * sizeof(mapdpm_real) + MAPDPM_EVENTS((size_t)(K)) * 16 + 7) / 8 * 8)
 
-/* The id of no cluster. */
+/* The further bytes of a learner that knows G groups. */
+#define MAPDPM_GROUP_BYTES(K, G)                                                                                       \
+    ((16 + (3 + (size_t)(K) * (2 + (sizeof(mapdpm_real) == 4 ? 4 : 3) * (size_t)(G))) * sizeof(mapdpm_real) +           \
+      8 * (size_t)(G) + 7) / 8 * 8)
+
+/* The id of no cluster, and the number of no group. */
 #define MAPDPM_NO_ID UINT32_C(0xffffffff)
 
 /* Python reads the declarations between the two markers (build_kernels.py). */
@@ -59,7 +64,8 @@ enum mapdpm_error {
     MAPDPM_E_IDS = -12,      /* all 2^32 - 1 ids are used up */
     MAPDPM_E_TIME = -13,     /* time went backwards, or learn and learn_at were mixed */
     MAPDPM_E_UNKNOWN = -14,  /* an id that was never given, or whose cluster ended before the oldest event kept */
-    MAPDPM_E_WARMING = -15   /* the warm-up is not over: there are no clusters yet */
+    MAPDPM_E_WARMING = -15,  /* the warm-up is not over: there are no clusters yet */
+    MAPDPM_E_GROUP = -16     /* no group was set; or it is new, all groups are taken, and none may be replaced */
 };
 
 enum mapdpm_family {
@@ -116,6 +122,12 @@ enum mapdpm_when_full {
     MAPDPM_FULL_ERROR = 4       /* MAPDPM_E_FULL; nothing changes */
 };
 
+/* The policy for a new group when all groups are taken. */
+enum mapdpm_when_groups_full {
+    MAPDPM_GROUPS_ERROR = 0,  /* MAPDPM_E_GROUP; nothing changes */
+    MAPDPM_GROUPS_REPLACE = 1 /* it takes the place of the group that was seen least recently */
+};
+
 enum mapdpm_event_kind {
     MAPDPM_CREATED = 1, /* id */
     MAPDPM_SPLIT = 2,   /* id stays with the heavier part; other is the new one */
@@ -136,6 +148,9 @@ typedef struct mapdpm_options {
     mapdpm_real alpha;             /* > 0 */
     mapdpm_real log_alpha;         /* used if alpha is 0: for an alpha below 1e-9, or 1e-30 in double (DP-means) */
     mapdpm_real half_life;         /* 0: no forgetting. In points; in seconds with mapdpm_learn_at */
+    uint32_t max_groups;           /* 0: points have no groups (else only with MAPDPM_GROUPS, and alpha > 0) */
+    uint32_t when_groups_full;     /* enum mapdpm_when_groups_full */
+    mapdpm_real gamma;             /* > 0 with groups: the concentration of the shares that all groups have in common */
 } mapdpm_options;
 
 typedef struct mapdpm_event {
@@ -178,6 +193,8 @@ typedef struct mapdpm_stream {
     uint32_t at_words;
     uint32_t width;
     uint32_t visited;
+    uint32_t max_groups;
+    uint32_t at_groups;
     mapdpm_real alpha;
     mapdpm_real log_alpha;
     mapdpm_real half_life;
@@ -209,6 +226,27 @@ int mapdpm_learn_at(mapdpm_stream *stream, const mapdpm_real *x, int64_t microse
 int mapdpm_learn_many(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
                       mapdpm_real *scores, size_t *done);
 
+/* ---- groups: clusters that several sensors, devices or sessions share, each in its own proportions --------------- */
+
+/* Set the group of all points that follow: those to learn, to predict, and to visit again. A group is any number but
+ * MAPDPM_NO_ID, which stands for no group. A new group gets its place when it learns its first point; until then, it
+ * predicts by the shares that all groups have in common. */
+int mapdpm_set_group(mapdpm_stream *stream, uint32_t group);
+
+/* mapdpm_learn_many and mapdpm_predict_many, where point i has group groups[i]. The group of the last point stays
+ * set. */
+int mapdpm_learn_groups(mapdpm_stream *stream, const mapdpm_real *x, const uint32_t *groups,
+                        const int64_t *microseconds, size_t n, uint32_t *ids, mapdpm_real *scores, size_t *done);
+int mapdpm_predict_groups(mapdpm_stream *stream, const mapdpm_real *x, const uint32_t *groups, size_t n, uint32_t *ids,
+                          mapdpm_real *scores, size_t *done);
+
+/* The group in a row below max_groups. Returns 1 if there is one, 0 if the row is free. shares[max_clusters + 1], which
+ * may be NULL, are the probabilities of each slot for its next point; the last is that of a new cluster. */
+int mapdpm_get_group(const mapdpm_stream *stream, uint32_t row, uint32_t *group, mapdpm_real *shares);
+
+/* The same for a group without points: the shares that all groups have in common. */
+int mapdpm_get_shares(const mapdpm_stream *stream, mapdpm_real *shares);
+
 /* The best existing cluster, and the log predictive density. Changes nothing. id and score may be NULL. */
 int mapdpm_predict(const mapdpm_stream *stream, const mapdpm_real *x, uint32_t *id, mapdpm_real *score);
 int mapdpm_predict_many(const mapdpm_stream *stream, const mapdpm_real *x, size_t n, uint32_t *ids,
@@ -224,6 +262,9 @@ int mapdpm_get_event(const mapdpm_stream *stream, uint64_t i, mapdpm_event *even
  * anchor, go to mean[n_features], the variances M2 / n to variance[n_features]; both may be NULL. */
 int mapdpm_get_cluster(const mapdpm_stream *stream, uint32_t slot, mapdpm_cluster *cluster, mapdpm_real *mean,
                        mapdpm_real *variance);
+
+/* The options of the learner, without its parameters. */
+int mapdpm_get_options(const mapdpm_stream *stream, mapdpm_options *options);
 
 /* The anchor[n_features] and the parameters of the family, in the user's units; MAPDPM_E_WARMING before there are
  * any. */
