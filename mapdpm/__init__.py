@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from mapdpm.models.hdp import HDPMixture
     from mapdpm.selection import select_alpha
+    from mapdpm.stream.hdp import OnlineHDP
     from mapdpm.stream.online import OnlineMAPDPM
     from mapdpm.stream.selector import OnlineAlphaSelector
 
@@ -40,6 +41,7 @@ __all__ = [
     "NormalInverseWishart",
     "NormalKnownVariance",
     "OnlineAlphaSelector",
+    "OnlineHDP",
     "OnlineMAPDPM",
     "get_include",
     "load",
@@ -58,6 +60,7 @@ _HOMES = {
     "NormalInverseWishart": "likelihoods",
     "NormalKnownVariance": "likelihoods",
     "OnlineAlphaSelector": "stream.selector",
+    "OnlineHDP": "stream.hdp",
     "OnlineMAPDPM": "stream.online",
     "load": "files.load_save",
     "save": "files.load_save",

@@ -24,6 +24,9 @@ METHODS = ("cv", "nll", "map", "empirical-bayes", "prequential")
 WHEN_FULL = ("least-loss", "merge", "evict", "refuse", "error")
 """``when_full=`` of a stream; the index of each is its number in the C library."""
 
+WHEN_GROUPS_FULL = ("error", "replace")
+"""``when_groups_full=`` of a stream of groups; likewise."""
+
 MISSING = ("error", "skip")
 """``missing=`` of a stream."""
 

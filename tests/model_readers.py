@@ -10,7 +10,7 @@ import numpy as np
 
 import mapdpm
 import mutations
-from mapdpm import MAPDPM, HDPMixture, NormalGamma, NormalKnownVariance, OnlineAlphaSelector, OnlineMAPDPM
+from mapdpm import MAPDPM, HDPMixture, NormalGamma, NormalKnownVariance, OnlineAlphaSelector, OnlineHDP, OnlineMAPDPM
 from mapdpm.cli import tables
 from mapdpm.files import container
 from mapdpm.files.c_export import as_stream, c_files
@@ -172,6 +172,40 @@ def bank_examples(folder=None):
     return [bank.to_bytes() for bank in banks]
 
 
+@functools.cache
+def grouped_stream_examples(folder=None):
+    """Learners of groups, in both real types, with a warm-up, a window and forgetting; names of all sorts."""
+    X, prior = points(), NormalGamma(np.zeros(2), 0.1, 1.0, np.ones(2))
+    groups = [("a", 2, 0.5, True)[i % 4] for i in range(len(X))]
+    learners = [
+        OnlineHDP(4, 4, likelihood=prior).partial_fit(X, groups),
+        OnlineHDP(3, 2, warmup=20, window=9, when_groups_full="replace", dtype="float32").partial_fit(X, groups),
+        OnlineHDP(3, 5, warmup=90, half_life=30.0).partial_fit(X, groups),
+    ]
+    return [learner.to_bytes() for learner in learners]
+
+
+def use_grouped_stream(model):
+    """It scores finite numbers, goes on learning old and new groups, and can be saved."""
+    before, D = model.to_bytes(), model.n_features_in_
+    assert type(model).from_bytes(before).to_bytes() == before
+    assert model.group_weights.shape == (len(model.group_names), model.n_clusters + 1)
+    assert np.all(np.isfinite(model.shares))
+    origin = np.zeros(D)
+    with contextlib.suppress(ValueError):
+        origin = origin if model.likelihood_ is None else model.likelihood_.m0
+    for x in (origin, origin + 1.0, *model.means[:2], np.full(D, 1e30)):
+        for group in (*model.group_names[:2], "new"):
+            with contextlib.suppress(ValueError, StreamFullError, NotFittedError, OverflowError):
+                score = model.score_one(x.tolist(), group)
+                assert np.isfinite(score) or model.n_clusters == 0
+                assert model.predict_one(x.tolist(), group) in model.ids
+                number, score = model.learn_scored(x.tolist(), group)
+                assert number >= 0
+                assert np.isfinite(score) or model.n_clusters == 0 or model.n_seen <= model.warmup
+    model.to_bytes()
+
+
 def use_stream(model):
     """It scores and predicts finite numbers, goes on learning, and can be saved and exported."""
     before, D = model.to_bytes(), model.n_features_in_
@@ -272,6 +306,9 @@ MODELS = {
     "MAPDPM.from_bytes": Reader(batch_examples, lambda data, _: MAPDPM.from_bytes(data), use_batch, *_MODELS),
     "OnlineMAPDPM.from_bytes": Reader(
         stream_examples, lambda data, _: OnlineMAPDPM.from_bytes(data), use_stream, *_MODELS
+    ),
+    "OnlineHDP.from_bytes": Reader(
+        grouped_stream_examples, lambda data, _: OnlineHDP.from_bytes(data), use_grouped_stream, *_MODELS
     ),
     "OnlineAlphaSelector.from_bytes": Reader(
         bank_examples, lambda data, _: OnlineAlphaSelector.from_bytes(data), use_stream, *_MODELS

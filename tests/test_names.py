@@ -2,10 +2,10 @@
 
 import inspect
 
-from mapdpm import MAPDPM, HDPMixture, OnlineMAPDPM, backends, names
+from mapdpm import MAPDPM, HDPMixture, OnlineHDP, OnlineMAPDPM, backends, names
 from mapdpm.search.grouped.moves import MOVES as HDP_MOVES
 from mapdpm.search.moves.catalogue import MOVES
-from mapdpm.stream.settings import DTYPES, WHEN_FULL
+from mapdpm.stream.settings import DTYPES, WHEN_FULL, WHEN_GROUPS_FULL
 
 
 def test_moves_and_backends_are_those_that_exist():
@@ -18,6 +18,8 @@ def test_moves_and_backends_are_those_that_exist():
 
 def test_streams_number_the_words_as_c_does():
     assert list(WHEN_FULL.values()) == list(range(len(names.WHEN_FULL)))
+    assert list(WHEN_GROUPS_FULL.values()) == list(range(len(names.WHEN_GROUPS_FULL)))
+    assert OnlineHDP().when_groups_full == names.WHEN_GROUPS_FULL[0]
     assert {name: dtype.name for name, dtype in DTYPES.items()} == {name: name for name in names.DTYPES}
     model = OnlineMAPDPM()
     assert (model.when_full, model.missing, model.dtype) == (names.WHEN_FULL[0], names.MISSING[0], names.DTYPES[0])

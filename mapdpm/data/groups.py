@@ -74,19 +74,20 @@ def _listed(groups: Any, n_points: int) -> NDArray[Any] | Sequence[Any]:
     if kind in "biuUS":
         return np.asarray(groups)
     # Numbers become those of Python, which a file can hold; dates and durations keep their type.
-    labels = [_plain(label) for label in groups]
+    labels = [plain(label) for label in groups]
     for i, label in enumerate(labels):
-        if _is_missing(label):
+        if is_missing(label):
             msg = f"groups[{i}] is {label!r}: each point needs a group"
             raise ValueError(msg)
     return labels
 
 
-def _plain(label: Any) -> Any:
+def plain(label: Any) -> Any:
+    """A number of numpy as one of Python, which a file can hold; any other label as it is."""
     return label.item() if isinstance(label, np.generic) and label.dtype.kind in "biuf" else label
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """Whether a label is None, or not equal to itself, as NaN and NaT are."""
     if label is None:
         return True

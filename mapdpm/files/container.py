@@ -31,11 +31,14 @@ FORMAT = 1
 BATCH = 1
 STREAM = 2
 GROUPED = 3
+STREAM_OF_GROUPS = 4
 _KINDS = {
     BATCH: "a batch model, which MAPDPM reads",
     STREAM: "a stream learner, which OnlineMAPDPM reads",
     GROUPED: "a model of groups, which HDPMixture reads",
+    STREAM_OF_GROUPS: "a stream learner of groups, which OnlineHDP reads",
 }
+_STREAMS = {STREAM, STREAM_OF_GROUPS}
 FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
@@ -149,9 +152,9 @@ def kind_of(data: bytes) -> int:
     return data[6] if len(data) >= _HEADER.size else BATCH
 
 
-def check_stream(data: bytes) -> tuple[str, dict[str, Any]]:
+def check_stream(data: bytes, wanted: int = STREAM) -> tuple[str, dict[str, Any]]:
     """The dtype and the extras of the stream learner in ``data``; C checks its body when it reads it."""
-    header = _checked_header(data, STREAM)
+    header = _checked_header(data, wanted)
     n_extras = header[10]
     end = len(data) - _CRC.size
     if n_extras > end - _HEADER.size:
@@ -196,7 +199,7 @@ def _checked_header(data: bytes, wanted: int) -> tuple[Any, ...]:
         msg = f"the model file holds {_KINDS[kind]}; mapdpm.load reads all kinds"
         raise ModelFileError(msg)
     reals = 2 + D + n_parameters + K * n_statistics
-    whole = kind == STREAM or total == _HEADER.size + real_size * reals + 8 * K + n_extras + _CRC.size
+    whole = kind in _STREAMS or total == _HEADER.size + real_size * reals + 8 * K + n_extras + _CRC.size
     if total != len(data) or not whole:
         msg = f"the model file is damaged: {len(data)} bytes do not hold what the header announces"
         raise ModelFileError(msg)

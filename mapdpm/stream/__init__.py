@@ -1,11 +1,12 @@
 """Streams: the learner in fixed memory, a bank of learners over alpha, and the C library beneath them."""
 
 from mapdpm.stream.errors import StreamFullError
+from mapdpm.stream.hdp import OnlineHDP
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.selector import OnlineAlphaSelector
 
-__all__ = ["Clusters", "Event", "OnlineAlphaSelector", "OnlineMAPDPM", "StreamFullError"]
+__all__ = ["Clusters", "Event", "OnlineAlphaSelector", "OnlineHDP", "OnlineMAPDPM", "StreamFullError"]
 
 
 def __dir__() -> list[str]:

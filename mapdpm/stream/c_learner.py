@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm import names
 from mapdpm.likelihoods import FAMILY_NUMBERS
-from mapdpm.protocol import Labels, Vector
+from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.stream.c_options import modules, options_of
 from mapdpm.stream.errors import ErrorContext, exception_for
 from mapdpm.stream.records import Clusters, Event
-from mapdpm.stream.settings import DTYPES, WHEN_FULL, StreamSettings, check_point
+from mapdpm.stream.settings import DTYPES, StreamSettings, check_point
 
 _KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out"}
 _ALIGNMENT = 8
+NO_GROUP = 2**32 - 1
+"""The number of no group: MAPDPM_NO_ID."""
 _MEMORY_OF_A_FILE, _HEAD = 4, 4096
 """Memory of a learner per byte of its file, and besides: more than twice the file is a forged size."""
 
@@ -92,7 +95,7 @@ class Learner:
                 check_point(x)
             x = np.asarray(x).tolist()
         if len(x) != self.n_features:
-            msg = f"x has {check_point(x)} features, but OnlineMAPDPM is expecting {self.n_features} features as input"
+            msg = f"x has {check_point(x)} features, but the learner expects {self.n_features}"
             raise ValueError(msg)
         return x
 
@@ -134,34 +137,56 @@ class Learner:
 
     def setting(self) -> StreamSettings:
         """The settings of the learner, as the C structure holds them."""
-        s = self.stream
+        o = self.ffi.new("mapdpm_options *")
+        self.lib.mapdpm_get_options(self.stream, o)
         return StreamSettings(
-            likelihood=None if s.warmup else self.likelihood(),
-            n_features=int(s.n_features),
-            max_clusters=int(s.max_clusters),
-            warmup=int(s.warmup),
-            window=int(s.window),
-            when_full=next(name for name, number in WHEN_FULL.items() if number == s.when_full),
-            missing=bool(s.missing),
-            alpha=float(s.alpha),
-            log_alpha=float(s.log_alpha),
-            half_life=float(s.half_life),
+            likelihood=None if o.warmup else self.likelihood(),
+            n_features=int(o.n_features),
+            max_clusters=int(o.max_clusters),
+            warmup=int(o.warmup),
+            window=int(o.window),
+            when_full=names.WHEN_FULL[o.when_full],
+            missing=bool(o.missing),
+            alpha=float(o.alpha),
+            log_alpha=float(o.log_alpha),
+            half_life=float(o.half_life),
             dtype=self.dtype.name,
+            max_groups=int(o.max_groups),
+            when_groups_full=names.WHEN_GROUPS_FULL[o.when_groups_full],
+            gamma=float(o.gamma),
         )
 
     def learn_many(
-        self, points: NDArray[Any], microseconds: NDArray[np.int64] | None, scores: bool
+        self,
+        points: NDArray[Any],
+        microseconds: NDArray[np.int64] | None,
+        scores: bool,
+        groups: NDArray[np.uint32] | None = None,
     ) -> tuple[Labels, Vector]:
         """Learn points of the learner's real type; return their ids, and their log densities before."""
         times = self.ffi.NULL if microseconds is None else self.ffi.from_buffer("int64_t[]", microseconds)
-        return self._many(partial(self.lib.mapdpm_learn_many, self.stream), points, (times,), True, scores)
+        if groups is None:
+            return self._many(self.lib.mapdpm_learn_many, points, (times,), scores=scores, learns=True)
+        numbers = self.ffi.from_buffer("uint32_t[]", groups)
+        return self._many(self.lib.mapdpm_learn_groups, points, (numbers, times), scores=scores, learns=True)
 
-    def predict_many(self, points: NDArray[Any], ids: bool, scores: bool) -> tuple[Labels, Vector]:
+    def predict_many(
+        self, points: NDArray[Any], ids: bool, scores: bool, groups: NDArray[np.uint32] | None = None
+    ) -> tuple[Labels, Vector]:
         """Ids of the best clusters of points of the learner's real type, and log densities of the points."""
-        return self._many(partial(self.lib.mapdpm_predict_many, self.stream), points, (), ids, scores)
+        if groups is None:
+            return self._many(self.lib.mapdpm_predict_many, points, (), ids, scores)
+        numbers = self.ffi.from_buffer("uint32_t[]", groups)
+        return self._many(self.lib.mapdpm_predict_groups, points, (numbers,), ids, scores)
 
     def _many(
-        self, call: Any, points: NDArray[Any], times: tuple[Any, ...], ids: bool, scores: bool
+        self,
+        call: Any,
+        points: NDArray[Any],
+        more: tuple[Any, ...],
+        ids: bool = True,
+        scores: bool = True,
+        learns: bool = False,
     ) -> tuple[Labels, Vector]:
         n = len(points)
         numbers = np.empty(n if ids else 0, dtype=np.uint32)
@@ -169,9 +194,9 @@ class Learner:
         done = self.ffi.new("size_t *")
         into_ids = self.ffi.from_buffer("uint32_t[]", numbers, require_writable=True) if ids else self.ffi.NULL
         into = self.ffi.from_buffer("mapdpm_real[]", densities, require_writable=True) if scores else self.ffi.NULL
-        error = call(self.ffi.from_buffer("mapdpm_real[]", points), *times, n, into_ids, into, done)
+        error = call(self.stream, self.ffi.from_buffer("mapdpm_real[]", points), *more, n, into_ids, into, done)
         if error:
-            self.fail(error, points[done[0]], int(done[0]), learned=bool(times))
+            self.fail(error, points[done[0]], int(done[0]), learned=learns)
         return numbers.astype(np.int64), densities.astype(np.float64)
 
     def clusters(self) -> Clusters:
@@ -180,19 +205,61 @@ class Learner:
         found: list[tuple[int, float, Vector, Vector]] = []
         cluster = ffi.new("mapdpm_cluster *")
         anchor = self.anchor()
-        for slot in range(self.stream.max_clusters):
+        for slot in self._slots():
             mean, variance = np.empty(D, self.dtype), np.empty(D, self.dtype)
             views = [ffi.from_buffer("mapdpm_real[]", each, require_writable=True) for each in (mean, variance)]
-            if lib.mapdpm_get_cluster(self.stream, slot, cluster, *views) == 1:
-                weight = float(cluster.weight) + float(cluster.weight_low)
-                found.append((int(cluster.id), weight, anchor + mean, variance.astype(np.float64)))
-        found.sort(key=lambda each: each[0])
+            lib.mapdpm_get_cluster(self.stream, slot, cluster, *views)
+            weight = float(cluster.weight) + float(cluster.weight_low)
+            found.append((int(cluster.id), weight, anchor + mean, variance.astype(np.float64)))
         return Clusters(
             np.array([each[0] for each in found], dtype=np.int64),
             np.array([each[1] for each in found], dtype=np.float64),
             np.array([each[2] for each in found]).reshape(len(found), D),
             np.array([each[3] for each in found]).reshape(len(found), D),
         )
+
+    def _slots(self) -> list[int]:
+        """The slots of the clusters, in the order of their ids."""
+        lib, null, cluster = self.lib, self.ffi.NULL, self.ffi.new("mapdpm_cluster *")
+        found = [
+            (int(cluster.id), slot)
+            for slot in range(self.stream.max_clusters)
+            if lib.mapdpm_get_cluster(self.stream, slot, cluster, null, null) == 1
+        ]
+        return [slot for _, slot in sorted(found)]
+
+    # ---- groups ------------------------------------------------------------------------------------------------------
+
+    def set_group(self, number: int) -> None:
+        """Set the group of the points that follow; ``NO_GROUP`` is none."""
+        self.lib.mapdpm_set_group(self.stream, number)
+
+    def group_numbers(self) -> list[int]:
+        """The numbers of the groups, in the order of their rows."""
+        number, null = self.ffi.new("uint32_t *"), self.ffi.NULL
+        found: list[int] = []
+        while len(found) < self.stream.max_groups:
+            if self.lib.mapdpm_get_group(self.stream, len(found), number, null) != 1:
+                break
+            found.append(int(number[0]))
+        return found
+
+    def group_weights(self) -> Matrix:
+        """A row for each group: the shares of the clusters in the order of their ids, last of a new one."""
+        number, n_groups = self.ffi.new("uint32_t *"), len(self.group_numbers())
+        weights = np.empty((n_groups, self.stream.max_clusters + 1), self.dtype)
+        for row in range(n_groups):
+            into = self.ffi.from_buffer("mapdpm_real[]", weights[row], require_writable=True)
+            self.lib.mapdpm_get_group(self.stream, row, number, into)
+        return weights[:, [*self._slots(), int(self.stream.max_clusters)]].astype(np.float64)
+
+    def shares(self) -> Vector:
+        """The shares that all groups have in common: of clusters in the order of their ids, last of a new one."""
+        shares = np.empty(self.stream.max_clusters + 1, self.dtype)
+        self.lib.mapdpm_get_shares(self.stream, self.ffi.from_buffer("mapdpm_real[]", shares, require_writable=True))
+        return shares[[*self._slots(), int(self.stream.max_clusters)]].astype(np.float64)
+
+    # ---- gateways, the prior, events ---------------------------------------------------------------------------------
 
     def insert(self, weight: float, mean: Vector, variance: Vector) -> None:
         """Insert a cluster, given by its statistics."""
@@ -261,5 +328,13 @@ class Learner:
         name = self.ffi.string(self.lib.mapdpm_error_name(error)).decode()
         raise exception_for(
             name,
-            ErrorContext(self.dtype.name, int(self.stream.max_clusters), bool(self.stream.missing), x, row, learned),
+            ErrorContext(
+                self.dtype.name,
+                int(self.stream.max_clusters),
+                int(self.stream.max_groups),
+                bool(self.stream.missing),
+                x,
+                row,
+                learned,
+            ),
         )

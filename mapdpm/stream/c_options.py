@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.backends.c_calls import NOT_BUILT, is_built, library
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
-from mapdpm.stream.settings import DTYPES, WHEN_FULL, StreamSettings
+from mapdpm.stream.settings import DTYPES, WHEN_FULL, WHEN_GROUPS_FULL, StreamSettings
 
 
 def modules(dtype: str) -> tuple[Any, Any]:
@@ -29,6 +29,8 @@ def options_of(ffi: Any, setting: StreamSettings) -> tuple[Any, Any]:
     options.when_full = WHEN_FULL[setting.when_full]
     options.missing = setting.missing
     options.alpha, options.log_alpha, options.half_life = setting.alpha, setting.log_alpha, setting.half_life
+    options.max_groups, options.gamma = setting.max_groups, setting.gamma
+    options.when_groups_full = WHEN_GROUPS_FULL[setting.when_groups_full]
     parameters = None
     if setting.likelihood is not None:
         with np.errstate(over="ignore", under="ignore"):

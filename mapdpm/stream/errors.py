@@ -8,14 +8,15 @@ import numpy as np
 
 
 class StreamFullError(RuntimeError):
-    """A point wants a cluster of its own, all slots are taken, and ``when_full="error"``."""
+    """No room: for a cluster with ``when_full="error"``, or for a group with ``when_groups_full="error"``."""
 
 
 class ErrorContext(NamedTuple):
-    """The facts for an error message: real type and size of the learner, the point at fault, and its row."""
+    """The facts for an error message: real type and sizes of the learner, the point at fault, and its row."""
 
     dtype: str
     max_clusters: int
+    max_groups: int
     skips_missing: bool
     x: Any
     row: int | None
@@ -32,6 +33,7 @@ def exception_for(error: str, context: ErrorContext) -> Exception:
         "full": (StreamFullError, _full),
         "ids": (OverflowError, _no_ids),
         "time": (ValueError, _time),
+        "group": (StreamFullError, _no_groups),
     }.get(error, (RuntimeError, _refused))
     return kind(message(context).format(where=where, error=error) + after)
 
@@ -53,6 +55,13 @@ def _full(context: ErrorContext) -> str:
     return (
         f"all {context.max_clusters} clusters are taken and {{where}} wants another; raise max_clusters, or set "
         "when_full to another policy"
+    )
+
+
+def _no_groups(context: ErrorContext) -> str:
+    return (
+        f"all {context.max_groups} groups are taken and that of {{where}} is new; raise max_groups, or set "
+        "when_groups_full='replace'"
     )
 
 

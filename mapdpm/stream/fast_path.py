@@ -16,7 +16,8 @@ class FastPath:
     """Learns or predicts one point, at little more than the cost of the C function, which takes the lock itself.
 
     It returns the id, or -1: the lock is taken, or the point is wrong. Nothing has changed then, and the caller uses
-    the methods of the learner, which wait for their turn and report the error. Without a learner it always returns -1.
+    the methods of the learner, which wait for their turn and report the error. Without a learner it always returns -1;
+    so does ``learn`` of a learner that replaces groups, for another thread may just replace this one.
     """
 
     def __init__(self, learner: Learner | None, lock: Lock) -> None:
@@ -27,19 +28,24 @@ class FastPath:
         self.score: Callable[[], Any] = list
         if learner is None:
             return
-        one, ffi = learner.lib.mapdpm_one, learner.ffi
+        ffi, has_groups = learner.ffi, learner.stream.max_groups > 0
+        one = learner.lib.mapdpm_one_of if has_groups else learner.lib.mapdpm_one
         self.width = learner.n_features
-        self.learn = partial(one, learner.stream, lock.busy, 1)
+        if not (has_groups and learner.setting().when_groups_full == "replace"):
+            self.learn = partial(one, learner.stream, lock.busy, 1)
         self.predict = partial(one, learner.stream, lock.busy, 0)
         self.no_score = ffi.NULL
         self.score = partial(ffi.new, ffi.typeof("mapdpm_real *"))
 
-    def __call__(self, ask: Any, x: Any, score: Any) -> int:
-        """The id of ``x`` by ``ask``: ``learn`` or ``predict``. The log density goes to ``score``, if any."""
+    def __call__(self, ask: Any, x: Any, score: Any, *group: int) -> int:
+        """The id of ``x`` by ``ask``: ``learn`` or ``predict``. The log density goes to ``score``, if any.
+
+        ``group`` is the number of the group, for a learner of groups.
+        """
         if type(x) is not list and isinstance(x, np.ndarray):
             x = x.tolist()
         try:
-            return ask(x, score) if len(x) == self.width else -1
+            return ask(*group, x, score) if len(x) == self.width else -1
         except (TypeError, OverflowError):
             return -1
 

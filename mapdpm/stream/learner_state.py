@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,9 @@ import numpy as np
 from mapdpm.compat import scikit_learn
 from mapdpm.data.frames import Names, check_names, column_names
 from mapdpm.estimators.base import Parameters
-from mapdpm.files import container
+from mapdpm.files import container, disk
+from mapdpm.files.errors import ModelFileError
+from mapdpm.files.extras import checked_names
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.fast_path import FastPath
@@ -117,6 +120,65 @@ class LearnerState(Parameters):
         """The likelihood with its prior; None until the warm-up is over."""
         return self.likelihood if self._learner is None else self._learner.likelihood()
 
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    @exclusive
+    def to_bytes(self) -> bytes:
+        """The whole learner in the format of docs/format.md; a chip reads it, and goes on with the same bits."""
+        return self._file()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle."""
+        disk.write_file(path, self.to_bytes())
+
+    @classmethod
+    def _from_file(cls, data: bytes, kind: int) -> Self:
+        """The learner in a file of a kind; ModelFileError where it is another file, or damaged."""
+        dtype, extras = container.check_stream(data, kind)
+        learner, problem = Learner.read(dtype, data)
+        if learner is None:
+            msg = f"the model file is damaged: {problem}"
+            raise ModelFileError(msg)
+        try:
+            s = learner.setting()
+            make: Any = cls  # of the two classes, which have these parameters
+            model: Self = make(
+                max_clusters=s.max_clusters,
+                likelihood=s.likelihood,
+                warmup=s.warmup or 200,
+                half_life=s.half_life or None,
+                when_full=s.when_full,
+                missing="skip" if s.missing else "error",
+                dtype=s.dtype,
+                window=s.window,
+                **cls._parameters_of(s),
+            )
+            model.n_features = s.n_features
+            model._adopt(learner)
+            model._take_extras(extras)
+        except ModelFileError:
+            raise
+        except (TypeError, ValueError) as error:
+            msg = f"the model file is damaged: {error}"
+            raise ModelFileError(msg) from None
+        return model
+
+    @staticmethod
+    def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
+        """The parameters that only this class has, of a learner with a setting."""
+        raise NotImplementedError
+
+    def _take_extras(self, extras: dict[str, Any]) -> None:
+        """Take what a file holds besides the state of the C library; ValueError where it does not fit."""
+        names = checked_names(extras, self.ready_learner().n_features)
+        if names is not None:
+            self.feature_names_in_ = names
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle, copy and joblib: as the bytes of a file, checked on arrival."""
+        state = None if self._learner is None else self.to_bytes()
+        return restored, (type(self), self.get_params(deep=False), state)
+
     # ---- inside ------------------------------------------------------------------------------------------------------
 
     @exclusive
@@ -164,11 +226,16 @@ class LearnerState(Parameters):
     def _file(self) -> bytes:
         """The bytes of ``to_bytes``, for a caller that holds the lock."""
         if self._learner is None:
-            msg = "this OnlineMAPDPM has seen nothing, not even how many features there are; give it n_features"
+            msg = (
+                f"this {type(self).__name__} has seen nothing, not even how many features there are; give it n_features"
+            )
             raise scikit_learn.not_fitted(msg)
+        return container.with_extras(self._learner.write(), self._extras())
+
+    def _extras(self) -> dict[str, Any]:
+        """What a file holds besides the state of the C library."""
         names = getattr(self, "feature_names_in_", None)
-        extras = {} if names is None else {"feature_names_in_": names.tolist()}
-        return container.with_extras(self._learner.write(), extras)
+        return {} if names is None else {"feature_names_in_": names.tolist()}
 
     def _start(self, x: Any) -> Learner:
         """A new learner for the number of features of the first point."""
@@ -179,13 +246,17 @@ class LearnerState(Parameters):
     def ready_learner(self) -> Learner:
         """The learner of the C library; NotFittedError while the number of features is unknown."""
         if self._learner is None:
-            msg = "this OnlineMAPDPM has seen nothing yet; call learn_one, learn_many or partial_fit first"
+            msg = f"this {type(self).__name__} has seen nothing yet; call learn_one, learn_many or partial_fit first"
             raise scikit_learn.not_fitted(msg)
         return self._learner
 
     @exclusive
     def _call_on_point(self, ask: Callable[..., Any], x: Any, t: Any = None) -> Any:
         """The result of the method ``ask`` of the learner for the point x; ValueError where x is no point."""
+        return self._on_point(ask, x, t)
+
+    def _on_point(self, ask: Callable[..., Any], x: Any, t: Any = None) -> Any:
+        """The same, for a caller that holds the lock."""
         at = () if t is None else (microseconds(t),)
         try:
             learner = self._learner or self._start(x)
@@ -219,3 +290,13 @@ class LearnerState(Parameters):
             raise ValueError(msg)
         with np.errstate(over="ignore"):
             return learner, np.ascontiguousarray(points, dtype=learner.dtype)
+
+
+def restored(cls: Any, parameters: dict[str, Any], state: bytes | None, more: dict[str, Any] | None = None) -> Any:
+    """The learner of a pickle: its class, its parameters, its file, and more attributes."""
+    model = cls(**parameters)
+    if state is not None:
+        kept = cls.from_bytes(state)
+        model.__dict__.update({name: value for name, value in kept.__dict__.items() if name not in parameters})
+    model.__dict__.update(more or {})
+    return model

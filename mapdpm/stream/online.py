@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mapdpm.files import container, disk
-from mapdpm.files.errors import ModelFileError
-from mapdpm.files.extras import checked_names
+from mapdpm.files import container
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream import pooling
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.learner_state import LearnerState
 from mapdpm.stream.lock import exclusive
-from mapdpm.stream.settings import dp_means_parameters, microseconds_of_many
+from mapdpm.stream.settings import StreamSettings, dp_means_parameters, microseconds_of_many
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -273,46 +270,15 @@ class OnlineMAPDPM(LearnerState):
 
     # ---- files, gateways ---------------------------------------------------------------------------------------------
 
-    @exclusive
-    def to_bytes(self) -> bytes:
-        """The whole learner in the format of docs/format.md; a chip reads it, and goes on with the same bits."""
-        return self._file()
-
     @classmethod
     def from_bytes(cls, data: bytes) -> OnlineMAPDPM:
         """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged."""
-        dtype, extras = container.check_stream(data)
-        learner, problem = Learner.read(dtype, data)
-        if learner is None:
-            msg = f"the model file is damaged: {problem}"
-            raise ModelFileError(msg)
-        names = checked_names(extras, learner.n_features)
-        try:
-            s = learner.setting()
-            model = cls(
-                s.max_clusters,
-                alpha=s.alpha if s.alpha > 0.0 else 1.0,
-                likelihood=s.likelihood,
-                warmup=s.warmup or 200,
-                half_life=s.half_life or None,
-                when_full=s.when_full,
-                missing="skip" if s.missing else "error",
-                dtype=s.dtype,
-                window=s.window,
-                log_alpha=None if s.alpha > 0.0 else s.log_alpha,
-            )
-        except ValueError as error:
-            msg = f"the model file is damaged: {error}"
-            raise ModelFileError(msg) from None
-        model.n_features = s.n_features
-        model._adopt(learner)
-        if names is not None:
-            model.feature_names_in_ = names
-        return model
+        return cls._from_file(data, container.STREAM)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle."""
-        disk.write_file(path, self.to_bytes())
+    @staticmethod
+    def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
+        has_alpha = setting.alpha > 0.0
+        return {"alpha": setting.alpha if has_alpha else 1.0, "log_alpha": None if has_alpha else setting.log_alpha}
 
     @classmethod
     def merged(
@@ -333,16 +299,3 @@ class OnlineMAPDPM(LearnerState):
         [3.0, 1.0]
         """
         return pooling.merged(cls, list(states), likelihood, max_clusters, dtype)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle, copy and joblib: as the bytes of a file, checked on arrival."""
-        state = None if self._learner is None else self.to_bytes()
-        return _restored, (type(self), self.get_params(deep=False), state)
-
-
-def _restored(cls: type[OnlineMAPDPM], parameters: dict[str, Any], state: bytes | None) -> OnlineMAPDPM:
-    model = cls(**parameters)
-    if state is not None:
-        kept = cls.from_bytes(state)
-        model.__dict__.update({name: value for name, value in kept.__dict__.items() if name not in parameters})
-    return model

@@ -14,6 +14,7 @@ from mapdpm.likelihoods import FAMILY_NUMBERS, NormalKnownVariance
 from mapdpm.validation import check_count, check_number
 
 WHEN_FULL = {name: number for number, name in enumerate(names.WHEN_FULL)}
+WHEN_GROUPS_FULL = {name: number for number, name in enumerate(names.WHEN_GROUPS_FULL)}
 DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in names.DTYPES}
 
 _MICROSECONDS = 1e6
@@ -41,11 +42,16 @@ class StreamSettings(NamedTuple):
     log_alpha: float
     half_life: float
     dtype: str
+    max_groups: int = 0
+    when_groups_full: str = "error"
+    gamma: float = 0.0
 
 
 def check_parameters(model: Any) -> None:
-    """ValueError where a parameter of an ``OnlineMAPDPM`` is invalid."""
-    for name, least in (("max_clusters", 1), ("window", 0), ("warmup", 2), ("n_features", 1)):
+    """ValueError where a parameter of a stream learner is invalid."""
+    has_groups = hasattr(model, "max_groups")
+    counts = {"max_clusters": 1, "window": 0, "warmup": 2, "n_features": 1} | ({"max_groups": 1} if has_groups else {})
+    for name, least in counts.items():
         value = getattr(model, name)
         if (name, value) != ("n_features", None) and check_count(name, value, least) > _LARGEST_COUNT:
             msg = f"{name} must be at most {_LARGEST_COUNT}, got {value}"
@@ -53,7 +59,10 @@ def check_parameters(model: Any) -> None:
     _check_positive("alpha", model.alpha)
     if model.half_life is not None:
         _check_positive("half_life", model.half_life)
-    if model.log_alpha is not None:
+    if has_groups:
+        _check_positive("gamma", model.gamma)
+        _check_choice("when_groups_full", model.when_groups_full, WHEN_GROUPS_FULL)
+    if getattr(model, "log_alpha", None) is not None:
         check_number("log_alpha", model.log_alpha)
     _check_choice("when_full", model.when_full, WHEN_FULL)
     _check_choice("missing", model.missing, names.MISSING)
@@ -76,7 +85,7 @@ def known_n_features(model: Any) -> int | None:
 
 
 def stream_settings(model: Any, n_features: int) -> StreamSettings:
-    """The settings of an ``OnlineMAPDPM`` of ``n_features`` features; ValueError where its prior has another number."""
+    """The settings of a learner of ``n_features`` features; ValueError where its prior has another number."""
     likelihood = model.likelihood
     if likelihood is not None:
         origin = likelihood.m0 if len(likelihood.m0) in {1, n_features} else 0.0
@@ -92,12 +101,15 @@ def stream_settings(model: Any, n_features: int) -> StreamSettings:
         *_concentration(model),
         0.0 if model.half_life is None else float(model.half_life),
         model.dtype,
+        getattr(model, "max_groups", 0),
+        getattr(model, "when_groups_full", "error"),
+        float(getattr(model, "gamma", 0.0)),
     )
 
 
 def _concentration(model: Any) -> tuple[float, float]:
     """(alpha, 0), or (0, log alpha) where alpha is too small for the real type."""
-    if model.log_alpha is None:
+    if getattr(model, "log_alpha", None) is None:
         return float(model.alpha), 0.0
     if model.log_alpha > _LEAST_LOG_ALPHA[model.dtype]:
         return math.exp(min(model.log_alpha, math.log(_LARGEST_NUMBER))), 0.0

@@ -23,7 +23,7 @@ from command_line import expected, learned, made, started, streamed, text_of
 from mapdpm import OnlineMAPDPM, cli
 from mapdpm.cli import checkpoint, options, tables
 from mapdpm.files import container
-from mapdpm.stream import c_learner
+from mapdpm.stream import settings
 
 PRIOR = ["--prior", "m0=0", "--prior", "c0=0.1", "--prior", "a0=1", "--prior", "b0=1"]
 SKIP = ["--on-error", "skip"]
@@ -106,8 +106,8 @@ def test_a_prior_instead_of_a_warm_up(folder, argv, likelihood):
 
 
 def test_choices_are_those_of_the_library():
-    assert tuple(c_learner.WHEN_FULL) == options.WHEN_FULL
-    assert tuple(c_learner.DTYPES) == options.DTYPES
+    assert tuple(settings.WHEN_FULL) == options.WHEN_FULL
+    assert tuple(settings.DTYPES) == options.DTYPES
     assert set(checkpoint.LEARNER) < set(inspect.signature(OnlineMAPDPM).parameters)
 
 

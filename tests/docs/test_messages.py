@@ -18,6 +18,7 @@ from mapdpm import (
     GammaPoisson,
     NormalGamma,
     NormalInverseWishart,
+    OnlineHDP,
     OnlineMAPDPM,
     cli,
     plots,
@@ -50,7 +51,11 @@ def names():
     prior = NormalGamma(m0=0.0, c0=0.1, a0=1.0, b0=1.0)
     library = {"MAPDPM": MAPDPM, "DPMeans": DPMeans, "NormalGamma": NormalGamma, "load": mapdpm.load, "plots": plots}
     library |= {each.__name__: each for each in (BetaBernoulli, DirichletMultinomial, NormalInverseWishart)}
-    library |= {"OnlineMAPDPM": OnlineMAPDPM, "stream": OnlineMAPDPM(4, likelihood=prior, n_features=2, half_life=9.0)}
+    library |= {
+        "OnlineHDP": OnlineHDP,
+        "OnlineMAPDPM": OnlineMAPDPM,
+        "stream": OnlineMAPDPM(4, likelihood=prior, n_features=2, half_life=9.0),
+    }
     library["stream"].learn_one([0.0, 1.0], t=5.0)
     library["counts"] = MAPDPM(likelihood=GammaPoisson(a0=1.0, b0=1.0), backend="python").fit([[0, 1], [2, 9]])
     libraries = {"np": np, "pd": pd, "sparse": sparse}

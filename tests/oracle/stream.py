@@ -147,8 +147,18 @@ class NaiveStream:
     def used(self):
         return [(k, slot) for k, slot in enumerate(self.slots) if slot is not None]
 
+    def view(self, slot):
+        """What moves are judged by: the moments as they are now."""
+        return self.faded(slot)
+
+    def half_views(self, slot, scale):
+        return [h.scaled(scale) for h in slot.halves]
+
+    def are_far(self, a, b):
+        return self.model.are_far(a, b)
+
     def gain(self, a, b):
-        """The gain of the log joint when moments a and b become one cluster."""
+        """The gain of the log joint when a and b become one cluster."""
         both = a.union(b)
         sizes = gammaln(max(both.n, 1)) - gammaln(max(a.n, 1)) - gammaln(max(b.n, 1))
         L = self.model.log_marginal
@@ -179,6 +189,12 @@ class NaiveStream:
             m.fade(g)
         slot.last = self.now
 
+    def count(self, slot, half):
+        """For groups: the point that was just added."""
+
+    def changed(self):
+        """For groups: the time has changed, or a cluster is gone."""
+
     def open(self, k):
         self.slots[k] = Slot(len(self.model.m0), self.next_id, self.now, self.n_seen)
         self.next_id += 1
@@ -202,11 +218,28 @@ class NaiveStream:
         d = (slot.trial >> 1) % len(x) if slot.trial % 2 else int(np.argmax(slot.all.M2 / self.model.width))
         return int(x[d] > slot.all.mean[d])
 
-    def split_gain(self, slot):
+    def scale_of(self, slot):
+        """How many points each point of the halves stands for."""
         n = slot.halves[0].n + slot.halves[1].n
         scale = min(slot.all.n, SPEAKS_FOR * n) / n
-        scale = scale if scale > 1 and n >= VOICE else 1.0
-        return -self.gain(*(h.scaled(scale) for h in slot.halves)) - HYSTERESIS - math.log(slot.all.n)
+        return scale if scale > 1 and n >= VOICE else 1.0
+
+    def split_gain(self, slot):
+        return -self.gain(*self.half_views(slot, self.scale_of(slot))) - HYSTERESIS - math.log(slot.all.n)
+
+    def divide(self, k, e, lighter):
+        """The lighter half of slot k moves to the free slot e."""
+        slot = self.slots[k]
+        light, heavy = slot.halves[lighter], slot.halves[1 - lighter]
+        part = slot.all.n * light.n / (light.n + heavy.n)
+        part = part if self.rate else float(math.floor(part + 0.5))
+        rest = slot.all.n - part
+        self.open(e)
+        new = self.slots[e]
+        new.all, slot.all = light.scaled(part / light.n), heavy.scaled(rest / heavy.n)
+        new.seen, slot.partner, slot.trial, slot.tried = slot.seen, None, 0, 0
+        slot.restart()
+        self.events.append(("split", slot.id, new.id))
 
     def try_split(self, k, half):
         slot = self.slots[k]
@@ -218,17 +251,9 @@ class NaiveStream:
             e = next((i for i, other in enumerate(self.slots) if other is None), None)
             e = self.make_room(k, gain) if e is None else e
             if e is not None:
-                light, heavy = (h0, h1) if h1.n > h0.n else (h1, h0)
-                part = slot.all.n * light.n / (h0.n + h1.n)
-                part = part if self.rate else float(math.floor(part + 0.5))
-                rest = slot.all.n - part
-                self.open(e)
-                new = self.slots[e]
-                new.all, slot.all = light.scaled(part / light.n), heavy.scaled(rest / heavy.n)
-                new.seen, slot.partner, slot.trial, slot.tried = slot.seen, None, 0, 0
-                slot.restart()
-                self.events.append(("split", slot.id, new.id))
-                return e if light is (h0, h1)[half] else k
+                lighter = 0 if h1.n > h0.n else 1
+                self.divide(k, e, lighter)
+                return e if half == lighter else k
         if slot.tried >= TRIAL << min(slot.trial, DOUBLINGS):
             slot.restart()
             slot.trial, slot.tried = slot.trial + 1, 0
@@ -237,8 +262,8 @@ class NaiveStream:
     def try_merge(self, k, b):
         if b is None or b == k or self.slots[b] is None:
             return
-        slot, one, two = self.slots[k], self.faded(self.slots[k]), self.faded(self.slots[b])
-        if self.model.are_far(one, two):
+        slot, one, two = self.slots[k], self.view(self.slots[k]), self.view(self.slots[b])
+        if self.are_far(one, two):
             return
         gain = self.gain(one, two)
         if slot.partner is None or slot.partner == b or -gain < slot.loss:
@@ -246,11 +271,13 @@ class NaiveStream:
         if gain > HYSTERESIS:
             self.merge(k, b)
 
+    def partition_loss(self, slot, size):
+        """What the prior loses when each point of a cluster is alone."""
+        return float(gammaln(size)) + (1 - size) * math.log(self.alpha)
+
     def eviction_loss(self, slot, total):
         m = self.faded(slot)
-        size = max(m.n, 1.0)
-        loss = self.model.log_marginal(m) - m.n * self.model.alone(m)
-        loss += float(gammaln(size)) + (1 - size) * math.log(self.alpha)
+        loss = self.model.log_marginal(m) - m.n * self.model.alone(m) + self.partition_loss(slot, max(m.n, 1.0))
         return loss * math.exp(-(self.n_seen - slot.seen) * m.n / (3 * total))
 
     def make_room(self, spared, gain):  # noqa: C901, PLR0912  (one rule after the other, as the page has them)
@@ -269,7 +296,7 @@ class NaiveStream:
                 pair = self.lightest_pair(spared)
             if pair is not None:
                 slot = self.slots[pair]
-                merging = slot.loss = -self.gain(self.faded(slot), self.faded(self.slots[slot.partner]))
+                merging = slot.loss = -self.gain(self.view(slot), self.view(self.slots[slot.partner]))
         if self.policy != "merge":
             total = sum(self.faded(slot).n for _, slot in self.used()) + self.alpha
             for k, slot in self.used():
@@ -287,6 +314,7 @@ class NaiveStream:
             return None
         self.events.append(("evicted", self.slots[victim].id, None))
         self.slots[victim] = None
+        self.changed()
         return victim
 
     def lightest_pair(self, spared):
@@ -294,18 +322,20 @@ class NaiveStream:
         if len(others) < 2:
             return None
         k = min(others, key=lambda k: (self.slots[k].all.n, k))
-        losses = {b: -self.gain(self.faded(self.slots[k]), self.faded(self.slots[b])) for b in others if b != k}
+        losses = {b: -self.gain(self.view(self.slots[k]), self.view(self.slots[b])) for b in others if b != k}
         self.slots[k].partner = min(losses, key=lambda b: (losses[b], b))
         self.slots[k].loss = losses[self.slots[k].partner]
         return k
 
     def learn(self, x, now=None):
         self.now = self.now + 1 if now is None else now
+        self.changed()
         best, second, opens, aged, density = self.choose(x)
         self.n_seen += 1
         for k in aged:
             self.events.append(("aged out", self.slots[k].id, None))
             self.slots[k] = None
+        self.changed()
         k = best
         if opens:
             e = next((i for i, slot in enumerate(self.slots) if slot is None), None)
@@ -320,6 +350,7 @@ class NaiveStream:
         slot.seen = self.n_seen
         half = self.half_of(slot, x)
         slot.halves[half].add(x)
+        self.count(slot, half)
         slot.tried += 1
         if slot.tried % EVERY == 0:
             k = self.try_split(k, half)

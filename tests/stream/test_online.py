@@ -498,7 +498,7 @@ def test_points_of_all_types(x):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        ([1.0], "x has 1 features, but OnlineMAPDPM is expecting 2"),
+        ([1.0], "x has 1 features, but the learner expects 2"),
         (np.zeros(3), "x has 3 features"),
         (3.0, "x must be a sequence of numbers, one a feature, got 3.0"),
         ("ab", "x must be a sequence of numbers"),

@@ -1,0 +1,329 @@
+"""OnlineHDP: a stream whose points have groups that share clusters. No mathematics here: C does all the learning."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.data.groups import Groups, read_groups
+from mapdpm.estimators.grouped import chosen_groups
+from mapdpm.files import container
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.stream.c_learner import NO_GROUP, Learner
+from mapdpm.stream.group_numbers import GroupNumbers, of_group
+from mapdpm.stream.learner_state import LearnerState, restored
+from mapdpm.stream.lock import exclusive
+from mapdpm.stream.settings import StreamSettings, microseconds_of_many
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
+
+__all__ = ["OnlineHDP"]
+
+
+class OnlineHDP(LearnerState):
+    r"""Clusters of a stream whose points have groups: a hierarchical Dirichlet process in one pass and fixed memory.
+
+    Sensors, devices or sessions share clusters, each in shares of its own. A point x of group g joins the cluster of
+    largest log(n_gk + alpha beta_k) + log p(x | cluster k), or opens one if log(alpha beta_u) + log p(x) is larger
+    (Teh2004 (37), with the counts n_gk so far). The common shares are beta_k = M_k / (gamma + M) and beta_u = gamma /
+    (gamma + M). M_k is the expected number of tables of cluster k: it grows by a / (a + n_gk) with each point, where a
+    = alpha beta_k. So a new group expects what the others have seen. All else is as in ``OnlineMAPDPM``: clusters
+    split, merge and are forgotten, and the same C code runs on a microcontroller, with the same bits.
+
+    Parameters
+    ----------
+    max_clusters : int
+        Number of slots for clusters.
+    max_groups : int
+        Number of places for groups.
+    alpha : float > 0
+        Concentration within groups: the smaller, the more the shares of groups differ.
+    gamma : float > 0
+        Concentration of the common shares: the number of clusters grows with it.
+    when_groups_full : {"error", "replace"}
+        Policy for a new group when all places are taken. "error" raises ``StreamFullError`` and changes nothing; with
+        "replace" it takes the place of the group that was seen least recently, whose clusters and tables stay.
+    likelihood, warmup, n_features, half_life, when_full, missing, dtype, window
+        As in ``OnlineMAPDPM``. The warm-up clusters all points together; then groups count.
+
+    Attributes
+    ----------
+    group_names : list
+        The groups that have a place, in the order of their places.
+    group_weights : ndarray of shape (n_groups, K + 1)
+        For each group, the probability of each cluster for its next point, in the order of ``ids``; the last column is
+        a new cluster.
+    shares : ndarray of shape (K + 1,)
+        The common shares beta_k, and last beta_u; a new group has these probabilities.
+    ids, weights, means, variances, n_clusters, n_seen, nbytes, events, likelihood_, n_features_in_, feature_names_in_
+        As in ``OnlineMAPDPM``.
+
+    Raises
+    ------
+    ValueError
+        A parameter is invalid.
+
+    Notes
+    -----
+    O(K D) a point; a merge that is tried, a split, and with ``half_life`` each point, cost O(G) more, for G groups.
+    Memory is that of ``OnlineMAPDPM`` and 3 K G reals (4 in float32). See docs/groups.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.choice(["kitchen", "cellar"], size=1000)
+    >>> X = rng.normal(size=(1000, 1)) + np.where(group == "kitchen", 20.0, 5.0)[:, None]
+    >>> model = OnlineHDP()
+    >>> ids = model.learn_many(X, group)
+    >>> model.n_clusters, model.predict_one([20.0], "kitchen") == model.predict_one([20.0], "attic")
+    (2, True)
+    >>> model.score_one([20.0], "kitchen") > model.score_one([20.0], "attic") > model.score_one([20.0], "cellar")
+    True
+    """
+
+    def __init__(  # noqa: PLR0913  (the public signature; all but the two sizes by name)
+        self,
+        max_clusters: int = 16,
+        max_groups: int = 8,
+        *,
+        alpha: float = 1.0,
+        gamma: float = 1.0,
+        likelihood: Any = None,
+        warmup: int = 200,
+        n_features: int | None = None,
+        half_life: float | None = None,
+        when_full: str = "least-loss",
+        when_groups_full: str = "error",
+        missing: str = "error",
+        dtype: str = "float64",
+        window: int = 0,
+    ) -> None:
+        self.max_clusters = max_clusters
+        self.max_groups = max_groups
+        self.alpha = alpha
+        self.gamma = gamma
+        self.likelihood = likelihood
+        self.warmup = warmup
+        self.n_features = n_features
+        self.half_life = half_life
+        self.when_full = when_full
+        self.when_groups_full = when_groups_full
+        self.missing = missing
+        self.dtype = dtype
+        self.window = window
+        self._numbers = GroupNumbers()
+        self._begin()
+
+    # ---- the groups --------------------------------------------------------------------------------------------------
+
+    @property
+    @exclusive
+    def group_names(self) -> list[Any]:
+        """The groups that have a place, in the order of their places."""
+        return [] if self._learner is None else self._numbers.names_of(self._learner.group_numbers())
+
+    @property
+    @exclusive
+    def group_weights(self) -> Matrix:
+        """The probability of each cluster for the next point of each group, shape (n_groups, K + 1); last a new one."""
+        return self.ready_learner().group_weights()
+
+    @property
+    @exclusive
+    def shares(self) -> Vector:
+        """The common shares of the clusters, shape (K + 1,); last that of a new one."""
+        return self.ready_learner().shares()
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+
+    def learn_one(self, x: Any, group: Any, t: float | None = None) -> int:
+        """Learn a point of a group, any hashable label, and return the id of its cluster.
+
+        ``x`` and ``t`` as in ``OnlineMAPDPM.learn_one``. O(K D). ValueError where x is no point or the group is None or
+        NaN, ``StreamFullError`` where there is no place for a new group; the learner is unchanged then.
+
+        Examples
+        --------
+        >>> from mapdpm import NormalKnownVariance
+        >>> model = OnlineHDP(likelihood=NormalKnownVariance(0.0, 100.0, 1.0))
+        >>> [model.learn_one([x], g) for x, g in ((0.1, "a"), (20.0, "a"), (-0.3, "b"))]
+        [0, 1, 0]
+        """
+        fast = self._fast_path
+        if t is None and type(x) is list and len(x) == fast.width:  # the usual case: one more call would cost time
+            try:
+                number: int = fast.learn(self._numbers.known[group], x, fast.no_score)
+            except (KeyError, TypeError, OverflowError):
+                number = -1
+            if number >= 0:
+                return number
+        return self._learn_in_turn(x, group, t)[0]
+
+    def learn_scored(self, x: Any, group: Any, t: float | None = None) -> tuple[int, float]:
+        """``score_one`` and ``learn_one`` in one call: the id, and the log density before x was learned, in nats."""
+        fast = self._fast_path
+        number = self._numbers.of(group)
+        if t is None and number != NO_GROUP:
+            score = fast.score()
+            found = fast(fast.learn, x, score, number)
+            if found >= 0:
+                return found, score[0]
+        return self._learn_in_turn(x, group, t)
+
+    @exclusive
+    def _learn_in_turn(self, x: Any, group: Any, t: float | None) -> tuple[int, float]:
+        number = self._numbers.of(group)
+        if number != NO_GROUP:
+            return self._on_point(of_group(number, Learner.learn_scored), x, t)
+        with self._new_groups():
+            number = self._numbers.add(group)
+            return self._on_point(of_group(number, Learner.learn_scored), x, t)
+
+    @exclusive
+    def learn_many(self, X: Any, groups: Any, t: Any = None) -> Labels:
+        """Learn the points of ``X`` in order, of the groups ``groups`` (N,); the id that each had when learned.
+
+        Bit for bit the same as ``learn_one`` in a loop. Errors as in ``OnlineMAPDPM.learn_many``.
+        """
+        return self._learn_many(X, groups, t, scores=False)[0]
+
+    @exclusive
+    def learn_many_scored(self, X: Any, groups: Any, t: Any = None) -> tuple[Labels, Vector]:
+        """``learn_many``, and the log predictive density that each point had before it was learned."""
+        return self._learn_many(X, groups, t, scores=True)
+
+    def _learn_many(self, X: Any, groups: Any, t: Any, scores: bool) -> tuple[Labels, Vector]:
+        given = _read(groups, X)
+        learner, points = self._checked(X)
+        times = microseconds_of_many(t, len(points))
+        with self._new_groups():
+            numbers = self._numbers.of_many(given, adds=True)
+            return learner.learn_many(points, times, scores, numbers)
+
+    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """``learn_many`` in the form of scikit-learn; returns self. The groups may stand in the place of y.
+
+        Without groups all points are one group, and a UserWarning says so.
+        """
+        chosen = chosen_groups(y, groups)
+        if chosen is None:
+            warnings.warn("OnlineHDP has no groups: all points are one group", UserWarning, stacklevel=2)
+        self.learn_many(X, chosen)
+        return self
+
+    @exclusive
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Forget everything and learn ``X``; if that fails, the learner stays as it was."""
+        self._become(self._fresh().partial_fit(X, y, groups))
+        return self
+
+    # ---- asking ------------------------------------------------------------------------------------------------------
+
+    def predict_one(self, x: Any, group: Any = None) -> int:
+        """The id of the best existing cluster for x; changes nothing.
+
+        A group that is new, or None, weighs by the common shares. NotFittedError where there are no clusters.
+        """
+        fast = self._fast_path
+        number = NO_GROUP if group is None else self._numbers.of(group)
+        found: int | None = fast(fast.predict, x, fast.no_score, number)
+        if found is None or found < 0:
+            found = self._call_on_point(of_group(number, Learner.predict), x)
+        if found is None:
+            raise self._not_ready()
+        return found
+
+    def score_one(self, x: Any, group: Any = None) -> float:
+        """Log predictive density of x in a group, in nats with all constants; high is normal. Changes nothing.
+
+        log [(sum_k (n_gk + alpha beta_k) p(x | k) + alpha beta_u p(x)) / (n_g + alpha)]; nan during the warm-up. A
+        group that is new, or None, has n_g = 0.
+        """
+        fast = self._fast_path
+        number = NO_GROUP if group is None else self._numbers.of(group)
+        score = fast.score()
+        if fast(fast.predict, x, score, number) >= 0:
+            return float(score[0])
+        return self._call_on_point(of_group(number, Learner.predict_score), x)
+
+    @exclusive
+    def predict(self, X: Any, groups: Any = None) -> Labels:
+        """``predict_one`` of each point of ``X``, of the groups ``groups`` (N,) or of none."""
+        learner, points, numbers = self._asked(X, groups)
+        if learner.stream.warming or not learner.stream.n_clusters:
+            raise self._not_ready()
+        return learner.predict_many(points, ids=True, scores=False, groups=numbers)[0]
+
+    @exclusive
+    def score_samples(self, X: Any, groups: Any = None) -> Vector:
+        """``score_one`` of each point of ``X``, shape (N,)."""
+        learner, points, numbers = self._asked(X, groups)
+        return learner.predict_many(points, ids=False, scores=True, groups=numbers)[1]
+
+    def score(self, X: Any, y: Any = None, groups: Any = None) -> float:
+        """Mean log predictive density of the points of ``X``, in nats a point."""
+        return float(self.score_samples(X, chosen_groups(y, groups)).mean())
+
+    def _asked(self, X: Any, groups: Any) -> tuple[Learner, Any, NDArray[np.uint32]]:
+        given = None if groups is None else _read(groups, X)
+        learner, points = self._checked(X)
+        if given is None:
+            return learner, points, np.full(len(points), NO_GROUP, dtype=np.uint32)
+        return learner, points, self._numbers.of_many(given, adds=False)
+
+    # ---- files -------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> OnlineHDP:
+        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged.
+
+        The groups of a chip are called by their numbers.
+        """
+        return cls._from_file(data, container.STREAM_OF_GROUPS)
+
+    @staticmethod
+    def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
+        names = ("alpha", "max_groups", "when_groups_full", "gamma")
+        return {name: getattr(setting, name) for name in names}
+
+    def _take_extras(self, extras: dict[str, Any]) -> None:
+        super()._take_extras(extras)
+        self._numbers = GroupNumbers.read(extras.get("group_names"), self.ready_learner().group_numbers())
+
+    def _extras(self) -> dict[str, Any]:
+        names = self._numbers.written(self._learner.group_numbers() if self._learner else ())
+        return super()._extras() | {"group_names": names}
+
+    @exclusive
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle, copy and joblib: as the bytes of a file, and groups of any name."""
+        state = None if self._learner is None else container.with_extras(self._learner.write(), super()._extras())
+        return restored, (type(self), self.get_params(deep=False), state, {"_numbers": copy.deepcopy(self._numbers)})
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _new_groups(self) -> Iterator[None]:
+        """Learning that may add groups; afterwards, the names of those that have no place, or lost it, are forgotten.
+
+        O(G) after an error, or where a group lost its place.
+        """
+        learned = False
+        try:
+            yield
+            learned = True
+        finally:
+            if not learned or len(self._numbers.known) > self.max_groups:
+                self._numbers.keep(() if self._learner is None else self._learner.group_numbers())
+
+
+def _read(groups: Any, X: Any) -> Groups:
+    return read_groups(groups, len(X) if hasattr(X, "__len__") else np.asarray(X).shape[0])
