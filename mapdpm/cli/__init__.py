@@ -37,9 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.run is None:
         parser.print_help(sys.stderr)
         return 2
-    if argv is None:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))  # so that half-written files are removed
+    stops: list[int] = []
     try:
+        if argv is None:
+            _take_signals(stops)
         from mapdpm.cli import commands  # noqa: PLC0415  (slow, and --help and --version do not need it)
 
         with _warnings_as_lines(quiet=arguments.quiet), np.errstate(all="ignore"):
@@ -49,11 +50,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, ImportError, OverflowError, MemoryError, RuntimeError) as error:
         # RuntimeError: the C library is not built, or refuses a call.
         _drop_stdout()
+        if stops:  # a module turned the interruption of its import into another error
+            return stops[0]
         report(f"error: {_one_line(error)}")
         return 2 if isinstance(error, options.UsageError) else 1
     except KeyboardInterrupt:
         return _INTERRUPTED
     return 0
+
+
+def _take_signals(stops: list[int]) -> None:
+    """Let SIGINT and SIGTERM end the program, so that half-written files are removed; ``stops`` gets their exit codes."""
+
+    def terminate(*_: object) -> None:
+        stops.append(_TERMINATED)
+        sys.exit(_TERMINATED)
+
+    def interrupt(*_: object) -> None:
+        stops.append(_INTERRUPTED)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell lets commands in the background ignore it
+        signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, terminate)
 
 
 def _drop_stdout() -> None:
