@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _take_signals(stops: list[int]) -> None:
-    """Let SIGINT and SIGTERM end the program, so that half-written files are removed; ``stops`` gets their exit codes."""
+    """Let SIGINT and SIGTERM end the program, so that half-written files are removed; ``stops`` gets exit codes."""
 
     def terminate(*_: object) -> None:
         stops.append(_TERMINATED)
@@ -70,7 +70,7 @@ def _take_signals(stops: list[int]) -> None:
         stops.append(_INTERRUPTED)
         raise KeyboardInterrupt
 
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell lets commands in the background ignore it
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell may have it ignored
         signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, terminate)
 
