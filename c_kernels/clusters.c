@@ -60,6 +60,8 @@ void stream_apply_decay(mapdpm_stream *s, uint32_t k)
         moments_scale(s, slot_of(s, k), half_size(s), decay);
         moments_scale(s, half_of(s, k, 0), 0, decay);
         moments_scale(s, half_of(s, k, 1), 0, decay);
+        if (HAS_BASE(s))
+            base_decay(s, k, decay);
         if (HAS_GROUPS(s))
             groups_decay(s, k, decay);
     }
@@ -91,6 +93,8 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     if (IS_GROUPED(s))
         groups_merge(s, to, from);
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
+    if (HAS_BASE(s))
+        base_merge(s, to, from);
     if ((int32_t)(last_seen_of(s)[from] - last_seen_of(s)[to]) > 0)
         last_seen_of(s)[to] = last_seen_of(s)[from];
     ids_of(s)[to] = kept;

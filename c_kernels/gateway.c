@@ -1,13 +1,14 @@
 /* Many learners into one: clusters are inserted by their statistics, then merged by the log joint. */
 #include "mapdpm_learner.h"
 
-/* Whether the weight of all points stays within MOST_WEIGHT if `weight` is added. Then no cluster can outgrow the limit
- * of a snapshot, whichever clusters merge. */
-static int weight_fits(uint64_t seen, real weight)
+/* To be called when the moments of an inserted cluster are there: all of it is the learner's own. */
+static void seat(mapdpm_stream *s, uint32_t k, real tables)
 {
-    const uint64_t most = to_uint64(MOST_WEIGHT);
-
-    return seen <= most && to_uint64(weight + HALF) <= most - seen;
+    stream_refresh(s, k);
+    if (HAS_BASE(s))
+        base_none(s, k);
+    if (IS_GROUPED(s))
+        groups_seat(s, k, tables);
 }
 
 int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *mean, const real *variance)
@@ -52,9 +53,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
         squares_in(s, slot)[d] = variance[d] * unit * unit * cluster->weight;
     }
     s->n_seen += to_uint64(cluster->weight + HALF);
-    stream_refresh(s, k);
-    if (IS_GROUPED(s))
-        groups_seat(s, k, 1);
+    seat(s, k, 1);
     return MAPDPM_OK;
 }
 
@@ -75,7 +74,7 @@ static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
 
     for (k = 0; k < from->width; k++) {
-        const real *const slot = slot_of(from, k), weight = *slot * decay_of(from, k, from->now);
+        const real *const slot = seen_in(from, k), weight = *slot * decay_of(from, k, from->now);
 
         if (!is_used(from, k) || !(weight > 0))
             continue;
@@ -108,7 +107,7 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
         return MAPDPM_E_WARMING;
     error = check_pool(s, from);
     for (k = 0; k < from->width && error == MAPDPM_OK; k++) {
-        const real decay = decay_of(from, k, from->now), *const theirs = slot_of(from, k);
+        const real decay = decay_of(from, k, from->now), *const theirs = seen_in(from, k);
         real *slot;
         uint32_t e;
 
@@ -130,9 +129,35 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
             squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * decay;
         }
         s->n_seen += to_uint64(*slot + HALF);
-        stream_refresh(s, e);
-        if (IS_GROUPED(s))
-            groups_seat(s, e, IS_GROUPED(from) ? tables_at(from, k, decay) : 1);
+        seat(s, e, IS_GROUPED(from) ? tables_seen(from, k, decay) : 1);
+    }
+    return error;
+}
+
+int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file_bytes)
+{
+    summary f;
+    uint32_t i;
+    int error;
+
+    if (s == NULL || file == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    error = summary_open(file, file_bytes, &f);
+    if (error == MAPDPM_OK)
+        error = summary_check(s, &f);
+    if (error == MAPDPM_OK && f.n > SLOTS(s) - s->n_clusters)
+        error = MAPDPM_E_SPACE;
+    for (i = 0; i < f.n && error == MAPDPM_OK; i++) {
+        const uint32_t k = stream_free_slot(s);
+        real tables;
+
+        stream_open_slot(s, k);
+        ids_of(s)[k] = s->next_id++;
+        tables = summary_read(s, &f, i, slot_of(s, k));
+        s->n_seen += to_uint64(*slot_of(s, k) + HALF);
+        seat(s, k, tables);
     }
     return error;
 }

@@ -3,7 +3,7 @@
  */
 #include "mapdpm_learner.h"
 
-/* After a warm-up the tables are the fixed point of so many rounds. */
+/* After a warm-up, or with another base, the tables are the fixed point of so many rounds. */
 enum { TABLE_ROUNDS = 8 };
 /* Between sums of all tables, so many points add to the last sum. */
 #define TOTAL_PERIOD 256u
@@ -163,14 +163,12 @@ void groups_count(mapdpm_stream *s, uint32_t k, size_t h)
         *all_tables_of(s) += more;
 }
 
-/* The cells are filled, and the tables are not. */
-void groups_settle(mapdpm_stream *s)
+/* Count the tables of all slots, which are up to date, until they agree with the shares. */
+void groups_balance(mapdpm_stream *s)
 {
     uint32_t k;
     int round;
 
-    for (k = 0; k < s->width; k++)
-        tables_of(s)[k] = *slot_of(s, k);
     for (round = 0; round < TABLE_ROUNDS; round++) {
         groups_total(s);
         for (k = 0; k < s->width; k++)
@@ -178,6 +176,16 @@ void groups_settle(mapdpm_stream *s)
                 groups_recount(s, k);
     }
     groups_total(s);
+}
+
+/* The cells are filled, and the tables are not. */
+void groups_settle(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        tables_of(s)[k] = *slot_of(s, k);
+    groups_balance(s);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */

@@ -43,6 +43,11 @@ typedef MAPDPM_REAL mapdpm_real;
     ((16 + (3 + (size_t)(K) * (2 + (sizeof(mapdpm_real) == 4 ? 4 : 3) * (size_t)(G))) * sizeof(mapdpm_real) +           \
       8 * (size_t)(G) + 7) / 8 * 8)
 
+/* The further bytes of a learner of groups that can have a base; the last term where it has missing values. */
+#define MAPDPM_BASE_BYTES(D, K)                                                                                        \
+    ((((size_t)(K) + 1) * ((sizeof(mapdpm_real) == 4 ? 2 : 1) * (1 + 2 * (size_t)(D))) + (size_t)(K)) *                \
+     sizeof(mapdpm_real))
+
 /* The id of no cluster, and the number of no group. */
 #define MAPDPM_NO_ID UINT32_C(0xffffffff)
 
@@ -150,6 +155,7 @@ typedef struct mapdpm_options {
     mapdpm_real half_life;         /* 0: no forgetting. In points; in seconds with mapdpm_learn_at */
     uint32_t max_groups;           /* 0: points have no groups (else only with MAPDPM_GROUPS, and alpha > 0) */
     uint32_t when_groups_full;     /* enum mapdpm_when_groups_full */
+    uint32_t with_base;            /* 1: clusters can have a part from a gateway (only with groups): mapdpm_set_base */
     mapdpm_real gamma;             /* > 0 with groups: the concentration of the shares that all groups have in common */
 } mapdpm_options;
 
@@ -184,7 +190,8 @@ typedef struct mapdpm_stream {
     uint32_t n_clusters;
     uint32_t family;
     uint32_t when_full;
-    uint32_t missing;
+    uint16_t missing;
+    uint16_t with_base;
     uint32_t clock;
     uint32_t warming;
     uint32_t at_reals;
@@ -287,7 +294,8 @@ int mapdpm_resweep(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *t
 
 /* ---- gateways: many learners into one ---------------------------------------------------------------------------- */
 
-/* Insert all clusters of another learner, as they are now, by their statistics, so that no prior counts twice.
+/* Insert all clusters of another learner, as they are now, by their statistics, so that no prior counts twice; of a
+ * learner with a base, what it saw itself.
  * MAPDPM_E_SPACE if too few slots are free. Call mapdpm_reduce afterwards to merge. */
 int mapdpm_pool(mapdpm_stream *stream, const mapdpm_stream *from);
 
@@ -299,6 +307,32 @@ int mapdpm_insert(mapdpm_stream *stream, const mapdpm_cluster *cluster, const ma
 /* Merge clusters while that raises the log joint; then merge those that cost it least until n are left. Slots get an
  * order of their own; ids and events begin anew. The order in which clusters were inserted does not matter. */
 int mapdpm_reduce(mapdpm_stream *stream, uint32_t n);
+
+/* ---- devices and a gateway: what one device saw helps the others -------------------------------------------------- */
+
+/* A summary of the clusters that a learner saw itself, without those of its base, in the container of docs/format.md:
+ * the prior, and of each cluster its tables and its moments. It is the message of a device to its gateway, and the
+ * message back. Without groups each cluster is one table. real_bytes is that of the reader: 4 for float. A double build
+ * reads and writes both. The size is 0 if there is no such width. */
+size_t mapdpm_summary_bytes(const mapdpm_stream *stream, uint32_t real_bytes);
+int mapdpm_summary_write(const mapdpm_stream *stream, uint32_t real_bytes, unsigned char *file, size_t capacity,
+                         size_t *file_bytes);
+
+/* The options of the learner of a summary, for a new learner like it without a warm-up, and its parameters
+ * [mapdpm_n_parameters(family, n_features)], which may be NULL. max_clusters is the number of clusters in the summary,
+ * but at least 1. */
+int mapdpm_summary_options(const unsigned char *file, size_t file_bytes, mapdpm_options *options,
+                           mapdpm_real *parameters);
+
+/* Insert all clusters of a summary: mapdpm_pool for a message. An error changes nothing. */
+int mapdpm_pool_summary(mapdpm_stream *stream, const unsigned char *file, size_t file_bytes);
+
+/* Replace the base of a learner, which was made with options.with_base = 1, by the clusters of a summary: what others
+ * have seen. A cluster of the base joins the cluster of the learner with which it raises the log joint most. If there is
+ * none, it takes a free slot as a cluster of its own; if no slot is free, it is left out. Those of most tables come
+ * first. Ids stay. The points of the learner and their groups stay, and its next summary has no part of the base. An
+ * error changes nothing. */
+int mapdpm_set_base(mapdpm_stream *stream, const unsigned char *file, size_t file_bytes);
 
 /* ---- snapshots --------------------------------------------------------------------------------------------------- */
 

@@ -47,6 +47,12 @@ static inline void set_groups(view *v, const real *cells, real past, real tables
 }
 #endif
 
+/* The points of group g. A view without cells has none. */
+static inline real points_in(const mapdpm_stream *s, view v, size_t g)
+{
+    return cells_in(v) ? v.decay * cells_in(v)[g * SLOTS(s)] : 0;
+}
+
 /* The same cluster without points. */
 static inline view faded(view v)
 {
@@ -69,7 +75,7 @@ static inline real count_tables(const mapdpm_stream *s, view v1, view v2, real a
     size_t g;
 
     for (g = 0; g < groups_of(s); g++) {
-        const real n = v1.decay * cells_in(v1)[g * SLOTS(s)] + v2.decay * cells_in(v2)[g * SLOTS(s)];
+        const real n = points_in(s, v1, g) + points_in(s, v2, g);
 
         whole += n > 1 ? 1 : n;
         if (n > 1)
@@ -155,7 +161,7 @@ static inline real merge_groups_term(const mapdpm_stream *s, view v1, view v2)
     size_t g;
 
     for (g = 0; g < groups_of(s); g++) {
-        const real n1 = v1.decay * cells_in(v1)[g * SLOTS(s)], n2 = v2.decay * cells_in(v2)[g * SLOTS(s)];
+        const real n1 = points_in(s, v1, g), n2 = points_in(s, v2, g);
 
         if (!(n1 + n2 > 0))
             continue;
@@ -179,7 +185,7 @@ static inline real meetings_of(const mapdpm_stream *s, view v1, view v2)
     size_t g;
 
     for (g = 0; g < groups_of(s); g++)
-        if (cells_in(v1)[g * SLOTS(s)] > 0 && cells_in(v2)[g * SLOTS(s)] > 0)
+        if (points_in(s, v1, g) > 0 && points_in(s, v2, g) > 0)
             meetings += 1;
     return meetings;
 }
@@ -204,7 +210,7 @@ static inline real least_groups_gain(const mapdpm_stream *s, view v1, view v2)
     size_t g;
 
     for (g = 0; g < groups_of(s); g++) {
-        const real n1 = v1.decay * cells_in(v1)[g * SLOTS(s)], n2 = v2.decay * cells_in(v2)[g * SLOTS(s)], n = n1 + n2;
+        const real n1 = points_in(s, v1, g), n2 = points_in(s, v2, g), n = n1 + n2;
 
         if (n1 >= 1 && n2 >= 1)
             total += at_least(n1 * math_log_below(n / n1) + n2 * math_log_below(n / n2) +
@@ -224,7 +230,7 @@ static inline real joining_term(const mapdpm_stream *s, view v)
 
     empty = math_excess(a + 1, &empty_root) + (a + 1) * (math_log(a + 1) - 1);
     for (g = 0; g < groups_of(s); g++) {
-        const real n = v.decay * cells_in(v)[g * SLOTS(s)], x = a + 1 + n;
+        const real n = points_in(s, v, g), x = a + 1 + n;
 
         if (!(n > 0))
             continue;

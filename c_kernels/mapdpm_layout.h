@@ -5,8 +5,8 @@
  * labels[warm-up], window ids[window] (uint32). B is the larger of warm-up and window. The noise scale is b0 or the
  * variance.
  *
- * A slot is: moments of the cluster | moments of its two halves | loss of its cheapest merge. Halves are sub-clusters,
- * candidates for a split. Moments are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float
+ * A slot is: moments of the cluster | moments of its two halves | (with a base: moments of the points that the learner saw
+ * itself, tables of the base) | loss of its cheapest merge. Halves are sub-clusters, candidates for a split. Moments are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float
  * the cluster's own moments are followed by what rounding lost of each. The score table holds the constants of the
  * densities of all slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the
  * anchor is the prior mean, the unit a power of 2 near one over the prior scale.
@@ -38,7 +38,10 @@ typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1
 static inline size_t vectors_per_moments(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
 static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * FEATURES(s); }
 static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ? 2 * half_size(s) : half_size(s); }
-static inline size_t slot_size(const mapdpm_stream *s) { return moments_size(s) + 2 * half_size(s) + 1; }
+static inline size_t slot_size(const mapdpm_stream *s)
+{
+    return moments_size(s) + 2 * half_size(s) + (HAS_BASE(s) ? moments_size(s) + 1 : 0) + 1;
+}
 static inline size_t buffer_size(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
 
 /* n modulo `by`. On small machines a 64-bit division takes a function as large as a tenth of the library. */
@@ -82,6 +85,10 @@ static inline real *half_of(const mapdpm_stream *s, size_t k, size_t h)
 {
     return slot_of(s, k) + moments_size(s) + h * half_size(s);
 }
+static inline real *own_of(const mapdpm_stream *s, size_t k) { return half_of(s, k, 2); }
+static inline real *base_tables_of(const mapdpm_stream *s, size_t k) { return own_of(s, k) + moments_size(s); }
+/* Moments of a cluster that has no slot. */
+static inline real *spare_of(const mapdpm_stream *s) { return slot_of(s, SLOTS(s)); }
 static inline real *merge_loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
 static inline real *constants_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_columns); }
 static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + SLOTS(s); }

@@ -37,6 +37,9 @@
 #define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
 #define MOST_VARIANCE FLOAT_OR_DOUBLE(1e30, 1e200)
 
+/* The limit of the numbers of features, of slots and of groups. */
+#define LARGEST_COUNT (UINT32_C(1) << 20)
+
 /* Almost the largest real. */
 #define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
 
@@ -83,6 +86,7 @@ MAPDPM_INTERNAL void groups_total(mapdpm_stream *s);
 MAPDPM_INTERNAL void groups_count(mapdpm_stream *s, uint32_t k, size_t h);
 MAPDPM_INTERNAL void groups_recount(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void groups_settle(mapdpm_stream *s);
+MAPDPM_INTERNAL void groups_balance(mapdpm_stream *s);
 MAPDPM_INTERNAL void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, real weight);
 MAPDPM_INTERNAL void groups_decay(mapdpm_stream *s, uint32_t k, real decay);
 MAPDPM_INTERNAL void groups_clear(mapdpm_stream *s, uint32_t k);
@@ -91,6 +95,48 @@ MAPDPM_INTERNAL void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
 MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
 MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, real tables);
 MAPDPM_INTERNAL void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b);
+
+/* A summary in a file: its clusters, each of so many reals of so many bytes. */
+typedef struct {
+    const unsigned char *clusters;
+    const unsigned char *parameters;
+    uint32_t n;
+    uint32_t n_features;
+    uint32_t reals;
+    uint32_t width;
+    int has_counts;
+} summary;
+
+/* Messages (summary.c). */
+MAPDPM_INTERNAL int summary_open(const unsigned char *file, size_t file_bytes, summary *f);
+MAPDPM_INTERNAL int summary_check(const mapdpm_stream *s, const summary *f);
+MAPDPM_INTERNAL real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, real *moments);
+
+/* With a base (base.c). */
+MAPDPM_INTERNAL void base_add(mapdpm_stream *s, uint32_t k, const real *x, real weight);
+MAPDPM_INTERNAL void base_decay(mapdpm_stream *s, uint32_t k, real decay);
+MAPDPM_INTERNAL void base_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+MAPDPM_INTERNAL void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share);
+MAPDPM_INTERNAL void base_none(mapdpm_stream *s, uint32_t k);
+
+/* The moments of the points in slot k that the learner saw itself, and the tables of their groups. */
+static inline const real *seen_in(const mapdpm_stream *s, uint32_t k) { return HAS_BASE(s) ? own_of(s, k) : slot_of(s, k); }
+static inline real tables_seen(const mapdpm_stream *s, uint32_t k, real decay)
+{
+    const real n = *seen_in(s, k) * decay, tables = IS_GROUPED(s) ? tables_at(s, k, decay) : 1;
+    const real own = HAS_BASE(s) ? at_least(tables - *base_tables_of(s, k) * decay, LEAST_TABLES) : tables;
+
+    return own < n ? own : n;
+}
+
+/* Whether the weight of all points stays within MOST_WEIGHT if `weight` is added. Then no cluster can outgrow the limit
+ * of a snapshot, whichever clusters merge. */
+static inline int weight_fits(uint64_t seen, real weight)
+{
+    const uint64_t most = to_uint64(MOST_WEIGHT);
+
+    return seen <= most && to_uint64(weight + HALF) <= most - seen;
+}
 
 static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {

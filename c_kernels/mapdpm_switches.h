@@ -74,8 +74,10 @@ void *memset(void *to, int byte, size_t n);
 
 #ifdef MAPDPM_GROUPS
 #define HAS_GROUPS(s) ((s)->max_groups > 0)
+#define HAS_BASE(s) ((s)->with_base != 0)
 #else
 #define HAS_GROUPS(s) ((void)(s), 0)
+#define HAS_BASE(s) ((void)(s), 0)
 #endif
 
 #ifdef MAPDPM_NO_KNOWN_VARIANCE
@@ -113,7 +115,7 @@ static inline int is_compiled_for(const mapdpm_options *o)
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
            FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window &&
-           HAS_GROUPS(o) == (o->max_groups > 0);
+           HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0);
 }
 
 #endif

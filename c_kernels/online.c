@@ -62,6 +62,8 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
 
     stream_apply_decay(s, k);
     moments_add(s, slot_of(s, k), half_size(s), x, 1);
+    if (HAS_BASE(s))
+        base_add(s, k, x, 1);
     last_seen_of(s)[k] = (uint32_t)s->n_seen;
     h = stream_choose_half(s, k, x);
     moments_add(s, half_of(s, k, h), 0, x, 1);

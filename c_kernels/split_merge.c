@@ -51,6 +51,8 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     if (COMPENSATED)
         slot[size] = low;
     add_compensated(slot, size, -part);
+    if (HAS_BASE(s))
+        base_split(s, k, e, share);
     last_seen_of(s)[e] = last_seen_of(s)[k];
     stream_clear_halves(s, k);
     trials_of(s)[k] = 0;

@@ -1,8 +1,6 @@
 /* The memory of a stream learner: its size, its initial state, and the functions that read it. */
 #include "mapdpm_learner.h"
 
-#define LARGEST_COUNT (UINT32_C(1) << 20)
-
 /* The limits of a shape, of a number of pseudo-points, and of a ratio of variances. */
 #define SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
 #define LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
@@ -20,9 +18,9 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->warmup > LARGEST_COUNT || o->window > LARGEST_COUNT || o->when_full > MAPDPM_FULL_ERROR || o->missing > 1)
         return 0;
-    if (o->max_groups > LARGEST_COUNT || o->when_groups_full > MAPDPM_GROUPS_REPLACE)
+    if (o->max_groups > LARGEST_COUNT || o->when_groups_full > MAPDPM_GROUPS_REPLACE || o->with_base > 1)
         return 0;
-    return is_compiled_for(o);
+    return (o->max_groups > 0 || o->with_base == 0) && is_compiled_for(o);
 }
 
 /* Set the head, which holds the layout. Returns 0 if sizes overflow. */
@@ -37,8 +35,9 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->warmup = o->warmup;
     s->window = o->window;
     s->when_full = o->when_full;
-    s->missing = o->missing;
+    s->missing = (uint16_t)o->missing;
     s->max_groups = o->max_groups;
+    s->with_base = (uint16_t)o->with_base;
     D = FEATURES(s);
     K = SLOTS(s);
     B = buffer_size(s);
@@ -46,7 +45,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->at_reals = (uint32_t)bytes;
     bytes += PRIOR_VECTORS * D * sizeof(real);
     s->at_slots = (uint32_t)bytes;
-    bytes += K * slot_size(s) * sizeof(real);
+    bytes += (K * slot_size(s) + (HAS_BASE(s) ? moments_size(s) : 0)) * sizeof(real);
     s->at_columns = (uint32_t)bytes;
     bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
     s->at_words = (uint32_t)bytes;
@@ -189,6 +188,7 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
     if (HAS_GROUPS(s)) {
         o->max_groups = s->max_groups;
         o->when_groups_full = *groups_full_of(s);
+        o->with_base = s->with_base;
         o->gamma = *gamma_of(s);
     }
     return MAPDPM_OK;

@@ -30,6 +30,7 @@ static void transfer_options(cursor *c, mapdpm_options *o, int has_groups)
     if (has_groups) {
         transfer(c, &o->max_groups, 1, 4);
         transfer(c, &o->when_groups_full, 1, 4);
+        transfer(c, &o->with_base, 1, 4);
         transfer(c, &o->gamma, 1, REAL);
     }
 }
@@ -61,7 +62,7 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
 
 enum { COUNTERS = 3 * 8 + 6 * 4 };
 
-static size_t options_bytes(int has_groups) { return 4 * 4 + 3 * REAL + (has_groups ? 2 * 4 + REAL : 0); }
+static size_t options_bytes(int has_groups) { return 4 * 4 + 3 * REAL + (has_groups ? 3 * 4 + REAL : 0); }
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
@@ -175,6 +176,8 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
 
     if (!are_moments(s, slot_of(s, k), most, 1) || !are_moments(s, half_of(s, k, 0), most, 0) ||
         !are_moments(s, half_of(s, k, 1), most, 0) || !is_between(*merge_loss_of(s, k), -LARGEST_REAL, LARGEST_REAL))
+        return 0;
+    if (HAS_BASE(s) && !(are_moments(s, own_of(s, k), most, 1) && is_between(*base_tables_of(s, k), 0, most)))
         return 0;
     if (merge_partner_of(s)[k] != NONE && merge_partner_of(s)[k] >= SLOTS(s))
         return 0;

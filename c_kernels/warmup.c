@@ -310,6 +310,8 @@ static void create_clusters(mapdpm_stream *s)
         last_times_of(s)[k] = s->now;
         last_seen_of(s)[k] = (uint32_t)(i + 1);
     }
+    for (k = 0; HAS_BASE(s) && k < s->width; k++)
+        base_none(s, k);
     if (HAS_GROUPS(s))
         groups_settle(s);
 }

@@ -28,6 +28,8 @@ static uint32_t slot_of_id(const mapdpm_stream *s, uint32_t id)
 static void add_to_slot(mapdpm_stream *s, uint32_t k, const real *x, real weight)
 {
     moments_add(s, slot_of(s, k), half_size(s), x, weight);
+    if (HAS_BASE(s))
+        base_add(s, k, x, weight);
     if (IS_GROUPED(s)) {
         groups_add(s, k, *row_of(s), weight);
         groups_recount(s, k);

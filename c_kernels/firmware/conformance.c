@@ -35,6 +35,7 @@ static mapdpm_options options_of(int kind)
     o.alpha = 1;
     o.max_groups = kind == GROUPS ? PLACES : 0;
     o.when_groups_full = MAPDPM_GROUPS_REPLACE;
+    o.with_base = kind == GROUPS;
     o.gamma = 2;
     o.parameters = o.warmup > 0 ? NULL : prior;
     return o;
@@ -78,6 +79,18 @@ static int through_file(mapdpm_stream *s, uint32_t *crc)
     return error;
 }
 
+/* What the learner saw becomes its base, as if another device had seen the same. */
+static int take_base(mapdpm_stream *s, uint32_t *crc)
+{
+    size_t n = 0;
+    int error = mapdpm_summary_write(s, sizeof(mapdpm_real), file, sizeof file, &n);
+
+    if (error != MAPDPM_OK)
+        return error;
+    *crc = mapdpm_crc32(*crc, file, n);
+    return mapdpm_set_base(s, file, n);
+}
+
 /* The one step that ends a warm-up is measured separately. */
 static int learn_measured(mapdpm_stream *s, const mapdpm_real *x, uint32_t *id, mapdpm_real *density)
 {
@@ -118,6 +131,8 @@ static int run(int kind, uint32_t *crc)
         *crc = crc_of_real(crc_of_word(*crc, id), density);
         if (error == MAPDPM_OK && i % SNAPSHOT_EVERY == 0)
             error = through_file(s, crc);
+        if (error == MAPDPM_OK && kind == GROUPS && i % SNAPSHOT_EVERY == 0)
+            error = take_base(s, crc);
     }
     return error;
 }

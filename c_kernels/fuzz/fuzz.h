@@ -67,6 +67,7 @@ static inline void next_options(input *t, mapdpm_options *o, mapdpm_real *parame
     o->half_life = c & 32 ? next_real(t) : (c & 64 ? 5 : 0);
     o->max_groups = (a ^ c) % 3 == 0 ? (a ^ b) % 4 : 0;
     o->when_groups_full = b >> 2 & 1u;
+    o->with_base = o->max_groups > 1;
     o->gamma = c & 8 && o->max_groups > 0 ? next_real(t) : 1;
     for (d = 0; d < 3 * D_MOST; d++)
         parameters[d] = c & 128 ? next_real(t) : 1;

@@ -10,7 +10,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A snapshot of a learner. The bits of `which` give its options and its state. */
+/* A snapshot of a learner, or a summary. The bits of `which` give its options and its state. */
 static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
 {
     static const mapdpm_real gamma[] = {0, 0, (mapdpm_real)0.1, 2, 1, 1}, known[] = {0, 0, 100, 100, 1, 1};
@@ -33,6 +33,7 @@ static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
     o.when_full = which >> 12 & 3u;
     o.alpha = 1;
     o.max_groups = which >> 14 & 1u ? 2 : 0;
+    o.with_base = which >> 15 & o.max_groups & 1u;
     o.when_groups_full = MAPDPM_GROUPS_REPLACE;
     o.gamma = 2;
     s = new_stream(mapdpm_stream_bytes(&o));
@@ -46,7 +47,11 @@ static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
         MUST((by_time ? mapdpm_learn_at(s, x, 1000000 * (int64_t)i, NULL, NULL) : mapdpm_learn(s, x, NULL, NULL)) ==
              MAPDPM_OK);
     }
-    if (mapdpm_snapshot_write(s, file, capacity, &n) != MAPDPM_OK)
+    if (o.with_base && mapdpm_summary_write(s, sizeof(mapdpm_real), file, capacity, &n) == MAPDPM_OK)
+        MUST(mapdpm_set_base(s, file, n) == MAPDPM_OK); /* as if another device had seen the same */
+    if (which >> 16 & 1u && mapdpm_summary_write(s, which >> 17 & 1u ? 4 : sizeof(mapdpm_real), file, capacity, &n) == MAPDPM_OK)
+        ;
+    else if (mapdpm_snapshot_write(s, file, capacity, &n) != MAPDPM_OK)
         n = 0;
     free(s);
     return n;
@@ -90,6 +95,34 @@ static void differs(const uint8_t *file, const uint8_t *again, size_t n)
         }
 }
 
+/* A summary as the base of one learner, and as clusters of another. */
+static void take_summary(const uint8_t *file, size_t size)
+{
+    mapdpm_real parameters[3 * D_MOST];
+    mapdpm_options o;
+    int pools;
+
+    if (mapdpm_summary_options(file, size, &o, NULL) != MAPDPM_OK || o.n_features > D_MOST || o.max_clusters > K)
+        return;
+    MUST(mapdpm_summary_options(file, size, &o, parameters) == MAPDPM_OK);
+    o.parameters = parameters;
+    for (pools = 0; pools < 2; pools++) {
+        mapdpm_stream *s;
+
+        o.max_groups = o.with_base = !pools;
+        s = new_stream(mapdpm_stream_bytes(&o) + 8);
+        if (mapdpm_init(s, mapdpm_stream_bytes(&o), &o) == MAPDPM_OK) {
+            if ((pools ? mapdpm_pool_summary(s, file, size) : mapdpm_set_base(s, file, size)) == MAPDPM_OK)
+                must_be_whole(s);
+            go_on(s);
+            if (!pools && mapdpm_set_base(s, file, size) == MAPDPM_OK)
+                must_be_whole(s);
+            go_on(s);
+        }
+        free(s);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *file, *again;
@@ -104,6 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         file[32 + i] = (uint8_t)((uint64_t)size >> (8 * i));
     for (i = 0; i < 4; i++)
         file[size - 4 + i] = (uint8_t)(mapdpm_crc32(0, file, size - 4) >> (8 * i));
+    take_summary(file, size);
     if (mapdpm_snapshot_options(file, size, &o) == MAPDPM_OK && mapdpm_stream_bytes(&o) <= MOST) {
         bytes = mapdpm_stream_bytes(&o);
         s = new_stream(bytes);

@@ -39,6 +39,23 @@ static void insert_one(input *t, mapdpm_stream *s)
     (void)mapdpm_insert(s, &cluster, mean, variance);
 }
 
+/* What the learner saw becomes its base, or that of nothing. An error must change nothing. */
+static void set_base(mapdpm_stream *s)
+{
+    const size_t capacity = mapdpm_summary_bytes(s, sizeof(mapdpm_real));
+    unsigned char *const file = (unsigned char *)malloc(capacity);
+    void *const before = copy_of(s, s->bytes);
+    size_t n;
+
+    MUST(file != NULL);
+    if (mapdpm_summary_write(s, sizeof(mapdpm_real), file, capacity, &n) == MAPDPM_OK) {
+        MUST(n == capacity);
+        MUST(mapdpm_set_base(s, file, n) == MAPDPM_OK || memcmp(before, s, s->bytes) == 0);
+    }
+    free(before);
+    free(file);
+}
+
 /* Learn a point. An error must change nothing. */
 static void learn_one(input *t, mapdpm_stream *s, int op)
 {
@@ -90,6 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 insert_one(&t, s);
             else if (op < 20)
                 (void)mapdpm_reduce(s, op - 15u);
+            else if (op < 24)
+                set_base(s);
             else
                 learn_one(&t, s, op);
             must_be_whole(s);

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from mapdpm import NormalGamma, OnlineHDP, OnlineMAPDPM
+from mapdpm.stream import summaries
 from mapdpm.stream.c_learner import NO_GROUP, Learner
 from repository import ROOT
 from tests.marks import complete_but
@@ -68,7 +69,8 @@ def points(kind):
 def model_for(kind, dtype):
     """The learner of firmware/conformance.c."""
     if kind == GROUPS:
-        return OnlineHDP(8, 3, gamma=2.0, when_groups_full="replace", likelihood=PRIOR, n_features=D, dtype=dtype)
+        given = {"gamma": 2.0, "when_groups_full": "replace", "with_base": True, "likelihood": PRIOR, "n_features": D}
+        return OnlineHDP(8, 3, dtype=dtype, **given)
     return OnlineMAPDPM(
         4 if kind == FULL else 8,
         likelihood=None if kind == WARM_UP else PRIOR,
@@ -99,6 +101,10 @@ def crc_of_stream(kind, dtype):
             data = learner.write()
             crc = zlib.crc32(data, crc)
             learner, _ = Learner.read(dtype, data)
+        if kind == GROUPS and i % SNAPSHOT_EVERY == 0:
+            base = summaries.summary_of(learner)
+            crc = zlib.crc32(base, crc)
+            summaries.set_base(learner, base)
     return crc
 
 

@@ -132,8 +132,10 @@ void *memset(void *to, int byte, size_t n);
 
 #ifdef MAPDPM_GROUPS
 #define HAS_GROUPS(s) ((s)->max_groups > 0)
+#define HAS_BASE(s) ((s)->with_base != 0)
 #else
 #define HAS_GROUPS(s) ((void)(s), 0)
+#define HAS_BASE(s) ((void)(s), 0)
 #endif
 
 #ifdef MAPDPM_NO_KNOWN_VARIANCE
@@ -171,12 +173,12 @@ static inline int is_compiled_for(const mapdpm_options *o)
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
            FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window &&
-           HAS_GROUPS(o) == (o->max_groups > 0);
+           HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0);
 }
 
 #endif
 
-enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4 };
+enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4, SUMMARY = 5 };
 enum { REAL = sizeof(mapdpm_real) };
 
 #define MAGIC UINT32_C(0x4d50444d) /* MDPM */
@@ -310,7 +312,8 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
         return total > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
     if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;
-    if (get_bytes(file + 4, 2) != MAPDPM_FORMAT || (file[6] != BATCH && file[6] != STREAM && file[6] != STREAM_OF_GROUPS) ||
+    if (get_bytes(file + 4, 2) != MAPDPM_FORMAT ||
+        (file[6] != BATCH && file[6] != STREAM && file[6] != STREAM_OF_GROUPS && file[6] != SUMMARY) ||
         (file[7] != 4 && file[7] != 8) || total != file_bytes || get_bytes(file + 10, 2) != 0)
         return MAPDPM_E_DAMAGED;
     if (file[6] != kind)
@@ -516,8 +519,8 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
  * labels[warm-up], window ids[window] (uint32). B is the larger of warm-up and window. The noise scale is b0 or the
  * variance.
  *
- * A slot is: moments of the cluster | moments of its two halves | loss of its cheapest merge. Halves are sub-clusters,
- * candidates for a split. Moments are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float
+ * A slot is: moments of the cluster | moments of its two halves | (with a base: moments of the points that the learner saw
+ * itself, tables of the base) | loss of its cheapest merge. Halves are sub-clusters, candidates for a split. Moments are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float
  * the cluster's own moments are followed by what rounding lost of each. The score table holds the constants of the
  * densities of all slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the
  * anchor is the prior mean, the unit a power of 2 near one over the prior scale.
@@ -547,7 +550,10 @@ typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1
 static inline size_t vectors_per_moments(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
 static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * FEATURES(s); }
 static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ? 2 * half_size(s) : half_size(s); }
-static inline size_t slot_size(const mapdpm_stream *s) { return moments_size(s) + 2 * half_size(s) + 1; }
+static inline size_t slot_size(const mapdpm_stream *s)
+{
+    return moments_size(s) + 2 * half_size(s) + (HAS_BASE(s) ? moments_size(s) + 1 : 0) + 1;
+}
 static inline size_t buffer_size(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
 
 /* n modulo `by`. On small machines a 64-bit division takes a function as large as a tenth of the library. */
@@ -591,6 +597,10 @@ static inline real *half_of(const mapdpm_stream *s, size_t k, size_t h)
 {
     return slot_of(s, k) + moments_size(s) + h * half_size(s);
 }
+static inline real *own_of(const mapdpm_stream *s, size_t k) { return half_of(s, k, 2); }
+static inline real *base_tables_of(const mapdpm_stream *s, size_t k) { return own_of(s, k) + moments_size(s); }
+/* Moments of a cluster that has no slot. */
+static inline real *spare_of(const mapdpm_stream *s) { return slot_of(s, SLOTS(s)); }
 static inline real *merge_loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
 static inline real *constants_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_columns); }
 static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + SLOTS(s); }
@@ -1295,6 +1305,12 @@ static inline void set_groups(view *v, const real *cells, real past, real tables
 }
 #endif
 
+/* The points of group g. A view without cells has none. */
+static inline real points_in(const mapdpm_stream *s, view v, size_t g)
+{
+    return cells_in(v) ? v.decay * cells_in(v)[g * SLOTS(s)] : 0;
+}
+
 /* The same cluster without points. */
 static inline view faded(view v)
 {
@@ -1317,7 +1333,7 @@ static inline real count_tables(const mapdpm_stream *s, view v1, view v2, real a
     size_t g;
 
     for (g = 0; g < groups_of(s); g++) {
-        const real n = v1.decay * cells_in(v1)[g * SLOTS(s)] + v2.decay * cells_in(v2)[g * SLOTS(s)];
+        const real n = points_in(s, v1, g) + points_in(s, v2, g);
 
         whole += n > 1 ? 1 : n;
         if (n > 1)
@@ -1403,7 +1419,7 @@ static inline real merge_groups_term(const mapdpm_stream *s, view v1, view v2)
     size_t g;
 
     for (g = 0; g < groups_of(s); g++) {
-        const real n1 = v1.decay * cells_in(v1)[g * SLOTS(s)], n2 = v2.decay * cells_in(v2)[g * SLOTS(s)];
+        const real n1 = points_in(s, v1, g), n2 = points_in(s, v2, g);
 
         if (!(n1 + n2 > 0))
             continue;
@@ -1427,7 +1443,7 @@ static inline real meetings_of(const mapdpm_stream *s, view v1, view v2)
     size_t g;
 
     for (g = 0; g < groups_of(s); g++)
-        if (cells_in(v1)[g * SLOTS(s)] > 0 && cells_in(v2)[g * SLOTS(s)] > 0)
+        if (points_in(s, v1, g) > 0 && points_in(s, v2, g) > 0)
             meetings += 1;
     return meetings;
 }
@@ -1452,7 +1468,7 @@ static inline real least_groups_gain(const mapdpm_stream *s, view v1, view v2)
     size_t g;
 
     for (g = 0; g < groups_of(s); g++) {
-        const real n1 = v1.decay * cells_in(v1)[g * SLOTS(s)], n2 = v2.decay * cells_in(v2)[g * SLOTS(s)], n = n1 + n2;
+        const real n1 = points_in(s, v1, g), n2 = points_in(s, v2, g), n = n1 + n2;
 
         if (n1 >= 1 && n2 >= 1)
             total += at_least(n1 * math_log_below(n / n1) + n2 * math_log_below(n / n2) +
@@ -1472,7 +1488,7 @@ static inline real joining_term(const mapdpm_stream *s, view v)
 
     empty = math_excess(a + 1, &empty_root) + (a + 1) * (math_log(a + 1) - 1);
     for (g = 0; g < groups_of(s); g++) {
-        const real n = v.decay * cells_in(v)[g * SLOTS(s)], x = a + 1 + n;
+        const real n = points_in(s, v, g), x = a + 1 + n;
 
         if (!(n > 0))
             continue;
@@ -1756,6 +1772,9 @@ static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term
 #define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
 #define MOST_VARIANCE FLOAT_OR_DOUBLE(1e30, 1e200)
 
+/* The limit of the numbers of features, of slots and of groups. */
+#define LARGEST_COUNT (UINT32_C(1) << 20)
+
 /* Almost the largest real. */
 #define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
 
@@ -1802,6 +1821,7 @@ MAPDPM_INTERNAL void groups_total(mapdpm_stream *s);
 MAPDPM_INTERNAL void groups_count(mapdpm_stream *s, uint32_t k, size_t h);
 MAPDPM_INTERNAL void groups_recount(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void groups_settle(mapdpm_stream *s);
+MAPDPM_INTERNAL void groups_balance(mapdpm_stream *s);
 MAPDPM_INTERNAL void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, real weight);
 MAPDPM_INTERNAL void groups_decay(mapdpm_stream *s, uint32_t k, real decay);
 MAPDPM_INTERNAL void groups_clear(mapdpm_stream *s, uint32_t k);
@@ -1810,6 +1830,48 @@ MAPDPM_INTERNAL void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
 MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
 MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, real tables);
 MAPDPM_INTERNAL void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b);
+
+/* A summary in a file: its clusters, each of so many reals of so many bytes. */
+typedef struct {
+    const unsigned char *clusters;
+    const unsigned char *parameters;
+    uint32_t n;
+    uint32_t n_features;
+    uint32_t reals;
+    uint32_t width;
+    int has_counts;
+} summary;
+
+/* Messages (summary.c). */
+MAPDPM_INTERNAL int summary_open(const unsigned char *file, size_t file_bytes, summary *f);
+MAPDPM_INTERNAL int summary_check(const mapdpm_stream *s, const summary *f);
+MAPDPM_INTERNAL real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, real *moments);
+
+/* With a base (base.c). */
+MAPDPM_INTERNAL void base_add(mapdpm_stream *s, uint32_t k, const real *x, real weight);
+MAPDPM_INTERNAL void base_decay(mapdpm_stream *s, uint32_t k, real decay);
+MAPDPM_INTERNAL void base_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+MAPDPM_INTERNAL void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share);
+MAPDPM_INTERNAL void base_none(mapdpm_stream *s, uint32_t k);
+
+/* The moments of the points in slot k that the learner saw itself, and the tables of their groups. */
+static inline const real *seen_in(const mapdpm_stream *s, uint32_t k) { return HAS_BASE(s) ? own_of(s, k) : slot_of(s, k); }
+static inline real tables_seen(const mapdpm_stream *s, uint32_t k, real decay)
+{
+    const real n = *seen_in(s, k) * decay, tables = IS_GROUPED(s) ? tables_at(s, k, decay) : 1;
+    const real own = HAS_BASE(s) ? at_least(tables - *base_tables_of(s, k) * decay, LEAST_TABLES) : tables;
+
+    return own < n ? own : n;
+}
+
+/* Whether the weight of all points stays within MOST_WEIGHT if `weight` is added. Then no cluster can outgrow the limit
+ * of a snapshot, whichever clusters merge. */
+static inline int weight_fits(uint64_t seen, real weight)
+{
+    const uint64_t most = to_uint64(MOST_WEIGHT);
+
+    return seen <= most && to_uint64(weight + HALF) <= most - seen;
+}
 
 static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
@@ -1874,8 +1936,6 @@ static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !H
 
 #endif
 
-#define LARGEST_COUNT (UINT32_C(1) << 20)
-
 /* The limits of a shape, of a number of pseudo-points, and of a ratio of variances. */
 #define SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
 #define LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
@@ -1893,9 +1953,9 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->warmup > LARGEST_COUNT || o->window > LARGEST_COUNT || o->when_full > MAPDPM_FULL_ERROR || o->missing > 1)
         return 0;
-    if (o->max_groups > LARGEST_COUNT || o->when_groups_full > MAPDPM_GROUPS_REPLACE)
+    if (o->max_groups > LARGEST_COUNT || o->when_groups_full > MAPDPM_GROUPS_REPLACE || o->with_base > 1)
         return 0;
-    return is_compiled_for(o);
+    return (o->max_groups > 0 || o->with_base == 0) && is_compiled_for(o);
 }
 
 /* Set the head, which holds the layout. Returns 0 if sizes overflow. */
@@ -1910,8 +1970,9 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->warmup = o->warmup;
     s->window = o->window;
     s->when_full = o->when_full;
-    s->missing = o->missing;
+    s->missing = (uint16_t)o->missing;
     s->max_groups = o->max_groups;
+    s->with_base = (uint16_t)o->with_base;
     D = FEATURES(s);
     K = SLOTS(s);
     B = buffer_size(s);
@@ -1919,7 +1980,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->at_reals = (uint32_t)bytes;
     bytes += PRIOR_VECTORS * D * sizeof(real);
     s->at_slots = (uint32_t)bytes;
-    bytes += K * slot_size(s) * sizeof(real);
+    bytes += (K * slot_size(s) + (HAS_BASE(s) ? moments_size(s) : 0)) * sizeof(real);
     s->at_columns = (uint32_t)bytes;
     bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
     s->at_words = (uint32_t)bytes;
@@ -2062,6 +2123,7 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
     if (HAS_GROUPS(s)) {
         o->max_groups = s->max_groups;
         o->when_groups_full = *groups_full_of(s);
+        o->with_base = s->with_base;
         o->gamma = *gamma_of(s);
     }
     return MAPDPM_OK;
@@ -2225,6 +2287,8 @@ void stream_apply_decay(mapdpm_stream *s, uint32_t k)
         moments_scale(s, slot_of(s, k), half_size(s), decay);
         moments_scale(s, half_of(s, k, 0), 0, decay);
         moments_scale(s, half_of(s, k, 1), 0, decay);
+        if (HAS_BASE(s))
+            base_decay(s, k, decay);
         if (HAS_GROUPS(s))
             groups_decay(s, k, decay);
     }
@@ -2256,6 +2320,8 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     if (IS_GROUPED(s))
         groups_merge(s, to, from);
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
+    if (HAS_BASE(s))
+        base_merge(s, to, from);
     if ((int32_t)(last_seen_of(s)[from] - last_seen_of(s)[to]) > 0)
         last_seen_of(s)[to] = last_seen_of(s)[from];
     ids_of(s)[to] = kept;
@@ -2291,7 +2357,7 @@ void stream_remove_aged(mapdpm_stream *s)
  * number of points of a group in a slot. The tables of a slot are its weight for a group without points.
  */
 
-/* After a warm-up the tables are the fixed point of so many rounds. */
+/* After a warm-up, or with another base, the tables are the fixed point of so many rounds. */
 enum { TABLE_ROUNDS = 8 };
 /* Between sums of all tables, so many points add to the last sum. */
 #define TOTAL_PERIOD 256u
@@ -2451,14 +2517,12 @@ void groups_count(mapdpm_stream *s, uint32_t k, size_t h)
         *all_tables_of(s) += more;
 }
 
-/* The cells are filled, and the tables are not. */
-void groups_settle(mapdpm_stream *s)
+/* Count the tables of all slots, which are up to date, until they agree with the shares. */
+void groups_balance(mapdpm_stream *s)
 {
     uint32_t k;
     int round;
 
-    for (k = 0; k < s->width; k++)
-        tables_of(s)[k] = *slot_of(s, k);
     for (round = 0; round < TABLE_ROUNDS; round++) {
         groups_total(s);
         for (k = 0; k < s->width; k++)
@@ -2466,6 +2530,16 @@ void groups_settle(mapdpm_stream *s)
                 groups_recount(s, k);
     }
     groups_total(s);
+}
+
+/* The cells are filled, and the tables are not. */
+void groups_settle(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        tables_of(s)[k] = *slot_of(s, k);
+    groups_balance(s);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
@@ -2628,6 +2702,202 @@ int mapdpm_get_shares(const mapdpm_stream *s, real *shares)
     if (s == NULL || !HAS_GROUPS(s) || shares == NULL)
         return MAPDPM_E_ARGUMENT;
     write_shares(s, NONE, shares);
+    return MAPDPM_OK;
+}
+
+/* ==== base.c ======================================================================================================== */
+
+/* A learner with a base: its clusters have a part that others saw. What it saw itself is kept apart, so that its gateway
+ * gets each point once, and can replace the rest (docs/maths.md, section 16).
+ */
+
+/* All of slot k is what the learner saw itself. */
+void base_none(mapdpm_stream *s, uint32_t k)
+{
+    memcpy(own_of(s, k), slot_of(s, k), moments_size(s) * sizeof(real));
+    *base_tables_of(s, k) = 0;
+}
+
+/* Add a point to what the learner saw itself; a weight below 0 removes one. A split may have moved it elsewhere. */
+void base_add(mapdpm_stream *s, uint32_t k, const real *x, real weight)
+{
+    real *const own = own_of(s, k);
+
+    if (weight < 0 && !(*own + weight > -weight / 1024))
+        memset(own, 0, moments_size(s) * sizeof(real));
+    else
+        moments_add(s, own, half_size(s), x, weight);
+}
+
+void base_decay(mapdpm_stream *s, uint32_t k, real decay)
+{
+    moments_scale(s, own_of(s, k), half_size(s), decay);
+    *base_tables_of(s, k) *= decay;
+}
+
+void base_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
+{
+    real *const own = own_of(s, to), *const other = own_of(s, from);
+
+    if (!(*own > 0))
+        memcpy(own, other, moments_size(s) * sizeof(real));
+    else if (*other > 0)
+        moments_merge(s, own, other, half_size(s));
+    *base_tables_of(s, to) += *base_tables_of(s, from);
+}
+
+/* So many points that lie like those of slot k. */
+static void fill(const mapdpm_stream *s, uint32_t k, real n)
+{
+    real *const own = own_of(s, k);
+
+    memset(own, 0, moments_size(s) * sizeof(real));
+    if (!(n > 0))
+        return;
+    memcpy(own, slot_of(s, k), half_size(s) * sizeof(real));
+    moments_scale(s, own, 0, n / *own);
+    *own = n;
+}
+
+/* Slot e, which is new, takes this share of slot k. Both have their new moments. */
+void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
+{
+    real *const own = own_of(s, k);
+    const real low = low_part(own, half_size(s)), whole = *own, part = whole_points(s, whole * share);
+
+    fill(s, e, part);
+    fill(s, k, whole - part);
+    if (COMPENSATED && *own > 0)
+        add_compensated(own, half_size(s), low);
+    *base_tables_of(s, e) = *base_tables_of(s, k) * share;
+    *base_tables_of(s, k) -= *base_tables_of(s, e);
+}
+
+/* ---- another base ------------------------------------------------------------------------------------------------- */
+
+/* Whether a slot is left of the last base: no point of it is the learner's own. */
+static int is_left(const mapdpm_stream *s, uint32_t k)
+{
+    return is_used(s, k) && !(*own_of(s, k) > 0) && !(*base_tables_of(s, k) > 0);
+}
+
+/* Reduce each slot to what the learner saw itself. Slots without such points stay until the end, so that they keep their
+ * ids if they are in the new base too. */
+static void leave_base(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++) {
+        real *const past = past_tables_of(s) + k;
+
+        if (!is_used(s, k))
+            continue;
+        stream_apply_decay(s, k);
+        if (*own_of(s, k) > 0) {
+            memcpy(slot_of(s, k), own_of(s, k), moments_size(s) * sizeof(real));
+            *past = at_least(*past - *base_tables_of(s, k), 0);
+            groups_recount(s, k);
+        }
+        *base_tables_of(s, k) = 0;
+    }
+    groups_total(s);
+}
+
+/* The slot whose merge with a cluster of the base raises the log joint most, or NONE. */
+static uint32_t best_match(const mapdpm_stream *s, view v)
+{
+    uint32_t k, best = NONE;
+    real most = 0;
+
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            const real gain = merge_gain(s, view_of(s, k, s->now), v);
+
+            if (gain > most) {
+                most = gain;
+                best = k;
+            }
+        }
+    return best;
+}
+
+/* A slot for a cluster that matches none, or NONE. */
+static uint32_t new_slot(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width && s->n_clusters == SLOTS(s); k++)
+        if (is_left(s, k))
+            stream_remove(s, k, MAPDPM_EVICTED);
+    k = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : NONE;
+    if (k != NONE) {
+        stream_open_slot(s, k);
+        ids_of(s)[k] = s->next_id++;
+        stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
+    }
+    return k;
+}
+
+/* Take one cluster of the base, which is in spare_of(s). */
+static void take(mapdpm_stream *s, real tables)
+{
+    const size_t bytes = moments_size(s) * sizeof(real);
+    real *const spare = spare_of(s);
+    view v = empty_view(s);
+    uint32_t k;
+
+    v.moments = spare;
+    v.decay = 1;
+    set_groups(&v, NULL, tables, tables);
+    k = best_match(s, v);
+    if (k != NONE && !is_left(s, k)) {
+        moments_merge(s, slot_of(s, k), spare, half_size(s));
+        past_tables_of(s)[k] += tables;
+        tables_of(s)[k] += tables;
+    } else {
+        if (k == NONE)
+            k = new_slot(s);
+        if (k == NONE)
+            return;
+        memcpy(slot_of(s, k), spare, bytes);
+        past_tables_of(s)[k] = tables_of(s)[k] = tables;
+    }
+    *base_tables_of(s, k) += tables;
+    if (k >= s->width)
+        s->width = k + 1;
+    groups_total(s);
+}
+
+int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_bytes)
+{
+    summary f;
+    uint32_t i, k;
+    int error;
+
+    if (s == NULL || file == NULL || !HAS_BASE(s))
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    error = summary_open(file, file_bytes, &f);
+    if (error == MAPDPM_OK)
+        error = summary_check(s, &f);
+    if (error != MAPDPM_OK)
+        return error;
+    leave_base(s);
+    for (i = 0; i < f.n; i++) {
+        memset(spare_of(s), 0, moments_size(s) * sizeof(real));
+        take(s, summary_read(s, &f, i, spare_of(s)));
+    }
+    memset(spare_of(s), 0, moments_size(s) * sizeof(real)); /* equal learners have equal memory */
+    for (k = 0; k < s->width; k++)
+        if (is_left(s, k))
+            stream_remove(s, k, MAPDPM_EVICTED);
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            merge_partner_of(s)[k] = NONE;
+            stream_refresh(s, k);
+        }
+    groups_balance(s);
     return MAPDPM_OK;
 }
 
@@ -2970,6 +3240,8 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     if (COMPENSATED)
         slot[size] = low;
     add_compensated(slot, size, -part);
+    if (HAS_BASE(s))
+        base_split(s, k, e, share);
     last_seen_of(s)[e] = last_seen_of(s)[k];
     stream_clear_halves(s, k);
     trials_of(s)[k] = 0;
@@ -3193,6 +3465,8 @@ static uint32_t slot_of_id(const mapdpm_stream *s, uint32_t id)
 static void add_to_slot(mapdpm_stream *s, uint32_t k, const real *x, real weight)
 {
     moments_add(s, slot_of(s, k), half_size(s), x, weight);
+    if (HAS_BASE(s))
+        base_add(s, k, x, weight);
     if (IS_GROUPED(s)) {
         groups_add(s, k, *row_of(s), weight);
         groups_recount(s, k);
@@ -3604,6 +3878,8 @@ static void create_clusters(mapdpm_stream *s)
         last_times_of(s)[k] = s->now;
         last_seen_of(s)[k] = (uint32_t)(i + 1);
     }
+    for (k = 0; HAS_BASE(s) && k < s->width; k++)
+        base_none(s, k);
     if (HAS_GROUPS(s))
         groups_settle(s);
 }
@@ -3760,6 +4036,8 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
 
     stream_apply_decay(s, k);
     moments_add(s, slot_of(s, k), half_size(s), x, 1);
+    if (HAS_BASE(s))
+        base_add(s, k, x, 1);
     last_seen_of(s)[k] = (uint32_t)s->n_seen;
     h = stream_choose_half(s, k, x);
     moments_add(s, half_of(s, k, h), 0, x, 1);
@@ -3952,13 +4230,14 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
 
 /* Many learners into one: clusters are inserted by their statistics, then merged by the log joint. */
 
-/* Whether the weight of all points stays within MOST_WEIGHT if `weight` is added. Then no cluster can outgrow the limit
- * of a snapshot, whichever clusters merge. */
-static int weight_fits(uint64_t seen, real weight)
+/* To be called when the moments of an inserted cluster are there: all of it is the learner's own. */
+static void seat(mapdpm_stream *s, uint32_t k, real tables)
 {
-    const uint64_t most = to_uint64(MOST_WEIGHT);
-
-    return seen <= most && to_uint64(weight + HALF) <= most - seen;
+    stream_refresh(s, k);
+    if (HAS_BASE(s))
+        base_none(s, k);
+    if (IS_GROUPED(s))
+        groups_seat(s, k, tables);
 }
 
 int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *mean, const real *variance)
@@ -4003,9 +4282,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
         squares_in(s, slot)[d] = variance[d] * unit * unit * cluster->weight;
     }
     s->n_seen += to_uint64(cluster->weight + HALF);
-    stream_refresh(s, k);
-    if (IS_GROUPED(s))
-        groups_seat(s, k, 1);
+    seat(s, k, 1);
     return MAPDPM_OK;
 }
 
@@ -4026,7 +4303,7 @@ static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
 
     for (k = 0; k < from->width; k++) {
-        const real *const slot = slot_of(from, k), weight = *slot * decay_of(from, k, from->now);
+        const real *const slot = seen_in(from, k), weight = *slot * decay_of(from, k, from->now);
 
         if (!is_used(from, k) || !(weight > 0))
             continue;
@@ -4059,7 +4336,7 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
         return MAPDPM_E_WARMING;
     error = check_pool(s, from);
     for (k = 0; k < from->width && error == MAPDPM_OK; k++) {
-        const real decay = decay_of(from, k, from->now), *const theirs = slot_of(from, k);
+        const real decay = decay_of(from, k, from->now), *const theirs = seen_in(from, k);
         real *slot;
         uint32_t e;
 
@@ -4081,9 +4358,35 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
             squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * decay;
         }
         s->n_seen += to_uint64(*slot + HALF);
-        stream_refresh(s, e);
-        if (IS_GROUPED(s))
-            groups_seat(s, e, IS_GROUPED(from) ? tables_at(from, k, decay) : 1);
+        seat(s, e, IS_GROUPED(from) ? tables_seen(from, k, decay) : 1);
+    }
+    return error;
+}
+
+int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file_bytes)
+{
+    summary f;
+    uint32_t i;
+    int error;
+
+    if (s == NULL || file == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    error = summary_open(file, file_bytes, &f);
+    if (error == MAPDPM_OK)
+        error = summary_check(s, &f);
+    if (error == MAPDPM_OK && f.n > SLOTS(s) - s->n_clusters)
+        error = MAPDPM_E_SPACE;
+    for (i = 0; i < f.n && error == MAPDPM_OK; i++) {
+        const uint32_t k = stream_free_slot(s);
+        real tables;
+
+        stream_open_slot(s, k);
+        ids_of(s)[k] = s->next_id++;
+        tables = summary_read(s, &f, i, slot_of(s, k));
+        s->n_seen += to_uint64(*slot_of(s, k) + HALF);
+        seat(s, k, tables);
     }
     return error;
 }
@@ -4232,6 +4535,288 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
     s->at_event = 0;
     memset(event_ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING_SIZE(s));
     return MAPDPM_OK;
+}
+
+/* ==== summary.c ===================================================================================================== */
+
+/* The clusters that a learner saw itself, as a message between a device and its gateway (docs/format.md, kind 5). */
+
+/* The points seen, three policies and whether there are counts; then four reals: concentrations and half-life. */
+enum { NUMBERS = 8 + 4 * 4, CONCENTRATIONS = 4 };
+
+/* ---- reals of either width ---------------------------------------------------------------------------------------- */
+
+static int is_width(uint32_t real_bytes) { return real_bytes == REAL || (REAL == 8 && real_bytes == 4); }
+
+static unsigned char *put_real(unsigned char *p, real value, uint32_t width)
+{
+    if (REAL == 8 && width == 4) {
+        const float rounded = (float)value;
+
+        copy_entries(p, &rounded, 1, 4);
+    } else {
+        copy_entries(p, &value, 1, REAL);
+    }
+    return p + width;
+}
+
+static real real_at(const unsigned char *p, size_t i, uint32_t width)
+{
+    if (REAL == 8 && width == 4) {
+        float value;
+
+        copy_entries(&value, p + 4 * i, 1, 4);
+        return (real)value;
+    }
+    return get_real(p + REAL * i);
+}
+
+/* A cluster is: weight, (in float what rounding lost of it,) tables, (counts[D],) mean[D], variance[D]. */
+static uint32_t weights_in(uint32_t width) { return width == 4 ? 2 : 1; }
+static uint32_t cluster_reals(uint32_t n_features, int has_counts, uint32_t width)
+{
+    return weights_in(width) + 1 + (has_counts ? 3 : 2) * n_features;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------ */
+
+/* The slot with the most tables after slot `last`, or of all if `last` is NONE; NONE if there is no other. */
+static uint32_t next_in_order(const mapdpm_stream *s, uint32_t last)
+{
+    const real most = last == NONE ? 0 : tables_seen(s, last, decay_of(s, last, s->now));
+    real best = 0;
+    uint32_t k, next = NONE;
+
+    for (k = 0; k < s->width; k++) {
+        const real tables = is_used(s, k) ? tables_seen(s, k, decay_of(s, k, s->now)) : 0;
+        const int is_left = last == NONE || tables < most || (tables <= most && k > last);
+
+        if (is_left && tables > best) {
+            best = tables;
+            next = k;
+        }
+    }
+    return next;
+}
+
+static uint32_t n_written(const mapdpm_stream *s)
+{
+    uint32_t k, n = 0;
+
+    for (k = 0; k < s->width; k++)
+        n += is_used(s, k) && tables_seen(s, k, decay_of(s, k, s->now)) > 0;
+    return n;
+}
+
+size_t mapdpm_summary_bytes(const mapdpm_stream *s, uint32_t real_bytes)
+{
+    uint64_t reals, bytes;
+
+    if (s == NULL || !is_width(real_bytes))
+        return 0;
+    reals = CONCENTRATIONS + mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) +
+            (uint64_t)n_written(s) * cluster_reals(FEATURES(s), HAS_MISSING(s), real_bytes);
+    bytes = HEADER + NUMBERS + real_bytes * reals + CRC;
+    return bytes <= SIZE_MAX ? (size_t)bytes : 0;
+}
+
+static unsigned char *put_cluster(const mapdpm_stream *s, uint32_t k, uint32_t width, unsigned char *p)
+{
+    const real *const seen = seen_in(s, k), decay = decay_of(s, k, s->now), weight = *seen * decay;
+    size_t d;
+
+    p = put_real(p, weight, width);
+    if (width == 4)
+        p = put_real(p, REAL == 4 ? low_part(seen, half_size(s)) * decay : weight - (real)(float)weight, width);
+    p = put_real(p, tables_seen(s, k, decay), width);
+    for (d = 0; HAS_MISSING(s) && d < FEATURES(s); d++)
+        p = put_real(p, counts_in(s, seen)[d] * decay, width);
+    for (d = 0; d < FEATURES(s); d++)
+        p = put_real(p, (mean_in(s, seen)[d] + low_part(mean_in(s, seen) + d, half_size(s))) / unit_of(s)[d], width);
+    for (d = 0; d < FEATURES(s); d++) {
+        const real n = counts_in(s, seen)[d * count_step(s)];
+
+        p = put_real(p, n > 0 ? squares_in(s, seen)[d] / n / unit_of(s)[d] / unit_of(s)[d] : 0, width);
+    }
+    return p;
+}
+
+int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned char *file, size_t capacity,
+                         size_t *file_bytes)
+{
+    const size_t total = mapdpm_summary_bytes(s, real_bytes);
+    uint32_t sizes[5], k;
+    unsigned char *p;
+    mapdpm_options o;
+    size_t i;
+
+    if (s == NULL || file == NULL || file_bytes == NULL || total == 0)
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    if (capacity < total)
+        return MAPDPM_E_SPACE;
+    sizes[0] = FEATURES(s);
+    sizes[1] = n_written(s);
+    sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
+    sizes[3] = cluster_reals(FEATURES(s), HAS_MISSING(s), real_bytes);
+    sizes[4] = 0;
+    p = mapdpm_file_begin(file, SUMMARY, (int32_t)s->family, sizes, total);
+    file[7] = (unsigned char)real_bytes;
+    (void)mapdpm_get_options(s, &o);
+    p = put_bytes(p, s->n_seen, 8);
+    p = put_bytes(p, o.when_full, 4);
+    p = put_bytes(p, o.missing, 4);
+    p = put_bytes(p, o.max_groups, 4);
+    p = put_bytes(p, o.when_groups_full, 4);
+    p = put_real(p, o.alpha, real_bytes);
+    p = put_real(p, o.log_alpha, real_bytes);
+    p = put_real(p, o.half_life, real_bytes);
+    p = put_real(p, o.gamma, real_bytes);
+    for (i = 0; i < sizes[2]; i++)
+        p = put_real(p, stream_parameter(s, i), real_bytes);
+    for (k = next_in_order(s, NONE); k != NONE; k = next_in_order(s, k))
+        p = put_cluster(s, k, real_bytes, p);
+    (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
+    *file_bytes = total;
+    return MAPDPM_OK;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------ */
+
+/* Check all but the values of clusters. */
+int summary_open(const unsigned char *file, size_t file_bytes, summary *f)
+{
+    const int error = mapdpm_file_check(file, file_bytes, SUMMARY);
+    uint64_t n_parameters, bytes;
+
+    if (error != MAPDPM_OK && !(error == MAPDPM_E_REAL && REAL == 8))
+        return error;
+    if (file_bytes < HEADER + NUMBERS + CRC || get32(file + HEADER + 12) > 1)
+        return MAPDPM_E_DAMAGED;
+    f->width = file[7];
+    f->n_features = get32(file + 12);
+    f->n = get32(file + 16);
+    f->has_counts = get32(file + HEADER + 12) == 1;
+    if (f->n_features < 1 || f->n_features > LARGEST_COUNT || f->n > LARGEST_COUNT)
+        return MAPDPM_E_DAMAGED;
+    n_parameters = mapdpm_n_parameters((int32_t)get_bytes(file + 8, 2), f->n_features);
+    f->reals = cluster_reals(f->n_features, f->has_counts, f->width);
+    bytes = HEADER + NUMBERS + f->width * (CONCENTRATIONS + n_parameters + (uint64_t)f->n * f->reals) +
+            get32(file + 28) + CRC;
+    if (bytes != file_bytes || get32(file + 20) != n_parameters || get32(file + 24) != f->reals || n_parameters == 0)
+        return MAPDPM_E_DAMAGED;
+    f->parameters = file + HEADER + NUMBERS + (size_t)f->width * CONCENTRATIONS;
+    f->clusters = f->parameters + (size_t)n_parameters * f->width;
+    return MAPDPM_OK;
+}
+
+int mapdpm_summary_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o, real *parameters)
+{
+    summary f;
+    size_t i;
+    int error;
+
+    if (file == NULL || o == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = summary_open(file, file_bytes, &f);
+    if (error != MAPDPM_OK)
+        return error;
+    memset(o, 0, sizeof *o);
+    o->family = (int32_t)get_bytes(file + 8, 2);
+    o->n_features = f.n_features;
+    o->max_clusters = f.n > 0 ? f.n : 1;
+    o->when_full = get32(file + HEADER + 8);
+    o->missing = (uint32_t)f.has_counts;
+    o->max_groups = get32(file + HEADER + 16);
+    o->when_groups_full = get32(file + HEADER + 20);
+    o->alpha = real_at(file + HEADER + NUMBERS, 0, f.width);
+    o->log_alpha = real_at(file + HEADER + NUMBERS, 1, f.width);
+    o->half_life = real_at(file + HEADER + NUMBERS, 2, f.width);
+    o->gamma = real_at(file + HEADER + NUMBERS, 3, f.width);
+    for (i = 0; parameters && i < mapdpm_n_parameters(o->family, f.n_features); i++)
+        parameters[i] = real_at(f.parameters, i, f.width);
+    return MAPDPM_OK;
+}
+
+/* One feature of a cluster in a summary, in the coordinates of a learner. */
+typedef struct {
+    real count;
+    real mean;
+    real squares;
+} feature;
+
+static const unsigned char *cluster_at(const summary *f, uint32_t i)
+{
+    return f->clusters + (size_t)i * f->reals * f->width;
+}
+
+static feature feature_of(const mapdpm_stream *s, const summary *f, uint32_t i, size_t d)
+{
+    const unsigned char *const p = cluster_at(f, i);
+    const size_t D = FEATURES(s), at = weights_in(f->width) + 1, mean = at + (f->has_counts ? D : 0);
+    const real unit = unit_of(s)[d];
+    feature x;
+
+    x.count = f->has_counts ? real_at(p, at + d, f->width) : real_at(p, 0, f->width);
+    x.mean = ((real_at(f->parameters, d, f->width) - anchor_of(s)[d]) + real_at(p, mean + d, f->width)) * unit;
+    x.squares = real_at(p, mean + D + d, f->width) * unit * unit * x.count;
+    return x;
+}
+
+/* Whether a learner can take all clusters of a summary, or the error. */
+int summary_check(const mapdpm_stream *s, const summary *f)
+{
+    uint64_t seen = s->n_seen;
+    uint32_t i;
+    size_t d;
+
+    if (f->n_features != FEATURES(s) || (f->has_counts && !HAS_MISSING(s)))
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < f->n; i++) {
+        const unsigned char *const p = cluster_at(f, i);
+        const real weight = real_at(p, 0, f->width), tables = real_at(p, weights_in(f->width), f->width);
+        const real low = f->width == 4 ? real_at(p, 1, f->width) : 0;
+
+        if (!(weight > 0 && weight <= MOST_WEIGHT && tables > 0 && tables <= MOST_WEIGHT && low >= -HALF * weight &&
+              low <= HALF * weight))
+            return MAPDPM_E_DAMAGED;
+        if (!weight_fits(seen, weight))
+            return MAPDPM_E_RANGE;
+        seen += to_uint64(weight + HALF);
+        for (d = 0; d < FEATURES(s); d++) {
+            const feature x = feature_of(s, f, i, d);
+
+            if (!(x.count >= 0 && x.count <= MOST_WEIGHT))
+                return MAPDPM_E_DAMAGED;
+            if (!(x.mean >= -COORDINATE_LIMIT && x.mean <= COORDINATE_LIMIT && x.squares >= 0 &&
+                  x.squares <= LARGEST_REAL))
+                return MAPDPM_E_RANGE;
+        }
+    }
+    return f->n < NONE - s->next_id ? MAPDPM_OK : MAPDPM_E_IDS;
+}
+
+/* Read cluster i into moments, which were cleared. Returns its tables. */
+real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, real *moments)
+{
+    const unsigned char *const p = cluster_at(f, i);
+    real tables;
+    size_t d;
+
+    *moments = real_at(p, 0, f->width);
+    if (f->width == 4)
+        add_compensated(moments, half_size(s), real_at(p, 1, f->width));
+    for (d = 0; d < FEATURES(s); d++) {
+        const feature x = feature_of(s, f, i, d);
+
+        if (HAS_MISSING(s))
+            counts_in(s, moments)[d] = x.count;
+        mean_in(s, moments)[d] = x.mean;
+        squares_in(s, moments)[d] = x.squares;
+    }
+    tables = at_least(real_at(p, weights_in(f->width), f->width), LEAST_TABLES);
+    return tables < *moments ? tables : *moments;
 }
 
 /* ==== bank.c ======================================================================================================== */
@@ -4385,6 +4970,7 @@ static void transfer_options(cursor *c, mapdpm_options *o, int has_groups)
     if (has_groups) {
         transfer(c, &o->max_groups, 1, 4);
         transfer(c, &o->when_groups_full, 1, 4);
+        transfer(c, &o->with_base, 1, 4);
         transfer(c, &o->gamma, 1, REAL);
     }
 }
@@ -4416,7 +5002,7 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
 
 enum { COUNTERS = 3 * 8 + 6 * 4 };
 
-static size_t options_bytes(int has_groups) { return 4 * 4 + 3 * REAL + (has_groups ? 2 * 4 + REAL : 0); }
+static size_t options_bytes(int has_groups) { return 4 * 4 + 3 * REAL + (has_groups ? 3 * 4 + REAL : 0); }
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
@@ -4530,6 +5116,8 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
 
     if (!are_moments(s, slot_of(s, k), most, 1) || !are_moments(s, half_of(s, k, 0), most, 0) ||
         !are_moments(s, half_of(s, k, 1), most, 0) || !is_between(*merge_loss_of(s, k), -LARGEST_REAL, LARGEST_REAL))
+        return 0;
+    if (HAS_BASE(s) && !(are_moments(s, own_of(s, k), most, 1) && is_between(*base_tables_of(s, k), 0, most)))
         return 0;
     if (merge_partner_of(s)[k] != NONE && merge_partner_of(s)[k] >= SLOTS(s))
         return 0;

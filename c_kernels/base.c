@@ -1,0 +1,194 @@
+/* A learner with a base: its clusters have a part that others saw. What it saw itself is kept apart, so that its gateway
+ * gets each point once, and can replace the rest (docs/maths.md, section 16).
+ */
+#include "mapdpm_learner.h"
+
+/* All of slot k is what the learner saw itself. */
+void base_none(mapdpm_stream *s, uint32_t k)
+{
+    memcpy(own_of(s, k), slot_of(s, k), moments_size(s) * sizeof(real));
+    *base_tables_of(s, k) = 0;
+}
+
+/* Add a point to what the learner saw itself; a weight below 0 removes one. A split may have moved it elsewhere. */
+void base_add(mapdpm_stream *s, uint32_t k, const real *x, real weight)
+{
+    real *const own = own_of(s, k);
+
+    if (weight < 0 && !(*own + weight > -weight / 1024))
+        memset(own, 0, moments_size(s) * sizeof(real));
+    else
+        moments_add(s, own, half_size(s), x, weight);
+}
+
+void base_decay(mapdpm_stream *s, uint32_t k, real decay)
+{
+    moments_scale(s, own_of(s, k), half_size(s), decay);
+    *base_tables_of(s, k) *= decay;
+}
+
+void base_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
+{
+    real *const own = own_of(s, to), *const other = own_of(s, from);
+
+    if (!(*own > 0))
+        memcpy(own, other, moments_size(s) * sizeof(real));
+    else if (*other > 0)
+        moments_merge(s, own, other, half_size(s));
+    *base_tables_of(s, to) += *base_tables_of(s, from);
+}
+
+/* So many points that lie like those of slot k. */
+static void fill(const mapdpm_stream *s, uint32_t k, real n)
+{
+    real *const own = own_of(s, k);
+
+    memset(own, 0, moments_size(s) * sizeof(real));
+    if (!(n > 0))
+        return;
+    memcpy(own, slot_of(s, k), half_size(s) * sizeof(real));
+    moments_scale(s, own, 0, n / *own);
+    *own = n;
+}
+
+/* Slot e, which is new, takes this share of slot k. Both have their new moments. */
+void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
+{
+    real *const own = own_of(s, k);
+    const real low = low_part(own, half_size(s)), whole = *own, part = whole_points(s, whole * share);
+
+    fill(s, e, part);
+    fill(s, k, whole - part);
+    if (COMPENSATED && *own > 0)
+        add_compensated(own, half_size(s), low);
+    *base_tables_of(s, e) = *base_tables_of(s, k) * share;
+    *base_tables_of(s, k) -= *base_tables_of(s, e);
+}
+
+/* ---- another base ------------------------------------------------------------------------------------------------- */
+
+/* Whether a slot is left of the last base: no point of it is the learner's own. */
+static int is_left(const mapdpm_stream *s, uint32_t k)
+{
+    return is_used(s, k) && !(*own_of(s, k) > 0) && !(*base_tables_of(s, k) > 0);
+}
+
+/* Reduce each slot to what the learner saw itself. Slots without such points stay until the end, so that they keep their
+ * ids if they are in the new base too. */
+static void leave_base(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++) {
+        real *const past = past_tables_of(s) + k;
+
+        if (!is_used(s, k))
+            continue;
+        stream_apply_decay(s, k);
+        if (*own_of(s, k) > 0) {
+            memcpy(slot_of(s, k), own_of(s, k), moments_size(s) * sizeof(real));
+            *past = at_least(*past - *base_tables_of(s, k), 0);
+            groups_recount(s, k);
+        }
+        *base_tables_of(s, k) = 0;
+    }
+    groups_total(s);
+}
+
+/* The slot whose merge with a cluster of the base raises the log joint most, or NONE. */
+static uint32_t best_match(const mapdpm_stream *s, view v)
+{
+    uint32_t k, best = NONE;
+    real most = 0;
+
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            const real gain = merge_gain(s, view_of(s, k, s->now), v);
+
+            if (gain > most) {
+                most = gain;
+                best = k;
+            }
+        }
+    return best;
+}
+
+/* A slot for a cluster that matches none, or NONE. */
+static uint32_t new_slot(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width && s->n_clusters == SLOTS(s); k++)
+        if (is_left(s, k))
+            stream_remove(s, k, MAPDPM_EVICTED);
+    k = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : NONE;
+    if (k != NONE) {
+        stream_open_slot(s, k);
+        ids_of(s)[k] = s->next_id++;
+        stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
+    }
+    return k;
+}
+
+/* Take one cluster of the base, which is in spare_of(s). */
+static void take(mapdpm_stream *s, real tables)
+{
+    const size_t bytes = moments_size(s) * sizeof(real);
+    real *const spare = spare_of(s);
+    view v = empty_view(s);
+    uint32_t k;
+
+    v.moments = spare;
+    v.decay = 1;
+    set_groups(&v, NULL, tables, tables);
+    k = best_match(s, v);
+    if (k != NONE && !is_left(s, k)) {
+        moments_merge(s, slot_of(s, k), spare, half_size(s));
+        past_tables_of(s)[k] += tables;
+        tables_of(s)[k] += tables;
+    } else {
+        if (k == NONE)
+            k = new_slot(s);
+        if (k == NONE)
+            return;
+        memcpy(slot_of(s, k), spare, bytes);
+        past_tables_of(s)[k] = tables_of(s)[k] = tables;
+    }
+    *base_tables_of(s, k) += tables;
+    if (k >= s->width)
+        s->width = k + 1;
+    groups_total(s);
+}
+
+int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_bytes)
+{
+    summary f;
+    uint32_t i, k;
+    int error;
+
+    if (s == NULL || file == NULL || !HAS_BASE(s))
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_E_WARMING;
+    error = summary_open(file, file_bytes, &f);
+    if (error == MAPDPM_OK)
+        error = summary_check(s, &f);
+    if (error != MAPDPM_OK)
+        return error;
+    leave_base(s);
+    for (i = 0; i < f.n; i++) {
+        memset(spare_of(s), 0, moments_size(s) * sizeof(real));
+        take(s, summary_read(s, &f, i, spare_of(s)));
+    }
+    memset(spare_of(s), 0, moments_size(s) * sizeof(real)); /* equal learners have equal memory */
+    for (k = 0; k < s->width; k++)
+        if (is_left(s, k))
+            stream_remove(s, k, MAPDPM_EVICTED);
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            merge_partner_of(s)[k] = NONE;
+            stream_refresh(s, k);
+        }
+    groups_balance(s);
+    return MAPDPM_OK;
+}
