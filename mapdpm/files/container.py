@@ -32,13 +32,15 @@ BATCH = 1
 STREAM = 2
 GROUPED = 3
 STREAM_OF_GROUPS = 4
+SUMMARY = 5
 _KINDS = {
     BATCH: "a batch model, which MAPDPM reads",
     STREAM: "a stream learner, which OnlineMAPDPM reads",
     GROUPED: "a model of groups, which HDPMixture reads",
     STREAM_OF_GROUPS: "a stream learner of groups, which OnlineHDP reads",
+    SUMMARY: "a summary of a stream learner, which OnlineHDP.merged and set_base read",
 }
-_STREAMS = {STREAM, STREAM_OF_GROUPS}
+_STREAMS = {STREAM, STREAM_OF_GROUPS, SUMMARY}
 FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
@@ -153,7 +155,7 @@ def kind_of(data: bytes) -> int:
 
 
 def check_stream(data: bytes, wanted: int = STREAM) -> tuple[str, dict[str, Any]]:
-    """The dtype and the extras of the stream learner in ``data``; C checks its body when it reads it."""
+    """The dtype and the extras of the stream learner or the summary in ``data``; C checks the body when it reads it."""
     header = _checked_header(data, wanted)
     n_extras = header[10]
     end = len(data) - _CRC.size
@@ -216,7 +218,7 @@ def _check_fields(header: tuple[Any, ...]) -> None:
         ("family", family, family in FAMILY_OF_NUMBER),
         ("reserved field", reserved, reserved == 0),
         ("number of features", D, D >= 1),
-        ("number of clusters", K, K >= 1),
+        ("number of clusters", K, K >= 1 or kind == SUMMARY),
     )
     for name, value, fine in fields:
         _check(fine, f"{name} is {value}")

@@ -154,6 +154,7 @@ class Learner:
             max_groups=int(o.max_groups),
             when_groups_full=names.WHEN_GROUPS_FULL[o.when_groups_full],
             gamma=float(o.gamma),
+            with_base=bool(o.with_base),
         )
 
     def learn_many(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +12,13 @@ from numpy.typing import NDArray
 from mapdpm.data.groups import Groups, read_groups
 from mapdpm.estimators.grouped import chosen_groups
 from mapdpm.files import container
-from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.protocol import Labels, Vector
+from mapdpm.stream import pooling
 from mapdpm.stream.c_learner import NO_GROUP, Learner
 from mapdpm.stream.group_numbers import GroupNumbers, of_group
-from mapdpm.stream.learner_state import LearnerState, restored
+from mapdpm.stream.group_state import GroupState
 from mapdpm.stream.lock import exclusive
+from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.settings import StreamSettings, microseconds_of_many
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["OnlineHDP"]
 
 
-class OnlineHDP(LearnerState):
+class OnlineHDP(GroupState):
     r"""Clusters of a stream whose points have groups: a hierarchical Dirichlet process in one pass and fixed memory.
 
     Sensors, devices or sessions share clusters, each in shares of its own. A point x of group g joins the cluster of
@@ -50,6 +50,8 @@ class OnlineHDP(LearnerState):
     when_groups_full : {"error", "replace"}
         Policy for a new group when all places are taken. "error" raises ``StreamFullError`` and changes nothing; with
         "replace" it takes the place of the group that was seen least recently, whose clusters and tables stay.
+    with_base : bool
+        Whether ``set_base`` can be called: the learner keeps apart what it saw itself, in more memory.
     likelihood, warmup, n_features, half_life, when_full, missing, dtype, window
         As in ``OnlineMAPDPM``. The warm-up clusters all points together; then groups count.
 
@@ -105,6 +107,7 @@ class OnlineHDP(LearnerState):
         missing: str = "error",
         dtype: str = "float64",
         window: int = 0,
+        with_base: bool = False,
     ) -> None:
         self.max_clusters = max_clusters
         self.max_groups = max_groups
@@ -119,28 +122,9 @@ class OnlineHDP(LearnerState):
         self.missing = missing
         self.dtype = dtype
         self.window = window
+        self.with_base = with_base
         self._numbers = GroupNumbers()
         self._begin()
-
-    # ---- the groups --------------------------------------------------------------------------------------------------
-
-    @property
-    @exclusive
-    def group_names(self) -> list[Any]:
-        """The groups that have a place, in the order of their places."""
-        return [] if self._learner is None else self._numbers.names_of(self._learner.group_numbers())
-
-    @property
-    @exclusive
-    def group_weights(self) -> Matrix:
-        """The probability of each cluster for the next point of each group, shape (n_groups, K + 1); last a new one."""
-        return self.ready_learner().group_weights()
-
-    @property
-    @exclusive
-    def shares(self) -> Vector:
-        """The common shares of the clusters, shape (K + 1,); last that of a new one."""
-        return self.ready_learner().shares()
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
@@ -279,6 +263,46 @@ class OnlineHDP(LearnerState):
             return learner, points, np.full(len(points), NO_GROUP, dtype=np.uint32)
         return learner, points, self._numbers.of_many(given, adds=False)
 
+    # ---- devices and a gateway ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def merged(
+        cls,
+        states: Iterable[Any],
+        *,
+        likelihood: Any = None,
+        max_clusters: int | None = None,
+        max_groups: int | None = None,
+        alpha: float | None = None,
+        gamma: float | None = None,
+        dtype: str | None = None,
+    ) -> OnlineHDP:
+        """One learner from those of many devices: what each saw itself, merged where that raises the log joint.
+
+        ``states`` are learners of either class, their bytes, or their summaries; their order has no effect. A cluster
+        of a device counts for its tables, which are one in an ``OnlineMAPDPM``; so ``shares`` is the distribution over
+        clusters that a new device expects. The result has no groups. A parameter that is None is that of the state that
+        has seen most points, or the default. All else is as in ``OnlineMAPDPM.merged``.
+
+        Examples
+        --------
+        >>> from mapdpm import NormalKnownVariance, OnlineMAPDPM
+        >>> prior = NormalKnownVariance(0.0, 100.0, 1.0)
+        >>> devices = [OnlineMAPDPM(likelihood=prior).partial_fit([[0.0]] * 9 + [[x]]) for x in (20.0, 1.0, 0.5)]
+        >>> gateway = OnlineHDP.merged(devices)
+        >>> gateway.weights.tolist(), gateway.shares.tolist()
+        ([29.0, 1.0], [0.6, 0.2, 0.2])
+        """
+        given = {"alpha": alpha, "gamma": gamma, "max_groups": max_groups, "dtype": dtype}
+        known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+
+        def make(setting: StreamSettings) -> OnlineHDP:
+            of_groups = setting if setting.max_groups else setting._replace(max_groups=8, gamma=1.0)
+            return cls._of_setting(of_groups._replace(**known), setting.n_features)
+
+        readers = {container.STREAM_OF_GROUPS: cls, container.STREAM: OnlineMAPDPM}
+        return pooling.merged(make, [pooling.part_of(each, readers) for each in states], likelihood, max_clusters)
+
     # ---- files -------------------------------------------------------------------------------------------------------
 
     @classmethod
@@ -288,41 +312,6 @@ class OnlineHDP(LearnerState):
         The groups of a chip are called by their numbers.
         """
         return cls._from_file(data, container.STREAM_OF_GROUPS)
-
-    @staticmethod
-    def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
-        names = ("alpha", "max_groups", "when_groups_full", "gamma")
-        return {name: getattr(setting, name) for name in names}
-
-    def _take_extras(self, extras: dict[str, Any]) -> None:
-        super()._take_extras(extras)
-        self._numbers = GroupNumbers.read(extras.get("group_names"), self.ready_learner().group_numbers())
-
-    def _extras(self) -> dict[str, Any]:
-        names = self._numbers.written(self._learner.group_numbers() if self._learner else ())
-        return super()._extras() | {"group_names": names}
-
-    @exclusive
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle, copy and joblib: as the bytes of a file, and groups of any name."""
-        state = None if self._learner is None else container.with_extras(self._learner.write(), super()._extras())
-        return restored, (type(self), self.get_params(deep=False), state, {"_numbers": copy.deepcopy(self._numbers)})
-
-    # ---- inside ------------------------------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _new_groups(self) -> Iterator[None]:
-        """Learning that may add groups; afterwards, the names of those that have no place, or lost it, are forgotten.
-
-        O(G) after an error, or where a group lost its place.
-        """
-        learned = False
-        try:
-            yield
-            learned = True
-        finally:
-            if not learned or len(self._numbers.known) > self.max_groups:
-                self._numbers.keep(() if self._learner is None else self._learner.group_numbers())
 
 
 def _read(groups: Any, X: Any) -> Groups:

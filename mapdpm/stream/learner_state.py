@@ -15,12 +15,15 @@ from mapdpm.files import container, disk
 from mapdpm.files.errors import ModelFileError
 from mapdpm.files.extras import checked_names
 from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.stream import summaries
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.fast_path import FastPath
 from mapdpm.stream.lock import Lock, exclusive
 from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.settings import (
+    DTYPES,
     StreamSettings,
+    check_choice,
     check_parameters,
     check_point,
     known_n_features,
@@ -127,6 +130,19 @@ class LearnerState(Parameters):
         """The whole learner in the format of docs/format.md; a chip reads it, and goes on with the same bits."""
         return self._file()
 
+    @exclusive
+    def summary(self, dtype: str | None = None) -> bytes:
+        """The clusters that the learner saw itself, as a message to its gateway, or from the gateway to devices.
+
+        It has the prior, and of each cluster its tables, weight, mean and variance. 4 (3 + 2 D) bytes a cluster in
+        "float32", which all learners read. ``dtype`` None is that of the learner. NotFittedError where the learner has
+        seen nothing, or the warm-up lasts.
+        """
+        if self.ready_learner().stream.warming:
+            raise self._not_ready()
+        check_choice("dtype", self.dtype if dtype is None else dtype, DTYPES)
+        return summaries.summary_of(self.ready_learner(), dtype)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle."""
         disk.write_file(path, self.to_bytes())
@@ -140,20 +156,9 @@ class LearnerState(Parameters):
             msg = f"the model file is damaged: {problem}"
             raise ModelFileError(msg)
         try:
-            s = learner.setting()
-            make: Any = cls  # of the two classes, which have these parameters
-            model: Self = make(
-                max_clusters=s.max_clusters,
-                likelihood=s.likelihood,
-                warmup=s.warmup or 200,
-                half_life=s.half_life or None,
-                when_full=s.when_full,
-                missing="skip" if s.missing else "error",
-                dtype=s.dtype,
-                window=s.window,
-                **cls._parameters_of(s),
-            )
-            model.n_features = s.n_features
+            setting = learner.setting()
+            model: Self = cls._of_setting(setting)
+            model.n_features = setting.n_features
             model._adopt(learner)
             model._take_extras(extras)
         except ModelFileError:
@@ -162,6 +167,24 @@ class LearnerState(Parameters):
             msg = f"the model file is damaged: {error}"
             raise ModelFileError(msg) from None
         return model
+
+    @classmethod
+    def _of_setting(cls, setting: StreamSettings, n_features: int | None = None) -> Self:
+        """A learner that has seen nothing, with the settings of another."""
+        make: Any = cls  # of the two classes, which have these parameters
+        made: Self = make(
+            max_clusters=setting.max_clusters,
+            likelihood=setting.likelihood,
+            warmup=setting.warmup or 200,
+            n_features=n_features,
+            half_life=setting.half_life or None,
+            when_full=setting.when_full,
+            missing="skip" if setting.missing else "error",
+            dtype=setting.dtype,
+            window=setting.window,
+            **cls._parameters_of(setting),
+        )
+        return made
 
     @staticmethod
     def _parameters_of(setting: StreamSettings) -> dict[str, Any]:

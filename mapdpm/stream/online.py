@@ -286,9 +286,10 @@ class OnlineMAPDPM(LearnerState):
     ) -> OnlineMAPDPM:
         """One learner from those of many devices: all their clusters, merged where that raises the log joint.
 
-        ``states`` are learners or their bytes; their order has no effect. Statistics are pooled, not posteriors, so
-        each prior counts once. ``likelihood`` names the prior of the result; None is that of the state that has seen
-        most points. Merging a merged learner again changes nothing. Halves, kept points and times are not taken over.
+        ``states`` are learners, their bytes, or their summaries; their order has no effect. Statistics are
+        pooled, not posteriors, so each prior counts once. ``likelihood`` names the prior of the result; None is that of
+        the state that has seen most points. Merging a merged learner again changes nothing. Halves, kept points and
+        times are not taken over.
 
         Examples
         --------
@@ -298,4 +299,9 @@ class OnlineMAPDPM(LearnerState):
         >>> OnlineMAPDPM.merged(devices).weights.tolist()
         [3.0, 1.0]
         """
-        return pooling.merged(cls, list(states), likelihood, max_clusters, dtype)
+
+        def make(setting: StreamSettings) -> OnlineMAPDPM:
+            return cls._of_setting(setting._replace(dtype=dtype or setting.dtype), setting.n_features)
+
+        parts = [pooling.part_of(state, {container.STREAM: cls}) for state in states]
+        return pooling.merged(make, parts, likelihood, max_clusters)

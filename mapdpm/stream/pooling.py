@@ -2,63 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from mapdpm.files import container
+from mapdpm.stream import summaries
 from mapdpm.stream.c_learner import Learner
-from mapdpm.stream.settings import stream_settings
+from mapdpm.stream.settings import StreamSettings, stream_settings
 from mapdpm.threads import interruptible
 from mapdpm.validation import check_count
 
+Part = tuple[Learner, StreamSettings]
 
-def merged(cls: Any, states: list[Any], likelihood: Any, max_clusters: int | None, dtype: str | None) -> Any:
-    """The result of ``OnlineMAPDPM.merged``, of class ``cls``."""
-    # Copies, so that all that is read of a learner is of one moment.
-    models = [cls.from_bytes(each.to_bytes() if isinstance(each, cls) else bytes(each)) for each in states]
-    parts = [model.ready_learner() for model in models]
+
+def merged(make: Callable[[StreamSettings], Any], parts: list[Part], likelihood: Any, max_clusters: int | None) -> Any:
+    """The learner that ``make`` makes from the settings of the part that has seen most, with all their clusters.
+
+    Each part counts for what it saw itself. In a learner of groups, each cluster counts for its tables.
+    """
     if not parts:
         msg = "merged needs at least one state, got none"
         raise ValueError(msg)
-    widths = sorted({part.n_features for part in parts})
+    widths = sorted({part.n_features for part, _ in parts})
     if len(widths) > 1:
         msg = f"states must have the same features, got states of {', '.join(map(str, widths))} features"
         raise ValueError(msg)
-    first = _reference_model(models, parts)
-    prior = first.likelihood_ if likelihood is None else likelihood
+    setting = _reference_setting(parts)
+    prior = setting.likelihood if likelihood is None else likelihood
     if prior is None:
         msg = "no state has ended its warm-up, so there is no prior; name one by likelihood="
         raise ValueError(msg)
-    capacity = first.max_clusters if max_clusters is None else check_count("max_clusters", max_clusters)
-    result = cls(
-        capacity,
-        alpha=first.alpha,
-        likelihood=prior,
-        n_features=widths[0],
-        half_life=first.half_life,
-        when_full=first.when_full,
-        missing=first.missing,
-        dtype=first.dtype if dtype is None else dtype,
-        log_alpha=first.log_alpha,
-    )
-    found = [model.clusters() for model in models]
-    pool_capacity = max(capacity, sum(len(each.ids) for each in found))
-    pool = Learner.new(stream_settings(result, widths[0])._replace(max_clusters=pool_capacity))
-    for clusters in found:
-        insert_all(clusters, pool)
-    interruptible(pool.reduce, capacity)  # O(K^2): minutes for many thousands of clusters
+    capacity = setting.max_clusters if max_clusters is None else check_count("max_clusters", max_clusters)
+    result = make(setting._replace(likelihood=prior, max_clusters=capacity))
+    pool_capacity = max(capacity, sum(int(part.stream.n_clusters) for part, _ in parts))
+    room = Learner.new(stream_settings(result, widths[0])._replace(max_clusters=pool_capacity))
+    for part, _ in parts:
+        summaries.pool(part, room)
+    interruptible(room.reduce, capacity)  # O(K^2): minutes for many thousands of clusters
     learner = result.ready_learner()
-    insert_all(pool.clusters(), learner)
+    summaries.pool(room, learner)
     learner.reduce(capacity)
     return result
 
 
-def _reference_model(models: list[Any], parts: list[Learner]) -> Any:
-    """The model with a prior that has seen most points. Ties go by its bytes, so the order of states has no effect."""
-    ranks = [(part.likelihood() is not None, int(part.stream.n_seen), part.write()) for part in parts]
-    return models[max(range(len(models)), key=lambda i: ranks[i])]
+def part_of(state: Any, readers: Mapping[int, Any]) -> Part:
+    """A copy of a learner, so that all that is read of it is of one moment; or the learner in bytes, or in a summary.
+
+    ``readers`` are the classes of learners that are taken, by the kinds of their files. ModelFileError where the bytes
+    are another file, or damaged.
+    """
+    is_learner = isinstance(state, tuple(readers.values()))
+    data: bytes = state.to_bytes() if is_learner else bytes(state)
+    if container.kind_of(data) == container.SUMMARY:
+        learner, setting = summaries.read(data)
+    else:
+        cls = readers.get(container.kind_of(data), next(iter(readers.values())))
+        learner = cls.from_bytes(data).ready_learner()
+        setting = learner.setting()
+    return learner, setting._replace(likelihood=learner.likelihood(), warmup=0, window=0, with_base=False)
 
 
-def insert_all(clusters: Any, into: Learner) -> None:
-    """Insert each of ``clusters``, given by its statistics, into a learner; not those whose weight decayed to 0."""
-    for weight, mean, variance in zip(clusters.weights, clusters.means, clusters.variances, strict=True):
-        if weight > 0.0:
-            into.insert(weight, mean, variance)
+def _reference_setting(parts: list[Part]) -> StreamSettings:
+    """The setting with a prior that has seen most points. Ties go by bytes, so the order of states has no effect."""
+    ranks = [(setting.likelihood is not None, int(part.stream.n_seen), part.write()) for part, setting in parts]
+    return parts[max(range(len(parts)), key=lambda i: ranks[i])][1]

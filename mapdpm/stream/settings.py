@@ -45,6 +45,7 @@ class StreamSettings(NamedTuple):
     max_groups: int = 0
     when_groups_full: str = "error"
     gamma: float = 0.0
+    with_base: bool = False
 
 
 def check_parameters(model: Any) -> None:
@@ -61,12 +62,15 @@ def check_parameters(model: Any) -> None:
         _check_positive("half_life", model.half_life)
     if has_groups:
         _check_positive("gamma", model.gamma)
-        _check_choice("when_groups_full", model.when_groups_full, WHEN_GROUPS_FULL)
+        check_choice("when_groups_full", model.when_groups_full, WHEN_GROUPS_FULL)
+        if not isinstance(model.with_base, (bool, np.bool_)):
+            msg = f"with_base must be True or False, got {model.with_base!r}"
+            raise ValueError(msg)
     if getattr(model, "log_alpha", None) is not None:
         check_number("log_alpha", model.log_alpha)
-    _check_choice("when_full", model.when_full, WHEN_FULL)
-    _check_choice("missing", model.missing, names.MISSING)
-    _check_choice("dtype", model.dtype, DTYPES)
+    check_choice("when_full", model.when_full, WHEN_FULL)
+    check_choice("missing", model.missing, names.MISSING)
+    check_choice("dtype", model.dtype, DTYPES)
     likelihood = model.likelihood
     if likelihood is not None and (isinstance(likelihood, type) or type(likelihood) not in FAMILY_NUMBERS):
         msg = (
@@ -104,6 +108,7 @@ def stream_settings(model: Any, n_features: int) -> StreamSettings:
         getattr(model, "max_groups", 0),
         getattr(model, "when_groups_full", "error"),
         float(getattr(model, "gamma", 0.0)),
+        getattr(model, "with_base", False),
     )
 
 
@@ -122,7 +127,7 @@ def dp_means_parameters(lam: float, centre: Any, n_features: int | None, dtype: 
     if not number > 0.0:
         msg = f"lam must be > 0, in squared data units, got {lam!r}"
         raise ValueError(msg)
-    _check_choice("dtype", dtype, DTYPES)
+    check_choice("dtype", dtype, DTYPES)
     middle = np.atleast_1d(np.asarray(centre, dtype=np.float64))
     if n_features is None and np.ndim(centre) == 0:
         msg = "dp_means needs n_features (or a centre with one entry a feature): alpha depends on it"
@@ -193,7 +198,8 @@ def _check_positive(name: str, value: Any) -> None:
         raise ValueError(msg)
 
 
-def _check_choice(name: str, value: Any, among: Iterable[str]) -> None:
+def check_choice(name: str, value: Any, among: Iterable[str]) -> None:
+    """ValueError where a parameter is none of the names."""
     if not isinstance(value, str) or value not in set(among):
         msg = f"{name} must be one of {', '.join(map(repr, among))}, got {value!r}"
         raise ValueError(msg)

@@ -1,0 +1,106 @@
+"""The state of a learner of groups: their names and shares, the base that others saw, and files."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mapdpm.files import container
+from mapdpm.protocol import Matrix, Vector
+from mapdpm.stream import summaries
+from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.group_numbers import GroupNumbers
+from mapdpm.stream.learner_state import LearnerState, restored
+from mapdpm.stream.lock import exclusive
+from mapdpm.stream.settings import StreamSettings, stream_settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class GroupState(LearnerState):
+    """The layer between the public methods of a learner of groups and the C library."""
+
+    max_groups: int
+    with_base: bool
+    _numbers: GroupNumbers
+
+    @property
+    @exclusive
+    def group_names(self) -> list[Any]:
+        """The groups that have a place, in the order of their places."""
+        return [] if self._learner is None else self._numbers.names_of(self._learner.group_numbers())
+
+    @property
+    @exclusive
+    def group_weights(self) -> Matrix:
+        """The probability of each cluster for the next point of each group, shape (n_groups, K + 1); last a new one."""
+        return self.ready_learner().group_weights()
+
+    @property
+    @exclusive
+    def shares(self) -> Vector:
+        """The common shares of the clusters, shape (K + 1,); last that of a new one."""
+        return self.ready_learner().shares()
+
+    # ---- the base, and files -----------------------------------------------------------------------------------------
+
+    @exclusive
+    def set_base(self, summary: bytes) -> Self:
+        """Replace what the learner knows from others by the clusters of a ``summary`` from a gateway; returns self.
+
+        Each joins the cluster of the learner with which it raises the log joint most; else it takes a free slot, those
+        of most tables first. So x joins a cluster of the gateway that has no point here yet with weight alpha beta_k.
+        What the learner saw itself stays, and only that is in its own ``summary``. A learner without a prior takes that
+        of the summary. O(K^2 (D + G)). ValueError where with_base is False, the warm-up has begun, or the bytes are no
+        summary of such points; the learner is unchanged then.
+        """
+        if not self.with_base:
+            msg = "this learner cannot have a base; make it with with_base=True"
+            raise ValueError(msg)
+        part, setting = summaries.read(bytes(summary))
+        learner = self._learner
+        if learner is None or (learner.stream.warming and not learner.stream.n_seen):
+            taken = stream_settings(self, part.n_features)
+            learner = Learner.new(taken._replace(likelihood=taken.likelihood or setting.likelihood))
+        elif learner.stream.warming:
+            msg = f"the warm-up has begun: {self.n_seen} of {self.warmup} points were learned; call it before or after"
+            raise ValueError(msg)
+        summaries.set_base(learner, summaries.converted(bytes(summary), self.dtype))
+        self._adopt(learner)
+        return self
+
+    @staticmethod
+    def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
+        names = ("alpha", "max_groups", "when_groups_full", "gamma", "with_base")
+        return {name: getattr(setting, name) for name in names}
+
+    def _take_extras(self, extras: dict[str, Any]) -> None:
+        super()._take_extras(extras)
+        self._numbers = GroupNumbers.read(extras.get("group_names"), self.ready_learner().group_numbers())
+
+    def _extras(self) -> dict[str, Any]:
+        names = self._numbers.written(self._learner.group_numbers() if self._learner else ())
+        return super()._extras() | {"group_names": names}
+
+    @exclusive
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle, copy and joblib: as the bytes of a file, and groups of any name."""
+        state = None if self._learner is None else container.with_extras(self._learner.write(), super()._extras())
+        return restored, (type(self), self.get_params(deep=False), state, {"_numbers": copy.deepcopy(self._numbers)})
+
+    @contextlib.contextmanager
+    def _new_groups(self) -> Iterator[None]:
+        """Learning that may add groups; afterwards, the names of those that have no place, or lost it, are forgotten.
+
+        O(G) after an error, or where a group lost its place.
+        """
+        learned = False
+        try:
+            yield
+            learned = True
+        finally:
+            if not learned or len(self._numbers.known) > self.max_groups:
+                self._numbers.keep(() if self._learner is None else self._learner.group_numbers())

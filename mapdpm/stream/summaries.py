@@ -1,0 +1,93 @@
+"""Summaries: the clusters that a learner saw itself, as a message between a device and its gateway."""
+
+from __future__ import annotations
+
+from mapdpm.files import container
+from mapdpm.files.errors import ModelFileError
+from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.c_options import modules
+from mapdpm.stream.settings import DTYPES, StreamSettings
+
+
+def summary_of(learner: Learner, dtype: str | None = None) -> bytes:
+    """The summary of a learner whose warm-up is over, for a reader of a real type; None is the learner's own.
+
+    ValueError where the learner has single precision, and the reader double.
+    """
+    width = learner.dtype.itemsize if dtype is None else DTYPES[dtype].itemsize
+    if width > learner.dtype.itemsize:
+        msg = "a float32 learner writes float32 summaries, which all learners read; leave dtype out"
+        raise ValueError(msg)
+    capacity, written = learner.lib.mapdpm_summary_bytes(learner.stream, width), learner.ffi.new("size_t *")
+    file = bytearray(capacity)
+    into = learner.ffi.from_buffer("unsigned char[]", file, require_writable=True)
+    error = learner.lib.mapdpm_summary_write(learner.stream, width, into, capacity, written)
+    if error:
+        learner.fail(error)
+    return bytes(file)
+
+
+def pool(part: Learner, into: Learner) -> None:
+    """Insert all that a learner saw itself into another one; nothing while its warm-up lasts.
+
+    ValueError where that is too far from the other's prior mean.
+    """
+    if not part.stream.warming:
+        narrower = min(part.dtype, into.dtype, key=lambda dtype: dtype.itemsize)
+        _take(into, "mapdpm_pool_summary", summary_of(part, narrower.name))
+
+
+def set_base(learner: Learner, data: bytes) -> None:
+    """Replace the base of a learner by the clusters of a summary."""
+    _take(learner, "mapdpm_set_base", data)
+
+
+def _take(learner: Learner, call: str, data: bytes) -> None:
+    file = learner.ffi.from_buffer("unsigned char[]", data)
+    error = getattr(learner.lib, call)(learner.stream, file, len(data))
+    if error:
+        name = learner.ffi.string(learner.lib.mapdpm_error_name(error)).decode()
+        msg = {
+            "argument": "the summary has other features, or missing values where the learner has missing='error'",
+            "range": f"the summary lies too far from the learner's prior mean for {learner.dtype.name}",
+        }.get(name, f"the summary is damaged: {name}")
+        raise ValueError(msg)
+
+
+def read(data: bytes) -> tuple[Learner, StreamSettings]:
+    """A learner of the clusters of a summary, and the settings of the one that wrote it.
+
+    ModelFileError where the bytes are no summary, or damaged.
+    """
+    dtype, _ = container.check_stream(data, container.SUMMARY)
+    lib, ffi = modules(dtype)
+    options, file = ffi.new("mapdpm_options *"), ffi.from_buffer("unsigned char[]", data)
+    error = lib.mapdpm_summary_options(file, len(data), options, ffi.NULL)
+    if error:
+        why = ffi.string(lib.mapdpm_error_name(error)).decode()
+        raise _damaged(why)
+    parameters = ffi.new("mapdpm_real[]", lib.mapdpm_n_parameters(options.family, options.n_features))
+    lib.mapdpm_summary_options(file, len(data), options, parameters)
+    n_groups, options.parameters, options.max_groups = options.max_groups, parameters, min(options.max_groups, 1)
+    learner = Learner(dtype, lib.mapdpm_stream_bytes(options))
+    if lib.mapdpm_init(learner.stream, learner.nbytes, options):
+        why = "its settings are invalid"
+        raise _damaged(why)
+    learner.bind()
+    try:
+        _take(learner, "mapdpm_pool_summary", data)
+    except ValueError as problem:
+        raise _damaged(str(problem)) from None
+    return learner, learner.setting()._replace(max_groups=int(n_groups))
+
+
+def converted(data: bytes, dtype: str) -> bytes:
+    """A summary for a reader of a real type; the same bytes where it can read them."""
+    part, _ = read(data)
+    if part.dtype.itemsize <= DTYPES[dtype].itemsize:
+        return data
+    return summary_of(part, dtype)
+
+
+def _damaged(what: str) -> ModelFileError:
+    return ModelFileError(f"the model file is damaged: {what}")
