@@ -527,7 +527,7 @@ def test_signals_leave_nothing_half_written(folder, number, code):
 
 
 def _wait_until_it_runs(process):
-    """Wait until the command takes SIGTERM. Before, Python and numpy say in ways of their own that they were stopped."""
+    """Wait until the command takes SIGTERM. Before, Python and numpy end in ways of their own."""
     status = Path(f"/proc/{process.pid}/status")
     bit = 1 << (signal.SIGTERM - 1)
     while status.exists() and process.poll() is None:

@@ -16,6 +16,7 @@ import pytest
 
 import mapdpm
 from repository import ROOT
+from tests.cli.test_mqtt import Broker, needs_broker
 from tests.marks import complete_but
 
 EXAMPLES = ROOT / "examples"
@@ -23,6 +24,7 @@ WRITES = {
     "activities.py": {"activities.png", "activities.mdpm"},
     "anomalies.py": set(),
     "density.py": {"density.png"},
+    "devices_and_gateway.py": set(),
     "follow_stream.py": set(),
     "in_a_browser.py": {"smartwatch.html"},
     "life_of_clusters.py": {"life_of_clusters.png"},
@@ -53,7 +55,10 @@ def run(name, folder, *arguments, **options):
     )
 
 
-@pytest.mark.parametrize("name", complete_but(["anomalies.py", "density.py"], WRITES))
+NEEDS_BROKER = "devices_and_gateway.py"
+
+
+@pytest.mark.parametrize("name", complete_but(["anomalies.py", "density.py"], sorted(set(WRITES) - {NEEDS_BROKER})))
 def test_it_runs(name, tmp_path):
     done = run(name, tmp_path)
     if "apt-get install" in done.stderr:
@@ -130,3 +135,31 @@ def test_a_stream_in_a_terminal(tmp_path):
 def test_the_picture_goes_where_it_is_asked_for(tmp_path):
     assert run("life_of_clusters.py", tmp_path, "--picture", "lives.png").returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["lives.png"]
+
+
+@needs_broker
+def test_devices_and_their_gateway(tmp_path):
+    """Over a real broker: devices begin with what the others know, and messages are small."""
+    broker = Broker(tmp_path)
+    done = run(NEEDS_BROKER, tmp_path, f"127.0.0.1:{broker.port}")
+    broker.stop()
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    pattern = (
+        r"watch-\d+: the first 20 points (\S+) nats each, without the others (\S+); sent (\d+) bytes, received (\d+)"
+    )
+    found = [re.fullmatch(pattern, line) for line in lines[:-1]]
+    assert len(found) == 12
+    sent, received = ([int(each[i]) for each in found] for i in (3, 4))
+    assert received[0] == 0
+    assert min(received[1:]) > 0
+    assert max(sent + received) < 2000
+    gained = [float(each[1]) - float(each[2]) for each in found]
+    assert gained[0] == 0.0
+    assert np.mean(gained[1:]) > 0.5
+
+
+def test_without_a_broker_it_says_so(tmp_path):
+    done = run(NEEDS_BROKER, tmp_path, "127.0.0.1:1")
+    assert done.returncode == 1
+    assert done.stderr.startswith("no broker at 127.0.0.1:1: ")
