@@ -182,7 +182,29 @@ def grouped_stream_examples(folder=None):
         OnlineHDP(3, 2, warmup=20, window=9, when_groups_full="replace", dtype="float32").partial_fit(X, groups),
         OnlineHDP(3, 5, warmup=90, half_life=30.0).partial_fit(X, groups),
     ]
+    based = OnlineHDP(4, 2, with_base=True, window=5).set_base(learners[0].summary())
+    learners.append(based.partial_fit(X, [group in ("a", 2) for group in groups]))
     return [learner.to_bytes() for learner in learners]
+
+
+@functools.cache
+def summary_examples(folder=None):
+    """Summaries in both real types, of either family, with missing values, and of nothing."""
+    X, prior = points(), NormalGamma(np.zeros(2), 0.1, 1.0, np.ones(2))
+    gaps = X.copy()
+    gaps[::3, 0] = np.nan
+    learners = [
+        OnlineMAPDPM(4, likelihood=prior).partial_fit(X),
+        OnlineMAPDPM(4, likelihood=NormalKnownVariance(np.zeros(2), 9.0, 1.0), dtype="float32").partial_fit(X),
+        OnlineMAPDPM(3, warmup=20, missing="skip").partial_fit(gaps),
+        OnlineHDP(3, 2, likelihood=prior, n_features=2),
+    ]
+    return [learner.summary() for learner in learners]
+
+
+def read_summary(data, _):
+    """``set_base`` of a learner that takes the prior of the summary."""
+    return OnlineHDP(4, 3, with_base=True, missing="skip").set_base(data)
 
 
 def use_grouped_stream(model):
@@ -310,6 +332,7 @@ MODELS = {
     "OnlineHDP.from_bytes": Reader(
         grouped_stream_examples, lambda data, _: OnlineHDP.from_bytes(data), use_grouped_stream, *_MODELS
     ),
+    "OnlineHDP.set_base": Reader(summary_examples, read_summary, use_grouped_stream, *_MODELS),
     "OnlineAlphaSelector.from_bytes": Reader(
         bank_examples, lambda data, _: OnlineAlphaSelector.from_bytes(data), use_stream, *_MODELS
     ),

@@ -76,9 +76,9 @@ def read(data: bytes) -> tuple[Learner, StreamSettings]:
     learner.bind()
     try:
         _take(learner, "mapdpm_pool_summary", data)
+        return learner, learner.setting()._replace(max_groups=int(n_groups))  # the limits of priors are Python's
     except ValueError as problem:
         raise _damaged(str(problem)) from None
-    return learner, learner.setting()._replace(max_groups=int(n_groups))
 
 
 def converted(data: bytes, dtype: str) -> bytes:
