@@ -160,6 +160,25 @@ static void take(mapdpm_stream *s, real tables)
     groups_total(s);
 }
 
+/* The cluster with the most tables after cluster `last`, or of all if `last` is NONE; NONE if there is no other. */
+static uint32_t next_in_order(const summary *f, uint32_t last)
+{
+    const real most = last == NONE ? 0 : summary_tables(f, last);
+    real best = 0;
+    uint32_t i, next = NONE;
+
+    for (i = 0; i < f->n; i++) {
+        const real tables = summary_tables(f, i);
+        const int follows = last == NONE || tables < most || (tables <= most && i > last);
+
+        if (follows && tables > best) {
+            best = tables;
+            next = i;
+        }
+    }
+    return next;
+}
+
 int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_bytes)
 {
     summary f;
@@ -176,7 +195,7 @@ int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_byt
     if (error != MAPDPM_OK)
         return error;
     leave_base(s);
-    for (i = 0; i < f.n; i++) {
+    for (i = next_in_order(&f, NONE); i != NONE; i = next_in_order(&f, i)) {
         memset(spare_of(s), 0, moments_size(s) * sizeof(real));
         take(s, summary_read(s, &f, i, spare_of(s)));
     }

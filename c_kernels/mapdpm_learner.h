@@ -110,6 +110,7 @@ typedef struct {
 /* Messages (summary.c). */
 MAPDPM_INTERNAL int summary_open(const unsigned char *file, size_t file_bytes, summary *f);
 MAPDPM_INTERNAL int summary_check(const mapdpm_stream *s, const summary *f);
+MAPDPM_INTERNAL real summary_tables(const summary *f, uint32_t i);
 MAPDPM_INTERNAL real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, real *moments);
 
 /* With a base (base.c). */

@@ -41,23 +41,9 @@ static uint32_t cluster_reals(uint32_t n_features, int has_counts, uint32_t widt
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
 
-/* The slot with the most tables after slot `last`, or of all if `last` is NONE; NONE if there is no other. */
-static uint32_t next_in_order(const mapdpm_stream *s, uint32_t last)
+static int is_written(const mapdpm_stream *s, uint32_t k)
 {
-    const real most = last == NONE ? 0 : tables_seen(s, last, decay_of(s, last, s->now));
-    real best = 0;
-    uint32_t k, next = NONE;
-
-    for (k = 0; k < s->width; k++) {
-        const real tables = is_used(s, k) ? tables_seen(s, k, decay_of(s, k, s->now)) : 0;
-        const int is_left = last == NONE || tables < most || (tables <= most && k > last);
-
-        if (is_left && tables > best) {
-            best = tables;
-            next = k;
-        }
-    }
-    return next;
+    return is_used(s, k) && tables_seen(s, k, decay_of(s, k, s->now)) > 0;
 }
 
 static uint32_t n_written(const mapdpm_stream *s)
@@ -65,7 +51,7 @@ static uint32_t n_written(const mapdpm_stream *s)
     uint32_t k, n = 0;
 
     for (k = 0; k < s->width; k++)
-        n += is_used(s, k) && tables_seen(s, k, decay_of(s, k, s->now)) > 0;
+        n += (uint32_t)is_written(s, k);
     return n;
 }
 
@@ -136,8 +122,9 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
     p = put_real(p, o.gamma, real_bytes);
     for (i = 0; i < sizes[2]; i++)
         p = put_real(p, stream_parameter(s, i), real_bytes);
-    for (k = next_in_order(s, NONE); k != NONE; k = next_in_order(s, k))
-        p = put_cluster(s, k, real_bytes, p);
+    for (k = 0; k < s->width; k++)
+        if (is_written(s, k))
+            p = put_cluster(s, k, real_bytes, p);
     (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
     *file_bytes = total;
     return MAPDPM_OK;
@@ -225,6 +212,8 @@ static feature feature_of(const mapdpm_stream *s, const summary *f, uint32_t i, 
     return x;
 }
 
+real summary_tables(const summary *f, uint32_t i) { return real_at(cluster_at(f, i), weights_in(f->width), f->width); }
+
 /* Whether a learner can take all clusters of a summary, or the error. */
 int summary_check(const mapdpm_stream *s, const summary *f)
 {
@@ -236,7 +225,7 @@ int summary_check(const mapdpm_stream *s, const summary *f)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < f->n; i++) {
         const unsigned char *const p = cluster_at(f, i);
-        const real weight = real_at(p, 0, f->width), tables = real_at(p, weights_in(f->width), f->width);
+        const real weight = real_at(p, 0, f->width), tables = summary_tables(f, i);
         const real low = f->width == 4 ? real_at(p, 1, f->width) : 0;
 
         if (!(weight > 0 && weight <= MOST_WEIGHT && tables > 0 && tables <= MOST_WEIGHT && low >= -HALF * weight &&
@@ -276,6 +265,6 @@ real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, real *mo
         mean_in(s, moments)[d] = x.mean;
         squares_in(s, moments)[d] = x.squares;
     }
-    tables = at_least(real_at(p, weights_in(f->width), f->width), LEAST_TABLES);
+    tables = at_least(summary_tables(f, i), LEAST_TABLES);
     return tables < *moments ? tables : *moments;
 }

@@ -69,7 +69,8 @@ class GroupState(LearnerState):
             msg = f"the warm-up has begun: {self.n_seen} of {self.warmup} points were learned; call it before or after"
             raise ValueError(msg)
         summaries.set_base(learner, summaries.converted(bytes(summary), self.dtype))
-        self._adopt(learner)
+        if learner is not self._learner:
+            self._adopt(learner)
         return self
 
     @staticmethod

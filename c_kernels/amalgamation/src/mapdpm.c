@@ -1845,6 +1845,7 @@ typedef struct {
 /* Messages (summary.c). */
 MAPDPM_INTERNAL int summary_open(const unsigned char *file, size_t file_bytes, summary *f);
 MAPDPM_INTERNAL int summary_check(const mapdpm_stream *s, const summary *f);
+MAPDPM_INTERNAL real summary_tables(const summary *f, uint32_t i);
 MAPDPM_INTERNAL real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, real *moments);
 
 /* With a base (base.c). */
@@ -2868,6 +2869,25 @@ static void take(mapdpm_stream *s, real tables)
     groups_total(s);
 }
 
+/* The cluster with the most tables after cluster `last`, or of all if `last` is NONE; NONE if there is no other. */
+static uint32_t next_in_order(const summary *f, uint32_t last)
+{
+    const real most = last == NONE ? 0 : summary_tables(f, last);
+    real best = 0;
+    uint32_t i, next = NONE;
+
+    for (i = 0; i < f->n; i++) {
+        const real tables = summary_tables(f, i);
+        const int follows = last == NONE || tables < most || (tables <= most && i > last);
+
+        if (follows && tables > best) {
+            best = tables;
+            next = i;
+        }
+    }
+    return next;
+}
+
 int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_bytes)
 {
     summary f;
@@ -2884,7 +2904,7 @@ int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_byt
     if (error != MAPDPM_OK)
         return error;
     leave_base(s);
-    for (i = 0; i < f.n; i++) {
+    for (i = next_in_order(&f, NONE); i != NONE; i = next_in_order(&f, i)) {
         memset(spare_of(s), 0, moments_size(s) * sizeof(real));
         take(s, summary_read(s, &f, i, spare_of(s)));
     }
@@ -4580,23 +4600,9 @@ static uint32_t cluster_reals(uint32_t n_features, int has_counts, uint32_t widt
 
 /* ---- writing ------------------------------------------------------------------------------------------------------ */
 
-/* The slot with the most tables after slot `last`, or of all if `last` is NONE; NONE if there is no other. */
-static uint32_t next_in_order(const mapdpm_stream *s, uint32_t last)
+static int is_written(const mapdpm_stream *s, uint32_t k)
 {
-    const real most = last == NONE ? 0 : tables_seen(s, last, decay_of(s, last, s->now));
-    real best = 0;
-    uint32_t k, next = NONE;
-
-    for (k = 0; k < s->width; k++) {
-        const real tables = is_used(s, k) ? tables_seen(s, k, decay_of(s, k, s->now)) : 0;
-        const int is_left = last == NONE || tables < most || (tables <= most && k > last);
-
-        if (is_left && tables > best) {
-            best = tables;
-            next = k;
-        }
-    }
-    return next;
+    return is_used(s, k) && tables_seen(s, k, decay_of(s, k, s->now)) > 0;
 }
 
 static uint32_t n_written(const mapdpm_stream *s)
@@ -4604,7 +4610,7 @@ static uint32_t n_written(const mapdpm_stream *s)
     uint32_t k, n = 0;
 
     for (k = 0; k < s->width; k++)
-        n += is_used(s, k) && tables_seen(s, k, decay_of(s, k, s->now)) > 0;
+        n += (uint32_t)is_written(s, k);
     return n;
 }
 
@@ -4675,8 +4681,9 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
     p = put_real(p, o.gamma, real_bytes);
     for (i = 0; i < sizes[2]; i++)
         p = put_real(p, stream_parameter(s, i), real_bytes);
-    for (k = next_in_order(s, NONE); k != NONE; k = next_in_order(s, k))
-        p = put_cluster(s, k, real_bytes, p);
+    for (k = 0; k < s->width; k++)
+        if (is_written(s, k))
+            p = put_cluster(s, k, real_bytes, p);
     (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
     *file_bytes = total;
     return MAPDPM_OK;
@@ -4764,6 +4771,8 @@ static feature feature_of(const mapdpm_stream *s, const summary *f, uint32_t i, 
     return x;
 }
 
+real summary_tables(const summary *f, uint32_t i) { return real_at(cluster_at(f, i), weights_in(f->width), f->width); }
+
 /* Whether a learner can take all clusters of a summary, or the error. */
 int summary_check(const mapdpm_stream *s, const summary *f)
 {
@@ -4775,7 +4784,7 @@ int summary_check(const mapdpm_stream *s, const summary *f)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < f->n; i++) {
         const unsigned char *const p = cluster_at(f, i);
-        const real weight = real_at(p, 0, f->width), tables = real_at(p, weights_in(f->width), f->width);
+        const real weight = real_at(p, 0, f->width), tables = summary_tables(f, i);
         const real low = f->width == 4 ? real_at(p, 1, f->width) : 0;
 
         if (!(weight > 0 && weight <= MOST_WEIGHT && tables > 0 && tables <= MOST_WEIGHT && low >= -HALF * weight &&
@@ -4815,7 +4824,7 @@ real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, real *mo
         mean_in(s, moments)[d] = x.mean;
         squares_in(s, moments)[d] = x.squares;
     }
-    tables = at_least(real_at(p, weights_in(f->width), f->width), LEAST_TABLES);
+    tables = at_least(summary_tables(f, i), LEAST_TABLES);
     return tables < *moments ? tables : *moments;
 }
 
