@@ -1,5 +1,5 @@
-/* A learner with a base: its clusters have a part that others saw. What it saw itself is kept apart, so that its gateway
- * gets each point once, and can replace the rest (docs/maths.md, section 16).
+/* A learner with a base: its clusters have a part that others saw. What it saw itself is kept apart, so that its
+ * gateway gets each point once, and can replace the rest (docs/maths.md, section 16).
  */
 #include "mapdpm_learner.h"
 
@@ -65,7 +65,7 @@ void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
     *base_tables_of(s, k) -= *base_tables_of(s, e);
 }
 
-/* ---- another base ------------------------------------------------------------------------------------------------- */
+/* ---- another base ------------------------------------------------------------------------------------------------ */
 
 /* Whether a slot is left of the last base: no point of it is the learner's own. */
 static int is_left(const mapdpm_stream *s, uint32_t k)
@@ -73,8 +73,8 @@ static int is_left(const mapdpm_stream *s, uint32_t k)
     return is_used(s, k) && !(*own_of(s, k) > 0) && !(*base_tables_of(s, k) > 0);
 }
 
-/* Reduce each slot to what the learner saw itself. Slots without such points stay until the end, so that they keep their
- * ids if they are in the new base too. */
+/* Reduce each slot to what the learner saw itself. Slots without such points stay until the end, so that they keep
+ * their ids if they are in the new base too. */
 static void leave_base(mapdpm_stream *s)
 {
     uint32_t k;

@@ -5,11 +5,12 @@
  * labels[warm-up], window ids[window] (uint32). B is the larger of warm-up and window. The noise scale is b0 or the
  * variance.
  *
- * A slot is: moments of the cluster | moments of its two halves | (with a base: moments of the points that the learner saw
- * itself, tables of the base) | loss of its cheapest merge. Halves are sub-clusters, candidates for a split. Moments are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float
- * the cluster's own moments are followed by what rounding lost of each. The score table holds the constants of the
- * densities of all slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the
- * anchor is the prior mean, the unit a power of 2 near one over the prior scale.
+ * A slot is: moments of the cluster | moments of its two halves | (with a base: moments of the points that the learner
+ * saw itself, tables of the base) | loss of its cheapest merge. Halves are sub-clusters, candidates for a split. Moments
+ * are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float the moments of the cluster and of
+ * its own points are followed by what rounding lost of each. The score table holds the constants of the densities of all
+ * slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the anchor is the prior
+ * mean, the unit a power of 2 near one over the prior scale.
  *
  * A learner of G groups has behind it: groups so far, policy, number and row of the current group (uint32) | gamma, log
  * gamma, all tables and gamma | tables[K] | tables of groups that are gone[K] | cells[G][K] | what rounding lost of

@@ -121,7 +121,10 @@ MAPDPM_INTERNAL void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real s
 MAPDPM_INTERNAL void base_none(mapdpm_stream *s, uint32_t k);
 
 /* The moments of the points in slot k that the learner saw itself, and the tables of their groups. */
-static inline const real *seen_in(const mapdpm_stream *s, uint32_t k) { return HAS_BASE(s) ? own_of(s, k) : slot_of(s, k); }
+static inline const real *seen_in(const mapdpm_stream *s, uint32_t k)
+{
+    return HAS_BASE(s) ? own_of(s, k) : slot_of(s, k);
+}
 static inline real tables_seen(const mapdpm_stream *s, uint32_t k, real decay)
 {
     const real n = *seen_in(s, k) * decay, tables = IS_GROUPED(s) ? tables_at(s, k, decay) : 1;

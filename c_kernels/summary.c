@@ -5,7 +5,7 @@
 /* The points seen, three policies and whether there are counts; then four reals: concentrations and half-life. */
 enum { NUMBERS = 8 + 4 * 4, CONCENTRATIONS = 4 };
 
-/* ---- reals of either width ---------------------------------------------------------------------------------------- */
+/* ---- reals of either width --------------------------------------------------------------------------------------- */
 
 static int is_width(uint32_t real_bytes) { return real_bytes == REAL || (REAL == 8 && real_bytes == 4); }
 
@@ -39,7 +39,7 @@ static uint32_t cluster_reals(uint32_t n_features, int has_counts, uint32_t widt
     return weights_in(width) + 1 + (has_counts ? 3 : 2) * n_features;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static int is_written(const mapdpm_stream *s, uint32_t k)
 {
@@ -130,7 +130,7 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
     return MAPDPM_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Check all but the values of clusters. */
 int summary_open(const unsigned char *file, size_t file_bytes, summary *f)

@@ -519,11 +519,12 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
  * labels[warm-up], window ids[window] (uint32). B is the larger of warm-up and window. The noise scale is b0 or the
  * variance.
  *
- * A slot is: moments of the cluster | moments of its two halves | (with a base: moments of the points that the learner saw
- * itself, tables of the base) | loss of its cheapest merge. Halves are sub-clusters, candidates for a split. Moments are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float
- * the cluster's own moments are followed by what rounding lost of each. The score table holds the constants of the
- * densities of all slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the
- * anchor is the prior mean, the unit a power of 2 near one over the prior scale.
+ * A slot is: moments of the cluster | moments of its two halves | (with a base: moments of the points that the learner
+ * saw itself, tables of the base) | loss of its cheapest merge. Halves are sub-clusters, candidates for a split. Moments
+ * are weight, (counts[D],) mean[D], squares[D]: sums of squared deviations. In float the moments of the cluster and of
+ * its own points are followed by what rounding lost of each. The score table holds the constants of the densities of all
+ * slots: constant, exponent, centre[D], scale[D], each [K]. Coordinates are (x - anchor) unit: the anchor is the prior
+ * mean, the unit a power of 2 near one over the prior scale.
  *
  * A learner of G groups has behind it: groups so far, policy, number and row of the current group (uint32) | gamma, log
  * gamma, all tables and gamma | tables[K] | tables of groups that are gone[K] | cells[G][K] | what rounding lost of
@@ -1856,7 +1857,10 @@ MAPDPM_INTERNAL void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real s
 MAPDPM_INTERNAL void base_none(mapdpm_stream *s, uint32_t k);
 
 /* The moments of the points in slot k that the learner saw itself, and the tables of their groups. */
-static inline const real *seen_in(const mapdpm_stream *s, uint32_t k) { return HAS_BASE(s) ? own_of(s, k) : slot_of(s, k); }
+static inline const real *seen_in(const mapdpm_stream *s, uint32_t k)
+{
+    return HAS_BASE(s) ? own_of(s, k) : slot_of(s, k);
+}
 static inline real tables_seen(const mapdpm_stream *s, uint32_t k, real decay)
 {
     const real n = *seen_in(s, k) * decay, tables = IS_GROUPED(s) ? tables_at(s, k, decay) : 1;
@@ -2708,8 +2712,8 @@ int mapdpm_get_shares(const mapdpm_stream *s, real *shares)
 
 /* ==== base.c ======================================================================================================== */
 
-/* A learner with a base: its clusters have a part that others saw. What it saw itself is kept apart, so that its gateway
- * gets each point once, and can replace the rest (docs/maths.md, section 16).
+/* A learner with a base: its clusters have a part that others saw. What it saw itself is kept apart, so that its
+ * gateway gets each point once, and can replace the rest (docs/maths.md, section 16).
  */
 
 /* All of slot k is what the learner saw itself. */
@@ -2774,7 +2778,7 @@ void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
     *base_tables_of(s, k) -= *base_tables_of(s, e);
 }
 
-/* ---- another base ------------------------------------------------------------------------------------------------- */
+/* ---- another base ------------------------------------------------------------------------------------------------ */
 
 /* Whether a slot is left of the last base: no point of it is the learner's own. */
 static int is_left(const mapdpm_stream *s, uint32_t k)
@@ -2782,8 +2786,8 @@ static int is_left(const mapdpm_stream *s, uint32_t k)
     return is_used(s, k) && !(*own_of(s, k) > 0) && !(*base_tables_of(s, k) > 0);
 }
 
-/* Reduce each slot to what the learner saw itself. Slots without such points stay until the end, so that they keep their
- * ids if they are in the new base too. */
+/* Reduce each slot to what the learner saw itself. Slots without such points stay until the end, so that they keep
+ * their ids if they are in the new base too. */
 static void leave_base(mapdpm_stream *s)
 {
     uint32_t k;
@@ -4564,7 +4568,7 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
 /* The points seen, three policies and whether there are counts; then four reals: concentrations and half-life. */
 enum { NUMBERS = 8 + 4 * 4, CONCENTRATIONS = 4 };
 
-/* ---- reals of either width ---------------------------------------------------------------------------------------- */
+/* ---- reals of either width --------------------------------------------------------------------------------------- */
 
 static int is_width(uint32_t real_bytes) { return real_bytes == REAL || (REAL == 8 && real_bytes == 4); }
 
@@ -4598,7 +4602,7 @@ static uint32_t cluster_reals(uint32_t n_features, int has_counts, uint32_t widt
     return weights_in(width) + 1 + (has_counts ? 3 : 2) * n_features;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static int is_written(const mapdpm_stream *s, uint32_t k)
 {
@@ -4689,7 +4693,7 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
     return MAPDPM_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Check all but the values of clusters. */
 int summary_open(const unsigned char *file, size_t file_bytes, summary *f)

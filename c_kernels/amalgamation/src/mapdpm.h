@@ -308,7 +308,7 @@ int mapdpm_insert(mapdpm_stream *stream, const mapdpm_cluster *cluster, const ma
  * order of their own; ids and events begin anew. The order in which clusters were inserted does not matter. */
 int mapdpm_reduce(mapdpm_stream *stream, uint32_t n);
 
-/* ---- devices and a gateway: what one device saw helps the others -------------------------------------------------- */
+/* ---- devices and a gateway: what one device saw helps the others ------------------------------------------------- */
 
 /* A summary of the clusters that a learner saw itself, without those of its base, in the container of docs/format.md:
  * the prior, and of each cluster its tables and its moments. It is the message of a device to its gateway, and the
@@ -328,8 +328,8 @@ int mapdpm_summary_options(const unsigned char *file, size_t file_bytes, mapdpm_
 int mapdpm_pool_summary(mapdpm_stream *stream, const unsigned char *file, size_t file_bytes);
 
 /* Replace the base of a learner, which was made with options.with_base = 1, by the clusters of a summary: what others
- * have seen. A cluster of the base joins the cluster of the learner with which it raises the log joint most. If there is
- * none, it takes a free slot as a cluster of its own; if no slot is free, it is left out. Those of most tables come
+ * have seen. A cluster of the base joins the cluster of the learner with which it raises the log joint most. If there
+ * is none, it takes a free slot as a cluster of its own; if no slot is free, it is left out. Those of most tables come
  * first. Ids stay. The points of the learner and their groups stay, and its next summary has no part of the base. An
  * error changes nothing. */
 int mapdpm_set_base(mapdpm_stream *stream, const unsigned char *file, size_t file_bytes);
