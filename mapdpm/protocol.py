@@ -120,6 +120,9 @@ class RngVerbs(Protocol):
     def gamma(self, shape: float) -> float:
         """A draw from Gamma(shape, rate 1)."""
 
+    def log_gamma(self, shape: float) -> float:
+        """Log of a draw from Gamma(shape, rate 1), which may be too small for a float."""
+
 
 class Model(NamedTuple):
     """The model that a kernel reads: the family, the partition prior, the points and their weights."""

@@ -64,6 +64,10 @@ class Rng(NamedTuple):
     def gamma(self, shape: float) -> float:
         return self.generator.standard_gamma(shape)
 
+    def log_gamma(self, shape: float) -> float:
+        # However small the shape: G(a) = G(a + 1) u^(1 / a).
+        return log(self.generator.standard_gamma(shape + 1.0)) + log(1.0 - self.generator.random()) / shape
+
 
 class Uniforms(NamedTuple):
     """The verb ``categorical`` by numbers in [0, 1) that were drawn before; ``position`` is the next one's."""

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods._parameters import fitted_to, parameters
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import log_rising
@@ -131,7 +130,7 @@ class GammaExponential(NamedTuple):
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
         """The logarithm of each rate."""
         for d in range(self.b0.shape[0]):
-            parameters[d] = draws.log_gamma(rng, self.a0 + row[0]) - log(self.b0[d] + row[1 + d])
+            parameters[d] = rng.log_gamma(self.a0 + row[0]) - log(self.b0[d] + row[1 + d])
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         total = 0.0

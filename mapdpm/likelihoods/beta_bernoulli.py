@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import exp, log1p
 from typing import Any, NamedTuple
 
-from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._parameters import described, fitted_to, parameters
 from mapdpm.likelihoods._sums import check_entries, is_exact
@@ -149,8 +148,8 @@ class BetaBernoulli(NamedTuple):
         """Log p of each feature, then log(1 - p)."""
         D = self.a0.shape[0]
         for d in range(D):
-            ones = draws.log_gamma(rng, self.a0[d] + row[1 + d])
-            zeros = draws.log_gamma(rng, self.b0[d] + max(row[0] - row[1 + d], 0.0))
+            ones = rng.log_gamma(self.a0[d] + row[1 + d])
+            zeros = rng.log_gamma(self.b0[d] + max(row[0] - row[1 + d], 0.0))
             top = max(ones, zeros)
             total = top + log1p(exp(min(ones, zeros) - top))
             parameters[d], parameters[D + d] = ones - total, zeros - total

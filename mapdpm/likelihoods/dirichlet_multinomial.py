@@ -10,7 +10,6 @@ import numpy as np
 from mapdpm.data import point_set
 from mapdpm.data.counts import Counts, check_counts
 from mapdpm.jit import jitable
-from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods._moments import HUGE, LEAST_SHARE, TINY
 from mapdpm.likelihoods._parameters import parameters, stretched
 from mapdpm.likelihoods._sums import is_exact
@@ -159,7 +158,7 @@ class DirichletMultinomial(NamedTuple):
         """The logarithm of theta."""
         V = self.beta.shape[0]
         for v in range(V):
-            parameters[v] = draws.log_gamma(rng, self.beta[v] + row[2 + v])
+            parameters[v] = rng.log_gamma(self.beta[v] + row[2 + v])
         top, total = parameters[0], 0.0
         for v in range(1, V):
             top = max(top, parameters[v])

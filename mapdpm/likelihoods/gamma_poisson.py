@@ -9,7 +9,6 @@ import numpy as np
 
 from mapdpm.data.counts import MOST
 from mapdpm.jit import jitable
-from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._parameters import described, fitted_to, parameters
 from mapdpm.likelihoods._sums import check_entries, is_exact
@@ -170,7 +169,7 @@ class GammaPoisson(NamedTuple):
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
         """The logarithm of each rate."""
         for d in range(self.a0.shape[0]):
-            parameters[d] = draws.log_gamma(rng, self.a0[d] + row[1 + d]) - log(self.b0[d] + row[0])
+            parameters[d] = rng.log_gamma(self.a0[d] + row[1 + d]) - log(self.b0[d] + row[0])
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         total = 0.0

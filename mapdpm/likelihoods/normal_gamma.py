@@ -178,7 +178,7 @@ class NormalGamma(NamedTuple):
         D = self.m0.shape[0]
         centre = mo.n_moments(D) + PREPARED
         for d in range(D):
-            log_gamma = draws.log_gamma(rng, self.a0 + 0.5 * row[0])
+            log_gamma = rng.log_gamma(self.a0 + 0.5 * row[0])
             log_precision = draws.within_range(log_gamma - log(_scale(self, row, d)))
             deviation = exp(-0.5 * (log(self.c0 + row[0]) + log_precision))
             parameters[d], parameters[D + d] = row[centre + d] + deviation * rng.normal(), log_precision

@@ -261,7 +261,7 @@ class NormalInverseWishart(NamedTuple):
         column = parameters[:D]
         for j in range(D - 1, -1, -1):
             freedom = self.nu0 + row[0] - (D - 1 - j)
-            column[j] = exp(0.5 * draws.within_range(log(2.0) + draws.log_gamma(rng, 0.5 * freedom)))
+            column[j] = exp(0.5 * draws.within_range(log(2.0) + rng.log_gamma(0.5 * freedom)))
             for k in range(j + 1, D):
                 column[k] = rng.normal()
             for i in range(j, D):

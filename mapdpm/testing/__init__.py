@@ -1,14 +1,15 @@
 """Tests for a new likelihood, prior, sampler or backend.
 
 ``laws`` must hold for every family and prior. ``kernels`` and ``exact`` compute the transition matrix of an unchanged
-sampler over all its states, which ``enumeration`` lists. ``rank_tests`` test samplers with continuous draws.
+sampler over all its states, which ``enumeration`` lists; ``quadrature`` does so for samplers with normal and gamma
+draws, and ``rank_tests`` test all others.
 ``backends`` tests that backends agree, and ``data`` generates data sets. Needs scipy (``pip install 'mapdpm[test]'``).
 """
 
 import importlib
 from types import ModuleType
 
-__all__ = ["backends", "data", "enumeration", "exact", "kernels", "laws", "rank_tests"]
+__all__ = ["backends", "data", "enumeration", "exact", "kernels", "laws", "quadrature", "rank_tests"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -74,6 +74,7 @@ def matrix_of(
     given: Any = None,
     *,
     compiled: bool = False,
+    rng: Any = None,
 ) -> Matrix:
     """The transition matrix of a move of ``sampler``, past its burn-in, over ``space``.
 
@@ -94,6 +95,8 @@ def matrix_of(
         Groups, sequences or times, for a sampler that takes them.
     compiled : bool
         Whether kernels are compiled: many times faster, once numba has taken its seconds to compile them.
+    rng : EnumeratingRng, optional
+        A ``QuadratureRng`` for a sampler with continuous draws, whose kernels are not compiled.
 
     Returns
     -------
@@ -117,7 +120,8 @@ def matrix_of(
         paths += 1
         return space.key(chain)
 
-    rng = compiled_enumerating_rng() if compiled else EnumeratingRng()
+    if rng is None:
+        rng = compiled_enumerating_rng() if compiled else EnumeratingRng()
     return exact.transition_matrix(step, space.states, key=lambda reached: reached, rng=rng)
 
 
