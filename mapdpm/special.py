@@ -50,9 +50,15 @@ def log_gamma_excess(x: float) -> float:
     return _HALF_LOG_2PI - 0.5 * log(x) + _stirling_tail(x)
 
 
+_MOST_IN_TABLE = 256
+_LOG_FACTORIALS = np.array([lgamma(x + 1.0) for x in range(_MOST_IN_TABLE + 1)])
+
+
 @jitable
 def log_factorial(x: float) -> float:
-    """Log x!, for x >= 0; by Stirling's formula for large x, where implementations of ``lgamma`` differ."""
+    """Log x!, for x >= 0; by a table for small x, and by Stirling's formula for large x, where ``lgamma`` differs."""
+    if x <= _MOST_IN_TABLE and x == int(x):
+        return float(_LOG_FACTORIALS[int(x)])
     if x < LARGE_COUNT:
         return lgamma(x + 1.0)
     return log_gamma_excess(x) + log(x) + x * (log(x) - 1.0)

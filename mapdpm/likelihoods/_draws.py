@@ -1,10 +1,12 @@
-"""Draws of parameters."""
+"""Draws of parameters, prepared: a density given them costs products, and no logarithm or exponential."""
 
 from __future__ import annotations
 
 from math import log
+from typing import Any
 
 from mapdpm.jit import jitable
+from mapdpm.protocol import Vector
 
 # Scales are clipped to 1e-200 and 1e200, so that squares of draws stay finite.
 _FARTHEST = 200.0 * log(10.0)
@@ -14,3 +16,14 @@ _FARTHEST = 200.0 * log(10.0)
 def within_range(log_scale: float) -> float:
     """``log_scale``, not so far out that its exponential overflows or vanishes."""
     return min(max(log_scale, -_FARTHEST), _FARTHEST)
+
+
+@jitable
+def log_normal(parameters: Vector, data: Any, i: int) -> float:
+    """Log density of independent normals: parameters are a constant, D means, and D halves of precisions."""
+    D = data.shape[1]
+    total = parameters[0]
+    for d in range(D):
+        t = data[i, d] - parameters[1 + d]
+        total -= parameters[1 + D + d] * t * t
+    return float(total)

@@ -125,15 +125,18 @@ class GammaExponential(NamedTuple):
         return self.log_marginal(union) - self.log_marginal(row) - self.log_marginal(other)
 
     def n_parameters(self) -> int:
-        return self.b0.shape[0]
+        return 1 + self.b0.shape[0]
 
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
-        """The logarithm of each rate."""
+        """The sum of the logarithms of the rates, and the rates."""
+        parameters[0] = 0.0
         for d in range(self.b0.shape[0]):
-            parameters[d] = rng.log_gamma(self.a0 + row[0]) - log(self.b0[d] + row[1 + d])
+            log_rate = rng.log_gamma(self.a0 + row[0]) - log(self.b0[d] + row[1 + d])
+            parameters[0] += log_rate
+            parameters[1 + d] = exp(log_rate)
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
-        total = 0.0
+        total = parameters[0]
         for d in range(self.b0.shape[0]):
-            total += parameters[d] - exp(parameters[d]) * data[i, d]
-        return total
+            total -= parameters[1 + d] * data[i, d]
+        return float(total)

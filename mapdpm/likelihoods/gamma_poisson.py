@@ -164,21 +164,22 @@ class GammaPoisson(NamedTuple):
         return total
 
     def n_parameters(self) -> int:
-        return self.a0.shape[0]
+        return 1 + self.a0.shape[0]
 
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
-        """The logarithm of each rate."""
+        """The sum of the rates, and the logarithm of each."""
+        parameters[0] = 0.0
         for d in range(self.a0.shape[0]):
-            parameters[d] = rng.log_gamma(self.a0[d] + row[1 + d]) - log(self.b0[d] + row[0])
+            parameters[1 + d] = rng.log_gamma(self.a0[d] + row[1 + d]) - log(self.b0[d] + row[0])
+            parameters[0] += exp(parameters[1 + d])
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
-        total = 0.0
+        total = -parameters[0]
         for d in range(self.a0.shape[0]):
             x = data[i, d]
-            total -= exp(parameters[d])
             if x > 0.0:
-                total += x * parameters[d] - log_factorial(x)
-        return total
+                total += x * parameters[1 + d] - log_factorial(x)
+        return float(total)
 
 
 @jitable

@@ -171,25 +171,23 @@ class NormalGamma(NamedTuple):
         return total
 
     def n_parameters(self) -> int:
-        return 2 * self.m0.shape[0]
+        return 1 + 2 * self.m0.shape[0]
 
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
-        """The means, then the logarithms of the precisions."""
+        """The constant of the density, the means, and halves of the precisions."""
         D = self.m0.shape[0]
         centre = mo.n_moments(D) + PREPARED
+        parameters[0] = -0.5 * D * LOG_2PI
         for d in range(D):
             log_gamma = rng.log_gamma(self.a0 + 0.5 * row[0])
             log_precision = draws.within_range(log_gamma - log(_scale(self, row, d)))
             deviation = exp(-0.5 * (log(self.c0 + row[0]) + log_precision))
-            parameters[d], parameters[D + d] = row[centre + d] + deviation * rng.normal(), log_precision
+            parameters[1 + d] = row[centre + d] + deviation * rng.normal()
+            parameters[1 + D + d] = 0.5 * exp(log_precision)
+            parameters[0] += 0.5 * log_precision
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
-        D = self.m0.shape[0]
-        total = -D * LOG_2PI
-        for d in range(D):
-            t = data[i, d] - parameters[d]
-            total += parameters[D + d] - exp(parameters[D + d]) * t * t
-        return 0.5 * total
+        return draws.log_normal(parameters, data, i)
 
 
 @jitable

@@ -252,39 +252,50 @@ class NormalInverseWishart(NamedTuple):
 
     def n_parameters(self) -> int:
         D = self.m0.shape[0]
-        return D + tri.length(D)
+        return 1 + D + tri.length(D)
 
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
-        """The mean, and the packed Cholesky factor C of the covariance: C = R B^-1, B of Bartlett's decomposition."""
+        """The constant of the density, the mean, and packed W: W'W is the precision matrix.
+
+        W = B R^-1, with B of Bartlett's decomposition, and R R' the scale matrix of the posterior.
+        """
         D = self.m0.shape[0]
-        centre = self.n_statistics() + _SCALARS + D
-        column = parameters[:D]
+        centre, triangle = self.n_statistics() + _SCALARS + D, 1 + D
+        column = parameters[1:triangle]
+        parameters[0] = -0.5 * D * LOG_2PI
         for j in range(D - 1, -1, -1):
             freedom = self.nu0 + row[0] - (D - 1 - j)
             column[j] = exp(0.5 * draws.within_range(log(2.0) + rng.log_gamma(0.5 * freedom)))
             for k in range(j + 1, D):
                 column[k] = rng.normal()
+            pivot = row[centre + D + tri.diagonal(0, j)]
+            parameters[0] += log(column[j] / pivot)
             for i in range(j, D):
-                t = row[centre + D + tri.length(i) + j]
+                t = column[i]
                 for k in range(j + 1, i + 1):
-                    t -= parameters[D + tri.length(i) + k] * column[k]
-                parameters[D + tri.length(i) + j] = t / column[j]
+                    t -= parameters[triangle + tri.length(i) + k] * row[centre + D + tri.length(k) + j]
+                parameters[triangle + tri.length(i) + j] = t / pivot
         root = sqrt(self.c0 + row[0])
         for d in range(D):
-            parameters[d] = rng.normal() / root
-        for i in range(D - 1, -1, -1):  # downwards: what is overwritten is not needed any more
-            t = row[centre + i]
-            for k in range(i + 1):
-                t += parameters[D + tri.length(i) + k] * parameters[k]
-            parameters[i] = t
+            column[d] = rng.normal() / root
+        for i in range(D):  # W^-1 of that
+            for k in range(i):
+                column[i] -= parameters[triangle + tri.length(i) + k] * column[k]
+            column[i] /= parameters[triangle + tri.length(i) + i]
+        for d in range(D):
+            column[d] += row[centre + d]
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         """Log of the normal density."""
         D = self.m0.shape[0]
-        z = np.empty(D)
+        squares, at = 0.0, 1 + D
         for d in range(D):
-            z[d] = data[i, d] - parameters[d]
-        return -0.5 * (D * LOG_2PI + tri.solve(parameters, D, z, D)) - tri.log_determinant(parameters, D, D)
+            z = 0.0
+            for k in range(d + 1):
+                z += parameters[at + k] * (data[i, k] - parameters[1 + k])
+            squares += z * z
+            at += d + 1
+        return float(parameters[0] - 0.5 * squares)
 
 
 @jitable

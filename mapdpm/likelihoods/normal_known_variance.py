@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.jit import jitable
+from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, PREPARED, TINY
 from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
@@ -178,23 +179,21 @@ class NormalKnownVariance(NamedTuple):
         return 0.5 * total
 
     def n_parameters(self) -> int:
-        return self.m0.shape[0]
+        return 1 + 2 * self.m0.shape[0]
 
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
-        """The means."""
+        """The constant of the density, the means, and halves of the precisions, which are known."""
         D = self.m0.shape[0]
         centre = mo.n_moments(D) + PREPARED
+        parameters[0] = -0.5 * D * LOG_2PI
         for d in range(D):
             share = self.prior_variance[d] / (self.variance[d] + row[0] * self.prior_variance[d])
-            parameters[d] = row[centre + d] + sqrt(self.variance[d] * share) * rng.normal()
+            parameters[1 + d] = row[centre + d] + sqrt(self.variance[d] * share) * rng.normal()
+            parameters[1 + D + d] = 0.5 / self.variance[d]
+            parameters[0] -= 0.5 * log(self.variance[d])
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
-        D = self.m0.shape[0]
-        total = -D * LOG_2PI
-        for d in range(D):
-            t = data[i, d] - parameters[d]
-            total -= log(self.variance[d]) + t * t / self.variance[d]
-        return 0.5 * total
+        return draws.log_normal(parameters, data, i)
 
 
 @jitable

@@ -42,20 +42,20 @@ def test_densities_average_to_the_predictive(family, n_points):
 
 
 def covariance(parameters, D):
-    """The covariance matrix in a draw of a Normal-inverse-Wishart, which holds means and covariance."""
-    C = np.zeros((D, D))
-    C[np.tril_indices(D)] = parameters[D:]
-    return parameters[:D], C @ C.T
+    """The mean and the covariance matrix in a draw of a Normal-inverse-Wishart."""
+    W = np.zeros((D, D))
+    W[np.tril_indices(D)] = parameters[1 + D :]
+    return parameters[1 : 1 + D], np.linalg.inv(W.T @ W)
 
 
 DENSITIES = {
-    NormalGamma: lambda p, x, _: stats.norm(p[:3], np.exp(-0.5 * p[3:])).logpdf(x).sum(),
-    NormalKnownVariance: lambda p, x, f: stats.norm(p, np.sqrt(f.variance)).logpdf(x).sum(),
+    NormalGamma: lambda p, x, _: stats.norm(p[1:4], (2 * p[4:]) ** -0.5).logpdf(x).sum(),
+    NormalKnownVariance: lambda p, x, f: stats.norm(p[1:4], np.sqrt(f.variance)).logpdf(x).sum(),
     NormalInverseWishart: lambda p, x, _: stats.multivariate_normal(*covariance(p, 3)).logpdf(x),
     DirichletMultinomial: lambda p, x, _: x @ p,
-    GammaPoisson: lambda p, x, _: stats.poisson(np.exp(p)).logpmf(x).sum(),
+    GammaPoisson: lambda p, x, _: stats.poisson(np.exp(p[1:])).logpmf(x).sum(),
     BetaBernoulli: lambda p, x, _: stats.bernoulli(np.exp(p[:3])).logpmf(x).sum(),
-    GammaExponential: lambda p, x, _: stats.expon(scale=np.exp(-p)).logpdf(x).sum(),
+    GammaExponential: lambda p, x, _: stats.expon(scale=1 / p[1:]).logpdf(x).sum(),
 }
 
 
@@ -84,16 +84,16 @@ def marginals(likelihood, X):
         c, shape, centre = c0 + n, a0 + n / 2, (c0 * m0 + n * mean) / (c0 + n)
         rate = b0 + 0.5 * (squares + c0 * n / c * (mean - m0) ** 2)
         for d in range(D):
-            yield lambda p, d=d: np.exp(p[:, D + d]), stats.gamma(shape, scale=1 / rate[d])
-            yield lambda p, d=d: p[:, d], stats.t(2 * shape, centre[d], math.sqrt(rate[d] / (shape * c)))
+            yield lambda p, d=d: 2 * p[:, 1 + D + d], stats.gamma(shape, scale=1 / rate[d])
+            yield lambda p, d=d: p[:, 1 + d], stats.t(2 * shape, centre[d], math.sqrt(rate[d] / (shape * c)))
             yield (
-                lambda p, d=d: (p[:, d] - centre[d]) * np.exp(0.5 * p[:, D + d]) * math.sqrt(c),
+                lambda p, d=d: (p[:, 1 + d] - centre[d]) * np.sqrt(2 * p[:, 1 + D + d] * c),
                 stats.norm(),
             )
     elif kind is NormalKnownVariance:
         m0, rho, sigma = likelihood
         v = 1 / (1 / rho + n / sigma)
-        yield lambda p: p @ a, stats.norm((v * (m0 / rho + total / sigma)) @ a, math.sqrt(v @ a**2))
+        yield lambda p: p[:, 1 : 1 + D] @ a, stats.norm((v * (m0 / rho + total / sigma)) @ a, math.sqrt(v @ a**2))
     elif kind is NormalInverseWishart:
         m0, c0, nu0, psi0 = likelihood
         c, nu, centre = c0 + n, nu0 + n, (c0 * m0 + total) / (c0 + n)
@@ -103,7 +103,7 @@ def marginals(likelihood, X):
             lambda p: np.array([a @ covariance(each, D)[1] @ a for each in p]),
             stats.invgamma(freedom / 2, scale=width / 2),
         )
-        yield lambda p: p[:, :D] @ a, stats.t(freedom, centre @ a, math.sqrt(width / (c * freedom)))
+        yield lambda p: p[:, 1 : 1 + D] @ a, stats.t(freedom, centre @ a, math.sqrt(width / (c * freedom)))
         inverse = 1 / (a @ np.linalg.inv(psi) @ a)  # a' Sigma^-1 a has all degrees of freedom
         yield (
             lambda p: np.array([a @ np.linalg.inv(covariance(each, D)[1]) @ a for each in p]),
@@ -123,7 +123,7 @@ def marginals(likelihood, X):
         rates = likelihood.b0 + (n if kind is GammaPoisson else total)
         for d in range(D):
             yield (
-                lambda p, d=d: np.exp(p[:, d]),
+                lambda p, d=d: np.exp(p[:, 1 + d]) if kind is GammaPoisson else p[:, 1 + d],
                 stats.gamma(np.broadcast_to(counts, D)[d], scale=1 / np.ravel(rates)[d]),
             )
 

@@ -44,7 +44,7 @@ def joint_draws(model, n=5):
         likelihood.init(row)
         for each in parameters:
             likelihood.draw(row, each, rng)
-        X = parameters[labels, :2] + generator.normal(size=(n, 2)) * np.exp(-0.5 * parameters[labels, 2:])
+        X = parameters[labels, 1:3] + generator.normal(size=(n, 2)) / np.sqrt(2.0 * parameters[labels, 3:])
         return Chain(PRIOR.for_data(X), prior, X, labels, Adapted(2.0))
 
     return draw
