@@ -147,15 +147,19 @@ class Learner:
             window=int(o.window),
             when_full=names.WHEN_FULL[o.when_full],
             missing=bool(o.missing),
-            alpha=float(o.alpha),
+            alpha=self._number(o.alpha),
             log_alpha=float(o.log_alpha),
-            half_life=float(o.half_life),
+            half_life=self._number(o.half_life),
             dtype=self.dtype.name,
             max_groups=int(o.max_groups),
             when_groups_full=names.WHEN_GROUPS_FULL[o.when_groups_full],
-            gamma=float(o.gamma),
+            gamma=self._number(o.gamma),
             with_base=bool(o.with_base),
         )
+
+    def _number(self, real: float) -> float:
+        """The shortest number that has this real: 0.7, not 0.699999988, whose rounding may pass a limit."""
+        return float(str(self.dtype.type(real)))
 
     def learn_many(
         self,

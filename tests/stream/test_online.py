@@ -352,6 +352,14 @@ def test_memory_is_what_the_macro_says(tmp_path):
     assert OnlineMAPDPM(8, likelihood=NormalGamma(0.0, 1.0, 1.0, 1.0), n_features=3, dtype="float32").nbytes <= 2048
 
 
+@pytest.mark.parametrize("alpha", [1e-9, 0.7, 1e9])
+def test_a_float32_file_has_the_numbers_that_were_given(alpha):
+    """Rounded to float32, 1e-9 is below the least alpha."""
+    model = OnlineMAPDPM(alpha=alpha, half_life=0.3, n_features=2, dtype="float32")
+    again = OnlineMAPDPM.from_bytes(model.to_bytes())
+    assert (again.alpha, again.half_life) == (alpha, 0.3)
+
+
 @pytest.mark.complete
 def test_learning_calls_nothing_but_what_moves_bytes(tmp_path):
     """No malloc, no libm, no stdio: the objects name no other function of the C library."""
