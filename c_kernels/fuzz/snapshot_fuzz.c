@@ -49,8 +49,8 @@ static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
     }
     if (o.with_base && mapdpm_summary_write(s, sizeof(mapdpm_real), file, capacity, &n) == MAPDPM_OK)
         MUST(mapdpm_set_base(s, file, n) == MAPDPM_OK); /* as if another device had seen the same */
-    if (which >> 16 & 1u)
-        (void)mapdpm_summary_write(s, which >> 17 & 1u ? 4 : sizeof(mapdpm_real), file, capacity, &n);
+    if ((which >> 16 & 7u) == 0)
+        (void)mapdpm_summary_write(s, which >> 19 & 1u ? 4 : sizeof(mapdpm_real), file, capacity, &n);
     else if (mapdpm_snapshot_write(s, file, capacity, &n) != MAPDPM_OK)
         n = 0;
     free(s);
