@@ -73,8 +73,8 @@ static int is_left(const mapdpm_stream *s, uint32_t k)
     return is_used(s, k) && !(*own_of(s, k) > 0) && !(*base_tables_of(s, k) > 0);
 }
 
-/* Reduce each slot to what the learner saw itself. Slots without such points stay until the end, so that they keep
- * their ids if they are in the new base too. */
+/* Reduce each slot to what the learner saw itself. Slots without such points, or whose points are forgotten, stay until
+ * the end, so that they keep their ids if they are in the new base too. */
 static void leave_base(mapdpm_stream *s)
 {
     uint32_t k;
@@ -85,7 +85,9 @@ static void leave_base(mapdpm_stream *s)
         if (!is_used(s, k))
             continue;
         stream_apply_decay(s, k);
-        if (*own_of(s, k) > 0) {
+        if (*own_of(s, k) < FORGOTTEN_WEIGHT) {
+            memset(own_of(s, k), 0, moments_size(s) * sizeof(real));
+        } else {
             memcpy(slot_of(s, k), own_of(s, k), moments_size(s) * sizeof(real));
             *past = at_least(*past - *base_tables_of(s, k), 0);
             groups_recount(s, k);

@@ -165,6 +165,16 @@ def check_stream(data: bytes, wanted: int = STREAM) -> tuple[str, dict[str, Any]
     return {4: "float32", 8: "float64"}[header[3]], unpack_extras(data[end - n_extras : end], len(data))
 
 
+def n_clusters(data: bytes) -> int:
+    """The number of clusters in a file whose header was checked."""
+    return int(_HEADER.unpack_from(data)[7])
+
+
+def points_seen(data: bytes) -> int:
+    """The number of points that the writer of a summary had seen; its header was checked."""
+    return int.from_bytes(data[_HEADER.size : _HEADER.size + 8], "little")
+
+
 def with_extras(data: bytes, extras: dict[str, Any]) -> bytes:
     """The file of a stream learner, with ``extras`` added to those that it has."""
     if not extras:
@@ -198,7 +208,8 @@ def _checked_header(data: bytes, wanted: int) -> tuple[Any, ...]:
         raise ModelFileError(msg)
     _check_fields(header)
     if kind != wanted:
-        msg = f"the model file holds {_KINDS[kind]}; mapdpm.load reads all kinds"
+        more = "" if SUMMARY in {kind, wanted} else "; mapdpm.load reads all kinds"
+        msg = f"the model file holds {_KINDS[kind]}{more}"
         raise ModelFileError(msg)
     reals = 2 + D + n_parameters + K * n_statistics
     whole = kind in _STREAMS or total == _HEADER.size + real_size * reals + 8 * K + n_extras + _CRC.size

@@ -14,7 +14,7 @@ from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.group_numbers import GroupNumbers
 from mapdpm.stream.learner_state import LearnerState, restored
 from mapdpm.stream.lock import exclusive
-from mapdpm.stream.settings import StreamSettings, stream_settings
+from mapdpm.stream.settings import StreamSettings, known_n_features, stream_settings
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -60,15 +60,20 @@ class GroupState(LearnerState):
         if not self.with_base:
             msg = "this learner cannot have a base; make it with with_base=True"
             raise ValueError(msg)
-        part, setting = summaries.read(bytes(summary))
+        message = summaries.checked_bytes("summary", summary)
+        part, setting = summaries.read(message)
         learner = self._learner
+        D = known_n_features(self) if learner is None else learner.n_features
+        if D not in {None, part.n_features}:
+            msg = f"the summary has {part.n_features} features, but the learner has {D}"
+            raise ValueError(msg)
         if learner is None or (learner.stream.warming and not learner.stream.n_seen):
             taken = stream_settings(self, part.n_features)
             learner = Learner.new(taken._replace(likelihood=taken.likelihood or setting.likelihood))
         elif learner.stream.warming:
             msg = f"the warm-up has begun: {self.n_seen} of {self.warmup} points were learned; call it before or after"
             raise ValueError(msg)
-        summaries.set_base(learner, summaries.converted(bytes(summary), self.dtype))
+        summaries.set_base(learner, summaries.converted(message, self.dtype))
         if learner is not self._learner:
             self._adopt(learner)
         return self

@@ -19,7 +19,7 @@ from mapdpm.stream.group_numbers import GroupNumbers, of_group
 from mapdpm.stream.group_state import GroupState
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.online import OnlineMAPDPM
-from mapdpm.stream.settings import StreamSettings, microseconds_of_many
+from mapdpm.stream.settings import LEAST_NUMBER, StreamSettings, microseconds_of_many
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -297,6 +297,9 @@ class OnlineHDP(GroupState):
         known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
         def make(setting: StreamSettings) -> OnlineHDP:
+            if alpha is None and setting.alpha < LEAST_NUMBER:
+                msg = f"the state that has seen most has log_alpha={setting.log_alpha:g}, not alpha; give alpha="
+                raise ValueError(msg)
             of_groups = setting if setting.max_groups else setting._replace(max_groups=8, gamma=1.0)
             return cls._of_setting(of_groups._replace(**known), setting.n_features)
 

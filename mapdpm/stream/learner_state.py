@@ -206,9 +206,9 @@ class LearnerState(Parameters):
 
     @exclusive
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, before the first point; ValueError after it, for all memory is allocated then."""
-        if self.n_seen:
-            msg = "a learner that has seen points keeps its parameters; make a new one"
+        """Set parameters by name, before the first point or base; ValueError after it: all memory is allocated then."""
+        if self.n_seen or self.n_clusters:
+            msg = "a learner that has seen points or has a base keeps its parameters; make a new one"
             raise ValueError(msg)
         changed = Parameters.set_params(self._fresh(), **params)
         self._become(type(self)(**changed.get_params(deep=False)))

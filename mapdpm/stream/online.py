@@ -11,7 +11,7 @@ from mapdpm.stream import pooling
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.learner_state import LearnerState
 from mapdpm.stream.lock import exclusive
-from mapdpm.stream.settings import StreamSettings, dp_means_parameters, microseconds_of_many
+from mapdpm.stream.settings import LEAST_NUMBER, StreamSettings, dp_means_parameters, microseconds_of_many
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -277,7 +277,7 @@ class OnlineMAPDPM(LearnerState):
 
     @staticmethod
     def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
-        has_alpha = setting.alpha > 0.0
+        has_alpha = setting.alpha >= LEAST_NUMBER
         return {"alpha": setting.alpha if has_alpha else 1.0, "log_alpha": None if has_alpha else setting.log_alpha}
 
     @classmethod

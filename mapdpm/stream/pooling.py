@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mapdpm.files import container
 from mapdpm.stream import summaries
@@ -12,7 +12,14 @@ from mapdpm.stream.settings import StreamSettings, stream_settings
 from mapdpm.threads import interruptible
 from mapdpm.validation import check_count
 
-Part = tuple[Learner, StreamSettings]
+
+class Part(NamedTuple):
+    """A copy of a learner to be pooled. ``data`` are the bytes that it came in."""
+
+    learner: Learner
+    setting: StreamSettings
+    n_seen: int
+    data: bytes
 
 
 def merged(make: Callable[[StreamSettings], Any], parts: list[Part], likelihood: Any, max_clusters: int | None) -> Any:
@@ -23,7 +30,7 @@ def merged(make: Callable[[StreamSettings], Any], parts: list[Part], likelihood:
     if not parts:
         msg = "merged needs at least one state, got none"
         raise ValueError(msg)
-    widths = sorted({part.n_features for part, _ in parts})
+    widths = sorted({part.setting.n_features for part in parts})
     if len(widths) > 1:
         msg = f"states must have the same features, got states of {', '.join(map(str, widths))} features"
         raise ValueError(msg)
@@ -33,11 +40,14 @@ def merged(make: Callable[[StreamSettings], Any], parts: list[Part], likelihood:
         msg = "no state has ended its warm-up, so there is no prior; name one by likelihood="
         raise ValueError(msg)
     capacity = setting.max_clusters if max_clusters is None else check_count("max_clusters", max_clusters)
-    result = make(setting._replace(likelihood=prior, max_clusters=capacity))
-    pool_capacity = max(capacity, sum(int(part.stream.n_clusters) for part, _ in parts))
-    room = Learner.new(stream_settings(result, widths[0])._replace(max_clusters=pool_capacity))
-    for part, _ in parts:
-        summaries.pool(part, room)
+    missing = any(part.setting.missing for part in parts)
+    result = make(setting._replace(likelihood=prior, max_clusters=capacity, missing=missing))
+    settings = stream_settings(result, widths[0])
+    pool_capacity = max(capacity, sum(int(part.learner.stream.n_clusters) for part in parts))
+    no_groups = min(settings.max_groups, 1)  # tables are counted in a learner of groups, and nobody has a group here
+    room = Learner.new(settings._replace(max_clusters=pool_capacity, max_groups=no_groups))
+    for part in parts:
+        summaries.pool(part.learner, room)
     interruptible(room.reduce, capacity)  # O(K^2): minutes for many thousands of clusters
     learner = result.ready_learner()
     summaries.pool(room, learner)
@@ -52,17 +62,19 @@ def part_of(state: Any, readers: Mapping[int, Any]) -> Part:
     are another file, or damaged.
     """
     is_learner = isinstance(state, tuple(readers.values()))
-    data: bytes = state.to_bytes() if is_learner else bytes(state)
+    data = state.to_bytes() if is_learner else summaries.checked_bytes("a state", state)
     if container.kind_of(data) == container.SUMMARY:
         learner, setting = summaries.read(data)
+        n_seen = container.points_seen(data)
     else:
         cls = readers.get(container.kind_of(data), next(iter(readers.values())))
         learner = cls.from_bytes(data).ready_learner()
         setting = learner.setting()
-    return learner, setting._replace(likelihood=learner.likelihood(), warmup=0, window=0, with_base=False)
+        n_seen = int(learner.stream.n_seen)
+    known = setting._replace(likelihood=learner.likelihood(), warmup=0, window=0, with_base=False)
+    return Part(learner, known, n_seen, data)
 
 
 def _reference_setting(parts: list[Part]) -> StreamSettings:
     """The setting with a prior that has seen most points. Ties go by bytes, so the order of states has no effect."""
-    ranks = [(setting.likelihood is not None, int(part.stream.n_seen), part.write()) for part, setting in parts]
-    return parts[max(range(len(parts)), key=lambda i: ranks[i])][1]
+    return max(parts, key=lambda part: (part.setting.likelihood is not None, part.n_seen, part.data)).setting

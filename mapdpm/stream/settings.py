@@ -13,6 +13,8 @@ from mapdpm import names
 from mapdpm.likelihoods import FAMILY_NUMBERS, NormalKnownVariance
 from mapdpm.validation import check_count, check_number
 
+LEAST_NUMBER = 1e-9
+"""The least alpha, gamma and half-life. OnlineMAPDPM takes the log of a smaller alpha."""
 WHEN_FULL = {name: number for number, name in enumerate(names.WHEN_FULL)}
 WHEN_GROUPS_FULL = {name: number for number, name in enumerate(names.WHEN_GROUPS_FULL)}
 DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in names.DTYPES}
@@ -192,8 +194,8 @@ def _rounded_microseconds(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _check_positive(name: str, value: Any) -> None:
     number = check_number(name, value)
-    if not 1.0 / _LARGEST_NUMBER <= number <= _LARGEST_NUMBER:
-        rule = "> 0" if number <= 0.0 else f"between {1.0 / _LARGEST_NUMBER:g} and {_LARGEST_NUMBER:g}"
+    if not LEAST_NUMBER <= number <= _LARGEST_NUMBER:
+        rule = "> 0" if number <= 0.0 else f"between {LEAST_NUMBER:g} and {_LARGEST_NUMBER:g}"
         msg = f"{name} must be {rule}, got {value!r}"
         raise ValueError(msg)
 

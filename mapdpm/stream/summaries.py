@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.c_options import modules
 from mapdpm.stream.settings import DTYPES, StreamSettings
 
+MOST_PLACES = 1024
+"""A summary may ask for so many places for clusters and groups, or for as many as it has clusters: it may be forged."""
+
 
 def summary_of(learner: Learner, dtype: str | None = None) -> bytes:
     """The summary of a learner whose warm-up is over, for a reader of a real type; None is the learner's own.
 
-    ValueError where the learner has single precision, and the reader double.
+    ValueError where the learner has single precision, and the reader double, or where its numbers do not fit float32.
     """
     width = learner.dtype.itemsize if dtype is None else DTYPES[dtype].itemsize
     if width > learner.dtype.itemsize:
@@ -24,7 +29,21 @@ def summary_of(learner: Learner, dtype: str | None = None) -> bytes:
     error = learner.lib.mapdpm_summary_write(learner.stream, width, into, capacity, written)
     if error:
         learner.fail(error)
+    if width < learner.dtype.itemsize:
+        try:
+            read(bytes(file))
+        except ModelFileError as problem:
+            msg = f"the summary does not fit float32; write it as float64 ({problem})"
+            raise ValueError(msg) from None
     return bytes(file)
+
+
+def checked_bytes(name: str, data: Any) -> bytes:
+    """``data`` as bytes; ValueError where it is nothing of that kind."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        msg = f"{name} must be bytes, got {type(data).__name__}"
+        raise ValueError(msg)
+    return bytes(data)
 
 
 def pool(part: Learner, into: Learner) -> None:
@@ -48,8 +67,9 @@ def _take(learner: Learner, call: str, data: bytes) -> None:
     if error:
         name = learner.ffi.string(learner.lib.mapdpm_error_name(error)).decode()
         msg = {
-            "argument": "the summary has other features, or missing values where the learner has missing='error'",
+            "argument": "the summary has missing values where the learner has missing='error'",
             "range": f"the summary lies too far from the learner's prior mean for {learner.dtype.name}",
+            "ids": "all 2**32 - 1 ids of the learner have been given; begin a new one from OnlineHDP.merged([this])",
         }.get(name, f"the summary is damaged: {name}")
         raise ValueError(msg)
 
@@ -68,7 +88,9 @@ def read(data: bytes) -> tuple[Learner, StreamSettings]:
         raise _damaged(why)
     parameters = ffi.new("mapdpm_real[]", lib.mapdpm_n_parameters(options.family, options.n_features))
     lib.mapdpm_summary_options(file, len(data), options, parameters)
-    n_groups, options.parameters, options.max_groups = options.max_groups, parameters, min(options.max_groups, 1)
+    n, options.parameters = container.n_clusters(data), parameters
+    max_clusters, max_groups = max(n, min(options.max_clusters, MOST_PLACES)), min(options.max_groups, MOST_PLACES)
+    options.max_clusters, options.max_groups = max(n, 1), min(max_groups, 1)
     learner = Learner(dtype, lib.mapdpm_stream_bytes(options))
     if lib.mapdpm_init(learner.stream, learner.nbytes, options):
         why = "its settings are invalid"
@@ -76,7 +98,8 @@ def read(data: bytes) -> tuple[Learner, StreamSettings]:
     learner.bind()
     try:
         _take(learner, "mapdpm_pool_summary", data)
-        return learner, learner.setting()._replace(max_groups=int(n_groups))  # the limits of priors are Python's
+        setting = learner.setting()  # the limits of priors are Python's
+        return learner, setting._replace(max_clusters=max_clusters, max_groups=max_groups)
     except ValueError as problem:
         raise _damaged(str(problem)) from None
 

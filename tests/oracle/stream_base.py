@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 
-from oracle.stream import Moments
+from oracle.stream import FLOOR, Moments
 from oracle.stream_groups import LEAST_TABLES, GroupedStream, View
 
 ROUNDS = 8
@@ -56,10 +56,11 @@ class BasedStream(GroupedStream):
         left = set()
         for k, slot in self.used():
             self.settle(slot)
-            if slot.own.n > 0:
+            if slot.own.n >= FLOOR:
                 slot.all, slot.past = copy.deepcopy(slot.own), max(slot.past - slot.given, 0.0)
                 self.recount(slot)
             else:
+                slot.own = Moments(len(self.model.m0))
                 left.add(k)
             slot.given = 0.0
         self.changed()

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import zlib
 
 import numpy as np
 import pytest
@@ -154,6 +155,25 @@ def test_merged_takes_parameters_from_the_state_that_has_seen_most():
     assert merged.n_seen == 3
 
 
+def test_a_summary_has_the_parameters_and_the_rank_of_its_learner():
+    """As learners or as messages, in any order: the same clusters, in as many places."""
+    prior = NormalKnownVariance(0.0, 1000.0, 1.0)
+    heavy = OnlineMAPDPM(likelihood=prior).partial_fit(np.zeros((100, 1)))
+    many = OnlineMAPDPM(20, likelihood=prior, missing="skip").partial_fit([[30.0], [60.0], [90.0]] * 10)
+    # Its weights have faded, but it has seen more than any other.
+    faded = OnlineMAPDPM(5, likelihood=prior, half_life=10.0).partial_fit(np.zeros((150, 1)))
+    for cls in (OnlineMAPDPM, OnlineHDP):
+        for states, places in (([heavy, many], 16), ([heavy, many, faded], 5)):
+            expected = cls.merged(states)
+            assert (expected.max_clusters, expected.missing) == (places, "skip")
+            for order in itertools.permutations(states):
+                made = cls.merged([each.summary() for each in order])
+                assert made.get_params(deep=False).keys() == expected.get_params(deep=False).keys()
+                assert (made.max_clusters, made.half_life, made.missing) == (places, expected.half_life, "skip")
+                np.testing.assert_allclose(made.weights, expected.weights, rtol=1e-12)
+                np.testing.assert_allclose(made.means, expected.means, rtol=1e-12, atol=1e-12)
+
+
 def test_a_learner_in_its_warm_up_has_nothing_to_say():
     warming = OnlineMAPDPM(likelihood=None, n_features=3).partial_fit(points(0, 20))
     device = flat_devices(1)[0]
@@ -220,6 +240,32 @@ def test_another_base_takes_the_place_of_the_last():
     assert {event.kind for event in device.events} >= {"created", "evicted"}
 
 
+def test_a_cluster_whose_own_points_are_forgotten_is_one_of_the_base():
+    """With a half-life: a point long ago does not turn what others saw into its own fading weight."""
+    prior = NormalKnownVariance(0.0, 1000.0, 1.0)
+    base = OnlineMAPDPM(likelihood=prior).partial_fit([[0.0]] * 1000 + [[50.0]] * 1000).summary()
+    device = OnlineHDP(2, 1, with_base=True, likelihood=prior, half_life=5.0).set_base(base)
+    device.learn_many([[50.5]] + [[0.0]] * 30, ["me"] * 31)
+    ids = device.ids
+    device.set_base(base)
+    assert device.ids.tolist() == ids.tolist()
+    assert device.weights[1] == 1000.0  # the point at 50.5 weighs 2**-6
+    assert own_weight(device) == pytest.approx(1.0 / (1.0 - 0.5**0.2), rel=0.02)
+
+
+def test_a_base_is_not_lost_with_the_parameters():
+    """Where the learner has not seen a point yet, its base still belongs to its parameters."""
+    message = flat_devices(1)[0].summary()
+    device = OnlineHDP(with_base=True).set_base(message)
+    with pytest.raises(ValueError, match="has a base keeps its parameters"):
+        device.set_params(max_clusters=5)
+    assert device.n_clusters > 0
+    two = OnlineHDP(n_features=2, with_base=True)
+    with pytest.raises(ValueError, match="the summary has 3 features, but the learner has 2"):
+        two.set_base(message)
+    assert two.n_clusters == 0
+
+
 def test_what_others_saw_helps_at_once_and_does_no_harm_later():
     others = OnlineHDP.merged(flat_devices(4, 300), max_clusters=16)
     X = points(50, 600, K=3)
@@ -264,11 +310,11 @@ def test_missing_values_keep_their_counts():
 
 
 def test_the_bytes_of_a_message():
-    """A header of 40, 24 of counts, 16 of concentrations, the prior, and 3 + 2 D reals a cluster; a CRC."""
+    """A header of 40, 28 of counts, 16 of concentrations, the prior, and 3 + 2 D reals a cluster; a CRC."""
     device = flat_devices(1)[0]
     D, K = 3, device.n_clusters
-    assert len(device.summary("float32")) == 40 + 24 + 4 * (4 + (2 * D + 2) + K * (3 + 2 * D)) + 4
-    assert len(device.summary()) == 40 + 24 + 8 * (4 + (2 * D + 2) + K * (2 + 2 * D)) + 4
+    assert len(device.summary("float32")) == 40 + 28 + 4 * (4 + (2 * D + 2) + K * (3 + 2 * D)) + 4
+    assert len(device.summary()) == 40 + 28 + 8 * (4 + (2 * D + 2) + K * (2 + 2 * D)) + 4
 
 
 def test_single_precision_reads_and_writes_all():
@@ -281,6 +327,49 @@ def test_single_precision_reads_and_writes_all():
             assert made.learn_one([100.0, 100.0, 100.0], "me") >= 0
     with pytest.raises(ValueError, match="writes float32 summaries"):
         narrow.summary("float64")
+
+
+def test_the_means_of_a_message_in_single_precision_lie_where_they_lay():
+    """m0 = 1.7e9 is rounded by up to 64 on its way; the means, which are relative to it, make up for that."""
+    X = 1.7e9 + 40.0 + np.random.default_rng(0).normal(size=(500, 1))
+    device = OnlineMAPDPM().partial_fit(X)
+    assert abs(np.float32(device.likelihood_.m0[0]) - device.likelihood_.m0[0]) > 1.0
+    newcomer = OnlineHDP(with_base=True, likelihood=device.likelihood_).set_base(device.summary("float32"))
+    # One rounding of a number of at most 64 + 4, and that of double at 1.7e9.
+    assert abs(newcomer.means[0, 0] - device.means[0, 0]) <= 68 * 2**-24 + 2 * 2**-22
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [NormalKnownVariance(0.0, 1e60, 1e60), NormalKnownVariance(0.0, 1e-60, 1e-60), NormalGamma(1e45, 1.0, 1.0, 1.0)],
+)
+def test_a_prior_that_single_precision_cannot_hold(prior):
+    device = OnlineMAPDPM(likelihood=prior).partial_fit(np.full((4, 1), prior.m0))
+    with pytest.raises(ValueError, match="the summary does not fit float32"):
+        device.summary("float32")
+    assert OnlineMAPDPM.merged([device.summary()]).likelihood_ == device.likelihood_
+
+
+@pytest.mark.parametrize("log_alpha", [-20.0, -20.8, -40.0, -80.0, -5e8])
+def test_a_small_alpha_comes_through_every_file(log_alpha):
+    """Below 1e-9, alpha is no parameter, and below the smallest float it is no number."""
+    device = OnlineMAPDPM(likelihood=NormalKnownVariance(0.0, 1000.0, 1.0), log_alpha=log_alpha)
+    device.partial_fit([[0.0], [9.0]])
+    made = [OnlineMAPDPM.merged([device.summary(dtype)]) for dtype in ("float64", "float32")]
+    for each in (OnlineMAPDPM.from_bytes(device.to_bytes()), *made):
+        found = math.log(each.alpha) if each.log_alpha is None else each.log_alpha
+        assert found == pytest.approx(log_alpha, rel=2**-22)  # log and exp in single precision
+
+
+def test_a_forged_message_gets_little_memory():
+    """The places of the writer are a wish; 10**6 x 10**6 of them are 24 terabytes."""
+    message = bytearray(OnlineHDP.merged(flat_devices(1)).summary())
+    for at in (48, 60):
+        message[at : at + 4] = (10**6).to_bytes(4, "little")
+    message[-4:] = zlib.crc32(message[:-4]).to_bytes(4, "little")
+    merged = OnlineHDP.merged([bytes(message)])
+    assert (merged.max_clusters, merged.max_groups) == (1024, 1024)
+    assert merged.nbytes < 2**27  # 24 bytes for each of 2**20 pairs, and the clusters
 
 
 def test_a_device_goes_on_from_its_file():
@@ -313,7 +402,7 @@ def test_bad_messages_change_nothing(tmp_path):
         with pytest.raises(ModelFileError, match=what):
             device.set_base(bad)
     wide = OnlineMAPDPM(likelihood=NormalGamma(np.zeros(2), 0.1, 1.0, 1.0)).partial_fit([[0.0, 1.0]])
-    with pytest.raises(ValueError, match="other features"):
+    with pytest.raises(ValueError, match="the summary has 2 features, but the learner has 3"):
         device.set_base(wide.summary())
     far = OnlineMAPDPM(likelihood=NormalGamma(1e12, 0.1, 1.0, 1e20)).partial_fit([[1e12] * 3])
     narrow = OnlineHDP(4, 1, likelihood=FLAT, n_features=3, with_base=True, dtype="float32")
@@ -323,6 +412,14 @@ def test_bad_messages_change_nothing(tmp_path):
     assert device.to_bytes() == before
     with pytest.raises(ValueError, match="make it with with_base=True"):
         OnlineHDP(12, 2).set_base(base)
+    with pytest.raises(ValueError, match="summary must be bytes, got int"):
+        device.set_base(7)
+    with pytest.raises(ValueError, match="a state must be bytes, got str"):
+        OnlineHDP.merged(["device"])
+    limit = OnlineMAPDPM.dp_means(4.0, n_features=1).partial_fit([[0.0], [9.0]])
+    with pytest.raises(ValueError, match="has log_alpha=-5e\\+08, not alpha; give alpha="):
+        OnlineHDP.merged([limit])
+    assert OnlineHDP.merged([limit], alpha=1.0).weights.sum() == 2.0
     warming = OnlineHDP(12, 2, with_base=True, n_features=3)
     warming.learn_one([1.0, 2.0, 3.0], "a")
     with pytest.raises(ValueError, match="1 of 200 points"):
