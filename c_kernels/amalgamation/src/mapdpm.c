@@ -2786,8 +2786,8 @@ static int is_left(const mapdpm_stream *s, uint32_t k)
     return is_used(s, k) && !(*own_of(s, k) > 0) && !(*base_tables_of(s, k) > 0);
 }
 
-/* Reduce each slot to what the learner saw itself. Slots without such points stay until the end, so that they keep
- * their ids if they are in the new base too. */
+/* Reduce each slot to what the learner saw itself. Slots without such points, or whose points are forgotten, stay until
+ * the end, so that they keep their ids if they are in the new base too. */
 static void leave_base(mapdpm_stream *s)
 {
     uint32_t k;
@@ -2798,7 +2798,9 @@ static void leave_base(mapdpm_stream *s)
         if (!is_used(s, k))
             continue;
         stream_apply_decay(s, k);
-        if (*own_of(s, k) > 0) {
+        if (*own_of(s, k) < FORGOTTEN_WEIGHT) {
+            memset(own_of(s, k), 0, moments_size(s) * sizeof(real));
+        } else {
             memcpy(slot_of(s, k), own_of(s, k), moments_size(s) * sizeof(real));
             *past = at_least(*past - *base_tables_of(s, k), 0);
             groups_recount(s, k);
@@ -4565,8 +4567,10 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
 
 /* The clusters that a learner saw itself, as a message between a device and its gateway (docs/format.md, kind 5). */
 
-/* The points seen, three policies and whether there are counts; then four reals: concentrations and half-life. */
-enum { NUMBERS = 8 + 4 * 4, CONCENTRATIONS = 4 };
+/* The points seen, then five numbers: places for clusters, policy, whether there are counts, places for groups, policy;
+ * then four reals: concentrations and half-life.
+ */
+enum { NUMBERS = 8 + 4 * 5, CONCENTRATIONS = 4 };
 
 /* ---- reals of either width --------------------------------------------------------------------------------------- */
 
@@ -4641,8 +4645,12 @@ static unsigned char *put_cluster(const mapdpm_stream *s, uint32_t k, uint32_t w
     p = put_real(p, tables_seen(s, k, decay), width);
     for (d = 0; HAS_MISSING(s) && d < FEATURES(s); d++)
         p = put_real(p, counts_in(s, seen)[d] * decay, width);
-    for (d = 0; d < FEATURES(s); d++)
-        p = put_real(p, (mean_in(s, seen)[d] + low_part(mean_in(s, seen) + d, half_size(s))) / unit_of(s)[d], width);
+    for (d = 0; d < FEATURES(s); d++) {
+        const real m0 = stream_parameter(s, d), lost = width < REAL ? m0 - (real)(float)m0 : 0;
+
+        p = put_real(p, (mean_in(s, seen)[d] + low_part(mean_in(s, seen) + d, half_size(s))) / unit_of(s)[d] + lost,
+                     width);
+    }
     for (d = 0; d < FEATURES(s); d++) {
         const real n = counts_in(s, seen)[d * count_step(s)];
 
@@ -4655,6 +4663,7 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
                          size_t *file_bytes)
 {
     const size_t total = mapdpm_summary_bytes(s, real_bytes);
+    const real least_alpha = real_bytes < REAL ? (real)1e-9 : 0; /* below it, float has log alpha */
     uint32_t sizes[5], k;
     unsigned char *p;
     mapdpm_options o;
@@ -4675,11 +4684,12 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
     file[7] = (unsigned char)real_bytes;
     (void)mapdpm_get_options(s, &o);
     p = put_bytes(p, s->n_seen, 8);
+    p = put_bytes(p, o.max_clusters, 4);
     p = put_bytes(p, o.when_full, 4);
     p = put_bytes(p, o.missing, 4);
     p = put_bytes(p, o.max_groups, 4);
     p = put_bytes(p, o.when_groups_full, 4);
-    p = put_real(p, o.alpha, real_bytes);
+    p = put_real(p, o.alpha < least_alpha ? 0 : o.alpha, real_bytes);
     p = put_real(p, o.log_alpha, real_bytes);
     p = put_real(p, o.half_life, real_bytes);
     p = put_real(p, o.gamma, real_bytes);
@@ -4703,13 +4713,13 @@ int summary_open(const unsigned char *file, size_t file_bytes, summary *f)
 
     if (error != MAPDPM_OK && !(error == MAPDPM_E_REAL && REAL == 8))
         return error;
-    if (file_bytes < HEADER + NUMBERS + CRC || get32(file + HEADER + 12) > 1)
+    if (file_bytes < HEADER + NUMBERS + CRC || get32(file + HEADER + 16) > 1)
         return MAPDPM_E_DAMAGED;
     f->width = file[7];
     f->n_features = get32(file + 12);
     f->n = get32(file + 16);
-    f->has_counts = get32(file + HEADER + 12) == 1;
-    if (f->n_features < 1 || f->n_features > LARGEST_COUNT || f->n > LARGEST_COUNT)
+    f->has_counts = get32(file + HEADER + 16) == 1;
+    if (f->n_features < 1 || f->n_features > LARGEST_COUNT || f->n > LARGEST_COUNT || f->n > get32(file + HEADER + 8))
         return MAPDPM_E_DAMAGED;
     n_parameters = mapdpm_n_parameters((int32_t)get_bytes(file + 8, 2), f->n_features);
     f->reals = cluster_reals(f->n_features, f->has_counts, f->width);
@@ -4736,11 +4746,11 @@ int mapdpm_summary_options(const unsigned char *file, size_t file_bytes, mapdpm_
     memset(o, 0, sizeof *o);
     o->family = (int32_t)get_bytes(file + 8, 2);
     o->n_features = f.n_features;
-    o->max_clusters = f.n > 0 ? f.n : 1;
-    o->when_full = get32(file + HEADER + 8);
+    o->max_clusters = get32(file + HEADER + 8);
+    o->when_full = get32(file + HEADER + 12);
     o->missing = (uint32_t)f.has_counts;
-    o->max_groups = get32(file + HEADER + 16);
-    o->when_groups_full = get32(file + HEADER + 20);
+    o->max_groups = get32(file + HEADER + 20);
+    o->when_groups_full = get32(file + HEADER + 24);
     o->alpha = real_at(file + HEADER + NUMBERS, 0, f.width);
     o->log_alpha = real_at(file + HEADER + NUMBERS, 1, f.width);
     o->half_life = real_at(file + HEADER + NUMBERS, 2, f.width);

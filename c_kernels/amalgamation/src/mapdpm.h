@@ -313,14 +313,15 @@ int mapdpm_reduce(mapdpm_stream *stream, uint32_t n);
 /* A summary of the clusters that a learner saw itself, without those of its base, in the container of docs/format.md:
  * the prior, and of each cluster its tables and its moments. It is the message of a device to its gateway, and the
  * message back. Without groups each cluster is one table. real_bytes is that of the reader: 4 for float. A double build
- * reads and writes both. The size is 0 if there is no such width. */
+ * reads and writes both. The size is 0 if there is no such width. A float reader refuses
+ * what is out of its range. */
 size_t mapdpm_summary_bytes(const mapdpm_stream *stream, uint32_t real_bytes);
 int mapdpm_summary_write(const mapdpm_stream *stream, uint32_t real_bytes, unsigned char *file, size_t capacity,
                          size_t *file_bytes);
 
 /* The options of the learner of a summary, for a new learner like it without a warm-up, and its parameters
- * [mapdpm_n_parameters(family, n_features)], which may be NULL. max_clusters is the number of clusters in the summary,
- * but at least 1. */
+ * [mapdpm_n_parameters(family, n_features)], which may be NULL. max_clusters is that of the writer: give the new one
+ * less if memory is short. */
 int mapdpm_summary_options(const unsigned char *file, size_t file_bytes, mapdpm_options *options,
                            mapdpm_real *parameters);
 
