@@ -5,7 +5,9 @@ from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.hybrid import Hybrid
+from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
 from mapdpm.samplers.permutation_augmented import PermutationAugmented
+from mapdpm.samplers.random_split_merge import RandomSplitMerge
 from mapdpm.samplers.runs import Progress
 from mapdpm.samplers.sample import sample
 from mapdpm.samplers.sampler import Info, Sampler, Target
@@ -24,8 +26,10 @@ __all__ = [
     "Hybrid",
     "Info",
     "InverseGammaPrior",
+    "LaunchedSplitMerge",
     "PermutationAugmented",
     "Progress",
+    "RandomSplitMerge",
     "Sampler",
     "SequentialSplitMerge",
     "SplitMerge",

@@ -61,7 +61,7 @@ def accept_split_or_merge(
     if together:
         split(state, launch)
     else:
-        merge(likelihood, state, launch.i, launch.j)
+        merge(likelihood, state, state.labels[launch.i], state.labels[launch.j])
     return 1
 
 
@@ -116,23 +116,30 @@ def log_split_ratio(likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, sid
 @jitable
 def split(state: ClusterState, launch: Launch) -> None:
     """Move ``i`` and the members that go with it into a free slot."""
-    old, new = state.labels[launch.i], free_slot(state)
-    moved = 1
+    new = split_off(state, state.labels[launch.i], launch.members, launch.choices, launch.sides)
+    state.counts[state.labels[launch.i]] -= 1
+    state.counts[new] += 1
     state.labels[launch.i] = new
-    for m in range(launch.members.shape[0]):
-        if launch.choices[m] == 0:
-            state.labels[launch.members[m]] = new
-            moved += 1
-    state.counts[new] = moved
-    state.counts[old] -= moved
-    state.rows[new, :] = launch.sides[0]
-    state.rows[old, :] = launch.sides[1]
 
 
 @jitable
-def merge(likelihood: LikelihoodVerbs, state: ClusterState, i: int, j: int) -> None:
-    """Merge the cluster of ``i`` into that of ``j``. O(N)."""
-    gone, kept = state.labels[i], state.labels[j]
+def split_off(state: ClusterState, old: int, members: Labels, choices: Labels, sides: Matrix) -> int:
+    """Move the members of choice 0 from slot ``old`` into a free slot, which is returned; take over both rows."""
+    new, moved = free_slot(state), 0
+    for m in range(members.shape[0]):
+        if choices[m] == 0:
+            state.labels[members[m]] = new
+            moved += 1
+    state.counts[new] = moved
+    state.counts[old] -= moved
+    state.rows[new, :] = sides[0]
+    state.rows[old, :] = sides[1]
+    return new
+
+
+@jitable
+def merge(likelihood: LikelihoodVerbs, state: ClusterState, gone: int, kept: int) -> None:
+    """Merge the cluster of slot ``gone`` into that of slot ``kept``. O(N)."""
     for m in range(state.labels.shape[0]):
         if state.labels[m] == gone:
             state.labels[m] = kept

@@ -130,7 +130,7 @@ class Sampler:
 
     def describe(self) -> str:
         """The sampler and its target without the likelihood. A trace is resumed by a sampler of equal description."""
-        own = {name: value for name, value in vars(self).items() if name not in {"target", "integrated"}}
+        own = {name: value for name, value in vars(self).items() if name not in {"target", "integrated", "n_jobs"}}
         said = own | self.target._replace(likelihood=None)._asdict()
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in said.items() if v is not None)})"
 

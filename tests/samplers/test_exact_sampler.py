@@ -18,11 +18,15 @@ from mapdpm.samplers import (
     GammaPrior,
     Hybrid,
     Info,
+    LaunchedSplitMerge,
     PermutationAugmented,
+    RandomSplitMerge,
     SequentialSplitMerge,
     SplitMerge,
     _orders,
+    launched_split_merge,
     permutation_augmented,
+    random_split_merge,
     sequential_split_merge,
 )
 from mapdpm.samplers.chain import Adapted
@@ -47,6 +51,8 @@ REVERSIBLE = {
     "split-merge, no scans": lambda **m: SplitMerge(ALPHA, n_scans=0, **m),
     "split-merge, a scan": lambda **m: SplitMerge(ALPHA, n_scans=1, **m),
     "sequential split-merge": lambda **m: SequentialSplitMerge(ALPHA, **m),
+    "random split-merge": lambda **m: RandomSplitMerge(ALPHA, **m),
+    "launched split-merge": lambda **m: LaunchedSplitMerge(ALPHA, **m),
     "uniform, table": lambda **m: PermutationAugmented(ALPHA, method="table", **m),
     "uniform, beta": lambda **m: PermutationAugmented(ALPHA, method="beta", **m),
     "uniform, given beta": lambda **m: PermutationAugmented(ALPHA, method="beta", beta=1.3, **m),
@@ -59,7 +65,10 @@ KERNELS = {
     "gibbs": lambda **m: CollapsedGibbs(ALPHA, **m),
     **REVERSIBLE,
 }
-FEW_PATHS = ("gibbs", "split-merge, no scans", "sequential split-merge")
+FEW_PATHS = (
+    *("gibbs", "split-merge, no scans", "sequential split-merge"),
+    *("random split-merge", "launched split-merge"),
+)
 
 
 def points(family=NormalGamma, n=N):
@@ -135,6 +144,18 @@ def test_posterior_is_invariant_for_every_kernel_and_family(kernel, family, mode
     if kernel.endswith("beam"):  # alone it may never leave what it forgets: improbable partitions of these points
         P @= kernels.matrix_of(KERNELS["gibbs"](**MODELS[model]), likelihood, data, N)
     holds(P, pi, f"{family.__name__}, {kernel}, {model}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["DP", "finite"])
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kernel", ["random split-merge", "launched split-merge"])
+def test_posterior_of_five_points_is_invariant(kernel, family, model):
+    likelihood, data = points(family, n=5)
+    sampler = KERNELS[kernel](**MODELS[model])
+    P = kernels.matrix_of(sampler, likelihood, data, 5)
+    pi = kernels.posterior_of(sampler.target.prior, likelihood, data, 5)
+    holds(P, pi, f"{family.__name__}, {kernel}, {model}, 52 partitions")
 
 
 @pytest.mark.parametrize("model", ["DP", "PY"])
@@ -257,6 +278,51 @@ def without_normalising(monkeypatch):
     return SequentialSplitMerge(ALPHA)
 
 
+def without_the_normaliser_of_sides(monkeypatch):
+    sound = random_split_merge.log_dirichlet_multinomial
+
+    def unnormalised(n, m, a):
+        return sound(n, m, a) - gammaln(2 * a) + gammaln(2 * a + n + m)
+
+    monkeypatch.setattr(random_split_merge, "log_dirichlet_multinomial", unnormalised)
+    return RandomSplitMerge(ALPHA)
+
+
+def without_the_new_cluster_among_the_choices(monkeypatch):
+    sound = random_split_merge.decide
+
+    def decide(likelihood, prior, state, chosen, sides, log_q, rng):
+        K = np.count_nonzero(state.counts)
+        more = math.log(K / (K + 1)) if chosen.first == chosen.second else 0.0
+        return sound(likelihood, prior, state, chosen, sides, log_q + more, rng)
+
+    monkeypatch.setattr(random_split_merge, "decide", decide)
+    return RandomSplitMerge(ALPHA)
+
+
+def without_the_other_order_of_sides(monkeypatch):
+    monkeypatch.setattr(launched_split_merge, "log_half_sum", lambda first, _: first)
+    return LaunchedSplitMerge(ALPHA)
+
+
+def with_a_launch_that_knows_the_labels(monkeypatch):
+    sound = LaunchedSplitMerge._launched
+
+    def launched(sampler, likelihood, data, points):
+        return sound(sampler, likelihood, data, points[: max(1, len(points) - 1)] if seen[-1] else points)
+
+    def choose(state, rng):
+        chosen = sound_choose(state, rng)
+        seen.append(chosen.first == chosen.second)
+        return chosen
+
+    seen, sound_choose = [], LaunchedSplitMerge._choose.kernel
+    broken = LaunchedSplitMerge(ALPHA)
+    monkeypatch.setattr(LaunchedSplitMerge, "_launched", launched)
+    monkeypatch.setattr(LaunchedSplitMerge, "_choose", staticmethod(choose))
+    return broken
+
+
 FAULTS = {
     "alpha dropped": lambda _: with_prior(CollapsedGibbs(ALPHA), AlphaDropped(ALPHA)),
     "count off by one": lambda _: with_prior(CollapsedGibbs(ALPHA), CountOffByOne(ALPHA)),
@@ -265,6 +331,10 @@ FAULTS = {
     "p(order | C) omitted": without_the_probability_of_orders,
     "beta not cancelled": without_cancelling_beta,
     "wrong normaliser": without_normalising,
+    "sides not normalised": without_the_normaliser_of_sides,
+    "K for K + 1": without_the_new_cluster_among_the_choices,
+    "sides not swapped": without_the_other_order_of_sides,
+    "launch knows labels": with_a_launch_that_knows_the_labels,
 }
 
 

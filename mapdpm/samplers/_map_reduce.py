@@ -1,0 +1,48 @@
+"""Passes over points in chunks: map over chunks, in threads; reduce in the order of chunks.
+
+The chunks, and the random numbers of each, depend on the number of points and not on the number of threads. So a draw
+has the same bits whatever ``n_jobs`` is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mapdpm.jit import jitable
+from mapdpm.protocol import LikelihoodVerbs, Matrix, RngVerbs
+from mapdpm.rng import Rng
+from mapdpm.threads import Threads
+
+T = TypeVar("T")
+
+CHUNK = 1 << 14
+"""The number of points in a chunk: its work is many times that of starting it."""
+_SEEDS = 1 << 53
+
+
+def over_chunks(function: Callable[[int, int, Any], T], n: int, n_jobs: int | None, rng: RngVerbs) -> list[T]:
+    """``function(first, last, rng)`` for each chunk of ``n`` points, in order; each chunk has an ``rng`` of its own.
+
+    A single chunk has the ``rng`` given: tests may enumerate its choices.
+    """
+    if n <= CHUNK:
+        return [function(0, n, rng)]
+    firsts = range(0, n, CHUNK)
+    key = rng.integer(_SEEDS)
+    rngs = [Rng(np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, c]))) for c in range(len(firsts))]
+    with Threads(n_jobs) as threads:
+        return threads.each(function, firsts, [min(first + CHUNK, n) for first in firsts], rngs)
+
+
+@jitable
+def merge_rows(likelihood: LikelihoodVerbs, parts: Any, rows: Matrix) -> None:
+    """Merge ``parts`` (chunk, slot, size) into ``rows`` (slot, size) in order, and prepare them."""
+    for k in range(rows.shape[0]):
+        rows[k, :] = parts[0, k]
+        for chunk in range(1, parts.shape[0]):
+            if parts[chunk, k, 0] > 0.0:
+                likelihood.merge(rows[k], parts[chunk, k])
+        likelihood.prepare(rows[k])

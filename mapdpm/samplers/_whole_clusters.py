@@ -1,0 +1,102 @@
+"""Helpers of split-merge samplers that choose clusters instead of points, and the Metropolis-Hastings decision.
+
+With probability 1/2 a step proposes to split a cluster, else to merge two. All clusters, and all pairs, have equal
+probability. So with K clusters a merge has the factor K, and a split the factor 1 / (K + 1), besides the density of the
+sides: maths (62).
+"""
+
+from __future__ import annotations
+
+from math import exp, log, log1p
+from typing import NamedTuple
+
+import numpy as np
+
+from mapdpm.jit import jitable
+from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs
+from mapdpm.samplers._blocks import count_used
+from mapdpm.samplers._pairs import draw_pair, log_split_ratio, merge, split_off
+from mapdpm.state import ClusterState
+
+
+class Chosen(NamedTuple):
+    """The cluster to split, in slot ``first`` = ``second``, or the two to merge.
+
+    ``members`` are their points, in order. ``choices[m]`` is the side of member m. Before a merge, the points of
+    ``first`` are on side 0.
+    """
+
+    first: int
+    second: int
+    members: Labels
+    choices: Labels
+
+
+@jitable
+def choose(state: ClusterState, rng: RngVerbs) -> Chosen:
+    """A cluster to split, or two to merge; no members if there is only one to merge. O(N)."""
+    K = count_used(state)
+    if rng.integer(2) == 0:
+        first = second = used_slot(state, rng.integer(K))
+    elif K == 1:
+        none = np.zeros(0, dtype=np.int64)
+        return Chosen(0, 0, none, none)
+    else:
+        i, j = draw_pair(K, rng)
+        first, second = used_slot(state, i), used_slot(state, j)
+    n = state.counts[first] if first == second else state.counts[first] + state.counts[second]
+    members, choices = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    m = 0
+    for i in range(state.labels.shape[0]):
+        if state.labels[i] in (first, second):
+            members[m] = i
+            choices[m] = int(state.labels[i] != first)
+            m += 1
+    return Chosen(first, second, members, choices)
+
+
+@jitable
+def used_slot(state: ClusterState, number: int) -> int:
+    """The slot in use that has ``number`` others before it."""
+    k = 0
+    while number > 0 or state.counts[k] == 0:
+        number -= int(state.counts[k] > 0)
+        k += 1
+    return k
+
+
+@jitable
+def decide(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    state: ClusterState,
+    chosen: Chosen,
+    sides: Matrix,
+    log_q: float,
+    rng: RngVerbs,
+) -> int:
+    """Split or merge, or leave it, by Metropolis-Hastings; return 1 if the partition has changed.
+
+    ``sides`` are the rows of the two sides, and exp(``log_q``) the probability of proposing them in this order or the
+    other, halved. A split with an empty side changes nothing.
+    """
+    K = count_used(state)
+    splits = chosen.first == chosen.second
+    if not (sides[0, 0] > 0.0 and sides[1, 0] > 0.0):
+        return 0
+    n_others = K - 1 if splits else K - 2
+    ratio = log_split_ratio(likelihood, prior, sides, n_others) - log_q - log(n_others + 2.0)
+    if not rng.accept(ratio if splits else -ratio):
+        return 0
+    if splits:
+        split_off(state, chosen.first, chosen.members, chosen.choices, sides)
+    else:
+        merge(likelihood, state, chosen.second, chosen.first)
+    return 1
+
+
+@jitable
+def log_half_sum(first: float, second: float) -> float:
+    """log((exp(first) + exp(second)) / 2)."""
+    top = max(first, second)
+    return top + log1p(exp(min(first, second) - top)) - log(2.0)

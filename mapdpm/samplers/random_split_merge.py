@@ -1,0 +1,101 @@
+"""Splits at random and merges at random, whatever the data say: the exact form of the random moves of Chang2013."""
+
+from __future__ import annotations
+
+from math import lgamma, log
+from typing import Any
+
+import numpy as np
+
+from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.protocol import LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
+from mapdpm.samplers._whole_clusters import Chosen, choose, decide
+from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.state import ClusterState
+from mapdpm.validation import check_count
+
+
+@jitable
+def log_dirichlet_multinomial(n: float, m: float, a: float) -> float:
+    """log DM(n, m; a, a), the probability of given labels of n + m points on two sides, shares integrated out."""
+    total = lgamma(2.0 * a) - lgamma(2.0 * a + n + m)
+    return total + lgamma(a + n) + lgamma(a + m) - 2.0 * lgamma(a)
+
+
+@jitable
+def draw_sides(chosen: Chosen, a: float, rng: RngVerbs) -> None:
+    """Draw the side of each member from DM(a, a), one after the other."""
+    logw, sizes = np.empty(2), np.zeros(2)
+    for m in range(chosen.members.shape[0]):
+        logw[0], logw[1] = log(a + sizes[0]), log(a + sizes[1])
+        side = rng.categorical(logw)
+        chosen.choices[m] = side
+        sizes[side] += 1.0
+
+
+def random_split_merge(
+    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, a: float, rng: RngVerbs
+) -> int:
+    """Propose to split a cluster, or to merge two; return 1 if it was accepted. A slot must be free. O(n D + N)."""
+    chosen = choose(state, rng)
+    n = chosen.members.shape[0]
+    if n == 0:
+        return 0
+    sides = np.empty((2, state.rows.shape[1]))
+    if chosen.first == chosen.second:
+        draw_sides(chosen, a, rng)
+        likelihood.init(sides[0])
+        likelihood.init(sides[1])
+        for m in range(n):
+            likelihood.add(sides[chosen.choices[m]], data, chosen.members[m], 1.0)
+        likelihood.prepare(sides[0])
+        likelihood.prepare(sides[1])
+    else:
+        sides[0, :] = state.rows[chosen.first]
+        sides[1, :] = state.rows[chosen.second]
+    log_q = log_dirichlet_multinomial(sides[0, 0], sides[1, 0], a)
+    return decide(likelihood, prior, state, chosen, sides, log_q, rng)
+
+
+class RandomSplitMerge(Sampler):
+    r"""Metropolis-Hastings splits and merges whose proposals do not look at the data (Chang2013, section 4.3).
+
+    With probability 1/2 a uniform cluster c is split, its points by a Dirichlet-multinomial DM(alpha / 2, alpha / 2);
+    else a uniform pair is merged. With K clusters before the step, a split into m and n has the log Hastings ratio
+
+    log [alpha G(N_m) G(N_n) p(x_m) p(x_n) / (G(N_c) p(x_c))] - log DM(N_m, N_n) - log (K + 1),
+
+    G the Gamma function; a merge has the opposite, with log K (docs/maths.md, (62)). A split with an empty side changes
+    nothing. Chang2013 leaves out the last term, which makes the sampler inexact. A split of many points is nearly never
+    accepted: use it as a check of other samplers, or in a hybrid with ``CollapsedGibbs``. With a discount, alpha +
+    discount stands for alpha in DM.
+
+    Parameters
+    ----------
+    n_proposals : int >= 1
+        The number of proposals in a step. Each costs O(n D + N) for n points of the clusters chosen.
+    **model
+        The parameters of ``Sampler``.
+
+    Examples
+    --------
+    >>> from mapdpm.samplers import CollapsedGibbs, sample
+    >>> sampler = CollapsedGibbs(1.0) + RandomSplitMerge(1.0, n_proposals=5)
+    >>> sample([[0.0], [0.1], [9.0]], sampler, draws=3, random_state=0).partitions.shape
+    (1, 3, 3)
+    """
+
+    _kernel = staticmethod(compiled_if_possible(random_split_merge))
+
+    def __init__(self, alpha: float = 1.0, *, n_proposals: int = 1, **model: Any) -> None:
+        super().__init__(alpha, **model)
+        self.n_proposals = check_count("n_proposals", n_proposals)
+
+    def move(self, chain: Chain, rng: RngVerbs) -> Info:
+        """``n_proposals`` proposals."""
+        accepted, a = 0, 0.5 * (chain.prior.alpha + chain.prior.discount)
+        for _ in range(self.n_proposals):
+            state = chain.reserve()
+            accepted += int(self._kernel(chain.likelihood, chain.prior, chain.data, state, a, rng))
+        return Info(chain.n_clusters, proposed=self.n_proposals, accepted=accepted)
