@@ -13,6 +13,7 @@ from mapdpm.samplers.sample import sample
 from mapdpm.samplers.sampler import Info, Sampler, Target
 from mapdpm.samplers.sequential_split_merge import SequentialSplitMerge
 from mapdpm.samplers.split_merge import SplitMerge
+from mapdpm.samplers.sub_cluster_splits import SubClusterSplits
 from mapdpm.samplers.trace import Trace
 from mapdpm.samplers.uncollapsed_gibbs import UncollapsedGibbs
 
@@ -33,6 +34,7 @@ __all__ = [
     "Sampler",
     "SequentialSplitMerge",
     "SplitMerge",
+    "SubClusterSplits",
     "Target",
     "Trace",
     "UncollapsedGibbs",

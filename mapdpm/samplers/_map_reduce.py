@@ -19,7 +19,8 @@ from mapdpm.threads import Threads
 T = TypeVar("T")
 
 CHUNK = 1 << 14
-"""The number of points in a chunk: its work is many times that of starting it."""
+"""The least number of points in a chunk: its work is many times that of starting it."""
+_MOST_CHUNKS = 64  # each has rows of its own
 _SEEDS = 1 << 53
 
 
@@ -30,11 +31,12 @@ def over_chunks(function: Callable[[int, int, Any], T], n: int, n_jobs: int | No
     """
     if n <= CHUNK:
         return [function(0, n, rng)]
-    firsts = range(0, n, CHUNK)
+    size = max(CHUNK, -(-n // _MOST_CHUNKS))
+    firsts = range(0, n, size)
     key = rng.integer(_SEEDS)
     rngs = [Rng(np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, c]))) for c in range(len(firsts))]
     with Threads(n_jobs) as threads:
-        return threads.each(function, firsts, [min(first + CHUNK, n) for first in firsts], rngs)
+        return threads.each(function, firsts, [min(first + size, n) for first in firsts], rngs)
 
 
 @jitable

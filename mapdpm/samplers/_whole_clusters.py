@@ -1,8 +1,7 @@
 """Helpers of split-merge samplers that choose clusters instead of points, and the Metropolis-Hastings decision.
 
-With probability 1/2 a step proposes to split a cluster, else to merge two. All clusters, and all pairs, have equal
-probability. So with K clusters a merge has the factor K, and a split the factor 1 / (K + 1), besides the density of the
-sides: maths (62).
+With probability s a step proposes to split a cluster, else to merge two. All clusters, and all pairs, have equal
+probability: maths (62).
 """
 
 from __future__ import annotations
@@ -32,18 +31,26 @@ class Chosen(NamedTuple):
     choices: Labels
 
 
+NONE = -1
+"""The slots of a merge where there is only one cluster."""
+
+
 @jitable
-def choose(state: ClusterState, rng: RngVerbs) -> Chosen:
-    """A cluster to split, or two to merge; no members if there is only one to merge. O(N)."""
+def choose(state: ClusterState, splits: float, rng: RngVerbs) -> tuple[int, int]:
+    """The slots of a cluster to split, twice the same, with probability ``splits``; else of two to merge, or NONE."""
     K = count_used(state)
-    if rng.integer(2) == 0:
-        first = second = used_slot(state, rng.integer(K))
-    elif K == 1:
-        none = np.zeros(0, dtype=np.int64)
-        return Chosen(0, 0, none, none)
-    else:
-        i, j = draw_pair(K, rng)
-        first, second = used_slot(state, i), used_slot(state, j)
+    if rng.accept(log(splits)):
+        k = used_slot(state, rng.integer(K))
+        return k, k
+    if K == 1:
+        return NONE, NONE
+    i, j = draw_pair(K, rng)
+    return used_slot(state, i), used_slot(state, j)
+
+
+@jitable
+def gathered(state: ClusterState, first: int, second: int) -> Chosen:
+    """The points of two clusters, or of one. O(N)."""
     n = state.counts[first] if first == second else state.counts[first] + state.counts[second]
     members, choices = np.empty(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     m = 0
@@ -77,18 +84,19 @@ def decide(
 ) -> int:
     """Split or merge, or leave it, by Metropolis-Hastings; return 1 if the partition has changed.
 
-    ``sides`` are the rows of the two sides, and exp(``log_q``) the probability of proposing them in this order or the
-    other, halved. A split with an empty side changes nothing.
+    ``sides`` are the rows of the two sides. exp(``log_q``) is the probability of proposing them in this order or the
+    other, halved, times the odds of proposing a split. A split with an empty side changes nothing. The members are read
+    for a split only.
     """
     K = count_used(state)
-    splits = chosen.first == chosen.second
+    is_split = chosen.first == chosen.second
     if not (sides[0, 0] > 0.0 and sides[1, 0] > 0.0):
         return 0
-    n_others = K - 1 if splits else K - 2
+    n_others = K - 1 if is_split else K - 2
     ratio = log_split_ratio(likelihood, prior, sides, n_others) - log_q - log(n_others + 2.0)
-    if not rng.accept(ratio if splits else -ratio):
+    if not rng.accept(ratio if is_split else -ratio):
         return 0
-    if splits:
+    if is_split:
         split_off(state, chosen.first, chosen.members, chosen.choices, sides)
     else:
         merge(likelihood, state, chosen.second, chosen.first)

@@ -12,9 +12,10 @@ from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
 from mapdpm.samplers._launch_cuts import cuts
 from mapdpm.samplers._map_reduce import merge_rows, over_chunks
-from mapdpm.samplers._whole_clusters import choose, decide, log_half_sum
+from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, gathered, log_half_sum
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.state import ClusterState
 from mapdpm.validation import check_count
 
 SAMPLE = 2000
@@ -23,6 +24,16 @@ TRIED = 2
 """Steps of expectation maximisation from each cut, before the best one goes on."""
 _LEAST_SHARE = 1e-6  # a member with a smaller share in a side does not count for it
 _HALF = 0.5
+_EVEN = 0.5  # the probability of proposing a split: it costs as much as a merge
+
+
+def choose_points(state: ClusterState, rng: RngVerbs) -> Chosen:
+    """A cluster to split, or two to merge, with their points; none if there is only one to merge. O(N)."""
+    first, second = choose(state, _EVEN, rng)
+    if first == NONE:
+        none = np.zeros(0, dtype=np.int64)
+        return Chosen(first, second, none, none)
+    return gathered(state, first, second)
 
 
 def launch(likelihood: LikelihoodVerbs, data: Any, points: Labels, cuts: Matrix, n_steps: int, soft: bool) -> Matrix:
@@ -86,34 +97,28 @@ def log_share(odds: float) -> float:
     return -log1p(exp(-odds)) if odds >= 0.0 else odds - log1p(exp(odds))
 
 
-def choose_sides(  # noqa: PLR0913, PLR0917  (a kernel has all that it reads as arguments)
-    likelihood: LikelihoodVerbs,
-    data: Any,
-    points: Labels,
-    launched: Matrix,
-    choices: Labels,
-    draws: bool,
-    sides: Matrix,
-    rng: RngVerbs,
+def choose_sides(
+    likelihood: LikelihoodVerbs, data: Any, chosen: Chosen, launched: Matrix, sides: Matrix, rng: RngVerbs
 ) -> tuple[float, float]:
-    """The log probabilities of the sides ``choices`` of some points, given the launch, and of the opposite sides.
+    """The log probabilities of the sides of some members, given the launch, and of the opposite sides.
 
-    With ``draws`` the sides are drawn first, independently, and the points added to the rows ``sides``.
+    Before a split the sides are drawn first, independently, and the members added to the rows ``sides``.
     """
     logw = np.empty(2)
     log_q, log_opposite = 0.0, 0.0
-    if draws:
-        likelihood.init(sides[0])
-        likelihood.init(sides[1])
-    for m in range(points.shape[0]):
-        first, second = log_weights(likelihood, data, launched, points[m])
+    draws = chosen.first == chosen.second
+    likelihood.init(sides[0])
+    likelihood.init(sides[1])
+    for m in range(chosen.members.shape[0]):
+        i = chosen.members[m]
+        first, second = log_weights(likelihood, data, launched, i)
         first, second = log_share(first - second), log_share(second - first)
         if draws:
             logw[0], logw[1] = first, second
-            choices[m] = rng.categorical(logw)
-            likelihood.add(sides[choices[m]], data, points[m], 1.0)
-        log_q += second if choices[m] == 1 else first
-        log_opposite += first if choices[m] == 1 else second
+            chosen.choices[m] = rng.categorical(logw)
+            likelihood.add(sides[chosen.choices[m]], data, i, 1.0)
+        log_q += second if chosen.choices[m] == 1 else first
+        log_opposite += first if chosen.choices[m] == 1 else second
     return log_q, log_opposite
 
 
@@ -154,7 +159,7 @@ class LaunchedSplitMerge(Sampler):
     (1, 3, 3)
     """
 
-    _choose = staticmethod(compiled_if_possible(choose))
+    _choose = staticmethod(compiled_if_possible(choose_points))
     _launch = staticmethod(compiled_if_possible(launch))
     _choose_sides = staticmethod(compiled_if_possible(choose_sides))
     _merge_rows = staticmethod(compiled_if_possible(merge_rows))
@@ -183,22 +188,19 @@ class LaunchedSplitMerge(Sampler):
         likelihood, data, state = chain.likelihood, chain.data, chain.reserve()
         chosen = self._choose(state, rng)
         points = chosen.members
-        if len(points) <= 1:
+        if len(points) == 0:
             return 0
         launched = self._launched(likelihood, data, points)
-        splits = chosen.first == chosen.second
+        is_split = chosen.first == chosen.second
 
-        def side(first: int, last: int, rng: RngVerbs) -> tuple[Matrix, float, float]:
+        def side(begin: int, end: int, rng: RngVerbs) -> tuple[Matrix, float, float]:
             rows = np.empty((2, state.rows.shape[1]))
-            part = slice(first, last)
-            log_q = self._choose_sides(
-                likelihood, data, points[part], launched, chosen.choices[part], splits, rows, rng
-            )
-            return rows, *log_q
+            part = chosen._replace(members=points[begin:end], choices=chosen.choices[begin:end])
+            return rows, *self._choose_sides(likelihood, data, part, launched, rows, rng)
 
         found = over_chunks(side, len(points), self.n_jobs, rng)
         log_q = log_half_sum(sum(each[1] for each in found), sum(each[2] for each in found))
-        if splits:
+        if is_split:
             sides = np.empty((2, state.rows.shape[1]))
             self._merge_rows(likelihood, np.array([each[0] for each in found]), sides)
         else:

@@ -9,11 +9,11 @@ import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
-from mapdpm.samplers._whole_clusters import Chosen, choose, decide
+from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, gathered
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.state import ClusterState
-from mapdpm.validation import check_count
+from mapdpm.validation import check_count, check_number
 
 
 @jitable
@@ -35,46 +35,65 @@ def draw_sides(chosen: Chosen, a: float, rng: RngVerbs) -> None:
 
 
 def random_split_merge(
-    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, a: float, rng: RngVerbs
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    data: Any,
+    state: ClusterState,
+    a: float,
+    splits: float,
+    rng: RngVerbs,
 ) -> int:
-    """Propose to split a cluster, or to merge two; return 1 if it was accepted. A slot must be free. O(n D + N)."""
-    chosen = choose(state, rng)
-    n = chosen.members.shape[0]
-    if n == 0:
+    """Propose to split a cluster, or to merge two; return 1 if it was accepted. A slot must be free."""
+    first, second = choose(state, splits, rng)
+    if first == NONE:
         return 0
     sides = np.empty((2, state.rows.shape[1]))
-    if chosen.first == chosen.second:
+    if first == second:
+        chosen = gathered(state, first, second)
         draw_sides(chosen, a, rng)
         likelihood.init(sides[0])
         likelihood.init(sides[1])
-        for m in range(n):
+        for m in range(chosen.members.shape[0]):
             likelihood.add(sides[chosen.choices[m]], data, chosen.members[m], 1.0)
         likelihood.prepare(sides[0])
         likelihood.prepare(sides[1])
     else:
-        sides[0, :] = state.rows[chosen.first]
-        sides[1, :] = state.rows[chosen.second]
-    log_q = log_dirichlet_multinomial(sides[0, 0], sides[1, 0], a)
+        none = np.zeros(0, dtype=np.int64)
+        chosen = Chosen(first, second, none, none)
+        sides[0, :] = state.rows[first]
+        sides[1, :] = state.rows[second]
+    log_q = log_dirichlet_multinomial(sides[0, 0], sides[1, 0], a) + log(splits) - log(1.0 - splits)
     return decide(likelihood, prior, state, chosen, sides, log_q, rng)
+
+
+def propose_at_random(kernel: Any, chain: Chain, n_proposals: int, splits: float, rng: RngVerbs) -> int:
+    """So many proposals by ``random_split_merge``, compiled or not; the number of accepted ones."""
+    a = 0.5 * (chain.prior.alpha + chain.prior.discount)
+    model = chain.likelihood, chain.prior, chain.data
+    return sum(kernel(*model, chain.reserve(), a, splits, rng) for _ in range(n_proposals))
 
 
 class RandomSplitMerge(Sampler):
     r"""Metropolis-Hastings splits and merges whose proposals do not look at the data (Chang2013, section 4.3).
 
-    With probability 1/2 a uniform cluster c is split, its points by a Dirichlet-multinomial DM(alpha / 2, alpha / 2);
-    else a uniform pair is merged. With K clusters before the step, a split into m and n has the log Hastings ratio
+    With probability s = ``splits`` a uniform cluster c is split, its points by a Dirichlet-multinomial DM(alpha / 2,
+    alpha / 2); else a uniform pair is merged. With K clusters before the step, a split into m and n has the log
+    Hastings ratio
 
-    log [alpha G(N_m) G(N_n) p(x_m) p(x_n) / (G(N_c) p(x_c))] - log DM(N_m, N_n) - log (K + 1),
+    log [alpha G(N_m) G(N_n) p(x_m) p(x_n) / (G(N_c) p(x_c))] - log DM(N_m, N_n) - log (K + 1) + log ((1 - s) / s),
 
     G the Gamma function; a merge has the opposite, with log K (docs/maths.md, (62)). A split with an empty side changes
-    nothing. Chang2013 leaves out the last term, which makes the sampler inexact. A split of many points is nearly never
-    accepted: use it as a check of other samplers, or in a hybrid with ``CollapsedGibbs``. With a discount, alpha +
-    discount stands for alpha in DM.
+    nothing. Chang2013 leaves out log (K + 1), which makes the sampler inexact. A split of many points is nearly never
+    accepted, but a merge is where two clusters lie in the same place. With a discount, alpha + discount stands for
+    alpha in DM.
 
     Parameters
     ----------
     n_proposals : int >= 1
-        The number of proposals in a step. Each costs O(n D + N) for n points of the clusters chosen.
+        The number of proposals in a step. A split costs O(n D + N) for n points of the cluster, a merge O(D), and O(N)
+        more if it is accepted.
+    splits : float in (0, 1)
+        The probability of proposing a split. Merges are cheap: a small value tries many of them.
     **model
         The parameters of ``Sampler``.
 
@@ -88,14 +107,15 @@ class RandomSplitMerge(Sampler):
 
     _kernel = staticmethod(compiled_if_possible(random_split_merge))
 
-    def __init__(self, alpha: float = 1.0, *, n_proposals: int = 1, **model: Any) -> None:
+    def __init__(self, alpha: float = 1.0, *, n_proposals: int = 1, splits: float = 0.5, **model: Any) -> None:
         super().__init__(alpha, **model)
         self.n_proposals = check_count("n_proposals", n_proposals)
+        self.splits = check_number("splits", splits)
+        if not 0.0 < self.splits < 1.0:
+            msg = f"splits must be a probability between 0 and 1, got {splits}"
+            raise ValueError(msg)
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """``n_proposals`` proposals."""
-        accepted, a = 0, 0.5 * (chain.prior.alpha + chain.prior.discount)
-        for _ in range(self.n_proposals):
-            state = chain.reserve()
-            accepted += int(self._kernel(chain.likelihood, chain.prior, chain.data, state, a, rng))
+        accepted = propose_at_random(self._kernel, chain, self.n_proposals, self.splits, rng)
         return Info(chain.n_clusters, proposed=self.n_proposals, accepted=accepted)

@@ -36,6 +36,13 @@ class Target(NamedTuple):
     discount_prior: Any
 
 
+def check_draws(likelihood: Likelihood) -> None:
+    """ValueError for a family without draws of parameters."""
+    if not hasattr(likelihood, "log_likelihood"):
+        msg = f"{type(likelihood).__name__} has no draw of parameters; CollapsedGibbs takes every likelihood"
+        raise ValueError(msg)
+
+
 class Sampler:
     """One step leaves p(z | x) invariant, or p(z, alpha | x) if alpha has a prior.
 

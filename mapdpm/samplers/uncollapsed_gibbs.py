@@ -11,7 +11,7 @@ from mapdpm.protocol import Likelihood, LikelihoodVerbs, Matrix, PartitionPriorV
 from mapdpm.samplers._blocks import count_used, free_slot
 from mapdpm.samplers._pairs import set_row
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.samplers.sampler import Info, Sampler, check_draws
 from mapdpm.state import ClusterState
 
 
@@ -107,6 +107,4 @@ class UncollapsedGibbs(Sampler):
 
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError for a family without draws of parameters."""
-        if not hasattr(likelihood, "log_likelihood"):
-            msg = f"{type(likelihood).__name__} has no draw of parameters; CollapsedGibbs takes every likelihood"
-            raise ValueError(msg)
+        check_draws(likelihood)

@@ -51,7 +51,7 @@ REVERSIBLE = {
     "split-merge, no scans": lambda **m: SplitMerge(ALPHA, n_scans=0, **m),
     "split-merge, a scan": lambda **m: SplitMerge(ALPHA, n_scans=1, **m),
     "sequential split-merge": lambda **m: SequentialSplitMerge(ALPHA, **m),
-    "random split-merge": lambda **m: RandomSplitMerge(ALPHA, **m),
+    "random split-merge": lambda **m: RandomSplitMerge(ALPHA, splits=0.3, **m),
     "launched split-merge": lambda **m: LaunchedSplitMerge(ALPHA, **m),
     "uniform, table": lambda **m: PermutationAugmented(ALPHA, method="table", **m),
     "uniform, beta": lambda **m: PermutationAugmented(ALPHA, method="beta", **m),
@@ -288,20 +288,20 @@ def without_the_normaliser_of_sides(monkeypatch):
     return RandomSplitMerge(ALPHA)
 
 
-def without_the_new_cluster_among_the_choices(monkeypatch):
+def with_one_cluster_less_among_the_choices(monkeypatch):
     sound = random_split_merge.decide
 
     def decide(likelihood, prior, state, chosen, sides, log_q, rng):
-        K = np.count_nonzero(state.counts)
-        more = math.log(K / (K + 1)) if chosen.first == chosen.second else 0.0
+        K = np.count_nonzero(state.counts)  # the splits of these points are all accepted, right or wrong
+        more = math.log((K - 1) / K) if chosen.first != chosen.second else 0.0
         return sound(likelihood, prior, state, chosen, sides, log_q + more, rng)
 
     monkeypatch.setattr(random_split_merge, "decide", decide)
     return RandomSplitMerge(ALPHA)
 
 
-def without_the_other_order_of_sides(monkeypatch):
-    monkeypatch.setattr(launched_split_merge, "log_half_sum", lambda first, _: first)
+def with_both_orders_of_sides_counted(monkeypatch):
+    monkeypatch.setattr(launched_split_merge, "log_half_sum", np.logaddexp)
     return LaunchedSplitMerge(ALPHA)
 
 
@@ -332,8 +332,8 @@ FAULTS = {
     "beta not cancelled": without_cancelling_beta,
     "wrong normaliser": without_normalising,
     "sides not normalised": without_the_normaliser_of_sides,
-    "K for K + 1": without_the_new_cluster_among_the_choices,
-    "sides not swapped": without_the_other_order_of_sides,
+    "K - 1 for K": with_one_cluster_less_among_the_choices,
+    "both orders counted": with_both_orders_of_sides_counted,
     "launch knows labels": with_a_launch_that_knows_the_labels,
 }
 

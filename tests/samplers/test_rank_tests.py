@@ -13,6 +13,7 @@ from mapdpm.samplers import (
     PermutationAugmented,
     SequentialSplitMerge,
     SplitMerge,
+    SubClusterSplits,
     UncollapsedGibbs,
     concentration,
     sequential_split_merge,
@@ -66,11 +67,16 @@ CONTINUOUS = {
     "slice": CollapsedGibbs(likelihood=PRIOR, alpha_update="slice", **JOINT),
     "integrated": PermutationAugmented(method="table", integrate_alpha=True, likelihood=PRIOR, **JOINT),
     "uncollapsed": UncollapsedGibbs(likelihood=PRIOR, **JOINT),
+    "sub-cluster splits": SubClusterSplits(likelihood=PRIOR, **JOINT),
 }
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n == "integrated" else ()) for n in CONTINUOUS]
+    "name",
+    [
+        pytest.param(n, marks={"integrated": pytest.mark.slow, "sub-cluster splits": pytest.mark.complete}.get(n, ()))
+        for n in CONTINUOUS
+    ],
 )
 def test_continuous_draws_keep_the_joint(name):
     assert p_value(CONTINUOUS[name], JOINT) > FALSE_ALARM

@@ -1,0 +1,110 @@
+"""Sweeps given weights and parameters, splits and merges of whole clusters, all in parallel: Chang2013, exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mapdpm.jit import compiled_if_possible
+from mapdpm.protocol import Labels, Likelihood, Matrix, RngVerbs
+from mapdpm.samplers._lone_points import lone_point
+from mapdpm.samplers._map_reduce import over_chunks
+from mapdpm.samplers._restricted_sweep import Points, choose_labels, draw_open, hold
+from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
+from mapdpm.samplers.random_split_merge import propose_at_random, random_split_merge
+from mapdpm.samplers.sampler import Info, check_draws
+
+_SPLITS = 1.0 / 64.0
+"""The probability that a random proposal is a split, which costs much and is nearly never accepted."""
+
+
+class SubClusterSplits(LaunchedSplitMerge):
+    r"""Parallel sampling of many points: restricted Gibbs sweeps, and splits and merges of whole clusters (Chang2013).
+
+    A step is, in order:
+
+    1. a *restricted sweep*: weights and parameters of the clusters are drawn, pi ~ Dir(N_1, ..., N_K, alpha) and
+       theta_k ~ p(theta | x_k), Chang2013 (7) and (8); then the label of each point given them, (9), among the clusters
+       that there are;
+    2. ``n_proposals`` splits or merges as of ``LaunchedSplitMerge``;
+    3. for each of these, 100 as of ``RandomSplitMerge``, most of them merges, and 10 of a point that leaves its cluster
+       to be alone or ends being so.
+
+    Chang2013 splits along sub-clusters that are sampled beside the clusters. That is biased, and a sweep of all points
+    that empties a cluster is, too. Here a split is launched from the points alone, and in a sweep half of the points,
+    drawn by coins, are held: they keep the clusters in being, and the others move. So each part of a step leaves the
+    posterior invariant; it is the posterior of ``CollapsedGibbs``.
+
+    Every pass over points is a map over chunks of 16,384 points or more and a reduction in order: draws do not depend
+    on ``n_jobs``. For a million points call ``sample(..., keep=())``, which keeps no partitions but the best one.
+
+    Parameters
+    ----------
+    n_steps : int >= 0
+        As in ``LaunchedSplitMerge``.
+    n_proposals : int >= 1
+        The number of launched proposals in a step.
+    n_jobs : int or None
+        The number of threads; None is 1.
+    **model
+        The parameters of ``Sampler``. The likelihood needs the verbs ``draw`` and ``log_likelihood``, which all of this
+        library have.
+
+    Notes
+    -----
+    O(N K D) a step, half of it for half of the points. Memory: the rows of all clusters for each chunk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mapdpm.samplers import sample
+    >>> X = np.r_[np.zeros(200), np.full(200, 9.0)][:, None] + np.random.default_rng(0).normal(size=(400, 1))
+    >>> trace = sample(X, SubClusterSplits(1.0), draws=20, burn_in=20, init="single", random_state=0)
+    >>> int(np.median(trace.n_clusters))
+    2
+    """
+
+    _hold = staticmethod(compiled_if_possible(hold))
+    _draw_open = staticmethod(compiled_if_possible(draw_open))
+    _choose_labels = staticmethod(compiled_if_possible(choose_labels))
+    _at_random = staticmethod(compiled_if_possible(random_split_merge))
+    _lone_point = staticmethod(compiled_if_possible(lone_point))
+
+    _n_random, _n_lone = 100, 10  # a launched proposal costs more than all of these
+
+    def move(self, chain: Chain, rng: RngVerbs) -> Info:
+        """A sweep, then splits and merges."""
+        moved = self.sweep(chain, rng)
+        info = super().move(chain, rng)
+        accepted = info.accepted
+        accepted += propose_at_random(self._at_random, chain, self._n_random * self.n_proposals, _SPLITS, rng)
+        for _ in range(self._n_lone * self.n_proposals):
+            moved += self._lone_point(chain.likelihood, chain.prior, chain.data, chain.reserve(), rng)
+        return Info(chain.n_clusters, moved, (1 + self._n_random) * self.n_proposals, accepted)
+
+    def sweep(self, chain: Chain, rng: RngVerbs) -> int:
+        """Redraw the labels of the points that are not held; return how many changed."""
+        likelihood, state = chain.likelihood, chain.state
+        free = np.empty(chain.n_points, dtype=np.int8)
+
+        def held(first: int, last: int, rng: RngVerbs) -> Labels:
+            return self._hold(state.labels[first:last], state.capacity, free[first:last], rng)
+
+        n_held = np.sum(over_chunks(held, chain.n_points, self.n_jobs, rng), axis=0)
+        candidates = self._draw_open(likelihood, chain.prior, state, n_held, rng)
+        if not len(candidates.slots):
+            return 0
+
+        def chosen(first: int, last: int, rng: RngVerbs) -> tuple[int, Labels, Matrix]:
+            counts, rows = np.empty_like(state.counts), np.empty_like(state.rows)
+            points = Points(first, state.labels[first:last], free[first:last])
+            return self._choose_labels(likelihood, chain.data, points, candidates, counts, rows, rng), counts, rows
+
+        moved, counts, rows = zip(*over_chunks(chosen, chain.n_points, self.n_jobs, rng), strict=True)
+        state.counts[:] = np.sum(counts, axis=0)
+        self._merge_rows(likelihood, np.array(rows), state.rows)
+        return sum(moved)
+
+    def check_family(self, likelihood: Likelihood) -> None:
+        """ValueError for a family without draws of parameters."""
+        check_draws(likelihood)
