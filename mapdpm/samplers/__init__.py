@@ -3,6 +3,7 @@
 from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, InverseGammaPrior
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
+from mapdpm.samplers.finite_symmetric_dirichlet import FiniteSymmetricDirichlet
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
@@ -14,6 +15,7 @@ from mapdpm.samplers.sampler import Info, Sampler, Target
 from mapdpm.samplers.sequential_split_merge import SequentialSplitMerge
 from mapdpm.samplers.split_merge import SplitMerge
 from mapdpm.samplers.sub_cluster_splits import SubClusterSplits
+from mapdpm.samplers.super_clusters import SuperClusters
 from mapdpm.samplers.trace import Trace
 from mapdpm.samplers.uncollapsed_gibbs import UncollapsedGibbs
 
@@ -22,6 +24,7 @@ __all__ = [
     "Chain",
     "ChainData",
     "CollapsedGibbs",
+    "FiniteSymmetricDirichlet",
     "GammaPrior",
     "Given",
     "Hybrid",
@@ -35,6 +38,7 @@ __all__ = [
     "SequentialSplitMerge",
     "SplitMerge",
     "SubClusterSplits",
+    "SuperClusters",
     "Target",
     "Trace",
     "UncollapsedGibbs",

@@ -25,18 +25,23 @@ _SEEDS = 1 << 53
 
 
 def over_chunks(function: Callable[[int, int, Any], T], n: int, n_jobs: int | None, rng: RngVerbs) -> list[T]:
-    """``function(first, last, rng)`` for each chunk of ``n`` points, in order; each chunk has an ``rng`` of its own.
-
-    A single chunk has the ``rng`` given: tests may enumerate its choices.
-    """
-    if n <= CHUNK:
-        return [function(0, n, rng)]
+    """``function(first, last, rng)`` for each chunk of ``n`` points, in order; each chunk has an ``rng`` of its own."""
     size = max(CHUNK, -(-n // _MOST_CHUNKS))
     firsts = range(0, n, size)
-    key = rng.integer(_SEEDS)
-    rngs = [Rng(np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, c]))) for c in range(len(firsts))]
     with Threads(n_jobs) as threads:
-        return threads.each(function, firsts, [min(first + size, n) for first in firsts], rngs)
+        lasts = [min(first + size, n) for first in firsts]
+        return threads.each(function, firsts, lasts, streams(rng, len(firsts)))
+
+
+def streams(rng: RngVerbs, n: int) -> list[RngVerbs]:
+    """``n`` independent sources of randomness, which ``rng`` decides; itself if there is one.
+
+    An ``rng`` of a test, which enumerates choices, is all of them: its jobs run in turn.
+    """
+    if n == 1 or not isinstance(rng, Rng):
+        return [rng] * n
+    key = rng.integer(_SEEDS)
+    return [Rng(np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, c]))) for c in range(n)]
 
 
 @jitable

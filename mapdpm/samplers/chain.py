@@ -108,6 +108,12 @@ class Chain:
         self._set_state(labels)
         self.slots_moved(np.full(before, -1))
 
+    def take(self, state: ClusterState) -> None:
+        """Take over another state of the same points; slots of ``aux`` are blank."""
+        before = self.state.capacity
+        self.state = state
+        self.slots_moved(np.full(before, -1))
+
     def clear(self) -> None:
         """Take all points out of the partition. They must be put back before anything else."""
         before = self.state.capacity

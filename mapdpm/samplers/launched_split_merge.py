@@ -11,10 +11,10 @@ from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
 from mapdpm.samplers._launch_cuts import cuts
-from mapdpm.samplers._map_reduce import merge_rows, over_chunks
+from mapdpm.samplers._parallel_sampler import ParallelSampler
 from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, gathered, log_half_sum
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.samplers.sampler import Info
 from mapdpm.state import ClusterState
 from mapdpm.validation import check_count
 
@@ -122,7 +122,7 @@ def choose_sides(
     return log_q, log_opposite
 
 
-class LaunchedSplitMerge(Sampler):
+class LaunchedSplitMerge(ParallelSampler):
     r"""Metropolis-Hastings splits and merges of whole clusters, proposed by the data, exactly and in parallel.
 
     With probability 1/2 a uniform cluster is split, else a uniform pair is merged. Let c be all their points. A launch
@@ -162,7 +162,6 @@ class LaunchedSplitMerge(Sampler):
     _choose = staticmethod(compiled_if_possible(choose_points))
     _launch = staticmethod(compiled_if_possible(launch))
     _choose_sides = staticmethod(compiled_if_possible(choose_sides))
-    _merge_rows = staticmethod(compiled_if_possible(merge_rows))
     _decide = staticmethod(compiled_if_possible(decide))
 
     def __init__(
@@ -174,10 +173,9 @@ class LaunchedSplitMerge(Sampler):
         n_jobs: int | None = None,
         **model: Any,
     ) -> None:
-        super().__init__(alpha, **model)
+        super().__init__(alpha, n_jobs=n_jobs, **model)
         self.n_steps = check_count("n_steps", n_steps, 0)
         self.n_proposals = check_count("n_proposals", n_proposals)
-        self.n_jobs = None if n_jobs is None else check_count("n_jobs", n_jobs)
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """``n_proposals`` proposals."""
@@ -198,13 +196,9 @@ class LaunchedSplitMerge(Sampler):
             part = chosen._replace(members=points[begin:end], choices=chosen.choices[begin:end])
             return rows, *self._choose_sides(likelihood, data, part, launched, rows, rng)
 
-        found = over_chunks(side, len(points), self.n_jobs, rng)
-        log_q = log_half_sum(sum(each[1] for each in found), sum(each[2] for each in found))
-        if is_split:
-            sides = np.empty((2, state.rows.shape[1]))
-            self._merge_rows(likelihood, np.array([each[0] for each in found]), sides)
-        else:
-            sides = state.rows[[chosen.first, chosen.second]]
+        rows, log_qs, log_opposites = zip(*self.over_chunks(side, len(points), rng), strict=True)
+        sides = self.merged_rows(chain, rows) if is_split else state.rows[[chosen.first, chosen.second]]
+        log_q = log_half_sum(sum(log_qs), sum(log_opposites))
         return int(self._decide(likelihood, chain.prior, state, chosen, sides, log_q, rng))
 
     def _launched(self, likelihood: Any, data: Any, points: Labels) -> Matrix:

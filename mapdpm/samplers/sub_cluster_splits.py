@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible
-from mapdpm.protocol import Labels, Likelihood, Matrix, RngVerbs
+from mapdpm.protocol import Labels, Likelihood, RngVerbs
 from mapdpm.samplers._lone_points import lone_point
-from mapdpm.samplers._map_reduce import over_chunks
-from mapdpm.samplers._restricted_sweep import Points, choose_labels, draw_open, hold
+from mapdpm.samplers._restricted_sweep import draw_open, hold
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
 from mapdpm.samplers.random_split_merge import propose_at_random, random_split_merge
@@ -66,7 +65,6 @@ class SubClusterSplits(LaunchedSplitMerge):
 
     _hold = staticmethod(compiled_if_possible(hold))
     _draw_open = staticmethod(compiled_if_possible(draw_open))
-    _choose_labels = staticmethod(compiled_if_possible(choose_labels))
     _at_random = staticmethod(compiled_if_possible(random_split_merge))
     _lone_point = staticmethod(compiled_if_possible(lone_point))
 
@@ -90,20 +88,13 @@ class SubClusterSplits(LaunchedSplitMerge):
         def held(first: int, last: int, rng: RngVerbs) -> Labels:
             return self._hold(state.labels[first:last], state.capacity, free[first:last], rng)
 
-        n_held = np.sum(over_chunks(held, chain.n_points, self.n_jobs, rng), axis=0)
+        n_held = np.sum(self.over_chunks(held, chain.n_points, rng), axis=0)
         candidates = self._draw_open(likelihood, chain.prior, state, n_held, rng)
         if not len(candidates.slots):
             return 0
-
-        def chosen(first: int, last: int, rng: RngVerbs) -> tuple[int, Labels, Matrix]:
-            counts, rows = np.empty_like(state.counts), np.empty_like(state.rows)
-            points = Points(first, state.labels[first:last], free[first:last])
-            return self._choose_labels(likelihood, chain.data, points, candidates, counts, rows, rng), counts, rows
-
-        moved, counts, rows = zip(*over_chunks(chosen, chain.n_points, self.n_jobs, rng), strict=True)
-        state.counts[:] = np.sum(counts, axis=0)
-        self._merge_rows(likelihood, np.array(rows), state.rows)
-        return sum(moved)
+        swept = self.redraw(chain, state.labels, free, candidates, rng)
+        chain.state = state._replace(counts=swept.counts, rows=swept.rows)
+        return swept.moved
 
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError for a family without draws of parameters."""

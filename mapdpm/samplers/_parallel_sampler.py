@@ -1,0 +1,63 @@
+"""The base class of samplers whose passes over points run in chunks and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from mapdpm.jit import compiled_if_possible
+from mapdpm.protocol import Labels, Matrix, RngVerbs
+from mapdpm.samplers._map_reduce import merge_rows, over_chunks
+from mapdpm.samplers._restricted_sweep import Candidates, Flags, Points, choose_labels
+from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.sampler import Sampler
+from mapdpm.validation import check_count
+
+T = TypeVar("T")
+
+
+class Swept(NamedTuple):
+    """The result of a pass over all points: how many changed their label, and the new counts and rows of slots."""
+
+    moved: int
+    counts: Labels
+    rows: Matrix
+
+
+class ParallelSampler(Sampler):
+    """A sampler with ``n_jobs`` threads: None is 1. Its draws do not depend on their number."""
+
+    _choose_labels = staticmethod(compiled_if_possible(choose_labels))
+    _merge_rows = staticmethod(compiled_if_possible(merge_rows))
+
+    def __init__(self, alpha: float = 1.0, *, n_jobs: int | None = None, **model: Any) -> None:
+        super().__init__(alpha, **model)
+        self.n_jobs = None if n_jobs is None else check_count("n_jobs", n_jobs)
+
+    def over_chunks(self, function: Callable[[int, int, Any], T], n: int, rng: RngVerbs) -> list[T]:
+        """``function(first, last, rng)`` for chunks of ``n`` points, in order, by the threads of this sampler."""
+        return over_chunks(function, n, self.n_jobs, rng)
+
+    def merged_rows(self, chain: Chain, parts: Any) -> Matrix:
+        """Rows of slots, prepared, from those of chunks."""
+        rows = np.empty_like(parts[0])
+        self._merge_rows(chain.likelihood, np.array(parts), rows)
+        return rows
+
+    def redraw(self, chain: Chain, labels: Labels, free: Flags, candidates: Candidates, rng: RngVerbs) -> Swept:
+        """Draw the labels of free points among the candidates, in place. O(K D) a point."""
+        n_slots = len(candidates.group_of)
+
+        def chosen(first: int, last: int, rng: RngVerbs) -> tuple[int, Labels, Matrix]:
+            counts, rows = np.empty(n_slots, dtype=np.int64), np.empty((n_slots, chain.likelihood.size()))
+            points = Points(first, labels[first:last], free[first:last])
+            return (
+                self._choose_labels(chain.likelihood, chain.data, points, candidates, counts, rows, rng),
+                counts,
+                rows,
+            )
+
+        moved, counts, rows = zip(*self.over_chunks(chosen, chain.n_points, rng), strict=True)
+        return Swept(sum(moved), np.sum(counts, axis=0), self.merged_rows(chain, rows))
