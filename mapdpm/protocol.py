@@ -78,6 +78,9 @@ class LikelihoodVerbs(Protocol):
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         """Log F(x_i | parameters), of what ``draw`` fills."""
 
+    def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
+        """The same, bit for bit, of all points in ``tile``, shape (n_features, n_points). Optional: for speed."""
+
 
 class PartitionPriorVerbs(Protocol):
     """The verbs of a prior over partitions, for kernels."""

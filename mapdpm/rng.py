@@ -10,6 +10,8 @@ import numpy as np
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, Vector
 
+_NEGLIGIBLE = 60.0  # nats: such a share is far below the spacing of u, and its exponential need not be computed
+
 
 @jitable
 def drawn(logw: Vector, u: float) -> int:
@@ -19,7 +21,7 @@ def drawn(logw: Vector, u: float) -> int:
         top = max(top, logw[k])
     total = 0.0
     for k in range(logw.shape[0]):
-        logw[k] = exp(logw[k] - top)
+        logw[k] = exp(logw[k] - top) if logw[k] >= top - _NEGLIGIBLE else 0.0
         total += logw[k]
     u *= total
     last = 0

@@ -6,7 +6,7 @@ from math import log
 from typing import Any
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import Vector
+from mapdpm.protocol import Matrix, Vector
 
 # Scales are clipped to 1e-200 and 1e200, so that squares of draws stay finite.
 _FARTHEST = 200.0 * log(10.0)
@@ -27,3 +27,16 @@ def log_normal(parameters: Vector, data: Any, i: int) -> float:
         t = data[i, d] - parameters[1 + d]
         total -= parameters[1 + D + d] * t * t
     return float(total)
+
+
+@jitable
+def log_normals(parameters: Vector, tile: Matrix, values: Vector) -> None:
+    """``log_normal`` of all points of a tile, shape (D, n_points). Inner loops over points run as vectors."""
+    D, n = tile.shape
+    for m in range(n):
+        values[m] = parameters[0]
+    for d in range(D):
+        centre, half_precision, x = parameters[1 + d], parameters[1 + D + d], tile[d]
+        for m in range(n):
+            t = x[m] - centre
+            values[m] -= half_precision * t * t

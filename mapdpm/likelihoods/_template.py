@@ -140,3 +140,11 @@ class GammaExponential(NamedTuple):
         for d in range(self.b0.shape[0]):
             total -= parameters[1 + d] * data[i, d]
         return float(total)
+
+    def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
+        """The inner loop runs over points, as vectors."""
+        values[:] = parameters[0]
+        for d in range(self.b0.shape[0]):
+            rate, x = parameters[1 + d], tile[d]
+            for m in range(values.shape[0]):
+                values[m] -= rate * x[m]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from math import log, sqrt
 
+import numpy as np
+
 from mapdpm.jit import jitable
 from mapdpm.likelihoods._moments import HUGE, TINY
 from mapdpm.protocol import Matrix, Vector
@@ -49,6 +51,28 @@ def solve(row: Vector, at: int, v: Vector, D: int) -> float:
         v[i] = t
         total += t * t
     return total
+
+
+@jitable
+def squared_lengths(row: Vector, at: int, y: Matrix, values: Vector) -> None:
+    """Fill ``values`` with |L y_m|^2 of each column of ``y``; loops over columns run as vectors."""
+    D, n = y.shape
+    z, p = np.empty(n), at
+    values[:] = 0.0
+    for d in range(D):
+        z[:] = 0.0
+        for k in range(0, d - 2, 4):
+            w0, w1, w2, w3 = row[p + k], row[p + k + 1], row[p + k + 2], row[p + k + 3]
+            y0, y1, y2, y3 = y[k], y[k + 1], y[k + 2], y[k + 3]
+            for m in range(n):
+                z[m] = (((z[m] + w0 * y0[m]) + w1 * y1[m]) + w2 * y2[m]) + w3 * y3[m]
+        for k in range((d + 1) // 4 * 4, d + 1):
+            w, y0 = row[p + k], y[k]
+            for m in range(n):
+                z[m] += w * y0[m]
+        for m in range(n):
+            values[m] += z[m] * z[m]
+        p += d + 1
 
 
 @jitable

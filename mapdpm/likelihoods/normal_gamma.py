@@ -189,6 +189,9 @@ class NormalGamma(NamedTuple):
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         return draws.log_normal(parameters, data, i)
 
+    def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
+        draws.log_normals(parameters, tile, values)
+
 
 @jitable
 def _scale(prior: NormalGamma, row: Vector, d: int) -> float:

@@ -297,6 +297,17 @@ class NormalInverseWishart(NamedTuple):
             at += d + 1
         return float(parameters[0] - 0.5 * squares)
 
+    def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
+        D, n = tile.shape
+        y = np.empty((D, n))
+        for d in range(D):
+            centre, x, less = parameters[1 + d], tile[d], y[d]
+            for m in range(n):
+                less[m] = x[m] - centre
+        tri.squared_lengths(parameters, 1 + D, y, values)
+        for m in range(n):
+            values[m] = parameters[0] - 0.5 * values[m]
+
 
 @jitable
 def _distance(prior: NormalInverseWishart, row: Vector, data: Any, i: int) -> float:

@@ -195,6 +195,9 @@ class NormalKnownVariance(NamedTuple):
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         return draws.log_normal(parameters, data, i)
 
+    def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
+        draws.log_normals(parameters, tile, values)
+
 
 @jitable
 def _pull(prior: NormalKnownVariance, row: Vector, d: int) -> float:

@@ -31,7 +31,9 @@ def cuts(vectors: Matrix) -> Matrix:
         if len(Z) >= _FEWEST * Z.shape[1]:
             along.append(least_kurtosis(Z))
     sides = np.array(along) > 0.0
-    return np.unique(sides ^ sides[:, :1], axis=0).astype(np.float64)
+    sides ^= sides[:, :1]
+    different = {cut.tobytes(): cut for cut in sides}
+    return np.array([*different.values()], dtype=np.float64)
 
 
 def widest(Z: Matrix) -> Vector:

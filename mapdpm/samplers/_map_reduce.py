@@ -20,17 +20,24 @@ T = TypeVar("T")
 
 CHUNK = 1 << 14
 """The least number of points in a chunk: its work is many times that of starting it."""
-_MOST_CHUNKS = 64  # each has rows of its own
+_MOST_CHUNKS = 32  # each has rows of its own
+_EVEN = 4  # numbers of chunks are multiples of it, so that a few threads have equal work
 _SEEDS = 1 << 53
 
 
 def over_chunks(function: Callable[[int, int, Any], T], n: int, n_jobs: int | None, rng: RngVerbs) -> list[T]:
     """``function(first, last, rng)`` for each chunk of ``n`` points, in order; each chunk has an ``rng`` of its own."""
-    size = max(CHUNK, -(-n // _MOST_CHUNKS))
+    size = -(-n // n_chunks(n))
     firsts = range(0, n, size)
     with Threads(n_jobs) as threads:
         lasts = [min(first + size, n) for first in firsts]
         return threads.each(function, firsts, lasts, streams(rng, len(firsts)))
+
+
+def n_chunks(n: int) -> int:
+    """The number of chunks of ``n`` points."""
+    least = max(1, -(-n // CHUNK))
+    return min(_MOST_CHUNKS, least if least <= 2 else -(-least // _EVEN) * _EVEN)  # noqa: PLR2004  (1, 2, 4, 8, ...)
 
 
 def streams(rng: RngVerbs, n: int) -> list[RngVerbs]:

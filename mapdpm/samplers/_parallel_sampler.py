@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible
-from mapdpm.protocol import Labels, Matrix, RngVerbs
+from mapdpm.protocol import Labels, Matrix, RngVerbs, Vector
 from mapdpm.samplers._map_reduce import merge_rows, over_chunks
-from mapdpm.samplers._restricted_sweep import Candidates, Flags, Points, choose_labels
+from mapdpm.samplers._restricted_sweep import TILE, Candidates, Flags, Points, Totals, choose_labels
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Sampler
 from mapdpm.validation import check_count
@@ -19,11 +19,10 @@ T = TypeVar("T")
 
 
 class Swept(NamedTuple):
-    """The result of a pass over all points: how many changed their label, and the new counts and rows of slots."""
+    """The result of a pass over all points: how many changed their label, and sums for each slot, rows prepared."""
 
     moved: int
-    counts: Labels
-    rows: Matrix
+    totals: Totals
 
 
 class ParallelSampler(Sampler):
@@ -48,16 +47,17 @@ class ParallelSampler(Sampler):
 
     def redraw(self, chain: Chain, labels: Labels, free: Flags, candidates: Candidates, rng: RngVerbs) -> Swept:
         """Draw the labels of free points among the candidates, in place. O(K D) a point."""
-        n_slots = len(candidates.group_of)
+        likelihood, n_slots = chain.likelihood, len(candidates.group_of)
+        in_tiles = hasattr(likelihood, "log_likelihoods")
+        n_features = chain.data.shape[1] if in_tiles else 0
 
-        def chosen(first: int, last: int, rng: RngVerbs) -> tuple[int, Labels, Matrix]:
-            counts, rows = np.empty(n_slots, dtype=np.int64), np.empty((n_slots, chain.likelihood.size()))
+        def chosen(first: int, last: int, rng: RngVerbs) -> tuple[int, Labels, Matrix, Vector]:
             points = Points(first, labels[first:last], free[first:last])
-            return (
-                self._choose_labels(chain.likelihood, chain.data, points, candidates, counts, rows, rng),
-                counts,
-                rows,
-            )
+            rows = np.empty((n_slots, likelihood.size()))
+            totals = Totals(np.empty(n_slots, dtype=np.int64), rows, np.empty(n_slots))
+            tile = np.zeros((n_features, min(TILE, last - first))) if in_tiles else None
+            return self._choose_labels(likelihood, chain.data, points, candidates, totals, tile, rng), *totals
 
-        moved, counts, rows = zip(*self.over_chunks(chosen, chain.n_points, rng), strict=True)
-        return Swept(sum(moved), np.sum(counts, axis=0), self.merged_rows(chain, rows))
+        moved, counts, rows, log_densities = zip(*self.over_chunks(chosen, chain.n_points, rng), strict=True)
+        merged = self.merged_rows(chain, rows)
+        return Swept(sum(moved), Totals(np.sum(counts, axis=0), merged, np.sum(log_densities, axis=0)))

@@ -21,6 +21,8 @@ Flags: TypeAlias = NDArray[np.int8]
 
 CLOSED = -1
 """The group of a cluster that no point leaves or joins."""
+TILE = 64
+"""Points that are scored together: their features fit a processor's first cache."""
 
 
 class Candidates(NamedTuple):
@@ -84,42 +86,95 @@ def draw_open(
     return Candidates(slots, log_weights, parameters, np.array([0, n_open]), group_of)
 
 
+class Totals(NamedTuple):
+    """Sums over points for each slot: number, row (not prepared), and log densities of those that were free."""
+
+    counts: Labels
+    rows: Matrix
+    log_densities: Vector
+
+
 def choose_labels(
     likelihood: LikelihoodVerbs,
     data: Any,
     points: Points,
     candidates: Candidates,
-    counts: Labels,
-    rows: Matrix,
+    totals: Totals,
+    tile: Matrix | None,
     rng: RngVerbs,
 ) -> int:
-    """Draw the labels of some points, in place; return how many changed.
+    """Draw the labels of the free points, in place; return how many changed. O(K D) a point.
 
-    ``counts`` and ``rows`` become those of these points alone, not prepared. O(K D) a point.
+    Points are scored in tiles: ``tile`` is room for the features of ``tile.shape[1]`` points, for a family with the
+    verb ``log_likelihoods``, and None for the others.
     """
-    counts[:] = 0
+    counts, rows, log_densities = totals
+    counts[:], log_densities[:] = 0, 0.0
     for k in range(rows.shape[0]):
         likelihood.init(rows[k])
-    moved = 0
-    scores = np.empty(candidates.slots.shape[0])
-    for p in range(points.labels.shape[0]):
-        k, i = points.labels[p], points.first + p
-        group = candidates.group_of[k]
-        if points.free[p] == 1 and group != CLOSED:
-            begin, end = candidates.firsts[group], candidates.firsts[group + 1]
-            score(likelihood, data, candidates, begin, end, i, scores)
-            k = candidates.slots[begin + rng.categorical(scores[: end - begin])]
-            moved += int(k != points.labels[p])
-            points.labels[p] = k
+    width = TILE if tile is None else tile.shape[1]
+    members, moved, n = np.empty(width, dtype=np.int64), 0, 0
+    scores = np.empty((candidates.slots.shape[0], width))
+    last = points.labels.shape[0] - 1
+    for group in range(candidates.firsts.shape[0] - 1):
+        begin, end = candidates.firsts[group], candidates.firsts[group + 1]
+        parameters, log_weights = candidates.parameters[begin:end], candidates.log_weights[begin:end]
+        slots = candidates.slots[begin:end]
+        for p in range(last + 1):
+            if points.free[p] == 1 and candidates.group_of[points.labels[p]] == group:
+                members[n] = p
+                n += 1
+            if n == width or (p == last and n > 0):
+                score(likelihood, data, points.first, members[:n], parameters, tile, scores)
+                moved += draw(points.labels, members[:n], slots, log_weights, scores, log_densities, rng)
+                n = 0
+    for p in range(last + 1):
+        k = points.labels[p]
         counts[k] += 1
-        likelihood.add(rows[k], data, i, 1.0)
+        likelihood.add(rows[k], data, points.first + p, 1.0)
     return moved
 
 
 @jitable
 def score(
-    likelihood: LikelihoodVerbs, data: Any, candidates: Candidates, begin: int, end: int, i: int, scores: Vector
+    likelihood: LikelihoodVerbs,
+    data: Any,
+    first: int,
+    members: Labels,
+    parameters: Matrix,
+    tile: Matrix | None,
+    scores: Matrix,
 ) -> None:
-    """Log weight plus log density of point ``i``, of the candidates of a group."""
-    for c in range(begin, end):
-        scores[c - begin] = candidates.log_weights[c] + likelihood.log_likelihood(candidates.parameters[c], data, i)
+    """Fill row c of ``scores`` with the log densities of the points ``first + members`` given ``parameters[c]``."""
+    if tile is None:
+        for c in range(parameters.shape[0]):
+            for m in range(members.shape[0]):
+                scores[c, m] = likelihood.log_likelihood(parameters[c], data, first + members[m])
+    else:
+        for m in range(members.shape[0]):
+            for d in range(tile.shape[0]):
+                tile[d, m] = data[first + members[m], d]
+        for c in range(parameters.shape[0]):
+            likelihood.log_likelihoods(parameters[c], tile, scores[c])
+
+
+@jitable
+def draw(
+    labels: Labels,
+    members: Labels,
+    slots: Labels,
+    log_weights: Vector,
+    scores: Matrix,
+    log_densities: Vector,
+    rng: RngVerbs,
+) -> int:
+    """Draw the labels of ``members`` among ``slots``, given their ``scores``; return how many changed."""
+    moved, logw = 0, np.empty(slots.shape[0])
+    for m in range(members.shape[0]):
+        for c in range(slots.shape[0]):
+            logw[c] = log_weights[c] + scores[c, m]
+        c = rng.categorical(logw)
+        log_densities[slots[c]] += scores[c, m]
+        moved += int(slots[c] != labels[members[m]])
+        labels[members[m]] = slots[c]
+    return moved

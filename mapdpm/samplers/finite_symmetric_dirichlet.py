@@ -66,7 +66,7 @@ class FiniteSymmetricDirichlet(ParallelSampler):
         counts[:K], rows[:K] = used.counts[:-1], used.rows[:-1]
         components = self._draw(likelihood, counts, rows, chain.prior.alpha / M, rng)
         swept = self.redraw(chain, used.labels, np.ones(chain.n_points, dtype=np.int8), components, rng)
-        chain.take(compacted(likelihood, ClusterState(used.labels, swept.counts, swept.rows)))
+        chain.take(compacted(likelihood, ClusterState(used.labels, swept.totals.counts, swept.totals.rows)))
         return Info(chain.n_clusters, swept.moved)
 
     def check_family(self, likelihood: Likelihood) -> None:

@@ -93,7 +93,7 @@ class SubClusterSplits(LaunchedSplitMerge):
         if not len(candidates.slots):
             return 0
         swept = self.redraw(chain, state.labels, free, candidates, rng)
-        chain.state = state._replace(counts=swept.counts, rows=swept.rows)
+        chain.state = state._replace(counts=swept.totals.counts, rows=swept.totals.rows)
         return swept.moved
 
     def check_family(self, likelihood: Likelihood) -> None:

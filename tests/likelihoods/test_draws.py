@@ -71,6 +71,16 @@ def test_log_likelihood_is_scipys(family):
             assert said == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("family", [family for family in FAMILIES if hasattr(family, "log_likelihoods")])
+@pytest.mark.parametrize("D", [1, 3, 4, 9])
+def test_a_tile_has_the_bits_of_its_points(family, D):
+    likelihood, data = example(family, np.random.default_rng(25), n=N, D=D)
+    row, values = laws.row_of(likelihood, data, range(N - 1)), np.empty(N)
+    for parameters in drawn(likelihood, row, seeded(7), 5):
+        likelihood.log_likelihoods(parameters, np.ascontiguousarray(data.T), values)
+        assert values.tolist() == [likelihood.log_likelihood(parameters, data, i) for i in range(N)]
+
+
 def marginals(likelihood, X):
     """Pairs of (what to look at of draws, its law given the points X)."""
     n, D = X.shape
