@@ -28,7 +28,7 @@ class SuperClusters(CollapsedGibbs):
     component belongs to a super-cluster, those without points too; docs/maths.md, (65).
 
     The super-clusters that Chang2013 compares in Figs. 4 and 5 are other ones, drawn from a Chinese restaurant process
-    of clusters; that sampler is not exact. Those of its Algorithm 1 are in ``SubClusterSplits``.
+    of clusters; that sampler is not exact.
 
     Parameters
     ----------

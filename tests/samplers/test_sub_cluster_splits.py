@@ -152,7 +152,7 @@ def test_clear_clusters_are_found(init):
     X, z = grid(4000)
     sampler = SubClusterSplits(1.0, likelihood=PRIOR)
     first = np.random.default_rng(1).integers(0, 50, len(z)) if init == "random" else init
-    trace = sample(X, sampler, draws=1, burn_in=60, init=first, random_state=0, keep=())
+    trace = sample(X, sampler, draws=1, burn_in=300, init=first, random_state=0, keep=())
     # Of points 10 standard deviations apart 1e-6 are nearer to another centre. There may be a small cluster more.
     assert adjusted_mutual_info(trace.best, z) > 0.99
 
