@@ -81,6 +81,9 @@ class LikelihoodVerbs(Protocol):
     def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
         """The same, bit for bit, of all points in ``tile``, shape (n_features, n_points). Optional: for speed."""
 
+    def divergence(self, parameters: Vector, other: Vector) -> float:
+        """KL(F || F') + KL(F' || F) of the densities that two draws give. A family without it has no near clusters."""
+
 
 class PartitionPriorVerbs(Protocol):
     """The verbs of a prior over partitions, for kernels."""

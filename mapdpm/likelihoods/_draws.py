@@ -40,3 +40,14 @@ def log_normals(parameters: Vector, tile: Matrix, values: Vector) -> None:
         for m in range(n):
             t = x[m] - centre
             values[m] -= half_precision * t * t
+
+
+@jitable
+def normal_divergence(parameters: Vector, other: Vector, D: int) -> float:
+    """KL(F || F') + KL(F' || F) of two independent normals."""
+    total = 0.0
+    for d in range(D):
+        h, g = parameters[1 + D + d], other[1 + D + d]
+        t = parameters[1 + d] - other[1 + d]
+        total += 0.5 * (h / g - 1.0) * (1.0 - g / h) + (h + g) * t * t
+    return float(total)

@@ -148,3 +148,10 @@ class GammaExponential(NamedTuple):
             rate, x = parameters[1 + d], tile[d]
             for m in range(values.shape[0]):
                 values[m] -= rate * x[m]
+
+    def divergence(self, parameters: Vector, other: Vector) -> float:
+        total = 0.0
+        for d in range(1, 1 + self.b0.shape[0]):
+            ratio = parameters[d] / other[d]
+            total += (ratio - 1.0) * (1.0 - 1.0 / ratio)
+        return float(total)

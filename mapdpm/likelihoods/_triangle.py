@@ -76,6 +76,21 @@ def squared_lengths(row: Vector, at: int, y: Matrix, values: Vector) -> None:
 
 
 @jitable
+def squared_quotient(row: Vector, other: Vector, at: int, D: int) -> float:
+    """The sum of squares of L M^-1, with M at the same place of ``other``; O(D^3)."""
+    z, total = np.empty(D), 0.0
+    for i in range(D):
+        p = at + length(i)
+        for j in range(i, -1, -1):
+            t = row[p + j]
+            for k in range(j + 1, i + 1):
+                t -= z[k] * other[at + length(k) + j]
+            z[j] = t / other[diagonal(at, j)]
+            total += z[j] * z[j]
+    return total
+
+
+@jitable
 def update(row: Vector, at: int, v: Vector, D: int) -> None:
     """The factor of L L' + v v' in place of L, by rotations; ``v`` is overwritten."""
     for j in range(D):

@@ -160,3 +160,11 @@ class BetaBernoulli(NamedTuple):
         for d in range(D):
             total += parameters[d] if data[i, d] == 1.0 else parameters[D + d]
         return total
+
+    def divergence(self, parameters: Vector, other: Vector) -> float:
+        D = self.a0.shape[0]
+        total = 0.0
+        for d in range(D):
+            log_odds = parameters[d] - parameters[D + d] - (other[d] - other[D + d])
+            total += (exp(parameters[d]) - exp(other[d])) * log_odds
+        return total

@@ -174,6 +174,13 @@ class DirichletMultinomial(NamedTuple):
             total += data.values[j] * parameters[data.indices[j]]
         return total
 
+    def divergence(self, parameters: Vector, other: Vector) -> float:
+        """That of one token."""
+        total = 0.0
+        for v in range(self.beta.shape[0]):
+            total += (exp(parameters[v]) - exp(other[v])) * (parameters[v] - other[v])
+        return total
+
 
 @jitable
 def _log_gain(prior: DirichletMultinomial, row: Vector, data: Any, i: int, w: float) -> float:

@@ -181,6 +181,12 @@ class GammaPoisson(NamedTuple):
                 total += x * parameters[1 + d] - log_factorial(x)
         return float(total)
 
+    def divergence(self, parameters: Vector, other: Vector) -> float:
+        total = 0.0
+        for d in range(1, 1 + self.a0.shape[0]):
+            total += (exp(parameters[d]) - exp(other[d])) * (parameters[d] - other[d])
+        return float(total)
+
 
 @jitable
 def _log_factorials(data: Any, i: int) -> float:

@@ -192,6 +192,9 @@ class NormalGamma(NamedTuple):
     def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
         draws.log_normals(parameters, tile, values)
 
+    def divergence(self, parameters: Vector, other: Vector) -> float:
+        return draws.normal_divergence(parameters, other, self.m0.shape[0])
+
 
 @jitable
 def _scale(prior: NormalGamma, row: Vector, d: int) -> float:

@@ -308,6 +308,19 @@ class NormalInverseWishart(NamedTuple):
         for m in range(n):
             values[m] = parameters[0] - 0.5 * values[m]
 
+    def divergence(self, parameters: Vector, other: Vector) -> float:
+        """From |W V^-1|^2, |V W^-1|^2 and the two squared distances of the means; O(D^3)."""
+        D = self.m0.shape[0]
+        apart = np.empty((D, 1))
+        for d in range(D):
+            apart[d, 0] = parameters[1 + d] - other[1 + d]
+        total = tri.squared_quotient(parameters, other, 1 + D, D) + tri.squared_quotient(other, parameters, 1 + D, D)
+        distance = np.empty(1)
+        for each in (parameters, other):
+            tri.squared_lengths(each, 1 + D, apart, distance)
+            total += distance[0]
+        return 0.5 * total - D
+
 
 @jitable
 def _distance(prior: NormalInverseWishart, row: Vector, data: Any, i: int) -> float:

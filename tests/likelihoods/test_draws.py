@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
 from mapdpm import (
     BetaBernoulli,
@@ -14,7 +14,7 @@ from mapdpm import (
     NormalInverseWishart,
     NormalKnownVariance,
 )
-from mapdpm.jit import compiled
+from mapdpm.jit import compiled, compiled_if_possible
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.rng import seeded
 from mapdpm.testing import laws
@@ -79,6 +79,67 @@ def test_a_tile_has_the_bits_of_its_points(family, D):
     for parameters in drawn(likelihood, row, seeded(7), 5):
         likelihood.log_likelihoods(parameters, np.ascontiguousarray(data.T), values)
         assert values.tolist() == [likelihood.log_likelihood(parameters, data, i) for i in range(N)]
+
+
+def normals_apart(first, second):
+    """KL one way and the other of two normal distributions, each a pair of mean and covariance matrix."""
+    (m, S), (n, T) = first, second
+    either = np.linalg.inv(S) + np.linalg.inv(T)
+    traces = np.trace(np.linalg.solve(S, T)) + np.trace(np.linalg.solve(T, S))
+    return 0.5 * (traces - 2 * len(m) + (m - n) @ either @ (m - n))
+
+
+def tables_apart(first, second):
+    """The same of two frozen distributions of scipy, with features that are independent, by sums over numbers."""
+    x = np.arange(1000)[:, None]
+    p, q = first.logpmf(x), second.logpmf(x)
+    apart = np.where(np.isfinite(p) & np.isfinite(q), p - np.where(np.isfinite(q), q, 0.0), 0.0)
+    return ((np.exp(p) - np.exp(q)) * apart).sum()
+
+
+def rates_apart(first, second):
+    """The same of exponential distributions, by integration."""
+
+    def density(x, p, q):
+        return (p.pdf(x) - q.pdf(x)) * (p.logpdf(x) - q.logpdf(x))
+
+    def one(s, t):
+        farthest = 60 * max(s, t)
+        points = np.geomspace(min(s, t) * 1e-3, farthest, 30)[:-1]
+        p, q = stats.expon(scale=s), stats.expon(scale=t)
+        return integrate.quad(density, 0, farthest, (p, q), points=points, limit=400)[0]
+
+    return sum(one(s, t) for s, t in zip(first, second, strict=True))
+
+
+DIVERGENCES = {
+    NormalGamma: lambda p, q, _: normals_apart(*((v[1:4], np.diag(0.5 / v[4:])) for v in (p, q))),
+    NormalKnownVariance: lambda p, q, f: normals_apart(*((v[1:4], np.diag(f.variance)) for v in (p, q))),
+    NormalInverseWishart: lambda p, q, _: normals_apart(covariance(p, 3), covariance(q, 3)),
+    DirichletMultinomial: lambda p, q, _: tables_apart(
+        *(stats.rv_discrete(values=(range(3), np.exp(v) / np.exp(v).sum())) for v in (p, q))
+    ),
+    GammaPoisson: lambda p, q, _: tables_apart(stats.poisson(np.exp(p[1:])), stats.poisson(np.exp(q[1:]))),
+    BetaBernoulli: lambda p, q, _: tables_apart(stats.bernoulli(np.exp(p[:3])), stats.bernoulli(np.exp(q[:3]))),
+    GammaExponential: lambda p, q, _: rates_apart(1 / p[1:], 1 / q[1:]),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_divergence_is_that_of_the_densities(family):
+    likelihood, data = example(family, np.random.default_rng(23), n=N)
+    row, verb = laws.row_of(likelihood, data, range(N - 1)), compiled_if_possible(divergence_of)
+    draws = drawn(likelihood, row, seeded(3), 12)
+    for p, q in zip(draws[::2], draws[1::2], strict=True):
+        said = likelihood.divergence(p, q)
+        assert said == pytest.approx(DIVERGENCES[family](p, q, likelihood), rel=1e-7)  # of integrals and sums
+        assert said == pytest.approx(likelihood.divergence(q, p), rel=1e-12)
+        assert said == pytest.approx(verb(likelihood, p, q), rel=1e-12)
+        assert likelihood.divergence(p, p) == pytest.approx(0.0, abs=1e-12)
+
+
+def divergence_of(likelihood, parameters, other):
+    return likelihood.divergence(parameters, other)
 
 
 def marginals(likelihood, X):
