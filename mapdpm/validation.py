@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -146,6 +146,13 @@ def check_draws(x: Any) -> Matrix:
         msg = f"x must be finite, got {array[tuple(wrong[0])]} at [{place}] ({len(wrong)} such in all); leave them out"
         raise ValueError(msg)
     return array
+
+
+def check_choice(name: str, value: Any, among: Iterable[str | None]) -> None:
+    """ValueError where a parameter is none of the names."""
+    if not isinstance(value, (str, type(None))) or value not in set(among):
+        msg = f"{name} must be one of {', '.join(map(repr, among))}, got {value!r}"
+        raise ValueError(msg)
 
 
 def check_callable(name: str, value: Any) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
+import numpy as np
+
 from mapdpm.jit import jitable
+from mapdpm.likelihoods import _triangle as tri
 from mapdpm.protocol import Matrix, Vector
 
 # Scales are clipped to 1e-200 and 1e200, so that squares of draws stay finite.
@@ -51,3 +54,45 @@ def normal_divergence(parameters: Vector, other: Vector, D: int) -> float:
         t = parameters[1 + d] - other[1 + d]
         total += 0.5 * (h / g - 1.0) * (1.0 - g / h) + (h + g) * t * t
     return float(total)
+
+
+@jitable
+def log_full_normal(parameters: Vector, data: Any, i: int) -> float:
+    """Log density of a normal: parameters are a constant, D means, and packed W, where W'W is the precision matrix."""
+    D = data.shape[1]
+    squares, at = 0.0, 1 + D
+    for d in range(D):
+        z = 0.0
+        for k in range(d + 1):
+            z += parameters[at + k] * (data[i, k] - parameters[1 + k])
+        squares += z * z
+        at += d + 1
+    return float(parameters[0] - 0.5 * squares)
+
+
+@jitable
+def log_full_normals(parameters: Vector, tile: Matrix, values: Vector) -> None:
+    """``log_full_normal`` of all points of a tile."""
+    D, n = tile.shape
+    y = np.empty((D, n))
+    for d in range(D):
+        centre, x, less = parameters[1 + d], tile[d], y[d]
+        for m in range(n):
+            less[m] = x[m] - centre
+    tri.squared_lengths(parameters, 1 + D, y, values)
+    for m in range(n):
+        values[m] = parameters[0] - 0.5 * values[m]
+
+
+@jitable
+def full_normal_divergence(parameters: Vector, other: Vector, D: int) -> float:
+    """KL(F || F') + KL(F' || F), from |W V^-1|^2, |V W^-1|^2 and the squared distances of the means; O(D^3)."""
+    apart = np.empty((D, 1))
+    for d in range(D):
+        apart[d, 0] = parameters[1 + d] - other[1 + d]
+    total = tri.squared_quotient(parameters, other, 1 + D, D) + tri.squared_quotient(other, parameters, 1 + D, D)
+    distance = np.empty(1)
+    for each in (parameters, other):
+        tri.squared_lengths(each, 1 + D, apart, distance)
+        total += distance[0]
+    return 0.5 * total - D

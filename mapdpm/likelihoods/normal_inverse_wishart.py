@@ -287,39 +287,14 @@ class NormalInverseWishart(NamedTuple):
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         """Log of the normal density."""
-        D = self.m0.shape[0]
-        squares, at = 0.0, 1 + D
-        for d in range(D):
-            z = 0.0
-            for k in range(d + 1):
-                z += parameters[at + k] * (data[i, k] - parameters[1 + k])
-            squares += z * z
-            at += d + 1
-        return float(parameters[0] - 0.5 * squares)
+        return draws.log_full_normal(parameters, data, i)
 
     def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
-        D, n = tile.shape
-        y = np.empty((D, n))
-        for d in range(D):
-            centre, x, less = parameters[1 + d], tile[d], y[d]
-            for m in range(n):
-                less[m] = x[m] - centre
-        tri.squared_lengths(parameters, 1 + D, y, values)
-        for m in range(n):
-            values[m] = parameters[0] - 0.5 * values[m]
+        draws.log_full_normals(parameters, tile, values)
 
     def divergence(self, parameters: Vector, other: Vector) -> float:
-        """From |W V^-1|^2, |V W^-1|^2 and the two squared distances of the means; O(D^3)."""
-        D = self.m0.shape[0]
-        apart = np.empty((D, 1))
-        for d in range(D):
-            apart[d, 0] = parameters[1 + d] - other[1 + d]
-        total = tri.squared_quotient(parameters, other, 1 + D, D) + tri.squared_quotient(other, parameters, 1 + D, D)
-        distance = np.empty(1)
-        for each in (parameters, other):
-            tri.squared_lengths(each, 1 + D, apart, distance)
-            total += distance[0]
-        return 0.5 * total - D
+        """O(D^3)."""
+        return draws.full_normal_divergence(parameters, other, self.m0.shape[0])
 
 
 @jitable

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import LikelihoodVerbs, Matrix, RngVerbs
+from mapdpm.protocol import LikelihoodVerbs, Matrix
 from mapdpm.rng import Rng
 from mapdpm.threads import Threads
 
@@ -25,8 +25,11 @@ _EVEN = 4  # numbers of chunks are multiples of it, so that a few threads have e
 _SEEDS = 1 << 53
 
 
-def over_chunks(function: Callable[[int, int, Any], T], n: int, n_jobs: int | None, rng: RngVerbs) -> list[T]:
-    """``function(first, last, rng)`` for each chunk of ``n`` points, in order; each chunk has an ``rng`` of its own."""
+def over_chunks(function: Callable[[int, int, Any], T], n: int, n_jobs: int | None, rng: Any) -> list[T]:
+    """``function(first, last, rng)`` for each chunk of ``n`` points, in order; each chunk has an ``rng`` of its own.
+
+    ``rng`` may be None for a function that draws nothing.
+    """
     size = -(-n // n_chunks(n))
     firsts = range(0, n, size)
     with Threads(n_jobs) as threads:
@@ -40,7 +43,7 @@ def n_chunks(n: int) -> int:
     return min(_MOST_CHUNKS, least if least <= 2 else -(-least // _EVEN) * _EVEN)  # noqa: PLR2004  (1, 2, 4, 8, ...)
 
 
-def streams(rng: RngVerbs, n: int) -> list[RngVerbs]:
+def streams(rng: Any, n: int) -> list[Any]:
     """``n`` independent sources of randomness, which ``rng`` decides; itself if there is one.
 
     An ``rng`` of a test, which enumerates choices, is all of them: its jobs run in turn.

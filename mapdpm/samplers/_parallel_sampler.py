@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.jit import compiled_if_possible
 from mapdpm.protocol import Labels, Matrix, RngVerbs, Vector
 from mapdpm.samplers._map_reduce import merge_rows, over_chunks
-from mapdpm.samplers._restricted_sweep import TILE, Candidates, Flags, Points, Totals, choose_labels
+from mapdpm.samplers._restricted_sweep import TILE, Candidates, Flags, Points, add_up, choose_labels
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Sampler
 from mapdpm.validation import check_count
@@ -18,24 +18,25 @@ from mapdpm.validation import check_count
 T = TypeVar("T")
 
 
-class Swept(NamedTuple):
-    """The result of a pass over all points: how many changed their label, and sums for each slot, rows prepared."""
+class Redrawn(NamedTuple):
+    """How many points changed their label, and the sum of the log densities of free points in each slot."""
 
     moved: int
-    totals: Totals
+    log_densities: Vector
 
 
 class ParallelSampler(Sampler):
     """A sampler with ``n_jobs`` threads: None is 1. Its draws do not depend on their number."""
 
     _choose_labels = staticmethod(compiled_if_possible(choose_labels))
+    _add_up = staticmethod(compiled_if_possible(add_up))
     _merge_rows = staticmethod(compiled_if_possible(merge_rows))
 
     def __init__(self, alpha: float = 1.0, *, n_jobs: int | None = None, **model: Any) -> None:
         super().__init__(alpha, **model)
         self.n_jobs = None if n_jobs is None else check_count("n_jobs", n_jobs)
 
-    def over_chunks(self, function: Callable[[int, int, Any], T], n: int, rng: RngVerbs) -> list[T]:
+    def over_chunks(self, function: Callable[[int, int, Any], T], n: int, rng: RngVerbs | None) -> list[T]:
         """``function(first, last, rng)`` for chunks of ``n`` points, in order, by the threads of this sampler."""
         return over_chunks(function, n, self.n_jobs, rng)
 
@@ -45,19 +46,28 @@ class ParallelSampler(Sampler):
         self._merge_rows(chain.likelihood, np.array(parts), rows)
         return rows
 
-    def redraw(self, chain: Chain, labels: Labels, free: Flags, candidates: Candidates, rng: RngVerbs) -> Swept:
+    def redraw(self, chain: Chain, labels: Labels, free: Flags, candidates: Candidates, rng: RngVerbs) -> Redrawn:
         """Draw the labels of free points among the candidates, in place. O(K D) a point."""
-        likelihood, n_slots = chain.likelihood, len(candidates.group_of)
-        in_tiles = hasattr(likelihood, "log_likelihoods")
+        n_slots, in_tiles = len(candidates.group_of), hasattr(chain.likelihood, "log_likelihoods")
         n_features = chain.data.shape[1] if in_tiles else 0
 
-        def chosen(first: int, last: int, rng: RngVerbs) -> tuple[int, Labels, Matrix, Vector]:
-            points = Points(first, labels[first:last], free[first:last])
-            rows = np.empty((n_slots, likelihood.size()))
-            totals = Totals(np.empty(n_slots, dtype=np.int64), rows, np.empty(n_slots))
+        def chosen(first: int, last: int, rng: RngVerbs) -> tuple[int, Vector]:
+            points, log_densities = Points(first, labels[first:last], free[first:last]), np.empty(n_slots)
             tile = np.zeros((n_features, min(TILE, last - first))) if in_tiles else None
-            return self._choose_labels(likelihood, chain.data, points, candidates, totals, tile, rng), *totals
+            model = chain.likelihood, chain.data
+            return self._choose_labels(*model, points, candidates, log_densities, tile, rng), log_densities
 
-        moved, counts, rows, log_densities = zip(*self.over_chunks(chosen, chain.n_points, rng), strict=True)
-        merged = self.merged_rows(chain, rows)
-        return Swept(sum(moved), Totals(np.sum(counts, axis=0), merged, np.sum(log_densities, axis=0)))
+        moved, log_densities = zip(*self.over_chunks(chosen, chain.n_points, rng), strict=True)
+        return Redrawn(sum(moved), np.sum(log_densities, axis=0))
+
+    def summed(self, chain: Chain, labels: Labels, n_slots: int) -> tuple[Labels, Matrix]:
+        """The number and the row of each slot, prepared. O(D) a point."""
+        likelihood, free = chain.likelihood, np.zeros(0, dtype=np.int8)
+
+        def sums(first: int, last: int, _: None) -> tuple[Labels, Matrix]:
+            counts, rows = np.empty(n_slots, dtype=np.int64), np.empty((n_slots, likelihood.size()))
+            self._add_up(likelihood, chain.data, Points(first, labels[first:last], free), counts, rows)
+            return counts, rows
+
+        counts, rows = zip(*self.over_chunks(sums, chain.n_points, None), strict=True)
+        return np.sum(counts, axis=0), self.merged_rows(chain, rows)

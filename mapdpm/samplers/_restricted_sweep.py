@@ -86,53 +86,63 @@ def draw_open(
     return Candidates(slots, log_weights, parameters, np.array([0, n_open]), group_of)
 
 
-class Totals(NamedTuple):
-    """Sums over points for each slot: number, row (not prepared), and log densities of those that were free."""
-
-    counts: Labels
-    rows: Matrix
-    log_densities: Vector
-
-
 def choose_labels(
     likelihood: LikelihoodVerbs,
     data: Any,
     points: Points,
     candidates: Candidates,
-    totals: Totals,
+    log_densities: Vector,
     tile: Matrix | None,
     rng: RngVerbs,
 ) -> int:
     """Draw the labels of the free points, in place; return how many changed. O(K D) a point.
 
-    Points are scored in tiles: ``tile`` is room for the features of ``tile.shape[1]`` points, for a family with the
-    verb ``log_likelihoods``, and None for the others.
+    ``log_densities`` are filled with the sums for each slot. Points are scored in tiles: ``tile`` is room for the
+    features of ``tile.shape[1]`` points, for a family with the verb ``log_likelihoods``, and None for the others.
     """
-    counts, rows, log_densities = totals
-    counts[:], log_densities[:] = 0, 0.0
-    for k in range(rows.shape[0]):
-        likelihood.init(rows[k])
+    log_densities[:] = 0.0
+    members, ends = by_group(points, candidates)
     width = TILE if tile is None else tile.shape[1]
-    members, moved, n = np.empty(width, dtype=np.int64), 0, 0
-    scores = np.empty((candidates.slots.shape[0], width))
-    last = points.labels.shape[0] - 1
-    for group in range(candidates.firsts.shape[0] - 1):
+    scores, moved = np.empty((candidates.slots.shape[0], width)), 0
+    for group in range(ends.shape[0] - 1):
         begin, end = candidates.firsts[group], candidates.firsts[group + 1]
         parameters, log_weights = candidates.parameters[begin:end], candidates.log_weights[begin:end]
         slots = candidates.slots[begin:end]
-        for p in range(last + 1):
-            if points.free[p] == 1 and candidates.group_of[points.labels[p]] == group:
-                members[n] = p
-                n += 1
-            if n == width or (p == last and n > 0):
-                score(likelihood, data, points.first, members[:n], parameters, tile, scores)
-                moved += draw(points.labels, members[:n], slots, log_weights, scores, log_densities, rng)
-                n = 0
-    for p in range(last + 1):
+        for first in range(ends[group], ends[group + 1], width):
+            some = members[first : min(first + width, ends[group + 1])]
+            score(likelihood, data, points.first, some, parameters, tile, scores)
+            moved += draw(points.labels, some, slots, log_weights, scores, log_densities, rng)
+    return moved
+
+
+def add_up(likelihood: LikelihoodVerbs, data: Any, points: Points, counts: Labels, rows: Matrix) -> None:
+    """Fill the number and the row, not prepared, of each slot. O(D) a point."""
+    counts[:] = 0
+    for k in range(rows.shape[0]):
+        likelihood.init(rows[k])
+    for p in range(points.labels.shape[0]):
         k = points.labels[p]
         counts[k] += 1
         likelihood.add(rows[k], data, points.first + p, 1.0)
-    return moved
+
+
+@jitable
+def by_group(points: Points, candidates: Candidates) -> tuple[Labels, Labels]:
+    """The free points that choose, group after group and in order in each, and where each group begins."""
+    n_groups = candidates.firsts.shape[0] - 1
+    ends = np.zeros(n_groups + 2, dtype=np.int64)
+    for p in range(points.labels.shape[0]):
+        ends[candidates.group_of[points.labels[p]] + 2] += points.free[p]
+    ends[1] = 0  # of those that are in no group
+    for group in range(n_groups):
+        ends[group + 2] += ends[group + 1]
+    members = np.empty(ends[n_groups + 1], dtype=np.int64)
+    for p in range(points.labels.shape[0]):
+        group = candidates.group_of[points.labels[p]]
+        if points.free[p] == 1 and group != CLOSED:
+            members[ends[group + 1]] = p
+            ends[group + 1] += 1
+    return members, ends[: n_groups + 1]
 
 
 @jitable

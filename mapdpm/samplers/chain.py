@@ -120,11 +120,12 @@ class Chain:
         self.state = states.empty(self.likelihood, self.n_points, min(_FIRST_CAPACITY, self.n_points + 1))
         self.slots_moved(np.full(before, -1))
 
-    def reserve(self) -> ClusterState:
-        """The state, with at least one free slot. N + 1 slots are always enough."""
-        if self.n_clusters == self.state.capacity:
-            before = self.state.capacity
-            self.state = states.resized(self.likelihood, self.state, min(2 * before, self.n_points + 1))
+    def reserve(self, n_free: int = 1) -> ClusterState:
+        """The state, with at least so many free slots. N + 1 slots are always enough."""
+        before, needed = self.state.capacity, min(self.n_clusters + n_free, self.n_points + 1)
+        if before < needed:
+            capacity = min(max(2 * before, needed), self.n_points + 1)
+            self.state = states.resized(self.likelihood, self.state, capacity)
             self.slots_moved(np.arange(before))
         return self.state
 

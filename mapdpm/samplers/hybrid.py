@@ -68,8 +68,11 @@ class Hybrid(Sampler):
         return self.samplers if set(self.counts) == {1} else (self,)
 
     def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:
-        """A new chain, as the first part makes it."""
-        return self.samplers[0].chain(data, init, rng)
+        """A new chain, as the first part makes it, with what the other parts carry."""
+        chain = self.samplers[0].chain(data, init, rng)
+        for part in self.samplers[1:]:
+            part.equip(chain)
+        return chain
 
     def check_given(self, given: Given, n_points: int) -> Given:
         """``given`` as the first part takes it."""

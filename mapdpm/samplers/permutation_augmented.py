@@ -25,7 +25,7 @@ from mapdpm.samplers.integrated import LEAST_SHAPE, IntegratedAlpha
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.special import digamma_difference
 from mapdpm.state import ClusterState
-from mapdpm.validation import check_number
+from mapdpm.validation import check_choice, check_number
 
 METHODS = ("beam", "beta", "table")
 PERMUTATIONS = {"uniform": UNIFORM, "markov": MARKOV}
@@ -166,9 +166,7 @@ class PermutationAugmented(Sampler):
             ("permutations", permutations, known),
             ("burn_in", burn_in, (None, *known)),
         ):
-            if value not in allowed:
-                msg = f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}"
-                raise ValueError(msg)
+            check_choice(name, value, allowed)
         if beta is not None and not check_number("beta", beta) > 0.0:
             msg = f"beta must be > 0, or None, got {beta}"
             raise ValueError(msg)

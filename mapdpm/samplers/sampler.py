@@ -46,8 +46,8 @@ def check_draws(likelihood: Likelihood) -> None:
 class Sampler:
     """One step leaves p(z | x) invariant, or p(z, alpha | x) if alpha has a prior.
 
-    A subclass has a ``move``. If its chains carry more than a partition, it also has a ``chain_type``, or a ``chain``
-    of its own; if it knows groups, sequences or times, it names them in ``takes``.
+    A subclass has a ``move``. If its chains carry more than a partition, it also has an ``equip``, a ``chain_type``, or
+    a ``chain`` of its own; if it knows groups, sequences or times, it names them in ``takes``.
 
     Parameters
     ----------
@@ -106,7 +106,11 @@ class Sampler:
         n_points = point_set(data.data).n_points
         chain = self.chain_type(data.likelihood, self.target.prior, data.data, np.zeros(n_points, dtype=np.int64))
         start(chain, init, rng)
+        self.equip(chain)
         return chain
+
+    def equip(self, chain: Chain) -> None:
+        """Add to a new chain what steps of this sampler carry beside the labels, by ``Chain.carry``."""
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """One step at fixed alpha and discount."""

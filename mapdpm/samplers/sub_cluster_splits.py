@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible
+from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Likelihood, RngVerbs
 from mapdpm.samplers._lone_points import lone_point
-from mapdpm.samplers._restricted_sweep import draw_open, hold
+from mapdpm.samplers._printed_steps import PrintedSteps
+from mapdpm.samplers._restricted_sweep import hold
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
 from mapdpm.samplers.random_split_merge import propose_at_random, random_split_merge
 from mapdpm.samplers.sampler import Info, check_draws
+from mapdpm.validation import check_choice
 
+VARIANTS = ("exact", "printed")
 _SPLITS = 1.0 / 64.0
 """The probability that a random proposal is a split, which costs much and is nearly never accepted."""
 
 
-class SubClusterSplits(LaunchedSplitMerge):
+class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
     r"""Parallel sampling of many points: restricted Gibbs sweeps, and splits and merges of whole clusters (Chang2013).
 
-    A step is, in order:
+    A step of the variant "exact" is, in order:
 
     1. a *restricted sweep*: weights and parameters of the clusters are drawn, pi ~ Dir(N_1, ..., N_K, alpha) and
        theta_k ~ p(theta | x_k), Chang2013 (7) and (8); then the label of each point given them, (9), among the clusters
@@ -34,15 +40,27 @@ class SubClusterSplits(LaunchedSplitMerge):
     drawn by coins, are held: they keep the clusters in being, and the others move. So each part of a step leaves the
     posterior invariant; it is the posterior of ``CollapsedGibbs``.
 
+    The variant "printed" is the paper's own, with what its authors' code adds (docs/maths.md, section 17). It has
+    sub-clusters, sweeps of all points and merges of all pairs, and is here for comparison.
+
     Every pass over points is a map over chunks of 16,384 points or more and a reduction in order: draws do not depend
     on ``n_jobs``. For a million points call ``sample(..., keep=())``, which keeps no partitions but the best one.
 
     Parameters
     ----------
+    variant : {"exact", "printed"}
+        "printed" knows neither a discount nor a finite mixture.
+    super_clusters : bool
+        Whether the points of a cluster choose only among clusters near it (Chang2013, Algorithm 1): each cluster draws
+        another one in proportion to exp(-4 J), J the divergence of their parameters, and so groups form. A sweep then
+        costs less if there are many clusters, and is as exact. The likelihood needs the verb ``divergence``.
     n_steps : int >= 0
-        As in ``LaunchedSplitMerge``.
+        As in ``LaunchedSplitMerge``; for "exact".
     n_proposals : int >= 1
-        The number of launched proposals in a step.
+        The number of launched proposals in a step; for "exact".
+    deferred : bool
+        Whether a split waits until the sub-clusters have burned in; for "printed". False is the approximate method of
+        the paper's section 6.
     n_jobs : int or None
         The number of threads; None is 1.
     **model
@@ -64,14 +82,36 @@ class SubClusterSplits(LaunchedSplitMerge):
     """
 
     _hold = staticmethod(compiled_if_possible(hold))
-    _draw_open = staticmethod(compiled_if_possible(draw_open))
     _at_random = staticmethod(compiled_if_possible(random_split_merge))
     _lone_point = staticmethod(compiled_if_possible(lone_point))
 
     _n_random, _n_lone = 100, 10  # a launched proposal costs more than all of these
 
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        variant: str = "exact",
+        super_clusters: bool = False,
+        deferred: bool = True,
+        **options: Any,
+    ) -> None:
+        super().__init__(alpha, **options)
+        check_choice("variant", variant, VARIANTS)
+        self.variant, self.super_clusters, self.deferred = variant, bool(super_clusters), bool(deferred)
+        if variant == "printed" and self.target.prior != partition_prior(alpha, 0.0):
+            msg = "variant='printed' is for a Dirichlet process; leave discount and n_components out, or use 'exact'"
+            raise ValueError(msg)
+
+    def equip(self, chain: Chain) -> None:
+        """Sub-clusters for the printed variant."""
+        if self.variant == "printed":
+            self.carry_sub_clusters(chain)
+
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """A sweep, then splits and merges."""
+        if self.variant == "printed":
+            return self.printed_step(chain, rng)
         moved = self.sweep(chain, rng)
         info = super().move(chain, rng)
         accepted = info.accepted
@@ -92,10 +132,14 @@ class SubClusterSplits(LaunchedSplitMerge):
         candidates = self._draw_open(likelihood, chain.prior, state, n_held, rng)
         if not len(candidates.slots):
             return 0
-        swept = self.redraw(chain, state.labels, free, candidates, rng)
-        chain.state = state._replace(counts=swept.totals.counts, rows=swept.totals.rows)
-        return swept.moved
+        moved = self.redraw(chain, state.labels, free, self.grouped(chain, candidates, rng), rng).moved
+        counts, rows = self.summed(chain, state.labels, state.capacity)
+        chain.state = state._replace(counts=counts, rows=rows)
+        return moved
 
     def check_family(self, likelihood: Likelihood) -> None:
-        """ValueError for a family without draws of parameters."""
+        """ValueError for a family without draws of parameters, or without the divergence of two."""
         check_draws(likelihood)
+        if self.super_clusters and not hasattr(likelihood, "divergence"):
+            msg = f"super-clusters need the verb divergence, which {type(likelihood).__name__} does not have"
+            raise ValueError(msg)

@@ -23,14 +23,13 @@ from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.settings import (
     DTYPES,
     StreamSettings,
-    check_choice,
     check_parameters,
     check_point,
     known_n_features,
     microseconds,
     stream_settings,
 )
-from mapdpm.validation import check_count, check_points
+from mapdpm.validation import check_choice, check_count, check_points
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from mapdpm import names
 from mapdpm.likelihoods import FAMILY_NUMBERS, NormalKnownVariance
-from mapdpm.validation import check_count, check_number
+from mapdpm.validation import check_choice, check_count, check_number
 
 LEAST_NUMBER = 1e-9
 """The least alpha, gamma and half-life. OnlineMAPDPM takes the log of a smaller alpha."""
@@ -197,11 +196,4 @@ def _check_positive(name: str, value: Any) -> None:
     if not LEAST_NUMBER <= number <= _LARGEST_NUMBER:
         rule = "> 0" if number <= 0.0 else f"between {LEAST_NUMBER:g} and {_LARGEST_NUMBER:g}"
         msg = f"{name} must be {rule}, got {value!r}"
-        raise ValueError(msg)
-
-
-def check_choice(name: str, value: Any, among: Iterable[str]) -> None:
-    """ValueError where a parameter is none of the names."""
-    if not isinstance(value, str) or value not in set(among):
-        msg = f"{name} must be one of {', '.join(map(repr, among))}, got {value!r}"
         raise ValueError(msg)

@@ -14,13 +14,13 @@ from mapdpm.samplers import (
     Hybrid,
     _map_reduce,
     finite_symmetric_dirichlet,
-    sample,
 )
 from mapdpm.samplers.chain import Adapted
 from mapdpm.testing import kernels
 from mapdpm.testing.quadrature import QuadratureRng
 from tests.families import FAMILIES, example
 from tests.marks import complete_but
+from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
 ALPHA = 6.0
 # Draws from a narrow prior are smooth enough for few nodes: the error is 1e-3 with 4 of them, 2e-4 with 6, 5e-5 with 8.
@@ -77,23 +77,14 @@ def grid(n):
 def test_draws_do_not_depend_on_threads(monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 32)
     X, _ = grid(200)
-    traces = []
-    for n_jobs in (1, 2, 7):
-        model = {"likelihood": NormalGamma(5.0, 0.01, 2.0, 1.0), "alpha_prior": GammaPrior(1, 1)}
-        sampler = FiniteSymmetricDirichlet(n_components=20, n_jobs=n_jobs, **model)
-        traces.append(sample(X, sampler, draws=10, random_state=4))
-    assert traces[0].n_clusters.max() > 2
-    for each in traces[1:]:
-        np.testing.assert_array_equal(each.partitions, traces[0].partitions)
-        np.testing.assert_array_equal(each.log_joint, traces[0].log_joint)
+    model = {"likelihood": NormalGamma(5.0, 0.01, 2.0, 1.0), "alpha_prior": GammaPrior(1, 1), "n_components": 20}
+    assert_threads_agree(lambda n_jobs: FiniteSymmetricDirichlet(n_jobs=n_jobs, **model), X, 2)
 
 
 def test_resumed_chains_are_those_that_never_stopped():
     X, _ = grid(60)
-    sampler = Hybrid([CollapsedGibbs(n_components=9), FiniteSymmetricDirichlet(n_components=9)], counts=(1, 3))
-    whole = sample(X, sampler, draws=8, random_state=2)
-    part = sample(X, sampler, draws=5, random_state=2)
-    np.testing.assert_array_equal(sample(X, sampler, draws=3, resume=part).partitions, whole.partitions)
+    parts = [CollapsedGibbs(n_components=9), FiniteSymmetricDirichlet(n_components=9)]
+    assert_resumes(Hybrid(parts, counts=(1, 3)), X)
 
 
 @pytest.mark.parametrize("family", complete_but([NormalGamma], FAMILIES))

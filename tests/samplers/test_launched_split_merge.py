@@ -13,6 +13,7 @@ from mapdpm.samplers import Chain, CollapsedGibbs, LaunchedSplitMerge, RandomSpl
 from mapdpm.samplers._launch_cuts import cuts
 from mapdpm.samplers.chain import Adapted
 from tests.families import example
+from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
 
 def chain_of(sampler, likelihood, data, labels):
@@ -30,24 +31,14 @@ def test_draws_do_not_depend_on_threads(monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 16)
     X = np.concatenate([two_clusters(60, 8.0), two_clusters(60, 8.0, seed=1) + 20.0])
     likelihood = NormalGamma(10.0, 0.01, 2.0, 1.0)
-    traces = []
-    for n_jobs in (1, 2, 7):
-        sampler = LaunchedSplitMerge(1.0, likelihood=likelihood, n_proposals=3, n_jobs=n_jobs)
-        traces.append(sample(X, sampler, draws=30, init="single", random_state=4))
-    assert traces[0].n_clusters.max() > 2
-    for each in traces[1:]:
-        assert each.sampler == traces[0].sampler
-        np.testing.assert_array_equal(each.partitions, traces[0].partitions)
-        np.testing.assert_array_equal(each.log_joint, traces[0].log_joint)
+    model = {"likelihood": likelihood, "n_proposals": 9}
+    assert_threads_agree(lambda n_jobs: LaunchedSplitMerge(1.0, n_jobs=n_jobs, **model), X, 2, init="single")
 
 
 def test_resumed_chains_are_those_that_never_stopped(monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 16)
     X = two_clusters(40, 4.0)
-    sampler = CollapsedGibbs(1.0) + LaunchedSplitMerge(1.0) + RandomSplitMerge(1.0, n_proposals=3)
-    whole = sample(X, sampler, draws=8, random_state=2)
-    part = sample(X, sampler, draws=5, random_state=2)
-    np.testing.assert_array_equal(sample(X, sampler, draws=3, resume=part).partitions, whole.partitions)
+    assert_resumes(CollapsedGibbs(1.0) + LaunchedSplitMerge(1.0) + RandomSplitMerge(1.0, n_proposals=3), X)
 
 
 @pytest.mark.parametrize("family", [NormalGamma, DirichletMultinomial])

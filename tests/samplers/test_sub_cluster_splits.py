@@ -25,6 +25,7 @@ from mapdpm.testing import kernels
 from mapdpm.testing.quadrature import QuadratureRng
 from tests.families import FAMILIES, example
 from tests.marks import complete_but
+from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
 ALPHA = 0.7
 PRIOR = NormalGamma(10.0, 0.01, 2.0, 1.0)
@@ -157,26 +158,18 @@ def test_clear_clusters_are_found(init):
     assert adjusted_mutual_info(trace.best, z) > 0.99
 
 
-def test_draws_do_not_depend_on_threads(monkeypatch):
+@pytest.mark.parametrize("super_clusters", [False, True])
+def test_draws_do_not_depend_on_threads(super_clusters, monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 32)
     X, _ = grid(500, distance=4.0)
-    traces = []
-    for n_jobs in (1, 2, 7):
-        sampler = SubClusterSplits(1.0, likelihood=PRIOR, alpha_prior=GammaPrior(1, 1), n_jobs=n_jobs)
-        traces.append(sample(X, sampler, draws=12, init="single", random_state=4))
-    assert traces[0].n_clusters.max() > 5
-    for each in traces[1:]:
-        np.testing.assert_array_equal(each.partitions, traces[0].partitions)
-        np.testing.assert_array_equal(each.log_joint, traces[0].log_joint)
+    model = {"likelihood": PRIOR, "alpha_prior": GammaPrior(1, 1), "super_clusters": super_clusters}
+    assert_threads_agree(lambda n_jobs: SubClusterSplits(n_jobs=n_jobs, **model), X, 2, init="single")
 
 
 def test_resumed_chains_are_those_that_never_stopped(monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 32)
     X, _ = grid(200, distance=4.0)
-    sampler = Hybrid([CollapsedGibbs(1.0), SubClusterSplits(1.0)], counts=(1, 3))
-    whole = sample(X, sampler, draws=8, random_state=2)
-    part = sample(X, sampler, draws=5, random_state=2)
-    np.testing.assert_array_equal(sample(X, sampler, draws=3, resume=part).partitions, whole.partitions)
+    assert_resumes(Hybrid([CollapsedGibbs(1.0), SubClusterSplits(1.0)], counts=(1, 3)), X)
 
 
 @pytest.mark.parametrize("family", complete_but([NormalGamma], FAMILIES))

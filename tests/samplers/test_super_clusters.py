@@ -6,11 +6,12 @@ import pytest
 from mapdpm import NormalGamma
 from mapdpm import state as states
 from mapdpm.rng import seeded
-from mapdpm.samplers import Chain, CollapsedGibbs, GammaPrior, Hybrid, SuperClusters, sample, super_clusters
+from mapdpm.samplers import Chain, CollapsedGibbs, GammaPrior, Hybrid, SuperClusters, super_clusters
 from mapdpm.samplers.chain import Adapted
 from mapdpm.testing import kernels
 from tests.families import FAMILIES, example
 from tests.marks import complete_but
+from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
 ALPHA = 0.7
 MODELS = {"DP": {}, "finite": {"n_components": 3}}
@@ -67,26 +68,15 @@ def test_draws_do_not_depend_on_threads():
     rng = np.random.default_rng(0)
     X = 4.0 * rng.integers(0, 3, (200, 2)) + rng.normal(size=(200, 2))
     prior = NormalGamma(4.0, 0.01, 2.0, 1.0)
-    traces = [
-        sample(
-            X, SuperClusters(likelihood=prior, alpha_prior=GammaPrior(1, 1), n_jobs=n_jobs), draws=10, random_state=4
-        )
-        for n_jobs in (1, 2, 7)
-    ]
-    assert traces[0].n_clusters.max() > 3
-    for each in traces[1:]:
-        np.testing.assert_array_equal(each.partitions, traces[0].partitions)
-        np.testing.assert_array_equal(each.log_joint, traces[0].log_joint)
+    model = {"likelihood": prior, "alpha_prior": GammaPrior(1, 1)}
+    assert_threads_agree(lambda n_jobs: SuperClusters(n_jobs=n_jobs, **model), X, 3)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_resumed_chains_are_those_that_never_stopped(model):
     X = np.random.default_rng(1).normal(0.0, 3.0, (60, 2))
     m = MODELS[model]
-    sampler = Hybrid([CollapsedGibbs(1.0, **m), SuperClusters(1.0, **m)], counts=(1, 3))
-    whole = sample(X, sampler, draws=8, init="single", random_state=2)
-    part = sample(X, sampler, draws=5, init="single", random_state=2)
-    np.testing.assert_array_equal(sample(X, sampler, draws=3, resume=part).partitions, whole.partitions)
+    assert_resumes(Hybrid([CollapsedGibbs(1.0, **m), SuperClusters(1.0, **m)], counts=(1, 3)), X, init="single")
 
 
 @pytest.mark.parametrize("family", complete_but([NormalGamma], FAMILIES))

@@ -1,0 +1,31 @@
+"""Chains that must have the same bits: on any number of threads, and resumed or not."""
+
+import itertools
+
+import numpy as np
+
+from mapdpm.samplers import sample
+
+
+def assert_same(one, other):
+    """The draws of two traces, and all that they keep beside the partitions."""
+    np.testing.assert_array_equal(one.partitions, other.partitions)
+    np.testing.assert_array_equal(one.log_joint, other.log_joint)
+    for mine, yours in zip(itertools.chain(*one.extra.values()), itertools.chain(*other.extra.values()), strict=True):
+        np.testing.assert_array_equal(mine, yours)
+
+
+def assert_threads_agree(sampler_of, X, more_than, **options):
+    """``sampler_of(n_jobs)`` on 1, 2 and 7 threads; one of ten draws has more clusters than ``more_than``."""
+    first, *others = (sample(X, sampler_of(n_jobs), draws=10, random_state=4, **options) for n_jobs in (1, 2, 7))
+    assert first.n_clusters.max() > more_than
+    for each in others:
+        assert each.sampler == first.sampler
+        assert_same(each, first)
+
+
+def assert_resumes(sampler, X, **options):
+    """Five draws and three more are eight draws."""
+    whole = sample(X, sampler, draws=8, random_state=2, **options)
+    part = sample(X, sampler, draws=5, random_state=2, **options)
+    assert_same(sample(X, sampler, draws=3, resume=part), whole)
