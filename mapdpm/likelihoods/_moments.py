@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import Matrix, Vector
+from mapdpm.protocol import Labels, Matrix, Vector
 
 PREPARED = 4
 """Scalars between the statistics and the two vectors of constants: constant, exponent, sum of log scales, and what
@@ -49,6 +49,17 @@ def add(row: Vector, data: Any, i: int, w: float) -> None:
         delta = x - row[1 + d]
         row[1 + d] += delta * share
         row[1 + D + d] += w * delta * (x - row[1 + d])
+
+
+@jitable
+def add_mean(row: Vector, data: Any, points: Labels, weights: Vector) -> None:
+    """Put the weight and the mean of ``points`` into a row of zeros."""
+    D = data.shape[1]
+    for m in range(points.shape[0]):
+        row[0] += weights[m]
+        share = weights[m] / row[0]
+        for d in range(D):
+            row[1 + d] += share * (data[points[m], d] - row[1 + d])
 
 
 @jitable

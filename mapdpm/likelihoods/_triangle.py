@@ -6,12 +6,15 @@ Entry (i, j) lies at ``at + i (i + 1) / 2 + j``. Plain loops, O(D^2) unless stat
 from __future__ import annotations
 
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.likelihoods._moments import HUGE, TINY
-from mapdpm.protocol import Matrix, Vector
+from mapdpm.protocol import Labels, Matrix, Vector
+
+_ROUND = 4
 
 
 @jitable
@@ -88,6 +91,28 @@ def squared_quotient(row: Vector, other: Vector, at: int, D: int) -> float:
             z[j] = t / other[diagonal(at, j)]
             total += z[j] * z[j]
     return total
+
+
+@jitable
+def add_squares(row: Vector, at: int, data: Any, points: Labels, weights: Vector) -> None:
+    """Add sum_m w_m (x_m - mean)(x_m - mean)' to the lower triangle there; the mean lies just before it.
+
+    Four points a round: the triangle is read and written once for all of them.
+    """
+    D, n = data.shape[1], points.shape[0]
+    y = np.zeros((_ROUND, D))
+    for first in range(0, n, _ROUND):
+        for m in range(_ROUND):
+            for d in range(D):
+                y[m, d] = 0.0
+                if first + m < n:
+                    y[m, d] = sqrt(weights[first + m]) * (data[points[first + m], d] - row[at - D + d])
+        p = at
+        for i in range(D):
+            y0, y1, y2, y3 = y[0, i], y[1, i], y[2, i], y[3, i]
+            for j in range(i + 1):
+                row[p + j] += (y0 * y[0, j] + y1 * y[1, j]) + (y2 * y[2, j] + y3 * y[3, j])
+            p += i + 1
 
 
 @jitable

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.counting_sort import by_slot
 from mapdpm.jit import jitable
 from mapdpm.likelihoods import _draws as draws
+from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods._moments import LEAST_SHARE, LOG_2PI, LOG_PI
 from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
-from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
+from mapdpm.protocol import LARGEST, Labels, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import log_gamma_excess, log_rising
 
 _SCALARS = 5
@@ -139,6 +141,26 @@ class NormalInverseWishart(NamedTuple):
             row[1 + d] += share * delta
             scratch[d] = root * delta
         tri.update(row, 1 + D, scratch, D)
+
+    def add_many(self, rows: Matrix, data: Any, points: Labels, slots: Labels, weights: Vector) -> None:
+        """One factorisation a row, of psi0 and all squares about their mean: less work than a rotation a point."""
+        D = self.m0.shape[0]
+        members, begins = by_slot(slots, rows.shape[0])
+        points, weights = points[members], weights[members]
+        for k in range(rows.shape[0]):
+            begin, end = begins[k], begins[k + 1]
+            if begin < end:
+                other = np.zeros(self.n_statistics())
+                mo.add_mean(other, data, points[begin:end], weights[begin:end])
+                tri.add_squares(other, 1 + D, data, points[begin:end], weights[begin:end])
+                for i in range(D):
+                    for j in range(i + 1):
+                        other[1 + D + tri.length(i) + j] += self.psi0[i, j]
+                tri.factorise(other, 1 + D, D, rows[k, self.n_statistics() + _SCALARS :])
+                if rows[k, 0] > 0.0:
+                    self.merge(rows[k], other)
+                else:
+                    rows[k, : other.shape[0]] = other
 
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
         """The inverse of ``add``; False where it cancels.

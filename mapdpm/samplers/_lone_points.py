@@ -8,52 +8,76 @@ from typing import Any
 import numpy as np
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import LikelihoodVerbs, PartitionPriorVerbs, RngVerbs, Vector
+from mapdpm.protocol import LikelihoodVerbs, Model, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used, free_slot
-from mapdpm.samplers._whole_clusters import used_slot
 from mapdpm.state import ClusterState, assign, unassign
 
 
-def lone_point(
-    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, rng: RngVerbs
-) -> int:
-    """Propose that a point leaves or joins a cluster; return 1 if it was accepted. A slot must be free.
+def lone_points(model: Model, state: ClusterState, n_proposals: int, rng: RngVerbs) -> tuple[int, int]:
+    """Propose so often that a point leaves its cluster, or joins one; stop where no slot is free.
 
-    One of K clusters is drawn uniformly. If it is one point, that proposes to join another one in proportion to its
-    Gibbs weight w_m; else one of its points, uniformly, proposes to be alone. Joining has the log Hastings ratio
+    Returns how many proposals were made, and accepted.
 
-    log sum_m w_m - log w_new + log K - log (K - 1) - log (N_m + 1),
+    With probability 1/2 a uniform point proposes to be alone. Else one of S lone points proposes to join another
+    cluster m in proportion to its Gibbs weight w_m, with the log Hastings ratio
 
-    w_new the Gibbs weight of a new cluster; leaving is the opposite, seen from the state that it leads to. O(K D + N).
+    log sum_m w_m - log w_new + log S - log N,
+
+    w_new the Gibbs weight of a new cluster; leaving is the opposite, with S of the state that it leads to. O(K D), and
+    O(N) to find a lone point.
     """
-    K = count_used(state)
-    k = used_slot(state, rng.integer(K))
+    accepted = 0
+    for done in range(n_proposals):
+        if count_used(state) == state.counts.shape[0]:
+            return done, accepted
+        if rng.integer(2) == 0:
+            i = rng.integer(state.labels.shape[0])
+            if state.counts[state.labels[i]] > 1:
+                accepted += leave_or_join(model, state, i, rng)
+        else:
+            S = count_lone(state)
+            if S > 0 and count_used(state) > 1:
+                i = lone_point(state, rng.integer(S))
+                accepted += leave_or_join(model, state, i, rng)
+    return n_proposals, accepted
+
+
+@jitable
+def leave_or_join(model: Model, state: ClusterState, i: int, rng: RngVerbs) -> int:
+    """Propose that point ``i`` joins a cluster if it is alone, else that it leaves; return 1 if it was accepted."""
+    likelihood, prior, data, _ = model
+    k = state.labels[i]
     alone = state.counts[k] == 1
-    if alone and K == 1:
-        return 0
-    i = member(state, k, 0 if alone else rng.integer(state.counts[k]))
     unassign(likelihood, data, None, state, i)
-    n_others = K - 1 if alone else K
     scores = np.empty(state.counts.shape[0])
     log_total = gibbs_weights(likelihood, prior, data, state, i, scores)
     blank = free_slot(state)
-    log_new = prior.log_new(n_others, 1.0) + likelihood.log_predictive(state.rows[blank], data, i)
-    joined = rng.categorical(scores) if alone else k
-    ratio = log_total - log_new + log((n_others + 1.0) / n_others) - log(state.counts[joined] + 1.0)
+    log_new = prior.log_new(count_used(state), 1.0) + likelihood.log_predictive(state.rows[blank], data, i)
+    ratio = log_total - log_new + log((count_lone(state) + 1.0) / state.labels.shape[0])
+    new = rng.categorical(scores) if alone else blank
     accepted = rng.accept(ratio if alone else -ratio)
-    if alone:
-        assign(likelihood, data, None, state, i, joined if accepted else k)
-    else:
-        assign(likelihood, data, None, state, i, blank if accepted else k)
+    assign(likelihood, data, None, state, i, new if accepted else k)
     return int(accepted)
 
 
 @jitable
-def member(state: ClusterState, k: int, number: int) -> int:
-    """The point of slot ``k`` that has ``number`` others before it."""
+def count_lone(state: ClusterState) -> int:
+    """The number of points that are alone in their clusters."""
+    n = 0
+    for k in range(state.counts.shape[0]):
+        n += int(state.counts[k] == 1)
+    return n
+
+
+@jitable
+def lone_point(state: ClusterState, number: int) -> int:
+    """The lone point whose slot has those of ``number`` others before it."""
+    k = 0
+    while number > 0 or state.counts[k] != 1:
+        number -= int(state.counts[k] == 1)
+        k += 1
     i = 0
-    while number > 0 or state.labels[i] != k:
-        number -= int(state.labels[i] == k)
+    while state.labels[i] != k:
         i += 1
     return i
 

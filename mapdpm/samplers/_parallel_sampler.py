@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,11 +18,19 @@ from mapdpm.validation import check_count
 T = TypeVar("T")
 
 
+class Sums(NamedTuple):
+    """The number and the row of each slot; the rows are prepared in the sums of all chunks."""
+
+    counts: Labels
+    rows: Matrix
+
+
 class Redrawn(NamedTuple):
-    """How many points changed their label, and the sum of the log densities of free points in each slot."""
+    """How many points changed their label, the sums of log densities of free points for each slot, and all sums."""
 
     moved: int
     log_densities: Vector
+    sums: Sums
 
 
 class ParallelSampler(Sampler):
@@ -40,34 +48,40 @@ class ParallelSampler(Sampler):
         """``function(first, last, rng)`` for chunks of ``n`` points, in order, by the threads of this sampler."""
         return over_chunks(function, n, self.n_jobs, rng)
 
+    def redraw(self, chain: Chain, labels: Labels, free: Flags, candidates: Candidates, rng: RngVerbs) -> Redrawn:
+        """Draw the labels of free points among the candidates, in place. O(K D) a point."""
+        n_slots, in_tiles = len(candidates.group_of), hasattr(chain.likelihood, "log_likelihoods")
+        n_features = chain.data.shape[1] if in_tiles else 0
+
+        def redrawn(first: int, last: int, rng: RngVerbs) -> Redrawn:
+            points, log_densities = Points(first, labels[first:last], free[first:last]), np.empty(n_slots)
+            tile = np.zeros((n_features, min(TILE, last - first))) if in_tiles else None
+            model = chain.likelihood, chain.data
+            moved = self._choose_labels(*model, points, candidates, log_densities, tile, rng)
+            return Redrawn(moved, log_densities, self._sums_of(chain, labels[first:last], first, n_slots))
+
+        moved, log_densities, sums = zip(*self.over_chunks(redrawn, chain.n_points, rng), strict=True)
+        return Redrawn(sum(moved), np.sum(log_densities, axis=0), self._merged(chain, sums))
+
+    def summed(self, chain: Chain, labels: Labels, n_slots: int) -> Sums:
+        """The number and the row of each slot. O(D) a point."""
+
+        def sums(first: int, last: int, _: None) -> Sums:
+            return self._sums_of(chain, labels[first:last], first, n_slots)
+
+        return self._merged(chain, self.over_chunks(sums, chain.n_points, None))
+
     def merged_rows(self, chain: Chain, parts: Any) -> Matrix:
         """Rows of slots, prepared, from those of chunks."""
         rows = np.empty_like(parts[0])
         self._merge_rows(chain.likelihood, np.array(parts), rows)
         return rows
 
-    def redraw(self, chain: Chain, labels: Labels, free: Flags, candidates: Candidates, rng: RngVerbs) -> Redrawn:
-        """Draw the labels of free points among the candidates, in place. O(K D) a point."""
-        n_slots, in_tiles = len(candidates.group_of), hasattr(chain.likelihood, "log_likelihoods")
-        n_features = chain.data.shape[1] if in_tiles else 0
+    def _sums_of(self, chain: Chain, labels: Labels, first: int, n_slots: int) -> Sums:
+        sums = Sums(np.empty(n_slots, dtype=np.int64), np.empty((n_slots, chain.likelihood.size())))
+        self._add_up(chain.likelihood, chain.data, first, labels, *sums)
+        return sums
 
-        def chosen(first: int, last: int, rng: RngVerbs) -> tuple[int, Vector]:
-            points, log_densities = Points(first, labels[first:last], free[first:last]), np.empty(n_slots)
-            tile = np.zeros((n_features, min(TILE, last - first))) if in_tiles else None
-            model = chain.likelihood, chain.data
-            return self._choose_labels(*model, points, candidates, log_densities, tile, rng), log_densities
-
-        moved, log_densities = zip(*self.over_chunks(chosen, chain.n_points, rng), strict=True)
-        return Redrawn(sum(moved), np.sum(log_densities, axis=0))
-
-    def summed(self, chain: Chain, labels: Labels, n_slots: int) -> tuple[Labels, Matrix]:
-        """The number and the row of each slot, prepared. O(D) a point."""
-        likelihood, free = chain.likelihood, np.zeros(0, dtype=np.int8)
-
-        def sums(first: int, last: int, _: None) -> tuple[Labels, Matrix]:
-            counts, rows = np.empty(n_slots, dtype=np.int64), np.empty((n_slots, likelihood.size()))
-            self._add_up(likelihood, chain.data, Points(first, labels[first:last], free), counts, rows)
-            return counts, rows
-
-        counts, rows = zip(*self.over_chunks(sums, chain.n_points, None), strict=True)
-        return np.sum(counts, axis=0), self.merged_rows(chain, rows)
+    def _merged(self, chain: Chain, parts: Iterable[Sums]) -> Sums:
+        counts, rows = zip(*parts, strict=True)
+        return Sums(np.sum(counts, axis=0), self.merged_rows(chain, rows))

@@ -51,12 +51,11 @@ class PrintedSteps(ParallelSampler):
         free = np.ones(chain.n_points, dtype=np.int8)
         moved = self.redraw(chain, state.labels, free, clusters, rng).moved
         labels = 2 * state.labels + sides
-        log_densities = self.redraw(chain, labels, free, halves, rng).log_densities
+        _, log_densities, sums = self.redraw(chain, labels, free, halves, rng)
         sides[:] = labels & 1
 
-        counts, rows = self.summed(chain, labels, n_slots)
-        self._join_sides(likelihood, state, counts, rows)
-        sub = kernels.SubClusters(sides, rows, chain.aux["splittable"], chain.aux["last"])
+        self._join_sides(likelihood, state, *sums)
+        sub = kernels.SubClusters(sides, sums.rows, chain.aux["splittable"], chain.aux["last"])
         self._note_burn_in(state, sub, log_densities, self.deferred)
         proposed, accepted = self._split_and_merge(chain.model, state, sub, a, rng)
         return Info(chain.n_clusters, moved, int(proposed), int(accepted))

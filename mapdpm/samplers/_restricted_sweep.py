@@ -13,7 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.counting_sort import by_slot
 from mapdpm.jit import jitable
+from mapdpm.optional_verbs import add_many
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.state import ClusterState
 
@@ -101,48 +103,33 @@ def choose_labels(
     features of ``tile.shape[1]`` points, for a family with the verb ``log_likelihoods``, and None for the others.
     """
     log_densities[:] = 0.0
-    members, ends = by_group(points, candidates)
+    groups = np.empty_like(points.labels)
+    for p in range(groups.shape[0]):
+        groups[p] = candidates.group_of[points.labels[p]] if points.free[p] == 1 else CLOSED
+    members, begins = by_slot(groups, candidates.firsts.shape[0] - 1)
     width = TILE if tile is None else tile.shape[1]
     scores, moved = np.empty((candidates.slots.shape[0], width)), 0
-    for group in range(ends.shape[0] - 1):
+    for group in range(begins.shape[0] - 1):
         begin, end = candidates.firsts[group], candidates.firsts[group + 1]
         parameters, log_weights = candidates.parameters[begin:end], candidates.log_weights[begin:end]
         slots = candidates.slots[begin:end]
-        for first in range(ends[group], ends[group + 1], width):
-            some = members[first : min(first + width, ends[group + 1])]
+        for first in range(begins[group], begins[group + 1], width):
+            some = members[first : min(first + width, begins[group + 1])]
             score(likelihood, data, points.first, some, parameters, tile, scores)
             moved += draw(points.labels, some, slots, log_weights, scores, log_densities, rng)
     return moved
 
 
-def add_up(likelihood: LikelihoodVerbs, data: Any, points: Points, counts: Labels, rows: Matrix) -> None:
-    """Fill the number and the row, not prepared, of each slot. O(D) a point."""
+def add_up(likelihood: LikelihoodVerbs, data: Any, first: int, labels: Labels, counts: Labels, rows: Matrix) -> None:
+    """Fill the number and the row, not prepared, of each slot, for the points from ``first`` on. O(D) a point."""
+    n = labels.shape[0]
     counts[:] = 0
-    for k in range(rows.shape[0]):
-        likelihood.init(rows[k])
-    for p in range(points.labels.shape[0]):
-        k = points.labels[p]
-        counts[k] += 1
-        likelihood.add(rows[k], data, points.first + p, 1.0)
-
-
-@jitable
-def by_group(points: Points, candidates: Candidates) -> tuple[Labels, Labels]:
-    """The free points that choose, group after group and in order in each, and where each group begins."""
-    n_groups = candidates.firsts.shape[0] - 1
-    ends = np.zeros(n_groups + 2, dtype=np.int64)
-    for p in range(points.labels.shape[0]):
-        ends[candidates.group_of[points.labels[p]] + 2] += points.free[p]
-    ends[1] = 0  # of those that are in no group
-    for group in range(n_groups):
-        ends[group + 2] += ends[group + 1]
-    members = np.empty(ends[n_groups + 1], dtype=np.int64)
-    for p in range(points.labels.shape[0]):
-        group = candidates.group_of[points.labels[p]]
-        if points.free[p] == 1 and group != CLOSED:
-            members[ends[group + 1]] = p
-            ends[group + 1] += 1
-    return members, ends[: n_groups + 1]
+    for p in range(n):
+        counts[labels[p]] += 1
+    likelihood.init(rows[0])
+    for k in range(1, rows.shape[0]):
+        rows[k, :] = rows[0]
+    add_many(likelihood, rows, data, first + np.arange(n), labels, np.ones(n))
 
 
 @jitable

@@ -65,9 +65,9 @@ class FiniteSymmetricDirichlet(ParallelSampler):
         counts, rows = np.zeros(M, dtype=np.int64), np.repeat(used.rows[-1:], M, axis=0)
         counts[:K], rows[:K] = used.counts[:-1], used.rows[:-1]
         components = self._draw(likelihood, counts, rows, chain.prior.alpha / M, rng)
-        moved = self.redraw(chain, used.labels, np.ones(chain.n_points, dtype=np.int8), components, rng).moved
-        chain.take(compacted(likelihood, ClusterState(used.labels, *self.summed(chain, used.labels, M))))
-        return Info(chain.n_clusters, moved)
+        redrawn = self.redraw(chain, used.labels, np.ones(chain.n_points, dtype=np.int8), components, rng)
+        chain.take(compacted(likelihood, ClusterState(used.labels, *redrawn.sums)))
+        return Info(chain.n_clusters, redrawn.moved)
 
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError for a family without draws of parameters."""

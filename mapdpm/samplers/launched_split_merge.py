@@ -9,6 +9,7 @@ import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.optional_verbs import add_many
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
 from mapdpm.samplers._launch_cuts import cuts
 from mapdpm.samplers._parallel_sampler import ParallelSampler
@@ -16,6 +17,7 @@ from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, gather
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info
 from mapdpm.state import ClusterState
+from mapdpm.threads import Threads
 from mapdpm.validation import check_count
 
 SAMPLE = 2000
@@ -36,39 +38,39 @@ def choose_points(state: ClusterState, rng: RngVerbs) -> Chosen:
     return gathered(state, first, second)
 
 
-def launch(likelihood: LikelihoodVerbs, data: Any, points: Labels, cuts: Matrix, n_steps: int, soft: bool) -> Matrix:
-    """The rows of two clusters after ``n_steps`` of expectation maximisation from the best of ``cuts``; O(n D) each.
+def launch(
+    likelihood: LikelihoodVerbs, data: Any, points: Labels, shares: Vector, n_steps: int, soft: bool
+) -> tuple[float, Matrix]:
+    """``n_steps`` of expectation maximisation for two clusters; O(n D) each.
 
-    The best one has the largest log likelihood after ``TRIED`` steps. Weights are in column 0 of the rows. ``soft`` is
-    False for a family that takes no weights: each point is then wholly in its better side. ``cuts`` is overwritten.
+    ``shares`` are those of points in side 1, to begin with and at the end. ``soft`` is False for a family that takes no
+    weights: each point is then wholly in its better side. Returns the log likelihood, but for N, and the rows, with
+    weights in column 0.
     """
-    sides = np.empty((2, likelihood.size()))
-    best, highest = 0, -inf
-    for c in range(cuts.shape[0]):
-        for _ in range(min(n_steps, TRIED)):
-            fit(likelihood, data, points, cuts[c], sides)
-            worth = share_out(likelihood, data, points, cuts[c], soft, sides)
-            if worth > highest:
-                best, highest = c, worth
-    for _ in range(n_steps - TRIED):
-        fit(likelihood, data, points, cuts[best], sides)
-        share_out(likelihood, data, points, cuts[best], soft, sides)
-    fit(likelihood, data, points, cuts[best], sides)
-    return sides
+    sides, worth = np.empty((2, likelihood.size())), -inf
+    fit(likelihood, data, points, shares, sides)
+    for _ in range(n_steps):
+        worth = share_out(likelihood, data, points, shares, soft, sides)
+        fit(likelihood, data, points, shares, sides)
+    return worth, sides
 
 
 @jitable
 def fit(likelihood: LikelihoodVerbs, data: Any, points: Labels, shares: Vector, sides: Matrix) -> None:
     """Make the rows of the two sides from the shares that points have in side 1."""
-    likelihood.init(sides[0])
-    likelihood.init(sides[1])
+    some = np.empty(2 * points.shape[0], dtype=np.int64)
+    sides_of, weights, n = np.empty_like(some), np.empty(some.shape[0]), 0
     for m in range(points.shape[0]):
-        if shares[m] > _LEAST_SHARE:
-            likelihood.add(sides[1], data, points[m], shares[m])
-        if 1.0 - shares[m] > _LEAST_SHARE:
-            likelihood.add(sides[0], data, points[m], 1.0 - shares[m])
-    likelihood.prepare(sides[0])
-    likelihood.prepare(sides[1])
+        for side in range(2):
+            share = shares[m] if side == 1 else 1.0 - shares[m]
+            if share > _LEAST_SHARE:
+                some[n], sides_of[n], weights[n] = points[m], side, share
+                n += 1
+    for side in range(2):
+        likelihood.init(sides[side])
+    add_many(likelihood, sides, data, some[:n], sides_of[:n], weights[:n])
+    for side in range(2):
+        likelihood.prepare(sides[side])
 
 
 @jitable
@@ -203,7 +205,10 @@ class LaunchedSplitMerge(ParallelSampler):
 
     def _launched(self, likelihood: Any, data: Any, points: Labels) -> Matrix:
         n = len(points)
-        sample = points[np.arange(min(n, SAMPLE)) * n // min(n, SAMPLE)]
-        starts = cuts(point_set(point_set(data).rows(sample)).as_vectors())
-        soft = hasattr(likelihood, "log_predictive_weighted")
-        return self._launch(likelihood, data, sample, starts, self.n_steps, soft)
+        some = points[np.arange(min(n, SAMPLE)) * n // min(n, SAMPLE)]
+        starts = cuts(point_set(point_set(data).rows(some)).as_vectors())
+        soft, tried = hasattr(likelihood, "log_predictive_weighted"), min(self.n_steps, TRIED)
+        with Threads(self.n_jobs) as threads:
+            worths = threads.each(lambda cut: self._launch(likelihood, data, some, cut, tried, soft)[0], starts)
+        best = starts[int(np.argmax(worths))]
+        return self._launch(likelihood, data, some, best, self.n_steps - tried, soft)[1]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
-from mapdpm.protocol import LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
+from mapdpm.protocol import Model, RngVerbs
+from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, gathered
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
@@ -34,16 +35,25 @@ def draw_sides(chosen: Chosen, a: float, rng: RngVerbs) -> None:
         sizes[side] += 1.0
 
 
-def random_split_merge(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    state: ClusterState,
-    a: float,
-    splits: float,
-    rng: RngVerbs,
-) -> int:
+def random_split_merges(
+    model: Model, state: ClusterState, n_proposals: int, a: float, splits: float, rng: RngVerbs
+) -> tuple[int, int]:
+    """Propose so often to split a cluster, or to merge two; stop where no slot is free.
+
+    Returns how many proposals were made, and accepted.
+    """
+    accepted = 0
+    for done in range(n_proposals):
+        if count_used(state) == state.counts.shape[0]:
+            return done, accepted
+        accepted += split_or_merge(model, state, a, splits, rng)
+    return n_proposals, accepted
+
+
+@jitable
+def split_or_merge(model: Model, state: ClusterState, a: float, splits: float, rng: RngVerbs) -> int:
     """Propose to split a cluster, or to merge two; return 1 if it was accepted. A slot must be free."""
+    likelihood, prior, data, _ = model
     first, second = choose(state, splits, rng)
     if first == NONE:
         return 0
@@ -66,11 +76,18 @@ def random_split_merge(
     return decide(likelihood, prior, state, chosen, sides, log_q, rng)
 
 
-def propose_at_random(kernel: Any, chain: Chain, n_proposals: int, splits: float, rng: RngVerbs) -> int:
-    """So many proposals by ``random_split_merge``, compiled or not; the number of accepted ones."""
-    a = 0.5 * (chain.prior.alpha + chain.prior.discount)
-    model = chain.likelihood, chain.prior, chain.data
-    return sum(kernel(*model, chain.reserve(), a, splits, rng) for _ in range(n_proposals))
+def propose(kernel: Any, chain: Chain, n_proposals: int, *options: Any) -> int:
+    """So many proposals by a kernel that stops where no slot is free; the number of accepted ones."""
+    left, accepted = n_proposals, 0
+    while left > 0:
+        done, more = kernel(chain.model, chain.reserve(), left, *options)
+        left, accepted = left - int(done), accepted + int(more)
+    return accepted
+
+
+def share_of_sides(prior: Any) -> float:
+    """a in DM(a, a), by which sides are drawn."""
+    return float(0.5 * (prior.alpha + prior.discount))
 
 
 class RandomSplitMerge(Sampler):
@@ -105,7 +122,7 @@ class RandomSplitMerge(Sampler):
     (1, 3, 3)
     """
 
-    _kernel = staticmethod(compiled_if_possible(random_split_merge))
+    _kernel = staticmethod(compiled_if_possible(random_split_merges))
 
     def __init__(self, alpha: float = 1.0, *, n_proposals: int = 1, splits: float = 0.5, **model: Any) -> None:
         super().__init__(alpha, **model)
@@ -117,5 +134,6 @@ class RandomSplitMerge(Sampler):
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """``n_proposals`` proposals."""
-        accepted = propose_at_random(self._kernel, chain, self.n_proposals, self.splits, rng)
+        options = share_of_sides(chain.prior), self.splits, rng
+        accepted = propose(self._kernel, chain, self.n_proposals, *options)
         return Info(chain.n_clusters, proposed=self.n_proposals, accepted=accepted)

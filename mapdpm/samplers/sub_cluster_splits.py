@@ -9,17 +9,17 @@ import numpy as np
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Likelihood, RngVerbs
-from mapdpm.samplers._lone_points import lone_point
+from mapdpm.samplers._lone_points import lone_points
 from mapdpm.samplers._printed_steps import PrintedSteps
 from mapdpm.samplers._restricted_sweep import hold
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
-from mapdpm.samplers.random_split_merge import propose_at_random, random_split_merge
+from mapdpm.samplers.random_split_merge import propose, random_split_merges, share_of_sides
 from mapdpm.samplers.sampler import Info, check_draws
 from mapdpm.validation import check_choice
 
 VARIANTS = ("exact", "printed")
-_SPLITS = 1.0 / 64.0
+_SPLITS = 1.0 / 512.0
 """The probability that a random proposal is a split, which costs much and is nearly never accepted."""
 
 
@@ -32,8 +32,8 @@ class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
        theta_k ~ p(theta | x_k), Chang2013 (7) and (8); then the label of each point given them, (9), among the clusters
        that there are;
     2. ``n_proposals`` splits or merges as of ``LaunchedSplitMerge``;
-    3. for each of these, 100 as of ``RandomSplitMerge``, most of them merges, and 10 of a point that leaves its cluster
-       to be alone or ends being so.
+    3. for each of these, 100 as of ``RandomSplitMerge``, most of them merges, and 20 of a point that leaves its
+       cluster to be alone, or ends being so.
 
     Chang2013 splits along sub-clusters that are sampled beside the clusters. That is biased, and a sweep of all points
     that empties a cluster is, too. Here a split is launched from the points alone, and in a sweep half of the points,
@@ -82,10 +82,10 @@ class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
     """
 
     _hold = staticmethod(compiled_if_possible(hold))
-    _at_random = staticmethod(compiled_if_possible(random_split_merge))
-    _lone_point = staticmethod(compiled_if_possible(lone_point))
+    _at_random = staticmethod(compiled_if_possible(random_split_merges))
+    _lone_points = staticmethod(compiled_if_possible(lone_points))
 
-    _n_random, _n_lone = 100, 10  # a launched proposal costs more than all of these
+    _n_random, _n_lone = 100, 20  # a launched proposal costs more than all of these
 
     def __init__(
         self,
@@ -114,11 +114,10 @@ class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
             return self.printed_step(chain, rng)
         moved = self.sweep(chain, rng)
         info = super().move(chain, rng)
-        accepted = info.accepted
-        accepted += propose_at_random(self._at_random, chain, self._n_random * self.n_proposals, _SPLITS, rng)
-        for _ in range(self._n_lone * self.n_proposals):
-            moved += self._lone_point(chain.likelihood, chain.prior, chain.data, chain.reserve(), rng)
-        return Info(chain.n_clusters, moved, (1 + self._n_random) * self.n_proposals, accepted)
+        n_random, n_lone = self._n_random * self.n_proposals, self._n_lone * self.n_proposals
+        merged = propose(self._at_random, chain, n_random, share_of_sides(chain.prior), _SPLITS, rng)
+        moved += propose(self._lone_points, chain, n_lone, rng)
+        return Info(chain.n_clusters, moved, info.proposed + n_random, info.accepted + merged)
 
     def sweep(self, chain: Chain, rng: RngVerbs) -> int:
         """Redraw the labels of the points that are not held; return how many changed."""
@@ -132,10 +131,9 @@ class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
         candidates = self._draw_open(likelihood, chain.prior, state, n_held, rng)
         if not len(candidates.slots):
             return 0
-        moved = self.redraw(chain, state.labels, free, self.grouped(chain, candidates, rng), rng).moved
-        counts, rows = self.summed(chain, state.labels, state.capacity)
-        chain.state = state._replace(counts=counts, rows=rows)
-        return moved
+        redrawn = self.redraw(chain, state.labels, free, self.grouped(chain, candidates, rng), rng)
+        chain.state = state._replace(**redrawn.sums._asdict())
+        return redrawn.moved
 
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError for a family without draws of parameters, or without the divergence of two."""

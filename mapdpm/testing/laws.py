@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.optional_verbs import add_many
 from mapdpm.protocol import Likelihood, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.testing.exact import partitions
 
@@ -28,6 +29,7 @@ def check_likelihood(likelihood: Likelihood, data: Any, n_points: int, seed: int
     removal_inverts_addition(likelihood, data, order)
     merge_is_union(likelihood, data, order)
     merge_gain_is_the_difference(likelihood, data, order)
+    many_are_one_after_another(likelihood, data, order)
     if hasattr(likelihood, "log_predictive_weighted"):
         weight_is_repetition(likelihood, data, order)
 
@@ -97,6 +99,28 @@ def merge_gain_is_the_difference(likelihood: Likelihood, data: Any, order: Any) 
     parts = [row_of(likelihood, data, points) for points in (order, order[:half], order[half:])]
     union, row, other = (likelihood.log_marginal(part) for part in parts)
     _close(likelihood.log_merge(*parts), union - row - other, [union, row, other], likelihood)
+
+
+def many_are_one_after_another(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
+    """``add_many`` gives the rows that ``add`` gives, whether or not they were empty; with weights, if it may."""
+    half = len(order) // 2
+    many = np.array([row_of(likelihood, data, points) for points in (order[:2], ())])
+    one_by_one = many.copy()
+    points, slots = np.array(order[half:], dtype=np.int64), np.arange(len(order) - half) % 2
+    weights = np.ones(len(points))
+    if hasattr(likelihood, "log_predictive_weighted"):
+        weights += np.arange(len(points)) / 4.0
+    add_many(likelihood, many, data, points, slots, weights)
+    for point, slot, weight in zip(points, slots, weights, strict=True):
+        likelihood.add(one_by_one[slot], data, point, weight)
+    for row, expected in zip(many, one_by_one, strict=True):
+        assert row[0] == expected[0], "the weights do not add up"
+        likelihood.prepare(row)
+        likelihood.prepare(expected)
+        L = likelihood.log_marginal(expected)
+        _close(likelihood.log_marginal(row), L, [L], likelihood)
+        gain = likelihood.log_predictive(expected, data, int(order[0]))
+        _close(likelihood.log_predictive(row, data, int(order[0])), gain, [L, gain], likelihood)
 
 
 def weight_is_repetition(likelihood: LikelihoodVerbs, data: Any, order: Any, times: int = 3) -> None:

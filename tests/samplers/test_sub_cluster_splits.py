@@ -46,10 +46,9 @@ class Sweep(SubClusterSplits):
 class LonePoints(Sampler):
     """Points that leave, or join, alone."""
 
-    _kernel = staticmethod(_lone_points.lone_point)
-
     def move(self, chain, rng):
-        moved = self._kernel(chain.likelihood, chain.prior, chain.data, chain.reserve(), rng)
+        done, moved = _lone_points.lone_points(chain.model, chain.reserve(), 1, rng)
+        assert done == 1
         return Info(chain.n_clusters, moved)
 
 
@@ -132,8 +131,9 @@ def test_lone_points_keep_the_posterior(family, model):
     assert lag(LonePoints(ALPHA, **MODELS[model]), likelihood, data, 4) < 1e-12
 
 
-def test_a_lone_point_without_the_choice_of_clusters_shows(monkeypatch):
-    monkeypatch.setattr(_lone_points, "log", lambda x: 0.0 if 1.0 < x < 2.5 else np.log(x))
+def test_lone_points_that_are_not_counted_show(monkeypatch):
+    count = _lone_points.count_lone
+    monkeypatch.setattr(_lone_points, "count_lone", lambda state: min(count(state), 1))
     likelihood, data = example(FAMILIES[0], np.random.default_rng(5), n=4)
     assert lag(LonePoints(ALPHA), likelihood, data, 4) > 1e-3
 
