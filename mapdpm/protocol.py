@@ -85,6 +85,22 @@ class LikelihoodVerbs(Protocol):
         """KL(F || F') + KL(F' || F) of the densities that two draws give. A family without it has no near clusters."""
 
 
+class NonconjugateVerbs(Protocol):
+    """The verbs of a family whose parameters are not integrated out; beside ``n_parameters`` and ``log_likelihood``.
+
+    Parameters are a vector. ``points`` are numbers of points, without an order.
+    """
+
+    def log_prior(self, parameters: Vector) -> float:
+        """Log density of the parameters of a cluster under the prior."""
+
+    def propose(self, parameters: Vector, data: Any, points: Labels, rng: RngVerbs) -> None:
+        """Fill ``parameters`` with a draw from q(. | points), nearly their posterior; for one point or more."""
+
+    def log_proposal(self, parameters: Vector, data: Any, points: Labels) -> float:
+        """log q(parameters | points), the density by which ``propose`` draws."""
+
+
 class PartitionPriorVerbs(Protocol):
     """The verbs of a prior over partitions, for kernels."""
 
@@ -139,7 +155,7 @@ class Model(NamedTuple):
     weights: Weights = None
 
 
-PROTOCOLS = (LikelihoodVerbs, PartitionPriorVerbs, RngVerbs)
+PROTOCOLS = (LikelihoodVerbs, NonconjugateVerbs, PartitionPriorVerbs, RngVerbs)
 
 
 class PartitionPrior(PartitionPriorVerbs, Protocol):

@@ -7,6 +7,9 @@ from mapdpm.samplers.finite_symmetric_dirichlet import FiniteSymmetricDirichlet
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
+from mapdpm.samplers.nonconjugate_gibbs import NonconjugateGibbs
+from mapdpm.samplers.nonconjugate_split_merge import NonconjugateSplitMerge
+from mapdpm.samplers.nonconjugate_sub_cluster_splits import NonconjugateSubClusterSplits
 from mapdpm.samplers.permutation_augmented import PermutationAugmented
 from mapdpm.samplers.random_split_merge import RandomSplitMerge
 from mapdpm.samplers.runs import Progress
@@ -31,6 +34,9 @@ __all__ = [
     "Info",
     "InverseGammaPrior",
     "LaunchedSplitMerge",
+    "NonconjugateGibbs",
+    "NonconjugateSplitMerge",
+    "NonconjugateSubClusterSplits",
     "PermutationAugmented",
     "Progress",
     "RandomSplitMerge",

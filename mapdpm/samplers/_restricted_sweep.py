@@ -65,27 +65,37 @@ def draw_open(
     n_held: Labels,
     rng: RngVerbs,
 ) -> Candidates:
-    """Draw weights and parameters of the open clusters; they are one group. Without two of them none is open.
+    """Draw weights and parameters of the open clusters; they are one group."""
+    slots, log_weights, group_of = open_slots(prior, state.counts, n_held, rng)
+    n_open = slots.shape[0]
+    parameters = np.empty((n_open, likelihood.n_parameters()))
+    for c in range(n_open):
+        likelihood.draw(state.rows[slots[c]], parameters[c], rng)
+    return Candidates(slots, log_weights, parameters, np.array([0, n_open]), group_of)
+
+
+@jitable
+def open_slots(
+    prior: PartitionPriorVerbs, counts: Labels, n_held: Labels, rng: RngVerbs
+) -> tuple[Labels, Vector, Labels]:
+    """The open slots, their log weights, drawn, and the group of each slot. Without two of them none is open.
 
     The weights are those of a Dirichlet distribution, but for their sum: logs of Gamma(N_k - discount), of Gamma(N_k +
     alpha / M) in a finite mixture.
     """
-    capacity, n_parameters = state.counts.shape[0], likelihood.n_parameters()
-    n_open = 0
+    capacity, n_open = counts.shape[0], 0
     for k in range(capacity):
         n_open += int(n_held[k] > 0)
     if n_open < 2:  # noqa: PLR2004  (a point has no choice)
         n_open = 0
-    slots, group_of = np.empty(n_open, dtype=np.int64), np.full(capacity, CLOSED)
-    log_weights, parameters = np.empty(n_open), np.empty((n_open, n_parameters))
+    slots, log_weights, group_of = np.empty(n_open, dtype=np.int64), np.empty(n_open), np.full(capacity, CLOSED)
     c = 0
     for k in range(capacity):
         if n_open > 0 and n_held[k] > 0:
             slots[c], group_of[k] = k, 0
-            log_weights[c] = rng.log_gamma(exp(prior.log_existing(float(state.counts[k]), 1.0)))
-            likelihood.draw(state.rows[k], parameters[c], rng)
+            log_weights[c] = rng.log_gamma(exp(prior.log_existing(float(counts[k]), 1.0)))
             c += 1
-    return Candidates(slots, log_weights, parameters, np.array([0, n_open]), group_of)
+    return slots, log_weights, group_of
 
 
 def choose_labels(

@@ -12,6 +12,7 @@ from mapdpm.protocol import Labels, Likelihood, RngVerbs
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.search.problem import Observed
 from mapdpm.validation import check_count
 
 
@@ -66,6 +67,12 @@ class Hybrid(Sampler):
     def parts(self) -> tuple[Sampler, ...]:
         """The samplers that a hybrid of this and others runs."""
         return self.samplers if set(self.counts) == {1} else (self,)
+
+    def observe(self, X: Any) -> Observed:
+        """As the first part does; ValueError if a part cannot run the family."""
+        seen = self.samplers[0].observe(X)
+        self.check_family(seen.likelihood)
+        return seen
 
     def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:
         """A new chain, as the first part makes it, with what the other parts carry."""

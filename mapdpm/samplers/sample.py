@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mapdpm import jit
-from mapdpm.data import point_set, read_by
+from mapdpm.data import point_set
 from mapdpm.rng import seeded
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.ends import End
@@ -17,7 +17,6 @@ from mapdpm.samplers.runs import Best, Draws, Plan, Progress, run_chain
 from mapdpm.samplers.sampler import Sampler
 from mapdpm.samplers.starts import check_chain_start
 from mapdpm.samplers.trace import Trace
-from mapdpm.search.problem import observed
 from mapdpm.threads import Threads
 from mapdpm.validation import check_callable, check_count
 
@@ -114,8 +113,7 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     if isinstance(sampler, Hybrid) and not sampler.counts and not burn_in and resume is None:
         msg = "counts='time' finds out in a burn-in how often each part is to run: give burn_in, 10 or more"
         raise ValueError(msg)
-    seen = observed(sampler.target.likelihood, read_by(sampler.target.likelihood, X))
-    sampler.check_family(seen.likelihood)
+    seen = sampler.observe(X)
     n_points = point_set(seen.data).n_points
     given = sampler.check_given(Given(groups, sequences, times), n_points)
     data = ChainData(seen.shifted, seen.data, given)

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.data import point_set
+from mapdpm.data import point_set, read_by
 from mapdpm.partition_priors import finite_prior, partition_prior
 from mapdpm.protocol import Labels, Likelihood, PartitionPrior, RngVerbs
 from mapdpm.samplers import concentration
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.starts import start
+from mapdpm.search.problem import Observed, observed
 from mapdpm.validation import check_count
 
 
@@ -100,6 +101,12 @@ class Sampler:
         concentration.check_update(prior, alpha_prior, alpha_update)
         hyperpriors = concentration.in_floats(alpha_prior), concentration.in_floats(discount_prior)
         self.target = Target(likelihood, prior, hyperpriors[0], alpha_update, hyperpriors[1])
+
+    def observe(self, X: Any) -> Observed:
+        """The points of ``X`` under the likelihood; ValueError where these or the sampler do not fit together."""
+        seen = observed(self.target.likelihood, read_by(self.target.likelihood, X))
+        self.check_family(seen.likelihood)
+        return seen
 
     def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:
         """A new chain on ``data``, started at ``init``: one of ``names.CHAIN_STARTS``, or labels 0..K-1."""
