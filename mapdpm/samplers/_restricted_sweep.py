@@ -27,6 +27,10 @@ TILE = 64
 """Points that are scored together: their features fit a processor's first cache."""
 
 
+_COINS = 32
+"""Coins that are tossed at once."""
+
+
 class Candidates(NamedTuple):
     """The clusters among which points choose, in groups: a point chooses within the group of its cluster.
 
@@ -51,10 +55,14 @@ class Points(NamedTuple):
 
 def hold(labels: Labels, capacity: int, free: Flags, rng: RngVerbs) -> Labels:
     """Toss a coin for each point: ``free`` is 1 where it may move, 0 where it is held. Returns held points a slot."""
-    n_held = np.zeros(capacity, dtype=np.int64)
-    for i in range(labels.shape[0]):
-        free[i] = rng.integer(2)
-        n_held[labels[i]] += 1 - free[i]
+    n_held, n = np.zeros(capacity, dtype=np.int64), labels.shape[0]
+    for first in range(0, n, _COINS):
+        last = min(first + _COINS, n)
+        coins = rng.integer(1 << (last - first))
+        for i in range(first, last):
+            free[i] = coins & 1
+            coins >>= 1
+            n_held[labels[i]] += 1 - free[i]
     return n_held
 
 
