@@ -7,8 +7,8 @@ figures  log joint against the processor's time, alpha fixed, one thread. Figure
          clusters in two dimensions, started from 1 and from 50 clusters drawn at random, alpha 0.1 and 100. Figure 5:
          10,000 digits of MNIST in 50 principal components, and the documents of AP, from 50 clusters. Curves are kept
          in --folder, and what is there is not run again
-bias     the posterior of the number of clusters: the printed and the exact variant against CollapsedGibbs, on 100 and
-         on 1,000 points of four normal clusters that overlap
+bias     the printed and the exact variant: partitions of six points, against enumeration; the number of clusters of 100
+         and of 1,000 points of four normal clusters that overlap, against CollapsedGibbs
 mode     the log joint of MAPDPM above the best that SubClusterSplits reaches in 100 times its time, on MNIST and on
          sets of UCI
 
@@ -18,6 +18,7 @@ mode     the log joint of MAPDPM above the best that SubClusterSplits reaches in
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import time
@@ -30,8 +31,9 @@ import numpy as np
 from liang import Setting, at, climb, digits, documents, draw
 from paper_map import print_table
 
-from mapdpm import MAPDPM, DirichletMultinomial, NormalGamma, NormalInverseWishart
+from mapdpm import MAPDPM, DirichletMultinomial, NormalGamma, NormalInverseWishart, NormalKnownVariance
 from mapdpm.metrics import adjusted_mutual_info
+from mapdpm.partition_priors import DirichletProcess
 from mapdpm.samplers import (
     CollapsedGibbs,
     FiniteSymmetricDirichlet,
@@ -44,12 +46,21 @@ from mapdpm.samplers import (
     UncollapsedGibbs,
     sample,
 )
+from mapdpm.testing import kernels
+from mapdpm.testing.enumeration import canonical, partitions
 from samplers import error_of_mean
 
 POINTS, CLUSTERS, FIRST = 100_000, 10, 50
 WHEN = (0.1, 0.5, 1.0)
 TABULAR = {"wine": "wine", "breast cancer": "breast_cancer_wisconsin", "pima": "pima", "vehicle": "vehicle"}
 LEFT_OUT = {"label", "id", "name"}
+
+SIX = (
+    (-1.2, -0.9, -0.1, 0.3, 1.0, 1.4),
+    (-2.0, -1.8, -1.5, 1.5, 1.7, 2.2),
+    (-0.3, -0.2, 0.0, 0.1, 0.2, 0.4),
+    (-3.0, -1.0, 0.0, 1.0, 2.0, 4.0),
+)
 
 Make = Callable[..., Sampler]
 
@@ -106,6 +117,7 @@ def main() -> None:
     if arguments.only in {None, "figures"}:
         figures(arguments.data, arguments.seconds, arguments.folder, arguments.panels)
     if arguments.only in {None, "bias"}:
+        six_points(arguments.draws)
         for n in (100, 1000):
             bias(n, arguments.draws)
     if arguments.only in {None, "mode"} and arguments.data is not None:
@@ -227,6 +239,25 @@ def bias(n: int, draws: int) -> None:
         rows.append((name, *means, f"{variation:.3f}", f"{apart:.3f}"))
     head = ("", "mean K", "mean log joint", "total variation of K from the first", "between two chains")
     print_table(f"{n:,} points: the posterior of the number of clusters", head, rows)
+
+
+def six_points(draws: int) -> None:
+    """Print the total variation of draws from the posterior of the partitions of six points, which are enumerated."""
+    rows = []
+    for points, alpha in itertools.product(SIX, (0.5, 1.0, 3.0)):
+        X = np.array(points)[:, None]
+        family = NormalKnownVariance(0.0, 4.0, 0.25).for_data(X)
+        posterior = kernels.posterior_of(DirichletProcess(alpha), family, X, len(X))
+        which = {z: number for number, z in enumerate(partitions(len(X)))}
+        cells = []
+        for variant in ("exact", "printed"):
+            sampler = SubClusterSplits(alpha, likelihood=family, variant=variant)
+            drawn = sample(X, sampler, draws=draws, random_state=0).partitions[0]
+            counted = np.bincount([which[canonical(z)] for z in drawn], minlength=len(which))
+            cells.append(f"{0.5 * np.abs(counted / draws - posterior).sum():.3f}")
+        rows.append((str(points), f"{alpha:g}", *cells))
+    title = f"Six points: total variation of {draws:,} draws from the posterior of partitions"
+    print_table(title, ("points", "alpha", "exact", "printed"), rows)
 
 
 def trace_shares(trace: Any, chain: int) -> Any:

@@ -7,6 +7,7 @@ kurtosis, whatever the units (Pena and Prieto 2001), but few points in many feat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
@@ -22,23 +23,29 @@ _GOLDEN = 0.5 * (sqrt(5.0) - 1.0)  # multiples of it lie evenly in an interval, 
 _SMALL = 1e-5  # standard deviation of a standardised feature, given the others, below which it is a function of them
 
 
-def cuts(vectors: Matrix) -> Matrix:
-    """Side 0 or 1 of each point along up to four directions, shape (n_directions, n), as floats.
+def cuts(vectors: Matrix) -> list[Callable[[], Vector]]:
+    """Up to four functions, for threads: each returns side 0 or 1 of every point, as floats, by a cut at the mean.
 
-    Each cut is at the mean. O(n D^2).
+    O(n D^2), most of it in the first one.
     """
     Z = np.ascontiguousarray(standardised(vectors).T)
+    if len(Z) == 1:
+        return [lambda: _sides(Z[0])]
     products, scale = _products_of(Z), np.sqrt(vectors.var(axis=0))
     scale /= max(float(scale.max()), SMALLEST)
-    along = [_project(Z, scale * _widest(products * np.outer(scale, scale))), _project(Z, _widest(products))]
-    if len(Z) > 1:
-        along.append(Z[np.argmin(np.square(np.square(Z)).mean(axis=1))])
-        if Z.shape[1] >= _FEWEST * len(Z):
-            along.append(_least_kurtosis(Z, products))
-    sides = np.array(along) > 0.0
-    sides ^= sides[:, :1]
-    different = {cut.tobytes(): cut for cut in sides}
-    return np.array([*different.values()], dtype=np.float64)
+    found = [lambda: _sides(_least_kurtosis(Z, products))] if Z.shape[1] >= _FEWEST * len(Z) else []
+    return [
+        *found,
+        lambda: _sides(_project(Z, scale * _widest(products * np.outer(scale, scale)))),
+        lambda: _sides(_project(Z, _widest(products))),
+        lambda: _sides(Z[np.argmin(np.square(np.square(Z)).mean(axis=1))]),
+    ]
+
+
+def _sides(projection: Vector) -> Vector:
+    """Side 0 is that of the first point."""
+    positive = projection > 0.0
+    return (positive ^ positive[0]).astype(np.float64)
 
 
 # Plain loops over features of all points: the threads of a BLAS wait busily when they have done, and slow down ours.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import exp, inf, log, log1p
 from typing import Any
 
@@ -206,9 +207,13 @@ class LaunchedSplitMerge(ParallelSampler):
     def _launched(self, likelihood: Any, data: Any, points: Labels) -> Matrix:
         n = len(points)
         some = points[np.arange(min(n, SAMPLE)) * n // min(n, SAMPLE)]
-        starts = cuts(point_set(point_set(data).rows(some)).as_vectors())
         soft, tried = hasattr(likelihood, "log_predictive_weighted"), min(self.n_steps, TRIED)
+
+        def begun(cut: Callable[[], Vector]) -> tuple[float, Vector]:
+            shares = cut()
+            return self._launch(likelihood, data, some, shares, tried, soft)[0], shares
+
         with Threads(self.n_jobs) as threads:
-            worths = threads.each(lambda cut: self._launch(likelihood, data, some, cut, tried, soft)[0], starts)
-        best = starts[int(np.argmax(worths))]
+            starts = threads.each(begun, cuts(point_set(point_set(data).rows(some)).as_vectors()))
+        _, best = max(starts, key=lambda start: start[0])
         return self._launch(likelihood, data, some, best, self.n_steps - tried, soft)[1]

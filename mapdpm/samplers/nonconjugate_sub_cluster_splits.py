@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible
-from mapdpm.protocol import Labels, Model, RngVerbs
+from mapdpm.protocol import Labels, Model, RngVerbs, Vector
 from mapdpm.rng import seeded
 from mapdpm.samplers import _launch_given as kernels
 from mapdpm.samplers._blocks import count_used, free_slot
@@ -162,14 +163,14 @@ class NonconjugateSubClusterSplits(ParameterSampler, ParallelSampler):
         if n < 2:  # noqa: PLR2004  (nothing to part)
             return None
         some = points[np.arange(min(n, SAMPLE)) * n // min(n, SAMPLE)]
-        starts = cuts(point_set(point_set(data).rows(some)).as_vectors()).astype(np.int64)
         tried = min(self.n_steps, TRIED)
 
-        def worth(cut: Labels) -> float:
-            return float(self._launch(family, data, some, cut, tried, seeded(0))[0])
+        def begun(cut: Callable[[], Vector]) -> tuple[float, Labels]:
+            sides = cut().astype(np.int64)
+            return float(self._launch(family, data, some, sides, tried, seeded(0))[0]), sides
 
         with Threads(self.n_jobs) as threads:
-            worths = threads.each(worth, starts)
-        best = starts[int(np.argmax(worths))]
+            starts = threads.each(begun, cuts(point_set(point_set(data).rows(some)).as_vectors()))
+        _, best = max(starts, key=lambda start: start[0])
         found, launched = self._launch(family, data, some, best, self.n_steps - tried, seeded(1))
         return launched if found > -np.inf else None

@@ -121,7 +121,7 @@ def test_many_clusters_from_one():
 )
 def test_cuts_of_odd_points(vectors):
     with np.errstate(all="raise", under="ignore"):
-        found = cuts(vectors)
+        found = np.array([cut() for cut in cuts(vectors)])
     assert found.ndim == 2
     assert 1 <= len(found) <= 4
     assert set(np.unique(found)) <= {0.0, 1.0}
@@ -129,7 +129,7 @@ def test_cuts_of_odd_points(vectors):
 
 def test_cuts_of_sparse_counts():
     _, data = example(DirichletMultinomial, np.random.default_rng(1), n=30)
-    assert cuts(point_set(data).as_vectors()).shape[1] == 30
+    assert all(cut().shape == (30,) for cut in cuts(point_set(data).as_vectors()))
 
 
 @pytest.mark.parametrize(("name", "value"), [("n_steps", -1), ("n_proposals", 0), ("n_jobs", 0)])
