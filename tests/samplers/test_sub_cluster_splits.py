@@ -1,5 +1,7 @@
 """Sub-cluster splits: each part of a step leaves the posterior invariant; any number of threads gives the same bits."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,23 @@ def test_resumed_chains_are_those_that_never_stopped(monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 32)
     X, _ = grid(200, distance=4.0)
     assert_resumes(Hybrid([CollapsedGibbs(1.0), SubClusterSplits(1.0)], counts=(1, 3)), X)
+
+
+def merged_twice(likelihood, parts, rows):
+    """The statistics of the first chunk are counted twice."""
+    _map_reduce.merge_rows(likelihood, np.concatenate([parts[:1], parts]), rows)
+
+
+@pytest.mark.parametrize("merge", [_map_reduce.merge_rows, merged_twice])
+def test_rows_are_those_of_all_chunks(merge, monkeypatch):
+    monkeypatch.setattr(_map_reduce, "CHUNK", 16)
+    X, z = grid(60)
+    sampler = type("Merging", (Sweep,), {"_merge_rows": staticmethod(merge)})(1.0)
+    chain = Chain(PRIOR.for_data(X), sampler.target.prior, X, np.unique(z, return_inverse=True)[1], Adapted(9.0))
+    sampler.step(chain, seeded(0))
+    sound = merge is _map_reduce.merge_rows
+    with nullcontext() if sound else pytest.raises(AssertionError):
+        states.check(chain.likelihood, X, None, chain.state)
 
 
 @pytest.mark.parametrize("family", complete_but([NormalGamma], FAMILIES))
