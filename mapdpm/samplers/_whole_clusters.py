@@ -103,6 +103,39 @@ def decide(
     return 1
 
 
+def divide_anew(
+    likelihood: LikelihoodVerbs,
+    prior: PartitionPriorVerbs,
+    state: ClusterState,
+    chosen: Chosen,
+    sides: Matrix,
+    log_q: float,
+    rng: RngVerbs,
+) -> int:
+    """Give two clusters the ``sides`` of their members, or leave them; return 1 if the partition has changed.
+
+    exp(``log_q``) is the probability of proposing these sides over that of proposing the present ones.
+    """
+    if not (sides[0, 0] > 0.0 and sides[1, 0] > 0.0):
+        return 0
+    n_others = count_used(state) - 2
+    present = np.empty_like(sides)
+    present[0, :] = state.rows[chosen.first]
+    present[1, :] = state.rows[chosen.second]
+    ratio = log_split_ratio(likelihood, prior, sides, n_others) - log_split_ratio(likelihood, prior, present, n_others)
+    if not rng.accept(ratio - log_q):
+        return 0
+    on_second = 0
+    for m in range(chosen.members.shape[0]):
+        state.labels[chosen.members[m]] = chosen.second if chosen.choices[m] == 1 else chosen.first
+        on_second += chosen.choices[m]
+    state.counts[chosen.first] = chosen.members.shape[0] - on_second
+    state.counts[chosen.second] = on_second
+    state.rows[chosen.first, :] = sides[0]
+    state.rows[chosen.second, :] = sides[1]
+    return 1
+
+
 @jitable
 def log_half_sum(first: float, second: float) -> float:
     """log((exp(first) + exp(second)) / 2)."""

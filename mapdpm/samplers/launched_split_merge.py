@@ -14,7 +14,7 @@ from mapdpm.optional_verbs import add_many
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
 from mapdpm.samplers._launch_cuts import cuts
 from mapdpm.samplers._parallel_sampler import ParallelSampler
-from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, gathered, log_half_sum
+from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, divide_anew, gathered, log_half_sum
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info
 from mapdpm.state import ClusterState
@@ -28,6 +28,7 @@ TRIED = 2
 _LEAST_SHARE = 1e-6  # a member with a smaller share in a side does not count for it
 _HALF = 0.5
 _EVEN = 0.5  # the probability of proposing a split: it costs as much as a merge
+_LOG_ODDS = log(2.0)  # of proposing a split instead of a merge: half of the pairs are divided anew
 
 
 def choose_points(state: ClusterState, rng: RngVerbs) -> Chosen:
@@ -101,15 +102,20 @@ def log_share(odds: float) -> float:
 
 
 def choose_sides(
-    likelihood: LikelihoodVerbs, data: Any, chosen: Chosen, launched: Matrix, sides: Matrix, rng: RngVerbs
+    likelihood: LikelihoodVerbs,
+    data: Any,
+    chosen: Chosen,
+    launched: Matrix,
+    sides: Matrix,
+    draws: bool,
+    rng: RngVerbs,
 ) -> tuple[float, float]:
     """The log probabilities of the sides of some members, given the launch, and of the opposite sides.
 
-    Before a split the sides are drawn first, independently, and the members added to the rows ``sides``.
+    With ``draws`` the sides are drawn first, independently, and the members added to the rows ``sides``.
     """
     logw = np.empty(2)
     log_q, log_opposite = 0.0, 0.0
-    draws = chosen.first == chosen.second
     likelihood.init(sides[0])
     likelihood.init(sides[1])
     for m in range(chosen.members.shape[0]):
@@ -128,15 +134,17 @@ def choose_sides(
 class LaunchedSplitMerge(ParallelSampler):
     r"""Metropolis-Hastings splits and merges of whole clusters, proposed by the data, exactly and in parallel.
 
-    With probability 1/2 a uniform cluster is split, else a uniform pair is merged. Let c be all their points. A launch
-    is computed from c alone, not from labels: a cut, then ``n_steps`` of expectation maximisation for two clusters of
-    the family. Given the launch the sides are independent: side 1 of point i has probability 1 / (1 + exp(-d_i)), d_i
-    its log odds. So the probability q(A, B) of any two sides is a product over points, for a split that is proposed as
-    for the split that would undo a merge. With K clusters before the step, a split has the log Hastings ratio
+    With probability 1/2 a uniform cluster is split; else a uniform pair is merged or, as often, divided anew. Let c be
+    all their points. A launch is computed from c alone, not from labels: a cut, then ``n_steps`` of expectation
+    maximisation for two clusters of the family. Given the launch the sides are independent: side 1 of point i has
+    probability 1 / (1 + exp(-d_i)), d_i its log odds. So the probability q(A, B) of any two sides is a product over
+    points, for a split that is proposed as for the split that would undo a merge. With K clusters before the step, a
+    split has the log Hastings ratio
 
-    R - log [(q(A, B) + q(B, A)) / 2] - log (K + 1),
+    R - log [q(A, B) + q(B, A)] - log (K + 1),
 
-    R the log joint with A and B apart less that with c; a merge has the opposite, with log K (docs/maths.md, (62)).
+    R the log joint with A and B apart less that with c; a merge has the opposite, with log K; and a pair that is
+    divided anew has the first two terms less those of its present sides (docs/maths.md, (62)).
 
     This is the split-merge of Jain and Neal (2004) with a launch without chance. Chang2013 keeps the launch in
     sub-labels: their density given the partition has a normaliser that cannot be computed. Two clusters of 500 points
@@ -166,6 +174,7 @@ class LaunchedSplitMerge(ParallelSampler):
     _launch = staticmethod(compiled_if_possible(launch))
     _choose_sides = staticmethod(compiled_if_possible(choose_sides))
     _decide = staticmethod(compiled_if_possible(decide))
+    _divide_anew = staticmethod(compiled_if_possible(divide_anew))
 
     def __init__(
         self,
@@ -191,18 +200,31 @@ class LaunchedSplitMerge(ParallelSampler):
         points = chosen.members
         if len(points) == 0:
             return 0
-        launched = self._launched(likelihood, data, points)
-        is_split = chosen.first == chosen.second
+        launched, model = self._launched(likelihood, data, points), (likelihood, chain.prior)
+        if chosen.first == chosen.second:
+            sides, log_q = self._sides(chain, chosen, launched, True, rng)
+            return int(self._decide(*model, state, chosen, sides, log_q + _LOG_ODDS, rng))
+        _, log_q = self._sides(chain, chosen, launched, False, rng)
+        if rng.integer(2) == 0:
+            sides = state.rows[[chosen.first, chosen.second]]
+            return int(self._decide(*model, state, chosen, sides, log_q + _LOG_ODDS, rng))
+        sides, log_new = self._sides(chain, chosen, launched, True, rng)
+        return int(self._divide_anew(*model, state, chosen, sides, log_new - log_q, rng))
 
-        def side(begin: int, end: int, rng: RngVerbs) -> tuple[Matrix, float, float]:
-            rows = np.empty((2, state.rows.shape[1]))
-            part = chosen._replace(members=points[begin:end], choices=chosen.choices[begin:end])
-            return rows, *self._choose_sides(likelihood, data, part, launched, rows, rng)
+    def _sides(
+        self, chain: Chain, chosen: Chosen, launched: Matrix, draws: bool, rng: RngVerbs
+    ) -> tuple[Matrix, float]:
+        """The rows of the sides that are drawn, and the log probability of these or of the present sides."""
+        likelihood, data, size = chain.likelihood, chain.data, chain.state.rows.shape[1]
 
-        rows, log_qs, log_opposites = zip(*self.over_chunks(side, len(points), rng), strict=True)
-        sides = self.merged_rows(chain, rows) if is_split else state.rows[[chosen.first, chosen.second]]
+        def part(begin: int, end: int, rng: RngVerbs) -> tuple[Matrix, float, float]:
+            rows = np.empty((2, size))
+            some = chosen._replace(members=chosen.members[begin:end], choices=chosen.choices[begin:end])
+            return rows, *self._choose_sides(likelihood, data, some, launched, rows, draws, rng)
+
+        rows, log_qs, log_opposites = zip(*self.over_chunks(part, len(chosen.members), rng), strict=True)
         log_q = log_half_sum(sum(log_qs), sum(log_opposites))
-        return int(self._decide(likelihood, chain.prior, state, chosen, sides, log_q, rng))
+        return (self.merged_rows(chain, rows) if draws else rows[0]), log_q
 
     def _launched(self, likelihood: Any, data: Any, points: Labels) -> Matrix:
         n = len(points)

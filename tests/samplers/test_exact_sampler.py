@@ -305,6 +305,17 @@ def with_both_orders_of_sides_counted(monkeypatch):
     return LaunchedSplitMerge(ALPHA)
 
 
+def without_the_present_sides(monkeypatch):
+    sound = LaunchedSplitMerge._divide_anew.kernel
+
+    def divide_anew(likelihood, prior, state, chosen, sides, log_q, rng):
+        return sound(likelihood, prior, state, chosen, sides, 0.0 * log_q, rng)
+
+    broken = LaunchedSplitMerge(ALPHA)
+    monkeypatch.setattr(LaunchedSplitMerge, "_divide_anew", staticmethod(divide_anew))
+    return broken
+
+
 def with_a_launch_that_knows_the_labels(monkeypatch):
     sound = LaunchedSplitMerge._launched
 
@@ -334,6 +345,7 @@ FAULTS = {
     "sides not normalised": without_the_normaliser_of_sides,
     "K - 1 for K": with_one_cluster_less_among_the_choices,
     "both orders counted": with_both_orders_of_sides_counted,
+    "present sides omitted": without_the_present_sides,
     "launch knows labels": with_a_launch_that_knows_the_labels,
 }
 

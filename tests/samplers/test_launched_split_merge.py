@@ -11,7 +11,9 @@ from mapdpm.data import point_set
 from mapdpm.rng import seeded
 from mapdpm.samplers import Chain, CollapsedGibbs, LaunchedSplitMerge, RandomSplitMerge, _map_reduce, sample
 from mapdpm.samplers._launch_cuts import cuts
+from mapdpm.samplers._whole_clusters import gathered
 from mapdpm.samplers.chain import Adapted
+from mapdpm.testing import laws
 from tests.families import example
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
@@ -43,26 +45,24 @@ def test_resumed_chains_are_those_that_never_stopped(monkeypatch):
 
 @pytest.mark.parametrize("family", [NormalGamma, DirichletMultinomial])
 def test_chunks_sum_to_the_whole(family, monkeypatch):
-    """The rows of sides, and both probabilities, of 50 points in 1 and in 7 chunks."""
+    """The probability of the sides of 50 points, and the rows of sides that are drawn, in 1 and in 7 chunks."""
     rng = np.random.default_rng(3)
     likelihood, data = example(family, rng, n=50)
-    sampler, found = LaunchedSplitMerge(1.0), []
-
-    def decide(*arguments):
-        found.append((arguments[4].copy(), arguments[5]))
-        return 0
-
-    monkeypatch.setattr(LaunchedSplitMerge, "_decide", staticmethod(decide))
+    sampler = LaunchedSplitMerge(1.0)
     chain = chain_of(sampler, likelihood, data, rng.integers(0, 2, 50))
+    chosen = gathered(chain.state, 0, 1)
+    launched = sampler._launched(likelihood, data, chosen.members)
+    log_qs = []
     for size in (50, 8):
         monkeypatch.setattr(_map_reduce, "CHUNK", size)
-        merges = (seed for seed in itertools.count() if not seeded(seed).accept(np.log(0.5)))
-        for seed in itertools.islice(merges, 3):
-            sampler.move(chain, seeded(seed))
-    for (rows, log_q), (other_rows, other_log_q) in zip(found[:3], found[3:], strict=True):
-        np.testing.assert_array_equal(rows, other_rows)
-        # 50 terms, each rounded a few times, summed in another order.
-        assert other_log_q == pytest.approx(log_q, rel=50 * 2**-50)
+        log_qs.append(sampler._sides(chain, chosen, launched, False, seeded(0))[1])
+        sides, _ = sampler._sides(chain, chosen, launched, True, seeded(0))
+        for side in range(2):
+            row = laws.row_of(likelihood, data, chosen.members[chosen.choices == side])
+            # Statistics in another order: 50 terms, each rounded a few times.
+            np.testing.assert_allclose(sides[side], row, rtol=50 * 2**-46, atol=50 * 2**-46 * np.abs(row).max())
+        chosen = gathered(chain.state, 0, 1)
+    assert log_qs[1] == pytest.approx(log_qs[0], rel=50 * 2**-50)
 
 
 def test_the_state_is_whole_after_splits_in_chunks(monkeypatch):
