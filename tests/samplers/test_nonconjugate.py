@@ -7,6 +7,7 @@ import pytest
 
 from mapdpm import NormalGamma
 from mapdpm.diagnostics import effective_sample_size
+from mapdpm.likelihoods._template_nonconjugate import LaplaceData
 from mapdpm.metrics import adjusted_mutual_info
 from mapdpm.samplers import (
     CollapsedGibbs,
@@ -28,7 +29,7 @@ from mapdpm.testing.enumeration import canonical, partitions
 from mapdpm.testing.kernels import StateSpace
 from mapdpm.testing.quadrature import QuadratureRng
 from tests.marks import complete_but
-from tests.nonconjugate import VALUES, FewMeans, LaplaceData
+from tests.nonconjugate import VALUES, FewMeans
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
 ALPHA = 0.8
@@ -207,6 +208,7 @@ def test_draws_do_not_depend_on_threads(monkeypatch):
     assert_threads_agree(lambda n_jobs: NonconjugateSubClusterSplits(n_jobs=n_jobs, **model), X, 1, init="single")
 
 
+@pytest.mark.complete
 def test_resumed_chains_are_those_that_never_stopped():
     X, _ = laplace_data(60)
     model = {"likelihood": LaplaceData()}
@@ -214,6 +216,7 @@ def test_resumed_chains_are_those_that_never_stopped():
     assert_resumes(Hybrid(parts, counts=(1, 2, 1)), X)
 
 
+@pytest.mark.complete
 def test_posterior_means_agree():
     """Of two samplers that share only the opening of clusters: 6 points, each of 4,000 draws, K within 6 errors."""
     X = np.array([[-2.0], [-1.2], [0.1], [0.4], [2.5], [3.1]])
