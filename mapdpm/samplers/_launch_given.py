@@ -10,15 +10,15 @@ import numpy as np
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, Matrix, Model, NonconjugateVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used, log_block
-from mapdpm.samplers._whole_clusters import Chosen, log_half_sum
-from mapdpm.samplers.launched_split_merge import log_share
+from mapdpm.samplers._logs import log_half_sum, log_share
+from mapdpm.samplers._whole_clusters import Chosen
 from mapdpm.state import ClusterState
 
 _HALF = 0.5
 
 
 class Launched(NamedTuple):
-    """What a launch has found of a set of points: parameters of two clusters, and logs of their shares."""
+    """The result of a launch: parameters of two clusters, and logs of their shares."""
 
     parameters: Matrix
     log_sizes: Vector

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import log
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from mapdpm.jit import jitable
 from mapdpm.protocol import LikelihoodVerbs, Model, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used, free_slot
+from mapdpm.samplers._logs import log_sum
+from mapdpm.samplers._whole_clusters import NONE
 from mapdpm.state import ClusterState, assign, unassign
 
 
@@ -30,16 +32,23 @@ def lone_points(model: Model, state: ClusterState, n_proposals: int, rng: RngVer
     for done in range(n_proposals):
         if count_used(state) == state.counts.shape[0]:
             return done, accepted
-        if rng.integer(2) == 0:
-            i = rng.integer(state.labels.shape[0])
-            if state.counts[state.labels[i]] > 1:
-                accepted += leave_or_join(model, state, i, rng)
-        else:
-            S = count_lone(state)
-            if S > 0 and count_used(state) > 1:
-                i = lone_point(state, rng.integer(S))
-                accepted += leave_or_join(model, state, i, rng)
+        i = draw_point(state, rng)
+        if i != NONE:
+            accepted += leave_or_join(model, state, i, rng)
     return n_proposals, accepted
+
+
+@jitable
+def draw_point(state: ClusterState, rng: RngVerbs) -> int:
+    """The point that proposes: with probability 1/2 one of all points, else one of the lone ones; or NONE.
+
+    A lone point drawn among all does not propose, nor does one without another cluster to join.
+    """
+    if rng.integer(2) == 0:
+        i = rng.integer(state.labels.shape[0])
+        return i if state.counts[state.labels[i]] > 1 else NONE
+    S = count_lone(state)
+    return lone_point(state, rng.integer(S)) if S > 0 and count_used(state) > 1 else NONE
 
 
 @jitable
@@ -50,7 +59,8 @@ def leave_or_join(model: Model, state: ClusterState, i: int, rng: RngVerbs) -> i
     alone = state.counts[k] == 1
     unassign(likelihood, data, None, state, i)
     scores = np.empty(state.counts.shape[0])
-    log_total = gibbs_weights(likelihood, prior, data, state, i, scores)
+    gibbs_weights(likelihood, prior, data, state, i, scores)
+    log_total = log_sum(scores)
     blank = free_slot(state)
     log_new = prior.log_new(count_used(state), 1.0) + likelihood.log_predictive(state.rows[blank], data, i)
     ratio = log_total - log_new + log((count_lone(state) + 1.0) / state.labels.shape[0])
@@ -85,16 +95,10 @@ def lone_point(state: ClusterState, number: int) -> int:
 @jitable
 def gibbs_weights(
     likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, i: int, scores: Vector
-) -> float:
-    """Fill ``scores`` with the log Gibbs weights of clusters for point ``i``, -inf for free slots; log of their sum."""
-    top = -np.inf
+) -> None:
+    """Fill ``scores`` with the log Gibbs weights of clusters for point ``i``, -inf for free slots."""
     for k in range(scores.shape[0]):
         scores[k] = -np.inf
         if state.counts[k] > 0:
             scores[k] = prior.log_existing(float(state.counts[k]), 1.0)
             scores[k] += likelihood.log_predictive(state.rows[k], data, i)
-            top = max(top, scores[k])
-    total = 0.0
-    for k in range(scores.shape[0]):
-        total += exp(scores[k] - top)
-    return top + log(total)

@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.jit import compiled_if_possible
 from mapdpm.protocol import Labels, Matrix, RngVerbs, Vector
 from mapdpm.samplers._map_reduce import merge_rows, over_chunks
-from mapdpm.samplers._restricted_sweep import TILE, Candidates, Flags, Points, add_up, choose_labels
+from mapdpm.samplers._restricted_sweep import TILE, Candidates, Flags, Points, add_up, choose_labels, hold
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Sampler
 from mapdpm.validation import check_count
@@ -36,6 +36,7 @@ class Redrawn(NamedTuple):
 class ParallelSampler(Sampler):
     """A sampler with ``n_jobs`` threads: None is 1. Its draws do not depend on their number."""
 
+    _hold = staticmethod(compiled_if_possible(hold))
     _choose_labels = staticmethod(compiled_if_possible(choose_labels))
     _add_up = staticmethod(compiled_if_possible(add_up))
     _merge_rows = staticmethod(compiled_if_possible(merge_rows))
@@ -47,6 +48,15 @@ class ParallelSampler(Sampler):
     def over_chunks(self, function: Callable[[int, int, Any], T], n: int, rng: RngVerbs | None) -> list[T]:
         """``function(first, last, rng)`` for chunks of ``n`` points, in order, by the threads of this sampler."""
         return over_chunks(function, n, self.n_jobs, rng)
+
+    def hold(self, chain: Chain, rng: RngVerbs) -> tuple[Flags, Labels]:
+        """Toss a coin for each point: 1 where it is free to move; and the number of held points in each slot."""
+        state, free = chain.state, np.empty(chain.n_points, dtype=np.int8)
+
+        def held(first: int, last: int, rng: RngVerbs) -> Labels:
+            return self._hold(state.labels[first:last], state.capacity, free[first:last], rng)
+
+        return free, np.sum(self.over_chunks(held, chain.n_points, rng), axis=0)
 
     def redraw(self, chain: Chain, labels: Labels, free: Flags, candidates: Candidates, rng: RngVerbs) -> Redrawn:
         """Draw the labels of free points among the candidates, in place. O(K D) a point."""

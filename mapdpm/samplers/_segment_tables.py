@@ -10,6 +10,7 @@ import numpy as np
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import log_joining
+from mapdpm.samplers._logs import log_sum
 from mapdpm.samplers._orders import MARKOV, UNIFORM, Transitions, extend
 
 
@@ -159,18 +160,6 @@ def prune(terms: Vector, epsilon: float, n_recent: int) -> Any:
             break
         kept[ranks[a]] = ranks[a] >= terms.shape[0] - n_recent
     return kept
-
-
-@jitable
-def log_sum(terms: Vector) -> float:
-    """The log of the sum of exp(terms)."""
-    top = terms.max()
-    if top == -inf:
-        return -inf
-    total = 0.0
-    for a in range(terms.shape[0]):
-        total += exp(terms[a] - top)
-    return top + log(total)
 
 
 @jitable

@@ -17,7 +17,7 @@ from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._pairs import log_split_ratio, merge, split_off
 from mapdpm.samplers._restricted_sweep import CLOSED, Candidates, Flags
 from mapdpm.samplers._whole_clusters import Chosen, gathered
-from mapdpm.samplers.random_split_merge import draw_sides, log_dirichlet_multinomial
+from mapdpm.samplers.random_split_merge import drawn_sides, log_dirichlet_multinomial
 from mapdpm.special import log_rising
 from mapdpm.state import ClusterState
 
@@ -124,19 +124,10 @@ def split_at_random(
     rng: RngVerbs,
 ) -> int:
     """Propose to split cluster k by sides from DM(a, a); return 1 if it was accepted."""
-    likelihood, prior, data, _ = model
-    chosen = gathered(state, k, k)
-    draw_sides(chosen, a, rng)
-    sides = np.empty((2, state.rows.shape[1]))
-    for side in range(2):
-        likelihood.init(sides[side])
-    for m in range(chosen.members.shape[0]):
-        likelihood.add(sides[chosen.choices[m]], data, chosen.members[m], 1.0)
-    for side in range(2):
-        likelihood.prepare(sides[side])
+    chosen, sides = drawn_sides(model, state, k, a, rng)
     if not (sides[0, 0] > 0.0 and sides[1, 0] > 0.0):
         return 0
-    if not rng.accept(log_random_ratio(likelihood, prior, sides, count_used(state) - 1, a)):
+    if not rng.accept(log_random_ratio(model.likelihood, model.prior, sides, count_used(state) - 1, a)):
         return 0
     part(state, sub, k, chosen, sides, rng)
     return 1

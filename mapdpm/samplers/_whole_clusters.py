@@ -6,13 +6,13 @@ probability: maths (62).
 
 from __future__ import annotations
 
-from math import exp, log, log1p
+from math import log
 from typing import NamedTuple
 
 import numpy as np
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs
+from mapdpm.protocol import Labels, Matrix, Model, RngVerbs
 from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._pairs import draw_pair, log_split_ratio, merge, split_off
 from mapdpm.state import ClusterState
@@ -73,22 +73,14 @@ def used_slot(state: ClusterState, number: int) -> int:
 
 
 @jitable
-def decide(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    state: ClusterState,
-    chosen: Chosen,
-    sides: Matrix,
-    log_q: float,
-    rng: RngVerbs,
-) -> int:
+def decide(model: Model, state: ClusterState, chosen: Chosen, sides: Matrix, log_q: float, rng: RngVerbs) -> int:
     """Split or merge, or leave it, by Metropolis-Hastings; return 1 if the partition has changed.
 
     ``sides`` are the rows of the two sides. exp(``log_q``) is the probability of proposing them in this order or the
     other, halved, times the odds of proposing a split. A split with an empty side changes nothing. The members are read
     for a split only.
     """
-    K = count_used(state)
+    likelihood, prior, K = model.likelihood, model.prior, count_used(state)
     is_split = chosen.first == chosen.second
     if not (sides[0, 0] > 0.0 and sides[1, 0] > 0.0):
         return 0
@@ -103,22 +95,14 @@ def decide(
     return 1
 
 
-def divide_anew(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    state: ClusterState,
-    chosen: Chosen,
-    sides: Matrix,
-    log_q: float,
-    rng: RngVerbs,
-) -> int:
+def divide_anew(model: Model, state: ClusterState, chosen: Chosen, sides: Matrix, log_q: float, rng: RngVerbs) -> int:
     """Give two clusters the ``sides`` of their members, or leave them; return 1 if the partition has changed.
 
     exp(``log_q``) is the probability of proposing these sides over that of proposing the present ones.
     """
     if not (sides[0, 0] > 0.0 and sides[1, 0] > 0.0):
         return 0
-    n_others = count_used(state) - 2
+    likelihood, prior, n_others = model.likelihood, model.prior, count_used(state) - 2
     present = np.empty_like(sides)
     present[0, :] = state.rows[chosen.first]
     present[1, :] = state.rows[chosen.second]
@@ -134,10 +118,3 @@ def divide_anew(
     state.rows[chosen.first, :] = sides[0]
     state.rows[chosen.second, :] = sides[1]
     return 1
-
-
-@jitable
-def log_half_sum(first: float, second: float) -> float:
-    """log((exp(first) + exp(second)) / 2)."""
-    top = max(first, second)
-    return top + log1p(exp(min(first, second) - top)) - log(2.0)

@@ -13,8 +13,9 @@ from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.optional_verbs import add_many
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
 from mapdpm.samplers._launch_cuts import cuts
+from mapdpm.samplers._logs import log_half_sum, log_share
 from mapdpm.samplers._parallel_sampler import ParallelSampler
-from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, divide_anew, gathered, log_half_sum
+from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, divide_anew, gathered
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info
 from mapdpm.state import ClusterState
@@ -93,12 +94,6 @@ def log_weights(likelihood: LikelihoodVerbs, data: Any, sides: Matrix, i: int) -
     """Log of size and predictive density of point ``i`` in each side."""
     first = log(sides[0, 0] + _HALF) + likelihood.log_predictive(sides[0], data, i)
     return first, log(sides[1, 0] + _HALF) + likelihood.log_predictive(sides[1], data, i)
-
-
-@jitable
-def log_share(odds: float) -> float:
-    """log(1 / (1 + exp(-odds)))."""
-    return -log1p(exp(-odds)) if odds >= 0.0 else odds - log1p(exp(odds))
 
 
 def choose_sides(
@@ -200,16 +195,16 @@ class LaunchedSplitMerge(ParallelSampler):
         points = chosen.members
         if len(points) == 0:
             return 0
-        launched, model = self._launched(likelihood, data, points), (likelihood, chain.prior)
+        launched, model = self._launched(likelihood, data, points), chain.model
         if chosen.first == chosen.second:
             sides, log_q = self._sides(chain, chosen, launched, True, rng)
-            return int(self._decide(*model, state, chosen, sides, log_q + _LOG_ODDS, rng))
+            return int(self._decide(model, state, chosen, sides, log_q + _LOG_ODDS, rng))
         _, log_q = self._sides(chain, chosen, launched, False, rng)
         if rng.integer(2) == 0:
             sides = state.rows[[chosen.first, chosen.second]]
-            return int(self._decide(*model, state, chosen, sides, log_q + _LOG_ODDS, rng))
+            return int(self._decide(model, state, chosen, sides, log_q + _LOG_ODDS, rng))
         sides, log_new = self._sides(chain, chosen, launched, True, rng)
-        return int(self._divide_anew(*model, state, chosen, sides, log_new - log_q, rng))
+        return int(self._divide_anew(model, state, chosen, sides, log_new - log_q, rng))
 
     def _sides(
         self, chain: Chain, chosen: Chosen, launched: Matrix, draws: bool, rng: RngVerbs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import log
 from typing import cast
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import Matrix, Model, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used, free_slot
+from mapdpm.samplers._logs import log_sum
 from mapdpm.samplers._lone_points import count_lone
 from mapdpm.samplers._with_parameters import (
     ParameterChain,
@@ -74,15 +75,6 @@ def leave_or_join(
     accepted = rng.accept(ratio)
     assign(model.likelihood, model.data, None, state, i, new if accepted else k)
     return int(accepted)
-
-
-@jitable
-def log_sum(logw: Vector) -> float:
-    """log of the sum of exp(logw)."""
-    top, total = logw.max(), 0.0
-    for k in range(logw.shape[0]):
-        total += exp(logw[k] - top)
-    return float(top + log(total))
 
 
 class NonconjugateGibbs(ParameterSampler):

@@ -9,10 +9,11 @@ import numpy as np
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import Labels, Matrix, Model, RngVerbs
 from mapdpm.samplers._blocks import count_used, free_slot, log_block
+from mapdpm.samplers._logs import log_share
 from mapdpm.samplers._pairs import draw_pair
+from mapdpm.samplers._whole_clusters import gathered
 from mapdpm.samplers._with_parameters import ParameterChain, ParameterSampler, log_joint_of
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.launched_split_merge import log_share
 from mapdpm.samplers.sampler import Info
 from mapdpm.state import ClusterState, assign, unassign
 from mapdpm.validation import check_count
@@ -30,18 +31,6 @@ class Sides(NamedTuple):
     choices: Labels
     parameters: Matrix
     anchors: tuple[int, int]
-
-
-@jitable
-def members_of(state: ClusterState, first: int, second: int) -> Labels:
-    """The points of two slots, or of one, in order. O(N)."""
-    n = state.counts[first] if first == second else state.counts[first] + state.counts[second]
-    members, m = np.empty(n, dtype=np.int64), 0
-    for i in range(state.labels.shape[0]):
-        if state.labels[i] in (first, second):
-            members[m] = i
-            m += 1
-    return members
 
 
 @jitable
@@ -91,11 +80,10 @@ def nonconjugate_split_merge(model: Model, state: ClusterState, parameters: Matr
     i, j = draw_pair(state.labels.shape[0], rng)
     k, other = state.labels[i], state.labels[j]
     together = k == other
-    members = members_of(state, k, other)
+    _, _, members, actual = gathered(state, k, other)
     sides = Sides(members, np.empty_like(members), np.empty((2, parameters.shape[1])), (i, j))
-    free, actual = np.full(members.shape[0], _FREE), np.empty_like(members)
+    free = np.full(members.shape[0], _FREE)
     for m in range(members.shape[0]):  # the launch state, the same whether the two are together or apart
-        actual[m] = int(state.labels[members[m]] == other)
         sides.choices[m] = int(members[m] == j) if members[m] in (i, j) else rng.integer(2)
     for _ in range(n_scans):
         for side in range(2):

@@ -14,9 +14,10 @@ from mapdpm.rng import seeded
 from mapdpm.samplers import _launch_given as kernels
 from mapdpm.samplers._blocks import count_used, free_slot
 from mapdpm.samplers._launch_cuts import cuts
-from mapdpm.samplers._lone_points import count_lone, lone_point
+from mapdpm.samplers._lone_points import draw_point
 from mapdpm.samplers._parallel_sampler import ParallelSampler
-from mapdpm.samplers._restricted_sweep import Candidates, hold, open_slots
+from mapdpm.samplers._restricted_sweep import Candidates, open_slots
+from mapdpm.samplers._whole_clusters import NONE
 from mapdpm.samplers._with_parameters import ParameterChain, ParameterSampler
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.launched_split_merge import SAMPLE, TRIED, choose_points
@@ -36,16 +37,9 @@ def lone_points_given(
     for done in range(n_proposals):
         if count_used(state) == state.counts.shape[0]:
             return done, accepted
-        if rng.integer(2) == 0:
-            i = rng.integer(state.labels.shape[0])
-            if state.counts[state.labels[i]] > 1:
-                accepted += leave_or_join(model, state, parameters, i, scores, True, rng)
-        else:
-            S = count_lone(state)
-            if S > 0:
-                accepted += leave_or_join(
-                    model, state, parameters, lone_point(state, rng.integer(S)), scores, True, rng
-                )
+        i = draw_point(state, rng)
+        if i != NONE:
+            accepted += leave_or_join(model, state, parameters, i, scores, True, rng)
     return n_proposals, accepted
 
 
@@ -78,7 +72,6 @@ class NonconjugateSubClusterSplits(ParameterSampler, ParallelSampler):
     O(N K) densities a step.
     """
 
-    _hold = staticmethod(compiled_if_possible(hold))
     _open_slots = staticmethod(compiled_if_possible(open_slots))
     _choose = staticmethod(compiled_if_possible(choose_points))
     _launch = staticmethod(compiled_if_possible(kernels.launch_given))
@@ -112,13 +105,9 @@ class NonconjugateSubClusterSplits(ParameterSampler, ParallelSampler):
 
     def sweep(self, chain: ParameterChain, rng: RngVerbs) -> int:
         """Redraw parameters, then the labels of the points that are not held; return how many changed."""
-        state, free = chain.state, np.empty(chain.n_points, dtype=np.int8)
+        state = chain.state
         self.redraw_parameters(chain, True, self.n_jobs, rng)
-
-        def held(first: int, last: int, rng: RngVerbs) -> Labels:
-            return self._hold(state.labels[first:last], state.capacity, free[first:last], rng)
-
-        n_held = np.sum(self.over_chunks(held, chain.n_points, rng), axis=0)
+        free, n_held = self.hold(chain, rng)
         slots, log_weights, group_of = self._open_slots(chain.prior, state.counts, n_held, rng)
         if not len(slots):
             return 0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
-from mapdpm.protocol import Model, RngVerbs
+from mapdpm.protocol import Matrix, Model, RngVerbs
 from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, gathered
 from mapdpm.samplers.chain import Chain
@@ -53,30 +53,36 @@ def random_split_merges(
 @jitable
 def split_or_merge(model: Model, state: ClusterState, a: float, splits: float, rng: RngVerbs) -> int:
     """Propose to split a cluster, or to merge two; return 1 if it was accepted. A slot must be free."""
-    likelihood, prior, data, _ = model
     first, second = choose(state, splits, rng)
     if first == NONE:
         return 0
-    sides = np.empty((2, state.rows.shape[1]))
     if first == second:
-        chosen = gathered(state, first, second)
-        draw_sides(chosen, a, rng)
-        likelihood.init(sides[0])
-        likelihood.init(sides[1])
-        for m in range(chosen.members.shape[0]):
-            likelihood.add(sides[chosen.choices[m]], data, chosen.members[m], 1.0)
-        likelihood.prepare(sides[0])
-        likelihood.prepare(sides[1])
+        chosen, sides = drawn_sides(model, state, first, a, rng)
     else:
         none = np.zeros(0, dtype=np.int64)
-        chosen = Chosen(first, second, none, none)
+        chosen, sides = Chosen(first, second, none, none), np.empty((2, state.rows.shape[1]))
         sides[0, :] = state.rows[first]
         sides[1, :] = state.rows[second]
     log_q = log_dirichlet_multinomial(sides[0, 0], sides[1, 0], a) + log(splits) - log(1.0 - splits)
-    return decide(likelihood, prior, state, chosen, sides, log_q, rng)
+    return decide(model, state, chosen, sides, log_q, rng)
 
 
-def propose(kernel: Any, chain: Chain, n_proposals: int, *options: Any) -> int:
+@jitable
+def drawn_sides(model: Model, state: ClusterState, k: int, a: float, rng: RngVerbs) -> tuple[Chosen, Matrix]:
+    """The points of slot k, with sides drawn from DM(a, a), and the rows of these."""
+    likelihood, data = model.likelihood, model.data
+    chosen, sides = gathered(state, k, k), np.empty((2, state.rows.shape[1]))
+    draw_sides(chosen, a, rng)
+    for side in range(2):
+        likelihood.init(sides[side])
+    for m in range(chosen.members.shape[0]):
+        likelihood.add(sides[chosen.choices[m]], data, chosen.members[m], 1.0)
+    for side in range(2):
+        likelihood.prepare(sides[side])
+    return chosen, sides
+
+
+def run_proposals(kernel: Any, chain: Chain, n_proposals: int, *options: Any) -> int:
     """So many proposals by a kernel that stops where no slot is free; the number of accepted ones."""
     left, accepted = n_proposals, 0
     while left > 0:
@@ -135,5 +141,5 @@ class RandomSplitMerge(Sampler):
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """``n_proposals`` proposals."""
         options = share_of_sides(chain.prior), self.splits, rng
-        accepted = propose(self._kernel, chain, self.n_proposals, *options)
+        accepted = run_proposals(self._kernel, chain, self.n_proposals, *options)
         return Info(chain.n_clusters, proposed=self.n_proposals, accepted=accepted)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors import partition_prior
-from mapdpm.protocol import Labels, Likelihood, RngVerbs
+from mapdpm.protocol import Likelihood, RngVerbs
 from mapdpm.samplers._lone_points import lone_points
 from mapdpm.samplers._printed_steps import PrintedSteps
-from mapdpm.samplers._restricted_sweep import hold
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
-from mapdpm.samplers.random_split_merge import propose, random_split_merges, share_of_sides
+from mapdpm.samplers.random_split_merge import random_split_merges, run_proposals, share_of_sides
 from mapdpm.samplers.sampler import Info, check_draws
 from mapdpm.validation import check_choice
 
@@ -83,7 +80,6 @@ class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
     2
     """
 
-    _hold = staticmethod(compiled_if_possible(hold))
     _at_random = staticmethod(compiled_if_possible(random_split_merges))
     _lone_points = staticmethod(compiled_if_possible(lone_points))
 
@@ -117,19 +113,14 @@ class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
         moved = self.sweep(chain, rng)
         info = super().move(chain, rng)
         n_random, n_lone = self._n_random * self.n_proposals, self._n_lone * self.n_proposals
-        merged = propose(self._at_random, chain, n_random, share_of_sides(chain.prior), _SPLITS, rng)
-        moved += propose(self._lone_points, chain, n_lone, rng)
+        merged = run_proposals(self._at_random, chain, n_random, share_of_sides(chain.prior), _SPLITS, rng)
+        moved += run_proposals(self._lone_points, chain, n_lone, rng)
         return Info(chain.n_clusters, moved, info.proposed + n_random, info.accepted + merged)
 
     def sweep(self, chain: Chain, rng: RngVerbs) -> int:
         """Redraw the labels of the points that are not held; return how many changed."""
         likelihood, state = chain.likelihood, chain.state
-        free = np.empty(chain.n_points, dtype=np.int8)
-
-        def held(first: int, last: int, rng: RngVerbs) -> Labels:
-            return self._hold(state.labels[first:last], state.capacity, free[first:last], rng)
-
-        n_held = np.sum(self.over_chunks(held, chain.n_points, rng), axis=0)
+        free, n_held = self.hold(chain, rng)
         candidates = self._draw_open(likelihood, chain.prior, state, n_held, rng)
         if not len(candidates.slots):
             return 0

@@ -291,10 +291,10 @@ def without_the_normaliser_of_sides(monkeypatch):
 def with_one_cluster_less_among_the_choices(monkeypatch):
     sound = random_split_merge.decide
 
-    def decide(likelihood, prior, state, chosen, sides, log_q, rng):
+    def decide(model, state, chosen, sides, log_q, rng):
         K = np.count_nonzero(state.counts)  # the splits of these points are all accepted, right or wrong
         more = math.log((K - 1) / K) if chosen.first != chosen.second else 0.0
-        return sound(likelihood, prior, state, chosen, sides, log_q + more, rng)
+        return sound(model, state, chosen, sides, log_q + more, rng)
 
     monkeypatch.setattr(random_split_merge, "decide", decide)
     return RandomSplitMerge(ALPHA)
@@ -308,8 +308,8 @@ def with_both_orders_of_sides_counted(monkeypatch):
 def without_the_present_sides(monkeypatch):
     sound = LaunchedSplitMerge._divide_anew.kernel
 
-    def divide_anew(likelihood, prior, state, chosen, sides, log_q, rng):
-        return sound(likelihood, prior, state, chosen, sides, 0.0 * log_q, rng)
+    def divide_anew(model, state, chosen, sides, log_q, rng):
+        return sound(model, state, chosen, sides, 0.0 * log_q, rng)
 
     broken = LaunchedSplitMerge(ALPHA)
     monkeypatch.setattr(LaunchedSplitMerge, "_divide_anew", staticmethod(divide_anew))
