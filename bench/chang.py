@@ -224,7 +224,7 @@ def bias(n: int, draws: int) -> None:
     X = means[rng.integers(0, 4, n)] + rng.normal(size=(n, 2))
     model = {"alpha": 1.0, "likelihood": NormalGamma(0.0, 0.1, 2.0, 1.0)}
     named = {
-        "CollapsedGibbs + SplitMerge": with_gibbs(SequentialSplitMerge, 3)(**model),
+        "CollapsedGibbs + SequentialSplitMerge": with_gibbs(SequentialSplitMerge, 3)(**model),
         "CollapsedGibbs": CollapsedGibbs(**model),
         "exact": SubClusterSplits(**model),
         "printed": PRINTED(**model),

@@ -129,11 +129,15 @@ def test_sides_of_one_kind_are_tossed_anew():
 # ---- whole printed steps ---------------------------------------------------------------------------------------------
 
 
-def test_clusters_are_found_from_fifty():
-    X, z = clusters(2000)
-    init = np.random.default_rng(1).integers(0, 50, len(z))
-    trace = sample(X, printed(likelihood=PRIOR), draws=1, burn_in=150, init=init, random_state=0, keep=())
-    assert adjusted_mutual_info(trace.best, z) > 0.5  # it often stays with too few
+@pytest.mark.parametrize("deferred", [True, False])
+def test_clear_clusters_are_found(deferred):
+    """Three clusters 30 standard deviations apart, from ten random ones: they are merged, then split."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 3, 600)
+    X = np.array([[0.0, 0.0], [30.0, 0.0], [0.0, 60.0]])[z] + rng.normal(size=(600, 2))
+    sampler, init = printed(likelihood=PRIOR, deferred=deferred), rng.integers(0, 10, 600)
+    trace = sample(X, sampler, draws=1, burn_in=200, init=init, random_state=0, keep=())
+    assert adjusted_mutual_info(trace.best, z) > 0.99
 
 
 def far_from_the_posterior(**options):
