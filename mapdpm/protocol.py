@@ -133,6 +133,9 @@ class RngVerbs(Protocol):
     def accept(self, log_ratio: float) -> bool:
         """True with probability ``min(1, exp(log_ratio))``."""
 
+    def chance(self, probability: float) -> bool:
+        """True with this probability."""
+
     def uniform(self) -> float:
         """A uniform draw from [0, 1)."""
 
@@ -144,6 +147,9 @@ class RngVerbs(Protocol):
 
     def log_gamma(self, shape: float) -> float:
         """Log of a draw from Gamma(shape, rate 1), which may be too small for a float."""
+
+    def log_odds(self, a: float, b: float) -> float:
+        """log x / (1 - x) of a draw x from Beta(a, b), which may be too near to 0 or 1 for a float."""
 
 
 class Model(NamedTuple):

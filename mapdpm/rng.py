@@ -57,6 +57,9 @@ class Rng(NamedTuple):
     def accept(self, log_ratio: float) -> bool:
         return log_ratio >= 0.0 or log(1.0 - self.generator.random()) < log_ratio
 
+    def chance(self, probability: float) -> bool:
+        return self.generator.random() < probability
+
     def uniform(self) -> float:
         return self.generator.random()
 
@@ -69,6 +72,9 @@ class Rng(NamedTuple):
     def log_gamma(self, shape: float) -> float:
         # However small the shape: G(a) = G(a + 1) u^(1 / a).
         return log(self.generator.standard_gamma(shape + 1.0)) + log(1.0 - self.generator.random()) / shape
+
+    def log_odds(self, a: float, b: float) -> float:
+        return self.log_gamma(a) - self.log_gamma(b)
 
 
 class Uniforms(NamedTuple):

@@ -2,7 +2,9 @@
 
 from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, InverseGammaPrior
 from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.chinese_restaurant_franchise import ChineseRestaurantFranchise
 from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
+from mapdpm.samplers.direct_assignment import DirectAssignment
 from mapdpm.samplers.finite_symmetric_dirichlet import FiniteSymmetricDirichlet
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.hybrid import Hybrid
@@ -26,7 +28,9 @@ __all__ = [
     "BetaPrior",
     "Chain",
     "ChainData",
+    "ChineseRestaurantFranchise",
     "CollapsedGibbs",
+    "DirectAssignment",
     "FiniteSymmetricDirichlet",
     "GammaPrior",
     "Given",

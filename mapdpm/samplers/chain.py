@@ -22,7 +22,7 @@ CLUSTER, POINT = "cluster", "point"
 """Names of axes: one entry a slot, and one entry a point. A sampler may have axes of its own."""
 
 RESERVED = (
-    *("labels", "alpha", "discount"),
+    *("labels", "alpha", "discount", "gamma"),
     *("partitions", "log_joint", "n_clusters", "largest_share", "acceptance"),
 )
 """Names of what is saved, or kept, of every chain."""
@@ -167,6 +167,18 @@ class Chain:
         """log p(x, z), in nats, given alpha."""
         return objective.log_joint(self.prior, self.state, self._log_marginals(self.likelihood, self.state))
 
+    # ---- its concentrations --------------------------------------------------------------------------------------
+
+    def concentrations(self) -> dict[str, Any]:
+        """The parameters of the prior that a sampler may draw, by name; each is in every draw of a trace."""
+        return {"alpha": self.prior.alpha, "discount": self.prior.discount}
+
+    def restore_concentrations(self, saved: dict[str, Array]) -> None:
+        """Take over what ``concentrations()`` returned; ValueError for what no chain can have drawn."""
+        values = {name: check_number(name, saved[name]) for name in ("alpha", "discount")}
+        check_drawn(**values)
+        self.prior = self.prior._replace(**{n: v for n, v in values.items() if n in self.prior._fields})
+
     # ---- what it carries beside the labels -----------------------------------------------------------------------
 
     def carry(self, name: str, values: Any, dims: tuple[str, ...] = (), *, blank: float = 0, kept: bool = True) -> None:
@@ -213,7 +225,7 @@ class Chain:
 
         "cluster" axes have one entry a cluster, in order of first appearance.
         """
-        found: dict[str, Any] = {"alpha": self.prior.alpha, "discount": self.prior.discount}
+        found: dict[str, Any] = self.concentrations()
         asked = {name: layout for name, layout in self.layout.items() if layout.kept}
         if any(CLUSTER in layout.dims for layout in asked.values()):
             _, first = np.unique(self.state.labels, return_index=True)
@@ -227,18 +239,17 @@ class Chain:
 
     def saved(self) -> dict[str, Array]:
         """All that the next step depends on, of a chain that was just refreshed."""
-        about = {"labels": self.state.labels, "alpha": self.prior.alpha, "discount": self.prior.discount}
-        return {name: np.array(value) for name, value in (about | self.aux).items()}
+        about = {"labels": self.state.labels, **self.concentrations(), **self.aux}
+        return {name: np.array(value) for name, value in about.items()}
 
     def restore(self, saved: dict[str, Array]) -> None:
         """Go back to where ``saved()`` was called; ValueError for what this chain cannot have saved."""
-        if set(saved) != {"labels", "alpha", "discount", *self.aux}:
-            msg = f"labels, alpha, discount and {sorted(self.aux)} are needed, got {sorted(saved)}"
+        needed = {"labels", *self.concentrations(), *self.aux}
+        if set(saved) != needed:
+            msg = f"{sorted(needed)} are needed, got {sorted(saved)}"
             raise ValueError(msg)
         self.check_labels(saved["labels"])
-        values = {name: check_number(name, saved[name]) for name in ("alpha", "discount")}
-        check_drawn(**values)
-        self.prior = self.prior._replace(**{n: v for n, v in values.items() if n in self.prior._fields})
+        self.restore_concentrations(saved)
         self.become(saved["labels"].astype(np.int64))
         for name, layout in self.layout.items():
             array = saved[name]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.protocol import Labels, Likelihood, RngVerbs
+from mapdpm.protocol import Labels, Likelihood, PartitionPrior, RngVerbs
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.sampler import Info, Sampler
@@ -110,6 +110,10 @@ class Hybrid(Sampler):
         """ValueError if a part cannot run the family."""
         for part in self.samplers:
             part.check_family(likelihood)
+
+    def log_hyperprior(self, prior: PartitionPrior) -> float:
+        """That of the first part: all share one model."""
+        return self.samplers[0].log_hyperprior(prior)
 
     def counts_for(self, chain: Chain) -> tuple[int, ...]:
         """How often each part runs in a step, by the time that each took in a burn-in; the slowest runs once."""

@@ -104,13 +104,18 @@ class Trace(NamedTuple):
         return self.values["largest_share"]
 
     @property
-    def alpha(self) -> Matrix:
-        """Shape (C, T)."""
-        return self.values["alpha"]
+    def alpha(self) -> Array:
+        """Shape (C, T); of a tree of groups (C, T, levels): one below the root, coarse to fine."""
+        return self.values["alpha"] if "alpha" in self.values else self.extra["alpha"]
+
+    @property
+    def gamma(self) -> Matrix:
+        """Shape (C, T): the concentration of the shares that all groups have in common. Only with groups."""
+        return self.values["gamma"]
 
     @property
     def discount(self) -> Matrix:
-        """Shape (C, T): 0 for a Dirichlet process and a finite mixture."""
+        """Shape (C, T): 0 for a Dirichlet process and a finite mixture. Not with groups."""
         return self.values["discount"]
 
     @property
@@ -119,9 +124,9 @@ class Trace(NamedTuple):
         return self.values["acceptance"]
 
     @property
-    def best_alpha(self) -> float:
-        """alpha when ``best`` was seen."""
-        return float(self.best_variables["alpha"])
+    def best_alpha(self) -> Any:
+        """alpha when ``best`` was seen; of a tree of groups one a level."""
+        return self.best_variables["alpha"]
 
     @property
     def best_discount(self) -> float:

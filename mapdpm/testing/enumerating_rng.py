@@ -50,6 +50,9 @@ class EnumeratingRng:
 
     def accept(self, log_ratio: float) -> bool:
         probability = exp(min(0.0, log_ratio))
+        return self.chance(probability)
+
+    def chance(self, probability: float) -> bool:
         return bool(self._pick(np.array([1.0 - probability, probability])))
 
     def _pick(self, probabilities: Vector) -> int:
@@ -124,7 +127,9 @@ class CompiledEnumeratingRng(NamedTuple):
         return take(self, next_choice(self, n), 1.0 / n)
 
     def accept(self, log_ratio: float) -> bool:
-        probability = exp(min(0.0, log_ratio))
+        return self.chance(exp(min(0.0, log_ratio)))
+
+    def chance(self, probability: float) -> bool:
         if probability == 1.0:
             return True
         choice = next_choice(self, 2 if probability > 0.0 else 1)

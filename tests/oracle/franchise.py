@@ -85,6 +85,49 @@ def by_franchises(groups, alpha, gamma):
     return found
 
 
+def log_franchise(tables, dishes, groups, alpha, gamma):
+    """log p of the tables of points and the dishes of tables (Teh2004 (24), (25)): each group, then all tables."""
+    total = 0.0
+    for j in set(groups):
+        seats = [t for t, g in zip(tables, groups, strict=True) if g == j]
+        total += log_partition_of([seats.count(t) for t in set(seats)], alpha)
+    return total + log_partition_of([dishes.count(k) for k in set(dishes)], gamma)
+
+
+def log_partition_of(sizes, alpha):
+    """log p of a partition under a Dirichlet process."""
+    return len(sizes) * math.log(alpha) + sum(gammaln(n) for n in sizes) - log_rising(alpha, sum(sizes))
+
+
+def with_tables(labels, parents, leaves, alphas, gamma):
+    """All numbers of tables m (nodes but the root, K) that labels can have in a tree, each with log p(labels, m).
+
+    ``parents`` and ``leaves`` (the node of each point) number nodes so that parents come first; ``alphas`` has one a
+    node. p is a product over nodes of 1 / alpha^(n) prod_k s(n_k, m_k) alpha^m_k, times that of the root.
+    """
+    K = max(labels) + 1
+    points = np.zeros((len(parents), K), dtype=np.int64)
+    np.add.at(points, (np.asarray(leaves), np.asarray(labels)), 1)
+    found = []
+
+    def below(v, guests, rows, total):
+        if v == 0:
+            n = guests[0].sum()
+            total += K * math.log(gamma) + gammaln(guests[0]).sum() - log_rising(gamma, n)
+            found.append((tuple(np.concatenate(rows[::-1]).tolist()), float(total)))
+            return
+        cells = guests[v]
+        here = total - log_rising(alphas[v], cells.sum())
+        for m in itertools.product(*(range(min(n, 1), n + 1) for n in cells.tolist())):
+            gain = sum(math.log(stirling(n)[t]) + t * math.log(alphas[v]) for n, t in zip(cells, m, strict=True) if n)
+            more = guests.copy()
+            more[parents[v]] += m
+            below(v - 1, more, [*rows, np.array(m)], here + gain)
+
+    below(len(parents) - 1, points, [], 0.0)
+    return found
+
+
 def in_order(names):
     """``names`` as 0, 1, ... in order of first appearance."""
     known = list(dict.fromkeys(names))

@@ -1,0 +1,296 @@
+"""Samplers of clusters that groups share: what those of Teh2004 have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from mapdpm.counting_sort import by_slot
+from mapdpm.data import point_set
+from mapdpm.data.group_tree import GroupTree, read_tree
+from mapdpm.jit import compiled_if_possible
+from mapdpm.partition_priors import DirichletProcess
+from mapdpm.partition_priors.franchise import LARGEST_CONCENTRATION, Franchise
+from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy
+from mapdpm.partition_priors.hyperpriors import GammaPrior, check_prior
+from mapdpm.protocol import LARGEST, Labels, Likelihood, Model, RngVerbs, Vector
+from mapdpm.samplers._restaurants import Restaurants, draw_shares, log_density, parts
+from mapdpm.samplers.chain import CLUSTER, Array, Chain
+from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, in_floats
+from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.samplers.starts import start
+from mapdpm.validation import check_number
+
+TABLES = "m"
+"""The array of numbers of tables: (nodes but the root, slots)."""
+SHARES, REST = "beta", "beta_new"
+"""The arrays of shares, if they are carried: (inner nodes, slots), and (inner nodes,) of clusters that nobody has."""
+
+NODE, INNER, NEW = "group", "inner_group", "cluster_or_new"
+"""Names of axes: nodes but the root, with one level the groups; inner nodes; clusters and last a new one."""
+
+_LEAST = math.exp(-700.0)
+
+
+class GroupedTarget(NamedTuple):
+    """The model whose posterior a sampler of grouped points draws from."""
+
+    likelihood: Likelihood | None
+    """None is the empirical Normal-Gamma of the points."""
+    prior: Hierarchy
+    alpha_prior: tuple[GammaPrior, ...] | None
+    """One of all levels, or one a level."""
+    gamma_prior: GammaPrior | None
+
+
+class GroupedChain(Chain):
+    """A partition of grouped points; ``prior`` is a ``Hierarchy`` with an alpha for each level of ``tree``.
+
+    ``aux["m"]`` has the number of tables of each cluster in each node of the tree but the root.
+    """
+
+    __slots__ = ("tree",)
+
+    tree: GroupTree
+
+    _by_slot = staticmethod(compiled_if_possible(by_slot))
+    _log_density = staticmethod(compiled_if_possible(log_density))
+
+    @property
+    def model(self) -> Model:
+        """The argument of kernels; their prior is in arrays of their own."""
+        return Model(self.likelihood, None, self.data)
+
+    @property
+    def tables(self) -> Labels:
+        """(nodes but the root, slots): the number of tables."""
+        return cast("Labels", self.aux[TABLES])
+
+    def guests(self) -> Labels:
+        """(groups, slots): n_jk, the points of each group in each slot. O(N)."""
+        groups, capacity = self.tree.n_groups, self.state.capacity
+        cells = self.tree.of_points * capacity + self.state.labels
+        return np.bincount(cells, minlength=groups * capacity).reshape(groups, capacity)
+
+    def restaurants(self) -> Restaurants:
+        """The argument of kernels, with the shares that are carried, or else weights of 0."""
+        tree = self.tree
+        levels = tree.levels[: tree.n_inner]
+        concentrations = np.array([self.prior.alphas[level] for level in levels])
+        weights = np.zeros((tree.n_inner, self.state.capacity + 1))
+        if SHARES in self.aux:
+            weights[:] = np.hstack([self.aux[SHARES], self.aux[REST][:, None]]) * concentrations[:, None]
+        points, _ = self._by_slot(tree.of_points, tree.n_groups)
+        gamma = float(self.prior.gamma)
+        return Restaurants(tree.parents, points, tree.of_points, self.guests(), weights, concentrations, gamma)
+
+    def take_shares(self, restaurants: Restaurants) -> None:
+        """Carry the shares of ``restaurants``."""
+        shares = restaurants.weights / restaurants.concentrations[:, None]
+        self.aux[SHARES], self.aux[REST] = np.ascontiguousarray(shares[:, :-1]), shares[:, -1].copy()
+
+    def customers(self) -> Vector:
+        """(nodes but the root,): the points of each group, and the tables of the children of each inner node."""
+        tree, n_inner = self.tree, self.tree.n_inner
+        found = np.zeros(len(tree.parents))
+        np.add.at(found, tree.parents[1:], self.tables.sum(axis=1))
+        found[n_inner:] = np.bincount(tree.of_points, minlength=tree.n_groups)
+        return found[1:]
+
+    def log_joint(self) -> float:
+        """log p(x, z), in nats, given alpha and gamma; with several levels log p(x, z, beta)."""
+        marginals = self._log_marginals(self.likelihood, self.state)
+        return math.fsum([self.log_partition(), *marginals[self.state.counts > 0]])
+
+    def log_partition(self) -> float:
+        """log p(z), in nats (maths (53) to (57)); with several levels log p(z, beta) of the shares of all inner nodes.
+
+        Their density is that of the logs of their ratios to the share of new clusters.
+        """
+        if self.tree.n_levels > 1:
+            return float(self._log_density(self.restaurants(), self.state.counts))
+        alpha, gamma = (max(value, 1.0 / LARGEST_CONCENTRATION) for value in (self.prior.alphas[0], self.prior.gamma))
+        return Franchise(alpha, gamma).log_partition(self.guests()[:, self.state.counts > 0])
+
+    def concentrations(self) -> dict[str, Any]:
+        """Alpha, a number with one level of groups and else one a level, and gamma."""
+        alphas = self.prior.alphas
+        return {"alpha": alphas[0] if len(alphas) == 1 else np.array(alphas), "gamma": self.prior.gamma}
+
+    def restore_concentrations(self, saved: dict[str, Array]) -> None:
+        """Take over what ``concentrations()`` returned; ValueError for what no chain can have drawn."""
+        values = [*np.atleast_1d(saved["alpha"]), saved["gamma"]]
+        numbers = [check_number("alpha or gamma", value) for value in values]
+        if len(numbers) != len(self.prior.alphas) + 1 or not all(_LEAST <= number <= LARGEST for number in numbers):
+            msg = f"alpha, one for each of {len(self.prior.alphas)} levels, and gamma must be > 0, got {numbers}"
+            raise ValueError(msg)
+        self.prior = Hierarchy(tuple(numbers[:-1]), numbers[-1])
+
+    def kept(self) -> dict[str, Any]:
+        """As ``Chain.kept``; "beta" ends with the share of new clusters.
+
+        It has no axis of inner nodes if the root is the only one.
+        """
+        found = super().kept()
+        if SHARES in found:
+            shares = np.hstack([found[SHARES], found.pop(REST)[:, None]])
+            found[SHARES] = shares[0] if len(shares) == 1 else shares
+        return found
+
+    def dims_of(self, name: str, ndim: int) -> tuple[str, ...]:
+        """The names of the axes of what ``kept`` returns as ``name``."""
+        if name == SHARES:
+            return (INNER, NEW)[-ndim:]
+        return ("level",) if name == "alpha" else super().dims_of(name, ndim)
+
+
+class GroupedSampler(Sampler):
+    """A sampler of a hierarchical Dirichlet process mixture: of p(z | x), or p(z, alpha, gamma | x).
+
+    Parameters
+    ----------
+    alpha : float > 0, or sequence of float
+        Concentration of the groups; one a level for a tree of groups, or one number for all levels.
+    gamma : float > 0
+        Concentration of the common shares.
+    likelihood : Likelihood or None
+        The conjugate family, with its prior. None is the empirical Normal-Gamma of the points.
+    alpha_prior : GammaPrior, or sequence of GammaPrior, optional
+        Each alpha is drawn anew in each step; ``alpha`` is where it starts.
+    gamma_prior : GammaPrior, optional
+        gamma is drawn anew in each step.
+
+    Raises
+    ------
+    ValueError
+        A number is out of its range. The message says which ones are not.
+    """
+
+    chain_type: type[Chain] = GroupedChain
+    takes = ("groups",)
+    most_levels: int | None = None
+    """The levels of groups that the sampler knows; None: any number."""
+
+    target: Any
+
+    _draw_shares = staticmethod(compiled_if_possible(draw_shares))
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        gamma: float = 1.0,
+        *,
+        likelihood: Any = None,
+        alpha_prior: Any = None,
+        gamma_prior: Any = None,
+    ) -> None:
+        several = isinstance(alpha_prior, Sequence) and not hasattr(alpha_prior, "_fields")
+        alpha_priors = tuple(alpha_prior) if several else None if alpha_prior is None else (alpha_prior,)
+        for name, prior in [*(("alpha_prior", each) for each in alpha_priors or ()), ("gamma_prior", gamma_prior)]:
+            if prior is not None or name == "alpha_prior":
+                _check_gamma_prior(name, prior)
+        floats = None if alpha_priors is None else tuple(in_floats(each) for each in alpha_priors)
+        self.target = GroupedTarget(likelihood, hierarchy(alpha, gamma), floats, in_floats(gamma_prior))
+
+    def check_given(self, given: Given, n_points: int) -> Given:
+        """``given`` with the tree of its groups; ValueError without groups, and for what is no label a point."""
+        if given.groups is None:
+            msg = (
+                f"{type(self).__name__} needs groups=, one label a point; CollapsedGibbs samples points without groups"
+            )
+            raise ValueError(msg)
+        super().check_given(given._replace(groups=None), n_points)
+        tree = read_tree(given.groups, n_points)
+        if self.most_levels is not None and tree.n_levels > self.most_levels:
+            msg = f"{type(self).__name__} takes one level of groups, got {tree.n_levels}; DirectAssignment takes trees"
+            raise ValueError(msg)
+        self.target.prior.of_levels(tree.n_levels)
+        if self.target.alpha_prior is not None and len(self.target.alpha_prior) not in (1, tree.n_levels):
+            n_priors = len(self.target.alpha_prior)
+            msg = f"alpha_prior must be one, or one for each level of groups: {tree.n_levels}, got {n_priors}"
+            raise ValueError(msg)
+        return given._replace(groups=tree)
+
+    def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:
+        """A new chain on ``data``. "sequential" draws labels under gamma as if all points were of one group."""
+        n_points, tree = point_set(data.data).n_points, data.given.groups
+        labels = np.zeros(n_points, dtype=np.int64)
+        flat = Chain(data.likelihood, DirichletProcess(self.target.prior.gamma), data.data, labels)
+        start(flat, init, rng)
+        flat.refresh()
+        prior = self.target.prior.of_levels(tree.n_levels)
+        chain = self.chain_type(data.likelihood, prior, data.data, flat.state.labels)
+        cast("GroupedChain", chain).tree = tree
+        chain.carry(TABLES, one_table_a_cell(cast("GroupedChain", chain)), (NODE, CLUSTER))
+        self.equip(chain)
+        return chain
+
+    def step(self, chain: Chain, rng: RngVerbs) -> Info:
+        """One step: draw alpha and gamma given the tables, if they have a prior, then edit the partition."""
+        self.draw_concentrations(cast("GroupedChain", chain), rng)
+        return self.move(chain, rng)
+
+    def draw_shares(self, chain: GroupedChain, rng: RngVerbs) -> Restaurants:
+        """Draw the shares of inner nodes given the tables, and carry them; returns the argument of kernels."""
+        restaurants = chain.restaurants()
+        self._draw_shares(restaurants, chain.tables, chain.state.counts, rng)
+        chain.take_shares(restaurants)
+        return restaurants
+
+    def draw_concentrations(self, chain: GroupedChain, rng: RngVerbs) -> None:
+        """Draw the concentrations that have a prior, given the tables; their own shares are integrated out."""
+        alphas, customers, tables = list(chain.prior.alphas), chain.customers(), chain.tables.sum(axis=1)
+        for level, prior in enumerate(self._alpha_priors(len(alphas))):
+            own = chain.tree.levels[1:] == level + 1
+            alphas[level] = draw_alpha_of_groups(alphas[level], customers[own], int(tables[own].sum()), prior, rng)
+        gamma = chain.prior.gamma
+        if self.target.gamma_prior is not None:
+            n_tables = int(tables[chain.tree.levels[1:] == 1].sum())
+            gamma = draw_alpha_by_auxiliary(gamma, n_tables, chain.n_clusters, self.target.gamma_prior, rng)
+        chain.prior = Hierarchy(tuple(alphas), gamma)
+
+    def log_hyperprior(self, prior: Any) -> float:
+        """Log density of the logs of alpha and gamma; 0 for those that have no prior."""
+        priors = [(own, alpha) for own, alpha in zip(self._alpha_priors(len(prior.alphas)), prior.alphas, strict=False)]
+        if self.target.gamma_prior is not None:
+            priors.append((self.target.gamma_prior, prior.gamma))
+        return math.fsum(own.log_density(value) + math.log(value) for own, value in priors)
+
+    def _alpha_priors(self, n_levels: int) -> tuple[GammaPrior, ...]:
+        """The prior of the alpha of each level; none if alphas are not drawn."""
+        priors = self.target.alpha_prior or ()
+        return priors * n_levels if len(priors) == 1 else priors
+
+
+def draw_alpha_of_groups(alpha: float, sizes: Vector, n_tables: int, prior: GammaPrior, rng: RngVerbs) -> float:
+    """One draw that leaves p(alpha | tables) invariant, of several restaurants with ``sizes`` customers (Teh2004 5.5).
+
+    w_j ~ Beta(alpha + 1, n_j), s_j = 1 with probability n_j / (n_j + alpha), then alpha ~ Gamma(a + T - sum s_j, rate
+    b - sum log w_j). (The paper's (49), (50) and (52) have errors: docs/maths.md, section 19.)
+    """
+    shape, rate = prior.shape + n_tables, prior.rate
+    for n in sizes:
+        rate -= parts(rng.log_odds(alpha + 1.0, float(n)))[0]
+        shape -= float(rng.chance(n / (n + alpha)))
+    return min(max(math.exp(max(rng.log_gamma(shape) - math.log(rate), -700.0)), _LEAST), LARGEST)
+
+
+def one_table_a_cell(chain: GroupedChain) -> Labels:
+    """(nodes but the root, slots): a table for each cluster of a group, and of an inner node."""
+    tree = chain.tree
+    served = np.zeros((len(tree.parents), chain.state.capacity), dtype=np.int64)
+    served[tree.n_inner :] = chain.guests() > 0
+    for node in range(len(tree.parents) - 1, 0, -1):
+        served[tree.parents[node]] |= served[node]
+    return served[1:]
+
+
+def _check_gamma_prior(name: str, prior: Any) -> None:
+    check_prior(name, prior)
+    if not isinstance(prior, GammaPrior) or not prior.rate > 0.0:
+        msg = f"{name} must be a GammaPrior of rate > 0, or None, got {prior!r}"
+        raise ValueError(msg)
