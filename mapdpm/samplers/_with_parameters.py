@@ -64,6 +64,11 @@ class Counted(NamedTuple):
         return float(self.family.log_likelihood(parameters, data, i))
 
 
+def is_counted(likelihood: Any) -> bool:
+    """Whether a chain's family is one without conjugacy."""
+    return isinstance(likelihood, Counted)
+
+
 @jitable
 def log_joint_of(family: NonconjugateVerbs, data: Any, points: Labels, parameters: Vector) -> float:
     """Log density of the parameters of a cluster and of its points. O(n D)."""
@@ -164,27 +169,49 @@ class ParameterChain(Chain):
         return prior + float(self._log_joint_given(self.family, self.data, self.state, self.parameters))
 
 
-class ParameterSampler(Sampler):
+def observed_without_conjugacy(family: Any, X: Any) -> Observed:
+    """The points of ``X`` under the user's family; ValueError for one that lacks a verb."""
+    missing = [verb for verb in NEEDED if not callable(getattr(family, verb, None))]
+    if missing or isinstance(family, type):
+        msg = f"likelihood must be an instance with the verbs {', '.join(NEEDED)}, got {family!r}"
+        raise ValueError(f"{msg}: add {', '.join(missing)}" if missing else msg)
+    points = read_by(family, X)
+    if hasattr(family, "for_data"):
+        family = family.for_data(points)
+    counted = cast("Likelihood", Counted(family))
+    return Observed(counted, counted, points, np.zeros(point_set(points).n_features))
+
+
+class ParameterProposals:
+    """A sampler that proposes new parameters of clusters: ``aux["parameters"]``."""
+
+    _propose_parameters = staticmethod(compiled_if_possible(propose_parameters))
+    _by_slot = staticmethod(compiled_if_possible(by_slot))
+
+    def redraw_parameters(self, chain: Chain, accepts: bool, n_jobs: int | None, rng: RngVerbs) -> int:
+        """Propose new parameters of all clusters; without ``accepts``, take them. Returns how many were taken."""
+        family, parameters = cast("Any", chain.likelihood).family, chain.aux[PARAMETERS]
+        members, begins = self._by_slot(chain.state.labels, chain.state.capacity)
+        slots = np.flatnonzero(chain.state.counts)
+
+        def proposed(k: int, rng: RngVerbs) -> bool:
+            points = members[begins[k] : begins[k + 1]]
+            return bool(self._propose_parameters(family, chain.data, points, parameters[k], accepts, rng))
+
+        with Threads(n_jobs) as threads:
+            return sum(threads.each(proposed, slots, streams(rng, len(slots))))
+
+
+class ParameterSampler(ParameterProposals, Sampler):
     """A sampler of labels and parameters. The likelihood is any NamedTuple with the verbs ``NEEDED``."""
 
     chain_type: type[ParameterChain] = ParameterChain
 
-    _propose_parameters = staticmethod(compiled_if_possible(propose_parameters))
-    _by_slot = staticmethod(compiled_if_possible(by_slot))
     _start_in_sequence = staticmethod(compiled_if_possible(start_in_sequence))
 
     def observe(self, X: Any) -> Observed:
         """The points of ``X`` under the user's family."""
-        family: Any = self.target.likelihood
-        missing = [verb for verb in NEEDED if not callable(getattr(family, verb, None))]
-        if missing or isinstance(family, type):
-            msg = f"likelihood must be an instance with the verbs {', '.join(NEEDED)}, got {family!r}"
-            raise ValueError(f"{msg}: add {', '.join(missing)}" if missing else msg)
-        points = read_by(family, X)
-        if hasattr(family, "for_data"):
-            family = family.for_data(points)
-        counted = cast("Likelihood", Counted(family))
-        return Observed(counted, counted, points, np.zeros(point_set(points).n_features))
+        return observed_without_conjugacy(self.target.likelihood, X)
 
     def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:
         """A new chain. Parameters are proposed given the labels; "sequential" proposes a cluster for each point."""
@@ -202,15 +229,3 @@ class ParameterSampler(Sampler):
         self.redraw_parameters(chain, False, None, rng)
         self.equip(chain)
         return chain
-
-    def redraw_parameters(self, chain: ParameterChain, accepts: bool, n_jobs: int | None, rng: RngVerbs) -> int:
-        """Propose new parameters of all clusters; without ``accepts``, take them. Returns how many were taken."""
-        members, begins = self._by_slot(chain.state.labels, chain.state.capacity)
-        slots = np.flatnonzero(chain.state.counts)
-
-        def proposed(k: int, rng: RngVerbs) -> bool:
-            points = members[begins[k] : begins[k + 1]]
-            return bool(self._propose_parameters(chain.family, chain.data, points, chain.parameters[k], accepts, rng))
-
-        with Threads(n_jobs) as threads:
-            return sum(threads.each(proposed, slots, streams(rng, len(slots))))

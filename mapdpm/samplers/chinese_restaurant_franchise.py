@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 from math import log
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
-from mapdpm.counting_sort import by_slot
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.objective import likelihood_scores
-from mapdpm.protocol import Labels, Model, RngVerbs, Vector
+from mapdpm.protocol import Labels, Likelihood, Model, RngVerbs, Vector
+from mapdpm.rng import seeded
 from mapdpm.samplers._blocks import count_used
+from mapdpm.samplers._franchise_given import dish_sweep_given, draw_parameters, family_of, seat_sweep_given
+from mapdpm.samplers._seating import Seating, free_place, leave_seat, most_seats, seating_of
 from mapdpm.samplers._seats import SEATS, SeatedSampler
-from mapdpm.samplers.chain import Chain
+from mapdpm.samplers._with_parameters import PARAMETERS, ParameterProposals, is_counted, observed_without_conjugacy
+from mapdpm.samplers.chain import CLUSTER, Chain
+from mapdpm.samplers.given import ChainData
 from mapdpm.samplers.grouped import SHARES, GroupedChain
-from mapdpm.samplers.sampler import Info
-from mapdpm.state import ClusterState, assign, unassign
-
-
-class Seating(NamedTuple):
-    """The tables of all groups: those of group j are places ``begins[j]`` to ``begins[j + 1]`` - 1, one a point."""
-
-    points: Labels
-    """(N,): the points of the first group, then those of the second, ..."""
-    begins: Labels
-    """(groups + 1,)"""
-    groups: Labels
-    """(N,): the group of each point."""
-    seats: Labels
-    """(N,): the place of each point's table."""
-    sizes: Labels
-    """(N,): the points at the table of each place; 0 of a free place."""
-    dishes: Labels
-    """(N,): the slot of each table's dish."""
-    tables: Labels
-    """(slots,): m_k, the number of tables of each dish."""
-    alpha: float
-    gamma_of_dishes: float
-    """gamma: a field of that name would hide the verb of an rng from numba."""
+from mapdpm.samplers.nonconjugate_gibbs import NonconjugateGibbs
+from mapdpm.samplers.sampler import Info, check_draws
+from mapdpm.search.problem import Observed
+from mapdpm.state import ClusterState, assign
+from mapdpm.validation import in_order_of_appearance
 
 
 def seat_sweep(model: Model, state: ClusterState, seating: Seating, first: int, rng: RngVerbs) -> tuple[int, int]:
@@ -56,9 +41,7 @@ def seat_sweep(model: Model, state: ClusterState, seating: Seating, first: int, 
         if used == capacity:
             return at, moved
         i = points[at]
-        old = unassign(model.likelihood, model.data, None, state, i)
-        sizes[seats[i]] -= 1
-        tables[old] -= int(sizes[seats[i]] == 0)
+        old = leave_seat(model, state, seating, i)
         used -= int(state.counts[old] == 0)
         free, _ = likelihood_scores(model.likelihood, model.data, None, state, i, scores)
         n_seats = fill_choices(seating, groups[i], scores, free, choices)
@@ -102,25 +85,7 @@ def fill_choices(seating: Seating, j: int, scores: Vector, free: int, choices: V
     return n_seats
 
 
-@jitable
-def free_place(seating: Seating, j: int) -> int:
-    """The lowest place of group ``j`` without a table; one of its points has no seat, so there is one."""
-    t = seating.begins[j]
-    while seating.sizes[t] > 0:
-        t += 1
-    return int(t)
-
-
-@jitable
-def most_seats(seating: Seating) -> int:
-    """The number of points of the largest group."""
-    most = 0
-    for j in range(seating.begins.shape[0] - 1):
-        most = max(most, seating.begins[j + 1] - seating.begins[j])
-    return most
-
-
-class ChineseRestaurantFranchise(SeatedSampler):
+class ChineseRestaurantFranchise(ParameterProposals, SeatedSampler):
     r"""Gibbs sampling of clusters that groups share, by a franchise of Chinese restaurants (Teh2004 section 5.1).
 
     Each group is a restaurant, whose points sit at tables; each table has a dish, which is a cluster. Shares are
@@ -133,6 +98,10 @@ class ChineseRestaurantFranchise(SeatedSampler):
 
     Parameters
     ----------
+    summed : bool
+        False draws the parameters of each dish (Teh2004 (35)), and seats and dishes given them, as (32) to (34) are
+        printed: the dish of a new table is drawn first, and not summed out. It converges more slowly, and takes
+        families without conjugacy, with the verbs of ``NonconjugateGibbs``. ``extra["parameters"]`` has the parameters.
     split_merge : bool
         Whether step 2 also proposes five times to split a dish, or to merge two. Their tables are parted by sequential
         allocation (Dahl 2003).
@@ -144,6 +113,9 @@ class ChineseRestaurantFranchise(SeatedSampler):
     ``sample(X, sampler, groups=...)``; partitions are dishes. ``Trace.extra["tables"]`` has the table of each point,
     numbered over all groups in order of first appearance, and ``extra["m"]`` the tables of each dish in each group.
     O(N (K D + tables of a group)) a step, and for each table the rows of the others of its dish.
+
+    Printed is that the dish of a new table is drawn for each point. For a point that sits alone this has another
+    stationary distribution: with ``summed=False`` it keeps its own dish there, as in Algorithm 8 of Neal (2000).
 
     Examples
     --------
@@ -160,51 +132,88 @@ class ChineseRestaurantFranchise(SeatedSampler):
     most_levels = 1
 
     _sweep = staticmethod(compiled_if_possible(seat_sweep))
-    _by_slot = staticmethod(compiled_if_possible(by_slot))
+    _seats_given = staticmethod(compiled_if_possible(seat_sweep_given))
+    _dishes_given = staticmethod(compiled_if_possible(dish_sweep_given))
+    _draw_parameters = staticmethod(compiled_if_possible(draw_parameters))
 
-    def __init__(self, alpha: Any = 1.0, gamma: float = 1.0, *, split_merge: bool = False, **model: Any) -> None:
+    def __init__(
+        self, alpha: Any = 1.0, gamma: float = 1.0, *, summed: bool = True, split_merge: bool = False, **model: Any
+    ) -> None:
         super().__init__(alpha, gamma, **model)
+        if split_merge and not summed:
+            msg = "split_merge moves dishes with their parameters integrated out: take summed=True"
+            raise ValueError(msg)
+        self.summed = bool(summed)
         self.redraw_dishes_by(split_merge)
 
+    def observe(self, X: Any) -> Observed:
+        """The points of ``X``; with ``summed=False`` also those of a family without conjugacy."""
+        if not self.summed and not hasattr(self.target.likelihood, "log_predictive"):
+            return observed_without_conjugacy(self.target.likelihood, X)
+        return super().observe(X)
+
+    def check_family(self, likelihood: Likelihood) -> None:
+        """ValueError for a family without draws of parameters, if they are drawn."""
+        if not self.summed:
+            check_draws(likelihood)
+
+    def first_labels(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Labels:
+        """As of other samplers of groups; without conjugacy, "sequential" is that of ``NonconjugateGibbs``."""
+        if not is_counted(data.likelihood) or not isinstance(init, str) or init != "sequential":
+            return super().first_labels(data, init, rng)
+        flat = NonconjugateGibbs(self.target.prior.gamma).chain(data, init, rng)
+        flat.refresh()
+        return flat.state.labels
+
     def equip(self, chain: Chain) -> None:
-        """Carry the seats: first all points of a group that share a cluster share a table."""
+        """Carry the seats: first all points of a group that share a cluster share a table. Carry drawn parameters."""
         self.carry_seats(cast("GroupedChain", chain))
+        if not self.summed:
+            shape = (chain.state.capacity, chain.likelihood.n_parameters())
+            chain.carry(PARAMETERS, np.zeros(shape), (CLUSTER, "parameter"))
+            if is_counted(chain.likelihood):
+                self.redraw_parameters(chain, False, None, seeded(0))
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """Seats, then dishes, at fixed alpha and gamma."""
         chain = cast("GroupedChain", chain)
         seats = [chain.aux[SEATS]]
-        moved = self._redraw_seats(chain, rng)
-        info = self.redraw_dishes(chain, seats, rng)
+        info = self._summed(chain, seats, rng) if self.summed else self._given(chain, rng)
         self.count_tables(chain, seats)
         if SHARES in chain.aux:  # of another sampler in a hybrid, for the trace
             self.draw_shares(chain, rng)
+        return info
+
+    def _summed(self, chain: GroupedChain, seats: list[Labels], rng: RngVerbs) -> Info:
+        moved = self._swept(self._sweep, chain, self._seating(chain), rng)
+        info = self.redraw_dishes(chain, seats, rng)
         return info._replace(moved=info.moved + moved)
 
-    def _redraw_seats(self, chain: GroupedChain, rng: RngVerbs) -> int:
+    def _given(self, chain: GroupedChain, rng: RngVerbs) -> Info:
+        conjugate = not is_counted(chain.likelihood)
+        if conjugate:
+            self._draw_parameters(chain.likelihood, chain.state, chain.aux[PARAMETERS], rng)
         seating = self._seating(chain)
-        first, moved = 0, 0
+        moved = self._swept(self._seats_given, chain, seating, rng)
+        moved += self._swept(self._dishes_given, chain, self._seating(chain), rng)
+        proposed = 0 if conjugate else chain.n_clusters
+        accepted = 0 if conjugate else self.redraw_parameters(chain, True, None, rng)
+        return Info(chain.n_clusters, moved, proposed, accepted)
+
+    def _swept(self, sweep: Any, chain: GroupedChain, seating: Seating, rng: RngVerbs) -> int:
+        """Run a sweep to its end, with more slots where it has none left; returns how many points changed dish."""
+        first = moved = 0
         while True:
-            first, more = self._sweep(chain.model, chain.state, seating, first, rng)
+            given = () if self.summed else (chain.aux[PARAMETERS],)
+            family = () if self.summed else (family_of(chain),)
+            first, more = sweep(*family, chain.model, chain.state, seating, *given, first, rng)
             moved += int(more)
-            if first == len(seating.points):
+            if first == (len(seating.points) if sweep is not self._dishes_given else len(seating.sizes)):
                 break
             more_slots = chain.reserve().capacity - len(seating.tables)
             seating = seating._replace(tables=np.pad(seating.tables, (0, more_slots)))
-        _, chain.aux[SEATS][:] = np.unique(seating.seats, return_inverse=True)
+        chain.aux[SEATS][:] = in_order_of_appearance(seating.seats)
         return moved
 
     def _seating(self, chain: GroupedChain) -> Seating:
-        """The seats of ``chain``, each table at a place of its group, in order of numbers."""
-        groups, seats = chain.tree.of_points, chain.aux[SEATS]
-        points, begins = self._by_slot(groups, chain.tree.n_groups)
-        tables, at = np.unique(seats, return_index=True)
-        group = groups[at]
-        order = np.argsort(group, kind="stable")
-        places = np.empty(len(tables), dtype=np.int64)
-        places[order] = begins[group[order]] + np.arange(len(tables)) - np.searchsorted(group[order], group[order])
-        sizes, dishes = np.zeros((2, chain.n_points), dtype=np.int64)
-        sizes[places] = np.bincount(seats, minlength=len(tables))
-        dishes[places] = chain.state.labels[at]
-        alpha, gamma = float(chain.prior.alphas[0]), float(chain.prior.gamma)
-        return Seating(points, begins, groups, places[seats], sizes, dishes, chain.tables.sum(axis=0), alpha, gamma)
+        return seating_of(chain)

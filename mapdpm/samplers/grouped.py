@@ -18,6 +18,7 @@ from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_prior
 from mapdpm.protocol import LARGEST, Labels, Likelihood, Model, RngVerbs, Vector
 from mapdpm.samplers._restaurants import Restaurants, draw_shares, log_density, parts
+from mapdpm.samplers._with_parameters import PARAMETERS, is_counted, log_joint_given
 from mapdpm.samplers.chain import CLUSTER, Array, Chain
 from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, in_floats
 from mapdpm.samplers.given import ChainData, Given
@@ -58,6 +59,7 @@ class GroupedChain(Chain):
     tree: GroupTree
 
     _by_slot = staticmethod(compiled_if_possible(by_slot))
+    _log_joint_given = staticmethod(compiled_if_possible(log_joint_given))
     _log_density = staticmethod(compiled_if_possible(log_density))
 
     @property
@@ -102,7 +104,13 @@ class GroupedChain(Chain):
         return found[1:]
 
     def log_joint(self) -> float:
-        """log p(x, z), in nats, given alpha and gamma; with several levels log p(x, z, beta)."""
+        """log p(x, z), in nats, given alpha and gamma; with several levels log p(x, z, beta).
+
+        Without conjugacy, log p(x, z, theta).
+        """
+        if is_counted(self.likelihood):
+            family, parameters = cast("Any", self.likelihood).family, self.aux[PARAMETERS]
+            return self.log_partition() + float(self._log_joint_given(family, self.data, self.state, parameters))
         marginals = self._log_marginals(self.likelihood, self.state)
         return math.fsum([self.log_partition(), *marginals[self.state.counts > 0]])
 
@@ -217,17 +225,21 @@ class GroupedSampler(Sampler):
 
     def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:
         """A new chain on ``data``. "sequential" draws labels under gamma as if all points were of one group."""
-        n_points, tree = point_set(data.data).n_points, data.given.groups
-        labels = np.zeros(n_points, dtype=np.int64)
-        flat = Chain(data.likelihood, DirichletProcess(self.target.prior.gamma), data.data, labels)
-        start(flat, init, rng)
-        flat.refresh()
+        tree = data.given.groups
         prior = self.target.prior.of_levels(tree.n_levels)
-        chain = self.chain_type(data.likelihood, prior, data.data, flat.state.labels)
+        chain = self.chain_type(data.likelihood, prior, data.data, self.first_labels(data, init, rng))
         cast("GroupedChain", chain).tree = tree
         chain.carry(TABLES, one_table_a_cell(cast("GroupedChain", chain)), (NODE, CLUSTER))
         self.equip(chain)
         return chain
+
+    def first_labels(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Labels:
+        """The labels of a new chain."""
+        labels = np.zeros(point_set(data.data).n_points, dtype=np.int64)
+        flat = Chain(data.likelihood, DirichletProcess(self.target.prior.gamma), data.data, labels)
+        start(flat, init, rng)
+        flat.refresh()
+        return flat.state.labels
 
     def step(self, chain: Chain, rng: RngVerbs) -> Info:
         """One step: draw alpha and gamma given the tables, if they have a prior, then edit the partition."""
