@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mapdpm.files.load_save import load, save
     from mapdpm.likelihoods import (
         BetaBernoulli,
+        Categorical,
         DirichletMultinomial,
         GammaPoisson,
         NormalGamma,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "MAPDPM",
     "BetaBernoulli",
+    "Categorical",
     "DPMeans",
     "DirichletMultinomial",
     "GammaPoisson",
@@ -52,6 +54,7 @@ __all__ = [
 _HOMES = {
     "BetaBernoulli": "likelihoods",
     "DPMeans": "estimators.dp_means",
+    "Categorical": "likelihoods",
     "DirichletMultinomial": "likelihoods",
     "GammaPoisson": "likelihoods",
     "HDPMixture": "models.hdp",

@@ -127,6 +127,9 @@ class RngVerbs(Protocol):
     def categorical(self, logw: Vector) -> int:
         """An index drawn in proportion to ``exp(logw)``; ``logw`` is overwritten."""
 
+    def by_weight(self, weights: Vector) -> int:
+        """An index drawn in proportion to ``weights`` >= 0."""
+
     def integer(self, n: int) -> int:
         """A uniform integer below ``n``."""
 

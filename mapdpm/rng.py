@@ -12,6 +12,8 @@ from mapdpm.protocol import Labels, Vector
 
 _NEGLIGIBLE = 60.0  # nats: such a share is far below the spacing of u, and its exponential need not be computed
 
+_BLOCK = 8
+
 
 @jitable
 def drawn(logw: Vector, u: float) -> int:
@@ -34,6 +36,43 @@ def drawn(logw: Vector, u: float) -> int:
     return last  # rounding may leave u at 0
 
 
+@jitable
+def drawn_by_weight(weights: Vector, u: float) -> int:
+    """The index where the cumulated ``weights`` pass ``u`` in [0, 1) of their sum.
+
+    Blocks are summed first, of which one is searched: their sums do not wait for each other.
+    """
+    n = weights.shape[0]
+    whole = n - n % _BLOCK
+    total = 0.0
+    for begin in range(0, whole, _BLOCK):
+        total += sum_of_block(weights, begin)
+    for k in range(whole, n):
+        total += weights[k]
+    u *= total
+    first = 0
+    while first < whole:
+        part = sum_of_block(weights, first)
+        if u < part:
+            break
+        u -= part
+        first += _BLOCK
+    for k in range(first, n):
+        if u < weights[k]:
+            return k
+        u -= weights[k]
+    last = n - 1  # rounding may leave u at 0
+    while weights[last] == 0.0:
+        last -= 1
+    return last
+
+
+@jitable
+def sum_of_block(w: Vector, k: int) -> float:
+    """The sum of the ``_BLOCK`` entries from ``k`` on."""
+    return ((w[k] + w[k + 1]) + (w[k + 2] + w[k + 3])) + ((w[k + 4] + w[k + 5]) + (w[k + 6] + w[k + 7]))
+
+
 class Rng(NamedTuple):
     """The verbs over a numpy ``Generator``, in plain Python and under numba alike.
 
@@ -50,6 +89,9 @@ class Rng(NamedTuple):
 
     def categorical(self, logw: Vector) -> int:
         return drawn(logw, self.generator.random())
+
+    def by_weight(self, weights: Vector) -> int:
+        return drawn_by_weight(weights, self.generator.random())
 
     def integer(self, n: int) -> int:
         return min(int(self.generator.random() * n), n - 1)

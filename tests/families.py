@@ -6,6 +6,7 @@ import numpy as np
 
 from mapdpm import (
     BetaBernoulli,
+    Categorical,
     DirichletMultinomial,
     GammaPoisson,
     NormalGamma,
@@ -13,6 +14,7 @@ from mapdpm import (
     NormalKnownVariance,
 )
 from mapdpm.data.counts import Counts
+from mapdpm.data.tokens import Tokens
 from mapdpm.likelihoods._template import GammaExponential
 
 
@@ -42,6 +44,11 @@ def _dirichlet_multinomial(generator, n, D):
     return prior, prior.read(X)
 
 
+def _categorical(generator, n, D):
+    prior = Categorical(generator.uniform(0.05, 2.0, D))
+    return prior, prior.read(generator.choice(D, n, p=generator.dirichlet(np.ones(D))))
+
+
 def _gamma_poisson(generator, n, D):
     prior = GammaPoisson(generator.uniform(0.3, 3.0, D), generator.uniform(0.1, 3.0, D))
     return prior, generator.poisson(generator.gamma(1.0, 4.0, (n, D))).astype(np.float64)
@@ -65,6 +72,7 @@ _MAKERS = {
     NormalGamma: _normal_gamma,
     NormalKnownVariance: _normal_known_variance,
     NormalInverseWishart: _normal_inverse_wishart,
+    Categorical: _categorical,
     DirichletMultinomial: _dirichlet_multinomial,
     GammaPoisson: _gamma_poisson,
     BetaBernoulli: _beta_bernoulli,
@@ -73,11 +81,12 @@ _MAKERS = {
 FAMILIES = tuple(_MAKERS)
 NORMAL = (NormalGamma, NormalKnownVariance, NormalInverseWishart)
 CONTINUOUS = (*NORMAL, GammaExponential)
-DISCRETE = (DirichletMultinomial, GammaPoisson, BetaBernoulli)
+DISCRETE = (Categorical, DirichletMultinomial, GammaPoisson, BetaBernoulli)
 
 
 def as_array(data):
     """Points of any form as a dense array, for oracles."""
+    data = data.as_counts() if isinstance(data, Tokens) else data
     if not isinstance(data, Counts):
         return data
     dense = np.zeros((data.n_points, data.n_features))

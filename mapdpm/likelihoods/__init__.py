@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mapdpm.likelihoods.beta_bernoulli import BetaBernoulli
+from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.likelihoods.dirichlet_multinomial import DirichletMultinomial
 from mapdpm.likelihoods.gamma_poisson import GammaPoisson
 from mapdpm.likelihoods.normal_gamma import NormalGamma
@@ -15,6 +16,7 @@ __all__ = [
     "FAMILIES",
     "FAMILY_NUMBERS",
     "BetaBernoulli",
+    "Categorical",
     "DirichletMultinomial",
     "GammaPoisson",
     "NormalGamma",
@@ -29,6 +31,7 @@ FAMILIES: tuple[type[Any], ...] = (
     DirichletMultinomial,
     GammaPoisson,
     BetaBernoulli,
+    Categorical,
 )
 """All that there are."""
 

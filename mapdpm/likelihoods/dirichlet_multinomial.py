@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,13 @@ import numpy as np
 from mapdpm.data import point_set
 from mapdpm.data.counts import Counts, check_counts
 from mapdpm.jit import jitable
+from mapdpm.likelihoods._dirichlet import (
+    divergence_of_shares,
+    draw_log_shares,
+    log_marginal_of_counts,
+    log_merge_of_counts,
+    sum_of,
+)
 from mapdpm.likelihoods._moments import HUGE, LEAST_SHARE, TINY
 from mapdpm.likelihoods._parameters import parameters, stretched
 from mapdpm.likelihoods._sums import is_exact
@@ -94,10 +101,7 @@ class DirichletMultinomial(NamedTuple):
 
     def init(self, row: Vector) -> None:
         row[:] = 0.0
-        total = 0.0
-        for v in range(self.beta.shape[0]):
-            total += self.beta[v]
-        row[2 + self.beta.shape[0]] = total
+        row[2 + self.beta.shape[0]] = sum_of(self.beta)
 
     def prepare(self, row: Vector) -> None:
         """Do nothing: a point needs only its own few words, and ``init`` has computed the sum of beta."""
@@ -136,37 +140,20 @@ class DirichletMultinomial(NamedTuple):
 
     def log_marginal(self, row: Vector) -> float:
         """maths (39)."""
-        total = 0.0
-        for v in range(self.beta.shape[0]):
-            if row[2 + v] > 0.0:
-                total += log_rising(self.beta[v], row[2 + v])
-        return total - log_rising(row[2 + self.beta.shape[0]], row[1])
+        return log_marginal_of_counts(self.beta, row[2:]) - log_rising(row[2 + self.beta.shape[0]], row[1])
 
     def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:  # noqa: ARG002  (the sum of the two)
         """maths (41): only words that both have count."""
-        V = self.beta.shape[0]
-        total = log_rising(row[2 + V], other[1]) - log_rising(row[2 + V] + row[1], other[1])
-        for v in range(V):
-            if row[2 + v] > 0.0 and other[2 + v] > 0.0:
-                total += log_rising(self.beta[v] + row[2 + v], other[2 + v]) - log_rising(self.beta[v], other[2 + v])
-        return total
+        total = row[2 + self.beta.shape[0]]
+        apart = log_rising(total, other[1]) - log_rising(total + row[1], other[1])
+        return apart + log_merge_of_counts(self.beta, row[2:], other[2:])
 
     def n_parameters(self) -> int:
         return self.beta.shape[0]
 
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
         """The logarithm of theta."""
-        V = self.beta.shape[0]
-        for v in range(V):
-            parameters[v] = rng.log_gamma(self.beta[v] + row[2 + v])
-        top, total = parameters[0], 0.0
-        for v in range(1, V):
-            top = max(top, parameters[v])
-        for v in range(V):
-            total += exp(parameters[v] - top)
-        top += log(total)
-        for v in range(V):
-            parameters[v] -= top
+        draw_log_shares(self.beta, row[2:], parameters, rng)
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         total = 0.0
@@ -176,10 +163,7 @@ class DirichletMultinomial(NamedTuple):
 
     def divergence(self, parameters: Vector, other: Vector) -> float:
         """That of one token."""
-        total = 0.0
-        for v in range(self.beta.shape[0]):
-            total += (exp(parameters[v]) - exp(other[v])) * (parameters[v] - other[v])
-        return total
+        return divergence_of_shares(parameters, other)
 
 
 @jitable

@@ -15,6 +15,7 @@ from mapdpm.plots.planes import Columns, plane_of
 from mapdpm.plots.scores import selection
 from mapdpm.plots.shares import groups
 from mapdpm.plots.traces import similarity, trace
+from mapdpm.plots.words import topics
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.validation import check_points
 
@@ -32,6 +33,7 @@ __all__ = [
     "selection",
     "similarity",
     "sizes",
+    "topics",
     "trace",
 ]
 

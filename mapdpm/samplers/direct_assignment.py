@@ -8,10 +8,12 @@ import numpy as np
 
 from mapdpm.backends.grouped import group_scores, group_weights, slot_weight
 from mapdpm.jit import compiled_if_possible
+from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.protocol import Labels, Model, RngVerbs
 from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._restaurants import Restaurants, close_slot, draw_tables, open_slot, seat
 from mapdpm.samplers._seats import SEATS, SeatedSampler
+from mapdpm.samplers._words import word_sweep
 from mapdpm.samplers.chain import CLUSTER, Chain
 from mapdpm.samplers.grouped import INNER, REST, SHARES, GroupedChain
 from mapdpm.samplers.sampler import Info
@@ -86,7 +88,8 @@ class DirectAssignment(SeatedSampler):
     -----
     ``sample(X, sampler, groups=...)``. ``Trace.extra["m"]`` has the tables, (groups, K); ``extra["beta"]`` the shares,
     (K + 1,), the last of new clusters. With a tree, ``m`` has a row for each node but the root, level by level, and
-    ``beta`` a row for each inner node. ``values`` has alpha and gamma. O(N K D) a step.
+    ``beta`` a row for each inner node. ``values`` has alpha and gamma. O(N K D) a step; tokens of documents
+    (``Categorical``) have a sweep of their own, some ten times as fast as that of all families.
 
     Examples
     --------
@@ -101,6 +104,7 @@ class DirectAssignment(SeatedSampler):
     """
 
     _sweep = staticmethod(compiled_if_possible(direct_sweep))
+    _word_sweep = staticmethod(compiled_if_possible(word_sweep))
     _draw_tables = staticmethod(compiled_if_possible(draw_tables))
     _seat = staticmethod(compiled_if_possible(seat))
 
@@ -124,9 +128,10 @@ class DirectAssignment(SeatedSampler):
         """Shares, then labels, then tables, at fixed alpha and gamma."""
         chain = cast("GroupedChain", chain)
         restaurants = self.draw_shares(chain, rng)
+        sweep = self._word_sweep if isinstance(chain.likelihood, Categorical) else self._sweep
         first, moved = 0, 0
         while True:
-            first, more = self._sweep(chain.model, chain.state, restaurants, first, rng)
+            first, more = sweep(chain.model, chain.state, restaurants, first, rng)
             moved += int(more)
             if first == len(restaurants.points):
                 break

@@ -45,6 +45,9 @@ class EnumeratingRng:
         shares = np.exp(logw - logw.max())
         return self._pick(shares / shares.sum())
 
+    def by_weight(self, weights: Vector) -> int:
+        return self._pick(weights / weights.sum())
+
     def integer(self, n: int) -> int:
         return self._pick(np.full(n, 1.0 / n))
 
@@ -122,6 +125,15 @@ class CompiledEnumeratingRng(NamedTuple):
         while logw[choice] == 0.0:
             choice += 1
         return take(self, choice, logw[choice] / total)
+
+    def by_weight(self, weights: Vector) -> int:
+        last = weights.shape[0] - 1
+        while weights[last] == 0.0:
+            last -= 1
+        choice = next_choice(self, last + 1)
+        while weights[choice] == 0.0:
+            choice += 1
+        return take(self, choice, weights[choice] / weights.sum())
 
     def integer(self, n: int) -> int:
         return take(self, next_choice(self, n), 1.0 / n)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from mapdpm import MAPDPM, DirichletMultinomial, GammaPoisson, NormalInverseWishart, select_alpha
+from mapdpm import MAPDPM, Categorical, DirichletMultinomial, GammaPoisson, NormalInverseWishart, select_alpha
 from mapdpm.data.counts import Counts, check_counts
 from mapdpm.testing.backends import agree
 from mapdpm.testing.data import Case
@@ -143,7 +143,7 @@ def test_alpha_is_chosen_on_counts():
     assert scaled.scores[0, 0] > scaled.scores[1, 0]
 
 
-@pytest.mark.parametrize("family", [f for f in FAMILIES if f is not DirichletMultinomial])
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f not in (Categorical, DirichletMultinomial)])
 def test_dense_families_refuse_sparse_points(family):
     likelihood, X = example(family, np.random.default_rng(1))
     with pytest.raises(ValueError, match="X is a sparse matrix, and this likelihood needs a dense array"):

@@ -17,6 +17,7 @@ import mapdpm
 from mapdpm import (
     MAPDPM,
     BetaBernoulli,
+    Categorical,
     DirichletMultinomial,
     GammaPoisson,
     NormalGamma,
@@ -435,6 +436,7 @@ def test_an_empty_history_is_refused():
 
 
 NO_FORMAT = {
+    Categorical: lambda: Categorical(beta=1.0),
     NormalInverseWishart: lambda: NormalInverseWishart(m0=3.0, c0=0.1, nu0=4.0, psi0=np.eye(2)),
     DirichletMultinomial: lambda: DirichletMultinomial(beta=1.0),
     GammaPoisson: lambda: GammaPoisson(a0=1.0, b0=1.0),
@@ -450,6 +452,7 @@ def test_families_without_a_format_are_all_here():
 @pytest.mark.parametrize("family", NO_FORMAT)
 def test_a_family_without_a_format_can_be_kept_as_the_message_says(tmp_path, family):
     X = np.array([[0, 1], [0, 1], [1, 0], [1, 0], [1, 1]], dtype=float)
+    X = X[:, 0] if family is Categorical else X
     model = MAPDPM(likelihood=NO_FORMAT[family](), backend="python").fit(X)
     says = f"the likelihood {family.__name__} has no number in the model format, .*; pickle or joblib can keep them"
     with pytest.raises(ValueError, match=says):

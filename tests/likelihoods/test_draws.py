@@ -8,6 +8,7 @@ from scipy import integrate, stats
 
 from mapdpm import (
     BetaBernoulli,
+    Categorical,
     DirichletMultinomial,
     GammaPoisson,
     NormalGamma,
@@ -52,6 +53,7 @@ DENSITIES = {
     NormalGamma: lambda p, x, _: stats.norm(p[1:4], (2 * p[4:]) ** -0.5).logpdf(x).sum(),
     NormalKnownVariance: lambda p, x, f: stats.norm(p[1:4], np.sqrt(f.variance)).logpdf(x).sum(),
     NormalInverseWishart: lambda p, x, _: stats.multivariate_normal(*covariance(p, 3)).logpdf(x),
+    Categorical: lambda p, x, _: x @ p,
     DirichletMultinomial: lambda p, x, _: x @ p,
     GammaPoisson: lambda p, x, _: stats.poisson(np.exp(p[1:])).logpmf(x).sum(),
     BetaBernoulli: lambda p, x, _: stats.bernoulli(np.exp(p[:3])).logpmf(x).sum(),
@@ -112,13 +114,16 @@ def rates_apart(first, second):
     return sum(one(s, t) for s, t in zip(first, second, strict=True))
 
 
+def words_apart(p, q, _):
+    return tables_apart(*(stats.rv_discrete(values=(range(3), np.exp(v) / np.exp(v).sum())) for v in (p, q)))
+
+
 DIVERGENCES = {
     NormalGamma: lambda p, q, _: normals_apart(*((v[1:4], np.diag(0.5 / v[4:])) for v in (p, q))),
     NormalKnownVariance: lambda p, q, f: normals_apart(*((v[1:4], np.diag(f.variance)) for v in (p, q))),
     NormalInverseWishart: lambda p, q, _: normals_apart(covariance(p, 3), covariance(q, 3)),
-    DirichletMultinomial: lambda p, q, _: tables_apart(
-        *(stats.rv_discrete(values=(range(3), np.exp(v) / np.exp(v).sum())) for v in (p, q))
-    ),
+    Categorical: words_apart,
+    DirichletMultinomial: words_apart,
     GammaPoisson: lambda p, q, _: tables_apart(stats.poisson(np.exp(p[1:])), stats.poisson(np.exp(q[1:]))),
     BetaBernoulli: lambda p, q, _: tables_apart(stats.bernoulli(np.exp(p[:3])), stats.bernoulli(np.exp(q[:3]))),
     GammaExponential: lambda p, q, _: rates_apart(1 / p[1:], 1 / q[1:]),
@@ -180,7 +185,7 @@ def marginals(likelihood, X):
             lambda p: np.array([a @ np.linalg.inv(covariance(each, D)[1]) @ a for each in p]),
             stats.gamma(nu / 2, scale=2 / inverse),
         )
-    elif kind is DirichletMultinomial:
+    elif kind in (Categorical, DirichletMultinomial):
         shape = likelihood.beta + total
         for v in range(D):
             yield lambda p, v=v: np.exp(p[:, v]), stats.beta(shape[v], shape.sum() - shape[v])

@@ -13,7 +13,7 @@ from decimal import Decimal
 import numpy as np
 from scipy import special, stats
 
-from mapdpm import BetaBernoulli, DirichletMultinomial, GammaPoisson, NormalGamma, NormalInverseWishart
+from mapdpm import BetaBernoulli, Categorical, DirichletMultinomial, GammaPoisson, NormalGamma, NormalInverseWishart
 
 
 def log_partition(labels, alpha, discount=0.0):
@@ -80,6 +80,7 @@ def _beta_bernoulli(past, x, likelihood):
 
 PREDICTIVES = {
     NormalInverseWishart: _student,
+    Categorical: _polya,
     DirichletMultinomial: _polya,
     GammaPoisson: _negative_binomial,
     BetaBernoulli: _beta_bernoulli,

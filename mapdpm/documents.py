@@ -1,0 +1,242 @@
+"""Documents: counts of words as tokens, the topics of draws, and the perplexity of documents that were held out.
+
+The clusters of tokens (``Categorical``) that documents share are topics (Teh2004 section 6.1)::
+
+    tokens, documents = read(counts)
+    trace = sample(tokens, DirectAssignment(likelihood=Categorical(0.5)), groups=documents, draws=10, burn_in=100)
+    perplexity(topics(trace, tokens, Categorical(0.5)), other_counts)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.counting_sort import by_slot
+from mapdpm.data.tokens import tokens_of
+from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.protocol import Labels, Matrix, RngVerbs, Vector
+from mapdpm.rng import seeded
+from mapdpm.samplers.trace import Trace
+from mapdpm.validation import check_choice, check_count
+
+METHODS = ("completion", "left-to-right")
+
+read = tokens_of
+
+
+class Topics(NamedTuple):
+    """Distributions over words, and how a document that was not seen weighs them."""
+
+    words: Matrix
+    """(K, V): p(word | topic)."""
+    weights: Vector
+    """(K,): the prior counts of topics in a document, alpha beta; of latent Dirichlet allocation, its alpha."""
+    has_new: bool = False
+    """Whether the last topic is a new one, which stands for all that no token has."""
+
+
+def topics(trace: Trace, X: Any, likelihood: Any, *, parent: int = 0) -> list[Topics]:
+    """The topics of each draw of ``trace``, chain after chain.
+
+    p(v | topic k) = (n_kv + beta_v) / (n_k + sum of beta), and the weight of topic k is alpha beta_k (Teh2004 (37)).
+    The last topic is a new one. Draws of ``ChineseRestaurantFranchise`` have no shares beta; their means given the
+    tables, m_k / (m + gamma), take their place.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of ``sample(X, ..., groups=documents)``, with partitions.
+    X : Tokens, or array of shape (n_tokens,)
+        The tokens of the trace.
+    likelihood : Categorical
+        The family of the trace.
+    parent : int
+        With a tree of groups, the inner node above the documents to come, as a row of ``trace.extra["beta"]``: 0 is the
+        root.
+
+    Returns
+    -------
+    list of Topics
+        One a draw. O(N + K V) each.
+
+    Raises
+    ------
+    ValueError
+        The trace holds no partitions, or is of other points or without groups.
+    """
+    tokens = likelihood.read(X)
+    beta = likelihood.for_data(tokens).beta
+    if trace.partitions is None or trace.partitions.shape[2] != tokens.n_points or "m" not in trace.extra:
+        msg = "the trace must hold partitions of these tokens, of sample(X, DirectAssignment(...), groups=documents)"
+        raise ValueError(msg)
+    chains, draws = trace.log_joint.shape
+    found = []
+    for chain, draw in np.ndindex(chains, draws):
+        K = trace.n_clusters[chain, draw]
+        cells = trace.partitions[chain, draw].astype(np.int64) * tokens.n_words + tokens.words
+        counts = np.bincount(cells, minlength=K * tokens.n_words).reshape(K, tokens.n_words)
+        words = np.vstack([counts, np.zeros(tokens.n_words)]) + beta
+        alpha = np.atleast_1d(trace.alpha[chain, draw])[-1]
+        shares = _shares(trace, chain, draw, parent)
+        found.append(Topics(words / words.sum(axis=1, keepdims=True), alpha * shares, True))
+    return found
+
+
+def perplexity(
+    models: Sequence[Topics],
+    counts: Any,
+    *,
+    method: str = "completion",
+    n_sweeps: int = 20,
+    n_particles: int = 10,
+    random_state: Any = 0,
+) -> float:
+    """The perplexity of documents that were held out: exp of the mean negative log probability of a token.
+
+    Topics stay as they are. "completion": the tokens of each document are parted at random into halves; the shares of
+    topics are found on one by Gibbs sampling, and the tokens of the other are predicted by them, each alone. The
+    probability of a token is averaged over sweeps and over ``models`` (maths (76)). "left-to-right": the tokens of a
+    document in random order, each given all before it, by particles (Wallach et al. 2009, Algorithm 3), averaged
+    over particles and models (maths (77)).
+
+    Parameters
+    ----------
+    models : sequence of Topics
+        Draws of one model, such as ``topics`` returns; probabilities are averaged over them.
+    counts : sparse matrix, or array of shape (n_documents, V)
+        The words of the documents. Those with fewer than two tokens are left out.
+    method : {"completion", "left-to-right"}
+        The estimator. Compare models by one.
+    n_sweeps : int
+        Gibbs sweeps over the first half, for "completion"; the second half of them is averaged.
+    n_particles : int
+        Particles of each model, for "left-to-right".
+    random_state : int, Generator or None
+        Equal integers part documents alike, whatever the models are.
+
+    Returns
+    -------
+    float
+        O(tokens x K x sweeps) a model; "left-to-right" is quadratic in the length of a document.
+
+    Raises
+    ------
+    ValueError
+        No models, another number of words, no document of two tokens, or another method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> alike = Topics(np.full((1, 4), 0.25), np.ones(1))
+    >>> round(perplexity([alike], [[1, 1, 2, 0], [3, 0, 0, 1]]), 9)
+    4.0
+    """
+    check_choice("method", method, METHODS)
+    check_count("n_sweeps", n_sweeps, 2)
+    check_count("n_particles", n_particles)
+    tokens, documents = tokens_of(counts)
+    models = list(models)
+    if not models or any(model.words.shape != (len(model.weights), tokens.n_words) for model in models):
+        msg = f"models must be one Topics or more, of {tokens.n_words} words each, as many as columns of counts"
+        raise ValueError(msg)
+    rng = seeded(random_state)
+    order = rng.generator.permutation(tokens.n_points)  # within documents, for these are sorted stably
+    order = order[np.argsort(documents[order], kind="stable")]
+    words, documents = tokens.words[order], documents[order]
+    long = np.bincount(documents, minlength=1)[documents] > 1
+    if not long.any():
+        msg = "counts must have a document of two tokens or more"
+        raise ValueError(msg)
+    words, documents = words[long], documents[long]
+    total, tokens_scored = np.zeros(len(words)), np.zeros(len(words), dtype=bool)
+    kernel, steps = (_complete, n_sweeps) if method == "completion" else (_from_left, n_particles)
+    _, begins = by_slot(documents, int(documents.max()) + 1)
+    for model, seed in zip(models, rng.generator.integers(2**63, size=len(models)).tolist(), strict=True):
+        by_word = np.ascontiguousarray(model.words.T)
+        tokens_scored = kernel(words, begins, by_word, np.asarray(model.weights, float), steps, total, seeded(seed))
+    return float(np.exp(-np.log(total[tokens_scored] / len(models)).mean()))
+
+
+def _shares(trace: Trace, chain: int, draw: int, parent: int) -> Vector:
+    """The shares of topics for a document below ``parent``, the last of a new one."""
+    K = trace.n_clusters[chain, draw]
+    if "beta" not in trace.extra:
+        tables = np.append(trace.extra["m"][chain, draw][:, :K].sum(axis=0), trace.gamma[chain, draw])
+        return tables / tables.sum()
+    shares = np.atleast_2d(trace.extra["beta"][chain, draw])
+    if not 0 <= parent < len(shares):
+        msg = f"parent must be one of the {len(shares)} inner nodes of the tree, got {parent}"
+        raise ValueError(msg)
+    return shares[parent, : K + 1]
+
+
+@jitable
+def _draw_topic(by_word: Matrix, v: int, weights: Vector, counts: Vector, room: Vector, rng: RngVerbs) -> int:
+    """Draw the topic of a token, word ``v``, given those of others; ``room`` is overwritten."""
+    for k in range(room.shape[0]):
+        room[k] = (weights[k] + counts[k]) * by_word[v, k]
+    return rng.by_weight(room)
+
+
+@jitable
+def _probability(by_word: Matrix, v: int, weights: Vector, counts: Vector) -> float:
+    """p(word v | the topics of other tokens)."""
+    total, found = 0.0, 0.0
+    for k in range(weights.shape[0]):
+        total += weights[k] + counts[k]
+        found += (weights[k] + counts[k]) * by_word[v, k]
+    return found / total
+
+
+def complete(
+    words: Labels, begins: Labels, by_word: Matrix, weights: Vector, n_sweeps: int, total: Vector, rng: RngVerbs
+) -> Any:
+    """Add the probability of each token of a second half to ``total``; returns which tokens these are."""
+    K = weights.shape[0]
+    scored = np.zeros(words.shape[0], dtype=np.bool_)
+    topic, room, counts, mean = np.zeros(words.shape[0], dtype=np.int64), np.empty(K), np.empty(K), np.empty(K)
+    kept = n_sweeps - n_sweeps // 2
+    for d in range(begins.shape[0] - 1):
+        begin, end = begins[d], begins[d + 1]
+        middle = begin + (end - begin) // 2
+        counts[:] = 0.0
+        mean[:] = 0.0
+        for sweep in range(n_sweeps + 1):
+            for i in range(begin, middle):
+                if sweep > 0:
+                    counts[topic[i]] -= 1.0
+                topic[i] = _draw_topic(by_word, words[i], weights, counts, room, rng)
+                counts[topic[i]] += 1.0
+            if sweep > n_sweeps - kept:
+                mean += counts / kept
+        for i in range(middle, end):
+            total[i] += _probability(by_word, words[i], weights, mean)
+            scored[i] = True
+    return scored
+
+
+def from_left(
+    words: Labels, begins: Labels, by_word: Matrix, weights: Vector, n_particles: int, total: Vector, rng: RngVerbs
+) -> Any:
+    """Add the mean over particles of the probability of each token given those before it to ``total``."""
+    K = weights.shape[0]
+    topic, room, counts = np.zeros(words.shape[0], dtype=np.int64), np.empty(K), np.empty(K)
+    for d in range(begins.shape[0] - 1):
+        for _ in range(n_particles):
+            counts[:] = 0.0
+            for n in range(begins[d], begins[d + 1]):
+                for i in range(begins[d], n):
+                    counts[topic[i]] -= 1.0
+                    topic[i] = _draw_topic(by_word, words[i], weights, counts, room, rng)
+                    counts[topic[i]] += 1.0
+                total[n] += _probability(by_word, words[n], weights, counts) / n_particles
+                topic[n] = _draw_topic(by_word, words[n], weights, counts, room, rng)
+                counts[topic[n]] += 1.0
+    return np.ones(words.shape[0], dtype=np.bool_)
+
+
+_complete = compiled_if_possible(complete)
+_from_left = compiled_if_possible(from_left)

@@ -1,0 +1,144 @@
+"""Tokens of documents: each cluster, a topic, has an unknown distribution over the vocabulary."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.data import point_set
+from mapdpm.data.tokens import Tokens, check_tokens
+from mapdpm.likelihoods._dirichlet import (
+    divergence_of_shares,
+    draw_log_shares,
+    log_marginal_of_counts,
+    log_merge_of_counts,
+    sum_of,
+)
+from mapdpm.likelihoods._moments import LEAST_SHARE
+from mapdpm.likelihoods._parameters import parameters, stretched
+from mapdpm.likelihoods._sums import is_exact
+from mapdpm.protocol import LARGEST, RngVerbs, Values, Vector
+from mapdpm.special import log_rising
+from mapdpm.validation import check_weights
+
+
+@parameters(vectors=("beta",), positive={"beta": LARGEST})
+class Categorical(NamedTuple):
+    """Points that are one of V categories each, such as the words of documents; conjugate Dirichlet prior.
+
+    ``theta ~ Dirichlet(beta)`` for each cluster, and ``p(x = v) = theta_v``. With the documents as groups
+    (``samplers.DirectAssignment``) clusters are topics: Teh2004 section 6.1. A document as one point is
+    ``DirichletMultinomial``.
+
+    Parameters
+    ----------
+    beta : float > 0 or array of shape (n_words,)
+        The prior count of each word; a number is the same for all words of the data, up to the largest (symmetric).
+
+    Raises
+    ------
+    ValueError
+        beta is not a finite number > 0; in ``read``, a point that is no whole number >= 0.
+
+    Notes
+    -----
+    Immutable and comparable. ``X`` is one number of a word for each point, or what ``documents.read`` returns. A row is
+    ``n, counts | sum of beta``: ``log_predictive``, ``add`` and ``remove`` cost O(1), ``prepare`` nothing, and the
+    others O(V). In nats. p(x = v | cluster) = (beta_v + n_v) / (sum of beta + n), maths (75).
+
+    Examples
+    --------
+    >>> prior = Categorical(beta=0.5)
+    >>> prior.for_data(prior.read([2, 0, 1])).beta
+    array([0.5, 0.5, 0.5])
+    """
+
+    beta: Values
+
+    @classmethod
+    def empirical(cls, X: Any, sample_weight: Any = None) -> Categorical:
+        """The overall frequencies of words, one added to each count: a prior that counts as one point.
+
+        With ``sample_weight`` a point of weight w counts w times.
+        """
+        tokens = check_tokens(X, None)
+        weights = check_weights(sample_weight, tokens.n_points, 0.0)
+        seen = np.bincount(tokens.words, weights, tokens.n_words) + 1.0
+        return cls(seen / seen.sum())
+
+    def read(self, X: Any) -> Tokens:
+        """The points of ``X`` as the verbs read them; ValueError where they are no numbers of words."""
+        return check_tokens(X, len(self.beta) if len(self.beta) > 1 else None)
+
+    def for_data(self, X: Any) -> Categorical:
+        """Self with one entry a word; ValueError for data with another number of words."""
+        n_words = point_set(X).n_features
+        if len(self.beta) not in (1, n_words):
+            msg = f"Categorical has a beta of {len(self.beta)} words but the data has {n_words}; give a number for all"
+            raise ValueError(msg)
+        return Categorical(stretched(self.beta, n_words))
+
+    def size(self) -> int:
+        return 2 + self.beta.shape[0]
+
+    def n_statistics(self) -> int:
+        return 1 + self.beta.shape[0]
+
+    def init(self, row: Vector) -> None:
+        row[:] = 0.0
+        row[1 + self.beta.shape[0]] = sum_of(self.beta)
+
+    def prepare(self, row: Vector) -> None:
+        """Do nothing: ``init`` has computed the sum of beta."""
+
+    def add(self, row: Vector, data: Any, i: int, w: float) -> None:
+        row[0] += w
+        row[1 + data.words[i]] += w
+
+    def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
+        """The inverse of ``add``; False if a weight that is not whole destroys the count."""
+        at, exact = 1 + data.words[i], is_exact(row[0], w)
+        before, total = row[at], row[0]
+        row[0] -= w
+        row[at] = max(0.0, before - w)
+        left = (self.beta[data.words[i]] + row[at]) / (self.beta[data.words[i]] + before)
+        return exact or min(left, row[0] / total) >= LEAST_SHARE
+
+    def merge(self, row: Vector, other: Vector) -> None:
+        for s in range(self.n_statistics()):
+            row[s] += other[s]
+
+    def log_predictive(self, row: Vector, data: Any, i: int) -> float:
+        """maths (75)."""
+        v = data.words[i]
+        return log((self.beta[v] + row[1 + v]) / (row[1 + self.beta.shape[0]] + row[0]))
+
+    def log_predictive_weighted(self, row: Vector, data: Any, i: int, w: float) -> float:
+        """L(row + w x_i) - L(row)."""
+        v = data.words[i]
+        return log_rising(self.beta[v] + row[1 + v], w) - log_rising(row[1 + self.beta.shape[0]] + row[0], w)
+
+    def log_marginal(self, row: Vector) -> float:
+        """maths (75)."""
+        return log_marginal_of_counts(self.beta, row[1:]) - log_rising(row[1 + self.beta.shape[0]], row[0])
+
+    def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:  # noqa: ARG002  (the sum of the two)
+        """As ``DirichletMultinomial``: only words that both have count."""
+        total = row[1 + self.beta.shape[0]]
+        apart = log_rising(total, other[0]) - log_rising(total + row[0], other[0])
+        return apart + log_merge_of_counts(self.beta, row[1:], other[1:])
+
+    def n_parameters(self) -> int:
+        return self.beta.shape[0]
+
+    def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
+        """The logarithm of theta."""
+        draw_log_shares(self.beta, row[1:], parameters, rng)
+
+    def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
+        return float(parameters[data.words[i]])
+
+    def divergence(self, parameters: Vector, other: Vector) -> float:
+        return divergence_of_shares(parameters, other)
