@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.counting_sort import by_slot
-from mapdpm.data.tokens import tokens_of
+from mapdpm.data.counts import check_counts
+from mapdpm.data.tokens import Tokens
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import Labels, Matrix, RngVerbs, Vector
 from mapdpm.rng import seeded
@@ -23,8 +24,6 @@ from mapdpm.samplers.trace import Trace
 from mapdpm.validation import check_choice, check_count
 
 METHODS = ("completion", "left-to-right")
-
-read = tokens_of
 
 
 class Topics(NamedTuple):
@@ -36,6 +35,30 @@ class Topics(NamedTuple):
     """(K,): the prior counts of topics in a document, alpha beta; of latent Dirichlet allocation, its alpha."""
     has_new: bool = False
     """Whether the last topic is a new one, which stands for all that no token has."""
+
+
+def read(counts: Any) -> tuple[Tokens, Labels]:
+    """The tokens of documents, given as counts of words, and the document of each token.
+
+    Parameters
+    ----------
+    counts : sparse matrix, or array of shape (n_documents, n_words)
+        How often each document has each word.
+
+    Returns
+    -------
+    Tokens, array of shape (n_tokens,)
+        Those of the first document come first, in order of words; a document without words has none.
+
+    Raises
+    ------
+    ValueError
+        The matrix is damaged, or an entry is no whole number from 0 to 1e9.
+    """
+    checked = check_counts(counts)
+    repeats = checked.values.astype(np.int64)
+    documents: Labels = np.repeat(checked.row_numbers(), repeats)
+    return Tokens(np.repeat(checked.indices, repeats), checked.n_features), documents
 
 
 def topics(trace: Trace, X: Any, likelihood: Any, *, parent: int = 0) -> list[Topics]:
@@ -137,7 +160,7 @@ def perplexity(
     check_choice("method", method, METHODS)
     check_count("n_sweeps", n_sweeps, 2)
     check_count("n_particles", n_particles)
-    tokens, documents = tokens_of(counts)
+    tokens, documents = read(counts)
     models = list(models)
     if not models or any(model.words.shape != (len(model.weights), tokens.n_words) for model in models):
         msg = f"models must be one Topics or more, of {tokens.n_words} words each, as many as columns of counts"

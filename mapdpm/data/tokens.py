@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.data.counts import Counts, check_counts
+from mapdpm.data.counts import Counts
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.validation import check_points
 
@@ -86,27 +86,3 @@ def check_tokens(X: Any, n_words: int | None) -> Tokens:
         raise ValueError(msg)
     whole = words.astype(np.int64)
     return Tokens(whole, int(whole.max()) + 1 if n_words is None else n_words)
-
-
-def tokens_of(counts: Any) -> tuple[Tokens, Labels]:
-    """The tokens of documents, given as counts of words, and the document of each token.
-
-    Parameters
-    ----------
-    counts : sparse matrix, or array of shape (n_documents, n_words)
-        How often each document has each word.
-
-    Returns
-    -------
-    Tokens, array of shape (n_tokens,)
-        Those of the first document come first, in order of words; a document without words has none.
-
-    Raises
-    ------
-    ValueError
-        The matrix is damaged, or an entry is no whole number from 0 to 1e9.
-    """
-    checked = check_counts(counts)
-    repeats = checked.values.astype(np.int64)
-    documents: Labels = np.repeat(checked.row_numbers(), repeats)
-    return Tokens(np.repeat(checked.indices, repeats), checked.n_features), documents

@@ -13,6 +13,7 @@ from scipy import sparse, special, stats
 
 from mapdpm import (
     BetaBernoulli,
+    Categorical,
     DirichletMultinomial,
     GammaPoisson,
     NormalGamma,
@@ -52,12 +53,14 @@ def test_predictive_is_a_distribution(family, seed):
         a, b = likelihood.a0[0] + data.sum(), likelihood.b0[0] + 4
         points = np.arange(int(2e2 * math.sqrt(a * (b + 1)) / b) + 100.0)[:, None]
         left = stats.nbinom(a, b / (b + 1)).sf(len(points) - 1)
+    elif family is Categorical:
+        points, left = np.arange(2.0)[:, None], 0.0
     else:
         sequences = np.array(list(itertools.product(range(2), repeat=4)))
         points = sequences if family is BetaBernoulli else np.stack([(sequences == v).sum(axis=1) for v in (0, 1)], 1)
         points = points[:, :2].astype(float)
         left = 0.0
-    others = likelihood.read(points) if family is DirichletMultinomial else points
+    others = likelihood.read(points) if hasattr(likelihood, "read") else points
     row = laws.row_of(likelihood, data, range(4))
     times = 4 if family is BetaBernoulli else 1  # each pair came four times
     total = math.fsum(math.exp(likelihood.log_predictive(row, others, i)) for i in range(len(points))) / times

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 import mapdpm
-from mapdpm import plots
+from mapdpm import documents, plots
 from mapdpm.files import container
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.plots.canvas import colour
@@ -520,6 +520,24 @@ def test_says_how_to_get_matplotlib(line, draw, monkeypatch):
         draw(*line)
     assert isinstance(caught.value, ImportError)
     assert isinstance(caught.value, plots.MissingMatplotlibError)
+
+
+def test_topics_are_drawn_by_their_shares():
+    """The largest come first, with their most probable words; the last is a new one."""
+    words = np.array([[0.1, 0.6, 0.3], [0.7, 0.1, 0.2], [1 / 3, 1 / 3, 1 / 3]])
+    model = documents.Topics(words, np.array([1.0, 2.0, 0.5]), has_new=True)
+    ax = plots.topics(model, ["$bank", "code", "leak"], n_words=2)
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], np.array([2.0, 1.0, 0.5]) / 3.5)
+    assert [text.get_text() for text in ax.texts] == ["$bank leak", "code leak", "a new topic"]
+    assert to_rgba(ax.patches[0].get_facecolor()) == colour(1, 2)
+    assert to_rgba(ax.patches[2].get_facecolor()) == colour(-1, 2)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["1", "0", ""]
+    assert "1 more" in plots.topics(model, ["a", "b", "c"], most=2).get_ylabel()
+    ax.figure.savefig(io.BytesIO())
+    with pytest.raises(ValueError, match="model must be a Topics"):
+        plots.topics(words, ["a", "b", "c"])
+    with pytest.raises(ValueError, match="a word for each column, 3, got 2"):
+        plots.topics(model, ["a", "b"])
 
 
 def test_groups_are_drawn_by_their_shares(points):
