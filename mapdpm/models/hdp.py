@@ -20,14 +20,14 @@ from mapdpm.files import container, disk
 from mapdpm.files.grouped_models import extras_of, misfit, restored_groups
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.franchise import franchise
-from mapdpm.partition_priors.hyperpriors import GammaPrior, check_prior
+from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
 from mapdpm.search.ascent import FitProgress
 from mapdpm.search.checks import check_search
 from mapdpm.search.grouped.fit import GroupedSettings, fit_grouped
 from mapdpm.search.grouped.moves import MOVES
 from mapdpm.state import ClusterState, Mixture
-from mapdpm.validation import check_count
+from mapdpm.validation import check_count, check_start
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,13 +56,15 @@ class HDPMixture(PackedMixture, GroupedEstimator):
     alpha_prior, gamma_prior : GammaPrior or None
         With a prior, ``alpha`` (or ``gamma``) is where the search begins, and is set to the mode of its posterior: of
         p(log alpha, log gamma | z), which always has one. ``alpha_`` and ``gamma_`` are the results.
+    init : array of shape (n_points,) or None
+        Integer labels to start from, such as a draw of a sampler. None starts twice: from the clusters of ``MAPDPM``
+        for the points without their groups, and from a sequential start.
     max_clusters : int or None
-        Largest number of clusters; None: no limit.
+        Largest number of clusters; None: no limit. It must not be below the number of clusters in ``init``.
     moves : tuple of {"merge", "cell", "split", "delete"}
         Moves of many points at once, in the order in which they are tried.
     n_restarts : int
-        Number of runs that begin after a few Gibbs sweeps from the best result so far. They follow two others: from
-        the clusters of ``MAPDPM`` for the points without their groups, and from a sequential start. The best wins.
+        Number of runs after the first, which begin after a few Gibbs sweeps from the best result so far. The best wins.
     max_sweeps : int
         Most sweeps in a row, with no other move between.
     time_limit : float or None
@@ -160,6 +162,7 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         likelihood: Any = None,
         alpha_prior: GammaPrior | None = None,
         gamma_prior: GammaPrior | None = None,
+        init: Any = None,
         max_clusters: int | None = None,
         moves: tuple[str, ...] = ("merge", "cell", "split", "delete"),
         n_restarts: int = 1,
@@ -176,6 +179,7 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         self.likelihood = likelihood
         self.alpha_prior = alpha_prior
         self.gamma_prior = gamma_prior
+        self.init = init
         self.max_clusters = max_clusters
         self.moves = moves
         self.n_restarts = n_restarts
@@ -217,7 +221,8 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         if seen.names[0] is None:
             msg = "no groups were given, so all points are one group; MAPDPM clusters points without groups"
             warnings.warn(msg, UserWarning, stacklevel=2)
-        fitted = fit_grouped(settings, points, seen)
+        init = None if self.init is None else check_start(self.init, len(seen.of_points), ())
+        fitted = fit_grouped(settings._replace(init=init), points, seen)
         self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
         self._set_weights(seen.names, fitted.table, fitted.shares)
         self._remember(len(fitted.mixture.anchor), names)
@@ -304,13 +309,8 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         """The parameters, checked."""
         search = check_search(self, MOVES)
         prior = franchise(self.alpha, self.gamma)
-        for name in ("alpha_prior", "gamma_prior"):
-            hyperprior = getattr(self, name)
-            if hyperprior is not None:
-                check_prior(name, hyperprior)
-                if not isinstance(hyperprior, GammaPrior) or not hyperprior.rate > 0.0:
-                    msg = f"{name} must be a GammaPrior of rate > 0, or None, got {hyperprior!r}"
-                    raise ValueError(msg)
+        check_gamma_prior("alpha_prior", self.alpha_prior)
+        check_gamma_prior("gamma_prior", self.gamma_prior)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
         return GroupedSettings(self.likelihood, prior, self.alpha_prior, self.gamma_prior, cap, search)
 

@@ -94,3 +94,13 @@ def check_prior(name: str, prior: Any) -> None:
         if number < 0.0 or (number == 0.0 and field != "rate"):
             msg = f"the {field} of {name} must be > 0, got {number}"
             raise ValueError(msg)
+
+
+def check_gamma_prior(name: str, prior: Any) -> None:
+    """ValueError where ``prior`` is no GammaPrior of rate > 0, nor None."""
+    if prior is None:
+        return
+    check_prior(name, prior)
+    if not isinstance(prior, GammaPrior) or not prior.rate > 0.0:
+        msg = f"{name} must be a GammaPrior of rate > 0, or None, got {prior!r}"
+        raise ValueError(msg)

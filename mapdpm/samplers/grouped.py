@@ -15,7 +15,7 @@ from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors import DirichletProcess
 from mapdpm.partition_priors.franchise import LARGEST_CONCENTRATION, Franchise
 from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy
-from mapdpm.partition_priors.hyperpriors import GammaPrior, check_prior
+from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.protocol import LARGEST, Labels, Likelihood, Model, RngVerbs, Vector
 from mapdpm.samplers._restaurants import Restaurants, draw_shares, log_density, parts
 from mapdpm.samplers._with_parameters import PARAMETERS, is_counted, log_joint_given
@@ -198,9 +198,9 @@ class GroupedSampler(Sampler):
     ) -> None:
         several = isinstance(alpha_prior, Sequence) and not hasattr(alpha_prior, "_fields")
         alpha_priors = tuple(alpha_prior) if several else None if alpha_prior is None else (alpha_prior,)
-        for name, prior in [*(("alpha_prior", each) for each in alpha_priors or ()), ("gamma_prior", gamma_prior)]:
-            if prior is not None or name == "alpha_prior":
-                _check_gamma_prior(name, prior)
+        for prior in alpha_priors or ():
+            check_gamma_prior("alpha_prior", prior)
+        check_gamma_prior("gamma_prior", gamma_prior)
         floats = None if alpha_priors is None else tuple(in_floats(each) for each in alpha_priors)
         self.target = GroupedTarget(likelihood, hierarchy(alpha, gamma), floats, in_floats(gamma_prior))
 
@@ -299,10 +299,3 @@ def one_table_a_cell(chain: GroupedChain) -> Labels:
     for node in range(len(tree.parents) - 1, 0, -1):
         served[tree.parents[node]] |= served[node]
     return served[1:]
-
-
-def _check_gamma_prior(name: str, prior: Any) -> None:
-    check_prior(name, prior)
-    if not isinstance(prior, GammaPrior) or not prior.rate > 0.0:
-        msg = f"{name} must be a GammaPrior of rate > 0, or None, got {prior!r}"
-        raise ValueError(msg)

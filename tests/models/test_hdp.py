@@ -370,3 +370,20 @@ def test_tools_of_scikit_learn(data):
     shown = HDPMixture(likelihood=PRIOR).set_output(transform="pandas").fit_transform(frame, groups)
     assert shown.columns[-1] == "hdpmixture_new"
     assert shown.shape[0] == 120
+
+
+def test_labels_to_start_from():
+    """A start at a mode stays there; a start by labels of any names; too many clusters for the cap."""
+    rng = np.random.default_rng(0)
+    X, groups = np.r_[rng.normal(0, 1, (40, 1)), rng.normal(9, 1, (40, 1))], np.arange(80) % 3
+    prior = NormalGamma(4.0, 0.01, 2.0, 1.0)
+    first = HDPMixture(likelihood=prior).fit(X, groups)
+    again = HDPMixture(likelihood=prior, init=7 - 3 * first.labels_).fit(X, groups)
+    assert again.history_[0] == pytest.approx(first.log_joint_, rel=1e-12)
+    np.testing.assert_array_equal(again.labels_, first.labels_)
+    worse = HDPMixture(likelihood=prior, init=np.arange(80) % 2, max_sweeps=1, moves=()).fit(X, groups)
+    assert worse.history_[0] < first.log_joint_ - 10.0
+    with pytest.raises(ValueError, match="init has 2 clusters, and max_clusters is 1"):
+        HDPMixture(likelihood=prior, init=first.labels_, max_clusters=1).fit(X, groups)
+    with pytest.raises(ValueError, match="init must have one label a point"):
+        HDPMixture(likelihood=prior, init=[0, 1]).fit(X, groups)

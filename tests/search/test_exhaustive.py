@@ -27,13 +27,13 @@ def test_a_set_where_merges_and_splits_end_early():
     ("n", "alpha", "discount", "cap"), [(8, 0.3, 0.0, None), (7, 2.0, 0.4, None), (6, 9.0, 0.0, 2)]
 )
 def test_every_family(family, n, alpha, discount, cap):
-    likelihood, points = example(family, np.random.default_rng(n), n)
-    points = as_array(points)
+    likelihood, data = example(family, np.random.default_rng(n), n)
+    points = as_array(data)
     partitions, joints = oracle.all_joints(points, likelihood, alpha, discount)
     allowed = np.ones(len(joints), dtype=bool) if cap is None else partitions.max(axis=1) < cap
     best = joints[allowed].max()
     common = {"discount": discount, "max_clusters": cap, "backend": "python"}  # numba would compile each family
-    model = MAPDPM(alpha, likelihood=likelihood, **common).fit(points)
+    model = MAPDPM(alpha, likelihood=likelihood, **common).fit(data)
     assert model.log_joint_ == pytest.approx(best, rel=ROUNDING)
     assert raw.log_joint(points, model.labels_, likelihood, alpha, discount) == pytest.approx(best, rel=ROUNDING)
     assert np.all(np.diff(model.history_) >= 0.0)

@@ -27,6 +27,7 @@ from mapdpm.search.problem import Problem, observed
 from mapdpm.search.steps import started_sequentially
 from mapdpm.state import Mixture, mixture_of, slots_in_order
 from mapdpm.threads import Threads
+from mapdpm.validation import in_order_of_appearance
 
 _MOST_TURNS = 20
 _SAME_CONCENTRATION = 1e-4
@@ -42,6 +43,8 @@ class GroupedSettings(NamedTuple):
     gamma_prior: GammaPrior | None
     max_clusters: int | None
     search: SearchSettings
+    init: Any = None
+    """Labels to start from, or None."""
 
 
 class GroupedFit(NamedTuple):
@@ -73,7 +76,12 @@ def fit_grouped(settings: GroupedSettings, points: Any, groups: Groups) -> Group
     data = point_set(seen.data).rows(order)
     flat = Problem.of(Model(seen.shifted, partition_prior(prior.gamma), data), backend, settings.max_clusters)
     problem = GroupedProblem(flat, groups.of_points[order], len(groups.names), prior)
-    found = _best_run(problem, search, deadline, report)
+    init = None if settings.init is None else in_order_of_appearance(settings.init)[order]
+    if init is not None and settings.max_clusters is not None and init.max() >= settings.max_clusters:
+        most = settings.max_clusters
+        msg = f"init has {init.max() + 1} clusters, and max_clusters is {most}: raise it, or merge labels"
+        raise ValueError(msg)
+    found = _best_run(problem, search, deadline, report, init)
     if settings.alpha_prior is not None or settings.gamma_prior is not None:
         problem, found = _with_concentrations(problem, found, settings, deadline, report)
         prior = problem.prior
@@ -118,9 +126,13 @@ def _with_concentrations(
 
 
 def _best_run(
-    problem: GroupedProblem, search: SearchSettings, deadline: Deadline, report: Callable[[FitProgress], bool]
+    problem: GroupedProblem,
+    search: SearchSettings,
+    deadline: Deadline,
+    report: Callable[[FitProgress], bool],
+    init: Labels | None,
 ) -> Ascent:
-    """The run with the highest J: one from the mode of the pooled points, one from a sequential start, then restarts.
+    """The run with the highest J: from ``init``, or else from the mode of pooled points and from a sequential start.
 
     A restart climbs from the best so far, after some Gibbs sweeps. Each has its own seed, so results do not depend on
     the number of threads.
@@ -139,6 +151,8 @@ def _best_run(
         generator = np.random.default_rng(seed)
         if best is not None:
             state = problem.perturbed(best.state.copy(), generator)
+        elif init is not None:
+            state = _from_labels(problem, init)
         elif restart == 0:
             state = _pooled(problem, plan, generator, heard)
         else:
@@ -151,12 +165,20 @@ def _best_run(
         return functools.reduce(_better, runs if best is None else [best, *runs])
 
     with threads:
-        best = round_of(range(2), None)
-        for restart in range(2, 2 + search.n_restarts):
+        n_first = 2 if init is None else 1
+        best = round_of(range(n_first), None)
+        for restart in range(n_first, n_first + search.n_restarts):
             if plan.expired():
                 break
             best = round_of(range(restart, restart + 1), best)
     return best_of_all(problem, best) if plan.moves and best.converged else best
+
+
+def _from_labels(problem: GroupedProblem, labels: Labels) -> GroupedState:
+    """The state of ``labels``, in the order of points of ``problem``."""
+    clusters = problem.flat.empty(problem.n_points, problem.flat.capacity(int(labels.max()) + 1))
+    clusters.labels[:] = in_order_of_appearance(labels)
+    return problem.state_of(clusters)
 
 
 def _pooled(
