@@ -2,8 +2,9 @@
 
 Run: python bench/groups.py DATA [--restarts 1] [--large 1000000]. DATA is a folder with smartwatch.csv and
 streams/{mocap6,skab}.csv.gz, intel_lab_temperature_30s.npz. A line of JSON each: first, for each set, nats a held-out
-point (a quarter is withheld) of HDPMixture, of MAPDPM for all points, and of one MAPDPM a group; then the time of a
-sweep over that of MAPDPM, in one process, the median of pairs; last seconds and memory for many points.
+point (a quarter is withheld) of HDPMixture, of draws of DirectAssignment, of MAPDPM for all points, and of one MAPDPM a
+group; then the time of a sweep over that of MAPDPM, in one process, the median of pairs; last seconds and memory for
+many points.
 """
 
 from __future__ import annotations
@@ -25,14 +26,18 @@ from machine import about
 from mapdpm import MAPDPM, HDPMixture, NormalGamma
 from mapdpm.backends import resolve
 from mapdpm.partition_priors import partition_prior
+from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.franchise import Franchise
 from mapdpm.protocol import Model
+from mapdpm.samplers import DirectAssignment, sample
 from mapdpm.search.grouped.problem import GroupedProblem
 from mapdpm.search.problem import Problem
 from mapdpm.search.steps import started_from
+from mapdpm.state import empty
 
 ALPHA, GAMMA = 1.0, 3.0
 HELD_OUT = 0.25
+STEPS, DRAWS, THIN = 200, 20, 5
 PAIRS = 15
 
 
@@ -60,6 +65,26 @@ def sets(folder: Path) -> Iterator[tuple[str, tuple[Any, Any]]]:
     yield "intel_lab", motes(streams / "intel_lab_temperature_30s.npz")
 
 
+def sampled(likelihood: Any, X: Any, groups: Any, old: Any) -> Any:
+    """Log densities of the points that are withheld, averaged over draws of direct assignment."""
+    _, group = np.unique(groups, return_inverse=True)
+    new, family = ~old, likelihood.for_data(X)
+    sampler = DirectAssignment(ALPHA, GAMMA, likelihood=likelihood, split_merge=True)
+    trace = sample(X[old], sampler, groups=groups[old], burn_in=STEPS, draws=DRAWS, thin=THIN, random_state=0)
+    backend, total = resolve("auto", family), np.full(int(new.sum()), -np.inf)
+    for z, beta in zip(trace.partitions[0].astype(np.int64), trace.extra["beta"][0], strict=True):
+        K = int(z.max()) + 1
+        state = empty(family, 0, K + 1)._replace(labels=z)
+        backend.statistics(Model(family, NO_PRIOR, X[old]), state)
+        scores = np.empty((len(total), K + 1))
+        backend.score(Model(family, NO_PRIOR, X[new]), state, scores)
+        counts = np.zeros((group.max() + 1, K + 1))
+        np.add.at(counts, (group[old], z), 1.0)
+        weights = (counts + ALPHA * beta[: K + 1]) / (counts.sum(axis=1, keepdims=True) + ALPHA)
+        total = np.logaddexp(total, np.logaddexp.reduce(scores + np.log(weights[group[new]]), axis=1))
+    return total - np.log(DRAWS)
+
+
 def held_out(name: str, X: Any, groups: Any, restarts: int) -> dict[str, Any]:
     """Nats a held-out point; all models have the same prior, from the points that are not withheld."""
     new = np.random.default_rng(0).random(len(X)) < HELD_OUT
@@ -80,6 +105,7 @@ def held_out(name: str, X: Any, groups: Any, restarts: int) -> dict[str, Any]:
         "clusters": hdp.n_clusters_,
         "J": round(hdp.log_joint_, 1),
         "HDPMixture": round(hdp.score(X[new], groups[new]), 4),
+        "DirectAssignment": round(float(sampled(likelihood, X, groups, old).mean()), 4),
         "MAPDPM, pooled": round(pooled.score(X[new]), 4),
         "MAPDPM, one a group": round(float(separate[new].mean()), 4),
         "seconds": round(seconds, 2),

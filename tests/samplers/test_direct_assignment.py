@@ -57,6 +57,22 @@ def test_the_oracle_is_a_distribution(groups):
             )
 
 
+@pytest.mark.parametrize("groups", [[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 0]])
+def test_shares_give_the_conditional_of_a_label(groups):
+    """p(z_i = k | others) is (n_jk + alpha E[beta_k | others]) / (alpha + n_j): the weight that step 2 draws by."""
+    exact, i, n = oracle.by_franchises(groups, ALPHAS[0], GAMMA), len(groups) - 1, groups[:-1].count(groups[-1])
+    tree = DirectAssignment().check_given(Given(groups=np.array(groups[:-1])), i).groups
+    found = states_with_tables(groups[:-1], tree, ALPHAS[:1], GAMMA)
+    for others in {z for (z, _), _ in found}:
+        K = max(others) + 1
+        weights = [(math.exp(joint), np.array(m).reshape(-1, K).sum(axis=0)) for (z, m), joint in found if z == others]
+        shares = sum(p * np.append(m, GAMMA) / (m.sum() + GAMMA) for p, m in weights) / sum(p for p, _ in weights)
+        own = [sum(z == k and g == groups[-1] for z, g in zip(others, groups[:-1], strict=True)) for k in range(K)]
+        expected = (np.append(own, 0) + ALPHAS[0] * shares) / (ALPHAS[0] + n)
+        joints = np.array([exact[(*others, k)] for k in range(K + 1)])
+        np.testing.assert_allclose(joints / joints.sum(), expected, atol=1e-12)
+
+
 # ---- exact matrices --------------------------------------------------------------------------------------------------
 
 
