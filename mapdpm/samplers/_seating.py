@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mapdpm.counting_sort import by_slot
-from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, Model
 from mapdpm.samplers._seats import SEATS
 from mapdpm.samplers.grouped import GroupedChain
@@ -63,13 +62,10 @@ def most_seats(seating: Seating) -> int:
     return most
 
 
-_by_slot = compiled_if_possible(by_slot)
-
-
 def seating_of(chain: GroupedChain) -> Seating:
     """The seats of ``chain``, each table at a place of its group, in order of numbers."""
     groups, seats = chain.tree.of_points, chain.aux[SEATS]
-    points, begins = _by_slot(groups, chain.tree.n_groups)
+    begins = np.concatenate([[0], np.cumsum(chain.group_sizes)])
     tables, at = np.unique(seats, return_index=True)
     group = groups[at]
     order = np.argsort(group, kind="stable")
@@ -79,4 +75,4 @@ def seating_of(chain: GroupedChain) -> Seating:
     sizes[places] = np.bincount(seats, minlength=len(tables))
     dishes[places] = chain.state.labels[at]
     alpha, gamma = float(chain.prior.alphas[0]), float(chain.prior.gamma)
-    return Seating(points, begins, groups, places[seats], sizes, dishes, chain.tables.sum(axis=0), alpha, gamma)
+    return Seating(chain.order, begins, groups, places[seats], sizes, dishes, chain.tables.sum(axis=0), alpha, gamma)

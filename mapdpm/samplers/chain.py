@@ -228,8 +228,7 @@ class Chain:
         found: dict[str, Any] = self.concentrations()
         asked = {name: layout for name, layout in self.layout.items() if layout.kept}
         if any(CLUSTER in layout.dims for layout in asked.values()):
-            _, first = np.unique(self.state.labels, return_index=True)
-            slots = self.state.labels[np.sort(first)]
+            slots, _ = states.slots_in_order(self.state)
         for name, layout in asked.items():
             values = self.aux[name]
             for axis in _cluster_axes(layout):

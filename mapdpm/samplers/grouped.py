@@ -54,13 +54,22 @@ class GroupedChain(Chain):
     ``aux["m"]`` has the number of tables of each cluster in each node of the tree but the root.
     """
 
-    __slots__ = ("tree",)
+    __slots__ = ("group_sizes", "order", "tree")
 
     tree: GroupTree
+    order: Labels
+    """(N,): the points, group by group."""
+    group_sizes: Labels
 
     _by_slot = staticmethod(compiled_if_possible(by_slot))
     _log_joint_given = staticmethod(compiled_if_possible(log_joint_given))
     _log_density = staticmethod(compiled_if_possible(log_density))
+
+    def set_groups(self, tree: GroupTree) -> None:
+        """Take over the groups of points. O(N)."""
+        self.tree = tree
+        self.order, begins = self._by_slot(tree.of_points, tree.n_groups)
+        self.group_sizes = np.diff(begins)
 
     @property
     def model(self) -> Model:
@@ -86,9 +95,8 @@ class GroupedChain(Chain):
         weights = np.zeros((tree.n_inner, self.state.capacity + 1))
         if SHARES in self.aux:
             weights[:] = np.hstack([self.aux[SHARES], self.aux[REST][:, None]]) * concentrations[:, None]
-        points, _ = self._by_slot(tree.of_points, tree.n_groups)
         gamma = float(self.prior.gamma)
-        return Restaurants(tree.parents, points, tree.of_points, self.guests(), weights, concentrations, gamma)
+        return Restaurants(tree.parents, self.order, tree.of_points, self.guests(), weights, concentrations, gamma)
 
     def take_shares(self, restaurants: Restaurants) -> None:
         """Carry the shares of ``restaurants``."""
@@ -100,7 +108,7 @@ class GroupedChain(Chain):
         tree, n_inner = self.tree, self.tree.n_inner
         found = np.zeros(len(tree.parents))
         np.add.at(found, tree.parents[1:], self.tables.sum(axis=1))
-        found[n_inner:] = np.bincount(tree.of_points, minlength=tree.n_groups)
+        found[n_inner:] = self.group_sizes
         return found[1:]
 
     def log_joint(self) -> float:
@@ -228,7 +236,7 @@ class GroupedSampler(Sampler):
         tree = data.given.groups
         prior = self.target.prior.of_levels(tree.n_levels)
         chain = self.chain_type(data.likelihood, prior, data.data, self.first_labels(data, init, rng))
-        cast("GroupedChain", chain).tree = tree
+        cast("GroupedChain", chain).set_groups(tree)
         chain.carry(TABLES, one_table_a_cell(cast("GroupedChain", chain)), (NODE, CLUSTER))
         self.equip(chain)
         return chain
@@ -284,11 +292,21 @@ def draw_alpha_of_groups(alpha: float, sizes: Vector, n_tables: int, prior: Gamm
     w_j ~ Beta(alpha + 1, n_j), s_j = 1 with probability n_j / (n_j + alpha), then alpha ~ Gamma(a + T - sum s_j, rate
     b - sum log w_j). (The paper's (49), (50) and (52) have errors: docs/maths.md, section 19.)
     """
-    shape, rate = prior.shape + n_tables, prior.rate
-    for n in sizes:
-        rate -= parts(rng.log_odds(alpha + 1.0, float(n)))[0]
-        shape -= float(rng.chance(n / (n + alpha)))
-    return min(max(math.exp(max(rng.log_gamma(shape) - math.log(rate), -700.0)), _LEAST), LARGEST)
+    closed, logs = _auxiliaries(alpha, sizes, rng)
+    drawn = rng.log_gamma(prior.shape + n_tables - closed) - math.log(prior.rate - logs)
+    return min(max(math.exp(max(drawn, -700.0)), _LEAST), LARGEST)
+
+
+def auxiliaries(alpha: float, sizes: Vector, rng: RngVerbs) -> tuple[int, float]:
+    """The sums of s_j and of log w_j, drawn for each restaurant; O(restaurants)."""
+    closed, logs = 0, 0.0
+    for j in range(sizes.shape[0]):
+        logs += parts(rng.log_odds(alpha + 1.0, sizes[j]))[0]
+        closed += int(rng.chance(sizes[j] / (sizes[j] + alpha)))
+    return closed, logs
+
+
+_auxiliaries = compiled_if_possible(auxiliaries)
 
 
 def one_table_a_cell(chain: GroupedChain) -> Labels:

@@ -114,17 +114,9 @@ class CompiledEnumeratingRng(NamedTuple):
 
     def categorical(self, logw: Vector) -> int:
         top = logw.max()
-        total = 0.0
         for k in range(logw.shape[0]):
             logw[k] = exp(logw[k] - top)
-            total += logw[k]
-        last = logw.shape[0] - 1
-        while logw[last] == 0.0:
-            last -= 1
-        choice = next_choice(self, last + 1)
-        while logw[choice] == 0.0:
-            choice += 1
-        return take(self, choice, logw[choice] / total)
+        return self.by_weight(logw)
 
     def by_weight(self, weights: Vector) -> int:
         last = weights.shape[0] - 1

@@ -179,7 +179,9 @@ def drawn_after_a_step(prior, sizes, step, replicates=4000):
     generator, rng, found = np.random.default_rng(0), seeded(1), []
     for _ in range(replicates):
         alpha = max(generator.gamma(prior.shape) / prior.rate, 1e-300)
-        found.append(math.log(step(alpha, np.array(sizes), tables_of(alpha, sizes, generator), prior, rng)))
+        found.append(
+            math.log(step(alpha, np.array(sizes, dtype=float), tables_of(alpha, sizes, generator), prior, rng))
+        )
     return np.array(found)
 
 
