@@ -2,9 +2,9 @@
 
 Run: python bench/groups.py DATA [--restarts 1] [--large 1000000]. DATA is a folder with smartwatch.csv and
 streams/{mocap6,skab}.csv.gz, intel_lab_temperature_30s.npz. A line of JSON each: first, for each set, nats a held-out
-point (a quarter is withheld) of HDPMixture, of draws of DirectAssignment, of MAPDPM for all points, and of one MAPDPM a
-group; then the time of a sweep over that of MAPDPM, in one process, the median of pairs; last seconds and memory for
-many points.
+point (a quarter is withheld) of HDPMixture, of draws of DirectAssignment that start from its labels, of MAPDPM for all
+points, and of one MAPDPM a group; then the time of a sweep over that of MAPDPM, in one process, the median of pairs;
+last seconds and memory for many points.
 """
 
 from __future__ import annotations
@@ -65,12 +65,13 @@ def sets(folder: Path) -> Iterator[tuple[str, tuple[Any, Any]]]:
     yield "intel_lab", motes(streams / "intel_lab_temperature_30s.npz")
 
 
-def sampled(likelihood: Any, X: Any, groups: Any, old: Any) -> Any:
-    """Log densities of the points that are withheld, averaged over draws of direct assignment."""
+def sampled(likelihood: Any, X: Any, groups: Any, old: Any, init: Any) -> Any:
+    """Log densities of the points that are withheld, averaged over draws of direct assignment from labels ``init``."""
     _, group = np.unique(groups, return_inverse=True)
     new, family = ~old, likelihood.for_data(X)
     sampler = DirectAssignment(ALPHA, GAMMA, likelihood=likelihood, split_merge=True)
-    trace = sample(X[old], sampler, groups=groups[old], burn_in=STEPS, draws=DRAWS, thin=THIN, random_state=0)
+    options = {"burn_in": STEPS, "draws": DRAWS, "thin": THIN, "random_state": 0, "init": init}
+    trace = sample(X[old], sampler, groups=groups[old], **options)
     backend, total = resolve("auto", family), np.full(int(new.sum()), -np.inf)
     for z, beta in zip(trace.partitions[0].astype(np.int64), trace.extra["beta"][0], strict=True):
         K = int(z.max()) + 1
@@ -105,7 +106,7 @@ def held_out(name: str, X: Any, groups: Any, restarts: int) -> dict[str, Any]:
         "clusters": hdp.n_clusters_,
         "J": round(hdp.log_joint_, 1),
         "HDPMixture": round(hdp.score(X[new], groups[new]), 4),
-        "DirectAssignment": round(float(sampled(likelihood, X, groups, old).mean()), 4),
+        "DirectAssignment": round(float(sampled(likelihood, X, groups, old, hdp.labels_).mean()), 4),
         "MAPDPM, pooled": round(pooled.score(X[new]), 4),
         "MAPDPM, one a group": round(float(separate[new].mean()), 4),
         "seconds": round(seconds, 2),
