@@ -85,7 +85,7 @@ def test_two_points(groups):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("groups", [[0, 1], [0, 0]])
 def test_two_points_of_every_family(groups, family):
-    assert lag_of(groups, family, n_nodes=6) < FAULT / 10
+    assert lag_of(groups, family, n_nodes=10) < FAULT / 10
 
 
 def test_a_group_of_one_and_one_of_two():
