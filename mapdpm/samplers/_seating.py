@@ -66,13 +66,14 @@ def seating_of(chain: GroupedChain) -> Seating:
     """The seats of ``chain``, each table at a place of its group, in order of numbers."""
     groups, seats = chain.tree.of_points, chain.aux[SEATS]
     begins = np.concatenate([[0], np.cumsum(chain.group_sizes)])
-    tables, at = np.unique(seats, return_index=True)
+    numbers, at = np.unique(seats, return_index=True)
     group = groups[at]
     order = np.argsort(group, kind="stable")
-    places = np.empty(len(tables), dtype=np.int64)
-    places[order] = begins[group[order]] + np.arange(len(tables)) - np.searchsorted(group[order], group[order])
+    places = np.empty(len(numbers), dtype=np.int64)
+    places[order] = begins[group[order]] + np.arange(len(numbers)) - np.searchsorted(group[order], group[order])
     sizes, dishes = np.zeros((2, chain.n_points), dtype=np.int64)
-    sizes[places] = np.bincount(seats, minlength=len(tables))
+    sizes[places] = np.bincount(seats, minlength=len(numbers))
     dishes[places] = chain.state.labels[at]
+    tables = np.bincount(chain.state.labels[at], minlength=chain.state.capacity)
     alpha, gamma = float(chain.prior.alphas[0]), float(chain.prior.gamma)
-    return Seating(chain.order, begins, groups, places[seats], sizes, dishes, chain.tables.sum(axis=0), alpha, gamma)
+    return Seating(chain.order, begins, groups, places[seats], sizes, dishes, tables, alpha, gamma)

@@ -65,7 +65,7 @@ class SeatedSampler(GroupedSampler):
         drawn = tables.state.labels[of_points]
         moved = int(np.count_nonzero(drawn != dishes[of_points]))
         chain.become(in_order_of_appearance(drawn))
-        proposed, accepted = (sum(info[field] for info in infos) for field in (2, 3))
+        proposed, accepted = sum(info.proposed for info in infos), sum(info.accepted for info in infos)
         return Info(chain.n_clusters, moved, proposed, accepted)
 
     def count_tables(self, chain: GroupedChain, seats: list[Labels]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log
 from typing import Any, cast
 
@@ -24,6 +25,9 @@ from mapdpm.samplers.sampler import Info, check_draws
 from mapdpm.search.problem import Observed
 from mapdpm.state import ClusterState, assign
 from mapdpm.validation import in_order_of_appearance
+
+Sweep = Callable[[Seating, int], tuple[int, int]]
+"""A sweep from a place on: the first place not visited, because no slot was free, and how many points moved."""
 
 
 def seat_sweep(model: Model, state: ClusterState, seating: Seating, first: int, rng: RngVerbs) -> tuple[int, int]:
@@ -100,8 +104,9 @@ class ChineseRestaurantFranchise(ParameterProposals, SeatedSampler):
     ----------
     summed : bool
         False draws the parameters of each dish (Teh2004 (35)), and seats and dishes given them, as (32) to (34) are
-        printed: the dish of a new table is drawn first, and not summed out. It converges more slowly, and takes
-        families without conjugacy, with the verbs of ``NonconjugateGibbs``. ``extra["parameters"]`` has the parameters.
+        printed: the dish of a new table is drawn first; to sum it out "gives better convergence" (section 5.1). It
+        takes families without conjugacy, with the verbs of ``NonconjugateGibbs``. ``extra["parameters"]`` has
+        the parameters.
     split_merge : bool
         Whether step 2 also proposes five times to split a dish, or to merge two. Their tables are parted by sequential
         allocation (Dahl 2003).
@@ -131,7 +136,7 @@ class ChineseRestaurantFranchise(ParameterProposals, SeatedSampler):
 
     most_levels = 1
 
-    _sweep = staticmethod(compiled_if_possible(seat_sweep))
+    _seats = staticmethod(compiled_if_possible(seat_sweep))
     _seats_given = staticmethod(compiled_if_possible(seat_sweep_given))
     _dishes_given = staticmethod(compiled_if_possible(dish_sweep_given))
     _draw_parameters = staticmethod(compiled_if_possible(draw_parameters))
@@ -185,7 +190,7 @@ class ChineseRestaurantFranchise(ParameterProposals, SeatedSampler):
         return info
 
     def _summed(self, chain: GroupedChain, seats: list[Labels], rng: RngVerbs) -> Info:
-        moved = self._swept(self._sweep, chain, self._seating(chain), rng)
+        moved = self.redraw_seats(chain, rng)
         info = self.redraw_dishes(chain, seats, rng)
         return info._replace(moved=info.moved + moved)
 
@@ -193,22 +198,39 @@ class ChineseRestaurantFranchise(ParameterProposals, SeatedSampler):
         conjugate = not is_counted(chain.likelihood)
         if conjugate:
             self._draw_parameters(chain.likelihood, chain.state, chain.aux[PARAMETERS], rng)
-        seating = self._seating(chain)
-        moved = self._swept(self._seats_given, chain, seating, rng)
-        moved += self._swept(self._dishes_given, chain, self._seating(chain), rng)
-        proposed = 0 if conjugate else chain.n_clusters
-        accepted = 0 if conjugate else self.redraw_parameters(chain, True, None, rng)
-        return Info(chain.n_clusters, moved, proposed, accepted)
+        moved = self.redraw_seats(chain, rng) + self.redraw_dishes_given(chain, rng)
+        if conjugate:
+            return Info(chain.n_clusters, moved)
+        return Info(chain.n_clusters, moved, chain.n_clusters, self.redraw_parameters(chain, True, None, rng))
 
-    def _swept(self, sweep: Any, chain: GroupedChain, seating: Seating, rng: RngVerbs) -> int:
-        """Run a sweep to its end, with more slots where it has none left; returns how many points changed dish."""
+    def redraw_seats(self, chain: GroupedChain, rng: RngVerbs) -> int:
+        """Redraw the seats of all points; returns how many changed dish."""
+
+        def sweep(seating: Seating, first: int) -> tuple[int, int]:
+            if self.summed:
+                return self._seats(chain.model, chain.state, seating, first, rng)
+            family, parameters = family_of(chain), chain.aux[PARAMETERS]
+            return self._seats_given(family, chain.model, chain.state, seating, parameters, first, rng)
+
+        seating = self._seating(chain)
+        return self._swept(chain, seating, len(seating.points), sweep)
+
+    def redraw_dishes_given(self, chain: GroupedChain, rng: RngVerbs) -> int:
+        """Redraw the dishes of all tables given parameters; returns how many points changed dish."""
+
+        def sweep(seating: Seating, first: int) -> tuple[int, int]:
+            family, parameters = family_of(chain), chain.aux[PARAMETERS]
+            return self._dishes_given(family, chain.model, chain.state, seating, parameters, first, rng)
+
+        return self._swept(chain, seating_of(chain), chain.n_points, sweep)
+
+    def _swept(self, chain: GroupedChain, seating: Seating, end: int, sweep: Sweep) -> int:
+        """Run a sweep up to the place ``end``, with more slots where it has none left; returns how many moved."""
         first = moved = 0
         while True:
-            given = () if self.summed else (chain.aux[PARAMETERS],)
-            family = () if self.summed else (family_of(chain),)
-            first, more = sweep(*family, chain.model, chain.state, seating, *given, first, rng)
+            first, more = sweep(seating, first)
             moved += int(more)
-            if first == (len(seating.points) if sweep is not self._dishes_given else len(seating.sizes)):
+            if first == end:
                 break
             more_slots = chain.reserve().capacity - len(seating.tables)
             seating = seating._replace(tables=np.pad(seating.tables, (0, more_slots)))

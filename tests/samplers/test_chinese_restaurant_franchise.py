@@ -52,7 +52,7 @@ class Dishes(ChineseRestaurantFranchise):
             part.n_proposals = 1  # if one leaves the posterior invariant, more do
         self.samplers = self.samplers[not gibbs :]
 
-    def _swept(self, sweep, chain, seating, rng):
+    def redraw_seats(self, chain, rng):
         return 0
 
 
@@ -106,39 +106,38 @@ def test_a_step_beside_direct_assignment():
 # ---- given parameters ------------------------------------------------------------------------------------------------
 
 
-class OneSeatGiven(ChineseRestaurantFranchise):
-    """Redraws the seat of one point given parameters, and nothing else that the state has."""
+class SeatThenDishes(ChineseRestaurantFranchise):
+    """Redraws the seat of one point given parameters, then all dishes, which must see the tables that this changed."""
 
-    def __init__(self, i):
+    def __init__(self, i=0):
         super().__init__(ALPHA, GAMMA, summed=False)
         self.i = i
 
-    def _swept(self, sweep, chain, seating, rng):
-        if sweep is self._dishes_given:
-            return 0
-        return super()._swept(sweep, chain, seating._replace(points=np.array([self.i])), rng)
+    def _seating(self, chain):
+        return super()._seating(chain)._replace(points=np.array([self.i]))
 
     def redraw_parameters(self, chain, accepts, n_jobs, rng):
         return 0
 
 
-class DishesGiven(OneSeatGiven):
-    """Redraws dishes given parameters."""
+class OneSeatGiven(SeatThenDishes):
+    """Redraws the seat of one point, and nothing else that the state has."""
 
-    def __init__(self):
-        super().__init__(0)
+    def redraw_dishes_given(self, chain, rng):
+        return 0
 
-    def _swept(self, sweep, chain, seating, rng):
-        return 0 if sweep is self._seats_given else ChineseRestaurantFranchise._swept(self, sweep, chain, seating, rng)
+
+class DishesGiven(SeatThenDishes):
+    """Redraws dishes."""
+
+    def redraw_seats(self, chain, rng):
+        return 0
 
 
 class ParametersGiven(OneSeatGiven):
     """Redraws parameters by Metropolis-Hastings."""
 
-    def __init__(self):
-        super().__init__(0)
-
-    def _swept(self, sweep, chain, seating, rng):
+    def redraw_seats(self, chain, rng):
         return 0
 
     redraw_parameters = ChineseRestaurantFranchise.redraw_parameters
@@ -180,6 +179,11 @@ def test_each_part_without_conjugacy():
         assert off < 1e-12
         step = P if len(step) == 1 else step @ P
     assert np.all(np.linalg.matrix_power(step, len(step)) > 0.0)
+
+
+@pytest.mark.parametrize("i", [0, 2])
+def test_dishes_after_a_seat(i):
+    assert lag_without_conjugacy(SeatThenDishes(i))[0] < 1e-12
 
 
 def test_a_dish_drawn_anew_for_a_point_alone_shows(monkeypatch):
