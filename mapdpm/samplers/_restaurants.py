@@ -6,7 +6,7 @@ an inner node has the tables of its children. Clusters are dishes.
 
 from __future__ import annotations
 
-from math import exp, lgamma, log, log1p
+from math import exp, log, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from mapdpm.counting_sort import by_slot
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, Matrix, RngVerbs, Vector
-from mapdpm.special import log_rising
 
 LEAST = 1e-300
 """Weights of clusters are at least this: a share may be too small for a float."""
@@ -121,47 +120,6 @@ def draw_shares(restaurants: Restaurants, tables: Labels, used: Labels, rng: Rng
         weights[u, -1] = max(exp(log_rest), LEAST)
 
 
-def log_density(restaurants: Restaurants, used: Labels) -> float:
-    """log p(z, beta), in nats: of a partition, and of the log ratios of shares to the rest in each inner node.
-
-    A node has a share for each cluster below it, and one for all others together. O(nodes x K).
-    """
-    parents, guests, weights, alphas = (
-        restaurants.parents,
-        restaurants.guests,
-        restaurants.weights,
-        restaurants.concentrations,
-    )
-    n_inner, capacity = weights.shape[0], guests.shape[1]
-    served = np.zeros((n_inner, capacity), dtype=np.int64)
-    total = 0.0
-    for v in range(parents.shape[0] - 1, n_inner - 1, -1):
-        n = 0
-        for k in range(capacity):
-            if guests[v - n_inner, k] > 0:
-                served[parents[v], k] = 1
-                n += guests[v - n_inner, k]
-                total += log_rising(weights[parents[v], k], float(guests[v - n_inner, k]))
-        total -= log_rising(alphas[parents[v]], float(n))
-    for u in range(n_inner - 1, 0, -1):
-        up = parents[u]
-        total += lgamma(alphas[up])
-        shape, rest = weights[up, -1], weights[u, -1]
-        for k in range(capacity):
-            if served[u, k] > 0:
-                served[up, k] = 1
-                total += weights[up, k] * log(weights[u, k] / alphas[u]) - lgamma(weights[up, k])
-            else:
-                shape += weights[up, k]
-                rest += weights[u, k]
-        total += shape * log(rest / alphas[u]) - lgamma(shape)
-    gamma = restaurants.root_concentration
-    for k in range(capacity):
-        if used[k] > 0:
-            total += log(gamma)
-    return total + gamma * log(weights[0, -1] / alphas[0])
-
-
 def draw_tables(restaurants: Restaurants, tables: Labels, rng: RngVerbs) -> None:
     """Draw the number of tables of each dish in each node, children first, given the shares (Teh2004 (40), (46)).
 
@@ -181,12 +139,12 @@ def draw_tables(restaurants: Restaurants, tables: Labels, rng: RngVerbs) -> None
             inner[parents[v], k] += m
 
 
-def seat(weights: Vector, cells: Labels, seats: Labels, rng: RngVerbs) -> int:
+def seat(weights: Vector, cells: Labels, seats: Labels, rng: RngVerbs) -> None:
     """Seat the guests of each cell at its tables one after the other (Teh2004 (44), (45)): Polya's urn.
 
     ``cells`` (n,) has the cell of each guest, a dish in a node, and ``weights`` the weight of each cell. With
     probability a / (a + i) the guest that comes after i others opens a table, else it joins one of them, drawn
-    uniformly. Fills ``seats`` with the table of each guest, numbered in order; returns how many there are. O(n).
+    uniformly. Fills ``seats`` with the table of each guest, numbered in order. O(n).
     """
     members, begins = by_slot(cells, weights.shape[0])
     n_tables = 0
@@ -198,4 +156,3 @@ def seat(weights: Vector, cells: Labels, seats: Labels, rng: RngVerbs) -> int:
                 n_tables += 1
             else:
                 seats[guest] = seats[members[begins[c] + rng.integer(i)]]
-    return n_tables

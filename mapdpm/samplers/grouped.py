@@ -14,10 +14,10 @@ from mapdpm.data.group_tree import GroupTree, read_tree
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors import DirichletProcess
 from mapdpm.partition_priors.franchise import LARGEST_CONCENTRATION, Franchise
-from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy
+from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy, log_density_of_shares
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.protocol import LARGEST, Labels, Likelihood, Model, RngVerbs, Vector
-from mapdpm.samplers._restaurants import Restaurants, draw_shares, log_density, parts
+from mapdpm.samplers._restaurants import Restaurants, draw_shares, parts
 from mapdpm.samplers._with_parameters import PARAMETERS, is_counted, log_joint_given
 from mapdpm.samplers.chain import CLUSTER, Array, Chain
 from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, in_floats
@@ -63,7 +63,7 @@ class GroupedChain(Chain):
 
     _by_slot = staticmethod(compiled_if_possible(by_slot))
     _log_joint_given = staticmethod(compiled_if_possible(log_joint_given))
-    _log_density = staticmethod(compiled_if_possible(log_density))
+    _log_density = staticmethod(compiled_if_possible(log_density_of_shares))
 
     def set_groups(self, tree: GroupTree) -> None:
         """Take over the groups of points. O(N)."""
@@ -123,12 +123,10 @@ class GroupedChain(Chain):
         return math.fsum([self.log_partition(), *marginals[self.state.counts > 0]])
 
     def log_partition(self) -> float:
-        """log p(z), in nats (maths (53) to (57)); with several levels log p(z, beta) of the shares of all inner nodes.
-
-        Their density is that of the logs of their ratios to the share of new clusters.
-        """
+        """log p(z), in nats (maths (53) to (57)); with several levels log p(z, beta) of all shares (maths (78))."""
         if self.tree.n_levels > 1:
-            return float(self._log_density(self.restaurants(), self.state.counts))
+            parents, _, _, guests, weights, alphas, gamma = self.restaurants()
+            return float(self._log_density(parents, guests, weights, alphas, gamma))
         alpha, gamma = (max(value, 1.0 / LARGEST_CONCENTRATION) for value in (self.prior.alphas[0], self.prior.gamma))
         return Franchise(alpha, gamma).log_partition(self.guests()[:, self.state.counts > 0])
 
