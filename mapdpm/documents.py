@@ -25,6 +25,8 @@ from mapdpm.validation import check_choice, check_count
 
 METHODS = ("completion", "left-to-right")
 
+_SUM = 1e-6  # what the sum of a distribution of another program may be off
+
 
 class Topics(NamedTuple):
     """Distributions over words, and how a document that was not seen weighs them."""
@@ -148,7 +150,8 @@ def perplexity(
     Raises
     ------
     ValueError
-        No models, another number of words, no document of two tokens, or another method.
+        No models, another number of words, topics that are no distributions, no document of two tokens, or another
+        method.
 
     Examples
     --------
@@ -161,26 +164,45 @@ def perplexity(
     check_count("n_sweeps", n_sweeps, 2)
     check_count("n_particles", n_particles)
     tokens, documents = read(counts)
-    models = list(models)
-    if not models or any(model.words.shape != (len(model.weights), tokens.n_words) for model in models):
-        msg = f"models must be one Topics or more, of {tokens.n_words} words each, as many as columns of counts"
+    models = [_checked(model, tokens.n_words) for model in models]
+    if not models:
+        msg = "models must be one Topics or more, got none"
         raise ValueError(msg)
     rng = seeded(random_state)
-    order = rng.generator.permutation(tokens.n_points)  # within documents, for these are sorted stably
-    order = order[np.argsort(documents[order], kind="stable")]
+    order = rng.generator.permutation(tokens.n_points)
+    order = order[np.argsort(documents[order], kind="stable")]  # at random within documents
     words, documents = tokens.words[order], documents[order]
-    long = np.bincount(documents, minlength=1)[documents] > 1
+    long = np.bincount(documents)[documents] > 1
     if not long.any():
         msg = "counts must have a document of two tokens or more"
         raise ValueError(msg)
     words, documents = words[long], documents[long]
-    total, tokens_scored = np.zeros(len(words)), np.zeros(len(words), dtype=bool)
-    kernel, steps = (_complete, n_sweeps) if method == "completion" else (_from_left, n_particles)
     _, begins = by_slot(documents, int(documents.max()) + 1)
+    kernel, steps = (_complete, n_sweeps) if method == "completion" else (_from_left, n_particles)
+    total = np.zeros(len(words))
     for model, seed in zip(models, rng.generator.integers(2**63, size=len(models)).tolist(), strict=True):
-        by_word = np.ascontiguousarray(model.words.T)
-        tokens_scored = kernel(words, begins, by_word, np.asarray(model.weights, float), steps, total, seeded(seed))
-    return float(np.exp(-np.log(total[tokens_scored] / len(models)).mean()))
+        kernel(words, begins, np.ascontiguousarray(model.words.T), model.weights, steps, total, seeded(seed))
+    if method == "completion":
+        place, length = np.arange(len(words)) - begins[documents], np.diff(begins)[documents]
+        total = total[place >= length // 2]
+    with np.errstate(divide="ignore"):
+        return float(np.exp(-np.log(total / len(models)).mean()))
+
+
+def _checked(model: Topics, n_words: int) -> Topics:
+    """The topics in floats; ValueError unless they are distributions over ``n_words`` words, with weights > 0."""
+    words, weights = np.asarray(model.words, dtype=np.float64), np.asarray(model.weights, dtype=np.float64)
+    if words.shape != (len(weights), n_words) or weights.ndim != 1:
+        msg = (
+            f"words of a Topics must be (topics, {n_words}), as columns of counts, with a weight for each topic, "
+            f"got shapes {words.shape} and {weights.shape}"
+        )
+        raise ValueError(msg)
+    whole = np.all(words >= 0.0) and np.allclose(words.sum(axis=1), 1.0, rtol=0.0, atol=_SUM)
+    if not whole or not np.all((weights > 0.0) & np.isfinite(weights)):
+        msg = "each row of the words of a Topics must be >= 0 and sum to 1, and each weight must be finite and > 0"
+        raise ValueError(msg)
+    return Topics(words, weights, model.has_new)
 
 
 def _shares(trace: Trace, chain: int, draw: int, parent: int) -> Vector:
@@ -216,10 +238,9 @@ def _probability(by_word: Matrix, v: int, weights: Vector, counts: Vector) -> fl
 
 def complete(
     words: Labels, begins: Labels, by_word: Matrix, weights: Vector, n_sweeps: int, total: Vector, rng: RngVerbs
-) -> Any:
-    """Add the probability of each token of a second half to ``total``; returns which tokens these are."""
+) -> None:
+    """Add the probability of each token in the second half of its document to ``total``."""
     K = weights.shape[0]
-    scored = np.zeros(words.shape[0], dtype=np.bool_)
     topic, room, counts, mean = np.zeros(words.shape[0], dtype=np.int64), np.empty(K), np.empty(K), np.empty(K)
     kept = n_sweeps - n_sweeps // 2
     for d in range(begins.shape[0] - 1):
@@ -237,13 +258,11 @@ def complete(
                 mean += counts / kept
         for i in range(middle, end):
             total[i] += _probability(by_word, words[i], weights, mean)
-            scored[i] = True
-    return scored
 
 
 def from_left(
     words: Labels, begins: Labels, by_word: Matrix, weights: Vector, n_particles: int, total: Vector, rng: RngVerbs
-) -> Any:
+) -> None:
     """Add the mean over particles of the probability of each token given those before it to ``total``."""
     K = weights.shape[0]
     topic, room, counts = np.zeros(words.shape[0], dtype=np.int64), np.empty(K), np.empty(K)
@@ -258,7 +277,6 @@ def from_left(
                 total[n] += _probability(by_word, words[n], weights, counts) / n_particles
                 topic[n] = _draw_topic(by_word, words[n], weights, counts, room, rng)
                 counts[topic[n]] += 1.0
-    return np.ones(words.shape[0], dtype=np.bool_)
 
 
 _complete = compiled_if_possible(complete)

@@ -113,6 +113,11 @@ def test_a_document_is_not_seen_twice():
     assert documents.perplexity([model], [[1, 1, 0]], n_sweeps=400) > 5.0  # the other word is a surprise
 
 
+def test_an_impossible_word():
+    model = documents.Topics(np.array([[0.5, 0.5, 0.0]]), np.ones(1))
+    assert documents.perplexity([model], [[0, 0, 4]]) == math.inf
+
+
 def test_the_generating_topics_are_best():
     rng = np.random.default_rng(0)
     words = rng.dirichlet(np.full(30, 0.1), 4)
@@ -130,8 +135,10 @@ def test_the_generating_topics_are_best():
 @pytest.mark.parametrize(
     ("message", "models", "counts", "options"),
     [
-        ("models must be one Topics or more, of 2 words each", [], [[1, 1]], {}),
-        ("models must be one Topics or more, of 2 words each", [MODEL], [[1, 1]], {}),
+        ("models must be one Topics or more, got none", [], [[1, 1]], {}),
+        (r"words of a Topics must be \(topics, 2\), as columns of counts", [MODEL], [[1, 1]], {}),
+        ("must be >= 0 and sum to 1", [MODEL._replace(words=2.0 * MODEL.words)], [[1, 1, 0]], {}),
+        ("each weight must be finite and > 0", [MODEL._replace(weights=np.array([0.7, 0.0]))], [[1, 1, 0]], {}),
         ("counts must have a document of two tokens or more", [MODEL], [[1, 0, 0]], {}),
         ("method must be one of 'completion', 'left-to-right'", [MODEL], [[1, 1, 0]], {"method": "other"}),
         ("n_sweeps must be", [MODEL], [[1, 1, 0]], {"n_sweeps": 1}),
