@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from mapdpm.jit import compiled
 from mapdpm.rng import Rng, seeded
@@ -40,6 +41,34 @@ def test_categorical_draws_in_proportion(shift):
     assert Rng(Fixed(0.0)).categorical(logw.copy()) == 1
 
 
+@pytest.mark.parametrize("n", [7, 8, 21])
+def test_by_weight_draws_in_proportion(n):
+    """Less than a block of eight, one, and two with a rest; some weights are 0."""
+    weights = np.arange(n, dtype=float) % 5
+    p = weights / weights.sum()
+    got = shares(lambda rng: rng.by_weight(weights), n)
+    np.testing.assert_allclose(got, p, atol=1.0 / len(GRID))
+    assert not got[p == 0.0].any()
+    last = int(np.flatnonzero(weights)[-1])
+    assert Rng(Fixed(1.0 - 2.0**-53)).by_weight(weights) == Rng(Fixed(1.0)).by_weight(weights) == last
+    assert Rng(Fixed(0.0)).by_weight(weights) == 1
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.3, 1.0])
+def test_chance_has_the_probability(probability):
+    assert shares(lambda rng: int(rng.chance(probability)), 2)[1] == pytest.approx(probability, abs=1.0 / len(GRID))
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.5, 4.0), (0.05, 0.3)])
+def test_log_odds_are_those_of_beta(a, b):
+    """A Kolmogorov-Smirnov test, with a false alarm of 1e-5."""
+    rng = seeded(0)
+    x = 1.0 / (1.0 + np.exp([-rng.log_odds(a, b) for _ in range(5000)]))
+    assert stats.kstest(x, stats.beta(a, b).cdf).pvalue > 1e-5
+    assert stats.kstest(x, stats.beta(b, a).cdf).pvalue < 1e-5
+    assert math.isfinite(rng.log_odds(1e-300, 1.0))
+
+
 def test_integer_is_uniform():
     np.testing.assert_allclose(shares(lambda rng: rng.integer(8), 8), 1.0 / 8, atol=1.0 / len(GRID))
     assert Rng(Fixed(1.0 - 2.0**-53)).integer(3) == 2
@@ -58,10 +87,13 @@ def every_verb(rng, out):
     out[3] = rng.uniform()
     out[4] = rng.normal()
     out[5] = rng.gamma(2.5)
+    out[6] = rng.by_weight(np.arange(21.0))
+    out[7] = rng.chance(0.4)
+    out[8] = rng.log_odds(0.4, 3.0)
 
 
 def test_compiled_verbs_draw_the_same():
-    plain, fast = np.zeros(6), np.zeros(6)
+    plain, fast = np.zeros(9), np.zeros(9)
     one, two = seeded(5), seeded(5)
     kernel = compiled(every_verb)
     for _ in range(20):

@@ -118,7 +118,8 @@ def test_samplers_agree_on_a_smart_watch():
     kinds, traces = (DirectAssignment, ChineseRestaurantFranchise), []
     for kind in kinds:
         sampler = kind(1.0, 3.0, likelihood=prior, split_merge=True)
-        traces.append(sample(X, sampler, groups=groups, draws=3000, burn_in=500, chains=2, random_state=0, keep=()))
+        steps = {"draws": 4000, "thin": 3, "burn_in": 2000, "chains": 2, "n_jobs": 2}
+        traces.append(sample(X, sampler, groups=groups, random_state=0, keep=(), **steps))
     for name in ("log_joint", "n_clusters", "largest_share"):
         values = [np.asarray(trace.values[name], dtype=float) for trace in traces]
         assert max(map(diagnostics.r_hat, values)) < 1.05, name

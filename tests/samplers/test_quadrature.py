@@ -1,5 +1,7 @@
 """Samplers with continuous draws leave the exact posterior invariant, up to the error of quadrature."""
 
+from math import exp
+
 import numpy as np
 import pytest
 
@@ -69,5 +71,10 @@ def test_it_has_all_verbs_and_exact_moments():
     for power in range(10):
         assert sum(rng.gamma(0.3) ** power * rng.probability for _ in rng.paths()) == pytest.approx(moment, rel=1e-10)
         moment *= 0.3 + power
+    moment = 1.0
+    for power in range(10):
+        found = sum((1.0 + exp(-rng.log_odds(0.3, 0.8))) ** -power * rng.probability for _ in rng.paths())
+        assert found == pytest.approx(moment, rel=1e-10)
+        moment *= (0.3 + power) / (1.1 + power)
     with pytest.raises(NotImplementedError, match="no uniform draws"):
         rng.uniform()
