@@ -1,6 +1,6 @@
 """Teh2004, section 6: topics of documents by DirectAssignment, beside latent Dirichlet allocation and other programs.
 
-Run: python bench/documents.py [--only perplexity|speed|sections] [--data FOLDER]. --data is the folder above
+Run: python bench/documents.py [--only perplexity|speed|sections|mode] [--data FOLDER]. --data is the folder above
 text/{ap,cora,bbc}_bow.npz (the environment variable MAPDPM_DATA may name it). Needs scipy, tomotopy for the
 first two parts, and gensim for the first (pip install tomotopy gensim). All run on one thread.
 
@@ -14,7 +14,9 @@ perplexity  Figure 6: ten-fold cross-validation on Cora and AP. All have words ~
             ``perplexity`` of this library, scores all; seconds are of fitting alone
 speed       a sweep of AP in nanoseconds a token, in one process, medians of rounds in which all take turns: after 100
             sweeps of each, alpha and gamma drawn by both; then at equal numbers of topics, from random labels, with
-            fixed alpha and gamma. The last column is what ``sample`` pays, which computes log joints
+            fixed alpha and gamma, and beside our own sweep of all families. The last column is what ``sample`` pays,
+            which computes log joints
+mode        HDPMixture from 20 steps of the sampler, on the first fold of Cora: perplexity and joint of both
 sections    Figure 10: the perplexity of documents of a section of the BBC that were held out, given some others of it
             and 80 of each of the four other sections. M1: those of the section alone; M2: all, one level of groups; M3:
             a tree, documents in sections. From the default start, and from 60 topics at random. Mean and standard error
@@ -36,7 +38,7 @@ import numpy as np
 from machine import about
 from paper_map import print_table
 
-from mapdpm import Categorical
+from mapdpm import Categorical, HDPMixture
 from mapdpm.documents import Topics, perplexity, read, topics
 from mapdpm.rng import seeded
 from mapdpm.samplers import DirectAssignment, GammaPrior, sample
@@ -66,7 +68,7 @@ class Fold(NamedTuple):
 def main() -> None:
     """Print the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("perplexity", "speed", "sections"))
+    parser.add_argument("--only", choices=("perplexity", "speed", "sections", "mode"))
     parser.add_argument("--data", type=Path, default=os.environ.get("MAPDPM_DATA") or None, help="holds text/")
     parser.add_argument("--sets", nargs="+", default=["cora", "ap"], help="of perplexity")
     parser.add_argument("--folds", type=int, default=10)
@@ -84,6 +86,8 @@ def main() -> None:
     if arguments.only in {None, "sections"}:
         for init in (None, FROM):
             sections(*counts_of(arguments.data, "bbc"), arguments.section, arguments.burn_in, init)
+    if arguments.only in {None, "mode"}:
+        mode(few, arguments.folds, arguments.burn_in)
     for name in arguments.sets if arguments.only in {None, "perplexity"} else ():
         cross_validate(name, counts_of(arguments.data, name)[0], arguments.folds, arguments.run, arguments.burn_in)
 
@@ -228,6 +232,37 @@ def cross_validate(name: str, counts: Any, folds: int, run: int | None, burn_in:
         print(f"number of topics, {model}:", ", ".join(shares))
 
 
+def mode(counts: Any, folds: int, burn_in: int) -> None:
+    """Print the perplexity of a mode that starts from 20 steps of the sampler, beside the sampler's."""
+    part, *others = np.array_split(np.random.default_rng(0).permutation(counts.shape[0]), folds)
+    (tokens, of_tokens), new = read(counts[np.concatenate(others)]), counts[part]
+    rows = []
+    for steps, draws in ((20, 1), (burn_in, DRAWS)):
+        trace = sample(
+            tokens,
+            free(WORDS),
+            groups=of_tokens,
+            draws=draws,
+            burn_in=steps,
+            thin=THIN,
+            init=start_of(len(of_tokens), FROM),
+            random_state=0,
+        )
+        found = perplexity(topics(trace, tokens, WORDS), new)
+        rows.append((f"{draws} draws after {steps} steps", trace.n_clusters[0, -1], trace.log_joint[0, -1], found))
+        if steps > 20:
+            continue
+        start, alpha, gamma = trace.partitions[0, 0].astype(np.int64), trace.alpha[0, 0], trace.gamma[0, 0]
+        for moves in ((), ("merge", "cell", "split", "delete")):
+            model = HDPMixture(alpha, gamma, likelihood=WORDS, init=start, moves=moves).fit(tokens, of_tokens)
+            cells = np.zeros((model.n_clusters_ + 1, tokens.n_words)) + ETA
+            np.add.at(cells, (model.labels_, tokens.words), 1.0)
+            found = perplexity([Topics(cells / cells.sum(axis=1, keepdims=True), alpha * model.shares_, True)], new)
+            rows.append((f"HDPMixture from there, moves {moves}", model.n_clusters_, model.log_joint_, found))
+    cells_of = [(name, str(K), f"{joint:.0f}", f"{found:.1f}") for name, K, joint, found in rows]
+    print_table("Cora, first fold", ("", "K", "log joint", "perplexity"), cells_of)
+
+
 def mean_and_error(values: Any) -> tuple[float, float]:
     """The mean, and its standard error; 0 of a single value."""
     values = np.asarray(values)
@@ -244,8 +279,13 @@ class Ours:
         start = start_of(tokens.n_points, init)
         self.chain = sampler.chain(ChainData(seen.shifted, seen.data, given), start, self.rng)
 
-    def train(self, sweeps: int) -> None:
-        """Take so many steps."""
+    @property
+    def k(self) -> int:
+        """The number of topics, by tomotopy's name."""
+        return self.chain.n_clusters
+
+    def train(self, sweeps: int, workers: int = 1) -> None:  # noqa: ARG002  (as tomotopy's)
+        """Take so many steps, on one thread."""
         for _ in range(sweeps):
             self.sampler.step(self.chain, self.rng)
             self.chain.trim()
@@ -269,7 +309,10 @@ def speed(counts: Any) -> None:
             theirs.train(0, workers=1)  # draws the first labels
             own = Ours(DirectAssignment(likelihood=WORDS), counts, K)
             rows.append((f"{kind}, from {K} topics at random", *in_turns(theirs, own, counts.sum())))
-    head = ("tomotopy", "K", "ns", "ours: K", "ns", "theirs / ours", "ours with log joint")
+        general, own = (Ours(DirectAssignment(likelihood=WORDS), counts, K) for _ in range(2))
+        vars(general.sampler)["_word_sweep"] = general.sampler._sweep  # noqa: SLF001
+        rows.append((f"ours, the sweep of all families, from {K}", *in_turns(general, own, counts.sum())))
+    head = ("", "K", "ns", "ours: K", "ns", "theirs / ours", "ours with log joint")
     print_table(f"A sweep of AP, {counts.sum():,} tokens, nanoseconds a token", head, rows)
 
 

@@ -11,7 +11,7 @@ class Given(NamedTuple):
     """Facts about each point besides its features; None for an unknown one."""
 
     groups: Any = None
-    """The group of each point."""
+    """The group of each point: labels, or the tree that a sampler has made of them."""
     sequences: Any = None
     """The sequence of each point; points of one sequence are in order."""
     times: Any = None

@@ -69,8 +69,11 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     resume : Trace or None
         Chains go on where those of this trace ended, bit for bit as if they had never stopped; its draws come first.
         ``burn_in``, ``thin``, ``chains``, ``init``, ``random_state`` and ``keep`` are then those of the trace.
-    groups, sequences, times : array-like of shape (n_points,), optional
-        The group, sequence or time of each point, for samplers that model them. The others refuse them.
+    groups : array-like of shape (n_points,) or (n_points, levels), optional
+        The group of each point, for samplers that model groups; the others refuse it. An array or a DataFrame with a
+        column for each level, coarse to fine, is a tree: a group is named by its whole path.
+    sequences, times : array-like of shape (n_points,), optional
+        The sequence or time of each point, for samplers that model them.
     keep : tuple of str
         Which arrays to keep of each draw: "partitions", and the names of further arrays that the sampler's chains
         carry. ``()`` saves memory: numbers of each draw are kept always, partitions of a million points take a
