@@ -89,7 +89,7 @@ class DirectAssignment(SeatedSampler):
     ``sample(X, sampler, groups=...)``. ``Trace.extra["m"]`` has the tables, (groups, K); ``extra["beta"]`` the shares,
     (K + 1,), the last of new clusters. With a tree, ``m`` has a row for each node but the root, level by level, and
     ``beta`` a row for each inner node. ``values`` has alpha and gamma. O(N K D) a step; tokens of documents
-    (``Categorical``) have a sweep of their own, some ten times as fast as that of all families.
+    (``Categorical``) have a sweep of their own: 7 times as fast with 20 topics, 17 with 100 (``bench/documents.py``).
 
     Examples
     --------
