@@ -30,7 +30,7 @@ def log_marginal_of_counts(beta: Vector, counts: Vector) -> float:
 
 @jitable
 def log_merge_of_counts(beta: Vector, counts: Vector, others: Vector) -> float:
-    """What the sum of two counts gains over both in ``log_marginal_of_counts``: only words that both have count."""
+    """The gain of ``log_marginal_of_counts`` if two counts become one; only words that both have count."""
     total = 0.0
     for v in range(beta.shape[0]):
         if counts[v] > 0.0 and others[v] > 0.0:
