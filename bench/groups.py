@@ -27,7 +27,7 @@ from mapdpm import MAPDPM, HDPMixture, NormalGamma
 from mapdpm.backends import resolve
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
-from mapdpm.partition_priors.franchise import Franchise
+from mapdpm.partition_priors.hierarchy import Hierarchy
 from mapdpm.protocol import Model
 from mapdpm.samplers import DirectAssignment, sample
 from mapdpm.search.grouped.problem import GroupedProblem
@@ -120,7 +120,7 @@ def sweep_times(n: int, D: int, K: int, n_groups: int, backend: str) -> dict[str
     X, groups = rng.normal(0.0, 3.0, (K, D))[z] + rng.normal(size=(n, D)), np.sort(rng.integers(0, n_groups, n))
     family = NormalGamma(0.0, 0.01, 2.0, 1.0).for_data(X)
     flat = Problem.of(Model(family, partition_prior(1.0), X), resolve(backend, family), None)
-    grouped = GroupedProblem(flat, groups, n_groups, Franchise(1.0, 1.0))
+    grouped = GroupedProblem(flat, groups, n_groups, Hierarchy((1.0,), 1.0))
     one, two = started_from(flat, z), grouped.state_of(started_from(flat, z))
     moved = 1
     while moved:

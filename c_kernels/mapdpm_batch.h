@@ -31,14 +31,19 @@ typedef struct mapdpm_clusters {
     double *rows;    /* [capacity][mapdpm_row_size(n_features)], the cluster statistics */
 } mapdpm_clusters;
 
-/* The groups of the points, for the partition prior of a hierarchical Dirichlet process. The weight of slot k for a
- * point of group j is table[j][k] + weights[k]; for a new cluster it is weights[capacity], and 0 forbids one. */
+/* The groups of the points, for the partition prior of a hierarchical Dirichlet process. Groups are the leaves of a tree.
+ * The weight of slot k for a point of group j with parent u is table[j][k] + weights[u][k]; for a new cluster it is
+ * weights[u][capacity], and 0 forbids one. */
 typedef struct mapdpm_groups {
     int64_t n_groups;
     const int64_t *of_points; /* [n_points]; functions are fastest where equal groups are neighbours */
     int64_t *table;           /* [n_groups][capacity] points of each group in each slot */
-    double *weights;          /* [capacity + 1] alpha times the common share of each slot; 0 for a free one */
-    double new_share;         /* what a new cluster takes of weights[capacity] */
+    double *weights;          /* [n_inner][capacity + 1] the alpha of the children of each inner node times its share of
+                               * each slot; 0 for a free one */
+    double new_share;         /* what a new cluster takes of weights[0][capacity] */
+    int64_t n_inner;          /* nodes that have children; not read without parents */
+    const int64_t *parents;   /* [n_inner + n_groups] the parent of each inner node, then of each group; a parent has a
+                               * lower number, and the root is 0. NULL: the root is the parent of all groups */
 } mapdpm_groups;
 
 /* The length of the cluster statistics of a slot: weight, mean[D], squares[D] | constant, exponent, log scale,
@@ -105,7 +110,8 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
 int mapdpm_settle(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t most);
 
 /* mapdpm_sequential_start, mapdpm_sweep and mapdpm_gibbs_sweep of points in groups. They edit the table and the
- * weights: a new cluster takes its share of weights[capacity], and an emptied slot gives its weight back. */
+ * weights: a new cluster takes its share of weights[u][capacity] in each inner node u, and an emptied slot gives its weights
+ * back. */
 int mapdpm_grouped_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
                          void *workspace, const int64_t *order, int64_t n_order, int may_grow, int64_t *position);
 int mapdpm_grouped_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,

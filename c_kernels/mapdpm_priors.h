@@ -56,8 +56,96 @@ static inline int is_batch_call(const mapdpm_problem *p, const mapdpm_clusters *
 /* Whether the groups can be read and edited. */
 static inline int are_groups(const mapdpm_groups *groups)
 {
-    return groups != NULL && groups->n_groups >= 1 && groups->table != NULL && groups->weights != NULL &&
-           groups->new_share >= 0.0 && groups->new_share <= 1.0;
+    int64_t node;
+
+    if (groups == NULL || groups->n_groups < 1 || groups->table == NULL || groups->weights == NULL ||
+        !(groups->new_share >= 0.0 && groups->new_share <= 1.0))
+        return 0;
+    if (groups->parents == NULL)
+        return 1;
+    for (node = 1; node < groups->n_inner + groups->n_groups; node++)
+        if (groups->parents[node] < 0 || groups->parents[node] >= node || groups->parents[node] >= groups->n_inner)
+            return 0;
+    return groups->n_inner >= 1;
+}
+
+static inline int64_t n_inner_of(const mapdpm_groups *groups)
+{
+    return groups->parents ? groups->n_inner : 1;
+}
+
+/* The weights of the parent of a group. */
+static inline double *weights_above(const mapdpm_groups *groups, int64_t capacity, int64_t group)
+{
+    return groups->weights + (groups->parents ? groups->parents[groups->n_inner + group] * (capacity + 1) : 0);
+}
+
+/* Whether an inner node is above a group. */
+static inline int is_above(const mapdpm_groups *groups, int64_t node, int64_t group)
+{
+    int64_t v = groups->parents ? groups->parents[groups->n_inner + group] : 0;
+
+    while (v > node)
+        v = groups->parents[v];
+    return v == node;
+}
+
+/* The part of the rest of an inner node that a cluster takes whose weight in the parent is w, beside others of weight
+ * `rest`: the mean of docs/maths.md (72). A node above the point has seen the cluster once. */
+static inline double part_of_rest(double w, double rest, int seen, double otherwise)
+{
+    const double sum = w + rest + (double)seen;
+
+    return sum > 0.0 ? (w + (double)seen) / sum : otherwise;
+}
+
+/* Give a new cluster, which a point of a group opens in a slot, its weights. */
+static inline void take_weights(const mapdpm_groups *groups, int64_t capacity, int64_t group, int64_t slot)
+{
+    int64_t u;
+
+    for (u = 0; u < n_inner_of(groups); u++) {
+        double *const own = groups->weights + u * (capacity + 1);
+        double part = groups->new_share;
+
+        if (u > 0) {
+            const double *const up = groups->weights + groups->parents[u] * (capacity + 1);
+
+            part = part_of_rest(up[slot], up[capacity], is_above(groups, u, group), part);
+        }
+        own[slot] = own[capacity] * part;
+        own[capacity] -= own[slot];
+    }
+}
+
+/* Give the weights of an emptied slot back. */
+static inline void give_weights_back(const mapdpm_groups *groups, int64_t capacity, int64_t slot)
+{
+    int64_t u;
+
+    for (u = 0; u < n_inner_of(groups); u++) {
+        double *const own = groups->weights + u * (capacity + 1);
+
+        own[capacity] += own[slot];
+        own[slot] = 0.0;
+    }
+}
+
+/* The weight of a new cluster for the other points of the group whose point opens it. */
+static inline double new_weight_above(const mapdpm_groups *groups, int64_t capacity, int64_t group)
+{
+    double w = groups->weights[capacity] * groups->new_share, rest = groups->weights[capacity] - w;
+    int64_t u;
+
+    for (u = 1; u < n_inner_of(groups); u++) {
+        if (is_above(groups, u, group)) {
+            const double all = groups->weights[u * (capacity + 1) + capacity];
+
+            w = all * part_of_rest(w, rest, 1, groups->new_share);
+            rest = all - w;
+        }
+    }
+    return w;
 }
 
 /* Whether all labels are slots. `least` is 0, or -1 if points may have no slot. */

@@ -166,10 +166,12 @@ static inline double log_or_never(double weight)
 static inline double log_weight_of(score_table *table, int64_t slot, double n, int64_t less)
 {
     const mapdpm_groups *const g = table->groups;
+    const int64_t capacity = table->clusters->capacity;
 
     if (g == NULL)
         return size_terms_of(table, n)->log_weight;
-    return log_or_never((double)(g->table[table->group * table->clusters->capacity + slot] - less) + g->weights[slot]);
+    return log_or_never((double)(g->table[table->group * capacity + slot] - less) +
+                        weights_above(g, capacity, table->group)[slot]);
 }
 
 static inline void set_upper_constant(score_table *table, int64_t column)
@@ -271,8 +273,10 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
 
 static inline void set_n_used(score_table *table, int64_t used)
 {
+    const int64_t capacity = table->clusters->capacity;
+
     table->n_used = used;
-    table->log_weight[0] = table->groups ? log_or_never(table->groups->weights[table->clusters->capacity])
+    table->log_weight[0] = table->groups ? log_or_never(weights_above(table->groups, capacity, table->group)[capacity])
                                          : log_new(table->problem, used, 1.0);
     set_upper_constant(table, 0);
 }
@@ -303,6 +307,7 @@ static inline void set_group(score_table *table, int64_t group)
             if (table->clusters->counts[k] > 1)
                 set_leave_one_out_weight(table, k);
         }
+    set_n_used(table, table->n_used);
 }
 
 static inline void find_free_slot(score_table *table)

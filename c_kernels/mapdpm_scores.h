@@ -169,12 +169,14 @@ static inline double score_leave_one_out(score_table *table, int64_t slot, int64
 static inline double score_new_for_lone_point(score_table *table, int64_t slot)
 {
     const mapdpm_groups *const g = table->groups;
-    const double held = table->log_weight[0];
+    const int64_t capacity = table->clusters->capacity;
+    const double held = table->log_weight[0], *weights;
     double score;
 
     if (g == NULL)
         return score_column(table, 0, table->x) + (log_new(table->problem, table->n_used - 1, 1.0) - held);
-    table->log_weight[0] = log_or_never(g->weights[table->clusters->capacity] + g->weights[slot]);
+    weights = weights_above(g, capacity, table->group);
+    table->log_weight[0] = log_or_never(weights[capacity] + weights[slot]);
     score = score_column(table, 0, table->x);
     table->log_weight[0] = held;
     return score;

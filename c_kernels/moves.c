@@ -237,7 +237,7 @@ static int64_t best_slot_of_cell(const cell_move *m, int64_t slot, int64_t j, co
                                  double *gained)
 {
     const int64_t capacity = m->clusters->capacity;
-    const double *const weights = m->groups->weights;
+    const double *const weights = weights_above(m->groups, capacity, j);
     const double stay = gain_of_cell(m, rest, cell, weights[slot]);
     double best = stay;
     int64_t k, to = slot, has_free = 0;
@@ -249,7 +249,7 @@ static int64_t best_slot_of_cell(const cell_move *m, int64_t slot, int64_t j, co
             continue;
         if (m->clusters->counts[k] == 0) {
             has_free = 1;
-            gain = log_rising(weights[capacity] * m->groups->new_share, cell[0]);
+            gain = log_rising(new_weight_above(m->groups, capacity, j), cell[0]);
         } else {
             gain = gain_of_cell(m, m->clusters->rows + k * m->size, cell,
                                 weights[k] + (double)m->groups->table[j * capacity + k]);
@@ -306,10 +306,8 @@ int mapdpm_move_cells(const mapdpm_problem *problem, const mapdpm_clusters *clus
             statistics_merge(&m.f, kept, cell);
             continue;
         }
-        if (clusters->counts[k] == 0) {
-            groups->weights[k] = groups->weights[clusters->capacity] * groups->new_share;
-            groups->weights[clusters->capacity] -= groups->weights[k];
-        }
+        if (clusters->counts[k] == 0)
+            take_weights(groups, clusters->capacity, cell_groups[c], k);
         row = clusters->rows + k * m.size;
         statistics_merge(&m.f, row, cell);
         statistics_prepare(&m.f, row);

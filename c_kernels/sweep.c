@@ -24,7 +24,7 @@ size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity)
 /* ---- moving one point -------------------------------------------------------------------------------------------- */
 
 /* Count one point of the current group more or less in a slot, which is empty before or after. A new cluster takes its
- * share of the rest, an emptied slot gives it back. */
+ * shares of the rest, an emptied slot gives them back. */
 static void count_in_group(const score_table *table, int64_t slot, int64_t change)
 {
     const mapdpm_groups *const g = table->groups;
@@ -33,13 +33,10 @@ static void count_in_group(const score_table *table, int64_t slot, int64_t chang
     g->table[table->group * capacity + slot] += change;
     if (table->clusters->counts[slot] > 0)
         return;
-    if (change > 0) {
-        g->weights[slot] = g->weights[capacity] * g->new_share;
-        g->weights[capacity] -= g->weights[slot];
-    } else {
-        g->weights[capacity] += g->weights[slot];
-        g->weights[slot] = 0.0;
-    }
+    if (change > 0)
+        take_weights(g, capacity, table->group, slot);
+    else
+        give_weights_back(g, capacity, slot);
 }
 
 /* Put point i, the current point, into a slot. */

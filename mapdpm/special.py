@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import lgamma, log, log1p, pi
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import Labels, Vector
+from mapdpm.protocol import Vector
 
 Real = TypeVar("Real", float, Vector)
 
@@ -17,6 +17,8 @@ LARGE_COUNT = 1000.0
 """From here on counts take the forms that do not cancel: below, x log x is so small that rounding it does no harm."""
 
 _STIRLING_FROM = 10.0
+_NO_STEPS_FROM = 1e20
+"""From here on ten steps are a rounding; the product of more would be too large for a float."""
 _HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
 
@@ -132,28 +134,46 @@ def _trigamma_tail(x: Real) -> Real:
     return r / x * (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (5 / 66)))))
 
 
-def log_rising_of_arrays(a: NDArray[np.float64], n: NDArray[np.int64]) -> NDArray[np.float64]:
-    """``log_rising`` for arrays a > 0 and whole n >= 1: where a is small, the first ten factors go into a product."""
-    shifted = np.where(a < _STIRLING_FROM, _STIRLING_FROM, 0.0)
-    product = np.ones(np.broadcast_shapes(a.shape, n.shape))
-    for i in range(int(_STIRLING_FROM)):
-        product *= np.where((i < n) & (i < shifted), a + i, 1.0)
-    x, h = a + shifted, np.maximum(n - shifted, 0.0)
-    difference = (x - 0.5) * np.log1p(h / x) + h * (np.log(x + h) - 1.0)
-    total: NDArray[np.float64] = np.log(product) + difference + (_stirling_tail(x + h) - _stirling_tail(x))
-    return total
+def log_rising_of_arrays(a: NDArray[np.float64], n: NDArray[Any]) -> NDArray[np.float64]:
+    """``log_rising`` for arrays a > 0 and n > 0: ten steps lead to where Stirling's formula holds."""
+    small = np.minimum(a, _NO_STEPS_FROM)
+    last = small + n
+    product, other = small.copy(), last.copy()
+    for i in range(1, int(_STIRLING_FROM)):
+        product *= small + i
+        other *= last + i
+    x = a + _STIRLING_FROM
+    y = x + n
+    difference = (x - 0.5) * np.log1p(n / x) + n * (np.log(y) - 1.0)
+    total: NDArray[np.float64] = np.log(product / other)
+    return total + difference + (_stirling_tail(y) - _stirling_tail(x))
 
 
-def rising_moments(a: Vector, n: Labels) -> tuple[Vector, Vector]:
-    """For arrays a > 0 and whole n >= 1: sums over i < n of p_i = a / (a + i), and of p_i^2.
+def rising_moments(a: Vector, n: NDArray[Any]) -> tuple[Vector, Vector]:
+    """For arrays a > 0 and n > 0: a (psi(a + n) - psi(a)), and a^2 (psi'(a) - psi'(a + n)).
 
-    The first is the derivative of log a^(n) by log a; less the second it is the next derivative. Ten terms are added
-    one by one; the others come from differences of asymptotic series that do not cancel.
+    For whole n these are the sums over i < n of p_i = a / (a + i), and of p_i^2: the first is the derivative of
+    log a^(n) by log a; less the second it is the next derivative. Ten steps lead to where the asymptotic series hold.
+    No difference cancels.
     """
-    i = np.arange(1.0, _STIRLING_FROM)[:, None]
-    p = np.where(i < n, a / (a + i), 0.0)
-    x, h = a + _STIRLING_FROM, np.maximum(n - _STIRLING_FROM, 0.0)
-    width = h / (x * (x + h))
-    difference = np.log1p(h / x) + 0.5 * width + (_digamma_tail(x) - _digamma_tail(x + h))
-    squares = width * (1.0 + 0.5 / x + 0.5 / (x + h)) + (_trigamma_tail(x) - _trigamma_tail(x + h))
-    return 1.0 + p.sum(axis=0) + a * difference, 1.0 + (p * p).sum(axis=0) + a * a * squares
+    i = np.arange(_STIRLING_FROM)[:, None]
+    p, r = a / (a + i), n / (a + n + i)
+    x = a + _STIRLING_FROM
+    width = n / (x * (x + n))
+    difference = np.log1p(n / x) + 0.5 * width + (_digamma_tail(x) - _digamma_tail(x + n))
+    squares = width * (1.0 + 0.5 / x + 0.5 / (x + n)) + (_trigamma_tail(x) - _trigamma_tail(x + n))
+    return (p * r).sum(axis=0) + a * difference, (p * p * r * (2.0 - r)).sum(axis=0) + a * a * squares
+
+
+def digamma(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Psi(x) for an array x > 0; ten steps lead to where its asymptotic series holds."""
+    steps: NDArray[np.float64] = sum((1.0 / (x + i) for i in range(int(_STIRLING_FROM))), np.zeros_like(x))
+    y = x + _STIRLING_FROM
+    return np.log(y) - 0.5 / y - _digamma_tail(y) - steps
+
+
+def trigamma(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Psi'(x) for an array x > 0, as ``digamma``."""
+    steps: NDArray[np.float64] = sum((1.0 / (x + i) ** 2 for i in range(int(_STIRLING_FROM))), np.zeros_like(x))
+    y = x + _STIRLING_FROM
+    return 1.0 / y + 0.5 / (y * y) + _trigamma_tail(y) + steps

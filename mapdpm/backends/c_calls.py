@@ -93,7 +93,9 @@ def _groups(ffi: Any, counts: GroupCounts | None) -> tuple[Any, tuple[Any, ...]]
     groups.table = table = ffi.from_buffer("int64_t[]", counts.table, require_writable=True)
     groups.weights = weights = ffi.from_buffer("double[]", counts.weights, require_writable=True)
     groups.new_share = counts.new_share
-    return groups, (of_points, table, weights)
+    groups.n_inner = len(counts.weights)
+    groups.parents = parents = ffi.from_buffer("int64_t[]", counts.parents)
+    return groups, (of_points, table, weights, parents)
 
 
 _LARGEST_KEPT = 1 << 20  # bytes of data; keeping a larger problem would hold its memory and save little time

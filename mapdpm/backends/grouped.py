@@ -1,7 +1,8 @@
 """The generic kernels for grouped points: the twins of those in ``generic``, under the prior of a franchise.
 
-The weight of a slot depends on the group of the point: n_jk + alpha beta_k (Teh2004 (37)). The shares beta are held
-while a kernel runs; a cluster that opens takes its mean share of the rest, and an emptied one gives its share back.
+The weight of a slot depends on the group of the point: n_jk + alpha beta_k, with the shares of the parent of the group
+(Teh2004 (37)). The shares beta are held while a kernel runs; a cluster that opens takes its mean share of the rest in
+each inner node, and an emptied one gives its shares back.
 """
 
 from __future__ import annotations
@@ -27,10 +28,72 @@ class GroupCounts(NamedTuple):
     """(N,): the group of each point. Kernels are fastest where equal groups are neighbours."""
     table: Labels
     """(groups, capacity): n_jk, the points of group j in slot k."""
-    weights: Vector
-    """(capacity + 1,): alpha beta_k of each slot, 0 of a free one; last alpha beta_u, of a new cluster."""
+    weights: Matrix
+    """(inner nodes, capacity + 1): the alpha of the children of each inner node times its share of each slot, 0 of a
+    free one; last that of a new cluster."""
+    parents: Labels
+    """(inner nodes + groups,): the parent of each inner node, whose number is lower, and then of each group."""
     new_share: float
-    """The mean share of a new cluster in beta_u: 1 / (1 + gamma)."""
+    """The mean share of a new cluster in the rest of the root: 1 / (1 + gamma)."""
+
+
+@jitable
+def above(counts: GroupCounts, j: int) -> Vector:
+    """(capacity + 1,): the weights of the parent of group ``j``."""
+    return counts.weights[counts.parents[counts.weights.shape[0] + j]]
+
+
+@jitable
+def is_above(counts: GroupCounts, node: int, j: int) -> bool:
+    """Whether an inner node is above group ``j``."""
+    v = counts.parents[counts.weights.shape[0] + j]
+    while v > node:
+        v = counts.parents[v]
+    return bool(v == node)
+
+
+@jitable
+def part_of_rest(w: float, rest: float, seen: bool, otherwise: float) -> float:
+    """The part of the rest of an inner node that a cluster takes whose weight in the parent is ``w``, beside others.
+
+    The mean of maths (72). A node above the point has ``seen`` the cluster once.
+    """
+    total = w + rest + seen
+    return (w + seen) / total if total > 0.0 else otherwise
+
+
+@jitable
+def take_weights(counts: GroupCounts, j: int, k: int) -> None:
+    """Give a new cluster in slot ``k``, which a point of group ``j`` opens, its weights; O(inner nodes)."""
+    weights = counts.weights
+    for u in range(weights.shape[0]):
+        part = counts.new_share
+        if u > 0:
+            up = weights[counts.parents[u]]
+            part = part_of_rest(up[k], up[-1], is_above(counts, u, j), part)
+        weights[u, k] = weights[u, -1] * part
+        weights[u, -1] -= weights[u, k]
+
+
+@jitable
+def give_weights_back(counts: GroupCounts, k: int) -> None:
+    """Give the weights of an emptied slot back; O(inner nodes)."""
+    for u in range(counts.weights.shape[0]):
+        counts.weights[u, -1] += counts.weights[u, k]
+        counts.weights[u, k] = 0.0
+
+
+@jitable
+def new_weight(counts: GroupCounts, j: int) -> float:
+    """The weight of a new cluster for the other points of group ``j``, whose point opens it."""
+    w = counts.weights[0, -1] * counts.new_share
+    rest = counts.weights[0, -1] - w
+    for u in range(1, counts.weights.shape[0]):
+        if is_above(counts, u, j):
+            own = counts.weights[u, -1]
+            w = own * part_of_rest(w, rest, True, counts.new_share)
+            rest = own - w
+    return w
 
 
 @jitable
@@ -69,38 +132,36 @@ def group_scores(
 
 @jitable
 def leave(model: Model, state: ClusterState, counts: GroupCounts, log_weights: Vector, i: int) -> int:
-    """Take point ``i`` out of its slot, and return the slot; an emptied slot gives its share back."""
-    j, table, weights = counts.groups[i], counts.table, counts.weights
+    """Take point ``i`` out of its slot, and return the slot; an emptied slot gives its shares back."""
+    j, table = counts.groups[i], counts.table
     k = unassign(model.likelihood, model.data, None, state, i)
     table[j, k] -= 1
     if state.counts[k] == 0:
-        weights[-1] += weights[k]
-        weights[k] = 0.0
-    log_weights[k] = slot_weight(table, weights, j, k)
+        give_weights_back(counts, k)
+    log_weights[k] = slot_weight(table, above(counts, j), j, k)
     return k
 
 
 @jitable
 def join(model: Model, state: ClusterState, counts: GroupCounts, log_weights: Vector, i: int, k: int) -> None:
-    """Put point ``i`` into slot ``k``; a free slot takes its share of the rest."""
-    j, table, weights = counts.groups[i], counts.table, counts.weights
+    """Put point ``i`` into slot ``k``; a free slot takes its shares of the rest."""
+    j, table = counts.groups[i], counts.table
     if state.counts[k] == 0:
-        weights[k] = weights[-1] * counts.new_share
-        weights[-1] -= weights[k]
+        take_weights(counts, j, k)
     assign(model.likelihood, model.data, None, state, i, k)
     table[j, k] += 1
-    log_weights[k] = slot_weight(table, weights, j, k)
+    log_weights[k] = slot_weight(table, above(counts, j), j, k)
 
 
 def grouped_start(model: Model, state: ClusterState, counts: GroupCounts, order: Labels, may_grow: bool) -> int:
     """``sequential_start`` of grouped points; O(N K D)."""
-    groups, table, weights, _ = counts
+    groups, table = counts.groups, counts.table
     scores, log_weights = np.empty(state.counts.shape[0]), np.empty(state.counts.shape[0])
-    group = -1
+    group, weights = -1, counts.weights[0]
     for position in range(order.shape[0]):
         i = order[position]
         if groups[i] != group:
-            group = groups[i]
+            group, weights = groups[i], above(counts, groups[i])
             group_weights(state, table, weights, group, log_weights)
         free = group_scores(model, state, weights, log_weights, i, scores)
         if free < 0 and may_grow:
@@ -113,24 +174,25 @@ def grouped_sweep(
     model: Model, state: ClusterState, counts: GroupCounts, start: int, may_grow: bool
 ) -> tuple[int, int]:
     """``sweep`` of grouped points; O(N K D), and O(K) where the next point is of another group."""
-    groups, table, weights, _ = counts
+    groups, table = counts.groups, counts.table
     n, capacity = state.labels.shape[0], state.counts.shape[0]
     scores, log_weights = np.empty(capacity), np.empty(capacity)
-    before = np.empty(state.rows.shape[1])
-    used, moved, group = 0, 0, -1
+    before, held = np.empty(state.rows.shape[1]), np.empty((2, counts.weights.shape[0]))
+    used, moved, group, weights = 0, 0, -1, counts.weights[0]
     for k in range(capacity):
         used += int(state.counts[k] > 0)
     for i in range(start, n):
         if used == capacity and may_grow:
             return i, moved
         if groups[i] != group:
-            group = groups[i]
+            group, weights = groups[i], above(counts, groups[i])
             group_weights(state, table, weights, group, log_weights)
         k = state.labels[i]
         before[:] = state.rows[k]
-        share, rest, log_weight = weights[k], weights[-1], log_weights[k]
+        log_weight, alone = log_weights[k], state.counts[k] == 1
+        if alone:
+            held[0], held[1] = counts.weights[:, k], counts.weights[:, -1]
         leave(model, state, counts, log_weights, i)
-        alone = state.counts[k] == 0
         free = group_scores(model, state, weights, log_weights, i, scores)
         best = best_slot(scores, free, free if alone else k)
         if best == k or (alone and best == free):
@@ -138,7 +200,9 @@ def grouped_sweep(
             state.counts[k] += 1
             state.rows[k, :] = before
             table[group, k] += 1
-            weights[k], weights[-1], log_weights[k] = share, rest, log_weight
+            log_weights[k] = log_weight
+            if alone:
+                counts.weights[:, k], counts.weights[:, -1] = held[0], held[1]
         else:
             join(model, state, counts, log_weights, i, best)
             moved += 1
@@ -152,12 +216,12 @@ def grouped_gibbs_sweep(model: Model, state: ClusterState, counts: GroupCounts, 
 
     A point that finds no free slot is drawn among the slots in use.
     """
-    groups, table, weights, _ = counts
+    groups, table = counts.groups, counts.table
     scores, log_weights = np.empty(state.counts.shape[0]), np.empty(state.counts.shape[0])
-    group = -1
+    group, weights = -1, counts.weights[0]
     for i in range(state.labels.shape[0]):
         if groups[i] != group:
-            group = groups[i]
+            group, weights = groups[i], above(counts, groups[i])
             group_weights(state, table, weights, group, log_weights)
         leave(model, state, counts, log_weights, i)
         group_scores(model, state, weights, log_weights, i, scores)
@@ -185,7 +249,7 @@ def move_cells(
     visited in order, each given all others. A free slot is a new cluster, and the last cell stays. Edits counts, rows,
     table and weights, not the labels; returns the sum of the gains, with the shares held. O(cells K D).
     """
-    table, weights, new_share = counts.table, counts.weights, counts.new_share
+    table = counts.table
     n_cells, size = cells.shape
     later = np.empty((n_cells + 1, size))  # later[c]: the union of the cells from c on
     likelihood.init(later[n_cells])
@@ -197,7 +261,7 @@ def move_cells(
     gained = 0.0
     for c in range(n_cells):
         j, cell = groups[c], cells[c]
-        n = table[j, slot]
+        n, weights = table[j, slot], above(counts, j)
         to[c] = slot
         if n < state.counts[slot]:
             rest = later[c + 1]
@@ -211,7 +275,7 @@ def move_cells(
                     continue
                 if state.counts[k] == 0:
                     free = k
-                    gain = log_rising(weights[-1] * new_share, n)
+                    gain = log_rising(new_weight(counts, j), n)
                 else:
                     union[:] = state.rows[k]
                     likelihood.merge(union, cell)
@@ -224,8 +288,7 @@ def move_cells(
             continue
         k = to[c]
         if state.counts[k] == 0:
-            weights[k] = weights[-1] * new_share
-            weights[-1] -= weights[k]
+            take_weights(counts, j, k)
         likelihood.merge(state.rows[k], cell)
         likelihood.prepare(state.rows[k])
         state.counts[k] += n

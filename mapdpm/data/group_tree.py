@@ -27,6 +27,29 @@ class GroupTree(NamedTuple):
     """(nodes,): the label of a node of the first level, and its path, a tuple of labels, below; None of the root."""
 
     @property
+    def own(self) -> GroupTree:
+        """The tree of the groups themselves: one point for each."""
+        return self._replace(of_points=np.arange(self.n_groups))
+
+    def nodes_of(self, groups: Any, n_points: int) -> Labels:
+        """(n_points,): the node of the group of each point; of a group that is not here, the lowest node above it.
+
+        None is a group that is not here, unless it was given for this tree, too. ValueError as ``read_tree``, and for
+        another number of levels.
+        """
+        if groups is None and self.names[-1] is not None:
+            return np.zeros(n_points, dtype=np.int64)
+        given = read_tree(groups, n_points)
+        if given.n_levels != self.n_levels:
+            msg = f"groups must have a column for each of {self.n_levels} levels, got {given.n_levels}"
+            raise ValueError(msg)
+        known = {(level, name): node for node, (level, name) in enumerate(zip(self.levels, self.names, strict=True))}
+        nodes = np.zeros(len(given.parents), dtype=np.int64)
+        for v in range(1, len(nodes)):
+            nodes[v] = known.get((given.levels[v], given.names[v]), nodes[given.parents[v]])
+        return nodes[given.n_inner + given.of_points]
+
+    @property
     def n_levels(self) -> int:
         """The number of levels below the root."""
         return int(self.levels[-1])

@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 
 from mapdpm.protocol import Labels
 
-UNSEEN = -1
-"""The number of a group that was not in the fit."""
-
 
 class Groups(NamedTuple):
     """The names of groups in order of first appearance, and the group of each point."""
@@ -44,14 +41,6 @@ def read_groups(groups: Any, n_points: int) -> Groups:
         msg = f"groups must be hashable labels, such as str or int ({error})"
         raise ValueError(msg) from None
     return Groups(_names(list(numbers)), of_points)
-
-
-def numbers_of(groups: Any, n_points: int, names: NDArray[np.object_]) -> Labels:
-    """The number of the group of each point among ``names``; ``UNSEEN`` for another group. Checks as above."""
-    given = read_groups(groups, n_points)
-    known = {name: number for number, name in enumerate(names)}
-    numbers = np.array([known.get(name, UNSEEN) for name in given.names], dtype=np.int64)
-    return numbers[given.of_points]
 
 
 def _listed(groups: Any, n_points: int) -> NDArray[Any] | Sequence[Any]:

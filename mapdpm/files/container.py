@@ -21,7 +21,7 @@ from mapdpm.files.extras import pack_extras, unpack_extras
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters, frozen
 from mapdpm.partition_priors import partition_prior
-from mapdpm.partition_priors.franchise import franchise
+from mapdpm.partition_priors.hierarchy import hierarchy
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.state import Mixture, mixture_of
 from mapdpm.validation import LARGEST_WEIGHT, LARGEST_WHOLE, check_points
@@ -66,7 +66,7 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind:
     n_clusters, n_statistics = mixture.statistics.shape
     tail = pack_extras(extras)
     prior = mixture.prior
-    concentrations = tuple(prior) if kind == GROUPED else (prior.alpha, prior.discount)
+    concentrations = (prior.alphas[0], prior.gamma) if kind == GROUPED else (prior.alpha, prior.discount)
     body = b"".join(
         (
             _reals(np.concatenate([concentrations, mixture.anchor, parameters]), real),
@@ -131,7 +131,7 @@ def unpack(data: bytes, wanted: int = BATCH) -> tuple[Mixture, dict[str, Any]]:
 def _prior_of(kind: int, concentrations: Vector) -> Any:
     """The prior of a model of a kind, from the first two numbers of its body; ValueError where they are invalid."""
     if kind == GROUPED:
-        return franchise(*concentrations)
+        return hierarchy(*concentrations)
     return partition_prior(*concentrations)
 
 

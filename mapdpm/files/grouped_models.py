@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.data.groups import read_groups
+from mapdpm.data.group_tree import GroupTree, read_tree
 from mapdpm.files.batch_models import Restored, check_results, checked_likelihood, common_extras, parameters_of
 from mapdpm.files.errors import ModelFileError
 from mapdpm.files.extras import checked_names, smallest_integers
+from mapdpm.partition_priors.hierarchy import hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior
-from mapdpm.protocol import Labels, Vector
+from mapdpm.protocol import Labels, Matrix
 from mapdpm.state import Mixture
 
 _PRIORS = ("alpha_prior", "gamma_prior")
@@ -20,7 +21,8 @@ _PRIORS = ("alpha_prior", "gamma_prior")
 
 def extras_of(model: Any, table: Labels) -> dict[str, Any]:
     """The extras of a model file; ValueError where a group has a name that JSON does not have."""
-    for name in model.group_names_:
+    paths = [list(name) if _is_tree(model) else [name] for name in model.group_names_]
+    for name in (label for path in paths for label in path):
         if not isinstance(name, (str, int, float, bool)) and name is not None:
             msg = (
                 f"a model file has groups named by str, int, float or bool, got {name!r}; pickle or joblib can keep it"
@@ -28,22 +30,31 @@ def extras_of(model: Any, table: Labels) -> dict[str, Any]:
             raise ValueError(msg)
     priors = {name: getattr(model, name) for name in _PRIORS}
     return common_extras(model) | {
-        "alpha": float(model.alpha),
+        "alpha": np.asarray(model.alpha, dtype=np.float64).tolist(),
         "gamma": float(model.gamma),
-        **{name: None if prior is None else [float(value) for value in prior] for name, prior in priors.items()},
-        "group_names_": model.group_names_.tolist(),
+        **{
+            name: None if prior is None else np.array(prior, dtype=np.float64).tolist()
+            for name, prior in priors.items()
+        },
+        "group_names_": paths if _is_tree(model) else model.group_names_.tolist(),
         "table": smallest_integers(table.ravel()),
         "shares_": model.shares_,
+        **({"alpha_": model.alpha_, "section_shares_": model.section_shares_.ravel()} if _is_tree(model) else {}),
     }
 
 
+def _is_tree(model: Any) -> bool:
+    return np.ndim(model.alpha_) == 1
+
+
 class RestoredGroups(NamedTuple):
-    """The model that the extras give, with the names of groups, the table of counts and the common shares."""
+    """The model that the extras give, with the tree of groups, the table of counts and the shares of inner nodes."""
 
     model: Restored
-    names: NDArray[np.object_]
+    mixture: Mixture
+    tree: GroupTree
     table: Labels
-    shares: Vector
+    shares: Matrix
 
 
 def restored_groups(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> RestoredGroups:
@@ -52,12 +63,23 @@ def restored_groups(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Resto
         likelihood = checked_likelihood(extras, mixture)
         parameters = parameters_of(extras, type(likelihood)) | {name: extras[name] for name in ("alpha", "gamma")}
         for name in _PRIORS:
-            parameters[name] = None if extras[name] is None else GammaPrior(*extras[name])
+            parameters[name] = _prior_of(extras[name])
         check_results(extras, mixture)
         model = Restored(cls(**parameters), likelihood, checked_names(extras, len(mixture.anchor)))
-        return RestoredGroups(model, *_checked_groups(extras, mixture))
+        tree, table, shares = _checked_groups(extras, mixture)
+        if tree.n_levels > 1:
+            prior = hierarchy(extras["alpha_"], mixture.prior.gamma).of_levels(tree.n_levels)
+            mixture = mixture._replace(prior=prior)
+        return RestoredGroups(model, mixture, tree, table, shares)
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         raise misfit(error) from None
+
+
+def _prior_of(extra: Any) -> Any:
+    """A prior of a concentration, or one a level."""
+    if extra is None:
+        return None
+    return GammaPrior(*extra) if np.ndim(extra) == 1 else [GammaPrior(*each) for each in extra]
 
 
 def misfit(error: Exception) -> ModelFileError:
@@ -65,28 +87,33 @@ def misfit(error: Exception) -> ModelFileError:
     return ModelFileError(f"the model file is damaged: its extras do not fit ({error})")
 
 
-def _checked_groups(extras: dict[str, Any], mixture: Mixture) -> tuple[NDArray[np.object_], Labels, Vector]:
-    """The names of groups, the table of counts and the common shares; ValueError where they do not fit the model."""
+def _checked_groups(extras: dict[str, Any], mixture: Mixture) -> tuple[GroupTree, Labels, Matrix]:
+    """The tree, the table of counts and the shares of inner nodes; ValueError where they do not fit the model."""
     names, n_clusters = extras["group_names_"], len(mixture.counts)
-    unnamed = names == [None]
-    seen = read_groups(None, 1) if unnamed else read_groups(_checked_list(names), len(names))
+    tree = read_tree(None if names == [None] else _checked_paths(names), len(names))
     table, shares = extras["table"], extras["shares_"]
-    if len(seen.names) != len(names) or table.dtype.kind != "i" or len(table) != len(names) * n_clusters:
+    if tree.n_groups != len(names) or table.dtype.kind != "i" or len(table) != len(names) * n_clusters:
         msg = "table"
         raise ValueError(msg)
     table = table.astype(np.int64).reshape(len(names), n_clusters)
     if table.min() < 0 or not np.array_equal(table.sum(axis=0), mixture.counts) or table.sum(axis=1).min() < 1:
         msg = "table"
         raise ValueError(msg)
-    within = shares.shape == (n_clusters + 1,) and shares.min() >= 0.0 and shares[:-1].min() > 0.0
-    if not within or not np.isclose(shares.sum(), 1.0, rtol=0.0, atol=1e-9):
+    shares = np.append(shares, extras.get("section_shares_", ())).reshape(tree.n_inner, n_clusters + 1)
+    within = shares.min() >= 0.0 and shares[:, :-1].min() > 0.0
+    if not within or not np.allclose(shares.sum(axis=1), 1.0, rtol=0.0, atol=1e-9):
         msg = "shares_"
         raise ValueError(msg)
-    return seen.names, table, shares
+    return tree, table, shares
 
 
-def _checked_list(names: Any) -> list[Any]:
-    if not isinstance(names, list) or not all(isinstance(name, (str, int, float, bool)) for name in names):
+def _checked_paths(names: Any) -> NDArray[np.object_]:
+    """The labels of groups as a table with a column for each level; ValueError where it is none."""
+    paths = [name if isinstance(name, list) else [name] for name in names] if isinstance(names, list) else []
+    known = all(isinstance(label, (str, int, float, bool)) for path in paths for label in path)
+    if not paths or not known or len({len(path) for path in paths}) != 1:
         msg = "group_names_"
         raise ValueError(msg)
-    return names
+    table = np.empty((len(paths), len(paths[0])), dtype=object)
+    table[:] = paths
+    return table

@@ -12,15 +12,15 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
-from mapdpm.data.groups import numbers_of, read_groups
+from mapdpm.data.group_tree import GroupTree, read_tree
 from mapdpm.estimators.chunks import in_chunks
 from mapdpm.estimators.grouped import GroupedEstimator, chosen_groups
 from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.grouped_models import extras_of, misfit, restored_groups
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
-from mapdpm.partition_priors.franchise import franchise
-from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
+from mapdpm.partition_priors.hierarchy import hierarchy
+from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
 from mapdpm.search.ascent import FitProgress
 from mapdpm.search.checks import check_search
@@ -46,16 +46,17 @@ class HDPMixture(PackedMixture, GroupedEstimator):
 
     Parameters
     ----------
-    alpha : float > 0
+    alpha : float > 0, or sequence of float
         Concentration within groups: a small one makes groups use few of the clusters, a large one makes all groups
-        alike.
+        alike. For a tree of groups one a level, coarse to fine, or one number for all levels.
     gamma : float > 0
         Concentration of the common shares: the number of clusters grows with it.
     likelihood : Likelihood or None
         The family with its prior; None is the empirical Normal-Gamma (``NormalGamma.empirical``).
     alpha_prior, gamma_prior : GammaPrior or None
         With a prior, ``alpha`` (or ``gamma``) is where the search begins, and is set to the mode of its posterior: of
-        p(log alpha, log gamma | z), which always has one. ``alpha_`` and ``gamma_`` are the results.
+        p(log alpha, log gamma | z), which always has one. ``alpha_`` and ``gamma_`` are the results. In a tree,
+        ``alpha_prior`` may be a sequence, one a level.
     init : array of shape (n_points,) or None
         Integer labels to start from, such as a draw of a sampler. None starts twice: from the clusters of ``MAPDPM``
         for the points without their groups, and from a sequential start.
@@ -89,7 +90,8 @@ class HDPMixture(PackedMixture, GroupedEstimator):
     cluster_sizes_ : ndarray of shape (K,)
         Number of points in each cluster.
     group_names_ : ndarray of shape (n_groups,)
-        The groups in order of first appearance. ``fit`` without groups makes one, whose name is None.
+        The groups in order of first appearance; in a tree each is a path, a tuple of labels. ``fit`` without groups
+        makes one, whose name is None.
     weights_ : ndarray of shape (n_groups, K + 1)
         Shares of the clusters in each group, (n_jk + alpha beta_k) / (n_j + alpha); the last column is a new cluster.
         Rows sum to 1.
@@ -97,6 +99,8 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         Number of points in each group.
     shares_ : ndarray of shape (K + 1,)
         The common shares beta, by which a group not seen before weighs; the last is a new cluster. They sum to 1.
+    section_names_, section_shares_ : ndarrays of shape (n_sections,), (n_sections, K + 1)
+        In a tree, the groups above the finest level, and their shares, by which a new group of that section weighs.
     means_, variances_ : ndarray of shape (K, n_features)
         Sample mean and variance (ddof 0) of each cluster; only where the family has them.
     log_joint_ : float
@@ -108,7 +112,7 @@ class HDPMixture(PackedMixture, GroupedEstimator):
     converged_ : bool
         True if the last sweep moved no point, and no move gained.
     alpha_, gamma_ : float
-        The concentrations that were used.
+        The concentrations that were used; ``alpha_`` has one a level in a tree.
     likelihood_ : Likelihood
         The likelihood with the prior that was used.
     backend_ : str
@@ -119,7 +123,8 @@ class HDPMixture(PackedMixture, GroupedEstimator):
     Notes
     -----
     O(N K D) a sweep, as ``MAPDPM``; the shares cost O(groups K) a sweep, and the moves a few more sweeps. Memory: the
-    points, and groups x K numbers.
+    points, and groups x K numbers. In a tree each new cluster costs O(sections), and J some 30 (groups + sections) K
+    terms (docs/maths.md (79) to (82); to 0.03 nats).
 
     Examples
     --------
@@ -141,13 +146,15 @@ class HDPMixture(PackedMixture, GroupedEstimator):
     group_sizes_: Labels
     weights_: Matrix
     shares_: Vector
+    section_names_: NDArray[np.object_]
+    section_shares_: Matrix
     means_: Matrix
     variances_: Matrix
     log_joint_: float
     history_: Vector
     n_sweeps_: int
     converged_: bool
-    alpha_: float
+    alpha_: Any
     gamma_: float
     likelihood_: Any
     backend_: str
@@ -156,11 +163,11 @@ class HDPMixture(PackedMixture, GroupedEstimator):
 
     def __init__(  # noqa: PLR0913  (the public signature; everything but alpha and gamma by name)
         self,
-        alpha: float = 1.0,
+        alpha: Any = 1.0,
         gamma: float = 1.0,
         *,
         likelihood: Any = None,
-        alpha_prior: GammaPrior | None = None,
+        alpha_prior: Any = None,
         gamma_prior: GammaPrior | None = None,
         init: Any = None,
         max_clusters: int | None = None,
@@ -201,9 +208,10 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         y : array-like of shape (n_points,), optional
             The groups, where they are given as the second argument: ``fit(X, groups)``. Clustering has no y; where
             scikit-learn passes ``groups`` by name, y is ignored.
-        groups : array-like of shape (n_points,), optional
-            The group of each point: any hashable label, such as a name or a number; not None or NaN. Without groups all
-            points are one group, and a warning says so.
+        groups : array-like of shape (n_points,) or (n_points, n_levels), optional
+            The group of each point: any hashable label, such as a name or a number; not None or NaN. Columns are the
+            levels of a tree, coarse to fine (corpus sections, then articles). Without groups all points are one group,
+            and a warning says so.
 
         Returns
         -------
@@ -217,14 +225,16 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         """
         names, points = column_names(X), read_by(self.likelihood, X)
         settings = self._settings()
-        seen = read_groups(chosen_groups(y, groups), point_set(points).n_points)
-        if seen.names[0] is None:
+        tree = read_tree(chosen_groups(y, groups), point_set(points).n_points)
+        if tree.names[-1] is None:
             msg = "no groups were given, so all points are one group; MAPDPM clusters points without groups"
             warnings.warn(msg, UserWarning, stacklevel=2)
-        init = None if self.init is None else check_start(self.init, len(seen.of_points), ())
-        fitted = fit_grouped(settings._replace(init=init), points, seen)
+        check_levels(settings.alpha_prior, tree.n_levels)
+        init = None if self.init is None else check_start(self.init, len(tree.of_points), ())
+        settings = settings._replace(init=init, prior=settings.prior.of_levels(tree.n_levels))
+        fitted = fit_grouped(settings, points, tree)
         self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
-        self._set_weights(seen.names, fitted.table, fitted.shares)
+        self._set_weights(tree.own, fitted.table, fitted.shares)
         self._remember(len(fitted.mixture.anchor), names)
         self.labels_ = fitted.labels
         self.log_joint_ = fitted.history[-1]
@@ -237,7 +247,8 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         """The best existing cluster for each point; with ``novelty``, -1 where a new cluster would be better.
 
         argmax_k log (n_jk + alpha beta_k) + log p(x | cluster k), the lowest in a tie. A point of a group that was not
-        in the fit, and each point where ``groups`` is None, weighs by ``shares_``. O(N K D); changes nothing.
+        in the fit, and each point where ``groups`` is None, weighs by ``shares_``; in a tree, a new group of a section
+        that was in the fit weighs by those of the section. O(N K D); changes nothing.
         """
 
         def best(scores: Matrix) -> Labels:
@@ -264,8 +275,8 @@ class HDPMixture(PackedMixture, GroupedEstimator):
     def score_samples(self, X: Any, groups: Any = None) -> Vector:
         """Log predictive density of each point, in nats with all constants; high is normal.
 
-        The log of sum_k w_jk p(x | cluster k), with the row of ``weights_`` of the point's group, or ``shares_`` for a
-        group that was not in the fit, and the prior predictive for the last column.
+        The log of sum_k w_jk p(x | cluster k), with the row of ``weights_`` of the point's group, or the shares for a
+        group that was not in the fit (as ``predict``), and the prior predictive for the last column.
         """
 
         def density(scores: Matrix) -> Vector:
@@ -301,46 +312,48 @@ class HDPMixture(PackedMixture, GroupedEstimator):
             model._settings()
         except (TypeError, ValueError, ArithmeticError) as error:
             raise misfit(error) from None
-        model._restore(mixture, restored.model, extras)
-        model._set_weights(restored.names, restored.table, restored.shares)
+        model._restore(restored.mixture, restored.model, extras)
+        model._set_weights(restored.tree, restored.table, restored.shares)
         return model
 
     def _settings(self) -> GroupedSettings:
         """The parameters, checked."""
         search = check_search(self, MOVES)
-        prior = franchise(self.alpha, self.gamma)
-        check_gamma_prior("alpha_prior", self.alpha_prior)
+        prior, alpha_priors = hierarchy(self.alpha, self.gamma), level_priors(self.alpha_prior)
         check_gamma_prior("gamma_prior", self.gamma_prior)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
-        return GroupedSettings(self.likelihood, prior, self.alpha_prior, self.gamma_prior, cap, search)
+        return GroupedSettings(self.likelihood, prior, alpha_priors, self.gamma_prior, cap, search)
 
     def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
         super()._adopt(mixture, likelihood, backend)
-        self.alpha_, self.gamma_ = mixture.prior
+        alphas, self.gamma_ = mixture.prior
+        self.alpha_ = alphas[0] if len(alphas) == 1 else np.array(alphas)
 
-    def _set_weights(self, names: NDArray[np.object_], table: Labels, shares: Vector) -> None:
-        """Set the attributes of groups, from the table of counts and the common shares."""
-        self.group_names_ = names
-        self.shares_ = shares
-        self._table = table
+    def _set_weights(self, tree: GroupTree, table: Labels, shares: Matrix) -> None:
+        """Set the attributes of groups, from the table of counts and the shares of inner nodes."""
+        self._tree, self._table = tree, table
+        self.group_names_, self.section_names_ = tree.group_names, tree.names[1 : tree.n_inner]
+        self.shares_, self.section_shares_ = shares[0], shares[1:]
         self.group_sizes_ = table.sum(axis=1)
+        alpha = np.atleast_1d(self.alpha_)[-1]
         counts = np.hstack([table, np.zeros((len(table), 1), dtype=np.int64)])
-        self.weights_ = (counts + self.alpha_ * shares) / (self.group_sizes_[:, None] + self.alpha_)
+        expected = alpha * shares[tree.parents[tree.n_inner :]]
+        self.weights_ = (counts + expected) / (self.group_sizes_[:, None] + alpha)
 
     def _of_scores(self, X: Any, groups: Any, found: Callable[[Matrix], Any]) -> Any:
         """``found`` of the scores log w_jk + log p(x | cluster k) of the points of ``X``, chunk by chunk."""
         points = self._points(X)
         self.likelihood_.for_data(points)
-        group = numbers_of(groups, point_set(points).n_points, self.group_names_)  # -1 is the last row
+        node = self._tree.nodes_of(groups, point_set(points).n_points)
         with np.errstate(divide="ignore"):
-            log_weights = np.log(np.vstack([self.weights_, self.shares_]))
+            log_weights = np.log(np.vstack([self.shares_, self.section_shares_, self.weights_]))
         backend = resolve(self.backend_, self._mixture.likelihood)
 
         def computed(model: Model, state: ClusterState, first: int) -> Any:
             n = point_set(model.data).n_points
             scores = np.empty((n, state.capacity))
             backend.score(model._replace(prior=NO_PRIOR), state, scores)
-            scores += log_weights[group[first : first + n]]
+            scores += log_weights[node[first : first + n]]
             return found(scores)
 
         return in_chunks(points, self._mixture, self.n_jobs, computed)

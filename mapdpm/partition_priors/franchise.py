@@ -1,7 +1,8 @@
-"""The hierarchical Dirichlet process, as a distribution over the clusters of grouped points (Teh2004).
+"""One level of a hierarchical Dirichlet process: the shares of its nodes at their mode, and integrated out (Teh2004).
 
-Clusters are shared by all groups; in the words of Teh2004 they are the dishes of a franchise of restaurants, and the
-groups are its restaurants. Only the table of counts n_jk, points of group j in cluster k, matters.
+A node mixes clusters in shares of its own. Its children, groups or nodes of the level below, draw from it: in the words
+of Teh2004 they are restaurants, clusters are dishes, and what a child sends up is its tables. A child is known here by
+its counts alone, its cells: the points of a group, or the expected tables that a node below has got.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.protocol import SMALLEST, Labels, Matrix, Vector
-from mapdpm.special import log_gamma_excess, log_rising, log_rising_of_arrays, rising_moments
-from mapdpm.validation import check_number
+from mapdpm.special import digamma, log_gamma_excess, log_rising_of_arrays, rising_moments, trigamma
 
 _MOST_STEPS = 200
 _NEAR = 1e-12
@@ -23,9 +23,6 @@ _LONGEST_STEP = 2.0
 _FIRST_STEPS = 2
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
-LARGEST_CONCENTRATION = 1e30
-"""alpha and gamma are between its inverse and this: products of alpha and shares are then above SMALLEST."""
-
 _NEAR_SADDLE = 1e-7
 """Newton's steps to the saddlepoint end here; the integral is stationary there."""
 
@@ -33,140 +30,235 @@ _NODES = np.arange(-9.0, 5.1, 0.5)
 """The points of the trapezoidal rule, in standard deviations of log b from its mode. The density falls at least as
 exp(log b) to the left, and faster than any exponential to the right; the rest beyond the points is below 2e-4 of it."""
 
-
-class Solution(NamedTuple):
-    """The common shares of the clusters of a table, and its log probability."""
-
-    shares: Vector
-    """(K + 1,): beta_k, and last beta_u, the share of all clusters that nobody has; they sum to 1."""
-    log_partition: float
-    """log p(z), in nats."""
+_LARGE_BASE = 300.0
+"""From here on the mean of the tables is that at the mode, to some 1 / a; a rule in log b loses digits of it."""
+_SMALL = 1e-3
 
 
-class Franchise(NamedTuple):
-    r"""p(z) of a hierarchical Dirichlet process: its tables and common shares are integrated out (Teh2004 (24)-(28)).
+class Cells(NamedTuple):
+    """The counts that the children of nodes have of a dish. Equal counts of a dish are listed once."""
 
-    p(z) = gamma^K / prod_j alpha^(n_j) I, where I is the integral of beta_u^(gamma - 1) prod_k g_k(beta_k) / beta_k
-    over shares that sum to 1, g_k(b) = prod_j (alpha b)^(n_jk) and a^(n) = a (a + 1) ... (a + n - 1). Without the
-    constraint the integral is a product over clusters. So I is an inverse Laplace transform in one variable, which the
-    saddlepoint method finds to some 0.005 nats, and to 0.02 for a single cell (maths (53) to (57)).
+    dishes: Labels
+    """(cells,): the dish of each cell, in a list of all dishes of all nodes."""
+    counts: Vector
+    repeats: Vector
+    tables: Tables | None = None
+    """How the counts vary, which are mean numbers of tables then; None: counts are known."""
+    at: Vector | None = None
+    """The shares in the node at which ``tables`` have these means."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> prior = Franchise(alpha=1.0, gamma=1.0)
-    >>> apart = prior.log_partition(np.array([[1, 0], [0, 1]]))  # exactly log 1/2
-    >>> print(f"{np.exp(apart):.3f}")
-    0.500
-    """
+    def sums(self, values: Vector) -> Vector:
+        """The sum over all cells of each dish."""
+        return np.bincount(self.dishes, self.repeats * values).astype(np.float64, copy=False)
+
+
+class Tables(NamedTuple):
+    """The numbers of tables of the children of a level, given the shares above it; what its parents count as guests."""
+
+    level: Level
+    mode: Mode
+    means: Vector
+    """(dishes,)"""
+    more: Vector
+    """(dishes,): their variances, beyond those given the shares at the mode."""
+
+
+class Level(NamedTuple):
+    """The nodes of a level, the dishes that each of them has, and what their children have of these."""
 
     alpha: float
-    gamma: float
+    """The concentration of the children."""
+    concentration: float
+    """That of the nodes: gamma at the root, and the alpha of the level above it below."""
+    nodes: Labels
+    """(dishes,): the node of each dish."""
+    cells: Cells
 
-    def log_partition(self, table: Labels) -> float:
-        """log p(z) of a table of counts (groups, K), in nats; each group and each cluster must have a point."""
-        return self.solve(table).log_partition
-
-    def solve(self, table: Labels) -> Solution:
-        """The mode of the shares given ``table`` (groups, K), and log p(z); O(cells of different counts)."""
-        cells = _cells(table)
-        mode = self._mode(cells)
-        sizes, repeats = np.unique(table.sum(axis=1), return_counts=True)
-        groups = sum(count * log_rising(self.alpha, float(n)) for n, count in zip(sizes, repeats, strict=True))
-        constant = table.shape[1] * math.log(self.gamma) - groups
-        shares = np.append(np.exp(mode.log_shares), self.gamma / mode.total)
-        return Solution(shares, constant + self._log_integral(cells, mode))
-
-    def _mode(self, cells: _Cells) -> _Mode:
-        """The mode of the shares in log beta_k / beta_u: beta_k = E_k / S, beta_u = gamma / S, S = gamma + sum E_k.
-
-        E_k is the expected number of tables of cluster k given beta_k. The mode is unique: E_k less its derivative by
-        log beta_k is positive, so for given S one beta_k solves its equation; the larger S, the smaller is each E_k, so
-        one S does. Steps of an expectation-maximisation, which always climb, come first; then Newton's steps.
-        """
-        tables = cells.sums(np.ones(len(cells.counts)))
-        total = self.gamma + tables.sum()
-        log_shares = np.log(tables / total)
-        for step in range(_MOST_STEPS):
-            weights = np.maximum(self.alpha * np.exp(log_shares), SMALLEST)
-            means, squares = rising_moments(weights[cells.clusters], cells.counts)
-            tables, spread = cells.sums(means), cells.sums(squares)
-            newton = None if step < _FIRST_STEPS else _newton(log_shares, total, tables, spread, self.gamma)
-            if newton is None:
-                total = self.gamma + tables.sum()
-                log_shares = np.log(tables / total)
-                continue
-            move, move_total = newton
-            log_shares, total = log_shares + move, total * math.exp(move_total)
-            if max(float(np.abs(move).max()), abs(move_total)) < _NEAR:
-                break
-        return _Mode(log_shares, total, 1.0 / np.sqrt(spread))
-
-    def _log_integral(self, cells: _Cells, mode: _Mode) -> float:
-        """Log I, as the inverse Laplace transform of Gamma(gamma) t^-gamma prod_k F_k(t) at 1.
-
-        F_k(t) is the integral of g_k(b) exp(-t b) db / b, by the trapezoidal rule in log b.
-        """
-        gamma = self.gamma
-        logs = mode.log_shares[:, None] + mode.widths[:, None] * _NODES
-        b = np.exp(logs)
-        weights = np.maximum(self.alpha * b, SMALLEST)
-        heights = np.zeros_like(b)
-        rising = log_rising_of_arrays(weights[cells.clusters], cells.counts[:, None])
-        np.add.at(heights, cells.clusters, cells.repeats[:, None] * rising)
-        t = mode.total
-        for _ in range(_MOST_STEPS):
-            found = _Cumulants.of(heights, t * b)
-            curvature = gamma + found.second
-            step = (gamma + found.first - t) / curvature
-            if abs(step) < _NEAR_SADDLE:
-                break
-            t *= 1.0 + max(-0.5, min(step, 1.0))
-        spacing = mode.widths * (_NODES[1] - _NODES[0])
-        rest = found.first - gamma * math.log1p(found.first / gamma)  # t - gamma - gamma log(t / gamma)
-        return (
-            log_gamma_excess(gamma)
-            + rest
-            + float((found.log_sums + np.log(spacing)).sum())
-            + math.log(t)
-            - 0.5 * math.log(curvature)
-            - _HALF_LOG_2PI
-            - _stirling_error(curvature)
-            + (6.0 * gamma + found.fourth) / (8.0 * curvature**2)
-            - 5.0 * (2.0 * gamma + found.third) ** 2 / (24.0 * curvature**3)
-            + 1.0 / (12.0 * curvature)
-        )
+    def by_node(self, values: Vector) -> Vector:
+        """The sum over the dishes of each node."""
+        return np.bincount(self.nodes, values).astype(np.float64, copy=False)
 
 
-def franchise(alpha: float, gamma: float) -> Franchise:
-    """The process with concentrations ``alpha`` and ``gamma``, checked."""
-    values = []
-    for name, given in (("alpha", alpha), ("gamma", gamma)):
-        value = check_number(name, given)
-        if not value > 0.0:
-            msg = f"{name} must be > 0, got {value}"
-            raise ValueError(msg)
-        if not 1.0 / LARGEST_CONCENTRATION <= value <= LARGEST_CONCENTRATION:
-            msg = (
-                f"{name} must be between {1.0 / LARGEST_CONCENTRATION:.0e} and {LARGEST_CONCENTRATION:.0e}, got {value}"
-            )
-            raise ValueError(msg)
-        values.append(value)
-    return Franchise(*values)
+class Mode(NamedTuple):
+    """The shares b of dishes at their mode (maths (56), (79))."""
+
+    log_shares: Vector
+    totals: Vector
+    """(nodes,): the concentration and all expected tables of the children, S."""
+    tables: Vector
+    """(dishes,): the expected tables of the children, E."""
+    squares: Vector
+    """(dishes,): E less its derivative by log b."""
+
+    @property
+    def shares(self) -> Vector:
+        """(dishes,): b; those of a node and the rest sum to 1."""
+        return np.exp(self.log_shares)
+
+
+def first_guess(level: Level, bases: Vector) -> Mode:
+    """The shares if each cell had one table: a start for ``mode_of``."""
+    tables = level.cells.sums(np.ones(len(level.cells.counts)))
+    totals = level.concentration + level.by_node(tables)
+    return Mode(np.log((bases + tables) / totals[level.nodes]), totals, tables, tables)
+
+
+def mode_of(level: Level, bases: Vector, start: Mode) -> Mode:
+    """The mode of the shares: b = (a + E) / S, S = concentration + sum E, with ``bases`` a; 0 at the root.
+
+    E is the expected number of tables of the children given b. The mode is unique: a + E less the derivative of E by
+    log b is positive, so for given S one b solves its equation; the larger S, the smaller is each E, so one S does.
+    Steps of an expectation-maximisation, which always climb, come first; then Newton's steps.
+    """
+    cells, nodes = level.cells, level.nodes
+    log_shares, totals = start.log_shares, start.totals
+    for step in range(_MOST_STEPS):
+        weights = np.maximum(level.alpha * np.exp(log_shares), SMALLEST)
+        means, squares = rising_moments(weights[cells.dishes], cells.counts)
+        mode = Mode(log_shares, totals, cells.sums(means), cells.sums(squares))
+        sums = level.concentration + level.by_node(mode.tables)
+        moves, moves_total, safe = _newton(level, mode, bases, step)
+        climbs = np.log((bases + mode.tables) / sums[nodes]) - log_shares
+        moves = np.where(safe[nodes], moves, climbs)
+        moves_total = np.where(safe, moves_total, np.log(sums / totals))
+        log_shares, totals = log_shares + moves, totals * np.exp(moves_total)
+        if max(float(np.abs(moves).max()), float(np.abs(moves_total).max())) < _NEAR:
+            break
+    return mode._replace(log_shares=log_shares, totals=totals)
+
+
+def _newton(level: Level, mode: Mode, bases: Vector, step: int) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+    """Newton steps of log shares and of log S, and whether those of a node are safe. All sums have positive terms."""
+    by_node, nodes = level.by_node, level.nodes
+    wanted = mode.totals[nodes] * mode.shares
+    derivatives = mode.tables - mode.squares
+    slopes = wanted - derivatives
+    steep = slopes > 0.0
+    slopes = np.where(steep, slopes, 1.0)
+    off = wanted - bases - mode.tables
+    off_total = mode.totals - level.concentration - by_node(mode.tables)
+    rates = derivatives / slopes
+    moves_total = -(off_total + by_node(rates * off)) / (mode.totals + by_node(rates * wanted))
+    moves = -(off + wanted * moves_total[nodes]) / slopes
+    longest: Vector = np.abs(moves_total)
+    np.maximum.at(longest, nodes, np.abs(moves))
+    safe = (longest <= _LONGEST_STEP) & (by_node((~steep).astype(np.float64)) == 0.0) & (step >= _FIRST_STEPS)
+    return moves, moves_total, safe
+
+
+def integral(level: Level, bases: Vector, rests: Vector, mode: Mode) -> tuple[float, Tables]:
+    """The log of the mean probability of all counts over the shares of the nodes, and the tables (maths (55), (80)).
+
+    Without the constraint that shares sum to 1 it is a product over dishes of integrals F(t); so it is an inverse
+    Laplace transform in one variable t for each node, by the saddlepoint method. F is found by the trapezoidal rule in
+    log b. ``rests`` are the bases of all clusters that a node does not have, together.
+    """
+    nodes, concentration = level.nodes, level.concentration
+    widths = 1.0 / np.sqrt(bases + mode.squares)
+    logs = widths[:, None] * _NODES  # log b, less its mode
+    heights = _heights(level, np.exp(mode.log_shares[:, None] + logs))
+    density = _Density.of(bases, mode)
+    near = bases >= _LARGE_BASE
+    shifts = np.zeros(len(rests))  # log t / S
+    for _ in range(_MOST_STEPS):
+        found = _Cumulants.of(heights, *density.at(logs + shifts[nodes][:, None]))
+        means = np.where(near, mode.tables, found.means)
+        tables = level.by_node(means)
+        curvatures = rests + level.by_node(found.second)
+        expected = mode.totals - concentration
+        steps = (tables - concentration * np.expm1(shifts) - expected * np.exp(shifts)) / curvatures
+        if np.abs(steps).max() < _NEAR_SADDLE:
+            break
+        shifts += np.log1p(np.clip(steps, -0.5, 1.0))
+    log_sums = level.by_node(found.log_sums + np.log(widths * (_NODES[1] - _NODES[0])))
+    more = tables - concentration * np.log1p(tables / concentration)  # t - A - A log(t / A), A the concentration
+    third, fourth = level.by_node(found.third), level.by_node(found.fourth)
+    values = (
+        log_gamma_excess(concentration)
+        + more
+        + log_sums
+        + np.log(mode.totals)
+        + shifts
+        - 0.5 * np.log(curvatures)
+        - _HALF_LOG_2PI
+        - _stirling_errors(curvatures)
+        + (6.0 * rests + fourth) / (8.0 * curvatures**2)
+        - 5.0 * (2.0 * rests + third) ** 2 / (24.0 * curvatures**3)
+        + 1.0 / (12.0 * curvatures)
+    )
+    given = mode.tables - mode.squares
+    # Given the tables, x is a Gamma variable of shape a + tables: so its moments are theirs.
+    more = np.where(near, given**2 * widths**2, found.second - bases - found.means - given)
+    return math.fsum(values), Tables(level, mode, means, more)
+
+
+def _heights(level: Level, shares: Matrix) -> Matrix:
+    """The log probability of the children's counts of each dish, at the shares in the rows.
+
+    Tables m have the factor a^(m), a = alpha b. Relative to that at another share its logarithm is close to linear in
+    m, so the mean of the factor is that of a power r^m; and the mean of r^m given shares c of the level below is the
+    probability of the counts there at r c, relative to that at c (maths (81)).
+    """
+    cells, below, at = level.cells, level.cells.tables, level.cells.at
+    weights = np.maximum(level.alpha * shares, SMALLEST)[cells.dishes]
+    counts = cells.counts[:, None]
+    rising = log_rising_of_arrays(weights, counts)
+    if below is not None and at is not None:
+        first = np.maximum(level.alpha * at, SMALLEST)[:, None]
+        log_r = digamma(weights + counts) - digamma(first + counts)
+        log_c = below.mode.log_shares[:, None]
+        powers = _heights(below.level, np.exp(log_c + log_r)) - _heights(below.level, np.exp(log_c))
+        given = below.mode.tables - below.mode.squares
+        bends = trigamma(weights + counts) - trigamma(first + counts)
+        rising += powers - log_r * below.mode.tables[:, None]
+        rising += 0.5 * (below.more[:, None] * log_r**2 + (below.more + given)[:, None] * bends)
+        rising -= log_rising_of_arrays(first, counts)
+    heights = np.zeros_like(shares)
+    np.add.at(heights, cells.dishes, cells.repeats[:, None] * rising)
+    return heights
+
+
+class _Density(NamedTuple):
+    """The density of x = t b in log x: that of a Gamma variable of shape a, or exp(-x) at the root, where a = 0."""
+
+    bases: Vector
+    at_mode: Vector
+    """x at the mode of b, if t = S."""
+    log_ratios: Vector | None
+    """log x / a there; None at the root."""
+    constants: Vector | None
+
+    @classmethod
+    def of(cls, bases: Vector, mode: Mode) -> _Density:
+        if not bases.any():
+            return cls(bases, mode.tables, None, None)
+        constants = np.array([log_gamma_excess(a) for a in bases.tolist()])
+        return cls(bases, bases + mode.tables, np.log1p(mode.tables / bases), constants)
+
+    def at(self, logs: Matrix) -> tuple[Matrix, Matrix]:
+        """The log density, and x - a, where log x is ``logs`` more than at the mode; t^-a is left out."""
+        if self.log_ratios is None or self.constants is None:
+            x = self.at_mode[:, None] * np.exp(logs)
+            return -x, x
+        y, a = self.log_ratios[:, None] + logs, self.bases[:, None]
+        series = y * y * (0.5 + y / 6.0 + y * y / 24.0)
+        with np.errstate(over="ignore"):
+            excess = np.where(np.abs(y) < _SMALL, series, np.expm1(y) - y)
+        return -a * excess - self.constants[:, None], a * np.expm1(y)
 
 
 class _Cumulants(NamedTuple):
-    """The cumulants of x = t b under the density exp(heights - x) of each cluster, summed over the clusters."""
+    """The cumulants of x - a of each dish, under its density times the probability of the counts."""
 
     log_sums: Vector
-    first: float
-    second: float
-    third: float
-    fourth: float
+    means: Vector
+    second: Vector
+    third: Vector
+    fourth: Vector
 
     @classmethod
-    def of(cls, heights: Matrix, x: Matrix) -> _Cumulants:
-        exponents = heights - x
+    def of(cls, heights: Matrix, log_density: Matrix, x: Matrix) -> _Cumulants:
+        exponents = heights + log_density
         tops = exponents.max(axis=1, keepdims=True)
         p = np.exp(exponents - tops)
         sums = p.sum(axis=1, keepdims=True)
@@ -175,55 +267,12 @@ class _Cumulants(NamedTuple):
         off = x - means
         squares = off * off
         variances = (p * squares).sum(axis=1)
-        third = float((p * squares * off).sum())
-        fourth = float((p * squares * squares).sum() - 3.0 * variances @ variances)
-        log_sums = (tops + np.log(sums))[:, 0]
-        return cls(log_sums, float(means.sum()), float(variances.sum()), third, fourth)
+        third = (p * squares * off).sum(axis=1)
+        fourth = (p * squares * squares).sum(axis=1) - 3.0 * variances * variances
+        return cls((tops + np.log(sums))[:, 0], means[:, 0], variances, third, fourth)
 
 
-class _Cells(NamedTuple):
-    """The cells of a table with points in them. Equal counts of a cluster are listed once."""
-
-    clusters: Labels
-    counts: Labels
-    repeats: NDArray[np.float64]
-
-    def sums(self, values: Vector) -> Vector:
-        """The sum over all cells of each cluster."""
-        return np.bincount(self.clusters, self.repeats * values).astype(np.float64, copy=False)
-
-
-class _Mode(NamedTuple):
-    """The mode of the shares: log beta_k, S, and the standard deviation of log b of each cluster, given S."""
-
-    log_shares: Vector
-    total: float
-    widths: Vector
-
-
-def _cells(table: Labels) -> _Cells:
-    groups, clusters = np.nonzero(table)
-    base = int(table.max()) + 1
-    keys, repeats = np.unique(clusters * base + table[groups, clusters], return_counts=True)
-    return _Cells(keys // base, keys % base, repeats.astype(np.float64))
-
-
-def _newton(
-    log_shares: Vector, total: float, tables: Vector, spread: Vector, gamma: float
-) -> tuple[Vector, float] | None:
-    """A Newton step of the log shares and of log S; None where it is not safe. All its sums have positive terms."""
-    wanted = total * np.exp(log_shares)
-    slopes = wanted - (tables - spread)
-    if np.any(slopes <= 0.0):
-        return None
-    off, off_total = wanted - tables, total - gamma - float(tables.sum())
-    rates = (tables - spread) / slopes
-    move_total = -(off_total + float(rates @ off)) / (total + float(rates @ wanted))
-    move = -(off + wanted * move_total) / slopes
-    longest = max(float(np.abs(move).max()), abs(move_total))
-    return None if longest > _LONGEST_STEP else (move, move_total)
-
-
-def _stirling_error(x: float) -> float:
+def _stirling_errors(x: Vector) -> Vector:
     """LnGamma(x) less its Stirling formula without the series: (x - 1/2) ln x - x + (1/2) ln 2 pi."""
-    return log_gamma_excess(x) + 0.5 * math.log(x) - _HALF_LOG_2PI
+    excess = np.array([log_gamma_excess(value) for value in x.tolist()])
+    return excess + 0.5 * np.log(x) - _HALF_LOG_2PI

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mapdpm.validation import check_number
@@ -103,4 +104,25 @@ def check_gamma_prior(name: str, prior: Any) -> None:
     check_prior(name, prior)
     if not isinstance(prior, GammaPrior) or not prior.rate > 0.0:
         msg = f"{name} must be a GammaPrior of rate > 0, or None, got {prior!r}"
+        raise ValueError(msg)
+
+
+def level_priors(given: Any) -> tuple[GammaPrior, ...] | None:
+    """``alpha_prior`` of a tree of groups, checked: a GammaPrior of all levels, or a sequence with one a level."""
+    if given is None:
+        return None
+    several = isinstance(given, Sequence) and not hasattr(given, "_fields")
+    priors = tuple(given) if several else (given,)
+    for prior in priors:
+        check_gamma_prior("alpha_prior", prior)
+    if not priors or None in priors:
+        msg = "alpha_prior must be a GammaPrior, or one for each level of groups"
+        raise ValueError(msg)
+    return priors
+
+
+def check_levels(priors: tuple[GammaPrior, ...] | None, n_levels: int) -> None:
+    """ValueError where there is neither one prior nor one for each of ``n_levels``."""
+    if priors is not None and len(priors) not in (1, n_levels):
+        msg = f"alpha_prior must be one, or one for each level of groups: {n_levels}, got {len(priors)}"
         raise ValueError(msg)

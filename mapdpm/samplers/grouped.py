@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,9 +12,8 @@ from mapdpm.data import point_set
 from mapdpm.data.group_tree import GroupTree, read_tree
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors import DirichletProcess
-from mapdpm.partition_priors.franchise import LARGEST_CONCENTRATION, Franchise
-from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy, log_density_of_shares
-from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
+from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, Hierarchy, hierarchy, log_density_of_shares
+from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
 from mapdpm.protocol import LARGEST, Labels, Likelihood, Model, RngVerbs, Vector
 from mapdpm.samplers._restaurants import Restaurants, draw_shares, parts
 from mapdpm.samplers._with_parameters import PARAMETERS, is_counted, log_joint_given
@@ -128,7 +126,7 @@ class GroupedChain(Chain):
             parents, _, _, guests, weights, alphas, gamma = self.restaurants()
             return float(self._log_density(parents, guests, weights, alphas, gamma))
         alpha, gamma = (max(value, 1.0 / LARGEST_CONCENTRATION) for value in (self.prior.alphas[0], self.prior.gamma))
-        return Franchise(alpha, gamma).log_partition(self.guests()[:, self.state.counts > 0])
+        return Hierarchy((alpha,), gamma).log_partition(self.guests()[:, self.state.counts > 0])
 
     def concentrations(self) -> dict[str, Any]:
         """Alpha, a number with one level of groups and else one a level, and gamma."""
@@ -202,10 +200,7 @@ class GroupedSampler(Sampler):
         alpha_prior: Any = None,
         gamma_prior: Any = None,
     ) -> None:
-        several = isinstance(alpha_prior, Sequence) and not hasattr(alpha_prior, "_fields")
-        alpha_priors = tuple(alpha_prior) if several else None if alpha_prior is None else (alpha_prior,)
-        for prior in alpha_priors or ():
-            check_gamma_prior("alpha_prior", prior)
+        alpha_priors = level_priors(alpha_prior)
         check_gamma_prior("gamma_prior", gamma_prior)
         floats = None if alpha_priors is None else tuple(in_floats(each) for each in alpha_priors)
         self.target = GroupedTarget(likelihood, hierarchy(alpha, gamma), floats, in_floats(gamma_prior))
@@ -223,10 +218,7 @@ class GroupedSampler(Sampler):
             msg = f"{type(self).__name__} takes one level of groups, got {tree.n_levels}; DirectAssignment takes trees"
             raise ValueError(msg)
         self.target.prior.of_levels(tree.n_levels)
-        if self.target.alpha_prior is not None and len(self.target.alpha_prior) not in (1, tree.n_levels):
-            n_priors = len(self.target.alpha_prior)
-            msg = f"alpha_prior must be one, or one for each level of groups: {tree.n_levels}, got {n_priors}"
-            raise ValueError(msg)
+        check_levels(self.target.alpha_prior, tree.n_levels)
         return given._replace(groups=tree)
 
     def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:

@@ -27,7 +27,7 @@ from mapdpm import (
     metrics,
 )
 from mapdpm.files.errors import ModelFileError
-from mapdpm.partition_priors.franchise import Franchise
+from mapdpm.partition_priors.hierarchy import Hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, InverseGammaPrior
 from tests.oracle import franchise as oracle
 from tests.search.test_grouped import PRIOR, grouped_points
@@ -175,7 +175,7 @@ def test_concentrations_at_their_mode(data):
         logs = (np.log(alpha) + priors["alpha"].log_density(alpha)) + (
             np.log(gamma) + priors["gamma"].log_density(gamma)
         )
-        return Franchise(alpha, gamma).log_partition(table) + logs
+        return Hierarchy((alpha,), gamma).log_partition(table) + logs
 
     best = density(fitted.alpha_, fitted.gamma_)
     for a, g in ((1.02, 1.0), (0.98, 1.0), (1.0, 1.02), (1.0, 0.98)):
@@ -235,8 +235,8 @@ def test_groups_may_be_anything_hashable(named, data):
     ("groups", "words"),
     [
         (["a"] * 119, r"one label a point, shape \(120,\), got shape \(119,\)"),
-        ([["a", "b"]] * 120, "hashable"),
-        (np.zeros((120, 1)), r"got shape \(120, 1\)"),
+        ([{"a"}] * 120, "hashable"),
+        (np.zeros((120, 1, 1)), r"got shape \(120, 1, 1\)"),
         (["a"] * 119 + [None], r"groups\[119\] is None"),
         (np.append(np.zeros(119), np.nan), r"groups\[119\] is nan"),
         (pd.Series(["a"] * 119 + [pd.NA]), r"groups\[119\]"),

@@ -10,7 +10,7 @@ from mapdpm import HDPMixture, NormalGamma, NormalKnownVariance
 from mapdpm.backends import grouped, resolve
 from mapdpm.objective import is_gain
 from mapdpm.partition_priors import partition_prior
-from mapdpm.partition_priors.franchise import Franchise
+from mapdpm.partition_priors.hierarchy import Hierarchy
 from mapdpm.protocol import Model
 from mapdpm.search.grouped.moves import MOVES
 from mapdpm.search.grouped.problem import GroupedProblem
@@ -35,7 +35,13 @@ def grouped_points(seed, n_groups=8, size=15, K=5, D=2, apart=5.0, alpha=2.0):
 def problem_of(X, groups, backend="python", alpha=1.0, gamma=1.5, likelihood=PRIOR):
     family = likelihood.for_data(X)
     flat = Problem.of(Model(family, partition_prior(gamma), X), resolve(backend, family), None)
-    return GroupedProblem(flat, groups, int(groups.max()) + 1, Franchise(alpha, gamma))
+    n_groups = int(groups.max()) + 1
+    return GroupedProblem(flat, groups, one_level(n_groups), n_groups, Hierarchy((alpha,), gamma))
+
+
+def one_level(n_groups):
+    """The parents of a root and its groups."""
+    return np.append(-1, np.zeros(n_groups, dtype=np.int64))
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
@@ -66,7 +72,7 @@ def test_a_sweep_moves_each_point_to_its_best_cluster(backend):
         labels = np.unique(labels, return_inverse=True)[1]
         problem = problem_of(X, groups, backend)
         state = problem.state_of(started_from(problem.flat, labels))
-        z, weights = labels.copy(), state.weights.copy()
+        z, weights = labels.copy(), state.weights[0].copy()
         family, K = problem.flat.model.likelihood, state.clusters.capacity
         for i in range(len(X)):
             k = z[i]
@@ -88,7 +94,7 @@ def test_a_sweep_moves_each_point_to_its_best_cluster(backend):
             problem.flat.model, state.clusters, problem.counts(state), 0, False
         )
         np.testing.assert_array_equal(state.labels, z)
-        np.testing.assert_allclose(state.weights, weights, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(state.weights[0], weights, rtol=1e-12, atol=1e-15)
         np.testing.assert_array_equal(state.table, problem.table_of(z, K))
         assert moved > 0
 
@@ -107,7 +113,8 @@ def test_cells_move_where_they_gain(backend):
             points = np.flatnonzero(state.labels == slot)
             if len(points) == 0:
                 continue
-            before, weights = value(X, groups, state.labels, state.weights, family), state.weights.copy()
+            weights = state.weights[0].copy()
+            before = value(X, groups, state.labels, weights, family)
             names, cell_of = np.unique(groups[points], return_inverse=True)
             cells = problem.flat.part(points, 0)
             rows = cells.empty(0, len(names))._replace(labels=cell_of.astype(np.int64))
@@ -122,9 +129,9 @@ def test_cells_move_where_they_gain(backend):
             for k in sorted(opened):
                 held[k] = held[-1] / (1.0 + problem.prior.gamma)
                 held[-1] -= held[k]
-            after = value(X, groups, state.labels, state.weights, family)
+            after = value(X, groups, state.labels, state.weights[0], family)
             if len(opened) <= 1:
-                np.testing.assert_allclose(state.weights, held, rtol=1e-12)
+                np.testing.assert_allclose(state.weights[0], held, rtol=1e-12)
                 # Sums of some hundred terms of size up to a hundred: 1e-9 is a thousand roundings.
                 assert after - before == pytest.approx(gained, abs=1e-9)
             assert gained >= 0.0
@@ -182,7 +189,7 @@ def test_no_new_cluster_where_its_weight_is_zero():
         problem = problem_of(X, groups, name)
         state = problem.state_of(started_from(problem.flat, np.unique(z, return_inverse=True)[1]))
         K = state.n_clusters
-        state.weights[-1] = 0.0
+        state.weights[:, -1] = 0.0
         problem.flat.backend.grouped_sweep(problem.flat.model, state.clusters, problem.counts(state), 0, False)
         assert state.n_clusters <= K
 
@@ -306,10 +313,10 @@ def test_the_share_of_a_new_cluster_must_leave_the_rest(monkeypatch):
 
     def join(model, state, counts, log_weights, i, k):
         if state.counts[k] == 0:
-            counts.weights[k] = counts.weights[-1] * counts.new_share
+            counts.weights[0, k] = counts.weights[0, -1] * counts.new_share
         grouped.assign(model.likelihood, model.data, None, state, i, k)
         counts.table[counts.groups[i], k] += 1
-        log_weights[k] = grouped.slot_weight(counts.table, counts.weights, counts.groups[i], k)
+        log_weights[k] = grouped.slot_weight(counts.table, counts.weights[0], counts.groups[i], k)
 
     def total():
         X, groups, _ = grouped_points(3)

@@ -11,7 +11,7 @@ from scipy.special import digamma
 
 import mapdpm
 from mapdpm import NormalGamma, NormalKnownVariance, OnlineHDP, OnlineMAPDPM
-from mapdpm.partition_priors.franchise import Franchise
+from mapdpm.partition_priors.hierarchy import Hierarchy
 from mapdpm.stream import StreamFullError
 from mapdpm.stream.c_learner import Learner
 from oracle.stream import KnownVarianceModel, Moments, NormalGammaModel
@@ -116,7 +116,7 @@ def test_a_merge_gains_what_the_exact_prior_says():
         stream.all = gamma + tables.sum()
         first, second = (View(Moments(1), table[:, k].astype(float), 0.0, tables[k]) for k in (0, 1))
         first.moments.n, second.moments.n = table[:, 0].sum(), table[:, 1].sum()
-        merged, prior = np.column_stack([table[:, 0] + table[:, 1], table[:, 2:]]), Franchise(alpha, gamma)
+        merged, prior = np.column_stack([table[:, 0] + table[:, 1], table[:, 2:]]), Hierarchy((alpha,), gamma)
         assert stream.gain(first, second) >= stream.least_gain(first, second)
         errors.append(stream.gain(first, second) - (prior.log_partition(merged) - prior.log_partition(table)))
     assert np.abs(errors).max() < 0.5

@@ -10,13 +10,13 @@ import numpy as np
 
 from mapdpm.backends import resolve
 from mapdpm.data import point_set
-from mapdpm.data.groups import Groups
+from mapdpm.data.group_tree import GroupTree
 from mapdpm.objective import is_gain
 from mapdpm.partition_priors import partition_prior
-from mapdpm.partition_priors.franchise import Franchise
-from mapdpm.partition_priors.franchise_posterior import posterior_mode
+from mapdpm.partition_priors.hierarchy import Hierarchy
+from mapdpm.partition_priors.hierarchy_posterior import posterior_mode
 from mapdpm.partition_priors.hyperpriors import GammaPrior
-from mapdpm.protocol import Labels, Likelihood, Model, Vector
+from mapdpm.protocol import Labels, Likelihood, Matrix, Model
 from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend, unheard
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.grouped.exhaustive import best_of_all
@@ -37,9 +37,10 @@ class GroupedSettings(NamedTuple):
     """The model and the search of a fit with groups, checked."""
 
     likelihood: Likelihood | None
-    prior: Franchise
+    prior: Hierarchy
     """alpha and gamma, where they are known or where the search begins."""
-    alpha_prior: GammaPrior | None
+    alpha_prior: tuple[GammaPrior, ...] | None
+    """One of all levels, or one a level."""
     gamma_prior: GammaPrior | None
     max_clusters: int | None
     search: SearchSettings
@@ -53,11 +54,11 @@ class GroupedFit(NamedTuple):
     likelihood: Likelihood
     """As the user gave it, with one entry a feature."""
     mixture: Mixture
-    """The clusters, ready to score; their prior has alpha and gamma."""
+    """The clusters, ready to score; their prior has an alpha for each level, and gamma."""
     table: Labels
     """(groups, K): points of each group in each cluster."""
-    shares: Vector
-    """(K + 1,): the common shares, the last that of a new cluster."""
+    shares: Matrix
+    """(inner nodes, K + 1): the shares of clusters, the last that of a new cluster."""
     labels: Labels
     """0..K-1 in order of first appearance."""
     history: list[float]
@@ -66,16 +67,16 @@ class GroupedFit(NamedTuple):
     backend: str
 
 
-def fit_grouped(settings: GroupedSettings, points: Any, groups: Groups) -> GroupedFit:
-    """Cluster ``points``, in the form that the likelihood reads, of ``groups``."""
+def fit_grouped(settings: GroupedSettings, points: Any, tree: GroupTree) -> GroupedFit:
+    """Cluster ``points``, in the form that the likelihood reads, whose groups are the leaves of ``tree``."""
     search, prior = settings.search, settings.prior
     deadline, report = Deadline(search.time_limit), reporter(search)
     seen = observed(settings.likelihood, points)
     backend = resolve(search.backend, seen.likelihood)
-    order = np.argsort(groups.of_points, kind="stable")  # kernels are fastest where groups are neighbours
+    order = np.argsort(tree.of_points, kind="stable")  # kernels are fastest where groups are neighbours
     data = point_set(seen.data).rows(order)
     flat = Problem.of(Model(seen.shifted, partition_prior(prior.gamma), data), backend, settings.max_clusters)
-    problem = GroupedProblem(flat, groups.of_points[order], len(groups.names), prior)
+    problem = GroupedProblem(flat, tree.of_points[order], tree.parents, tree.n_groups, prior)
     init = None if settings.init is None else in_order_of_appearance(settings.init)[order]
     if init is not None and settings.max_clusters is not None and init.max() >= settings.max_clusters:
         most = settings.max_clusters
@@ -94,7 +95,7 @@ def fit_grouped(settings: GroupedSettings, points: Any, groups: Groups) -> Group
         seen.likelihood,
         mixture_of(seen.shifted, prior, seen.anchor, state.clusters.counts[slots], rows),
         state.table[:, slots],
-        state.weights[np.append(slots, -1)] / prior.alpha,
+        state.weights[:, np.append(slots, -1)] / problem.alphas()[:, None],
         labels,
         found.history,
         found.n_sweeps,
@@ -114,8 +115,8 @@ def _with_concentrations(
     plan, rng = settings.search.plan(deadline), settings.search.generator()
     for _ in range(_MOST_TURNS):
         table = found.state.table[:, found.state.clusters.counts > 0]
-        prior = posterior_mode(table, problem.prior, settings.alpha_prior, settings.gamma_prior)
-        near = np.allclose(prior, problem.prior, rtol=_SAME_CONCENTRATION, atol=0.0)
+        prior = posterior_mode(table, problem.parents, problem.prior, settings.alpha_prior, settings.gamma_prior)
+        near = np.allclose(prior.numbers, problem.prior.numbers, rtol=_SAME_CONCENTRATION, atol=0.0)
         problem = problem._replace(prior=prior)
         found.state.stale = True
         problem.refresh(found.state)

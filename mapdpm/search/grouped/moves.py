@@ -70,7 +70,7 @@ class Merge(_Move):
                 break
             table = state.table[:, live].copy()
             table[:, live == k] += state.table[:, partners[k], None]
-            prior = self.problem.prior.log_partition(table[:, live != partners[k]])
+            prior = self.problem.log_partition(table[:, live != partners[k]])
             gain = prior - state.log_prior - losses[k]
             if gain > best and is_gain(gain, size):
                 best, pair = gain, (int(k), int(partners[k]))
@@ -172,10 +172,14 @@ class Split(_Move):
         self, state: GroupedState, slot: int, points: Labels, halves: ClusterState
     ) -> tuple[ClusterState | None, float]:
         """``halves``, refined by sweeps with the groups of the points, and what they gain; None if one is left."""
-        flat, prior = self.problem.flat, self.problem.prior
+        flat = self.problem.flat
         names, groups = np.unique(self.problem.groups[points], return_inverse=True)
-        problem = GroupedProblem(flat.part(points, 0), groups, len(names), prior)
-        weights = np.array([state.weights[slot] / 2.0, state.weights[slot] / 2.0, 0.0])
+        parents = np.append(
+            self.problem.parents[: self.problem.n_inner], self.problem.parents[self.problem.n_inner + names]
+        )
+        problem = GroupedProblem(flat.part(points, 0), groups, parents, len(names), self.problem.prior)
+        weights = np.zeros((self.problem.n_inner, 3))
+        weights[:, :2] = state.weights[:, [slot]] / 2.0
         trial = GroupedState(halves, problem.table_of(halves.labels, 2), weights)
         for _ in range(_SWEEPS):
             _, moved = flat.backend.grouped_sweep(problem.flat.model, trial.clusters, problem.counts(trial), 0, False)
@@ -192,7 +196,7 @@ class Split(_Move):
         table[np.ix_(names, np.array([column, len(live)]))] = problem.table_of(trial.labels, 2)
         marginals = flat.backend.log_marginals(flat.model.likelihood, trial.clusters)
         whole = ClusterState(points, state.clusters.counts[[slot]], state.clusters.rows[[slot]])
-        gain = prior.log_partition(table) - state.log_prior + float(marginals.sum())
+        gain = self.problem.log_partition(table) - state.log_prior + float(marginals.sum())
         return trial.clusters, gain - float(flat.backend.log_marginals(flat.model.likelihood, whole)[0])
 
     def _with_halves(self, state: GroupedState, slot: int, points: Labels, halves: ClusterState) -> GroupedState:
@@ -230,7 +234,7 @@ class Delete(_Move):
         state.clusters.counts[slot] = 0
         self.problem.flat.model.likelihood.init(state.clusters.rows[slot])
         state.table[:, slot] = 0
-        state.weights[[slot, -1]] = 0.0  # no new cluster
+        state.weights[:, [slot, -1]] = 0.0  # no new cluster
         flat = self.problem.flat
         flat.backend.grouped_start(flat.model, state.clusters, self.problem.counts(state), points, False)
         state.stale = True

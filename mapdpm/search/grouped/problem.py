@@ -10,8 +10,8 @@ import numpy as np
 
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.objective import is_gain
-from mapdpm.partition_priors.franchise import Franchise
-from mapdpm.protocol import Labels, Vector
+from mapdpm.partition_priors.hierarchy import Hierarchy
+from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState, copied, resized
 
@@ -25,8 +25,9 @@ class GroupedState:
     clusters: ClusterState
     table: Labels
     """(groups, capacity): points of each group in each slot."""
-    weights: Vector
-    """(capacity + 1,): alpha beta_k of each slot; last alpha beta_u, of a new cluster."""
+    weights: Matrix
+    """(inner nodes, capacity + 1): the alpha of the children of each inner node times its share of each slot; last that
+    of a new cluster."""
     log_prior: float = 0.0
     """log p(z) after ``refresh``."""
     stale: bool = True
@@ -54,22 +55,30 @@ class GroupedProblem(NamedTuple):
     """The same points without their groups."""
     groups: Labels
     """(N,): the group of each point, 0, 1, ..., rising."""
+    parents: Labels
+    """(inner nodes + groups,): the parent of each inner node, the root first, and then of each group."""
     n_groups: int
-    prior: Franchise
+    prior: Hierarchy
 
     @property
     def n_points(self) -> int:
         """The number of points."""
         return len(self.groups)
 
+    @property
+    def n_inner(self) -> int:
+        """The number of nodes above the groups."""
+        return len(self.parents) - self.n_groups
+
     def counts(self, state: GroupedState) -> GroupCounts:
         """The argument of kernels: views of ``state``."""
-        return GroupCounts(self.groups, state.table, state.weights, 1.0 / (1.0 + self.prior.gamma))
+        new_share = 1.0 / (1.0 + self.prior.gamma)
+        return GroupCounts(self.groups, state.table, state.weights, self.parents, new_share)
 
     def state_of(self, clusters: ClusterState) -> GroupedState:
         """The state of ``clusters``, refreshed; O(N D)."""
         table = np.zeros((self.n_groups, clusters.capacity), dtype=np.int64)
-        state = GroupedState(clusters, table, np.zeros(clusters.capacity + 1))
+        state = GroupedState(clusters, table, np.zeros((self.n_inner, clusters.capacity + 1)))
         self.refresh(state)
         return state
 
@@ -85,10 +94,18 @@ class GroupedProblem(NamedTuple):
     def share_out(self, state: GroupedState) -> None:
         """Set the shares of ``state`` to those at the mode given its table, and its log p(z)."""
         live = np.flatnonzero(state.clusters.counts)
-        solution = self.prior.solve(state.table[:, live])
+        solution = self.prior.solve(state.table[:, live], self.parents)
         state.weights[:] = 0.0
-        state.weights[np.append(live, -1)] = self.prior.alpha * solution.shares
+        state.weights[:, np.append(live, -1)] = self.alphas()[:, None] * solution.shares
         state.log_prior = solution.log_partition
+
+    def log_partition(self, table: Labels) -> float:
+        """log p(z) of a table of counts (groups, K)."""
+        return self.prior.log_partition(table, self.parents)
+
+    def alphas(self) -> Vector:
+        """(inner nodes,): the alpha of the children of each."""
+        return self.prior.of_children(self.parents, self.n_inner)
 
     def table_of(self, labels: Labels, capacity: int) -> Labels:
         """The table of counts (groups, capacity) of ``labels``."""
@@ -108,7 +125,7 @@ class GroupedProblem(NamedTuple):
         return GroupedState(
             resized(self.flat.model.likelihood, state.clusters, capacity),
             np.pad(state.table, ((0, 0), (0, more))),
-            np.concatenate([state.weights[:-1], np.zeros(more), state.weights[-1:]]),
+            np.hstack([state.weights[:, :-1], np.zeros((self.n_inner, more)), state.weights[:, -1:]]),
             state.log_prior,
             state.stale,
         )
@@ -159,8 +176,8 @@ class GroupedProblem(NamedTuple):
     def started(self, order: Labels) -> GroupedState:
         """The state that a sequential start in ``order`` leads to; O(N K D)."""
         clusters = self.flat.empty(self.n_points, self.flat.capacity(1))
-        weights = np.zeros(clusters.capacity + 1)
-        weights[-1] = self.prior.alpha
+        weights = np.zeros((self.n_inner, clusters.capacity + 1))
+        weights[:, -1] = self.alphas()
         state = GroupedState(clusters, np.zeros((self.n_groups, clusters.capacity), dtype=np.int64), weights)
         state = self.filled(state, order)
         self.refresh(state)
