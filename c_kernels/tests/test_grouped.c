@@ -14,7 +14,13 @@ static double parameters[2 * D + 2] = {0, 0, 0, 0.1, 2, 1, 1, 1};
 static double known_parameters[3 * D] = {0, 0, 0, 20, 20, 20, 1, 1, 1};
 static int64_t of_points[N], table[GROUPS * CAPACITY];
 static double weights[CAPACITY + 1];
-static mapdpm_groups groups = {GROUPS, of_points, table, weights, 0.4};
+static mapdpm_groups groups = {GROUPS, of_points, table, weights, 0.4, 1, NULL};
+
+/* A root and two sections of three groups each. */
+enum { INNER = 3 };
+static double tree_weights[INNER * (CAPACITY + 1)];
+static int64_t parents[INNER + GROUPS] = {-1, 0, 0, 1, 1, 1, 2, 2, 2};
+static mapdpm_groups tree = {GROUPS, of_points, table, tree_weights, 0.4, INNER, parents};
 
 typedef struct partition {
     int64_t labels[N], counts[CAPACITY];
@@ -230,6 +236,63 @@ static void sweeps_raise_the_joint(int32_t family, uint64_t *state)
     free_partition(&p);
 }
 
+/* In each inner node weights sum to what they did, and a slot has some where it has points; a birth gives most to the
+ * nodes above its point. */
+static void tree_keeps_its_weights(uint64_t *state)
+{
+    const mapdpm_problem problem = problem_of(MAPDPM_NORMAL_GAMMA);
+    partition p = new_partition();
+    double uniforms[N];
+    int64_t round, i, k, u, position, moved;
+
+    for (round = 0; round < 20; round++) {
+        shuffle(&problem, &p, state, 6);
+        for (u = 0; u < INNER; u++)
+            for (k = 0; k <= CAPACITY; k++)
+                tree_weights[u * (CAPACITY + 1) + k] = (double)(u + 1) * weights[k];
+        if (round % 2) {
+            position = moved = 0;
+            CHECK(mapdpm_grouped_sweep(&problem, clusters_of(&p), &tree, p.workspace, 0, &position, &moved) == MAPDPM_OK);
+        } else {
+            for (i = 0; i < N; i++)
+                uniforms[i] = check_uniform(state);
+            CHECK(mapdpm_grouped_gibbs_sweep(&problem, clusters_of(&p), &tree, p.workspace, uniforms) == MAPDPM_OK);
+        }
+        for (u = 0; u < INNER; u++) {
+            const double *const own = tree_weights + u * (CAPACITY + 1);
+            double sum = own[CAPACITY];
+
+            for (k = 0; k < CAPACITY; k++) {
+                CHECK((p.counts[k] > 0) == (own[k] > 0));
+                sum += own[k];
+            }
+            CHECK(fabs(sum - 1.5 * (double)(u + 1)) < 1e-12); /* some hundred roundings */
+        }
+    }
+    free_partition(&p);
+}
+
+static void a_birth_is_for_its_path(void)
+{
+    const mapdpm_problem problem = problem_of(MAPDPM_NORMAL_GAMMA);
+    partition p = new_partition();
+    int64_t order[1], k, u, position = 0;
+
+    memset(table, 0, sizeof table);
+    memset(tree_weights, 0, sizeof tree_weights);
+    for (k = 0; k < N; k++)
+        p.labels[k] = -1;
+    for (u = 0; u < INNER; u++)
+        tree_weights[u * (CAPACITY + 1) + CAPACITY] = 2.0;
+    CHECK(mapdpm_statistics(&problem, clusters_of(&p), p.workspace) == MAPDPM_OK);
+    order[0] = N - 1; /* of the last group, whose parent is the second section */
+    CHECK(mapdpm_grouped_start(&problem, clusters_of(&p), &tree, p.workspace, order, 1, 0, &position) == MAPDPM_OK);
+    CHECK(fabs(tree_weights[0] - 0.8) < 1e-15);                               /* 0.4 of 2 */
+    CHECK(fabs(tree_weights[CAPACITY + 1] - 0.8) < 1e-15);                    /* 0.8 of 2.0 */
+    CHECK(fabs(tree_weights[2 * (CAPACITY + 1)] - 2.0 * 1.8 / 3.0) < 1e-15); /* 0.8 + 1 of 2.0 + 1 */
+    free_partition(&p);
+}
+
 /* The sum of the gains is the gain of the joint, where no cluster opens. */
 static void cells_gain_what_they_say(int32_t family, uint64_t *state)
 {
@@ -313,6 +376,19 @@ static void wrong_arguments_are_refused(void)
     of_points[N - 1] = GROUPS;
     CHECK(SWEEP(&groups) == MAPDPM_E_ARGUMENT);
     of_points[N - 1] = GROUPS - 1;
+    groups.parents = parents;
+    groups.n_inner = 0;
+    CHECK(SWEEP(&groups) == MAPDPM_E_ARGUMENT);
+    groups.n_inner = INNER;
+    parents[2] = 2;
+    CHECK(SWEEP(&groups) == MAPDPM_E_ARGUMENT);
+    parents[2] = 0;
+    parents[INNER] = INNER;
+    CHECK(SWEEP(&groups) == MAPDPM_E_ARGUMENT);
+    parents[INNER] = -1;
+    CHECK(SWEEP(&groups) == MAPDPM_E_ARGUMENT);
+    parents[INNER] = 1;
+    groups = right;
     problem.weights = unit;
     CHECK(SWEEP(&groups) == MAPDPM_E_ARGUMENT);
     problem.weights = NULL;
@@ -346,6 +422,8 @@ int main(void)
         cells_gain_what_they_say(MAPDPM_NORMAL_GAMMA, &state);
         cells_gain_what_they_say(MAPDPM_NORMAL_KNOWN_VARIANCE, &state);
     }
+    tree_keeps_its_weights(&state);
+    a_birth_is_for_its_path();
     wrong_arguments_are_refused();
     return REPORT();
 }

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.data import point_set
-from mapdpm.protocol import Model
+from mapdpm.protocol import Matrix, Model, Vector
 from mapdpm.state import ClusterState, Mixture
 from mapdpm.threads import Threads
 from mapdpm.validation import check_count
@@ -39,3 +39,17 @@ def in_chunks(
     edges = [n * job // n_jobs for job in range(n_jobs + 1)]
     with Threads(n_jobs) as threads:
         return np.concatenate(threads.each(computed, edges[:-1], edges[1:]))
+
+
+def posteriors(scores: Matrix) -> Matrix:
+    """``scores`` of clusters, edited: their exponentials, each row divided by its sum."""
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
+
+
+def log_densities(scores: Matrix) -> Vector:
+    """The log of the sum of the exponentials of each row."""
+    top: Vector = scores.max(axis=1)
+    return top + np.log(np.exp(scores - top[:, None]).sum(axis=1))

@@ -13,7 +13,7 @@ from mapdpm.backends import Backend, resolve
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.base import WeightedEstimator
-from mapdpm.estimators.chunks import in_chunks
+from mapdpm.estimators.chunks import in_chunks, posteriors
 from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
@@ -233,10 +233,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         def shares(backend: Backend, model: Model, state: ClusterState) -> Matrix:
             scores = np.empty((point_set(model.data).n_points, state.capacity))
             backend.score(model, state, scores)
-            scores -= scores.max(axis=1, keepdims=True)
-            np.exp(scores, out=scores)
-            scores /= scores.sum(axis=1, keepdims=True)
-            return scores
+            return posteriors(scores)
 
         return self._in_chunks(X, shares)
 

@@ -11,7 +11,7 @@ from mapdpm.data.group_tree import GroupTree, read_tree
 from mapdpm.files.batch_models import Restored, check_results, checked_likelihood, common_extras, parameters_of
 from mapdpm.files.errors import ModelFileError
 from mapdpm.files.extras import checked_names, smallest_integers
-from mapdpm.partition_priors.hierarchy import hierarchy
+from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.state import Mixture
@@ -68,11 +68,19 @@ def restored_groups(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Resto
         model = Restored(cls(**parameters), likelihood, checked_names(extras, len(mixture.anchor)))
         tree, table, shares = _checked_groups(extras, mixture)
         if tree.n_levels > 1:
-            prior = hierarchy(extras["alpha_"], mixture.prior.gamma).of_levels(tree.n_levels)
-            mixture = mixture._replace(prior=prior)
+            mixture = mixture._replace(prior=_checked_prior(extras["alpha_"], mixture.prior, tree.n_levels))
         return RestoredGroups(model, mixture, tree, table, shares)
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         raise misfit(error) from None
+
+
+def _checked_prior(alphas: Any, prior: Hierarchy, n_levels: int) -> Hierarchy:
+    """The concentrations of a tree; the first is that of the body. ValueError where they do not fit."""
+    found = hierarchy(alphas, prior.gamma)
+    if len(found.alphas) != n_levels or found.alphas[:1] != prior.alphas:
+        msg = "alpha_"
+        raise ValueError(msg)
+    return found
 
 
 def _prior_of(extra: Any) -> Any:

@@ -13,7 +13,7 @@ from mapdpm.backends import resolve
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
 from mapdpm.data.group_tree import GroupTree, read_tree
-from mapdpm.estimators.chunks import in_chunks
+from mapdpm.estimators.chunks import in_chunks, log_densities, posteriors
 from mapdpm.estimators.grouped import GroupedEstimator, chosen_groups
 from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
@@ -259,14 +259,7 @@ class HDPMixture(PackedMixture, GroupedEstimator):
 
     def predict_proba(self, X: Any, groups: Any = None) -> Matrix:
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
-
-        def shares(scores: Matrix) -> Matrix:
-            scores -= scores.max(axis=1, keepdims=True)
-            np.exp(scores, out=scores)
-            scores /= scores.sum(axis=1, keepdims=True)
-            return scores
-
-        return self._of_scores(X, groups, shares)
+        return self._of_scores(X, groups, posteriors)
 
     def transform(self, X: Any, groups: Any = None) -> Any:
         """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
@@ -278,12 +271,7 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         The log of sum_k w_jk p(x | cluster k), with the row of ``weights_`` of the point's group, or the shares for a
         group that was not in the fit (as ``predict``), and the prior predictive for the last column.
         """
-
-        def density(scores: Matrix) -> Vector:
-            top = scores.max(axis=1)
-            return top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
-
-        return self._of_scores(X, groups, density)
+        return self._of_scores(X, groups, log_densities)
 
     def score(self, X: Any, y: Any = None, groups: Any = None) -> float:
         """Mean log predictive density of the points of ``X``, in nats a point; ``y`` as in ``fit``."""

@@ -33,6 +33,8 @@ exp(log b) to the left, and faster than any exponential to the right; the rest b
 _LARGE_BASE = 300.0
 """From here on the mean of the tables is that at the mode, to some 1 / a; a rule in log b loses digits of it."""
 _SMALL = 1e-3
+_STEP = 1e-3
+"""Of numerical derivatives by log b; heights bend over a scale of 1, and have 12 digits or more."""
 
 
 class Cells(NamedTuple):
@@ -56,11 +58,13 @@ class Tables(NamedTuple):
     """The numbers of tables of the children of a level, given the shares above it; what its parents count as guests."""
 
     level: Level
-    mode: Mode
+    log_shares: Vector
+    """(dishes,): those of the level, at the mode."""
     means: Vector
     """(dishes,)"""
-    more: Vector
-    """(dishes,): their variances, beyond those given the shares at the mode."""
+    variances: Vector
+    given: tuple[Vector, Vector]
+    """Means and variances given the shares at the mode."""
 
 
 class Level(NamedTuple):
@@ -158,11 +162,11 @@ def integral(level: Level, bases: Vector, rests: Vector, mode: Mode) -> tuple[fl
     logs = widths[:, None] * _NODES  # log b, less its mode
     heights = _heights(level, np.exp(mode.log_shares[:, None] + logs))
     density = _Density.of(bases, mode)
-    near = bases >= _LARGE_BASE
+    near, given = bases >= _LARGE_BASE, _derivatives(level, mode)
     shifts = np.zeros(len(rests))  # log t / S
     for _ in range(_MOST_STEPS):
         found = _Cumulants.of(heights, *density.at(logs + shifts[nodes][:, None]))
-        means = np.where(near, mode.tables, found.means)
+        means = np.where(near, given[0], found.means)
         tables = level.by_node(means)
         curvatures = rests + level.by_node(found.second)
         expected = mode.totals - concentration
@@ -186,10 +190,18 @@ def integral(level: Level, bases: Vector, rests: Vector, mode: Mode) -> tuple[fl
         - 5.0 * (2.0 * rests + third) ** 2 / (24.0 * curvatures**3)
         + 1.0 / (12.0 * curvatures)
     )
-    given = mode.tables - mode.squares
     # Given the tables, x is a Gamma variable of shape a + tables: so its moments are theirs.
-    more = np.where(near, given**2 * widths**2, found.second - bases - found.means - given)
-    return math.fsum(values), Tables(level, mode, means, more)
+    variances = np.where(near, given[1] + given[1] ** 2 * widths**2, found.second - bases - found.means)
+    return math.fsum(values), Tables(level, mode.log_shares, means, variances, given)
+
+
+def _derivatives(level: Level, mode: Mode) -> tuple[Vector, Vector]:
+    """The mean and the variance of the children's tables given the shares: derivatives of the heights by log b."""
+    if level.cells.tables is None:
+        return mode.tables, mode.tables - mode.squares
+    log_shares = mode.log_shares[:, None] + _STEP * np.array([-1.0, 0.0, 1.0])
+    left, middle, right = _heights(level, np.exp(log_shares)).T
+    return (right - left) / (2.0 * _STEP), (right - 2.0 * middle + left) / _STEP**2
 
 
 def _heights(level: Level, shares: Matrix) -> Matrix:
@@ -206,12 +218,11 @@ def _heights(level: Level, shares: Matrix) -> Matrix:
     if below is not None and at is not None:
         first = np.maximum(level.alpha * at, SMALLEST)[:, None]
         log_r = digamma(weights + counts) - digamma(first + counts)
-        log_c = below.mode.log_shares[:, None]
+        log_c, (mean, variance) = below.log_shares[:, None], below.given
         powers = _heights(below.level, np.exp(log_c + log_r)) - _heights(below.level, np.exp(log_c))
-        given = below.mode.tables - below.mode.squares
         bends = trigamma(weights + counts) - trigamma(first + counts)
-        rising += powers - log_r * below.mode.tables[:, None]
-        rising += 0.5 * (below.more[:, None] * log_r**2 + (below.more + given)[:, None] * bends)
+        rising += powers - log_r * mean[:, None]
+        rising += 0.5 * ((below.variances - variance)[:, None] * log_r**2 + below.variances[:, None] * bends)
         rising -= log_rising_of_arrays(first, counts)
     heights = np.zeros_like(shares)
     np.add.at(heights, cells.dishes, cells.repeats[:, None] * rising)

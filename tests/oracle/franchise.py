@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+from scipy.signal import convolve
 from scipy.special import gammaln, logsumexp
 
 from tests.oracle import raw
@@ -126,6 +127,42 @@ def with_tables(labels, parents, leaves, alphas, gamma):
 
     below(len(parents) - 1, points, [], 0.0)
     return found
+
+
+def log_partition_of_sections(tables, alphas, gamma):
+    """Exact log p(z) of groups in sections, with all tables summed out; ``tables`` has one (groups, K) a section.
+
+    A convolution over the clusters of the numbers of tables of each section, and of those of the root; ``alphas`` are
+    those of sections and of groups.
+    """
+    of_sections, of_groups = alphas
+    total = None  # by the tables that the groups of each section have, and last those that all sections have
+    for k in range(tables[0].shape[1]):
+        here = np.ones([1] * (len(tables) + 1))
+        for s, table in enumerate(tables):
+            seated = np.array([1.0])
+            for n in table[:, k]:
+                seated = np.convolve(seated, stirling(int(n)) * of_groups ** np.arange(int(n) + 1))
+            shape = list(here.shape)
+            shape[s], shape[-1] = len(seated), here.shape[-1] + len(seated) - 1
+            grown = np.zeros(shape)
+            for m, p in enumerate(seated):
+                for r, q in enumerate(stirling(m) * of_sections ** np.arange(m + 1)):
+                    place = [slice(None)] * len(shape)
+                    place[s], place[-1] = slice(m, m + 1), slice(r, r + here.shape[-1])
+                    grown[tuple(place)] += p * q * here
+            here = grown
+        r = np.arange(here.shape[-1])
+        here = here * np.where(r > 0, np.exp(gammaln(np.maximum(r, 1))), 0.0)
+        total = here if total is None else convolve(total, here, method="direct")
+    with np.errstate(divide="ignore"):
+        logs = np.log(total)
+    for s, size in enumerate(total.shape):
+        concentration = of_sections if s < len(tables) else gamma
+        m = np.arange(size).reshape([-1 if axis == s else 1 for axis in range(total.ndim)])
+        logs = logs - (gammaln(concentration + m) - gammaln(concentration))
+    groups = sum(log_rising(of_groups, n) for table in tables for n in table.sum(axis=1))
+    return float(logsumexp(logs)) + tables[0].shape[1] * math.log(gamma) - groups
 
 
 def in_order(names):

@@ -32,7 +32,7 @@ def best_of_all(problem: GroupedProblem, found: Ascent) -> Ascent:
         n_clusters = int(np.count_nonzero(every[i]))
         if cap is not None and n_clusters > cap:
             continue
-        value = likelihoods[i] + problem.log_partition(problem.table_of(labels_of(every[i]), n_clusters))
+        value = likelihoods[i] + problem.log_probability(problem.table_of(labels_of(every[i]), n_clusters))
         if is_gain(value - log_joint, log_joint):
             best, log_joint = every[i], value
     if best is None:

@@ -70,7 +70,7 @@ class Merge(_Move):
                 break
             table = state.table[:, live].copy()
             table[:, live == k] += state.table[:, partners[k], None]
-            prior = self.problem.log_partition(table[:, live != partners[k]])
+            prior = self.problem.log_probability(table[:, live != partners[k]])
             gain = prior - state.log_prior - losses[k]
             if gain > best and is_gain(gain, size):
                 best, pair = gain, (int(k), int(partners[k]))
@@ -196,7 +196,7 @@ class Split(_Move):
         table[np.ix_(names, np.array([column, len(live)]))] = problem.table_of(trial.labels, 2)
         marginals = flat.backend.log_marginals(flat.model.likelihood, trial.clusters)
         whole = ClusterState(points, state.clusters.counts[[slot]], state.clusters.rows[[slot]])
-        gain = self.problem.log_partition(table) - state.log_prior + float(marginals.sum())
+        gain = self.problem.log_probability(table) - state.log_prior + float(marginals.sum())
         return trial.clusters, gain - float(flat.backend.log_marginals(flat.model.likelihood, whole)[0])
 
     def _with_halves(self, state: GroupedState, slot: int, points: Labels, halves: ClusterState) -> GroupedState:

@@ -99,7 +99,7 @@ class GroupedProblem(NamedTuple):
         state.weights[:, np.append(live, -1)] = self.alphas()[:, None] * solution.shares
         state.log_prior = solution.log_partition
 
-    def log_partition(self, table: Labels) -> float:
+    def log_probability(self, table: Labels) -> float:
         """log p(z) of a table of counts (groups, K)."""
         return self.prior.log_partition(table, self.parents)
 
