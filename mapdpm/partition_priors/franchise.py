@@ -17,8 +17,8 @@ from mapdpm.protocol import SMALLEST, Labels, Matrix, Vector
 from mapdpm.special import digamma, log_gamma_excess, log_rising_of_arrays, rising_moments, trigamma
 
 _MOST_STEPS = 200
-_NEAR = 1e-12
-"""Newton's steps end here. The error left is about the square of the last step."""
+_NEAR, _NEAR_BY_CLIMBS = 1e-7, 1e-12
+"""Steps end here. The error that a step of Newton's leaves is about its square."""
 _LONGEST_STEP = 2.0
 _FIRST_STEPS = 2
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -101,10 +101,21 @@ class Mode(NamedTuple):
 
 
 def first_guess(level: Level, bases: Vector) -> Mode:
-    """The shares if each cell had one table: a start for ``mode_of``."""
+    """A start for ``mode_of``: shares as if each cell had one table, and steps that always climb."""
     tables = level.cells.sums(np.ones(len(level.cells.counts)))
+    for _ in range(_FIRST_STEPS):
+        totals = level.concentration + level.by_node(tables)
+        log_shares = np.log((bases + tables) / totals[level.nodes])
+        tables, squares = _tables(level, log_shares)
     totals = level.concentration + level.by_node(tables)
-    return Mode(np.log((bases + tables) / totals[level.nodes]), totals, tables, tables)
+    return Mode(np.log((bases + tables) / totals[level.nodes]), totals, tables, squares)
+
+
+def _tables(level: Level, log_shares: Vector) -> tuple[Vector, Vector]:
+    """(dishes,): the expected tables of the children, E; and E less its derivative by log b."""
+    weights = np.maximum(level.alpha * np.exp(log_shares), SMALLEST)
+    means, squares = rising_moments(weights[level.cells.dishes], level.cells.counts)
+    return level.cells.sums(means), level.cells.sums(squares)
 
 
 def mode_of(level: Level, bases: Vector, start: Mode) -> Mode:
@@ -112,26 +123,25 @@ def mode_of(level: Level, bases: Vector, start: Mode) -> Mode:
 
     E is the expected number of tables of the children given b. The mode is unique: a + E less the derivative of E by
     log b is positive, so for given S one b solves its equation; the larger S, the smaller is each E, so one S does.
-    Steps of an expectation-maximisation, which always climb, come first; then Newton's steps.
+    Where a step of Newton's is not safe, one of an expectation-maximisation takes its place, which always climbs.
     """
-    cells, nodes = level.cells, level.nodes
-    log_shares, totals = start.log_shares, start.totals
-    for step in range(_MOST_STEPS):
-        weights = np.maximum(level.alpha * np.exp(log_shares), SMALLEST)
-        means, squares = rising_moments(weights[cells.dishes], cells.counts)
-        mode = Mode(log_shares, totals, cells.sums(means), cells.sums(squares))
+    nodes, log_shares, totals = level.nodes, start.log_shares, start.totals
+    for _ in range(_MOST_STEPS):
+        mode = Mode(log_shares, totals, *_tables(level, log_shares))
         sums = level.concentration + level.by_node(mode.tables)
-        moves, moves_total, safe = _newton(level, mode, bases, step)
+        moves, moves_total, safe = _newton(level, mode, bases)
         climbs = np.log((bases + mode.tables) / sums[nodes]) - log_shares
         moves = np.where(safe[nodes], moves, climbs)
         moves_total = np.where(safe, moves_total, np.log(sums / totals))
         log_shares, totals = log_shares + moves, totals * np.exp(moves_total)
-        if max(float(np.abs(moves).max()), float(np.abs(moves_total).max())) < _NEAR:
+        longest = max(float(np.abs(moves).max()), float(np.abs(moves_total).max()))
+        if longest < (_NEAR if safe.all() else _NEAR_BY_CLIMBS):
             break
-    return mode._replace(log_shares=log_shares, totals=totals)
+    tables = mode.tables + moves * (mode.tables - mode.squares)  # with the last step, to its square
+    return mode._replace(log_shares=log_shares, totals=totals, tables=tables)
 
 
-def _newton(level: Level, mode: Mode, bases: Vector, step: int) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+def _newton(level: Level, mode: Mode, bases: Vector) -> tuple[Vector, Vector, NDArray[np.bool_]]:
     """Newton steps of log shares and of log S, and whether those of a node are safe. All sums have positive terms."""
     by_node, nodes = level.by_node, level.nodes
     wanted = mode.totals[nodes] * mode.shares
@@ -146,8 +156,7 @@ def _newton(level: Level, mode: Mode, bases: Vector, step: int) -> tuple[Vector,
     moves = -(off + wanted * moves_total[nodes]) / slopes
     longest: Vector = np.abs(moves_total)
     np.maximum.at(longest, nodes, np.abs(moves))
-    safe = (longest <= _LONGEST_STEP) & (by_node((~steep).astype(np.float64)) == 0.0) & (step >= _FIRST_STEPS)
-    return moves, moves_total, safe
+    return moves, moves_total, (longest <= _LONGEST_STEP) & (by_node((~steep).astype(np.float64)) == 0.0)
 
 
 def integral(level: Level, bases: Vector, rests: Vector, mode: Mode) -> tuple[float, Tables]:

@@ -23,7 +23,7 @@ LARGEST_CONCENTRATION = 1e30
 """alpha and gamma are between its inverse and this: products of alpha and shares are then above SMALLEST."""
 
 _MOST_ROUNDS = 200
-_NEAR = 1e-10
+_NEAR = 1e-9
 """Rounds over the levels end where log shares change by less."""
 
 
@@ -207,9 +207,9 @@ def _all_shares(tree: list[_Dishes], modes: list[Mode], prior: Hierarchy) -> Mat
             shares[0, -1] = prior.gamma
         else:
             shares[own] = prior.alphas[depth - 1] * shares[_parents_of(tree, depth)]
-        shares[dishes.first + dishes.level.nodes, dishes.clusters] += mode.tables
         shares[own] /= mode.totals[:, None]
-    return shares
+        shares[dishes.first + dishes.level.nodes, dishes.clusters] = mode.shares
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 def _parents_of(tree: list[_Dishes], depth: int) -> Labels:

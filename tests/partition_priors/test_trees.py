@@ -118,7 +118,7 @@ def test_shares_are_at_their_mode():
                     w = b * shares[s + 1, k]
                     of_sections[s, k] += math.fsum(w / (w + i) for i in range(n))
             wanted = a * shares[0] + of_sections[s]
-            np.testing.assert_allclose(shares[s + 1], wanted / wanted.sum(), rtol=1e-8)  # rounds end at 1e-10
+            np.testing.assert_allclose(shares[s + 1], wanted / wanted.sum(), rtol=1e-8)  # rounds end at 1e-9
         expected = np.append(tables_below(of_sections[:, :-1], a * shares[0, :-1]).sum(axis=0), g)
         np.testing.assert_allclose(shares[0], expected / expected.sum(), rtol=1e-8)
 
