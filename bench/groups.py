@@ -3,8 +3,9 @@
 Run: python bench/groups.py DATA [--restarts 1] [--large 1000000]. DATA is a folder with smartwatch.csv and
 streams/{mocap6,skab}.csv.gz, intel_lab_temperature_30s.npz. A line of JSON each: first, for each set, nats a held-out
 point (a quarter is withheld) of HDPMixture, of draws of DirectAssignment that start from its labels, of MAPDPM for all
-points, and of one MAPDPM a group; then the time of a sweep over that of MAPDPM, in one process, the median of pairs;
-last seconds and memory for many points.
+points, and of one MAPDPM a group; then that of new recordings of the watch, whose activity is known, with a tree and
+without; then the time of a sweep over that of MAPDPM, in one process, the median of pairs; last seconds and memory for
+many points.
 """
 
 from __future__ import annotations
@@ -113,6 +114,30 @@ def held_out(name: str, X: Any, groups: Any, restarts: int) -> dict[str, Any]:
     }
 
 
+def new_groups(X: Any, sections: Any, groups: Any) -> dict[str, Any]:
+    """Nats a point of whole groups that are withheld, each fourth of a section: by their section, and without it."""
+    new = np.zeros(len(X), dtype=bool)
+    for section in np.unique(sections):
+        new |= np.isin(groups, np.unique(groups[sections == section])[::4])
+    old = ~new
+    likelihood = NormalGamma(X[old].mean(axis=0), 0.01, 2.0, 0.1 * X[old].var(axis=0) + 1e-9)
+    paths, seconds, fits = np.stack([sections, groups], axis=1), [], []
+    for given in (paths, groups):
+        began = time.perf_counter()
+        fits.append(HDPMixture(ALPHA, GAMMA, likelihood=likelihood).fit(X[old], given[old]))
+        seconds.append(round(time.perf_counter() - began, 2))
+    tree, flat = fits
+    return {
+        "new groups": "smartwatch",
+        "sections": len(tree.section_names_),
+        "groups": [len(np.unique(groups[rows])) for rows in (old, new)],
+        "J": [round(tree.log_joint_, 1), round(flat.log_joint_, 1)],
+        "tree": round(tree.score(X[new], groups=paths[new]), 4),
+        "one level": round(flat.score(X[new], groups=groups[new]), 4),
+        "seconds": seconds,
+    }
+
+
 def sweep_times(n: int, D: int, K: int, n_groups: int, backend: str) -> dict[str, Any]:
     """The time of a sweep at a mode with groups, over that without: the median of ratios of pairs."""
     rng = np.random.default_rng(0)
@@ -120,7 +145,8 @@ def sweep_times(n: int, D: int, K: int, n_groups: int, backend: str) -> dict[str
     X, groups = rng.normal(0.0, 3.0, (K, D))[z] + rng.normal(size=(n, D)), np.sort(rng.integers(0, n_groups, n))
     family = NormalGamma(0.0, 0.01, 2.0, 1.0).for_data(X)
     flat = Problem.of(Model(family, partition_prior(1.0), X), resolve(backend, family), None)
-    grouped = GroupedProblem(flat, groups, n_groups, Hierarchy((1.0,), 1.0))
+    parents = np.append(-1, np.zeros(n_groups, dtype=np.int64))
+    grouped = GroupedProblem(flat, groups, parents, n_groups, Hierarchy((1.0,), 1.0))
     one, two = started_from(flat, z), grouped.state_of(started_from(flat, z))
     moved = 1
     while moved:
@@ -165,6 +191,9 @@ def main() -> None:
     print(json.dumps(about()))
     for name, (X, groups) in sets(arguments.data):
         print(json.dumps(held_out(name, X, groups, arguments.restarts)), flush=True)
+    watch = arguments.data / "smartwatch.csv"
+    X, sections = rows_of(watch, "activity", {"recording", "seconds"})
+    print(json.dumps(new_groups(X, sections, rows_of(watch, "recording", {"activity", "seconds"})[1])), flush=True)
     for sizes in ((100_000, 10, 20, 50), (100_000, 10, 60, 50), (5_000, 6, 50, 80)):
         for backend in ("c", "numba"):
             print(json.dumps(sweep_times(*sizes, backend)), flush=True)
