@@ -20,6 +20,7 @@ from mapdpm.data.tokens import Tokens
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import Labels, Matrix, RngVerbs, Vector
 from mapdpm.rng import seeded
+from mapdpm.samplers.group_shares import common_shares
 from mapdpm.samplers.trace import Trace
 from mapdpm.validation import check_choice, check_count
 
@@ -105,7 +106,7 @@ def topics(trace: Trace, X: Any, likelihood: Any, *, parent: int = 0) -> list[To
         counts = np.bincount(cells, minlength=K * tokens.n_words).reshape(K, tokens.n_words)
         words = np.vstack([counts, np.zeros(tokens.n_words)]) + beta
         alpha = np.atleast_1d(trace.alpha[chain, draw])[-1]
-        shares = _shares(trace, chain, draw, parent)
+        shares = common_shares(trace, chain, draw, parent)
         found.append(Topics(words / words.sum(axis=1, keepdims=True), alpha * shares, True))
     return found
 
@@ -203,19 +204,6 @@ def _checked(model: Topics, n_words: int) -> Topics:
         msg = "each row of the words of a Topics must be >= 0 and sum to 1, and each weight must be finite and > 0"
         raise ValueError(msg)
     return Topics(words, weights, model.has_new)
-
-
-def _shares(trace: Trace, chain: int, draw: int, parent: int) -> Vector:
-    """The shares of topics for a document below ``parent``, the last of a new one."""
-    K = trace.n_clusters[chain, draw]
-    if "beta" not in trace.extra:
-        tables = np.append(trace.extra["m"][chain, draw][:, :K].sum(axis=0), trace.gamma[chain, draw])
-        return tables / tables.sum()
-    shares = np.atleast_2d(trace.extra["beta"][chain, draw])
-    if not 0 <= parent < len(shares):
-        msg = f"parent must be one of the {len(shares)} inner nodes of the tree, got {parent}"
-        raise ValueError(msg)
-    return shares[parent, : K + 1]
 
 
 @jitable

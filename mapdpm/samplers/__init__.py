@@ -7,6 +7,7 @@ from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
 from mapdpm.samplers.direct_assignment import DirectAssignment
 from mapdpm.samplers.finite_symmetric_dirichlet import FiniteSymmetricDirichlet
 from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers.group_shares import group_shares
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
 from mapdpm.samplers.nonconjugate_gibbs import NonconjugateGibbs
@@ -52,6 +53,7 @@ __all__ = [
     "Target",
     "Trace",
     "UncollapsedGibbs",
+    "group_shares",
     "sample",
 ]
 
