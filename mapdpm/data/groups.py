@@ -18,8 +18,10 @@ class Groups(NamedTuple):
     of_points: Labels
 
 
-def read_groups(groups: Any, n_points: int) -> Groups:
+def read_groups(groups: Any, n_points: int, what: str = "groups") -> Groups:
     """``groups``, one label a point, checked; None is one group of all points, whose name is None.
+
+    Messages call the labels ``what``.
 
     Raises
     ------
@@ -28,7 +30,7 @@ def read_groups(groups: Any, n_points: int) -> Groups:
     """
     if groups is None:
         return Groups(_names([None]), np.zeros(n_points, dtype=np.int64))
-    labels = _listed(groups, n_points)
+    labels = _listed(groups, n_points, what)
     if isinstance(labels, np.ndarray):
         values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -38,26 +40,26 @@ def read_groups(groups: Any, n_points: int) -> Groups:
     try:
         of_points = np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int64)
     except TypeError as error:
-        msg = f"groups must be hashable labels, such as str or int ({error})"
+        msg = f"{what} must be hashable labels, such as str or int ({error})"
         raise ValueError(msg) from None
     return Groups(_names(list(numbers)), of_points)
 
 
-def _listed(groups: Any, n_points: int) -> NDArray[Any] | Sequence[Any]:
+def _listed(groups: Any, n_points: int, what: str) -> NDArray[Any] | Sequence[Any]:
     """The labels as an array that numpy sorts, or as a list of plain objects; none is missing."""
     if hasattr(groups, "to_numpy"):
         groups = groups.to_numpy()
     elif hasattr(groups, "__array__") and not isinstance(groups, np.ndarray):
         groups = np.asarray(groups)
     if np.ma.is_masked(groups):
-        msg = "groups has masked entries: each point needs a group"
+        msg = f"{what} has masked entries: each point needs one"
         raise ValueError(msg)
     if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__") or getattr(groups, "ndim", 1) == 0:
-        msg = f"groups must be one label a point, such as a list or an array, got {type(groups).__name__}"
+        msg = f"{what} must be one label a point, such as a list or an array, got {type(groups).__name__}"
         raise ValueError(msg)
     if getattr(groups, "ndim", 1) != 1 or len(groups) != n_points:
         shape = getattr(groups, "shape", (len(groups),))
-        msg = f"groups must have one label a point, shape ({n_points},), got shape {tuple(shape)}"
+        msg = f"{what} must have one label a point, shape ({n_points},), got shape {tuple(shape)}"
         raise ValueError(msg)
     kind = groups.dtype.kind if isinstance(groups, np.ndarray) else "O"
     if kind in "biuUS":
@@ -66,7 +68,7 @@ def _listed(groups: Any, n_points: int) -> NDArray[Any] | Sequence[Any]:
     labels = [plain(label) for label in groups]
     for i, label in enumerate(labels):
         if is_missing(label):
-            msg = f"groups[{i}] is {label!r}: each point needs a group"
+            msg = f"{what}[{i}] is {label!r}: each point needs one"
             raise ValueError(msg)
     return labels
 

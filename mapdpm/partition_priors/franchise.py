@@ -48,6 +48,8 @@ class Cells(NamedTuple):
     """How the counts vary, which are mean numbers of tables then; None: counts are known."""
     at: Vector | None = None
     """The shares in the node at which ``tables`` have these means."""
+    offsets: Vector | None = None
+    """What a cell weighs beside alpha times its share: kappa, for a state that stays; None: nothing."""
 
     def sums(self, values: Vector) -> Vector:
         """The sum over all cells of each dish."""
@@ -113,9 +115,15 @@ def first_guess(level: Level, bases: Vector) -> Mode:
 
 def _tables(level: Level, log_shares: Vector) -> tuple[Vector, Vector]:
     """(dishes,): the expected tables of the children, E; and E less its derivative by log b."""
-    weights = np.maximum(level.alpha * np.exp(log_shares), SMALLEST)
-    means, squares = rising_moments(weights[level.cells.dishes], level.cells.counts)
-    return level.cells.sums(means), level.cells.sums(squares)
+    cells = level.cells
+    shared = np.maximum(level.alpha * np.exp(log_shares), SMALLEST)[cells.dishes]
+    if cells.offsets is None:
+        means, squares = rising_moments(shared, cells.counts)
+    else:  # of the tables, those that are opened by the share
+        weights = shared + cells.offsets
+        means, squares = rising_moments(weights, cells.counts)
+        means, squares = means * (shared / weights), squares * (shared / weights) ** 2
+    return cells.sums(means), cells.sums(squares)
 
 
 def mode_of(level: Level, bases: Vector, start: Mode) -> Mode:
@@ -222,6 +230,8 @@ def _heights(level: Level, shares: Matrix) -> Matrix:
     """
     cells, below, at = level.cells, level.cells.tables, level.cells.at
     weights = np.maximum(level.alpha * shares, SMALLEST)[cells.dishes]
+    if cells.offsets is not None:
+        weights = weights + cells.offsets[:, None]
     counts = cells.counts[:, None]
     rising = log_rising_of_arrays(weights, counts)
     if below is not None and at is not None:

@@ -8,6 +8,8 @@ from mapdpm.samplers.direct_assignment import DirectAssignment
 from mapdpm.samplers.finite_symmetric_dirichlet import FiniteSymmetricDirichlet
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.group_shares import group_shares
+from mapdpm.samplers.hdp_hmm_beam import HDPHMMBeam
+from mapdpm.samplers.hdp_hmm_direct_assignment import HDPHMMDirectAssignment
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
 from mapdpm.samplers.nonconjugate_gibbs import NonconjugateGibbs
@@ -35,6 +37,8 @@ __all__ = [
     "FiniteSymmetricDirichlet",
     "GammaPrior",
     "Given",
+    "HDPHMMBeam",
+    "HDPHMMDirectAssignment",
     "Hybrid",
     "Info",
     "InverseGammaPrior",

@@ -28,4 +28,5 @@ def assert_resumes(sampler, X, **options):
     """Five draws and three more are eight draws."""
     whole = sample(X, sampler, draws=8, random_state=2, **options)
     part = sample(X, sampler, draws=5, random_state=2, **options)
-    assert_same(sample(X, sampler, draws=3, resume=part, groups=options.get("groups")), whole)
+    given = {name: options[name] for name in ("groups", "sequences") if name in options}
+    assert_same(sample(X, sampler, draws=3, resume=part, **given), whole)

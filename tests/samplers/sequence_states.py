@@ -1,0 +1,58 @@
+"""All states of samplers of sequences, labels and numbers of tables, with their exact posterior."""
+
+import itertools
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+from mapdpm.samplers import Given
+from mapdpm.testing import exact, kernels
+from mapdpm.testing.enumeration import canonical, partitions
+from tests.oracle import franchise, hdp_hmm
+from tests.samplers.grouped_states import log_likelihood
+
+
+def states_with_tables(n, begins, alpha, gamma, kappa):
+    """All (labels, m), with log p(labels, m)."""
+    found = []
+    for z in partitions(n):
+        table, K = hdp_hmm.table_of(z, begins), max(z) + 1
+        ways = []
+        for k in range(K):
+            coefficients = np.array([1.0])
+            for v in range(K + 1):
+                cell = hdp_hmm.tables_of_cell(int(table[v, k]), alpha, kappa if v == k + 1 else 0.0)
+                coefficients = np.convolve(coefficients, cell)
+            ways.append([(m, math.log(c) + gammaln(m)) for m, c in enumerate(coefficients) if c > 0.0])
+        rows = franchise.log_rising(alpha, table[0].sum())
+        rows += sum(franchise.log_rising(alpha + kappa, row.sum()) for row in table[1:])
+        for chosen in itertools.product(*ways):
+            m = tuple(tables for tables, _ in chosen)
+            top = gammaln(gamma + sum(m)) - gammaln(gamma)
+            found.append(((z, m), K * math.log(gamma) + sum(value for _, value in chosen) - top - rows))
+    return found
+
+
+def lag_of_states(sampler, likelihood, data, sequences, **options):
+    """max |pi P - pi| of a sampler of states, over all labels and tables."""
+    n = len(sequences)
+    given = sampler.check_given(Given(sequences=sequences), n)
+    found = states_with_tables(n, given.sequences.begins.tolist(), *sampler.target.prior)
+    states = [state for state, _ in found]
+    joints = [joint + log_likelihood(likelihood, data, state[0]) for state, joint in found]
+
+    def enter(chain, state):
+        labels, tables = state
+        chain.become(np.array(labels))
+        chain.tables[:] = 0
+        chain.tables[: len(tables)] = tables
+
+    def key(chain):
+        slots = list(dict.fromkeys(chain.state.labels.tolist()))
+        return canonical(chain.state.labels), tuple(chain.tables[slots].tolist())
+
+    P = kernels.matrix_of(sampler, likelihood, data, kernels.StateSpace(states, enter, key), given, **options)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
+    pi = exact.posterior(dict(zip(states, joints, strict=True)).get, states)
+    return np.abs(pi @ P - pi).max()
