@@ -140,6 +140,13 @@ def river(names: Names) -> None:
     _save(plots.clusters(None, names["X"], labels=labels).figure, "river")
 
 
+def documents(names: Names) -> None:
+    """Draw the topics of the last draw."""
+    figure = names["ax"].figure
+    figure.set_size_inches(6.6, 2.4)
+    _save(figure, "topics")
+
+
 PAGES: dict[str, Callable[[Names], None]] = {
     "readme": lambda _: _fit("your.csv", "readme"),
     "first-steps": lambda _: _fit("data.csv", "first-steps"),
@@ -147,6 +154,7 @@ PAGES: dict[str, Callable[[Names], None]] = {
     "choosing": choosing,
     "groups": groups,
     "samplers": samplers,
+    "documents": documents,
     "streams": streams,
     "river": river,
     "command-line": lambda _: _fit("data.csv", "command-line", "--columns", "height,width"),

@@ -15,7 +15,7 @@ BACKENDS = ("c", "numba", "python")
 STARTS = ("sequential", "random-order", "single")
 """``init=`` of ``MAPDPM``."""
 
-CHAIN_STARTS = ("sequential", "single", "singletons")
+CHAIN_STARTS = ("sequential", "random", "single", "singletons")
 """``init=`` of ``samplers.sample``."""
 
 METHODS = ("cv", "nll", "map", "empirical-bayes", "prequential")

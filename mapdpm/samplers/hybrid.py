@@ -81,6 +81,10 @@ class Hybrid(Sampler):
             part.equip(chain)
         return chain
 
+    def usual_start(self, likelihood: Likelihood) -> str:
+        """That of the first part, which makes the chain."""
+        return self.samplers[0].usual_start(likelihood)
+
     def check_given(self, given: Given, n_points: int) -> Given:
         """``given`` as the first part takes it."""
         return self.samplers[0].check_given(given, n_points)

@@ -31,7 +31,7 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     burn_in: int = 0,
     thin: int = 1,
     chains: int = 1,
-    init: Any = "sequential",
+    init: Any = None,
     random_state: Any = None,
     n_jobs: int | None = None,
     callback: Callable[[Progress], object] | None = None,
@@ -57,8 +57,10 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
         The number of steps from one draw to the next.
     chains : int >= 1
         The number of independent chains.
-    init : {"sequential", "single", "singletons"}, or array of shape (n_points,)
-        The start of each chain: labels drawn one after the other, one cluster, every point alone, or these labels.
+    init : {"sequential", "random", "single", "singletons"} or array of shape (n_points,), optional
+        The start of each chain: labels drawn one after the other; labels drawn uniformly, of as many clusters as the
+        cube root of the number of points; one cluster; every point alone; or these labels. None is "random" for words
+        in groups (``Categorical`` and ``groups``), else "sequential".
     random_state : int, Generator or None
         Equal integers give equal draws, except with a hybrid that shares time. None draws anew each time.
     n_jobs : int or None
@@ -125,6 +127,7 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
         _check_resume(resume, sampler, data)
         init, seeds = "single", [0] * chains
     else:
+        init = sampler.usual_start(data.likelihood) if init is None else init
         init = check_chain_start(init, n_points, getattr(sampler.target.prior, "n_components", None))
         _check_keep(keep, sampler, data)
         seeds = seeded(random_state).generator.integers(2**63, size=chains).tolist()

@@ -116,6 +116,10 @@ class Sampler:
         self.equip(chain)
         return chain
 
+    def usual_start(self, likelihood: Likelihood) -> str:  # noqa: ARG002  (for subclasses)
+        """The start of ``sample(init=None)``."""
+        return "sequential"
+
     def equip(self, chain: Chain) -> None:
         """Add to a new chain what steps of this sampler carry beside the labels, by ``Chain.carry``."""
 

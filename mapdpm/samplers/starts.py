@@ -1,4 +1,4 @@
-"""The starts of chains: one cluster, every point alone, or a sequential draw (Liang2007 section 5.1)."""
+"""The starts of chains: one cluster, every point alone, labels at random, or a sequential draw (Liang2007, 5.1)."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ def start(chain: Chain, init: str | Labels, rng: RngVerbs) -> None:
         chain.become(init)
     elif init == "sequential":
         _draw_in_sequence(chain, rng)
+    elif init == "random":
+        K = min(round(np.cbrt(N)), getattr(chain.prior, "n_components", N))
+        chain.become(in_order_of_appearance(np.array([rng.integer(K) for _ in range(N)])))
     else:
         chain.become(np.zeros(N, dtype=np.int64) if init == "single" else np.arange(N))
 

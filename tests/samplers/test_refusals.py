@@ -27,8 +27,8 @@ from tests.samplers.test_trace import PRIOR, blobs
         ({"chains": 0}, "chains must be an integer >= 1, got 0"),
         ({"n_jobs": 0}, "n_jobs must be an integer >= 1, got 0"),
         (
-            {"init": "random"},
-            "init must be one of 'sequential', 'single', 'singletons' or an array",
+            {"init": "shuffled"},
+            "init must be one of 'sequential', 'random', 'single', 'singletons' or an array",
         ),
         ({"init": np.zeros(39, dtype=int)}, r"one label a point, shape \(40,\)"),
         ({"callback": 3}, "callback must be callable"),

@@ -243,7 +243,9 @@ def test_whole_numbers_of_numpy(tmp_path):
     assert np.isnan(trace.summary()["n_clusters"]["r_hat"])
 
 
-@pytest.mark.parametrize(("init", "K"), [("single", {1}), ("singletons", {40}), ("sequential", set(range(1, 41)))])
+@pytest.mark.parametrize(
+    ("init", "K"), [("single", {1}), ("random", {3}), ("singletons", {40}), ("sequential", set(range(1, 41)))]
+)
 def test_starts(init, K):
     seen = []
     sampler = SplitMerge(likelihood=PRIOR, n_proposals=1)

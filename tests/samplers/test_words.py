@@ -3,11 +3,18 @@
 import numpy as np
 import pytest
 
-from mapdpm import Categorical
+from mapdpm import Categorical, NormalGamma
 from mapdpm import state as states
 from mapdpm.data.tokens import Tokens
 from mapdpm.rng import seeded
-from mapdpm.samplers import DirectAssignment, GammaPrior, Given, sample
+from mapdpm.samplers import (
+    ChineseRestaurantFranchise,
+    CollapsedGibbs,
+    DirectAssignment,
+    GammaPrior,
+    Given,
+    sample,
+)
 from mapdpm.samplers.given import ChainData
 from tests.samplers.same_draws import assert_resumes
 
@@ -49,6 +56,43 @@ def test_resumed_chains_are_those_that_never_stopped():
         likelihood=Categorical(0.5), alpha_prior=GammaPrior(1, 1), gamma_prior=GammaPrior(1, 0.1)
     )
     assert_resumes(sampler, tokens, groups=groups)
+
+
+@pytest.mark.parametrize("kind", [DirectAssignment, ChineseRestaurantFranchise])
+def test_words_in_groups_start_at_random(kind):
+    """As many topics as the cube root of 750 tokens, 9, of about 83 each: all lie within 20 and 200, but for 1e-9."""
+    tokens, groups = documents()
+    sampler = kind(likelihood=Categorical(0.5))
+    for model in (sampler, sampler + sampler):
+        assert model.usual_start(Categorical(0.5)) == "random"
+        assert model.usual_start(NormalGamma(0.0, 1.0, 1.0, 1.0)) == "sequential"
+    assert CollapsedGibbs().usual_start(Categorical(0.5)) == "sequential"
+    family = sampler.target.likelihood.for_data(tokens)
+    given = sampler.check_given(Given(groups=groups), tokens.n_points)
+    chains = [sampler.chain(ChainData(family, tokens, given), "random", seeded(seed)) for seed in (1, 2)]
+    for chain in chains:
+        sizes = np.sort(chain.state.counts)[::-1]
+        assert chain.n_clusters == 9
+        assert 20 < sizes[8] <= sizes[0] < 200
+    assert np.any(chains[0].state.labels != chains[1].state.labels)
+    options = {"groups": groups, "draws": 2, "random_state": 3}
+    usual, named = (sample(tokens, sampler, **options, **init) for init in ({}, {"init": "random"}))
+    np.testing.assert_array_equal(usual.partitions, named.partitions)
+    other = sample(tokens, sampler, init="sequential", **options)
+    assert np.any(usual.partitions != other.partitions)
+
+
+def test_a_random_start_has_no_more_clusters_than_components():
+    """The cube root of 1,000 is 10; that any of 4 is empty has a probability of 1e-124."""
+    tokens, _ = documents(n_documents=40)
+    family = Categorical(0.5).for_data(tokens)
+    chains = [
+        CollapsedGibbs(n_components=most, likelihood=family).chain(
+            ChainData(family, tokens, Given(None, None, None)), "random", seeded(0)
+        )
+        for most in (4, 50)
+    ]
+    assert [chain.n_clusters for chain in chains] == [4, 10]
 
 
 def test_numbers_of_words_are_points():
