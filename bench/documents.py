@@ -6,9 +6,10 @@ first two parts, and gensim for the first (pip install tomotopy gensim). All run
 
 perplexity  Figure 6: ten-fold cross-validation on Cora and AP. All have words ~ Dirichlet(0.5); DirectAssignment has
             alpha ~ Gamma(1, 1) and gamma ~ Gamma(1, 0.1). LDA is tomotopy's LDAModel, whose alpha, one a topic, it fits
-            itself. Samplers take 150 steps, then 10 draws, one in 5 steps, and all draws are averaged. Tables of
-            tomotopy's HDPModel are not to be had: its shares are those of the expected tables given its labels, alpha
-            and gamma, and a new topic is added as in ours. Both start as by default, and from 60 topics at random.
+            itself. All samplers take 500 steps, then 10 draws, one in 5 steps, and all draws are averaged. Ours starts
+            from labels at random, as by default; from 200 topics at random; and from labels drawn in sequence. Tables
+            of tomotopy's HDPModel are not to be had: its shares are those of the expected tables given its labels,
+            alpha and gamma, and a new topic is added as in ours. It starts as by default, and from 60 topics.
             gensim's HdpModel is variational: three passes (ten are little better), then hdp_to_lda; K are its topics of
             a token or more. Words that no document of a fold has keep their 0.5 in all. One estimator,
             ``perplexity`` of this library, scores all; seconds are of fitting alone
@@ -19,7 +20,7 @@ speed       a sweep of AP in nanoseconds a token, in one process, medians of rou
 mode        HDPMixture from 20 steps of the sampler, on the first fold of Cora: perplexity and joint of both
 sections    Figure 10: the perplexity of documents of a section of the BBC that were held out, given some others of it
             and 80 of each of the four other sections. M1: those of the section alone; M2: all, one level of groups; M3:
-            a tree, documents in sections. From the default start, and from 60 topics at random. Mean and standard error
+            a tree, documents in sections. From labels at random, and drawn in sequence. Mean and standard error
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ ETA = 0.5
 DRAWS, THIN = 10, 5
 SIZES = (10, 20, 40, 60, 80, 120)
 PASSES, CHUNK = 3, 256
-FROM = 60
+FROM, MANY = 60, 200
 ROUNDS, SWEEPS = 9, 2
 OWN, OTHERS, REPEATS = (5, 10, 20, 40, 80), 80, 3
 
@@ -73,7 +74,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["cora", "ap"], help="of perplexity")
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--run", type=int, help="so many of the folds; all")
-    parser.add_argument("--burn-in", type=int, default=150)
+    parser.add_argument("--models", nargs="+", default=[""], help="of perplexity: how their names begin")
+    parser.add_argument("--burn-in", type=int, default=500)
     parser.add_argument("--section", default="business")
     arguments = parser.parse_args()
     if arguments.data is None:
@@ -84,12 +86,14 @@ def main() -> None:
     if arguments.only in {None, "speed"}:
         speed(counts_of(arguments.data, "ap")[0])
     if arguments.only in {None, "sections"}:
-        for init in (None, FROM):
+        for init in ("random", "sequential"):
             sections(*counts_of(arguments.data, "bbc"), arguments.section, arguments.burn_in, init)
     if arguments.only in {None, "mode"}:
         mode(few, arguments.folds, arguments.burn_in)
     for name in arguments.sets if arguments.only in {None, "perplexity"} else ():
-        cross_validate(name, counts_of(arguments.data, name)[0], arguments.folds, arguments.run, arguments.burn_in)
+        counts, _ = counts_of(arguments.data, name)
+        parts = fold_parts(counts, arguments.folds)[: arguments.run]
+        cross_validate(name, counts, parts, arguments.burn_in, tuple(arguments.models))
 
 
 def counts_of(folder: Path, name: str) -> tuple[Any, Any]:
@@ -101,17 +105,22 @@ def counts_of(folder: Path, name: str) -> tuple[Any, Any]:
     return counts, bag.get("labels")
 
 
-def ours(counts: Any, seed: int, burn_in: int, init: int | None = None) -> tuple[list[Topics], Any]:
-    """Draws of DirectAssignment, from labels drawn in sequence or from ``init`` topics at random."""
+def fold_parts(counts: Any, folds: int) -> list[Any]:
+    """The documents that each fold holds out."""
+    return np.array_split(np.random.default_rng(0).permutation(counts.shape[0]), folds)
+
+
+def ours(counts: Any, seed: int, burn_in: int, init: int | str = "random") -> tuple[list[Topics], Any]:
+    """Draws of DirectAssignment, from a start of ``sample`` or from ``init`` topics at random."""
     tokens, of_tokens = read(counts)
     steps = {"draws": DRAWS, "burn_in": burn_in, "thin": THIN, "init": start_of(tokens.n_points, init)}
     trace = sample(tokens, free(WORDS), groups=of_tokens, random_state=seed, **steps)
     return topics(trace, tokens, WORDS), trace.n_clusters.ravel()
 
 
-def start_of(n_tokens: int, K: int | None) -> Any:
-    """The start of a chain: labels of ``K`` topics at random, or the default of ``sample``."""
-    return "sequential" if K is None else np.random.default_rng(0).integers(0, K, n_tokens)
+def start_of(n_tokens: int, init: int | str) -> Any:
+    """The start of a chain: so many topics at random, or one of ``sample``."""
+    return init if isinstance(init, str) else np.random.default_rng(0).integers(0, init, n_tokens)
 
 
 def free(likelihood: Categorical) -> DirectAssignment:
@@ -192,16 +201,21 @@ def gensim_hdp(counts: Any, seed: int) -> tuple[list[Topics], Any]:
     return [Topics(words, weights)], np.array([np.count_nonzero(model.m_lambda_sum >= 1.0)])
 
 
-def cross_validate(name: str, counts: Any, folds: int, run: int | None, burn_in: int) -> None:
-    """Print the perplexity of each model, and the posterior of the number of topics."""
-    fits: dict[str, Fit] = {
-        "DirectAssignment": partial(ours, burn_in=burn_in),
-        f"DirectAssignment, from {FROM}": partial(ours, burn_in=burn_in, init=FROM),
+def fits_of(burn_in: int) -> dict[str, Fit]:
+    """All models by their names."""
+    return {
+        "DirectAssignment, random": partial(ours, burn_in=burn_in),
+        f"DirectAssignment, from {MANY}": partial(ours, burn_in=burn_in, init=MANY),
+        "DirectAssignment, sequential": partial(ours, burn_in=burn_in, init="sequential"),
         **{f"LDA, {K} (tomotopy)": partial(lda, burn_in=burn_in, K=K) for K in SIZES},
         **{f"HDPModel (tomotopy), from {K}": partial(peer_hdp, burn_in=burn_in, init=K) for K in (2, FROM)},
         "HdpModel (gensim)": gensim_hdp,
     }
-    parts = np.array_split(np.random.default_rng(0).permutation(counts.shape[0]), folds)[: run or folds]
+
+
+def cross_validate(name: str, counts: Any, parts: list[Any], burn_in: int, models: tuple[str, ...]) -> None:
+    """Print the perplexity of each model, and the posterior of the number of topics."""
+    fits = {model: fit for model, fit in fits_of(burn_in).items() if model.startswith(models)}
     done: dict[str, list[Fold]] = defaultdict(list)
     for number, part in enumerate(parts):
         others = np.setdiff1d(np.arange(counts.shape[0]), part)
@@ -212,20 +226,21 @@ def cross_validate(name: str, counts: Any, folds: int, run: int | None, burn_in:
             done[model].append(Fold(perplexity(found, counts[part], random_state=number), n_topics, seconds))
         print(f"{name}, fold {number + 1}:", *(f"{runs[-1].perplexity:.1f}" for runs in done.values()), flush=True)
     values = {model: np.array([run.perplexity for run in runs]) for model, runs in done.items()}
-    best = min((model for model in values if model.startswith("LDA")), key=lambda model: values[model].mean())
+    ldas = [model for model in values if model.startswith("LDA")] or list(values)
+    best = min(ldas, key=lambda model: values[model].mean())
     rows = []
     for model, runs in done.items():
         K = np.concatenate([run.n_topics for run in runs])
         mean, error = mean_and_error(values[model])
         more, error_of_more = mean_and_error(values[model] - values[best])
         apart = (
-            "best LDA" if model == best else f"{more:+.1f}",
+            "the best" if model == best else f"{more:+.1f}",
             f"{more / error_of_more:+.1f}" if error_of_more else "-",
         )
         seconds = statistics.mean(run.seconds for run in runs)
         rows.append((model, f"{K.mean():.1f}", f"{mean:.1f}", f"{error:.1f}", *apart, f"{seconds:.1f}"))
     head = ("", "K", "perplexity", "standard error", "to the best LDA", "in paired standard errors", "seconds a fold")
-    print_table(f"{name}, {len(parts)} folds of {folds}, {burn_in} steps before the first draw", head, rows)
+    print_table(f"{name}, {len(parts)} folds, {burn_in} steps before the first draw", head, rows)
     for model in [model for model in done if model.startswith("Direct")]:
         sizes, times = np.unique(np.concatenate([run.n_topics for run in done[model]]), return_counts=True)
         shares = (f"{K}: {share:.2f}" for K, share in zip(sizes, times / times.sum(), strict=True))
@@ -234,7 +249,7 @@ def cross_validate(name: str, counts: Any, folds: int, run: int | None, burn_in:
 
 def mode(counts: Any, folds: int, burn_in: int) -> None:
     """Print the perplexity of a mode that starts from 20 steps of the sampler, beside the sampler's."""
-    part, *others = np.array_split(np.random.default_rng(0).permutation(counts.shape[0]), folds)
+    part, *others = fold_parts(counts, folds)
     (tokens, of_tokens), new = read(counts[np.concatenate(others)]), counts[part]
     rows = []
     for steps, draws in ((20, 1), (burn_in, DRAWS)):
@@ -270,9 +285,9 @@ def mean_and_error(values: Any) -> tuple[float, float]:
 
 
 class Ours:
-    """A chain of DirectAssignment on documents, from labels drawn in sequence or from ``init`` topics at random."""
+    """A chain of DirectAssignment on documents, from a start of ``sample`` or from ``init`` topics at random."""
 
-    def __init__(self, sampler: DirectAssignment, counts: Any, init: int | None = None) -> None:
+    def __init__(self, sampler: DirectAssignment, counts: Any, init: int | str = "random") -> None:
         tokens, of_tokens = read(counts)
         seen, self.rng, self.sampler = sampler.observe(tokens), seeded(0), sampler
         given = sampler.check_given(Given(of_tokens, None, None), tokens.n_points)
@@ -339,7 +354,7 @@ def in_turns(theirs: Any, own: Ours, n_tokens: int) -> tuple[str, ...]:
     return K[0], ns[0], K[1], ns[1], f"{ratio:.2f}", ns[2]
 
 
-def sections(counts: Any, labels: Any, section: str, burn_in: int, init: int | None) -> None:
+def sections(counts: Any, labels: Any, section: str, burn_in: int, init: str) -> None:
     """Print the perplexity of documents of a section under each of the three models."""
     done: dict[tuple[int, str], list[tuple[float, float]]] = defaultdict(list)
     begin = time.perf_counter()
@@ -363,13 +378,12 @@ def sections(counts: Any, labels: Any, section: str, burn_in: int, init: int | N
             mean, error = mean_and_error(values)
             cells += [f"{mean:.1f} +- {error:.1f}", f"{sizes.mean():.1f}"]
         rows.append((str(n), *cells))
-    start = "the default" if init is None else f"{init} topics at random"
-    title = f"BBC: perplexity of {len(new)} documents of {section}, {REPEATS} repeats; started from {start}"
+    title = f"BBC: perplexity of {len(new)} documents of {section}, {REPEATS} repeats; start: {init}"
     print_table(title, ("documents of it", "M1", "K", "M2", "K", "M3", "K"), rows)
     print(f"{time.perf_counter() - begin:.0f} s")
 
 
-def of_section(counts: Any, labels: Any, seed: int, burn_in: int, init: int | None) -> tuple[list[Topics], float]:
+def of_section(counts: Any, labels: Any, seed: int, burn_in: int, init: str) -> tuple[list[Topics], float]:
     """Topics for documents like the first, and their mean number; with ``labels`` of a tree."""
     tokens, of_tokens = read(counts)
     wide, vague = GammaPrior(5.0, 0.1), GammaPrior(0.1, 0.1)
