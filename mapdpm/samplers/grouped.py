@@ -11,7 +11,6 @@ from mapdpm.counting_sort import by_slot
 from mapdpm.data import point_set
 from mapdpm.data.group_tree import GroupTree, read_tree
 from mapdpm.jit import compiled_if_possible
-from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.partition_priors import DirichletProcess
 from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, Hierarchy, hierarchy, log_density_of_shares
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
@@ -231,10 +230,6 @@ class GroupedSampler(Sampler):
         chain.carry(TABLES, one_table_a_cell(cast("GroupedChain", chain)), (NODE, CLUSTER))
         self.equip(chain)
         return chain
-
-    def usual_start(self, likelihood: Likelihood) -> str:
-        """Labels at random for words: topics drawn in sequence are few, and one has most words."""
-        return "random" if isinstance(likelihood, Categorical) else super().usual_start(likelihood)
 
     def first_labels(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Labels:
         """The labels of a new chain."""

@@ -60,7 +60,7 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
     init : {"sequential", "random", "single", "singletons"} or array of shape (n_points,), optional
         The start of each chain: labels drawn one after the other; labels drawn uniformly, of as many clusters as the
         cube root of the number of points; one cluster; every point alone; or these labels. None is "random" for words
-        in groups (``Categorical`` and ``groups``), else "sequential".
+        in groups or sequences (``Categorical``), else "sequential".
     random_state : int, Generator or None
         Equal integers give equal draws, except with a hybrid that shares time. None draws anew each time.
     n_jobs : int or None

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.data import point_set, read_by
+from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.partition_priors import finite_prior, partition_prior
 from mapdpm.protocol import Labels, Likelihood, PartitionPrior, RngVerbs
 from mapdpm.samplers import concentration
@@ -116,9 +117,12 @@ class Sampler:
         self.equip(chain)
         return chain
 
-    def usual_start(self, likelihood: Likelihood) -> str:  # noqa: ARG002  (for subclasses)
-        """The start of ``sample(init=None)``."""
-        return "sequential"
+    def usual_start(self, likelihood: Likelihood) -> str:
+        """The start of ``sample(init=None)``: for words in groups or sequences labels at random, else "sequential".
+
+        Topics, or states, of words that are drawn in sequence are few, and one has most words.
+        """
+        return "random" if self.takes and isinstance(likelihood, Categorical) else "sequential"
 
     def equip(self, chain: Chain) -> None:
         """Add to a new chain what steps of this sampler carry beside the labels, by ``Chain.carry``."""
