@@ -18,7 +18,7 @@ speed       a sweep of AP in nanoseconds a token, in one process, medians of rou
             fixed alpha and gamma, and beside our own sweep of all families. The last column is what ``sample`` pays,
             which computes log joints
 mode        HDPMixture from 20 steps of the sampler, on the first fold of Cora: perplexity and joint of both
-sections    Figure 10: the perplexity of documents of a section of the BBC that were held out, given some others of it
+sections    Figure 8: the perplexity of documents of a section of the BBC that were held out, given some others of it
             and 80 of each of the four other sections. M1: those of the section alone; M2: all, one level of groups; M3:
             a tree, documents in sections. From labels at random, and drawn in sequence. Mean and standard error
 """
