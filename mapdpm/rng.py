@@ -61,8 +61,8 @@ def drawn_by_weight(weights: Vector, u: float) -> int:
         if u < weights[k]:
             return k
         u -= weights[k]
-    last = n - 1  # rounding may leave u at 0
-    while weights[last] == 0.0:
+    last = n - 1  # rounding may leave u at 0, and so do weights that are all 0
+    while last > 0 and weights[last] == 0.0:
         last -= 1
     return last
 

@@ -54,6 +54,12 @@ def test_by_weight_draws_in_proportion(n):
     assert Rng(Fixed(0.0)).by_weight(weights) == 1
 
 
+@pytest.mark.parametrize("n", [1, 3, 8, 21])
+def test_weights_that_are_all_zero_give_the_first(n):
+    """No entry before the first is read: a word that no topic has must not reach the memory before the array."""
+    assert Rng(Fixed(0.5)).by_weight(np.zeros(n)) == 0
+
+
 @pytest.mark.parametrize("probability", [0.0, 0.3, 1.0])
 def test_chance_has_the_probability(probability):
     assert shares(lambda rng: int(rng.chance(probability)), 2)[1] == pytest.approx(probability, abs=1.0 / len(GRID))
