@@ -19,7 +19,7 @@ from mapdpm.validation import in_order_of_appearance
 class HDPHMMBeam(SequenceSampler):
     r"""Beam sampling of the states of sequences: each sequence is drawn at once (Van Gael et al. 2008).
 
-    Neighbours in time depend on each other, so single states may be slow to move; here a whole path changes in a step. A
+    Neighbours in time depend on each other, so single states may be slow to move; here whole paths change at once. A
     step draws, in order:
 
     1. the common shares beta given the tables, as ``HDPHMMDirectAssignment``;
