@@ -24,15 +24,16 @@ def beam_step(
     last the rest. O(N K^2 + N K D).
     """
     K, n = count_used(state), state.labels.shape[0]
-    weights, rest = rows.weights[:K].copy(), max(rows.weights[-1], LEAST)
+    weights, rest = np.empty(K), max(rows.weights[-1], LEAST)
     shares, rests = np.zeros((K + 1, K)), np.zeros(K + 1)  # of transitions: row 0 is that of starts
-    parameters = np.empty((K, likelihood.n_parameters()))
-    rests[0] = _draw_row(shares[0], rows.counts[-1, :K] + weights, rest, rng)
+    parameters, shapes = np.empty((K, likelihood.n_parameters())), np.empty(K)
     for k in range(K):
-        shapes = rows.counts[k, :K] + weights
-        shapes[k] += rows.kappa
-        rests[k + 1] = _draw_row(shares[k + 1], shapes, rest, rng)
+        weights[k] = rows.weights[k]
         likelihood.draw(state.rows[k], parameters[k], rng)
+    for v in range(K + 1):
+        for k in range(K):
+            shapes[k] = rows.counts[v - 1, k] + weights[k] + (rows.kappa if v == k + 1 else 0.0)
+        rests[v] = _draw_row(shares[v], shapes, rest, rng)
     slices, least = np.empty(n), inf
     for i in range(n):
         v = state.labels[rows.previous[i]] + 1 if rows.previous[i] >= 0 else 0
@@ -70,7 +71,8 @@ def _largest(values: Vector) -> float:
 @jitable
 def _appended(values: Vector, value: float) -> Vector:
     found = np.empty(values.shape[0] + 1)
-    found[:-1] = values
+    for k in range(values.shape[0]):
+        found[k] = values[k]
     found[-1] = value
     return found
 
@@ -102,8 +104,9 @@ def _with_new_state(
     for v in range(K):
         part, others = parts(rng.log_odds(weights[-1], rest))
         grown[v, -1], left[v] = rests[v] * exp(part), rests[v] * exp(others)
-    shapes = weights.copy()
-    shapes[-1] += kappa
+    shapes = np.empty(K)
+    for k in range(K):
+        shapes[k] = weights[k] + (kappa if k == K - 1 else 0.0)
     left[K] = _draw_row(grown[K], shapes, rest, rng)
     return grown, left
 
@@ -112,7 +115,9 @@ def _with_new_state(
 def _grown(values: Matrix, n: int, m: int) -> Matrix:
     """``values`` in the corner of a matrix of zeros."""
     found = np.zeros((n, m))
-    found[: values.shape[0], : values.shape[1]] = values
+    for v in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            found[v, k] = values[v, k]
     return found
 
 
@@ -124,13 +129,14 @@ def _draw_path(logs: Matrix, shares: Matrix, slices: Vector, labels: Labels, rng
     ``logs`` (n, K) becomes those of the filter.
     """
     n, K = logs.shape
-    values = np.empty(K)
+    values, scores = np.empty(K), np.empty(K)
     for k in range(K):
         if shares[0, k] < slices[0]:
             logs[0, k] = -inf
     for t in range(1, n):
         _step_forwards(logs[t - 1], shares, slices[t], values, logs[t])
-    scores = logs[n - 1].copy()
+    for k in range(K):
+        scores[k] = logs[n - 1, k]
     for t in range(n - 1, -1, -1):
         labels[t] = rng.categorical(scores)
         if t > 0:

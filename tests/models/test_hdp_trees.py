@@ -85,6 +85,7 @@ def test_sections_are_worth_something():
     assert np.mean(tree) > np.mean(flat)
 
 
+@pytest.mark.complete
 def test_concentrations_at_their_mode(data):
     """Of p(log alpha, log gamma | z): no higher on a grid around them."""
     X, paths = data

@@ -147,7 +147,7 @@ def test_moves_raise_the_log_joint(name):
     assert gained > 0
 
 
-@pytest.mark.parametrize("n_sets", [8, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_sets", [4, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("alphas", "gamma"), [((0.5, 0.5), 1.0), ((3.0, 1.0), 1.0), ((1.0, 20.0), 2.0)])
 def test_few_points_end_in_the_exact_mode(n_sets, alphas, gamma):
     """Of p(z | x) over all partitions of five or six points in two sections, by convolution and from raw points."""
