@@ -150,6 +150,7 @@ def far_from_the_posterior(**options):
     return 0.5 * np.abs(np.bincount(trace.n_clusters.ravel() - 1, minlength=6) / 2000 - wanted).sum()
 
 
+@pytest.mark.complete
 def test_the_printed_variant_is_biased_and_the_exact_one_is_not():
     """200 independent draws have an error of 0.5 sqrt(6 / 200) = 0.09 at most, on average. The bias is 0.60."""
     assert far_from_the_posterior() < 0.1

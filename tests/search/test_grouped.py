@@ -248,7 +248,7 @@ def argmax_is_found(n_sets, alpha, gamma):
     return found
 
 
-@pytest.mark.parametrize("n_sets", [12, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_sets", [6, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("alpha", "gamma"), [(0.5, 1.0), (3.0, 1.0), (20.0, 2.0)])
 def test_few_points_end_in_the_exact_mode(n_sets, alpha, gamma):
     assert argmax_is_found(n_sets, alpha, gamma) >= 0.99 * n_sets
