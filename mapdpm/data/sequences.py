@@ -47,7 +47,7 @@ def read_sequences(sequences: Any, n_points: int) -> Sequences:
     begins = np.concatenate([[0], changes, [n_points]])
     if len(begins) - 1 > len(seen.names):
         numbers = seen.of_points[begins[:-1]]
-        back = int(np.flatnonzero(numbers[1:] < np.maximum.accumulate(numbers)[:-1] + 1)[0]) + 1
+        back = int(np.flatnonzero(numbers[1:] <= np.maximum.accumulate(numbers)[:-1])[0]) + 1
         name, row = seen.names[numbers[back]], begins[back]
         msg = (
             f"sequences[{row}] is {name!r} again, after another sequence: rows of a sequence must be neighbours, in "

@@ -34,7 +34,7 @@ _LARGE_BASE = 300.0
 """From here on the mean of the tables is that at the mode, to some 1 / a; a rule in log b loses digits of it."""
 _SMALL = 1e-3
 _STEP = 1e-3
-"""Of numerical derivatives by log b; heights bend over a scale of 1, and have 12 digits or more."""
+"""The step of numerical derivatives by log b. Heights bend over a scale of 1, and have 12 digits or more."""
 
 
 class Cells(NamedTuple):
@@ -49,7 +49,7 @@ class Cells(NamedTuple):
     at: Vector | None = None
     """The shares in the node at which ``tables`` have these means."""
     offsets: Vector | None = None
-    """What a cell weighs beside alpha times its share: kappa, for a state that stays; None: nothing."""
+    """The weights of cells beside alpha times their shares: kappa, for a state that stays; None: no such weights."""
 
     def sums(self, values: Vector) -> Vector:
         """The sum over all cells of each dish."""

@@ -19,9 +19,10 @@ from mapdpm.samplers._seats import SEATS, SeatedSampler
 from mapdpm.samplers._with_parameters import PARAMETERS, ParameterProposals, is_counted, observed_without_conjugacy
 from mapdpm.samplers.chain import CLUSTER, Chain
 from mapdpm.samplers.given import ChainData
-from mapdpm.samplers.grouped import SHARES, GroupedChain
+from mapdpm.samplers.grouped import GroupedChain
 from mapdpm.samplers.nonconjugate_gibbs import NonconjugateGibbs
 from mapdpm.samplers.sampler import Info, check_draws
+from mapdpm.samplers.shares import SHARES
 from mapdpm.search.problem import Observed
 from mapdpm.state import ClusterState, assign
 from mapdpm.validation import in_order_of_appearance

@@ -8,13 +8,15 @@ from typing import Any
 
 from mapdpm.partition_priors import DirichletProcess, PitmanYor
 from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, check_prior
-from mapdpm.protocol import RngVerbs, Vector
+from mapdpm.protocol import LARGEST, RngVerbs, Vector
 from mapdpm.validation import check_number
 
 UPDATES = ("auxiliary", "slice")
 
 _WIDTH = 1.0  # the first interval of a slice, in log alpha or in the logit of a discount
 _LARGEST_LOG = 700.0  # exp overflows beyond it
+LEAST = math.exp(-_LARGEST_LOG)
+"""The least concentration that is drawn."""
 
 
 def in_floats(prior: Any) -> Any:
@@ -97,7 +99,13 @@ def draw_alpha_by_auxiliary(alpha: float, N: int, K: int, prior: GammaPrior, rng
     rate = prior.rate + math.log1p(second / first)  # -log eta, eta = first / (first + second)
     shape = prior.shape + K - 1.0
     larger = rng.uniform() * (shape + N * rate) < shape
-    return max(rng.gamma(shape + float(larger)) / rate, math.exp(-_LARGEST_LOG))
+    return max(rng.gamma(shape + float(larger)) / rate, LEAST)
+
+
+def draw_from_gamma(shape: float, rate: float, rng: RngVerbs) -> float:
+    """A draw from Gamma(shape, rate), within ``LEAST`` and ``LARGEST``; tiny shapes are drawn by their logarithm."""
+    drawn = rng.log_gamma(shape) - math.log(rate)
+    return min(max(math.exp(max(drawn, -_LARGEST_LOG)), LEAST), LARGEST)
 
 
 def slice_sample(log_density: Callable[[float], float], t: float, rng: RngVerbs) -> float:

@@ -15,8 +15,9 @@ from mapdpm.samplers._restaurants import Restaurants, close_slot, draw_tables, o
 from mapdpm.samplers._seats import SEATS, SeatedSampler
 from mapdpm.samplers._words import word_sweep
 from mapdpm.samplers.chain import CLUSTER, Chain
-from mapdpm.samplers.grouped import INNER, REST, SHARES, GroupedChain
+from mapdpm.samplers.grouped import INNER, GroupedChain
 from mapdpm.samplers.sampler import Info
+from mapdpm.samplers.shares import REST, SHARES
 from mapdpm.state import ClusterState, assign, unassign
 
 

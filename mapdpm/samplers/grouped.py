@@ -8,31 +8,23 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from mapdpm.counting_sort import by_slot
-from mapdpm.data import point_set
 from mapdpm.data.group_tree import GroupTree, read_tree
 from mapdpm.jit import compiled_if_possible
-from mapdpm.partition_priors import DirichletProcess
 from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, Hierarchy, hierarchy, log_density_of_shares
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
-from mapdpm.protocol import LARGEST, Labels, Likelihood, Model, RngVerbs, Vector
+from mapdpm.protocol import LARGEST, Labels, Likelihood, RngVerbs, Vector
 from mapdpm.samplers._restaurants import Restaurants, draw_shares, parts
 from mapdpm.samplers._with_parameters import PARAMETERS, is_counted, log_joint_given
 from mapdpm.samplers.chain import CLUSTER, Array, Chain
-from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, in_floats
+from mapdpm.samplers.concentration import LEAST, draw_alpha_by_auxiliary, draw_from_gamma, in_floats
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.sampler import Info, Sampler
-from mapdpm.samplers.starts import start
+from mapdpm.samplers.shares import NEW, REST, SHARES, TABLES, SharingChain
+from mapdpm.samplers.starts import labels_without_order
 from mapdpm.validation import check_number
 
-TABLES = "m"
-"""The array of numbers of tables: (nodes but the root, slots)."""
-SHARES, REST = "beta", "beta_new"
-"""The arrays of shares, if they are carried: (inner nodes, slots), and (inner nodes,) of clusters that nobody has."""
-
-NODE, INNER, NEW = "group", "inner_group", "cluster_or_new"
-"""Names of axes: nodes but the root, with one level the groups; inner nodes; clusters and last a new one."""
-
-_LEAST = math.exp(-700.0)
+NODE, INNER = "group", "inner_group"
+"""Names of axes: nodes but the root, with one level the groups; and inner nodes."""
 
 
 class GroupedTarget(NamedTuple):
@@ -46,10 +38,11 @@ class GroupedTarget(NamedTuple):
     gamma_prior: GammaPrior | None
 
 
-class GroupedChain(Chain):
+class GroupedChain(SharingChain):
     """A partition of grouped points; ``prior`` is a ``Hierarchy`` with an alpha for each level of ``tree``.
 
-    ``aux["m"]`` has the number of tables of each cluster in each node of the tree but the root.
+    ``aux["m"]`` has the number of tables of each cluster in each node of the tree but the root. Shares, if they are
+    carried, have an axis of inner nodes.
     """
 
     __slots__ = ("group_sizes", "order", "tree")
@@ -68,16 +61,6 @@ class GroupedChain(Chain):
         self.tree = tree
         self.order, begins = self._by_slot(tree.of_points, tree.n_groups)
         self.group_sizes = np.diff(begins)
-
-    @property
-    def model(self) -> Model:
-        """The argument of kernels; their prior is in arrays of their own."""
-        return Model(self.likelihood, None, self.data)
-
-    @property
-    def tables(self) -> Labels:
-        """(nodes but the root, slots): the number of tables."""
-        return cast("Labels", self.aux[TABLES])
 
     def guests(self) -> Labels:
         """(groups, slots): n_jk, the points of each group in each slot. O(N)."""
@@ -137,7 +120,7 @@ class GroupedChain(Chain):
         """Take over what ``concentrations()`` returned; ValueError for what no chain can have drawn."""
         values = [*np.atleast_1d(saved["alpha"]), saved["gamma"]]
         numbers = [check_number("alpha or gamma", value) for value in values]
-        if len(numbers) != len(self.prior.alphas) + 1 or not all(_LEAST <= number <= LARGEST for number in numbers):
+        if len(numbers) != len(self.prior.alphas) + 1 or not all(LEAST <= number <= LARGEST for number in numbers):
             msg = f"alpha, one for each of {len(self.prior.alphas)} levels, and gamma must be > 0, got {numbers}"
             raise ValueError(msg)
         self.prior = Hierarchy(tuple(numbers[:-1]), numbers[-1])
@@ -233,11 +216,7 @@ class GroupedSampler(Sampler):
 
     def first_labels(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Labels:
         """The labels of a new chain."""
-        labels = np.zeros(point_set(data.data).n_points, dtype=np.int64)
-        flat = Chain(data.likelihood, DirichletProcess(self.target.prior.gamma), data.data, labels)
-        start(flat, init, rng)
-        flat.refresh()
-        return flat.state.labels
+        return labels_without_order(data, self.target.prior.gamma, init, rng)
 
     def step(self, chain: Chain, rng: RngVerbs) -> Info:
         """One step: draw alpha and gamma given the tables, if they have a prior, then edit the partition."""
@@ -283,8 +262,7 @@ def draw_alpha_of_groups(alpha: float, sizes: Vector, n_tables: int, prior: Gamm
     b - sum log w_j). (The paper's (49), (50) and (52) have errors: docs/maths.md, section 19.)
     """
     closed, logs = _auxiliaries(alpha, sizes, rng)
-    drawn = rng.log_gamma(prior.shape + n_tables - closed) - math.log(prior.rate - logs)
-    return min(max(math.exp(max(drawn, -700.0)), _LEAST), LARGEST)
+    return draw_from_gamma(prior.shape + n_tables - closed, prior.rate - logs, rng)
 
 
 def auxiliaries(alpha: float, sizes: Vector, rng: RngVerbs) -> tuple[int, float]:

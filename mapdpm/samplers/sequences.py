@@ -7,25 +7,21 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from mapdpm.data import point_set
 from mapdpm.data.sequences import Sequences, read_sequences
 from mapdpm.jit import compiled_if_possible
-from mapdpm.partition_priors import DirichletProcess
 from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.partition_priors.transitions import Transitions
-from mapdpm.protocol import LARGEST, Labels, Likelihood, Model, RngVerbs
+from mapdpm.protocol import LARGEST, Labels, Likelihood, RngVerbs
 from mapdpm.samplers._restaurants import Restaurants, draw_shares
 from mapdpm.samplers._states import Rows, log_gammas_of_rows
 from mapdpm.samplers.chain import CLUSTER, Array, Chain
-from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, in_floats
+from mapdpm.samplers.concentration import LEAST, draw_alpha_by_auxiliary, draw_from_gamma, in_floats
 from mapdpm.samplers.given import ChainData, Given
-from mapdpm.samplers.grouped import NEW, REST, SHARES, TABLES
 from mapdpm.samplers.sampler import Info, Sampler
-from mapdpm.samplers.starts import start
+from mapdpm.samplers.shares import NEW, REST, SHARES, TABLES, SharingChain
+from mapdpm.samplers.starts import labels_without_order
 from mapdpm.validation import check_number
-
-_LEAST = math.exp(-700.0)
 
 
 class SequenceTarget(NamedTuple):
@@ -38,7 +34,7 @@ class SequenceTarget(NamedTuple):
     gamma_prior: GammaPrior | None
 
 
-class SequenceChain(Chain):
+class SequenceChain(SharingChain):
     """The states of points of sequences; ``prior`` has alpha, gamma and kappa.
 
     ``aux["m"]`` has the number of tables of each state that the common shares have opened.
@@ -47,16 +43,6 @@ class SequenceChain(Chain):
     __slots__ = ("sequences",)
 
     sequences: Sequences
-
-    @property
-    def model(self) -> Model:
-        """The argument of kernels; their prior is in arrays of their own."""
-        return Model(self.likelihood, None, self.data)
-
-    @property
-    def tables(self) -> Labels:
-        """(slots,): the number of tables."""
-        return cast("Labels", self.aux[TABLES])
 
     def rows(self) -> Rows:
         """The argument of kernels, with the shares that are carried. O(N)."""
@@ -86,7 +72,7 @@ class SequenceChain(Chain):
     def restore_concentrations(self, saved: dict[str, Array]) -> None:
         """Take over what ``concentrations()`` returned; ValueError for what no chain can have drawn."""
         values = {name: check_number(name, saved[name]) for name in ("alpha", "gamma")}
-        if not all(_LEAST <= value <= LARGEST for value in values.values()):
+        if not all(LEAST <= value <= LARGEST for value in values.values()):
             msg = f"alpha and gamma must be > 0, got {values}"
             raise ValueError(msg)
         self.prior = self.prior._replace(**values)
@@ -112,7 +98,7 @@ class SequenceSampler(Sampler):
     gamma : float > 0
         Concentration of the common shares: the number of states grows with it.
     kappa : float >= 0
-        What a state weighs more after itself: the sticky HDP-HMM of Fox et al. (2008).
+        The additional weight of a state after itself: the sticky HDP-HMM of Fox et al. (2008).
     likelihood : Likelihood or None
         The conjugate family of a state, with its prior. None is the empirical Normal-Gamma of the points.
     alpha_prior, gamma_prior : GammaPrior, optional
@@ -159,11 +145,7 @@ class SequenceSampler(Sampler):
 
     def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:
         """A new chain on ``data``. "sequential" draws labels under gamma as if points had no order."""
-        labels = np.zeros(point_set(data.data).n_points, dtype=np.int64)
-        flat = Chain(data.likelihood, DirichletProcess(self.target.prior.gamma), data.data, labels)
-        start(flat, init, rng)
-        flat.refresh()
-        labels = flat.state.labels
+        labels = labels_without_order(data, self.target.prior.gamma, init, rng)
         made = cast("SequenceChain", self.chain_type(data.likelihood, self.target.prior, data.data, labels))
         made.sequences = data.given.sequences
         used = made.state.counts > 0
@@ -183,9 +165,8 @@ class SequenceSampler(Sampler):
         """Draw the common shares given the tables, Dir(m, gamma), and carry them; returns the argument of kernels."""
         rows, none = chain.rows(), np.zeros(0, dtype=np.int64)
         weights, tables = rows.weights[None].copy(), chain.tables[None]
-        root = Restaurants(
-            np.array([-1, 0]), none, none, tables, weights, np.array([rows.alpha]), rows.root_concentration
-        )
+        alpha, gamma = np.array([rows.alpha]), rows.root_concentration
+        root = Restaurants(np.array([-1, 0]), none, none, tables, weights, alpha, gamma)  # all rows as one child
         self._draw_shares(root, tables, chain.state.counts, rng)
         chain.take_shares(weights[0])
         return rows._replace(weights=weights[0])
@@ -195,8 +176,7 @@ class SequenceSampler(Sampler):
         target, (alpha, gamma, kappa), n_tables = self.target, chain.prior, int(chain.tables.sum())
         if target.alpha_prior is not None:
             logs = self._log_gammas(chain.rows(), rng)
-            drawn = rng.log_gamma(target.alpha_prior.shape + n_tables) - math.log(target.alpha_prior.rate - logs)
-            alpha = min(max(math.exp(max(drawn, -700.0)), _LEAST), LARGEST)
+            alpha = draw_from_gamma(target.alpha_prior.shape + n_tables, target.alpha_prior.rate - logs, rng)
         if target.gamma_prior is not None:
             gamma = draw_alpha_by_auxiliary(gamma, n_tables, chain.n_clusters, target.gamma_prior, rng)
         chain.prior = Transitions(alpha, gamma, kappa)

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible
 from mapdpm.names import CHAIN_STARTS
 from mapdpm.objective import candidate_scores
+from mapdpm.partition_priors import DirichletProcess
 from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
 from mapdpm.samplers._blocks import count_used, shuffle
 from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.given import ChainData
 from mapdpm.state import ClusterState, assign
 from mapdpm.validation import check_start, in_order_of_appearance
 
@@ -43,6 +46,15 @@ def start(chain: Chain, init: str | Labels, rng: RngVerbs) -> None:
         chain.become(in_order_of_appearance(np.array([rng.integer(K) for _ in range(N)])))
     else:
         chain.become(np.zeros(N, dtype=np.int64) if init == "single" else np.arange(N))
+
+
+def labels_without_order(data: ChainData, gamma: float, init: str | Labels, rng: RngVerbs) -> Labels:
+    """The labels of a start under ``gamma``, as if points had neither groups nor an order."""
+    labels = np.zeros(point_set(data.data).n_points, dtype=np.int64)
+    flat = Chain(data.likelihood, DirichletProcess(gamma), data.data, labels)
+    start(flat, init, rng)
+    flat.refresh()
+    return flat.state.labels
 
 
 def sequential_draw(
