@@ -87,7 +87,7 @@ def test_sections_are_worth_something():
 
 @pytest.mark.complete
 def test_concentrations_at_their_mode(data):
-    """Of p(log alpha, log gamma | z): no higher on a grid around them."""
+    """p(log alpha, log gamma | z) is lower at all points of a grid around them."""
     X, paths = data
     priors = [GammaPrior(2.0, 1.0), GammaPrior(1.0, 1.0)]
     model = HDPMixture(likelihood=PRIOR, alpha_prior=priors, gamma_prior=GammaPrior(1.0, 0.5)).fit(X, paths)

@@ -33,11 +33,20 @@ def table_of(labels, groups):
 
 def log_partition(table, alpha, gamma):
     """Exact log p(z): a convolution over the clusters of the numbers of tables (Teh2004, tables summed out)."""
-    total = np.array([0.0])  # log coefficients by the number of all tables
+    ways = []
     for column in table.T:
         coefficients = np.array([1.0])
         for n in column[column > 0]:
             coefficients = np.convolve(coefficients, stirling(int(n)) * alpha ** np.arange(int(n) + 1))
+        ways.append(coefficients)
+    groups = sum(log_rising(alpha, n) for n in table.sum(axis=1))
+    return log_sum_over_tables(ways, gamma) - groups
+
+
+def log_sum_over_tables(ways, gamma):
+    """log of the sum over all m of p(dishes of m tables) prod_k ways[k][m_k], in a franchise with gamma."""
+    total = np.array([0.0])  # log coefficients by the number of all tables
+    for coefficients in ways:
         m = np.arange(len(coefficients))
         with np.errstate(divide="ignore"):
             logs = np.where(m > 0, np.log(coefficients) + gammaln(np.maximum(m, 1)), -np.inf)
@@ -48,8 +57,7 @@ def log_partition(table, alpha, gamma):
         total = longer
     tables = np.arange(len(total))
     top = gammaln(gamma + tables) - gammaln(gamma)
-    groups = sum(log_rising(alpha, n) for n in table.sum(axis=1))
-    return float(logsumexp(total - top)) + table.shape[1] * math.log(gamma) - groups
+    return float(logsumexp(total - top)) + len(ways) * math.log(gamma)
 
 
 def partitions(n):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
 
 from tests.oracle import franchise
 
@@ -35,30 +34,26 @@ def tables_of_cell(n, alpha, kappa):
     return total
 
 
-def log_partition_of(table, alpha, gamma, kappa):
-    """Exact log p(z): a convolution over the states of the numbers of tables."""
-    K = table.shape[1]
-    total = np.array([0.0])
-    for k in range(K):
+def ways_of(table, alpha, kappa):
+    """For each state the coefficients by its number of tables, over all rows."""
+    found = []
+    for k in range(table.shape[1]):
         coefficients = np.array([1.0])
-        for v in range(K + 1):
-            cell = tables_of_cell(int(table[v, k]), alpha, kappa if v == k + 1 else 0.0)
+        for v, row in enumerate(table):
+            cell = tables_of_cell(int(row[k]), alpha, kappa if v == k + 1 else 0.0)
             coefficients = np.convolve(coefficients, cell)
-        m = np.arange(len(coefficients))
-        with np.errstate(divide="ignore"):
-            logs = np.where(m > 0, np.log(coefficients) + gammaln(np.maximum(m, 1)), -np.inf)
-        longer = np.full(len(total) + len(logs) - 1, -np.inf)
-        for i, value in enumerate(total):
-            if value > -np.inf:
-                longer[i : i + len(logs)] = np.logaddexp(longer[i : i + len(logs)], value + logs)
-        total = longer
-    m = np.arange(len(total))
-    top = float(logsumexp(total - (gammaln(gamma + m) - gammaln(gamma))))
-    sizes = table.sum(axis=1)
-    rows = franchise.log_rising(alpha, sizes[0]) + sum(franchise.log_rising(alpha + kappa, n) for n in sizes[1:])
-    return top + K * math.log(gamma) - rows
+        found.append(coefficients)
+    return found
+
+
+def log_rows(table, alpha, kappa):
+    """log of the denominators of all rows; that of starts, the first, has no kappa."""
+    starts, *rows = table.sum(axis=1)
+    return franchise.log_rising(alpha, starts) + sum(franchise.log_rising(alpha + kappa, n) for n in rows)
 
 
 def log_partition(labels, begins, alpha, gamma, kappa):
-    """Exact log p(z) of labels 0..K-1."""
-    return log_partition_of(table_of(labels, begins), alpha, gamma, kappa)
+    """Exact log p(z) of labels 0..K-1: a convolution over the states of the numbers of tables."""
+    table = table_of(labels, begins)
+    ways = ways_of(table, alpha, kappa)
+    return franchise.log_sum_over_tables(ways, gamma) - log_rows(table, alpha, kappa)

@@ -3,8 +3,13 @@
 import itertools
 
 import numpy as np
+import pytest
 
-from mapdpm.samplers import sample
+from mapdpm import state as states
+from mapdpm.rng import seeded
+from mapdpm.samplers import Given, sample
+from mapdpm.samplers.given import ChainData
+from mapdpm.testing import kernels
 
 
 def assert_same(one, other):
@@ -30,3 +35,17 @@ def assert_resumes(sampler, X, **options):
     part = sample(X, sampler, draws=5, random_state=2, **options)
     given = {name: options[name] for name in ("groups", "sequences") if name in options}
     assert_same(sample(X, sampler, draws=3, resume=part, **given), whole)
+
+
+def assert_compiled_is_plain(sampler, X, likelihood, *, rtol=0.0, **given):
+    """Five steps with compiled kernels and in plain Python: the same draws, up to ``rtol`` where one is rounded."""
+    given = sampler.check_given(Given(**given), len(X))
+    plain, rngs = kernels.uncompiled(sampler), (seeded(3), seeded(3))
+    chains = [s.chain(ChainData(likelihood, X, given), "single", seeded(1)) for s in (sampler, plain)]
+    for _ in range(5):
+        infos = [s.step(chain, rng) for s, chain, rng in zip((sampler, plain), chains, rngs, strict=True)]
+        assert infos[0] == infos[1]
+        for one, two in zip(*(chain.saved().values() for chain in chains), strict=True):
+            np.testing.assert_allclose(one, two, rtol=rtol)
+        assert chains[0].log_joint() == pytest.approx(chains[1].log_joint(), rel=1e-12)
+    states.check(likelihood, X, None, chains[0].state)

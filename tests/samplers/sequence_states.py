@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from mapdpm.samplers import Given
 from mapdpm.testing import exact, kernels
 from mapdpm.testing.enumeration import canonical, partitions
-from tests.oracle import franchise, hdp_hmm
+from tests.oracle import hdp_hmm
 from tests.samplers.grouped_states import log_likelihood
 
 
@@ -18,15 +18,11 @@ def states_with_tables(n, begins, alpha, gamma, kappa):
     found = []
     for z in partitions(n):
         table, K = hdp_hmm.table_of(z, begins), max(z) + 1
-        ways = []
-        for k in range(K):
-            coefficients = np.array([1.0])
-            for v in range(K + 1):
-                cell = hdp_hmm.tables_of_cell(int(table[v, k]), alpha, kappa if v == k + 1 else 0.0)
-                coefficients = np.convolve(coefficients, cell)
-            ways.append([(m, math.log(c) + gammaln(m)) for m, c in enumerate(coefficients) if c > 0.0])
-        rows = franchise.log_rising(alpha, table[0].sum())
-        rows += sum(franchise.log_rising(alpha + kappa, row.sum()) for row in table[1:])
+        ways = [
+            [(m, math.log(c) + gammaln(m)) for m, c in enumerate(coefficients) if c > 0.0]
+            for coefficients in hdp_hmm.ways_of(table, alpha, kappa)
+        ]
+        rows = hdp_hmm.log_rows(table, alpha, kappa)
         for chosen in itertools.product(*ways):
             m = tuple(tables for tables, _ in chosen)
             top = gammaln(gamma + sum(m)) - gammaln(gamma)

@@ -7,16 +7,12 @@ import numpy as np
 import pytest
 
 from mapdpm import NormalGamma, NormalKnownVariance
-from mapdpm import state as states
 from mapdpm.likelihoods._template_nonconjugate import LaplaceData
-from mapdpm.rng import seeded
-from mapdpm.samplers import ChineseRestaurantFranchise, DirectAssignment, GammaPrior, Given, Info, _seating, sample
+from mapdpm.samplers import ChineseRestaurantFranchise, DirectAssignment, GammaPrior, Info, _seating, sample
 from mapdpm.samplers import _franchise_given as given_module
 from mapdpm.samplers import chinese_restaurant_franchise as module
 from mapdpm.samplers._whole_tables import OfTables
 from mapdpm.samplers._with_parameters import Counted
-from mapdpm.samplers.given import ChainData
-from mapdpm.testing import kernels
 from mapdpm.testing.enumeration import canonical_franchise, franchises, labellings
 from mapdpm.testing.quadrature import QuadratureRng
 from tests.families import FAMILIES, example
@@ -24,7 +20,7 @@ from tests.marks import complete_but
 from tests.nonconjugate import PRIOR, VALUES, FewMeans
 from tests.oracle import franchise as oracle
 from tests.samplers.grouped_states import lag, lag_of_seats
-from tests.samplers.same_draws import assert_resumes
+from tests.samplers.same_draws import assert_compiled_is_plain, assert_resumes
 
 ALPHA, GAMMA = 1.5, 0.8
 
@@ -305,14 +301,7 @@ def test_compiled_and_plain_draw_the_same(split_merge):
     X, groups = many(60)
     likelihood = NormalGamma(4.0, 0.01, 2.0, 1.0).for_data(X)
     sampler = ChineseRestaurantFranchise(1.0, split_merge=split_merge, likelihood=likelihood)
-    given = sampler.check_given(Given(groups=groups), 60)
-    plain, rngs = kernels.uncompiled(sampler), (seeded(3), seeded(3))
-    chains = [s.chain(ChainData(likelihood, X, given), "single", seeded(1)) for s in (sampler, plain)]
-    for _ in range(5):
-        infos = [s.step(chain, rng) for s, chain, rng in zip((sampler, plain), chains, rngs, strict=True)]
-        assert infos[0] == infos[1]
-        assert all(np.array_equal(*pair) for pair in zip(*(chain.saved().values() for chain in chains), strict=True))
-    states.check(likelihood, X, None, chains[0].state)
+    assert_compiled_is_plain(sampler, X, likelihood, groups=groups)
 
 
 def test_seats_belong_to_groups_and_dishes():

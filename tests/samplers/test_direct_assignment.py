@@ -8,17 +8,14 @@ import pytest
 from scipy import stats
 
 from mapdpm import NormalGamma, NormalKnownVariance
-from mapdpm import state as states
 from mapdpm.rng import seeded
 from mapdpm.samplers import DirectAssignment, GammaPrior, Given, _restaurants, grouped, sample
 from mapdpm.samplers import direct_assignment as module
-from mapdpm.samplers.given import ChainData
-from mapdpm.testing import kernels
 from mapdpm.testing.quadrature import QuadratureRng
 from tests.families import FAMILIES, example
 from tests.oracle import franchise as oracle
 from tests.samplers.grouped_states import lag_of_tables, states_with_tables
-from tests.samplers.same_draws import assert_resumes
+from tests.samplers.same_draws import assert_compiled_is_plain, assert_resumes
 
 ALPHAS, GAMMA = (1.5, 0.9), 2.2
 TREES = {"sections of one document": [[0, 0], [1, 0]], "documents of one section": [[0, 0], [0, 1]]}
@@ -226,16 +223,7 @@ def test_compiled_and_plain_draw_the_same(to_tables):
     X, groups = many(60)
     likelihood = NormalGamma(4.0, 0.01, 2.0, 1.0).for_data(X)
     sampler = DirectAssignment(1.0, to_tables=to_tables, likelihood=likelihood, alpha_prior=GammaPrior(1, 1))
-    given = sampler.check_given(Given(groups=np.c_[groups // 2, groups]), 60)
-    plain, rngs = kernels.uncompiled(sampler), (seeded(3), seeded(3))
-    chains = [s.chain(ChainData(likelihood, X, given), "single", seeded(1)) for s in (sampler, plain)]
-    for _ in range(5):
-        infos = [s.step(chain, rng) for s, chain, rng in zip((sampler, plain), chains, rngs, strict=True)]
-        assert infos[0] == infos[1]
-        for one, two in zip(*(chain.saved().values() for chain in chains), strict=True):
-            np.testing.assert_allclose(one, two, rtol=1e-12)
-        assert chains[0].log_joint() == pytest.approx(chains[1].log_joint(), rel=1e-12)
-    states.check(likelihood, X, None, chains[0].state)
+    assert_compiled_is_plain(sampler, X, likelihood, rtol=1e-12, groups=np.c_[groups // 2, groups])
 
 
 @pytest.mark.parametrize("levels", [1, 2])

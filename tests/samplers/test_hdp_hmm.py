@@ -9,7 +9,6 @@ from scipy import stats
 from sklearn.metrics import adjusted_mutual_info_score
 
 from mapdpm import NormalKnownVariance
-from mapdpm import state as states
 from mapdpm.rng import seeded
 from mapdpm.samplers import GammaPrior, Given, HDPHMMBeam, HDPHMMDirectAssignment, _beam, _states, sample
 from mapdpm.samplers import sequences as module
@@ -20,7 +19,7 @@ from mapdpm.testing.enumeration import canonical
 from mapdpm.testing.quadrature import QuadratureRng
 from tests.oracle import franchise, hdp_hmm
 from tests.samplers.grouped_states import log_likelihood
-from tests.samplers.same_draws import assert_resumes
+from tests.samplers.same_draws import assert_compiled_is_plain, assert_resumes
 from tests.samplers.sequence_states import lag_of_states, states_with_tables
 
 ALPHA, GAMMA = 1.5, 2.2
@@ -225,13 +224,13 @@ def batch_scores(sampler, n, sequences, n_steps):
 
 
 LARGEST_SCORE = 5.5
-"""Of some 60 scores with 49 degrees of freedom: a false alarm has odds of 1e-4, if batches do not depend."""
+"""Some 60 scores have 49 degrees of freedom: a false alarm has odds of 1e-4, if batches do not depend."""
 
 
 @pytest.mark.complete
 @pytest.mark.parametrize("kappa", [0.0, 2.0])
 def test_frequencies_of_the_beam(kappa):
-    """Of the partitions of three times, in two sequences; ``-m slow`` has four times and more steps."""
+    """All partitions of three times, in two sequences; ``-m slow`` has four times and more steps."""
     scores = batch_scores(HDPHMMBeam(ALPHA, GAMMA, kappa), 3, [0, 0, 1], 10_000)
     assert np.abs(scores).max() < LARGEST_SCORE
 
@@ -318,15 +317,7 @@ def test_compiled_and_plain_draw_the_same(kind):
     X, sequences, _ = machine(40)
     likelihood = NormalKnownVariance(4.0, 25.0, 1.0).for_data(X)
     sampler = kind(1.0, 1.0, 3.0, likelihood=likelihood, alpha_prior=GammaPrior(1, 1), gamma_prior=GammaPrior(1, 1))
-    given = sampler.check_given(Given(sequences=sequences), 40)
-    plain, rngs = kernels.uncompiled(sampler), (seeded(3), seeded(3))
-    chains = [s.chain(ChainData(likelihood, X, given), "single", seeded(1)) for s in (sampler, plain)]
-    for _ in range(5):
-        infos = [s.step(chain, rng) for s, chain, rng in zip((sampler, plain), chains, rngs, strict=True)]
-        assert infos[0] == infos[1]
-        for one, two in zip(*(chain.saved().values() for chain in chains), strict=True):
-            np.testing.assert_allclose(one, two, rtol=1e-9)
-    states.check(likelihood, X, None, chains[0].state)
+    assert_compiled_is_plain(sampler, X, likelihood, rtol=1e-9, sequences=sequences)
 
 
 @pytest.mark.parametrize("kind", [HDPHMMDirectAssignment, HDPHMMBeam])

@@ -150,7 +150,7 @@ def test_moves_raise_the_log_joint(name):
 @pytest.mark.parametrize("n_sets", [4, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("alphas", "gamma"), [((0.5, 0.5), 1.0), ((3.0, 1.0), 1.0), ((1.0, 20.0), 2.0)])
 def test_few_points_end_in_the_exact_mode(n_sets, alphas, gamma):
-    """Of p(z | x) over all partitions of five or six points in two sections, by convolution and from raw points."""
+    """The mode of p(z | x) over all partitions of five or six points in two sections, by convolution and raw points."""
     found = 0
     for seed in range(n_sets):
         rng = np.random.default_rng([8, seed])
@@ -171,8 +171,7 @@ def test_few_points_end_in_the_exact_mode(n_sets, alphas, gamma):
     assert found >= 0.99 * n_sets
 
 
-def test_one_section_more_changes_nothing_but_the_objective():
-    """One column is a vector; names and their order do not matter."""
+def test_one_column_is_a_vector_and_names_do_not_matter():
     X, paths, _ = sectioned_points(5)
     one = HDPMixture(likelihood=PRIOR).fit(X, paths[:, 1])
     two = HDPMixture(likelihood=PRIOR).fit(X, paths[:, 1:])
