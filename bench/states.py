@@ -1,10 +1,10 @@
-"""States of sequences under an HDP-HMM: letters (Teh2004 section 7.1), and exercises of six people.
+"""States of sequences under an HDP-HMM: letters (Teh2004 section 7.1), and exercises in motion capture.
 
 Run: python bench/states.py [--only alice|mocap6] [--data FOLDER] [--repeats 5] [--picture FILE]. --data is the folder
 above text/alice.txt and streams/mocap6.csv.gz (the environment variable MAPDPM_DATA may name it). Needs scipy and
 hmmlearn (pip install hmmlearn). All run on one thread. --picture draws the curves of Alice.
 
-mocap6: the share of times whose state is not the exercise that a person has noted, after the best matching of states
+mocap6: the share of times whose state is not the exercise of its label, after the best matching of states
 to exercises, one to one (Hamming distance), and the adjusted mutual information. Samplers take 500 steps from the
 clusters of MAPDPM, then 50 draws, one in 5; the partition that is nearest to the draws (Binder). alpha, gamma ~
 Gamma(1, 1), and the prior of all families is the empirical Normal-Gamma. hmmlearn is told the number of exercises:
