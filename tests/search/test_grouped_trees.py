@@ -1,6 +1,7 @@
 """The search with groups in sections: sweeps against raw points, backends, J, and the best of all partitions."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,7 +125,7 @@ def test_the_log_joint_never_falls(n_fits):
         alphas, gamma = 10.0 ** rng.uniform(-1.0, 1.3, 2), float(10.0 ** rng.uniform(-1.0, 1.3))
         model = HDPMixture(alphas, gamma, likelihood=PRIOR).fit(X, paths)
         assert np.all(np.diff(model.history_) >= 0.0)
-        problem = problem_of(X, paths)._replace(prior=Hierarchy(tuple(alphas), gamma))
+        problem = replace(problem_of(X, paths), prior=Hierarchy(tuple(alphas), gamma))
         again = problem.state_of(started_from(problem.flat, model.labels_))
         assert problem.log_joint(again) == pytest.approx(model.log_joint_, rel=1e-11, abs=1e-8)
 

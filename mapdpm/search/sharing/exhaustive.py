@@ -1,4 +1,4 @@
-"""The best of all partitions of a few grouped points: no local mode is left to end in."""
+"""The best of all partitions of a few points with shares: no local mode is left to end in."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from mapdpm.objective import is_gain
 from mapdpm.search.ascent import Ascent
 from mapdpm.search.exhaustive import labels_of, log_marginals, partitions
-from mapdpm.search.grouped.problem import GroupedProblem
+from mapdpm.search.sharing.problem import SharingProblem
 
 MOST_POINTS = 7
 """7 points have 877 partitions; most are ruled out by their likelihood alone."""
-_ERROR = 0.05  # nats; the docstring of Hierarchy promises 0.02, and 0.03 in a tree
+_ERROR = 0.05  # nats; the docstrings of Hierarchy and Transitions promise 0.03
 
 
-def best_of_all(problem: GroupedProblem, found: Ascent) -> Ascent:
+def best_of_all(problem: SharingProblem, found: Ascent) -> Ascent:
     """``found``, or the best of all partitions if that has a higher J; ``found`` for more points than a few.
 
     Partitions come in order of their likelihood. As p(z) <= 1, all are ruled out once the likelihood of one is below

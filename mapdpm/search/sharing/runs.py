@@ -1,0 +1,103 @@
+"""The runs of a search whose clusters have common shares: two starts, and restarts from the best so far."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from mapdpm.objective import is_gain
+from mapdpm.protocol import Labels
+from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend, unheard
+from mapdpm.search.checks import Deadline, SearchSettings
+from mapdpm.search.moves.merge import Merge
+from mapdpm.search.moves.split import Split
+from mapdpm.search.sharing.exhaustive import best_of_all
+from mapdpm.search.sharing.problem import SharingProblem, SharingState
+from mapdpm.search.steps import started_sequentially
+from mapdpm.threads import Threads
+from mapdpm.validation import in_order_of_appearance
+
+
+def best_run(
+    problem: SharingProblem,
+    search: SearchSettings,
+    deadline: Deadline,
+    report: Callable[[FitProgress], bool],
+    init: Labels | None,
+) -> Ascent:
+    """The run with the highest J: from ``init``, or else from the mode of pooled points and from a sequential start.
+
+    A restart climbs from a random neighbour of the best so far. Each run has its own seed, so results do not depend on
+    the number of threads. ValueError where ``init`` has more clusters than are allowed.
+    """
+    _check_start(problem, init)
+    rng = search.generator()
+    plan = search.plan(deadline)
+    threads = Threads(search.n_jobs)
+
+    def heard(progress: FitProgress) -> bool:
+        threads.check()
+        return False if report is unheard else threads.call(report, progress)
+
+    def run(restart: int, seed: int, best: Ascent | None = None) -> Ascent:
+        if best is not None and plan.expired():
+            return best
+        generator = np.random.default_rng(seed)
+        if best is not None:
+            state = problem.perturbed(best.state.copy(), generator)
+        elif init is not None:
+            state = _from_labels(problem, init)
+        elif restart == 0:
+            state = _pooled(problem, plan, generator, heard)
+        else:
+            state = problem.started()
+        return ascend(problem, state, plan, generator, heard, restart)
+
+    def round_of(restarts: range, best: Ascent | None) -> Ascent:
+        seeds = rng.integers(2**63, size=len(restarts)).tolist()
+        runs = threads.each(functools.partial(run, best=best), restarts, seeds)
+        return functools.reduce(_better, runs if best is None else [best, *runs])
+
+    with threads:
+        n_first = 2 if init is None else 1
+        best = round_of(range(n_first), None)
+        for restart in range(n_first, n_first + search.n_restarts):
+            if plan.expired():
+                break
+            best = round_of(range(restart, restart + 1), best)
+    return best_of_all(problem, best) if plan.moves and best.converged else best
+
+
+def _check_start(problem: SharingProblem, init: Labels | None) -> None:
+    most = problem.flat.max_clusters
+    if init is not None and most is not None and init.max() >= most:
+        msg = f"init has {init.max() + 1} clusters, and max_clusters is {most}: raise it, or merge labels"
+        raise ValueError(msg)
+
+
+def _from_labels(problem: SharingProblem, labels: Labels) -> SharingState:
+    """The state of ``labels``, in the order of points of ``problem``."""
+    clusters = problem.flat.empty(problem.n_points, problem.flat.capacity(int(labels.max()) + 1))
+    clusters.labels[:] = in_order_of_appearance(labels)
+    return problem.state_of(clusters)
+
+
+def _pooled(
+    problem: SharingProblem, plan: Plan, rng: np.random.Generator, heard: Callable[[FitProgress], bool]
+) -> SharingState:
+    """The mode of the points, each on its own, as a start; reports of it have another objective, and say so."""
+    flat = problem.flat
+
+    def said(progress: FitProgress) -> bool:
+        return heard(progress._replace(move=f"pooled {progress.move}"))
+
+    start = started_sequentially(flat, np.arange(problem.n_points))
+    pooled = Plan((Merge, Split) if plan.moves else (), plan.max_sweeps, plan.expired)
+    return problem.state_of(ascend(flat, start, pooled, rng, said).state)
+
+
+def _better(one: Ascent, two: Ascent) -> Ascent:
+    before, after = one.history[-1], two.history[-1]
+    return two if is_gain(after - before, before) else one
