@@ -18,7 +18,8 @@ from numba import njit
 
 from mapdpm import NormalGamma
 from mapdpm import state as states
-from mapdpm.backends.generic import NUMBA, gibbs_sweep
+from mapdpm.backends.generic import gibbs_sweep
+from mapdpm.backends.python import NUMBA
 from mapdpm.jit import compiled
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model

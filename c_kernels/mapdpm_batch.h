@@ -46,6 +46,20 @@ typedef struct mapdpm_groups {
                                * lower number, and the root is 0. NULL: the root is the parent of all groups */
 } mapdpm_groups;
 
+/* The states of points in sequences, for the partition prior of an HDP-HMM: slots are states. The weight of slot k after row v
+ * is counts[v][k] + weights[k], and kappa more if v = k. Row `capacity` is that of the starts of sequences. */
+typedef struct mapdpm_states {
+    const int64_t *previous;  /* [n_points] the point before, or -1 at a start */
+    const int64_t *following; /* [n_points] the point after, or -1 */
+    int64_t *counts;          /* [capacity + 1][capacity] transitions from each slot, and from a start */
+    int64_t *sizes;           /* [capacity + 1] the sums of rows */
+    double *weights;          /* [capacity + 1] alpha times the share of each slot, 0 for a free one; last that of all
+                               * states nobody was in */
+    double alpha;
+    double kappa;
+    double new_share; /* what a new state takes of weights[capacity] */
+} mapdpm_states;
+
 /* The length of the cluster statistics of a slot: weight, mean[D], squares[D] | constant, exponent, log scale,
  * share left, centre[D], scale[D]. */
 int64_t mapdpm_row_size(int64_t n_features);
@@ -126,6 +140,36 @@ size_t mapdpm_move_cells_bytes(int64_t n_features, int64_t n_cells);
 int mapdpm_move_cells(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
                       void *workspace, int64_t slot, int64_t n_cells, const int64_t *cell_groups, const double *cells,
                       int64_t *to, double *gained);
+
+/* Put the points order[*position], order[*position + 1], ... into their best states, and add the number of moves to
+ * *moved. A point that has a slot stays in it unless another is better; one without needs that the point before it has
+ * one. It ends early as above. It edits counts, sizes and weights. */
+int mapdpm_visit_states(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_states *states,
+                        void *workspace, const int64_t *order, int64_t n_order, int may_grow, int64_t *position,
+                        int64_t *moved);
+
+/* A hidden Markov model with fixed transitions and emissions, and its sequences. */
+typedef struct mapdpm_chain {
+    int64_t n_states;
+    const double *start;   /* [n_states] probabilities > 0 of the first state of a sequence; not read by all functions */
+    const double *steps;   /* [n_states][n_states] probabilities > 0 of a state after another */
+    int64_t n_sequences;
+    const int64_t *begins; /* [n_sequences + 1] the first point of each sequence, and last the number of points */
+} mapdpm_chain;
+
+/* The most probable path[n_points], given scores[n_points][n_states], log densities of points in states; of equals the
+ * lowest state. *log_joint is that of the path and the points. came_from[n_points][n_states] and workspace[n_states *
+ * (n_states + 2)] are overwritten. The functions of a chain return 0, or MAPDPM_E_ARGUMENT for a null pointer, a size
+ * below 1 or begins that do not rise. */
+int mapdpm_viterbi(const mapdpm_chain *chain, const double *scores, double *workspace, int64_t *came_from, int64_t *path,
+                   double *log_joint);
+/* filtered[n_points][n_states]: the probabilities of states given the points so far; log_totals[n_sequences]: the log
+ * density of the points of each sequence. */
+int mapdpm_forward(const mapdpm_chain *chain, const double *scores, double *filtered, double *log_totals);
+/* Turn `filtered` into the probabilities given all points of the sequence. workspace[n_states]. */
+int mapdpm_backward(const mapdpm_chain *chain, double *workspace, double *filtered);
+/* Draw a path given all points, by uniforms[n_points] in [0, 1). */
+int mapdpm_draw_path(const mapdpm_chain *chain, const double *filtered, const double *uniforms, int64_t *path);
 /* cdef: end */
 
 #ifdef __cplusplus

@@ -148,6 +148,61 @@ static inline double new_weight_above(const mapdpm_groups *groups, int64_t capac
     return w;
 }
 
+/* ---- states of sequences: mapdpm/backends/states.py -------------------------------------------------------------- */
+
+/* The weight of slot k after row v. */
+static inline double weight_between(const mapdpm_states *s, int64_t capacity, int64_t v, int64_t k)
+{
+    const double weight = (double)s->counts[v * capacity + k] + s->weights[k];
+
+    return v == k ? weight + s->kappa : weight;
+}
+
+/* The weight of slot k between rows v and w, whose transitions are not counted; w is -1 for none (docs/maths.md (84)). */
+static inline double weight_of_step(const mapdpm_states *s, int64_t capacity, int64_t v, int64_t k, int64_t w)
+{
+    const double weight = weight_between(s, capacity, v, k), again = v == k;
+
+    if (w < 0)
+        return weight;
+    return weight * (weight_between(s, capacity, k, w) + (k == w ? again : 0.0)) /
+           ((double)s->sizes[k] + s->alpha + s->kappa + again);
+}
+
+/* The weight of all states that nobody was in, before row w. */
+static inline double weight_of_new_state(const mapdpm_states *s, int64_t capacity, int64_t w)
+{
+    return w < 0 ? s->weights[capacity] : s->weights[capacity] * s->weights[w] / (s->alpha + s->kappa);
+}
+
+/* Count the transitions from v to k and from there to w once more, or less. */
+static inline void count_step(const mapdpm_states *s, int64_t capacity, int64_t v, int64_t k, int64_t w, int64_t change)
+{
+    s->counts[v * capacity + k] += change;
+    s->sizes[v] += change;
+    if (w >= 0) {
+        s->counts[k * capacity + w] += change;
+        s->sizes[k] += change;
+    }
+}
+
+/* Whether the states can be read and edited. */
+static inline int are_states(const mapdpm_states *s, const mapdpm_problem *p)
+{
+    int64_t i;
+
+    if (s == NULL || s->previous == NULL || s->following == NULL || s->counts == NULL || s->sizes == NULL ||
+        s->weights == NULL || !(s->new_share >= 0.0 && s->new_share <= 1.0))
+        return 0;
+    for (i = 0; i < p->n_points; i++)
+        if (s->previous[i] < -1 || s->previous[i] >= p->n_points || s->following[i] < -1 ||
+            s->following[i] >= p->n_points)
+            return 0;
+    return 1;
+}
+
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
+
 /* Whether all labels are slots. `least` is 0, or -1 if points may have no slot. */
 static inline int are_labels_in_range(const mapdpm_problem *p, const mapdpm_clusters *z, int64_t least)
 {

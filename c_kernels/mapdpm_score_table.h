@@ -67,7 +67,9 @@ typedef struct score_table {
     const mapdpm_problem *problem;
     const mapdpm_clusters *clusters;
     const mapdpm_groups *groups; /* or NULL */
+    const mapdpm_states *states; /* or NULL */
     int64_t group;               /* the group whose weights the columns have */
+    int64_t before, after;       /* the rows of states around the current point; -1 where none comes after */
     int64_t end;                 /* the points of the current run end here: of a group, or of all */
     int64_t stride;    /* columns that there is room for */
     int64_t n_columns; /* columns to compute: up to the last slot in use */
@@ -168,6 +170,8 @@ static inline double log_weight_of(score_table *table, int64_t slot, double n, i
     const mapdpm_groups *const g = table->groups;
     const int64_t capacity = table->clusters->capacity;
 
+    if (table->states)
+        return log_or_never(weight_of_step(table->states, capacity, table->before, slot, table->after));
     if (g == NULL)
         return size_terms_of(table, n)->log_weight;
     return log_or_never((double)(g->table[table->group * capacity + slot] - less) +
@@ -276,8 +280,12 @@ static inline void set_n_used(score_table *table, int64_t used)
     const int64_t capacity = table->clusters->capacity;
 
     table->n_used = used;
-    table->log_weight[0] = table->groups ? log_or_never(weights_above(table->groups, capacity, table->group)[capacity])
-                                         : log_new(table->problem, used, 1.0);
+    if (table->states)
+        table->log_weight[0] = log_or_never(weight_of_new_state(table->states, capacity, table->after));
+    else if (table->groups)
+        table->log_weight[0] = log_or_never(weights_above(table->groups, capacity, table->group)[capacity]);
+    else
+        table->log_weight[0] = log_new(table->problem, used, 1.0);
     set_upper_constant(table, 0);
 }
 
@@ -292,14 +300,11 @@ ALWAYS_INLINE void fill_column(score_table *table, int64_t slot, const double *s
     set_leave_one_out(table, slot);
 }
 
-/* Give all columns the prior weights of a group. O(capacity). */
-static inline void set_group(score_table *table, int64_t group)
+/* Give all columns their prior weights anew. O(capacity). */
+static inline void set_log_weights(score_table *table)
 {
     int64_t k;
 
-    if (table->group == group)
-        return;
-    table->group = group;
     for (k = 0; k < table->clusters->capacity; k++)
         if (table->clusters->counts[k] > 0) {
             table->log_weight[k + 1] = log_weight_of(table, k, 0.0, 0);
@@ -308,6 +313,15 @@ static inline void set_group(score_table *table, int64_t group)
                 set_leave_one_out_weight(table, k);
         }
     set_n_used(table, table->n_used);
+}
+
+/* Give all columns the prior weights of a group. O(capacity). */
+static inline void set_group(score_table *table, int64_t group)
+{
+    if (table->group == group)
+        return;
+    table->group = group;
+    set_log_weights(table);
 }
 
 static inline void find_free_slot(score_table *table)

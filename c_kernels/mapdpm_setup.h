@@ -91,10 +91,11 @@ static inline void lay_out(score_table *table, double *next)
     table->candidates = (int64_t *)(void *)(table->size_cache + SIZE_CACHE);
 }
 
-/* Set up the table for a group, if the points have groups. will_join: whether points may join clusters. If not, the
- * scores of a point must not depend on other points. */
-static inline int set_up_grouped_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z,
-                                       const mapdpm_groups *groups, int64_t group, void *workspace, int will_join)
+/* Set up the table for the first group, if the points have groups, or for the start of a sequence, if they have states.
+ * will_join: whether points may join clusters. If not, the scores of a point must not depend on other points. */
+static inline int set_up_sharing_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z,
+                                       const mapdpm_groups *groups, const mapdpm_states *states, void *workspace,
+                                       int will_join)
 {
     const int64_t D = p ? p->n_features : 0;
     int64_t k, d, column, used = 0;
@@ -107,7 +108,10 @@ static inline int set_up_grouped_table(score_table *table, const mapdpm_problem 
     table->problem = p;
     table->clusters = z;
     table->groups = groups;
-    table->group = group;
+    table->states = states;
+    table->group = 0;
+    table->before = z->capacity;
+    table->after = -1;
     table->end = p->n_points;
     table->statistics_size = statistics_size(D);
     table->stride = round_up(z->capacity + 1, COLUMNS_PER_STEP);
@@ -147,7 +151,7 @@ static inline int set_up_grouped_table(score_table *table, const mapdpm_problem 
 static inline int set_up_table(score_table *table, const mapdpm_problem *p, const mapdpm_clusters *z, void *workspace,
                                int will_join)
 {
-    return set_up_grouped_table(table, p, z, NULL, -1, workspace, will_join);
+    return set_up_sharing_table(table, p, z, NULL, NULL, workspace, will_join);
 }
 
 #endif

@@ -2,8 +2,7 @@
  * (mapdpm_score_table.h); only columns that may have the best score are scored exactly (mapdpm_certain.h). The twin of
  * mapdpm/backends/generic.py.
  */
-#include "mapdpm_certain.h"
-#include "mapdpm_setup.h"
+#include "mapdpm_moving.h"
 
 /* The longest wait, in blocks of points, before the sweep tests again whether points certainly stay. */
 enum { LONGEST_BACKOFF = 256 };
@@ -19,58 +18,6 @@ size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity)
         return 0;
     return ALIGNMENT + sizeof(double) * workspace_doubles(n_features, capacity) + SIZE_CACHE * sizeof(size_terms) +
            sizeof(int64_t) * (size_t)round_up(capacity + 1, COLUMNS_PER_STEP);
-}
-
-/* ---- moving one point -------------------------------------------------------------------------------------------- */
-
-/* Count one point of the current group more or less in a slot, which is empty before or after. A new cluster takes its
- * shares of the rest, an emptied slot gives them back. */
-static void count_in_group(const score_table *table, int64_t slot, int64_t change)
-{
-    const mapdpm_groups *const g = table->groups;
-    const int64_t capacity = table->clusters->capacity;
-
-    g->table[table->group * capacity + slot] += change;
-    if (table->clusters->counts[slot] > 0)
-        return;
-    if (change > 0)
-        take_weights(g, capacity, table->group, slot);
-    else
-        give_weights_back(g, capacity, slot);
-}
-
-/* Put point i, the current point, into a slot. */
-CLONES
-static void assign(score_table *table, int64_t i, int64_t slot)
-{
-    const mapdpm_clusters *const z = table->clusters;
-
-    if (table->groups)
-        count_in_group(table, slot, 1);
-    z->labels[i] = slot;
-    statistics_add(&table->likelihood, statistics_of(table, slot), table->x, weight(table->problem, i));
-    if (z->counts[slot]++ == 0)
-        set_n_used(table, table->n_used + 1);
-    refresh_column(table, slot);
-}
-
-/* Take point i, the current point, out of its slot. */
-CLONES
-static void unassign(score_table *table, int64_t i)
-{
-    const mapdpm_clusters *const z = table->clusters;
-    const int64_t slot = z->labels[i];
-
-    z->labels[i] = -1;
-    z->counts[slot]--;
-    if (table->groups)
-        count_in_group(table, slot, -1);
-    if (z->counts[slot] == 0)
-        set_n_used(table, table->n_used - 1);
-    else if (!statistics_remove(&table->likelihood, statistics_of(table, slot), table->x, weight(table->problem, i)))
-        memcpy(statistics_of(table, slot), statistics_without(table, slot, i),
-               (size_t)table->statistics_size * sizeof(double));
-    refresh_column(table, slot);
 }
 
 /* Score point i, the current point, as far as its tails leave the result open, and put it where it belongs. Returns the
@@ -292,7 +239,7 @@ static int set_up_groups(score_table *table, const mapdpm_problem *problem, cons
     for (i = 0; i < problem->n_points; i++)
         if (groups->of_points[i] < 0 || groups->of_points[i] >= groups->n_groups)
             return MAPDPM_E_ARGUMENT;
-    return set_up_grouped_table(table, problem, clusters, groups, 0, workspace, 1);
+    return set_up_sharing_table(table, problem, clusters, groups, NULL, workspace, 1);
 }
 
 int mapdpm_grouped_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,

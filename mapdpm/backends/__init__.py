@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from mapdpm import jit
 from mapdpm.backends import c, c_calls
-from mapdpm.backends.generic import NUMBA, PYTHON
 from mapdpm.backends.grouped import GroupCounts
+from mapdpm.backends.python import NUMBA, PYTHON
+from mapdpm.backends.states import Rows
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
@@ -19,7 +20,7 @@ __all__ = ["BACKENDS", "Backend", "check_name", "functions", "names", "resolve"]
 
 
 class Backend(Protocol):
-    """The inner loops; the docstrings of ``generic`` specify each.
+    """The inner loops; the docstrings of the generic kernels specify each.
 
     A function that reads points takes a ``Model``; one that reads statistics takes the likelihood and the prior. Scores
     are those of points of weight 1: ``score``, ``best_slots`` and ``log_densities`` ignore the weights of the model.
@@ -89,6 +90,20 @@ class Backend(Protocol):
         cells: Matrix,
         to: Labels,
     ) -> float: ...
+
+    def visit_states(
+        self, model: Model, state: ClusterState, rows: Rows, order: Labels, first: int, may_grow: bool
+    ) -> tuple[int, int]: ...
+
+    def viterbi(
+        self, start: Vector, steps: Matrix, scores: Matrix, begins: Labels, came_from: Labels, path: Labels
+    ) -> float: ...
+
+    def forward(self, start: Vector, steps: Matrix, scores: Matrix, begins: Labels, filtered: Matrix) -> Vector: ...
+
+    def backward(self, steps: Matrix, begins: Labels, filtered: Matrix) -> None: ...
+
+    def draw_path(self, steps: Matrix, begins: Labels, filtered: Matrix, uniforms: Vector, path: Labels) -> None: ...
 
     def settle(self, model: Model, state: ClusterState, most: int) -> None: ...
 

@@ -141,7 +141,7 @@ def _parameters(likelihood: Likelihood) -> Vector:
     return parameters
 
 
-def check(call: Call, error: int) -> None:
+def check(call: Any, error: int) -> None:
     """RuntimeError where the library has returned an error: a fault of this package."""
     if error:
         name = call.ffi.string(call.lib.mapdpm_error_name(error)).decode()

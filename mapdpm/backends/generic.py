@@ -1,4 +1,4 @@
-"""The generic backend: one source, run as plain Python or compiled by numba, for every likelihood."""
+"""The generic kernels for points, each on its own, for every likelihood."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm import jit
 from mapdpm import state as states
-from mapdpm.backends.grouped import GROUPED_KERNELS
 from mapdpm.jit import jitable
 from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, candidate_scores
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
@@ -306,7 +304,7 @@ def cut(model: Model, order: Labels, n_atoms: int) -> tuple[int, float]:
     return ((r + 1) * n + n_atoms - 1) // n_atoms, joints[r]
 
 
-KERNELS: tuple[Callable[..., Any], ...] = (
+FLAT_KERNELS: tuple[Callable[..., Any], ...] = (
     sequential_start,
     sweep,
     perturb,
@@ -318,32 +316,5 @@ KERNELS: tuple[Callable[..., Any], ...] = (
     merge_losses,
     segments,
     cut,
-    *GROUPED_KERNELS,
 )
-"""The functions of a backend that are kernels; ``settle`` is made of two of them."""
-
-
-class Generic:
-    """The kernels of this file: as they are (``python``), or compiled (``numba``)."""
-
-    def __init__(self, name: str, *, compile_kernels: bool) -> None:
-        self.name = name
-        self._compiles = compile_kernels
-        for kernel in KERNELS:
-            setattr(self, kernel.__name__, jit.compiled(kernel) if compile_kernels else kernel)
-
-    def settle(self, model: Model, state: ClusterState, most: int) -> None:
-        """``statistics``, then at most ``most`` sweeps, until no point moves; adds no slot."""
-        self.statistics(model, state)  # type: ignore[attr-defined]
-        moved = 1
-        while moved and most:
-            _, moved = self.sweep(model, state, 0, False)  # type: ignore[attr-defined]
-            most -= 1
-
-    def implements(self, likelihood: Any) -> bool:  # noqa: ARG002  (every family runs here)
-        """True where the kernels can run at all."""
-        return not self._compiles or jit.available()
-
-
-PYTHON: Any = Generic("python", compile_kernels=False)
-NUMBA: Any = Generic("numba", compile_kernels=True)
+"""The kernels of a backend for points, each on its own."""

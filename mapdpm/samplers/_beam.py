@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.backends.states import Rows
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._restaurants import LEAST, parts
-from mapdpm.samplers._states import Rows
 from mapdpm.state import ClusterState
 
 

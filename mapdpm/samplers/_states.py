@@ -3,69 +3,16 @@
 from __future__ import annotations
 
 from math import log
-from typing import NamedTuple
 
 import numpy as np
 
+from mapdpm.backends.states import Rows, around, count_step, give_share_back, weight_of_new, weight_of_step
 from mapdpm.jit import jitable
 from mapdpm.objective import likelihood_scores
-from mapdpm.protocol import Labels, Model, RngVerbs, Vector
+from mapdpm.protocol import Labels, Model, RngVerbs
 from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._restaurants import LEAST, parts
 from mapdpm.state import ClusterState, assign, unassign
-
-
-class Rows(NamedTuple):
-    """The transitions of all states and of the starts of sequences; kernels edit ``counts``, ``sizes`` and ``weights``.
-
-    Slot k has row k; the last row is that of starts, and does not stick.
-    """
-
-    previous: Labels
-    """(N,): the point before, or -1."""
-    following: Labels
-    """(N,): the point after, or -1."""
-    counts: Labels
-    """(capacity + 1, capacity)"""
-    sizes: Labels
-    """(capacity + 1,): the sums of rows."""
-    weights: Vector
-    """(capacity + 1,): alpha times the share of each slot, 0 of a free one; last that of all states nobody was in."""
-    alpha: float
-    kappa: float
-    root_concentration: float
-    """gamma; a field of that name would hide the verb of an rng from numba."""
-
-
-@jitable
-def weight_between(rows: Rows, v: int, k: int) -> float:
-    """The weight of state ``k`` after row ``v``."""
-    weight = rows.counts[v, k] + rows.weights[k]
-    return weight + rows.kappa if v == k else weight
-
-
-@jitable
-def weight_of_step(rows: Rows, v: int, k: int, w: int) -> float:
-    """The weight of state ``k`` between ``v`` and ``w``, whose transitions are not counted; w is -1 for none.
-
-    The transition into k is one more of row k, if that is v (Fox et al. 2008; maths (84)).
-    """
-    weight = weight_between(rows, v, k)
-    if w < 0:
-        return weight
-    again = 1.0 if v == k else 0.0
-    out = weight_between(rows, k, w) + (again if k == w else 0.0)
-    return weight * out / (rows.sizes[k] + rows.alpha + rows.kappa + again)
-
-
-@jitable
-def count_step(rows: Rows, v: int, k: int, w: int, change: int) -> None:
-    """Count the transitions from ``v`` to ``k`` and from there to ``w`` once more, or less."""
-    rows.counts[v, k] += change
-    rows.sizes[v] += change
-    if w >= 0:
-        rows.counts[k, w] += change
-        rows.sizes[k] += change
 
 
 def state_sweep(model: Model, state: ClusterState, rows: Rows, first: int, rng: RngVerbs) -> tuple[int, int]:
@@ -79,20 +26,17 @@ def state_sweep(model: Model, state: ClusterState, rows: Rows, first: int, rng: 
     for i in range(first, n):
         if used == capacity:
             return i, moved
-        v = state.labels[rows.previous[i]] if rows.previous[i] >= 0 else capacity
-        w = state.labels[rows.following[i]] if rows.following[i] >= 0 else -1
+        v, w = around(rows, state, i)
         old = unassign(model.likelihood, model.data, None, state, i)
         count_step(rows, v, old, w, -1)
         if state.counts[old] == 0:
-            rows.weights[-1] += rows.weights[old]
-            rows.weights[old] = 0.0
+            give_share_back(rows, old)
             used -= 1
         free, _ = likelihood_scores(model.likelihood, model.data, None, state, i, scores)
         for k in range(capacity):
             if state.counts[k] > 0:
                 scores[k] += log(weight_of_step(rows, v, k, w))
-        out = rows.weights[w] / (rows.alpha + rows.kappa) if w >= 0 else 1.0
-        scores[free] += log(rows.weights[-1] * out)
+        scores[free] += log(weight_of_new(rows, w))
         new = rng.categorical(scores)
         if state.counts[new] == 0:
             open_state(rows, new, rng)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from mapdpm.backends.states import Rows, count_transitions
 from mapdpm.data.sequences import Sequences, read_sequences
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, hierarchy
@@ -14,7 +15,7 @@ from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.partition_priors.transitions import Transitions
 from mapdpm.protocol import LARGEST, Labels, Likelihood, RngVerbs
 from mapdpm.samplers._restaurants import Restaurants, draw_shares
-from mapdpm.samplers._states import Rows, log_gammas_of_rows
+from mapdpm.samplers._states import log_gammas_of_rows
 from mapdpm.samplers.chain import CLUSTER, Array, Chain
 from mapdpm.samplers.concentration import LEAST, draw_alpha_by_auxiliary, draw_from_gamma, in_floats
 from mapdpm.samplers.given import ChainData, Given
@@ -47,8 +48,7 @@ class SequenceChain(SharingChain):
     def rows(self) -> Rows:
         """The argument of kernels, with the shares that are carried. O(N)."""
         capacity, z, previous = self.state.capacity, self.state.labels, self.sequences.previous
-        cells = np.where(previous < 0, capacity, z[previous]) * capacity + z
-        counts = np.bincount(cells, minlength=(capacity + 1) * capacity).reshape(capacity + 1, capacity)
+        counts = count_transitions(previous, z, capacity)
         alpha, gamma, kappa = map(float, self.prior)
         weights = alpha * np.append(self.aux[SHARES], self.aux[REST])
         return Rows(previous, self.sequences.following, counts, counts.sum(axis=1), weights, alpha, kappa, gamma)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from mapdpm import backends
-from mapdpm.backends.generic import KERNELS
+from mapdpm.backends.python import KERNELS
 from repository import ROOT
 
 FUNCTIONS = backends.functions()

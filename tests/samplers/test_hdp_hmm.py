@@ -9,6 +9,7 @@ from scipy import stats
 from sklearn.metrics import adjusted_mutual_info_score
 
 from mapdpm import NormalKnownVariance
+from mapdpm.backends import states
 from mapdpm.rng import seeded
 from mapdpm.samplers import GammaPrior, Given, HDPHMMBeam, HDPHMMDirectAssignment, _beam, _states, sample
 from mapdpm.samplers import sequences as module
@@ -65,7 +66,7 @@ def rows_of(z, begins, weights, kappa):
     counts = np.vstack([table[1:], table[:1]])
     previous = np.array([-1 if i in starts else i - 1 for i in range(len(z))])
     following = np.array([-1 if i + 1 in starts else i + 1 for i in range(len(z))])
-    return _states.Rows(previous, following, counts, counts.sum(axis=1), weights, ALPHA, kappa, GAMMA)
+    return states.Rows(previous, following, counts, counts.sum(axis=1), weights, ALPHA, kappa, GAMMA)
 
 
 def worst_weight(kappa, begins):
@@ -80,10 +81,10 @@ def worst_weight(kappa, begins):
             rows = rows_of(z, begins, weights, kappa)
             v = z[i - 1] if rows.previous[i] >= 0 else K
             w = z[i + 1] if rows.following[i] >= 0 else -1
-            _states.count_step(rows, v, z[i], w, -1)
+            states.count_step(rows, v, z[i], w, -1)
             for k in others:
                 joints.append(log_given_shares((*z[:i], k, *z[i + 1 :]), begins, weights, kappa))
-                found.append(_states.weight_of_step(rows, v, k, w))
+                found.append(states.weight_of_step(rows, v, k, w))
             joints, found = np.exp(np.array(joints) - max(joints)), np.array(found)
             worst = max(worst, np.abs(found / found.sum() - joints / joints.sum()).max())
     return worst
@@ -101,11 +102,11 @@ def test_the_indicators_are_needed(which, kappa, monkeypatch):
     """A point between two of one state is counted twice in its row."""
 
     def weight_of_step(rows, v, k, w):
-        weight = _states.weight_between(rows, v, k)
+        weight = states.weight_between(rows, v, k)
         if w < 0:
             return weight
         again = 1.0 if v == k else 0.0
-        out = _states.weight_between(rows, k, w) + (again if k == w and which == "of the row" else 0.0)
+        out = states.weight_between(rows, k, w) + (again if k == w and which == "of the row" else 0.0)
         row = rows.sizes[k] + rows.alpha + rows.kappa
         return weight * out / (row + again if which == "of the transition out" else row)
 

@@ -32,12 +32,17 @@ Start = Callable[[Problem, Matrix, np.random.Generator], Labels]
 
 
 def widest(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
-    """The best cut along the direction of largest variance, by power iteration."""
+    """The best cut along the direction of largest variance."""
+    return best_cut(part, (Z @ direction_of_largest_variance(Z, rng))[:, None], _ATOMS)
+
+
+def direction_of_largest_variance(Z: Matrix, rng: np.random.Generator) -> Vector:
+    """The direction along which ``Z``, whose mean is near 0, is widest; by power iteration."""
     direction: Vector = rng.standard_normal((Z.shape[1],))
     for _ in range(_POWER_STEPS):
         product: Vector = Z.T @ (Z @ direction)
         direction = product / max(float(np.abs(product).max()), SMALLEST)
-    return best_cut(part, (Z @ direction)[:, None], _ATOMS)
+    return direction
 
 
 def along_axes(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:

@@ -1,0 +1,1 @@
+"""The search for the mode of the states of sequences, under an HDP-HMM."""

@@ -1,0 +1,124 @@
+"""The problem of a search for the states of sequences: points in time, and the prior of an HDP-HMM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mapdpm.backends.states import Rows, count_transitions
+from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
+from mapdpm.partition_priors.transitions import Solution, Transitions
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.search.problem import Problem
+from mapdpm.search.sharing.problem import SharingProblem, SharingState
+
+
+@dataclass(frozen=True)
+class SequenceProblem(SharingProblem):
+    """Points in order of time; a table counts the transitions between slots, (capacity + 1, capacity), last starts."""
+
+    flat: Problem
+    begins: Labels
+    """(sequences + 1,): the first point of each sequence, and last the number of points."""
+    previous: Labels
+    """(N,): the point before each, or -1."""
+    following: Labels
+    """(N,): the point after each, or -1."""
+    prior: Transitions
+
+    def rows(self, state: SharingState) -> Rows:
+        """The argument of kernels: views of ``state``, and the sums of its rows."""
+        alpha, gamma, kappa = self.prior
+        sizes = state.table.sum(axis=1)
+        return Rows(self.previous, self.following, state.table, sizes, state.weights[0], alpha, kappa, gamma)
+
+    def table_of(self, labels: Labels, capacity: int) -> Labels:
+        """The transitions between slots."""
+        return count_transitions(self.previous, labels, capacity)
+
+    def of_slots(self, table: Labels, slots: Labels) -> Labels:
+        """The rows and columns of ``slots``, and the row of starts."""
+        return table[np.ix_(np.append(slots, -1), slots)]
+
+    def merged(self, table: Labels, k: int, gone: int) -> Labels:
+        """``table`` with row and column of ``gone`` added to those of ``k``."""
+        table = table.copy()
+        table[:, k] += table[:, gone]
+        table[k] += table[gone]
+        return np.delete(np.delete(table, gone, axis=1), gone, axis=0)
+
+    def solve(self, table: Labels) -> Solution:
+        """The shares of states at the mode, and log p(z)."""
+        return self.prior.solve(np.roll(table, 1, axis=0))
+
+    def concentrations(self) -> Vector:
+        """(1,): alpha."""
+        return np.array([self.prior.alpha])
+
+    def visit(self, state: SharingState, order: Labels, first: int, may_grow: bool) -> tuple[int, int]:
+        """Put points into their best states (maths (84)), with the shares held; where it ended, and how many moved."""
+        flat = self.flat
+        return flat.backend.visit_states(flat.model, state.clusters, self.rows(state), order, first, may_grow)
+
+    def sweep_from(self, state: SharingState, position: int, may_grow: bool) -> tuple[int, int]:
+        """Sweep in the order of time."""
+        return self.visit(state, np.arange(self.n_points), position, may_grow)
+
+    def seat(self, state: SharingState, order: Labels, may_grow: bool) -> int:
+        """Add points one after the other; ``order`` must rise."""
+        return self.visit(state, order, 0, may_grow)[0]
+
+    def perturbed(self, state: SharingState, rng: np.random.Generator) -> SharingState:
+        """The states of a path that is drawn given the means of transitions and emissions; O(N K (K + D))."""
+        live, start, steps, scores = self.hidden_markov_model(state)
+        backend, filtered, path = self.flat.backend, np.empty_like(scores), np.empty(self.n_points, dtype=np.int64)
+        backend.forward(start, steps, scores, self.begins, filtered)
+        backend.draw_path(steps, self.begins, filtered, rng.random(self.n_points), path)
+        return self.with_labels(state, live[path])
+
+    def best_path(self, state: SharingState) -> Labels:
+        """The slots of the most probable path given the means of all distributions (Viterbi); O(N K (K + D))."""
+        live, start, steps, scores = self.hidden_markov_model(state)
+        came_from, path = np.empty(scores.shape, dtype=np.int64), np.empty(self.n_points, dtype=np.int64)
+        self.flat.backend.viterbi(start, steps, scores, self.begins, came_from, path)
+        return live[path]
+
+    def of_points(self, points: Labels) -> SequenceProblem:
+        """The problem of ``points``, which rise; what the others interrupt becomes several sequences. O(points D)."""
+        follows = np.append(False, self.previous[points[1:]] == points[:-1])
+        n = len(points)
+        begins = np.append(np.flatnonzero(~follows), n)
+        previous = np.where(follows, np.arange(n) - 1, -1)
+        following = np.where(np.append(follows[1:], False), np.arange(n) + 1, -1)
+        return SequenceProblem(self.flat.part(points, 0), begins, previous, following, self.prior)
+
+    def with_labels(self, state: SharingState, labels: Labels) -> SharingState:
+        """``state`` with other labels, refreshed; its arrays are edited."""
+        state.labels[:] = labels
+        state.stale = True
+        self.refresh(state)
+        return state
+
+    def hidden_markov_model(self, state: SharingState) -> tuple[Labels, Vector, Matrix, Matrix]:
+        """The slots in use, and a hidden Markov model of them: means of starts and of transitions, scores of points."""
+        self.refresh(state)
+        live = np.flatnonzero(state.clusters.counts)
+        starts, steps = means_of_rows(
+            self.of_slots(state.table, live), state.weights[0, np.append(live, -1)], self.prior
+        )
+        scores = np.empty((self.n_points, state.clusters.capacity))
+        self.flat.backend.score(self.flat.model._replace(prior=NO_PRIOR), state.clusters, scores)
+        return live, starts[:-1], np.ascontiguousarray(steps[:, :-1]), np.ascontiguousarray(scores[:, live])
+
+
+def means_of_rows(table: Labels, weights: Vector, prior: Transitions) -> tuple[Vector, Matrix]:
+    """The posterior means of the first state, (K + 1,), and of transitions, (K, K + 1), given the shares.
+
+    ``table`` (K + 1, K) has the starts in its last row; ``weights`` (K + 1,) are alpha times the shares.
+    """
+    K = table.shape[1]
+    counts = np.hstack([table, np.zeros((K + 1, 1))]) + weights
+    counts[np.arange(K), np.arange(K)] += prior.kappa
+    means = counts / counts.sum(axis=1, keepdims=True)
+    return means[-1], means[:-1]
