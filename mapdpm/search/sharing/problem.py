@@ -110,10 +110,14 @@ class SharingProblem(abc.ABC):
         """Compute rows, table and shares of ``state`` from its labels; O(N D)."""
         if not state.stale:
             return
-        self.flat.refresh(state.clusters)
-        state.table[:] = self.table_of(state.labels, state.clusters.capacity)
+        self.recount(state)
         self.share_out(state)
         state.stale = False
+
+    def recount(self, state: SharingState) -> None:
+        """Compute rows and table of ``state`` from its labels, and hold the shares; O(N D)."""
+        self.flat.refresh(state.clusters)
+        state.table[:] = self.table_of(state.labels, state.clusters.capacity)
 
     def share_out(self, state: SharingState) -> None:
         """Set the shares of ``state`` to those at the mode given its table, and its log p(z)."""

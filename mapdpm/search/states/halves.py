@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.search.moves.order import best_cut, standardised
 from mapdpm.search.moves.split import SAMPLE, direction_of_largest_variance
@@ -73,7 +72,7 @@ def _best_of_windows(part: SequenceProblem, Z: Matrix, begins: Labels, rng: np.r
 
 
 def _settled(part: SequenceProblem, labels: Labels) -> SharingState | None:
-    """The states of the best paths, again and again, from ``labels`` of two; None if one state is left."""
+    """The states of the best path, again and again, from ``labels`` of two; None if one state is left."""
     clusters = part.flat.empty(0, 2)._replace(labels=labels)
     state = part.state_of(clusters)
     for _ in range(_ROUNDS):
@@ -82,11 +81,10 @@ def _settled(part: SequenceProblem, labels: Labels) -> SharingState | None:
         path = part.best_path(state)
         if np.array_equal(path, state.labels):
             break
-        before = part.log_joint(state)
-        trial = part.with_labels(state.copy(), path)
-        if not is_gain(part.log_joint(trial) - before, before):
-            break
-        state = trial
+        state.labels[:] = path
+        part.recount(state)  # shares of two states change little
+    state.stale = True
+    part.refresh(state)
     return state if state.n_clusters > 1 else None
 
 
