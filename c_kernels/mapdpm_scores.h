@@ -173,6 +173,8 @@ static inline double score_new_for_lone_point(score_table *table, int64_t slot)
     const double held = table->log_weight[0], *weights;
     double score;
 
+    if (table->states) /* the slot has given its weight back */
+        return score_column(table, 0, table->x);
     if (g == NULL)
         return score_column(table, 0, table->x) + (log_new(table->problem, table->n_used - 1, 1.0) - held);
     weights = weights_above(g, capacity, table->group);

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         NormalKnownVariance,
     )
     from mapdpm.models.hdp import HDPMixture
+    from mapdpm.models.hdp_hmm import HDPHMM
     from mapdpm.selection import select_alpha
     from mapdpm.stream.hdp import OnlineHDP
     from mapdpm.stream.online import OnlineMAPDPM
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "HDPHMM",
     "MAPDPM",
     "BetaBernoulli",
     "Categorical",
@@ -57,6 +59,7 @@ _HOMES = {
     "Categorical": "likelihoods",
     "DirichletMultinomial": "likelihoods",
     "GammaPoisson": "likelihoods",
+    "HDPHMM": "models.hdp_hmm",
     "HDPMixture": "models.hdp",
     "MAPDPM": "estimators.map_dpm",
     "NormalGamma": "likelihoods",

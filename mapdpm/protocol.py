@@ -194,5 +194,8 @@ class Likelihood(LikelihoodVerbs, Protocol):
     def shifted(self, offset: Vector) -> Any:
         """The same model for data less ``offset``; a family without location has no such method."""
 
+    def draw_points(self, parameters: Vector, n: int, rng: np.random.Generator) -> Any:
+        """``n`` points given parameters, one a row, in coordinates less the anchor; a family may have none."""
+
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Sample means and variances (M2 / n) of the clusters in ``rows``; only where the family has them."""

@@ -94,6 +94,27 @@ class Parameters:
             raise AttributeError(msg) from None
 
 
+def _request_setter(method: str, name: str) -> Any:
+    """``set_{method}_request``, by which users of metadata routing ask for the metadata ``name``."""
+
+    def setter(self: Any, **metadata: Any) -> Any:
+        unknown = sorted(set(metadata) - {name})
+        if unknown:
+            msg = f"set_{method}_request takes {name}, got {', '.join(unknown)}"
+            raise TypeError(msg)
+        return self._request(method, metadata.get(name, UNCHANGED))
+
+    setter.__name__ = f"set_{method}_request"
+    setter.__doc__ = f"""Ask for ``{name}`` in ``{method}`` where scikit-learn's metadata routing is on.
+
+        ``{name}`` is True, False or an alias. Returns self.
+        """
+    parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=UNCHANGED)
+    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    setattr(setter, "__signature__", inspect.Signature([this, parameter]))  # noqa: B010  (mypy)
+    return setter
+
+
 class Estimator(Parameters, abc.ABC):
     """The common base of all estimators: parameters by name, names of features, containers of output."""
 
@@ -104,6 +125,8 @@ class Estimator(Parameters, abc.ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """A class that also inherits from scikit-learn keeps our parameters and tags, in any order of its bases."""
         super().__init_subclass__(**kwargs)
+        for method, name in vars(cls).get("_routed", {}).items():
+            setattr(cls, f"set_{method}_request", _request_setter(method, name))
         for name in _OURS:
             ours = next(kind for kind in cls.__mro__ if issubclass(kind, Parameters) and name in vars(kind))
             if getattr(cls, name).__module__.startswith("sklearn."):
@@ -120,7 +143,7 @@ class Estimator(Parameters, abc.ABC):
         return scikit_learn.tags()
 
     _routed: ClassVar[dict[str, str]]
-    """The metadata that each method takes."""
+    """The metadata that each method takes; for each, a class has ``set_{method}_request``."""
 
     def get_metadata_routing(self) -> Any:
         """The requests for the metadata of the methods, for scikit-learn's metadata routing."""
@@ -222,10 +245,6 @@ class WeightedEstimator(Estimator):
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Cluster the points of ``X`` and return their ``transform``."""
         return self.fit(X, y, sample_weight).transform(X)
-
-    def set_fit_request(self, *, sample_weight: bool | str | None = UNCHANGED) -> Self:
-        """Ask for ``sample_weight`` in ``fit`` where scikit-learn's metadata routing is on: True, False or an alias."""
-        return self._request("fit", sample_weight)
 
 
 def _defaults(kind: type[Any]) -> dict[str, Any]:

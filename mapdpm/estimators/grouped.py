@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mapdpm.estimators.base import UNCHANGED, Estimator
+from mapdpm.estimators.base import Estimator
 from mapdpm.protocol import Labels
 
 if TYPE_CHECKING:
@@ -35,26 +35,6 @@ class GroupedEstimator(Estimator):
         """Cluster the points of ``X`` and return their ``transform``."""
         chosen = chosen_groups(y, groups)
         return self.fit(X, groups=chosen).transform(X, chosen)
-
-    def set_fit_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
-        """Ask for ``groups`` in ``fit`` where scikit-learn's metadata routing is on: True, False or an alias."""
-        return self._request("fit", groups)
-
-    def set_predict_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
-        """The same for ``predict``."""
-        return self._request("predict", groups)
-
-    def set_predict_proba_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
-        """The same for ``predict_proba``."""
-        return self._request("predict_proba", groups)
-
-    def set_score_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
-        """The same for ``score``."""
-        return self._request("score", groups)
-
-    def set_transform_request(self, *, groups: bool | str | None = UNCHANGED) -> Self:
-        """The same for ``transform``."""
-        return self._request("transform", groups)
 
 
 def chosen_groups(y: Any, groups: Any) -> Any:

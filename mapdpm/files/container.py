@@ -22,6 +22,7 @@ from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters, frozen
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.hierarchy import hierarchy
+from mapdpm.partition_priors.transitions import transitions
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.state import Mixture, mixture_of
 from mapdpm.validation import LARGEST_WEIGHT, LARGEST_WHOLE, check_points
@@ -33,11 +34,13 @@ STREAM = 2
 GROUPED = 3
 STREAM_OF_GROUPS = 4
 SUMMARY = 5
+STATES = 6
 _KINDS = {
     BATCH: "a batch model, which MAPDPM reads",
     STREAM: "a stream learner, which OnlineMAPDPM reads",
     GROUPED: "a model of groups, which HDPMixture reads",
     STREAM_OF_GROUPS: "a stream learner of groups, which OnlineHDP reads",
+    STATES: "a model of states in time, which HDPHMM reads",
     SUMMARY: "a summary of a stream learner, which OnlineHDP.merged and set_base read",
 }
 _STREAMS = {STREAM, STREAM_OF_GROUPS, SUMMARY}
@@ -51,7 +54,7 @@ _ARRAY_TYPES = {name: np.dtype(name) for name in ("<i8", "<i4", "<i2", "|i1", "<
 
 
 def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind: int = BATCH) -> bytes:
-    """The container of a model of ``kind`` BATCH or GROUPED; ``dtype`` "float32" is for chips with such reals.
+    """The container of a model of ``kind`` BATCH, GROUPED or STATES; ``dtype`` "float32" is for chips with such reals.
 
     ValueError where the family has no number in the format, or a number of the model is too large for float32.
     """
@@ -66,7 +69,7 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind:
     n_clusters, n_statistics = mixture.statistics.shape
     tail = pack_extras(extras)
     prior = mixture.prior
-    concentrations = (prior.alphas[0], prior.gamma) if kind == GROUPED else (prior.alpha, prior.discount)
+    concentrations = (prior.alpha, prior.discount) if kind == BATCH else (prior.numbers[0], prior.gamma)
     body = b"".join(
         (
             _reals(np.concatenate([concentrations, mixture.anchor, parameters]), real),
@@ -116,7 +119,7 @@ def unpack(data: bytes, wanted: int = BATCH) -> tuple[Mixture, dict[str, Any]]:
         raise ModelFileError(msg) from None
     _check_body(likelihood, anchor, counts, statistics)
     try:
-        _check_reach(likelihood, anchor, counts, statistics, 0.0 if wanted == GROUPED else prior.discount)
+        _check_reach(likelihood, anchor, counts, statistics, prior.discount if wanted == BATCH else 0.0)
         with np.errstate(all="ignore"):
             mixture = mixture_of(likelihood, prior, anchor, counts, statistics)
         _check(bool(np.all(np.isfinite(mixture.state.rows))), "its densities are not finite")
@@ -132,6 +135,8 @@ def _prior_of(kind: int, concentrations: Vector) -> Any:
     """The prior of a model of a kind, from the first two numbers of its body; ValueError where they are invalid."""
     if kind == GROUPED:
         return hierarchy(*concentrations)
+    if kind == STATES:
+        return transitions(concentrations[0], concentrations[1], 0.0)
     return partition_prior(*concentrations)
 
 

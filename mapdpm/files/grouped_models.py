@@ -28,19 +28,28 @@ def extras_of(model: Any, table: Labels) -> dict[str, Any]:
                 f"a model file has groups named by str, int, float or bool, got {name!r}; pickle or joblib can keep it"
             )
             raise ValueError(msg)
-    priors = {name: getattr(model, name) for name in _PRIORS}
     return common_extras(model) | {
-        "alpha": np.asarray(model.alpha, dtype=np.float64).tolist(),
-        "gamma": float(model.gamma),
-        **{
-            name: None if prior is None else np.array(prior, dtype=np.float64).tolist()
-            for name, prior in priors.items()
-        },
+        **concentrations_of(model),
         "group_names_": paths if _is_tree(model) else model.group_names_.tolist(),
         "table": smallest_integers(table.ravel()),
         "shares_": model.shares_,
         **({"alpha_": model.alpha_, "section_shares_": model.section_shares_.ravel()} if _is_tree(model) else {}),
     }
+
+
+def concentrations_of(model: Any) -> dict[str, Any]:
+    """alpha, gamma and their priors, as extras."""
+    priors = {name: getattr(model, name) for name in _PRIORS}
+    return {
+        "alpha": np.asarray(model.alpha, dtype=np.float64).tolist(),
+        "gamma": float(model.gamma),
+        **{name: None if each is None else np.array(each, dtype=np.float64).tolist() for name, each in priors.items()},
+    }
+
+
+def restored_concentrations(extras: dict[str, Any]) -> dict[str, Any]:
+    """alpha, gamma and their priors, from extras; the model checks them itself."""
+    return {"alpha": extras["alpha"], "gamma": extras["gamma"]} | {name: _prior_of(extras[name]) for name in _PRIORS}
 
 
 def _is_tree(model: Any) -> bool:
@@ -61,9 +70,7 @@ def restored_groups(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Resto
     """The model read from a file; ``extras`` are checked, but for the parameters, which the model checks itself."""
     try:
         likelihood = checked_likelihood(extras, mixture)
-        parameters = parameters_of(extras, type(likelihood)) | {name: extras[name] for name in ("alpha", "gamma")}
-        for name in _PRIORS:
-            parameters[name] = _prior_of(extras[name])
+        parameters = parameters_of(extras, type(likelihood)) | restored_concentrations(extras)
         check_results(extras, mixture)
         model = Restored(cls(**parameters), likelihood, checked_names(extras, len(mixture.anchor)))
         tree, table, shares = _checked_groups(extras, mixture)

@@ -9,10 +9,11 @@ from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.models.hdp import HDPMixture
+from mapdpm.models.hdp_hmm import HDPHMM
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that ``save`` wrote to ``path``, of whatever class: ``MAPDPM``, ``HDPMixture``, a learner of streams.
+    """The model that ``save`` wrote to ``path``, of whatever class: a batch model or a learner of streams.
 
     Raises
     ------
@@ -27,6 +28,8 @@ def load(path: str | os.PathLike[str]) -> Any:
             return _stream_of(data)
         if container.kind_of(data) == container.GROUPED:
             return HDPMixture.from_bytes(data)
+        if container.kind_of(data) == container.STATES:
+            return HDPHMM.from_bytes(data)
         return MAPDPM.from_bytes(data)
     except ModelFileError as error:
         msg = f"{path}: {error}"
@@ -45,6 +48,6 @@ def _stream_of(data: bytes) -> Any:
     return (OnlineAlphaSelector if banked else OnlineMAPDPM).from_bytes(data)
 
 
-def save(model: MAPDPM | HDPMixture, path: str | os.PathLike[str]) -> None:
+def save(model: MAPDPM | HDPMixture | HDPHMM, path: str | os.PathLike[str]) -> None:
     """``model.save(path)``."""
     model.save(path)

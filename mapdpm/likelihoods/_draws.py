@@ -96,3 +96,20 @@ def full_normal_divergence(parameters: Vector, other: Vector, D: int) -> float:
         tri.squared_lengths(each, 1 + D, apart, distance)
         total += distance[0]
     return 0.5 * total - D
+
+
+# ---- points, given parameters; outside kernels -----------------------------------------------------------------------
+
+
+def normal_points(parameters: Vector, n: int, rng: np.random.Generator) -> Matrix:
+    """``n`` points of independent normals, (n, D)."""
+    means, half_precisions = np.split(parameters[1:], 2)
+    return means + rng.standard_normal((n, len(means))) / np.sqrt(2.0 * half_precisions)
+
+
+def full_normal_points(parameters: Vector, n: int, rng: np.random.Generator) -> Matrix:
+    """``n`` points of a normal, (n, D): W^-1 z added to the mean, where W'W is the precision matrix."""
+    D = int(np.sqrt(2 * len(parameters) + 0.25) - 1.5)  # 1 + D + D (D + 1) / 2 numbers
+    W = np.zeros((D, D))
+    W[np.tril_indices(D)] = parameters[1 + D :]
+    return parameters[1 : 1 + D] + np.linalg.solve(W, rng.standard_normal((D, n))).T

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import exp, log1p
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._parameters import described, fitted_to, parameters
 from mapdpm.likelihoods._sums import check_entries, is_exact
@@ -160,6 +162,10 @@ class BetaBernoulli(NamedTuple):
         for d in range(D):
             total += parameters[d] if data[i, d] == 1.0 else parameters[D + d]
         return total
+
+    def draw_points(self, parameters: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        ones = np.exp(parameters[: len(parameters) // 2])
+        return (rng.random((n, len(ones))) < ones).astype(np.float64)
 
     def divergence(self, parameters: Vector, other: Vector) -> float:
         D = self.a0.shape[0]

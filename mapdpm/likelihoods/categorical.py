@@ -19,7 +19,7 @@ from mapdpm.likelihoods._dirichlet import (
 from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._parameters import parameters, stretched
 from mapdpm.likelihoods._sums import is_exact
-from mapdpm.protocol import LARGEST, RngVerbs, Values, Vector
+from mapdpm.protocol import LARGEST, Labels, RngVerbs, Values, Vector
 from mapdpm.special import log_rising
 from mapdpm.validation import check_weights
 
@@ -139,6 +139,10 @@ class Categorical(NamedTuple):
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         return float(parameters[data.words[i]])
+
+    def draw_points(self, parameters: Vector, n: int, rng: np.random.Generator) -> Labels:
+        shares = np.exp(parameters)
+        return rng.choice(len(shares), n, p=shares / shares.sum())
 
     def divergence(self, parameters: Vector, other: Vector) -> float:
         return divergence_of_shares(parameters, other)

@@ -181,6 +181,9 @@ class GammaPoisson(NamedTuple):
                 total += x * parameters[1 + d] - log_factorial(x)
         return float(total)
 
+    def draw_points(self, parameters: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        return rng.poisson(np.exp(parameters[1:]), (n, len(parameters) - 1)).astype(np.float64)
+
     def divergence(self, parameters: Vector, other: Vector) -> float:
         total = 0.0
         for d in range(1, 1 + self.a0.shape[0]):

@@ -297,9 +297,8 @@ class NormalInverseWishart(NamedTuple):
                 for k in range(j + 1, i + 1):
                     t -= parameters[triangle + tri.length(i) + k] * row[centre + D + tri.length(k) + j]
                 parameters[triangle + tri.length(i) + j] = t / pivot
-        root = sqrt(self.c0 + row[0])
         for d in range(D):
-            column[d] = rng.normal() / root
+            column[d] = rng.normal() / sqrt(self.c0 + row[0])
         for i in range(D):  # W^-1 of that
             for k in range(i):
                 column[i] -= parameters[triangle + tri.length(i) + k] * column[k]
@@ -308,14 +307,15 @@ class NormalInverseWishart(NamedTuple):
             column[d] += row[centre + d]
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
-        """Log of the normal density."""
         return draws.log_full_normal(parameters, data, i)
 
     def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
         draws.log_full_normals(parameters, tile, values)
 
+    def draw_points(self, parameters: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        return draws.full_normal_points(parameters, n, rng)
+
     def divergence(self, parameters: Vector, other: Vector) -> float:
-        """O(D^3)."""
         return draws.full_normal_divergence(parameters, other, self.m0.shape[0])
 
 

@@ -198,6 +198,9 @@ class NormalKnownVariance(NamedTuple):
     def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
         draws.log_normals(parameters, tile, values)
 
+    def draw_points(self, parameters: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        return draws.normal_points(parameters, n, rng)
+
     def divergence(self, parameters: Vector, other: Vector) -> float:
         return draws.normal_divergence(parameters, other, self.m0.shape[0])
 

@@ -7,13 +7,25 @@ too. So rows are groups, and a state is a cluster: what counts is the table of t
 from __future__ import annotations
 
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mapdpm.partition_priors.franchise import Cells, Level, first_guess, integral, mode_of
+from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, hierarchy
 from mapdpm.protocol import Labels, Vector
 from mapdpm.special import log_rising
+from mapdpm.validation import check_number
+
+
+def transitions(alpha: Any, gamma: Any, kappa: Any) -> Transitions:
+    """The prior with these concentrations, checked; ValueError where one is out of its range."""
+    checked = hierarchy(float(check_number("alpha", alpha)), gamma)
+    sticks = check_number("kappa", kappa)
+    if not 0.0 <= sticks <= LARGEST_CONCENTRATION:
+        msg = f"kappa must be from 0 to {LARGEST_CONCENTRATION:.0e}, got {sticks}"
+        raise ValueError(msg)
+    return Transitions(checked.alphas[0], checked.gamma, float(sticks))
 
 
 class Solution(NamedTuple):
@@ -44,6 +56,11 @@ class Transitions(NamedTuple):
     alpha: float
     gamma: float
     kappa: float = 0.0
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The concentrations: alpha and gamma."""
+        return self.alpha, self.gamma
 
     def log_partition(self, table: Labels) -> float:
         """log p(z) of a table of transitions, in nats; see ``solve``."""

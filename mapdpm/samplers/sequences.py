@@ -10,9 +10,9 @@ import numpy as np
 from mapdpm.backends.states import Rows, count_transitions
 from mapdpm.data.sequences import Sequences, read_sequences
 from mapdpm.jit import compiled_if_possible
-from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, hierarchy
+from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
-from mapdpm.partition_priors.transitions import Transitions
+from mapdpm.partition_priors.transitions import Transitions, transitions
 from mapdpm.protocol import LARGEST, Labels, Likelihood, RngVerbs
 from mapdpm.samplers._restaurants import Restaurants, draw_shares
 from mapdpm.samplers._states import log_gammas_of_rows
@@ -128,14 +128,9 @@ class SequenceSampler(Sampler):
         alpha_prior: Any = None,
         gamma_prior: Any = None,
     ) -> None:
-        checked = hierarchy(float(check_number("alpha", alpha)), gamma)
+        prior = transitions(alpha, gamma, kappa)
         check_gamma_prior("alpha_prior", alpha_prior)
         check_gamma_prior("gamma_prior", gamma_prior)
-        sticks = check_number("kappa", kappa)
-        if not 0.0 <= sticks <= LARGEST_CONCENTRATION:
-            msg = f"kappa must be from 0 to {LARGEST_CONCENTRATION:.0e}, got {sticks}"
-            raise ValueError(msg)
-        prior = Transitions(checked.alphas[0], checked.gamma, float(sticks))
         self.target = SequenceTarget(likelihood, prior, in_floats(alpha_prior), in_floats(gamma_prior))
 
     def check_given(self, given: Given, n_points: int) -> Given:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,19 +11,14 @@ from mapdpm.data import point_set
 from mapdpm.data.group_tree import GroupTree
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.hierarchy import Hierarchy
-from mapdpm.partition_priors.hierarchy_posterior import posterior_mode
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model
-from mapdpm.search.ascent import Ascent, FitProgress, ascend
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.grouped.problem import GroupedProblem
 from mapdpm.search.problem import Problem, observed
-from mapdpm.search.sharing.runs import best_run
+from mapdpm.search.sharing.runs import best_run, with_concentrations
 from mapdpm.state import Mixture, mixture_of, slots_in_order
 from mapdpm.validation import in_order_of_appearance
-
-_MOST_TURNS = 20
-_SAME_CONCENTRATION = 1e-4
 
 
 class GroupedSettings(NamedTuple):
@@ -75,7 +68,9 @@ def fit_grouped(settings: GroupedSettings, points: Any, tree: GroupTree) -> Grou
     init = None if settings.init is None else in_order_of_appearance(settings.init)[order]
     found = best_run(problem, search, deadline, report, init)
     if settings.alpha_prior is not None or settings.gamma_prior is not None:
-        problem, found = _with_concentrations(problem, found, settings, deadline, report)
+        several = settings.alpha_prior or (None,)
+        alpha_priors = several * len(prior.alphas) if len(several) == 1 else several
+        problem, found = with_concentrations(problem, found, (*alpha_priors, settings.gamma_prior), search, deadline)
         prior = problem.prior
     state = found.state
     labels = np.empty_like(state.labels)
@@ -93,25 +88,3 @@ def fit_grouped(settings: GroupedSettings, points: Any, tree: GroupTree) -> Grou
         found.converged,
         backend.name,
     )
-
-
-def _with_concentrations(
-    problem: GroupedProblem,
-    found: Ascent,
-    settings: GroupedSettings,
-    deadline: Deadline,
-    report: Callable[[FitProgress], bool],
-) -> tuple[GroupedProblem, Ascent]:
-    """Turn by turn: alpha and gamma at the mode of their posterior given the table, and an ascent from there."""
-    plan, rng = settings.search.plan(deadline), settings.search.generator()
-    for _ in range(_MOST_TURNS):
-        table = found.state.table[:, found.state.clusters.counts > 0]
-        prior = posterior_mode(table, problem.parents, problem.prior, settings.alpha_prior, settings.gamma_prior)
-        near = np.allclose(prior.numbers, problem.prior.numbers, rtol=_SAME_CONCENTRATION, atol=0.0)
-        problem = dataclasses.replace(problem, prior=prior)
-        found.state.stale = True
-        problem.refresh(found.state)
-        found = ascend(problem, found.state, plan, rng, report, found.restart)
-        if near or plan.expired():
-            break
-    return problem, found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +68,10 @@ class GroupedProblem(SharingProblem):
     def concentrations(self) -> Vector:
         """(inner nodes,): the alpha of the children of each."""
         return self.prior.of_children(self.parents, self.n_inner)
+
+    def with_numbers(self, numbers: tuple[float, ...]) -> GroupedProblem:
+        """The same points under other concentrations: alphas, and gamma."""
+        return dataclasses.replace(self, prior=Hierarchy(numbers[:-1], numbers[-1]))
 
     def sweep_from(self, state: SharingState, position: int, may_grow: bool) -> tuple[int, int]:
         """Sweep (Teh2004 (37), solved for the mode)."""

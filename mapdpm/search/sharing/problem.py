@@ -53,6 +53,8 @@ class SharingProblem(abc.ABC):
 
     flat: Problem
     """The same points, each on its own."""
+    prior: Any
+    """Of partitions; its concentrations are ``numbers``."""
 
     # ---- what a subclass says ---------------------------------------------------------------------------------------
 
@@ -75,6 +77,10 @@ class SharingProblem(abc.ABC):
     @abc.abstractmethod
     def concentrations(self) -> Vector:
         """(inner nodes,): the concentration below each."""
+
+    @abc.abstractmethod
+    def with_numbers(self, numbers: tuple[float, ...]) -> Any:
+        """The same problem under other concentrations, ``prior.numbers``."""
 
     @abc.abstractmethod
     def sweep_from(self, state: SharingState, position: int, may_grow: bool) -> tuple[int, int]:

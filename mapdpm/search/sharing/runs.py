@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from mapdpm.objective import is_gain
+from mapdpm.partition_priors.concentration_mode import posterior_mode
+from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels
 from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend, unheard
-from mapdpm.search.checks import Deadline, SearchSettings
+from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.split import Split
 from mapdpm.search.sharing.exhaustive import best_of_all
@@ -18,6 +21,9 @@ from mapdpm.search.sharing.problem import SharingProblem, SharingState
 from mapdpm.search.steps import started_sequentially
 from mapdpm.threads import Threads
 from mapdpm.validation import in_order_of_appearance
+
+_MOST_TURNS = 20
+_SAME_CONCENTRATION = 1e-4
 
 
 def best_run(
@@ -68,6 +74,37 @@ def best_run(
                 break
             best = round_of(range(restart, restart + 1), best)
     return best_of_all(problem, best) if plan.moves and best.converged else best
+
+
+def with_concentrations(
+    problem: SharingProblem,
+    found: Ascent,
+    hyperpriors: Sequence[GammaPrior | None],
+    search: SearchSettings,
+    deadline: Deadline,
+) -> tuple[Any, Ascent]:
+    """Turn by turn: concentrations at the mode of their posterior given the partition, and an ascent from there.
+
+    ``hyperpriors`` has one for each of ``problem.prior.numbers``; None keeps a concentration.
+    """
+    plan, rng, report = search.plan(deadline), search.generator(), reporter(search)
+    for _ in range(_MOST_TURNS):
+        table = problem.of_slots(found.state.table, np.flatnonzero(found.state.clusters.counts))
+
+        log_partition = functools.partial(_log_partition, problem, table)
+        numbers = posterior_mode(log_partition, problem.prior.numbers, hyperpriors)
+        near = np.allclose(numbers, problem.prior.numbers, rtol=_SAME_CONCENTRATION, atol=0.0)
+        problem = problem.with_numbers(numbers)
+        found.state.stale = True
+        problem.refresh(found.state)
+        found = ascend(problem, found.state, plan, rng, report, found.restart)
+        if near or plan.expired():
+            break
+    return problem, found
+
+
+def _log_partition(problem: SharingProblem, table: Labels, numbers: tuple[float, ...]) -> float:
+    return float(problem.with_numbers(numbers).log_probability(table))
 
 
 def _check_start(problem: SharingProblem, init: Labels | None) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.data.sequences import Sequences
 from mapdpm.partition_priors import partition_prior
+from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.partition_priors.transitions import Transitions
 from mapdpm.protocol import Labels, Likelihood, Model, Vector
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.problem import Problem, observed
-from mapdpm.search.sharing.runs import best_run
+from mapdpm.search.sharing.runs import best_run, with_concentrations
 from mapdpm.search.states.problem import SequenceProblem
 from mapdpm.state import Mixture, mixture_of, slots_in_order
 from mapdpm.validation import in_order_of_appearance
@@ -24,6 +25,9 @@ class SequenceSettings(NamedTuple):
 
     likelihood: Likelihood | None
     prior: Transitions
+    """alpha and gamma, where they are known or where the search begins; and kappa."""
+    alpha_prior: GammaPrior | None
+    gamma_prior: GammaPrior | None
     max_states: int | None
     search: SearchSettings
     init: Any = None
@@ -60,6 +64,10 @@ def fit_sequences(settings: SequenceSettings, points: Any, sequences: Sequences)
     problem = SequenceProblem(flat, sequences.begins, sequences.previous, sequences.following, prior)
     init = None if settings.init is None else in_order_of_appearance(settings.init)
     found = best_run(problem, search, deadline, report, init)
+    hyperpriors = settings.alpha_prior, settings.gamma_prior
+    if hyperpriors != (None, None):
+        problem, found = with_concentrations(problem, found, hyperpriors, search, deadline)
+        prior = problem.prior
     state = found.state
     slots, labels = slots_in_order(state.clusters)
     rows = state.clusters.rows[slots, : seen.shifted.n_statistics()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,10 @@ class SequenceProblem(SharingProblem):
     def concentrations(self) -> Vector:
         """(1,): alpha."""
         return np.array([self.prior.alpha])
+
+    def with_numbers(self, numbers: tuple[float, ...]) -> SequenceProblem:
+        """The same points under other concentrations: alpha and gamma."""
+        return dataclasses.replace(self, prior=self.prior._replace(alpha=numbers[0], gamma=numbers[1]))
 
     def visit(self, state: SharingState, order: Labels, first: int, may_grow: bool) -> tuple[int, int]:
         """Put points into their best states (maths (84)), with the shares held; where it ended, and how many moved."""

@@ -1,0 +1,311 @@
+"""HDPHMM: states of sequences, at a mode of a hierarchical Dirichlet process hidden Markov model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mapdpm.data import point_set, read_by
+from mapdpm.data.frames import column_names
+from mapdpm.data.sequences import read_sequences
+from mapdpm.estimators.grouped import chosen_groups
+from mapdpm.estimators.packed import PackedMixture
+from mapdpm.estimators.sequences import SequenceEstimator
+from mapdpm.files import container, disk
+from mapdpm.files.grouped_models import misfit
+from mapdpm.files.sequence_models import extras_of, restored_states
+from mapdpm.models.hidden_markov_model import HiddenMarkovModel, Path
+from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
+from mapdpm.partition_priors.transitions import transitions
+from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
+from mapdpm.search.ascent import FitProgress
+from mapdpm.search.checks import check_search
+from mapdpm.search.states.fit import SequenceSettings, fit_sequences
+from mapdpm.search.states.moves import MOVES
+from mapdpm.search.states.problem import means_of_rows
+from mapdpm.state import Mixture
+from mapdpm.validation import check_count, check_start
+
+if TYPE_CHECKING:
+    from typing_extensions import Self  # in typing from Python 3.11 on
+
+
+class HDPHMM(PackedMixture, SequenceEstimator):
+    r"""States of points in time, at a mode of a hierarchical Dirichlet process hidden Markov model (Teh2004 section 7).
+
+    Each state has a row of transitions, a Dirichlet process around common shares beta; the first states of sequences
+    have one, too. The fit finds states z at a local maximum of J = log p(z | alpha, gamma, kappa) + sum_k
+    log p(x_{c_k}), where transitions and shares are integrated out (docs/maths.md (83); to 0.03 nats). Points take
+    their best states one by one (maths (84)), and then as whole paths (Viterbi); states merge, split, and are deleted.
+    The number of states is found.
+
+    Parameters
+    ----------
+    alpha : float > 0
+        Concentration of the transitions from a state: a small one makes each state lead to few others.
+    gamma : float > 0
+        Concentration of the common shares: the number of states grows with it.
+    kappa : float >= 0
+        The additional weight of a state after itself: the sticky model of Fox et al. (2008).
+    likelihood : Likelihood or None
+        The family of a state, with its prior; None is the empirical Normal-Gamma (``NormalGamma.empirical``).
+    alpha_prior, gamma_prior : GammaPrior or None
+        With a prior, ``alpha`` (or ``gamma``) is where the search begins, and is set to the mode of its posterior: of
+        p(log alpha, log gamma | z). ``alpha_`` and ``gamma_`` are the results.
+    init : array of shape (n_points,) or None
+        Integer labels to start from, such as a draw of a sampler. None starts twice: from the clusters of ``MAPDPM``
+        for the points without their order, and from a sequential start.
+    max_states : int or None
+        Largest number of states; None: no limit. It must not be below the number of states in ``init``.
+    moves : tuple of {"merge", "path", "split", "delete"}
+        Moves of many points at once, in the order in which they are tried.
+    n_restarts : int
+        Number of runs after the first, which begin from a path that is drawn given the best result so far. The best
+        wins.
+    max_sweeps, time_limit, backend, n_jobs, random_state, verbose, callback
+        As for ``HDPMixture``.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_points,)
+        State of each point, 0..K-1 in order of first appearance.
+    n_states_, n_clusters_ : int
+        K.
+    cluster_sizes_ : ndarray of shape (K,)
+        Number of points in each state.
+    transitions_ : ndarray of shape (K, K + 1)
+        Posterior means of the transitions, (n_vk + alpha beta_k + kappa [v = k]) / (n_v + alpha + kappa); the last
+        column is a new state. Rows sum to 1.
+    start_ : ndarray of shape (K + 1,)
+        Posterior means of the first state of a sequence.
+    durations_ : ndarray of shape (K,)
+        Expected number of points in a row in each state, 1 / (1 - transitions_[k, k]).
+    shares_ : ndarray of shape (K + 1,)
+        The common shares beta, by which a new state leads on; the last is that of all new states.
+    means_, variances_ : ndarray of shape (K, n_features)
+        Sample mean and variance (ddof 0) of the points of each state; only where the family has them.
+    log_joint_ : float
+        J in nats, all constants included.
+    history_ : ndarray
+        J of the winning run after the start, each sweep and each move that gained. It never falls.
+    n_sweeps_, converged_, likelihood_, backend_, n_features_in_, feature_names_in_
+        As for ``HDPMixture``.
+    alpha_, gamma_ : float
+        The concentrations that were used.
+
+    Notes
+    -----
+    O(N K D) a sweep, and O(N K (K + D)) a path. Memory: the points, and N x K numbers. ``predict`` and the methods
+    below know one new state beside those of the fit: its points have the density of the prior predictive, and it leads
+    on by the common shares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mapdpm import NormalGamma
+    >>> X = np.array([[0.0], [0.2], [0.1], [9.0], [9.3], [9.1], [0.1], [0.2]])
+    >>> model = HDPHMM(likelihood=NormalGamma(m0=0.0, c0=0.01, a0=1.0, b0=0.1)).fit(X)
+    >>> model.labels_.tolist(), model.n_states_
+    ([0, 0, 0, 1, 1, 1, 0, 0], 2)
+    >>> model.predict([[9.2], [9.4], [0.0]]).tolist()
+    [1, 1, 0]
+    """
+
+    labels_: Labels
+    n_states_: int
+    n_clusters_: int
+    cluster_sizes_: Labels
+    transitions_: Matrix
+    start_: Vector
+    durations_: Vector
+    shares_: Vector
+    means_: Matrix
+    variances_: Matrix
+    log_joint_: float
+    history_: Vector
+    n_sweeps_: int
+    converged_: bool
+    alpha_: float
+    gamma_: float
+    likelihood_: Any
+    backend_: str
+
+    _kind: ClassVar[int] = container.STATES
+
+    def __init__(  # noqa: PLR0913  (the public signature; everything but the concentrations by name)
+        self,
+        alpha: float = 1.0,
+        gamma: float = 1.0,
+        kappa: float = 0.0,
+        *,
+        likelihood: Any = None,
+        alpha_prior: GammaPrior | None = None,
+        gamma_prior: GammaPrior | None = None,
+        init: Any = None,
+        max_states: int | None = None,
+        moves: tuple[str, ...] = ("merge", "path", "split", "delete"),
+        n_restarts: int = 1,
+        max_sweeps: int = 100,
+        time_limit: float | None = None,
+        backend: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[[FitProgress], object] | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.gamma = gamma
+        self.kappa = kappa
+        self.likelihood = likelihood
+        self.alpha_prior = alpha_prior
+        self.gamma_prior = gamma_prior
+        self.init = init
+        self.max_states = max_states
+        self.moves = moves
+        self.n_restarts = n_restarts
+        self.max_sweeps = max_sweeps
+        self.time_limit = time_limit
+        self.backend = backend
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None, sequences: Any = None) -> Self:
+        """Find the states of the points of ``X``, whose rows are in order of time.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_points, n_features)
+            As for ``MAPDPM``. Not changed.
+        y : array-like of shape (n_points,), optional
+            The sequences, where they are given as the second argument: ``fit(X, sequences)``.
+        sequences : array-like of shape (n_points,), optional
+            The sequence of each point: any hashable label; not None or NaN. Rows of a sequence are neighbours. All
+            sequences share the states and their transitions. None is one sequence.
+
+        Returns
+        -------
+        HDPHMM
+            self.
+
+        Raises
+        ------
+        ValueError
+            A parameter, the points or the sequences are invalid, or a sequence comes back after another one; the
+            message says where, and what was got.
+        """
+        names, points = column_names(X), read_by(self.likelihood, X)
+        settings = self._settings()
+        n = point_set(points).n_points
+        chain = read_sequences(chosen_groups(y, sequences), n)
+        init = None if self.init is None else check_start(self.init, n, ())
+        fitted = fit_sequences(settings._replace(init=init), points, chain)
+        self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
+        self._set_transitions(fitted.table, fitted.shares)
+        self._remember(len(fitted.mixture.anchor), names)
+        self.labels_ = fitted.labels
+        self.log_joint_ = fitted.history[-1]
+        self.history_ = np.array(fitted.history)
+        self.n_sweeps_ = fitted.n_sweeps
+        self.converged_ = fitted.converged
+        return self
+
+    def predict(self, X: Any, sequences: Any = None, novelty: bool = False) -> Labels:
+        """The most probable path of states (Viterbi) under the posterior means; (N,). O(N K (K + D)).
+
+        With ``novelty``, the new state takes part, and its points are -1. ``sequences`` as in ``fit``.
+        """
+        found = self._hidden_markov_model().path(self._points(X), sequences, novelty)
+        return np.where(found == self.n_states_, -1, found)
+
+    def predict_proba(self, X: Any, sequences: Any = None) -> Matrix:
+        """p(state | all points of the sequence), (N, K + 1), by forward-backward; the last column is a new state."""
+        return self._hidden_markov_model().smoothed(self._points(X), sequences)
+
+    def filter_proba(self, X: Any, sequences: Any = None) -> Matrix:
+        """p(state | the points of the sequence so far), (N, K + 1): what is known at the time of each point."""
+        return self._hidden_markov_model().filtered(self._points(X), sequences)[0]
+
+    def filter_one(self, x: Any, belief: Any = None) -> Vector:
+        """p(state | points so far), (K + 1,), after one point ``x``, (n_features,); O(K (K + D)). Changes nothing.
+
+        ``belief`` is what this method has returned for the point before; None begins a sequence.
+        """
+        return self._hidden_markov_model().after(self._points([x]), belief)
+
+    def transform(self, X: Any, sequences: Any = None) -> Any:
+        """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
+        return self._framed(self.predict_proba(X, sequences), X)
+
+    def score(self, X: Any, y: Any = None, sequences: Any = None) -> float:
+        """Log density of the sequences of ``X``, summed over all, in nats; ``y`` as in ``fit``. O(N K (K + D)).
+
+        By the forward algorithm under the posterior means, with one new state.
+        """
+        chosen = chosen_groups(y, sequences)
+        return float(self._hidden_markov_model().filtered(self._points(X), chosen)[1].sum())
+
+    def sample_path(self, n_points: int, random_state: Any = None) -> Path:
+        """A sequence of ``n_points`` under the model: ``states`` (n_points,), and ``points`` (n_points, n_features).
+
+        States follow the posterior means; a new state is 0..K-1 and then K. The points of a state are those of one draw
+        of its parameters. ValueError where the family cannot draw points.
+        """
+        self._check_fitted()
+        return self._hidden_markov_model().drawn(check_count("n_points", n_points), random_state)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle."""
+        disk.write_file(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The model in the format of docs/format.md, with all fitted attributes."""
+        self._check_fitted()
+        self._settings()  # a parameter set since the fit may be invalid: the file could not be read again
+        return container.pack(self._mixture, extras_of(self, self._table), kind=self._kind)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> HDPHMM:
+        """The model that ``to_bytes`` wrote; ValueError where the bytes are another file, or damaged."""
+        mixture, extras = container.unpack(data, cls._kind)
+        restored = restored_states(cls, mixture, extras)
+        model: HDPHMM = restored.model.estimator
+        try:
+            model._settings()
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise misfit(error) from None
+        model._restore(restored.mixture, restored.model, extras)
+        model._set_transitions(restored.table, restored.shares)
+        return model
+
+    def _settings(self) -> SequenceSettings:
+        """The parameters, checked."""
+        search, prior = check_search(self, MOVES), transitions(self.alpha, self.gamma, self.kappa)
+        check_gamma_prior("alpha_prior", self.alpha_prior)
+        check_gamma_prior("gamma_prior", self.gamma_prior)
+        most = None if self.max_states is None else check_count("max_states", self.max_states)
+        return SequenceSettings(self.likelihood, prior, self.alpha_prior, self.gamma_prior, most, search)
+
+    def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
+        super()._adopt(mixture, likelihood, backend)
+        self.n_states_ = self.n_clusters_
+        self.alpha_, self.gamma_ = mixture.prior.numbers
+
+    def _set_transitions(self, table: Labels, shares: Vector) -> None:
+        """Set the attributes of time, from the table of transitions and the shares of states."""
+        self._table, self.shares_ = table, shares
+        self.start_, self.transitions_ = means_of_rows(table, self.alpha_ * shares, self._mixture.prior)
+        self.durations_ = 1.0 / (1.0 - np.diagonal(self.transitions_))
+
+    def _hidden_markov_model(self) -> HiddenMarkovModel:
+        self._check_fitted()
+        return HiddenMarkovModel(
+            self._mixture, self.start_, self.transitions_, self.shares_, self.backend_, self.n_jobs
+        )
+
+    def _names_out(self, prefix: str) -> list[str]:
+        return [*(f"{prefix}{k}" for k in range(self.n_states_)), f"{prefix}_new"]

@@ -1,0 +1,125 @@
+"""The hidden Markov model of the posterior means of an HDP-HMM: its states, and one new state."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.backends import resolve
+from mapdpm.data import point_set
+from mapdpm.data.sequences import read_sequences
+from mapdpm.estimators.chunks import in_chunks
+from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
+from mapdpm.protocol import Labels, Matrix, Model, Vector
+from mapdpm.rng import drawn_by_weight, seeded
+from mapdpm.state import ClusterState, Mixture
+
+_SUM = 1e-6
+
+
+class Path(NamedTuple):
+    """A sequence that was drawn."""
+
+    states: Labels
+    points: Any
+
+
+class HiddenMarkovModel(NamedTuple):
+    """The states of ``mixture`` and a new one: means of starts and transitions, and scores of points."""
+
+    mixture: Mixture
+    start: Vector
+    """(K + 1,)"""
+    rows: Matrix
+    """(K, K + 1): the transitions of the states that are known."""
+    shares: Vector
+    """(K + 1,): the common shares."""
+    backend: str
+    n_jobs: int | None
+
+    def steps(self) -> Matrix:
+        """(K + 1, K + 1): all transitions; a new state leads on by the common shares, and sticks as others."""
+        prior = self.mixture.prior
+        new = prior.alpha * self.shares
+        new[-1] += prior.kappa
+        return np.vstack([self.rows, new / (prior.alpha + prior.kappa)])
+
+    def scores(self, points: Any) -> Matrix:
+        """(N, K + 1): the log density of each point in each state, the last the prior predictive."""
+        backend = resolve(self.backend, self.mixture.likelihood)
+
+        def computed(model: Model, state: ClusterState, first: int) -> Matrix:  # noqa: ARG001  (points know no place)
+            scores = np.empty((point_set(model.data).n_points, state.capacity))
+            backend.score(model._replace(prior=NO_PRIOR), state, scores)
+            return scores
+
+        return in_chunks(points, self.mixture, self.n_jobs, computed)
+
+    def path(self, points: Any, sequences: Any, novelty: bool) -> Labels:
+        """The most probable path of each sequence; without ``novelty`` among the states that are known."""
+        begins, scores, n = (
+            read_sequences(sequences, point_set(points).n_points).begins,
+            self.scores(points),
+            len(self.start),
+        )
+        known = slice(None) if novelty else slice(n - 1)
+        scores = np.ascontiguousarray(scores[:, known])
+        came_from, path = np.empty(scores.shape, dtype=np.int64), np.empty(len(scores), dtype=np.int64)
+        steps = np.ascontiguousarray(self.steps()[known, known])
+        self._backend().viterbi(self.start[known], steps, scores, begins, came_from, path)
+        return path
+
+    def filtered(self, points: Any, sequences: Any) -> tuple[Matrix, Vector]:
+        """The probabilities of states given the points so far, and the log density of each sequence."""
+        begins, scores = read_sequences(sequences, point_set(points).n_points).begins, self.scores(points)
+        filtered = np.empty_like(scores)
+        return filtered, self._backend().forward(self.start, self.steps(), scores, begins, filtered)
+
+    def smoothed(self, points: Any, sequences: Any) -> Matrix:
+        """The probabilities of states given all points of the sequence."""
+        found, _ = self.filtered(points, sequences)
+        self._backend().backward(self.steps(), read_sequences(sequences, len(found)).begins, found)
+        return found
+
+    def after(self, points: Any, belief: Any) -> Vector:
+        """The probabilities of states after one more point, given those before it."""
+        start = self.start if belief is None else _checked_belief(belief, len(self.start)) @ self.steps()
+        filtered = np.empty((1, len(self.start)))
+        self._backend().forward(start, self.steps(), self.scores(points), np.array([0, 1]), filtered)
+        return filtered[0]
+
+    def drawn(self, n_points: int, random_state: Any) -> Path:
+        """A sequence that is drawn from the model."""
+        likelihood, _, anchor, state = self.mixture
+        if not hasattr(likelihood, "draw_points"):
+            msg = f"{type(likelihood).__name__} has no draw_points, so no path can be drawn"
+            raise ValueError(msg)
+        rng, steps, states = seeded(random_state), self.steps(), np.empty(n_points, dtype=np.int64)
+        shares = self.start
+        for t in range(n_points):
+            states[t] = drawn_by_weight(shares, rng.uniform())
+            shares = steps[states[t]]
+        points: Any = None
+        for k in np.unique(states).tolist():
+            parameters = np.empty(likelihood.n_parameters())
+            likelihood.draw(state.rows[k], parameters, rng)
+            drawn = likelihood.draw_points(parameters, np.count_nonzero(states == k), rng.generator)
+            points = np.empty((n_points, *drawn.shape[1:]), dtype=drawn.dtype) if points is None else points
+            points[states == k] = drawn
+        return Path(states, points + anchor if np.any(anchor) else points)
+
+    def _backend(self) -> Any:
+        return resolve(self.backend, self.mixture.likelihood)
+
+
+def _checked_belief(belief: Any, n: int) -> Vector:
+    """Probabilities of states; ValueError where they are none."""
+    try:
+        found = np.asarray(belief, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != (n,) or not (found.min() >= 0.0 and abs(found.sum() - 1.0) < _SUM):
+        msg = f"belief must be {n} probabilities that sum to 1, as filter_one has returned them, got {belief!r}"
+        raise ValueError(msg)
+    return found
