@@ -9,6 +9,9 @@ MOVES = ("merge", "split", "permutation", "regroup")
 HDP_MOVES = ("merge", "cell", "split", "delete")
 """``moves=`` of ``HDPMixture``; search/grouped/moves.py has their classes."""
 
+HMM_MOVES = ("merge", "path", "split", "delete")
+"""``moves=`` of ``HDPHMM``; search/states/moves.py has their classes."""
+
 BACKENDS = ("c", "numba", "python")
 """``backend=``, besides "auto", in the order in which "auto" asks them."""
 

@@ -2,9 +2,10 @@
 
 import inspect
 
-from mapdpm import MAPDPM, HDPMixture, OnlineHDP, OnlineMAPDPM, backends, names
+from mapdpm import HDPHMM, MAPDPM, HDPMixture, OnlineHDP, OnlineMAPDPM, backends, names
 from mapdpm.search.grouped.moves import MOVES as HDP_MOVES
 from mapdpm.search.moves.catalogue import MOVES
+from mapdpm.search.states.moves import MOVES as HMM_MOVES
 from mapdpm.stream.settings import DTYPES, WHEN_FULL, WHEN_GROUPS_FULL
 
 
@@ -13,6 +14,7 @@ def test_moves_and_backends_are_those_that_exist():
     assert tuple(backends.BACKENDS) == names.BACKENDS
     assert MAPDPM().moves == names.MOVES[:2]
     assert HDPMixture().moves == names.HDP_MOVES == tuple(HDP_MOVES)
+    assert HDPHMM().moves == names.HMM_MOVES == tuple(HMM_MOVES)
     assert MAPDPM().init == names.STARTS[0]
 
 

@@ -119,6 +119,9 @@ def score(arguments: argparse.Namespace) -> None:
     """``mapdpm score``."""
     _check_targets([arguments.model, arguments.data], _file(arguments.out))
     model, table = model_and_table(arguments)
+    if not hasattr(model, "score_samples"):
+        msg = f"{arguments.model} holds states in time, which score whole sequences; use HDPHMM.score in Python"
+        raise ValueError(msg)
     if not arguments.mean:
         rows = model.score_samples(table, **table.metadata())[:, None].tolist()
         text = records.lines(["log_density"], rows, arguments.format)

@@ -200,10 +200,11 @@ class Estimator(Parameters, abc.ABC):
         """The points of ``X``, checked, in the form that this estimator uses."""
         return check_points(X)
 
-    def _points(self, X: Any) -> Any:
-        """The points of ``X``, checked; their columns must be those of ``fit``."""
+    def _points(self, X: Any, named: bool = True) -> Any:
+        """The points of ``X``, checked; their columns must be those of ``fit``, by name too where they are ``named``."""
         self._check_fitted()
-        check_names(column_names(X), getattr(self, "feature_names_in_", None), type(self).__name__)
+        if named:
+            check_names(column_names(X), getattr(self, "feature_names_in_", None), type(self).__name__)
         points = self._read(X)
         n_features = point_set(points).n_features
         if n_features != self.n_features_in_:

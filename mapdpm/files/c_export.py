@@ -9,6 +9,7 @@ from typing import Any
 import mapdpm
 from mapdpm.files import container
 from mapdpm.models.hdp import HDPMixture
+from mapdpm.models.hdp_hmm import HDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
 
 _A_LINE = 16
@@ -111,8 +112,9 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
         if model.dtype == dtype and max_clusters in {None, model.max_clusters}:
             return model
         return OnlineMAPDPM.merged([model], max_clusters=max_clusters, dtype=dtype)
-    if isinstance(model, HDPMixture):
-        msg = "a model of groups has no C code yet; MAPDPM and OnlineMAPDPM have"
+    if isinstance(model, (HDPMixture, HDPHMM)):
+        what = "groups" if isinstance(model, HDPMixture) else "states in time"
+        msg = f"a model of {what} has no C code yet; MAPDPM and OnlineMAPDPM have"
         raise ValueError(msg)
     if model.discount > 0.0:
         msg = f"streams have no discount, but the model has discount={model.discount}; fit it with discount=0"

@@ -19,6 +19,7 @@ def extras_of(model: Any, table: Labels) -> dict[str, Any]:
     return common_extras(model) | {
         **concentrations_of(model),
         "kappa": float(model.kappa),
+        "kappa_": model.kappa_,
         "max_states": model.max_states,
         "table": smallest_integers(table.ravel()),
         "shares_": model.shares_,
@@ -42,14 +43,14 @@ def restored_states(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Resto
         parameters |= {name: extras[name] for name in ("kappa", "max_states")}
         check_results(extras, mixture)
         model = Restored(cls(**parameters), likelihood, checked_names(extras, len(mixture.anchor)))
-        table, shares = _checked_table(extras, mixture)
-        return RestoredStates(model, mixture._replace(prior=_prior_with(mixture, extras["kappa"])), table, shares)
+        return RestoredStates(model, with_kappa(mixture, extras["kappa_"]), *_checked_table(extras, mixture))
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         raise misfit(error) from None
 
 
-def _prior_with(mixture: Mixture, kappa: Any) -> Any:
-    return transitions(mixture.prior.alpha, mixture.prior.gamma, kappa)
+def with_kappa(mixture: Mixture, kappa: Any) -> Mixture:
+    """``mixture``, as the body of a file has it, with the number that is not there; ValueError where it is invalid."""
+    return mixture._replace(prior=transitions(mixture.prior.alpha, mixture.prior.gamma, kappa))
 
 
 def _checked_table(extras: dict[str, Any], mixture: Mixture) -> tuple[Labels, Vector]:

@@ -16,7 +16,7 @@ from mapdpm.estimators.packed import PackedMixture
 from mapdpm.estimators.sequences import SequenceEstimator
 from mapdpm.files import container, disk
 from mapdpm.files.grouped_models import misfit
-from mapdpm.files.sequence_models import extras_of, restored_states
+from mapdpm.files.sequence_models import extras_of, restored_states, with_kappa
 from mapdpm.models.hidden_markov_model import HiddenMarkovModel, Path
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.partition_priors.transitions import transitions
@@ -93,8 +93,8 @@ class HDPHMM(PackedMixture, SequenceEstimator):
         J of the winning run after the start, each sweep and each move that gained. It never falls.
     n_sweeps_, converged_, likelihood_, backend_, n_features_in_, feature_names_in_
         As for ``HDPMixture``.
-    alpha_, gamma_ : float
-        The concentrations that were used.
+    alpha_, gamma_, kappa_ : float
+        The concentrations and the additional weight that were used.
 
     Notes
     -----
@@ -130,6 +130,7 @@ class HDPHMM(PackedMixture, SequenceEstimator):
     converged_: bool
     alpha_: float
     gamma_: float
+    kappa_: float
     likelihood_: Any
     backend_: str
 
@@ -202,7 +203,7 @@ class HDPHMM(PackedMixture, SequenceEstimator):
         settings = self._settings()
         n = point_set(points).n_points
         chain = read_sequences(chosen_groups(y, sequences), n)
-        init = None if self.init is None else check_start(self.init, n, ())
+        init = None if self.init is None else _checked_init(self.init, n, settings.max_states)
         fitted = fit_sequences(settings._replace(init=init), points, chain)
         self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
         self._set_transitions(fitted.table, fitted.shares)
@@ -235,7 +236,7 @@ class HDPHMM(PackedMixture, SequenceEstimator):
 
         ``belief`` is what this method has returned for the point before; None begins a sequence.
         """
-        return self._hidden_markov_model().after(self._points([x]), belief)
+        return self._hidden_markov_model().after(self._points([x], named=False), belief)
 
     def transform(self, X: Any, sequences: Any = None) -> Any:
         """``predict_proba``, in the container that ``set_output`` chose, for the next step of a pipeline."""
@@ -282,6 +283,11 @@ class HDPHMM(PackedMixture, SequenceEstimator):
         model._set_transitions(restored.table, restored.shares)
         return model
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "kappa_"):
+            self._mixture = with_kappa(self._mixture, self.kappa_)
+
     def _settings(self) -> SequenceSettings:
         """The parameters, checked."""
         search, prior = check_search(self, MOVES), transitions(self.alpha, self.gamma, self.kappa)
@@ -293,13 +299,15 @@ class HDPHMM(PackedMixture, SequenceEstimator):
     def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
         super()._adopt(mixture, likelihood, backend)
         self.n_states_ = self.n_clusters_
-        self.alpha_, self.gamma_ = mixture.prior.numbers
+        self.alpha_, self.gamma_, self.kappa_ = mixture.prior
 
     def _set_transitions(self, table: Labels, shares: Vector) -> None:
         """Set the attributes of time, from the table of transitions and the shares of states."""
         self._table, self.shares_ = table, shares
         self.start_, self.transitions_ = means_of_rows(table, self.alpha_ * shares, self._mixture.prior)
-        self.durations_ = 1.0 / (1.0 - np.diagonal(self.transitions_))
+        leaves = self.transitions_.copy()
+        np.fill_diagonal(leaves, 0.0)
+        self.durations_ = 1.0 / leaves.sum(axis=1)  # 1 - transitions_[k, k] is 0 after rounding, of a large kappa
 
     def _hidden_markov_model(self) -> HiddenMarkovModel:
         self._check_fitted()
@@ -309,3 +317,13 @@ class HDPHMM(PackedMixture, SequenceEstimator):
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_states_)), f"{prefix}_new"]
+
+
+def _checked_init(init: Any, n_points: int, most: int | None) -> Labels:
+    """Labels to start from; ValueError where they are none, or have more states than are allowed."""
+    labels = np.asarray(check_start(init, n_points, ()))
+    n_states = len(np.unique(labels))
+    if most is not None and n_states > most:
+        msg = f"init has {n_states} states, and max_states is {most}: raise it, or merge labels"
+        raise ValueError(msg)
+    return labels

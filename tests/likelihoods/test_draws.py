@@ -247,6 +247,102 @@ def test_compiled_draws_are_the_plain_ones(family):
     assert said[0] == pytest.approx(said[1], rel=1e-12)
 
 
+# ---- points ----------------------------------------------------------------------------------------------------------
+
+POINTS = 3000
+ENTROPIES = {
+    NormalGamma: lambda p, _: stats.norm(p[1:4], (2 * p[4:]) ** -0.5).entropy().sum(),
+    NormalKnownVariance: lambda p, f: stats.norm(p[1:4], np.sqrt(f.variance)).entropy().sum(),
+    NormalInverseWishart: lambda p, _: stats.multivariate_normal(*covariance(p, 3)).entropy(),
+    Categorical: lambda p, _: stats.entropy(np.exp(p)),
+    GammaPoisson: lambda p, _: stats.poisson(np.exp(p[1:])).entropy().sum(),
+    BetaBernoulli: lambda p, _: stats.bernoulli(np.exp(p[:3])).entropy().sum(),
+}
+
+
+def log_densities(likelihood, parameters, points):
+    """Of each point, as ``draw_points`` returned it."""
+    data = likelihood.read(points) if isinstance(likelihood, Categorical) else points
+    return np.array([likelihood.log_likelihood(parameters, data, i) for i in range(len(points))])
+
+
+def points_have_the_density(likelihood, p, q, generator):
+    """Means of logarithms of densities are those of scipy, and those that ``divergence`` says, to 5 standard errors.
+
+    Either may be wrong by chance in 1 of 2 million tests. The entropy notices a variance where the divergence is blind:
+    that of two normals of the same variance depends on means alone.
+    """
+    entropy = next(found for family, found in ENTROPIES.items() if isinstance(likelihood, family))
+    said, error = 0.0, 0.0
+    for own, other in ((p, q), (q, p)):
+        points = likelihood.draw_points(own, POINTS, generator)
+        ours = log_densities(likelihood, own, points)
+        ratios = ours - log_densities(likelihood, other, points)
+        said += ratios.mean()
+        error += ratios.var() / POINTS
+        lag = ours.mean() + entropy(own, likelihood)
+        assert abs(lag) < 5 * ours.std() / math.sqrt(POINTS), "the entropy is off"
+    assert abs(said - likelihood.divergence(p, q)) < 5 * math.sqrt(error), "the divergence is off"
+
+
+def with_two_draws(family, seed=23):
+    likelihood, data = example(family, np.random.default_rng(seed), n=N)
+    return likelihood, *drawn(likelihood, laws.row_of(likelihood, data, range(N - 1)), seeded(3), 2)
+
+
+def test_families_that_draw_points_are_these():
+    assert set(ENTROPIES) == {family for family in FAMILIES if hasattr(family, "draw_points")}
+
+
+@pytest.mark.parametrize("family", ENTROPIES)
+def test_points_have_the_density(family):
+    likelihood, p, q = with_two_draws(family)
+    points = likelihood.draw_points(p, 7, np.random.default_rng(0))
+    assert points.shape == ((7,) if family is Categorical else (7, 3))
+    assert points.dtype == (np.int64 if family is Categorical else np.float64)
+    assert likelihood.draw_points(p, 0, np.random.default_rng(0)).shape == (0, *points.shape[1:])
+    np.testing.assert_array_equal(points, likelihood.draw_points(p, 7, np.random.default_rng(0)))
+    points_have_the_density(likelihood, p, q, np.random.default_rng(1))
+
+
+def faulty(family, change):
+    """``family``, whose points are what ``change`` makes of right ones."""
+
+    class Faulty(family):
+        __slots__ = ()
+
+        def draw_points(self, parameters, n, rng):
+            return change(super().draw_points(parameters, n, rng))
+
+    return Faulty
+
+
+def shrunk(points):
+    """Points of about half the variance."""
+    centre = points.mean(axis=0)
+    return centre + math.sqrt(0.5) * (points - centre)
+
+
+@pytest.mark.parametrize(
+    ("family", "change"),
+    [
+        (NormalGamma, shrunk),
+        (NormalKnownVariance, shrunk),
+        (NormalInverseWishart, shrunk),
+        (Categorical, lambda points: (points + 1) % 3),
+        (GammaPoisson, lambda points: 2 * (points // 2)),
+        (BetaBernoulli, lambda points: 1.0 - points),
+    ],
+)
+def test_points_of_another_density_are_noticed(family, change):
+    likelihood, p, q = with_two_draws(family)
+    with pytest.raises(AssertionError, match="is off"):
+        points_have_the_density(faulty(family, change)(*likelihood), p, q, np.random.default_rng(1))
+
+
+# ---- the law notices -------------------------------------------------------------------------------------------------
+
+
 class DrawsFromThePrior(NormalGamma):
     __slots__ = ()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
+from scipy.special import logsumexp
 
 from tests.oracle import franchise
 
@@ -57,3 +59,62 @@ def log_partition(labels, begins, alpha, gamma, kappa):
     table = table_of(labels, begins)
     ways = ways_of(table, alpha, kappa)
     return franchise.log_sum_over_tables(ways, gamma) - log_rows(table, alpha, kappa)
+
+
+# ---- a fitted model, on new points -----------------------------------------------------------------------------------
+
+
+def hidden_markov_model(labels, begins, shares, alpha, kappa):
+    """Starts (K + 1,) and steps (K + 1, K + 1): posterior means given labels and shares; the last state is new."""
+    states, pairs = range(len(shares)), pairs_of(labels, begins)
+
+    def row(v):
+        after = [b for a, b in pairs if a == v]
+        sticks = kappa if v != START else 0.0
+        own = [after.count(k) + alpha * shares[k] + (sticks if v == k else 0.0) for k in states]
+        return [each / (len(after) + alpha + sticks) for each in own]
+
+    return np.array(row(START)), np.array([row(v) for v in states])
+
+
+def log_predictives(X, past, labels, likelihood):
+    """(n, K + 1): log p(x | points of state k), from raw points; last that of a new state."""
+    found = []
+    for k in range(max(labels) + 2):
+        own = past[np.asarray(labels) == k]
+        before = franchise.log_marginal(own, likelihood) if len(own) else 0.0
+        found.append([franchise.log_marginal(np.vstack([own, x]), likelihood) - before for x in X])
+    return np.array(found).T
+
+
+def paths_of(start, steps, scores):
+    """All paths of a sequence (paths, n), and log p(path, points) of each."""
+    every = np.array(list(itertools.product(range(len(start)), repeat=len(scores))))
+    joints = []
+    for path in every.tolist():
+        terms = [math.log(start[path[0]])] + [math.log(steps[a, b]) for a, b in itertools.pairwise(path)]
+        joints.append(math.fsum(terms) + math.fsum(scores[t, k] for t, k in enumerate(path)))
+    return every, np.array(joints)
+
+
+def best_path(start, steps, scores):
+    """The path of the highest log joint."""
+    every, joints = paths_of(start, steps, scores)
+    return every[joints.argmax()]
+
+
+def log_density(start, steps, scores):
+    """Log p(points), over all paths."""
+    return logsumexp(paths_of(start, steps, scores)[1])
+
+
+def smoothed(start, steps, scores):
+    """(n, K + 1): p(state at each time | all points), over all paths."""
+    every, joints = paths_of(start, steps, scores)
+    weights = np.exp(joints - logsumexp(joints))
+    return np.array([np.bincount(column, weights, len(start)) for column in every.T])
+
+
+def filtered(start, steps, scores):
+    """(n, K + 1): p(state at each time | points up to then), over all paths up to then."""
+    return np.array([smoothed(start, steps, scores[: t + 1])[-1] for t in range(len(scores))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -182,6 +183,10 @@ class SharingProblem(abc.ABC):
                 state.stale = True
                 return state
             state = self.grown(state)
+
+    def starts(self) -> list[Callable[[np.random.Generator], SharingState]]:
+        """The starts of the first runs, beside the mode of pooled points."""
+        return [lambda rng: self.started()]  # noqa: ARG005  (this one is not random)
 
     def started(self) -> SharingState:
         """The state that a sequential start in the order of points leads to; O(N K D)."""

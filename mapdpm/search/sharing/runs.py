@@ -1,4 +1,4 @@
-"""The runs of a search whose clusters have common shares: two starts, and restarts from the best so far."""
+"""The runs of a search whose clusters have common shares: several starts, and restarts from the best so far."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def best_run(
     report: Callable[[FitProgress], bool],
     init: Labels | None,
 ) -> Ascent:
-    """The run with the highest J: from ``init``, or else from the mode of pooled points and from a sequential start.
+    """The run with the highest J: from ``init``, or else from the mode of pooled points and ``problem.starts()``.
 
     A restart climbs from a random neighbour of the best so far. Each run has its own seed, so results do not depend on
     the number of threads. ValueError where ``init`` has more clusters than are allowed.
@@ -41,7 +41,7 @@ def best_run(
     _check_start(problem, init)
     rng = search.generator()
     plan = search.plan(deadline)
-    threads = Threads(search.n_jobs)
+    threads, starts = Threads(search.n_jobs), problem.starts()
 
     def heard(progress: FitProgress) -> bool:
         threads.check()
@@ -58,7 +58,7 @@ def best_run(
         elif restart == 0:
             state = _pooled(problem, plan, generator, heard)
         else:
-            state = problem.started()
+            state = starts[restart - 1](generator)
         return ascend(problem, state, plan, generator, heard, restart)
 
     def round_of(restarts: range, best: Ascent | None) -> Ascent:
@@ -67,7 +67,7 @@ def best_run(
         return functools.reduce(_better, runs if best is None else [best, *runs])
 
     with threads:
-        n_first = 2 if init is None else 1
+        n_first = 1 + len(starts) if init is None else 1
         best = round_of(range(n_first), None)
         for restart in range(n_first, n_first + search.n_restarts):
             if plan.expired():

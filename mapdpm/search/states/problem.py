@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,11 @@ from mapdpm.partition_priors.transitions import Solution, Transitions
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.search.problem import Problem
 from mapdpm.search.sharing.problem import SharingProblem, SharingState
+from mapdpm.search.steps import started_from
+
+_MOST_ROUNDS, _LEAST_ROUNDS, _VISITS = 300, 10, 300_000
+"""Drawn paths of a start, at most; fewer are not worth it; points that they visit, at most."""
+_MOST_STATES = 20
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,26 @@ class SequenceProblem(SharingProblem):
         previous = np.where(follows, np.arange(n) - 1, -1)
         following = np.where(np.append(follows[1:], False), np.arange(n) + 1, -1)
         return SequenceProblem(self.flat.part(points, 0), begins, previous, following, self.prior)
+
+    def starts(self) -> list[Callable[[np.random.Generator], SharingState]]:
+        """A sequential start; and one from drawn paths, where they are cheap."""
+        return [*super().starts(), *([self.drawn_start] if self._rounds() >= _LEAST_ROUNDS else [])]
+
+    def drawn_start(self, rng: np.random.Generator) -> SharingState:
+        """Random states, then paths that are drawn again and again given the states before: blocked Gibbs sampling.
+
+        This finds states that no cluster of points shows, such as letters that alternate.
+        """
+        most = self.flat.max_clusters or self.n_points
+        n_states = min(round(self.n_points ** (1 / 3)) + 1, _MOST_STATES, most)
+        labels = np.unique(rng.integers(0, n_states, self.n_points), return_inverse=True)[1]
+        state = self.state_of(started_from(self.flat, labels))
+        for _ in range(self._rounds()):
+            state = self.perturbed(state, rng)
+        return state
+
+    def _rounds(self) -> int:
+        return min(_MOST_ROUNDS, _VISITS // self.n_points)
 
     def with_labels(self, state: SharingState, labels: Labels) -> SharingState:
         """``state`` with other labels, refreshed; its arrays are edited."""
