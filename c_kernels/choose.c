@@ -355,9 +355,9 @@ static choice choose_state(const mapdpm_stream *s, const real *x, int with_densi
     if (!(sum > 0)) {
         top = score;
         c.best = NONE;
-    } else if (score - top < NEGLIGIBLE) {
+    } else if (score <= top) {
         opening *= math_exp(score - top);
-    } else { /* far above all states */
+    } else {
         const real less = math_exp(top - score);
 
         for (k = 0; k < s->width; k++)

@@ -3399,6 +3399,14 @@ static void believe_scores(mapdpm_stream *s)
         belief_of(s)[k] = k < s->width && is_used(s, k) && sum > 0 ? state_scores(s)[k] / sum : 0;
 }
 
+/* Whether more points wait than slot k has learned: a new state must not wait to be known. */
+static int is_young(const mapdpm_stream *s, uint32_t k, size_t n)
+{
+    const real weight = *slot_of(s, k);
+
+    return weight < (real)waiting_room(s) && (real)n >= weight;
+}
+
 /* Take the point for which slot k was chosen, after stream_choose. It waits; a point that opens a state is learned at once,
  * and no others wait then. Returns the slot of the most probable state. */
 uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
@@ -3421,6 +3429,8 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
         *run_of(s) = ids_of(s)[largest_of(belief_of(s), s->width)] == before ? *run_of(s) + 1 : 1;
         if (n + 1 == waiting_room(s))
             states_settle(s, n + 1 - s->lag);
+        else if (is_young(s, k, n + 1))
+            states_settle(s, n + 1);
     }
     k = largest_of(belief_of(s), s->width);
     if (is_new)
@@ -4077,9 +4087,9 @@ static choice choose_state(const mapdpm_stream *s, const real *x, int with_densi
     if (!(sum > 0)) {
         top = score;
         c.best = NONE;
-    } else if (score - top < NEGLIGIBLE) {
+    } else if (score <= top) {
         opening *= math_exp(score - top);
-    } else { /* far above all states */
+    } else {
         const real less = math_exp(top - score);
 
         for (k = 0; k < s->width; k++)
