@@ -95,7 +95,12 @@ def builder(module: str, real: str) -> FFI:
         sources=_files("*.c"),
         depends=_files("*.h"),
         include_dirs=[_KERNELS],
-        define_macros=[("MAPDPM_REAL", real), ("MAPDPM_MISSING", None), ("MAPDPM_GROUPS", None)],
+        define_macros=[
+            ("MAPDPM_REAL", real),
+            ("MAPDPM_MISSING", None),
+            ("MAPDPM_GROUPS", None),
+            ("MAPDPM_STATES", None),
+        ],
         extra_compile_args=_FLAGS,
         libraries=["m"] if os.name == "posix" else [],
         py_limited_api=True,

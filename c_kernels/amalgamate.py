@@ -16,6 +16,7 @@ SOURCES = (
     "stream.c",
     "clusters.c",
     "groups.c",
+    "transitions.c",
     "base.c",
     "choose.c",
     "split_merge.c",

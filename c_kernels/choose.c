@@ -1,14 +1,6 @@
 /* The choice of a cluster for a point, and the density of the point under all clusters. */
 #include "mapdpm_learner.h"
 
-/* Vectors as wide as the machine has. The operations and their order stay the same, and none is fused. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                       \
-    !defined(MAPDPM_NO_CLONES)
-#define CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define CLONES
-#endif
-
 /* The tails of x with columns k to k + n - 1, n <= BLOCK: for Normal-Gamma a product less 1, infinite if it overflowed;
  * for known variances a sum. And upper bounds of the densities. */
 CLONES
@@ -59,18 +51,20 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
 }
 
-/* log p(x | a new cluster) + its log weight, and an upper bound of it. If the bound is below `least`, the bound is
+/* log p(x | a new cluster) + its log weight, but for states in time, and an upper bound of it. If the bound is below `least`, the bound is
  * returned. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
-    const real opening = IS_GROUPED(s) ? s->opening + (log_opening(s) - s->log_alpha) : s->opening;
+    const real opening = IS_TIMED(s)     ? s->opening - s->log_alpha
+                         : IS_GROUPED(s) ? s->opening + (log_opening(s) - s->log_alpha)
+                                         : s->opening;
     const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const scale = prior_scale(s);
     real sum = 0, logs = 0;
     size_t d;
 
     if (HAS_MISSING(s)) {
-        return *bound = density(s, empty_view(s), x) + log_opening(s);
+        return *bound = density(s, empty_view(s), x) + (IS_TIMED(s) ? 0 : log_opening(s));
     }
     for (d = 0; d < D; d++) {
         const real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
@@ -246,12 +240,145 @@ real stream_total_weight(const mapdpm_stream *s)
     return total;
 }
 
+/* A state of less belief is left out of predictions; so is one so many nats below the best. All of them change a log
+ * density by less than 1e-9. */
+#define UNSEEN FLOAT_OR_DOUBLE(1e-9, 1e-12)
+#define FAR_BELOW ((real)25)
+
+/* ---- states in time ---------------------------------------------------------------------------------------------- */
+
+/* Fill `p` with the probabilities of slots for the next point, given the belief. Returns that of a new state. */
+CLONES
+static real predict_states(const mapdpm_stream *s, real *restrict p)
+{
+    const real *const belief = belief_of(s);
+    const uint32_t K = SLOTS(s), width = padded_width(s);
+    real opening = 0;
+    uint32_t v, k;
+
+    if (*state_id_of(s) == NONE) {
+        memcpy(p, steps_from(s, K), K * sizeof(real));
+        return opening_of(s)[K];
+    }
+    memset(p, 0, K * sizeof(real));
+    for (v = 0; v < s->width; v++) {
+        const real *const steps = steps_from(s, v);
+
+        if (!(belief[v] > UNSEEN))
+            continue;
+        for (k = 0; k < width; k++)
+            p[k] += belief[v] * steps[k];
+        opening += belief[v] * opening_of(s)[v];
+    }
+    return opening;
+}
+
+/* Log densities of x in all states, by the score table: those of states whose bound is FAR_BELOW the score of one state are
+ * -LARGEST_REAL. */
+static void rate_by_score_table(const mapdpm_stream *s, const real *x, const real *p, real *densities)
+{
+    real tails[BLOCK], bounds[BLOCK], most = -LARGEST_REAL, least = -LARGEST_REAL;
+    uint32_t first, j, n, best = NONE;
+
+    for (first = 0; first < s->width; first += BLOCK) {
+        n = bound_block(s, x, first, tails, bounds);
+        for (j = 0; j < n; j++) {
+            densities[first + j] = tails[j];
+            if (bounds[j] > most) {
+                most = bounds[j];
+                best = first + j;
+            }
+        }
+    }
+    if (best != NONE)
+        least = density_of_tail(s, x, best, densities[best]) + math_log_below(p[best]) - (FAR_BELOW + MOST_BELOW);
+    for (j = 0; j < s->width; j++) {
+        const real tail = densities[j];
+        const real bound =
+            constants_of(s)[j] - (IS_GAMMA(s) ? exponents_of(s)[j] * math_log_below(1 + tail) : tail);
+
+        densities[j] = bound + math_log_below(p[j]) > least ? density_of_tail(s, x, j, tail) : -LARGEST_REAL;
+    }
+}
+
+/* The same by moments at the current time. */
+static void rate_by_moments(const mapdpm_stream *s, const real *x, real *densities, int *is_aged)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++) {
+        const view v = view_of(s, k, s->now);
+        const int is_there = is_used(s, k), is_heavy = !(v.decay * *v.moments < FORGOTTEN_WEIGHT);
+
+        *is_aged |= is_there && !is_heavy;
+        densities[k] = is_there && is_heavy ? density(s, v, x) : -LARGEST_REAL;
+    }
+}
+
+/* What units and missing values add to a log density. */
+static real unit_term(const mapdpm_stream *s, const real *x)
+{
+    real total = s->log_units;
+#ifdef MAPDPM_MISSING
+    size_t d;
+
+    for (d = 0; HAS_MISSING(s) && d < FEATURES(s); d++)
+        if (!is_present(x[d]))
+            total -= math_log(unit_of(s)[d]);
+#endif
+    (void)x;
+    return total;
+}
+
+/* The most probable state of x given all points before; state_scores becomes what each slot contributes to the density. */
+static choice choose_state(const mapdpm_stream *s, const real *x, int with_density)
+{
+    choice c = {NONE, NONE, 0, 1, 0};
+    real *const p = state_scores(s), *const densities = smoothed_of(s);
+    real top = -LARGEST_REAL, sum = 0, opening = predict_states(s, p), bound, score;
+    uint32_t k;
+
+    if (is_prepared(s))
+        rate_by_score_table(s, x, p, densities);
+    else
+        rate_by_moments(s, x, densities, &c.has_aged);
+    for (k = 0; k < s->width; k++)
+        top = densities[k] > top ? densities[k] : top;
+    for (k = 0; k < s->width; k++)
+        p[k] = densities[k] > -LARGEST_REAL ? p[k] * math_exp(densities[k] - top) : 0;
+    for (k = 0; k < s->width; k++) {
+        sum += p[k];
+        if (p[k] > 0 && (c.best == NONE || p[k] > p[c.best]))
+            c.best = k;
+    }
+    score = score_new(s, x, sum > 0 ? top + math_log_below(sum) - NEGLIGIBLE : -LARGEST_REAL, &bound);
+    if (!(sum > 0)) {
+        top = score;
+        c.best = NONE;
+    } else if (score <= top) {
+        opening *= math_exp(score - top);
+    } else {
+        const real less = math_exp(top - score);
+
+        for (k = 0; k < s->width; k++)
+            p[k] *= less;
+        sum *= less;
+        top = score;
+    }
+    c.opens = c.best == NONE || opening > (sum > 0 ? p[c.best] : 0);
+    if (with_density)
+        c.density = top + math_log(sum + opening) + unit_term(s, x);
+    return c;
+}
+
 choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
 {
     ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, 0};
     choice c = {NONE, NONE, 0, 1, 0};
     real total_weight = 0, opening, bound;
 
+    if (IS_TIMED(s))
+        return choose_state(s, x, with_density);
     if (is_prepared(s)) {
         rank_by_score_table(s, x, &all, with_density);
         if (with_density)
@@ -268,16 +395,8 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
     if (with_density) {
         const real all_weight = total_weight + s->alpha;
 
-        c.density = all.top + math_log(all.sum) - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + s->log_units;
-#ifdef MAPDPM_MISSING
-        if (HAS_MISSING(s)) {
-            size_t d;
-
-            for (d = 0; d < FEATURES(s); d++)
-                if (!is_present(x[d]))
-                    c.density -= math_log(unit_of(s)[d]);
-        }
-#endif
+        c.density = all.top + math_log(all.sum) - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) +
+                    unit_term(s, x);
     }
     return c;
 }

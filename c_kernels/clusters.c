@@ -18,6 +18,8 @@ void stream_clear_halves(mapdpm_stream *s, uint32_t k)
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
     if (HAS_GROUPS(s))
         groups_clear_halves(s, k);
+    if (HAS_STATES(s))
+        states_clear_halves(s, k);
 }
 
 void stream_clear_slot(mapdpm_stream *s, uint32_t k)
@@ -25,6 +27,8 @@ void stream_clear_slot(mapdpm_stream *s, uint32_t k)
     memset(slot_of(s, k), 0, slot_size(s) * sizeof(real));
     if (HAS_GROUPS(s))
         groups_clear(s, k);
+    if (HAS_STATES(s))
+        states_clear(s, k);
     constants_of(s)[k] = -LARGEST_REAL;
     merge_partner_of(s)[k] = NONE;
     trials_of(s)[k] = 0;
@@ -92,6 +96,8 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 
     if (IS_GROUPED(s))
         groups_merge(s, to, from);
+    if (IS_TIMED(s))
+        states_merge(s, to, from);
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     if (HAS_BASE(s))
         base_merge(s, to, from);

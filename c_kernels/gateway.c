@@ -17,7 +17,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     uint32_t k;
     size_t d;
 
-    if (s == NULL || cluster == NULL || mean == NULL || variance == NULL)
+    if (s == NULL || HAS_STATES(s) || cluster == NULL || mean == NULL || variance == NULL)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -101,7 +101,7 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
     int error;
 
-    if (s == NULL || from == NULL || s == from || FEATURES(s) != from->n_features || from->missing > s->missing)
+    if (s == NULL || from == NULL || s == from || HAS_STATES(s) || FEATURES(s) != from->n_features || from->missing > s->missing)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s) || IS_WARMING(from))
         return MAPDPM_E_WARMING;
@@ -140,7 +140,7 @@ int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file
     uint32_t i;
     int error;
 
-    if (s == NULL || file == NULL)
+    if (s == NULL || HAS_STATES(s) || file == NULL)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -274,7 +274,7 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
 {
     uint32_t k;
 
-    if (s == NULL || n < 1)
+    if (s == NULL || HAS_STATES(s) || n < 1)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;

@@ -136,6 +136,8 @@ static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
     least = PRIOR_NATS * (real)(D + 1);
     loss = HALF * math_log_below(1 + sum);
     entropy = share * (1 - math_log_below(share));
+    if (IS_TIMED(s)) /* each of so many cells and rows saves a few logarithms of its size */
+        least += 3 * (real)(SLOTS(s) + 2) * (2 + math_log_below(n + 1) + MOST_BELOW);
     if (!IS_GROUPED(s) || !(loss > entropy + least / n))
         return loss > entropy + least / n;
     if (loss > entropy + (least + most_groups_gain(s, v1, v2, (real)groups_of(s))) / n) /* usually far enough */

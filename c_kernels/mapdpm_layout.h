@@ -17,6 +17,13 @@
  * them (in float) | cells[G][K] of the first and of the second halves (reals) | number and last point of each group[G],
  * row of each kept point[B] (uint32). A cell is the number of points of a group in a slot; the number of tables is the
  * weight of a slot for a new group.
+ *
+ * A learner of states has behind it: the time up to which transitions are decayed (int64) | points that wait, the slot and
+ * the half of the last point that was learned, points in a row, attempts to change, id of the last state (uint32)
+ * | gamma, kappa, all tables and gamma | tables[K] | belief[K] | counts[K + 1][K] of transitions, the last row of starts |
+ * of the halves of each slot: entries[K][2][K + 1] from other rows, exits[K][2][K], within[K][2][2] | belief[3 lag][K] and
+ * points[3 lag][D] that wait | scratch: scores[K], smoothed[K], steps[K + 1][K] and opening[K + 1], the probabilities of transitions,
+ * moments of a block (reals) | slots[3 lag] of points that wait (uint32).
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -129,11 +136,11 @@ static inline size_t group_reals(const mapdpm_stream *s)
 {
     return 1 + 2 * (size_t)SLOTS(s) + (3 + COMPENSATED) * n_cells(s);
 }
-static inline uint32_t *n_groups_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_groups); }
+static inline uint32_t *n_groups_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_more); }
 static inline uint32_t *groups_full_of(const mapdpm_stream *s) { return n_groups_of(s) + 1; }
 static inline uint32_t *group_of(const mapdpm_stream *s) { return n_groups_of(s) + 2; }
 static inline uint32_t *row_of(const mapdpm_stream *s) { return n_groups_of(s) + 3; }
-static inline real *gamma_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_groups + 16); }
+static inline real *gamma_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more + 16); }
 static inline real *log_gamma_of(const mapdpm_stream *s) { return gamma_of(s) + 1; }
 static inline real *all_tables_of(const mapdpm_stream *s) { return gamma_of(s) + 2; }
 static inline real *tables_of(const mapdpm_stream *s) { return gamma_of(s) + 3; }
@@ -149,6 +156,64 @@ static inline uint32_t *group_numbers_of(const mapdpm_stream *s)
 }
 static inline uint32_t *group_seen_of(const mapdpm_stream *s) { return group_numbers_of(s) + groups_of(s); }
 static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_seen_of(s) + groups_of(s); }
+
+/* ---- states in time ---------------------------------------------------------------------------------------------- */
+
+enum { TIME_WORDS = 6 };
+
+static inline size_t waiting_room(const mapdpm_stream *s) { return 3 * (size_t)s->lag; }
+/* The reals that a snapshot holds, and all of them. */
+static inline size_t time_reals(const mapdpm_stream *s)
+{
+    const size_t K = SLOTS(s);
+
+    return 3 + K * (2 + (K + 1) + 2 * (K + 1) + 2 * K + 4) + waiting_room(s) * (K + FEATURES(s));
+}
+static inline size_t all_time_reals(const mapdpm_stream *s)
+{
+    const size_t K = SLOTS(s);
+
+    return time_reals(s) + 2 * K + (K + 1) * (K + 1) + half_size(s);
+}
+static inline int64_t *decayed_to(const mapdpm_stream *s) { return (int64_t *)address_of(s, s->at_more); }
+static inline uint32_t *n_waiting_of(const mapdpm_stream *s) { return (uint32_t *)(void *)(decayed_to(s) + 1); }
+static inline uint32_t *last_slot_of(const mapdpm_stream *s) { return n_waiting_of(s) + 1; }
+static inline uint32_t *last_half_of(const mapdpm_stream *s) { return n_waiting_of(s) + 2; }
+static inline uint32_t *run_of(const mapdpm_stream *s) { return n_waiting_of(s) + 3; }
+static inline uint32_t *looks_of(const mapdpm_stream *s) { return n_waiting_of(s) + 4; }
+static inline uint32_t *state_id_of(const mapdpm_stream *s) { return n_waiting_of(s) + 5; }
+static inline real *share_gamma(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more + 32); }
+static inline real *kappa_of(const mapdpm_stream *s) { return share_gamma(s) + 1; }
+static inline real *state_total(const mapdpm_stream *s) { return share_gamma(s) + 2; }
+static inline real *state_tables(const mapdpm_stream *s) { return share_gamma(s) + 3; }
+static inline real *belief_of(const mapdpm_stream *s) { return state_tables(s) + SLOTS(s); }
+static inline real *counts_from(const mapdpm_stream *s, size_t row) { return belief_of(s) + (1 + row) * SLOTS(s); }
+static inline real *entries_of(const mapdpm_stream *s, size_t k, size_t h)
+{
+    return counts_from(s, SLOTS(s) + 1) + (2 * k + h) * (SLOTS(s) + 1);
+}
+static inline real *exits_of(const mapdpm_stream *s, size_t k, size_t h)
+{
+    return entries_of(s, SLOTS(s), 0) + (2 * k + h) * SLOTS(s);
+}
+static inline real *within_of(const mapdpm_stream *s, size_t k) { return exits_of(s, SLOTS(s), 0) + 4 * k; }
+static inline real *waiting_belief(const mapdpm_stream *s, size_t i)
+{
+    return within_of(s, SLOTS(s)) + i * SLOTS(s);
+}
+static inline real *waiting_point(const mapdpm_stream *s, size_t i)
+{
+    return waiting_belief(s, waiting_room(s)) + i * FEATURES(s);
+}
+static inline real *state_scores(const mapdpm_stream *s) { return waiting_point(s, waiting_room(s)); }
+static inline real *smoothed_of(const mapdpm_stream *s) { return state_scores(s) + SLOTS(s); }
+static inline real *steps_from(const mapdpm_stream *s, size_t row) { return state_scores(s) + (2 + row) * SLOTS(s); }
+static inline real *opening_of(const mapdpm_stream *s) { return steps_from(s, SLOTS(s) + 1); }
+static inline real *block_of(const mapdpm_stream *s) { return opening_of(s) + SLOTS(s) + 1; }
+static inline uint32_t *waiting_slots(const mapdpm_stream *s)
+{
+    return (uint32_t *)(void *)(block_of(s) + half_size(s));
+}
 
 /* Event number i, which the ring still has. */
 static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)

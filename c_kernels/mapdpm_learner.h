@@ -39,6 +39,8 @@
 
 /* The limit of the numbers of features, of slots and of groups. */
 #define LARGEST_COUNT (UINT32_C(1) << 20)
+/* The largest lag. */
+#define LARGEST_LAG 1024u
 
 /* Almost the largest real. */
 #define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
@@ -95,6 +97,21 @@ MAPDPM_INTERNAL void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
 MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
 MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, real tables);
 MAPDPM_INTERNAL void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b);
+
+/* With states in time (transitions.c). */
+MAPDPM_INTERNAL void states_reset(mapdpm_stream *s, const mapdpm_options *options);
+MAPDPM_INTERNAL void states_prepare(mapdpm_stream *s);
+MAPDPM_INTERNAL void states_recount(mapdpm_stream *s);
+MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
+MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t n);
+MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
+MAPDPM_INTERNAL void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight);
+MAPDPM_INTERNAL void states_clear(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void states_clear_halves(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+MAPDPM_INTERNAL void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
+MAPDPM_INTERNAL real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b);
+MAPDPM_INTERNAL real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale);
 
 /* A summary in a file: its clusters, each of so many reals of so many bytes. */
 typedef struct {
@@ -198,6 +215,22 @@ static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, 
             difference += (t0 - t1) * (t0 + t1) / (squares0[d] + squares1[d] + two * squares[d] + TINY_VARIANCE);
     }
     return difference > 0;
+}
+
+/* The slots that loops over states visit: a multiple of LANES where there are so many, so that vectors are full. Free
+ * slots have probability 0. */
+enum { LANES = 4 };
+static inline uint32_t padded_width(const mapdpm_stream *s)
+{
+    const uint32_t width = (s->width + LANES - 1) / LANES * LANES;
+
+    return width < SLOTS(s) ? width : SLOTS(s);
+}
+
+/* The share of a slot, times alpha. */
+static inline real state_weight(const mapdpm_stream *s, uint32_t k)
+{
+    return at_least(s->alpha * (state_tables(s)[k] / *state_total(s)), LEAST_PSEUDO_COUNT);
 }
 
 /* Whether the score table is kept up to date. It is not if every point would change all of it. */

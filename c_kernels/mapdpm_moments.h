@@ -261,7 +261,7 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
             multiply_one_plus(&excess, &tail, t * t * scale);
         }
     }
-    if (x == NULL && n > 0 && !IS_GROUPED(s)) { /* log n, by the same logarithm */
+    if (x == NULL && n > 0 && !IS_GROUPED(s) && !IS_TIMED(s)) { /* log n, by the same logarithm */
         multiply_into(&product, &logs, n);
         multiply_into(&product, &logs, n);
     }
@@ -307,7 +307,7 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
     if (x == NULL) {
         const real n = v.decay * *v.moments;
 
-        constants_of(s)[k] = n > 0 && !IS_GROUPED(s) ? logs + math_log(n) : logs;
+        constants_of(s)[k] = n > 0 && !IS_GROUPED(s) && !IS_TIMED(s) ? logs + math_log(n) : logs;
         exponents_of(s)[k] = 1;
     }
     return logs - sum;

@@ -42,6 +42,14 @@ void *memset(void *to, int byte, size_t n);
 #define NOT_INLINED
 #endif
 
+/* Vectors as wide as the machine has. The operations and their order stay the same, and none is fused. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                       \
+    !defined(MAPDPM_NO_CLONES)
+#define CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define CLONES
+#endif
+
 /* For functions that several files share and programs do not call. They are static in the amalgamation
  * (amalgamate.py). */
 #ifndef MAPDPM_INTERNAL
@@ -80,6 +88,12 @@ void *memset(void *to, int byte, size_t n);
 #define HAS_BASE(s) ((void)(s), 0)
 #endif
 
+#ifdef MAPDPM_STATES
+#define HAS_STATES(s) ((s)->lag > 0)
+#else
+#define HAS_STATES(s) ((void)(s), 0)
+#endif
+
 #ifdef MAPDPM_NO_KNOWN_VARIANCE
 #define IS_GAMMA(s) ((void)(s), 1)
 #else
@@ -108,6 +122,8 @@ void *memset(void *to, int byte, size_t n);
 
 /* Whether clusters are weighed by groups. The warm-up pools all points. */
 #define IS_GROUPED(s) (HAS_GROUPS(s) && !IS_WARMING(s))
+/* Whether clusters are states in time; likewise. */
+#define IS_TIMED(s) (HAS_STATES(s) && !IS_WARMING(s))
 
 /* Whether this library was compiled for learners with these options. */
 static inline int is_compiled_for(const mapdpm_options *o)
@@ -115,7 +131,7 @@ static inline int is_compiled_for(const mapdpm_options *o)
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
            FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window &&
-           HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0);
+           HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) && HAS_STATES(o) == (o->lag > 0);
 }
 
 #endif

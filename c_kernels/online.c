@@ -112,6 +112,13 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             groups_total(s);
         return error;
     }
+    if (IS_TIMED(s) && (c.opens || c.has_aged)) { /* what waits is learned before slots come and go */
+        states_settle(s, *n_waiting_of(s));
+        if (c.has_aged)
+            stream_remove_aged(s);
+        c = stream_choose(s, x, score != NULL);
+        k = c.best;
+    }
     s->n_seen++;
     if (IS_GROUPED(s))
         groups_admit(s);
@@ -126,11 +133,16 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             stream_record(s, MAPDPM_CREATED, ids_of(s)[e], 0);
             c.second = k;
             k = e;
+        } else {
+            c.opens = 0;
         }
     }
     if (k == NONE) /* no score is a number: a forged snapshot */
         k = 0;
-    k = join(s, k, c.second, x);
+    if (IS_TIMED(s))
+        k = states_learn(s, k, c.opens, x);
+    else
+        k = join(s, k, c.second, x);
     if (score)
         *score = c.density;
     *id = ids_of(s)[k];

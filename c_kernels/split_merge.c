@@ -53,6 +53,8 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     add_compensated(slot, size, -part);
     if (HAS_BASE(s))
         base_split(s, k, e, share);
+    if (IS_TIMED(s))
+        states_split(s, k, e, lighter, share);
     last_seen_of(s)[e] = last_seen_of(s)[k];
     stream_clear_halves(s, k);
     trials_of(s)[k] = 0;
@@ -78,6 +80,8 @@ static real split_gain(const mapdpm_stream *s, uint32_t k)
 
     if (scale > 1 && n >= LARGE_HALF)
         v0.decay = v1.decay = scale;
+    if (IS_TIMED(s))
+        return states_split_gain(s, k, v0.decay) - merge_data_gain(s, v0, v1);
     if (IS_GROUPED(s)) { /* the exact gain takes several logarithms a group */
         const real gain = -merge_data_gain(s, v0, v1) - least_groups_gain(s, v0, v1);
 
@@ -89,15 +93,21 @@ static real split_gain(const mapdpm_stream *s, uint32_t k)
 
 /* ---- merging, and freeing a slot --------------------------------------------------------------------------------- */
 
+static real pair_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
+{
+    const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
+
+    return IS_TIMED(s) ? merge_data_gain(s, va, vb) + states_merge_gain(s, a, b) : merge_gain(s, va, vb);
+}
+
 /* Whether the merge of slots a and b raises the log joint. Remembers the cheapest partner that a has met. */
 static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
     real gain;
 
-    if (merge_surely_loses(s, va, vb))
+    if (merge_surely_loses(s, view_of(s, a, s->now), view_of(s, b, s->now)))
         return 0;
-    gain = merge_gain(s, va, vb);
+    gain = pair_gain(s, a, b);
     if (merge_partner_of(s)[a] == NONE || merge_partner_of(s)[a] == b || -gain < *merge_loss_of(s, a)) {
         merge_partner_of(s)[a] = b;
         *merge_loss_of(s, a) = -gain;
@@ -126,7 +136,7 @@ static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
             lightest = k;
     for (k = 0; k < s->width && lightest != NONE; k++)
         if (k != spared && k != lightest && is_used(s, k)) {
-            const real gain = merge_gain(s, view_of(s, lightest, s->now), view_of(s, k, s->now));
+            const real gain = pair_gain(s, lightest, k);
 
             if (!found || -gain < *merge_loss_of(s, lightest)) {
                 merge_partner_of(s)[lightest] = k;
@@ -159,7 +169,7 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
     if (!found && WHEN_FULL(s) == MAPDPM_FULL_MERGE)
         found = lightest_pair(s, spared, to, from);
     if (found) {
-        *loss = -merge_gain(s, view_of(s, *to, s->now), view_of(s, *from, s->now));
+        *loss = -pair_gain(s, *to, *from);
         *merge_loss_of(s, *to) = *loss;
     }
     return found;

@@ -20,6 +20,8 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->max_groups > LARGEST_COUNT || o->when_groups_full > MAPDPM_GROUPS_REPLACE || o->with_base > 1)
         return 0;
+    if (o->lag > LARGEST_LAG || (o->lag > 0 && (o->max_groups > 0 || o->window > 0)))
+        return 0;
     return (o->max_groups > 0 || o->with_base == 0) && is_compiled_for(o);
 }
 
@@ -35,9 +37,10 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->warmup = o->warmup;
     s->window = o->window;
     s->when_full = o->when_full;
-    s->missing = (uint16_t)o->missing;
+    s->missing = (uint8_t)o->missing;
     s->max_groups = o->max_groups;
-    s->with_base = (uint16_t)o->with_base;
+    s->with_base = (uint8_t)o->with_base;
+    s->lag = (uint16_t)o->lag;
     D = FEATURES(s);
     K = SLOTS(s);
     B = buffer_size(s);
@@ -51,11 +54,16 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->at_words = (uint32_t)bytes;
     bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
     bytes = (bytes + 7) / 8 * 8;
-    s->at_groups = (uint32_t)bytes;
+    s->at_more = (uint32_t)bytes;
     if (HAS_GROUPS(s)) { /* group_reals in 64 bits */
         const uint64_t G = groups_of(s);
 
         bytes += 16 + (3 + K * (2 + (3 + COMPENSATED) * G)) * sizeof(real) + 4 * (2 * G + B);
+    }
+    if (HAS_STATES(s)) { /* all_time_reals in 64 bits */
+        const uint64_t waiting = 3 * (uint64_t)s->lag;
+
+        bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(real) + 4 * waiting;
     }
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
@@ -136,7 +144,9 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         return MAPDPM_E_ARGUMENT;
     if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
         return MAPDPM_E_ARGUMENT;
-    if (HAS_GROUPS(o) && !(o->alpha > 0 && is_within(o->gamma, SMALL, LARGE)))
+    if ((HAS_GROUPS(o) || HAS_STATES(o)) && !(o->alpha > 0 && is_within(o->gamma, SMALL, LARGE)))
+        return MAPDPM_E_ARGUMENT;
+    if (HAS_STATES(o) && !is_within(o->kappa, 0, LARGE))
         return MAPDPM_E_ARGUMENT;
     if (o->warmup > 0 && (o->family != MAPDPM_NORMAL_GAMMA || o->warmup < 2))
         return MAPDPM_E_ARGUMENT;
@@ -154,6 +164,8 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         window_ids_of(s)[i] = NONE;
     if (HAS_GROUPS(s))
         groups_reset(s, o);
+    if (HAS_STATES(s))
+        states_reset(s, o);
     return MAPDPM_OK;
 }
 
@@ -190,6 +202,11 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
         o->when_groups_full = *groups_full_of(s);
         o->with_base = s->with_base;
         o->gamma = *gamma_of(s);
+    }
+    if (HAS_STATES(s)) {
+        o->lag = s->lag;
+        o->gamma = *share_gamma(s);
+        o->kappa = *kappa_of(s);
     }
     return MAPDPM_OK;
 }

@@ -1,4 +1,4 @@
-/* A stream learner to a file and back, bit for bit (docs/format.md, kinds 2 and 4). */
+/* A stream learner to a file and back, bit for bit (docs/format.md, kinds 2, 4 and 7). */
 #include "mapdpm_bytes.h"
 #include "mapdpm_learner.h"
 
@@ -18,7 +18,7 @@ static void transfer(cursor *c, void *entries, size_t n, size_t size)
 }
 
 /* The options. They come first, because they determine how much memory the rest needs. */
-static void transfer_options(cursor *c, mapdpm_options *o, int has_groups)
+static void transfer_options(cursor *c, mapdpm_options *o, int kind)
 {
     transfer(c, &o->warmup, 1, 4);
     transfer(c, &o->window, 1, 4);
@@ -27,7 +27,12 @@ static void transfer_options(cursor *c, mapdpm_options *o, int has_groups)
     transfer(c, &o->alpha, 1, REAL);
     transfer(c, &o->log_alpha, 1, REAL);
     transfer(c, &o->half_life, 1, REAL);
-    if (has_groups) {
+    if (kind == STREAM_OF_STATES) {
+        transfer(c, &o->lag, 1, 4);
+        transfer(c, &o->gamma, 1, REAL);
+        transfer(c, &o->kappa, 1, REAL);
+    }
+    if (kind == STREAM_OF_GROUPS) {
         transfer(c, &o->max_groups, 1, 4);
         transfer(c, &o->when_groups_full, 1, 4);
         transfer(c, &o->with_base, 1, 4);
@@ -58,18 +63,40 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
         transfer(c, all_tables_of(s), group_reals(s), REAL);
         transfer(c, group_numbers_of(s), 2 * groups_of(s) + B, 4);
     }
+    if (HAS_STATES(s)) {
+        transfer(c, decayed_to(s), 1, 8);
+        transfer(c, n_waiting_of(s), TIME_WORDS, 4);
+        transfer(c, state_total(s), time_reals(s) - 2, REAL);
+    }
 }
 
 enum { COUNTERS = 3 * 8 + 6 * 4 };
 
-static size_t options_bytes(int has_groups) { return 4 * 4 + 3 * REAL + (has_groups ? 3 * 4 + REAL : 0); }
+static size_t options_bytes(int kind)
+{
+    return 4 * 4 + 3 * REAL + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
+}
+
+static int kind_of(const mapdpm_stream *s)
+{
+    return HAS_GROUPS(s) ? STREAM_OF_GROUPS : HAS_STATES(s) ? STREAM_OF_STATES : STREAM;
+}
+
+/* What the kind adds to the state. */
+static uint64_t more_bytes(const mapdpm_stream *s)
+{
+    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s);
+
+    if (HAS_GROUPS(s))
+        return REAL * (uint64_t)group_reals(s) + 4 * words;
+    return HAS_STATES(s) ? 8 + 4 * TIME_WORDS + REAL * (uint64_t)(time_reals(s) - 2) : 0;
+}
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
     const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
-    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + B;
 
-    return options_bytes(HAS_GROUPS(s)) + COUNTERS + (HAS_GROUPS(s) ? REAL * (uint64_t)group_reals(s) + 4 * words : 0) +
+    return options_bytes(kind_of(s)) + COUNTERS + more_bytes(s) +
            REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
            4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
 }
@@ -98,10 +125,10 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
     sizes[3] = (uint32_t)slot_size(s);
     sizes[4] = 0;
-    c.p = mapdpm_file_begin(file, HAS_GROUPS(s) ? STREAM_OF_GROUPS : STREAM, (int32_t)s->family, sizes, total);
+    c.p = mapdpm_file_begin(file, kind_of(s), (int32_t)s->family, sizes, total);
     c.reads = 0;
     (void)mapdpm_get_options(s, &o);
-    transfer_options(&c, &o, HAS_GROUPS(s));
+    transfer_options(&c, &o, kind_of(s));
     for (i = 0; i < sizes[2]; i++) {
         const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
@@ -116,15 +143,15 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
 int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
 {
     cursor c;
-    int error, has_groups;
+    int error, kind;
 
     if (file == NULL || o == NULL)
         return MAPDPM_E_ARGUMENT;
-    has_groups = file_bytes >= HEADER && file[6] == STREAM_OF_GROUPS;
-    error = mapdpm_file_check(file, file_bytes, has_groups ? STREAM_OF_GROUPS : STREAM);
+    kind = file_bytes >= HEADER && (file[6] == STREAM_OF_GROUPS || file[6] == STREAM_OF_STATES) ? file[6] : STREAM;
+    error = mapdpm_file_check(file, file_bytes, kind);
     if (error != MAPDPM_OK)
         return error;
-    if (file_bytes < HEADER + options_bytes(has_groups) + COUNTERS + CRC)
+    if (file_bytes < HEADER + options_bytes(kind) + COUNTERS + CRC)
         return MAPDPM_E_DAMAGED;
     memset(o, 0, sizeof *o);
     o->family = (int32_t)get_bytes(file + 8, 2);
@@ -132,8 +159,8 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     o->max_clusters = get32(file + 16);
     c.p = (unsigned char *)(uintptr_t)(file + HEADER);
     c.reads = 1;
-    transfer_options(&c, o, has_groups);
-    if (has_groups && o->max_groups == 0)
+    transfer_options(&c, o, kind);
+    if ((kind == STREAM_OF_GROUPS && o->max_groups == 0) || (kind == STREAM_OF_STATES && o->lag == 0))
         return MAPDPM_E_DAMAGED;
     if (!is_compiled_for(o))
         return MAPDPM_E_KIND;
@@ -296,6 +323,43 @@ static int are_groups(const mapdpm_stream *s)
     return is_between(*all_tables_of(s), (real)0.99 * all, (real)1.01 * all); /* it is a sum of rounded parts */
 }
 
+/* Whether learning could have left the states in time like this. */
+static int are_states(const mapdpm_stream *s)
+{
+    const real most = MOST_WEIGHT * 2;
+    const size_t n = *n_waiting_of(s), slots = SLOTS(s);
+    real all = *share_gamma(s);
+    size_t i, d;
+    uint32_t k;
+
+    if (n > 0 && n >= waiting_room(s))
+        return 0;
+    if ((*last_slot_of(s) != NONE && (*last_slot_of(s) >= slots || !is_used(s, *last_slot_of(s)))) ||
+        (*last_half_of(s) != NONE && *last_half_of(s) > 1) || *decayed_to(s) > s->now || *decayed_to(s) < -(INT64_MAX / 2))
+        return 0;
+    for (i = 0; share_gamma(s) + i < waiting_point(s, 0); i++)
+        if (!is_between(share_gamma(s)[i], 0, most))
+            return 0;
+    for (k = 0; k < slots; k++) {
+        if (is_used(s, k) && !(state_tables(s)[k] > 0))
+            return 0;
+        all += state_tables(s)[k];
+    }
+    if (!is_between(*state_total(s), (real)0.99 * all, (real)1.01 * all))
+        return 0;
+    for (i = 0; i < n * slots; i++)
+        if (!is_between(waiting_belief(s, 0)[i], 0, 2))
+            return 0;
+    for (i = 0; i < n; i++)
+        for (d = 0; d < FEATURES(s); d++) {
+            const real *const x = waiting_point(s, i);
+
+            if (is_present(x[d]) ? !is_between(coordinate(s, x, d), -COORDINATE_LIMIT, COORDINATE_LIMIT) : !HAS_MISSING(s))
+                return 0;
+        }
+    return *state_id_of(s) == NONE || *state_id_of(s) < s->next_id;
+}
+
 static int is_stream(const mapdpm_stream *s)
 {
     uint32_t k, used = 0;
@@ -331,7 +395,7 @@ static int is_stream(const mapdpm_stream *s)
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
             return 0;
-    return !HAS_GROUPS(s) || are_groups(s);
+    return HAS_GROUPS(s) ? are_groups(s) : !HAS_STATES(s) || are_states(s);
 }
 
 /* Compute the parts that a file leaves out because they follow from others. */
@@ -347,6 +411,8 @@ static void derive(mapdpm_stream *s)
         } else {
             constants_of(s)[k] = -LARGEST_REAL;
         }
+    if (HAS_STATES(s))
+        states_prepare(s);
 }
 
 int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
@@ -369,7 +435,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
-    at = HEADER + options_bytes(o.max_groups > 0);
+    at = HEADER + options_bytes(kind_of(s));
     c.p = (unsigned char *)(uintptr_t)(file + at);
     c.reads = 1;
     parameters = half_of(s, 0, 0); /* free memory until the slots are read */

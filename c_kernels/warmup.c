@@ -314,6 +314,8 @@ static void create_clusters(mapdpm_stream *s)
         base_none(s, k);
     if (HAS_GROUPS(s))
         groups_settle(s);
+    if (HAS_STATES(s))
+        states_begin(s);
 }
 
 /* The log joint of the kept points and their clusters, in the user's units. */

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mapdpm.models.hdp_hmm import HDPHMM
     from mapdpm.selection import select_alpha
     from mapdpm.stream.hdp import OnlineHDP
+    from mapdpm.stream.hdp_hmm import OnlineHDPHMM
     from mapdpm.stream.online import OnlineMAPDPM
     from mapdpm.stream.selector import OnlineAlphaSelector
 
@@ -46,6 +47,7 @@ __all__ = [
     "NormalKnownVariance",
     "OnlineAlphaSelector",
     "OnlineHDP",
+    "OnlineHDPHMM",
     "OnlineMAPDPM",
     "get_include",
     "load",
@@ -67,6 +69,7 @@ _HOMES = {
     "NormalKnownVariance": "likelihoods",
     "OnlineAlphaSelector": "stream.selector",
     "OnlineHDP": "stream.hdp",
+    "OnlineHDPHMM": "stream.hdp_hmm",
     "OnlineMAPDPM": "stream.online",
     "load": "files.load_save",
     "save": "files.load_save",

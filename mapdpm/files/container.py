@@ -35,15 +35,17 @@ GROUPED = 3
 STREAM_OF_GROUPS = 4
 SUMMARY = 5
 STATES = 6
+STREAM_OF_STATES = 7
 _KINDS = {
     BATCH: "a batch model, which MAPDPM reads",
     STREAM: "a stream learner, which OnlineMAPDPM reads",
     GROUPED: "a model of groups, which HDPMixture reads",
     STREAM_OF_GROUPS: "a stream learner of groups, which OnlineHDP reads",
     STATES: "a model of states in time, which HDPHMM reads",
+    STREAM_OF_STATES: "a stream learner of states in time, which OnlineHDPHMM reads",
     SUMMARY: "a summary of a stream learner, which OnlineHDP.merged and set_base read",
 }
-_STREAMS = {STREAM, STREAM_OF_GROUPS, SUMMARY}
+_STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, SUMMARY}
 FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")

@@ -24,7 +24,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     data = container.read_file(path)
     try:
-        if container.kind_of(data) in {container.STREAM, container.STREAM_OF_GROUPS}:
+        if container.kind_of(data) in {container.STREAM, container.STREAM_OF_GROUPS, container.STREAM_OF_STATES}:
             return _stream_of(data)
         if container.kind_of(data) == container.GROUPED:
             return HDPMixture.from_bytes(data)
@@ -39,9 +39,12 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _stream_of(data: bytes) -> Any:
     """The stream learner in a file, or the bank of learners where the file holds one."""
     from mapdpm.stream.hdp import OnlineHDP  # noqa: PLC0415  (few files hold one)
+    from mapdpm.stream.hdp_hmm import OnlineHDPHMM  # noqa: PLC0415
     from mapdpm.stream.online import OnlineMAPDPM  # noqa: PLC0415
     from mapdpm.stream.selector import BANK_KEY, OnlineAlphaSelector  # noqa: PLC0415
 
+    if container.kind_of(data) == container.STREAM_OF_STATES:
+        return OnlineHDPHMM.from_bytes(data)
     if container.kind_of(data) == container.STREAM_OF_GROUPS:
         return OnlineHDP.from_bytes(data)
     banked = BANK_KEY in container.check_stream(data)[1]

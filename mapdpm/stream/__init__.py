@@ -2,11 +2,12 @@
 
 from mapdpm.stream.errors import StreamFullError
 from mapdpm.stream.hdp import OnlineHDP
+from mapdpm.stream.hdp_hmm import OnlineHDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.selector import OnlineAlphaSelector
 
-__all__ = ["Clusters", "Event", "OnlineAlphaSelector", "OnlineHDP", "OnlineMAPDPM", "StreamFullError"]
+__all__ = ["Clusters", "Event", "OnlineAlphaSelector", "OnlineHDP", "OnlineHDPHMM", "OnlineMAPDPM", "StreamFullError"]
 
 
 def __dir__() -> list[str]:

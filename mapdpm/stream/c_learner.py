@@ -155,6 +155,8 @@ class Learner:
             when_groups_full=names.WHEN_GROUPS_FULL[o.when_groups_full],
             gamma=self._number(o.gamma),
             with_base=bool(o.with_base),
+            lag=int(o.lag),
+            kappa=self._number(o.kappa),
         )
 
     def _number(self, real: float) -> float:
@@ -210,7 +212,7 @@ class Learner:
         found: list[tuple[int, float, Vector, Vector]] = []
         cluster = ffi.new("mapdpm_cluster *")
         anchor = self.anchor()
-        for slot in self._slots():
+        for slot in self.slots():
             mean, variance = np.empty(D, self.dtype), np.empty(D, self.dtype)
             views = [ffi.from_buffer("mapdpm_real[]", each, require_writable=True) for each in (mean, variance)]
             lib.mapdpm_get_cluster(self.stream, slot, cluster, *views)
@@ -223,7 +225,7 @@ class Learner:
             np.array([each[3] for each in found]).reshape(len(found), D),
         )
 
-    def _slots(self) -> list[int]:
+    def slots(self) -> list[int]:
         """The slots of the clusters, in the order of their ids."""
         lib, null, cluster = self.lib, self.ffi.NULL, self.ffi.new("mapdpm_cluster *")
         found = [
@@ -256,13 +258,13 @@ class Learner:
         for row in range(n_groups):
             into = self.ffi.from_buffer("mapdpm_real[]", weights[row], require_writable=True)
             self.lib.mapdpm_get_group(self.stream, row, number, into)
-        return weights[:, [*self._slots(), int(self.stream.max_clusters)]].astype(np.float64)
+        return weights[:, [*self.slots(), int(self.stream.max_clusters)]].astype(np.float64)
 
     def shares(self) -> Vector:
         """The shares that all groups have in common: of clusters in the order of their ids, last of a new one."""
         shares = np.empty(self.stream.max_clusters + 1, self.dtype)
         self.lib.mapdpm_get_shares(self.stream, self.ffi.from_buffer("mapdpm_real[]", shares, require_writable=True))
-        return shares[[*self._slots(), int(self.stream.max_clusters)]].astype(np.float64)
+        return shares[[*self.slots(), int(self.stream.max_clusters)]].astype(np.float64)
 
     # ---- gateways, the prior, events ---------------------------------------------------------------------------------
 

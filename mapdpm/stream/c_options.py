@@ -31,6 +31,7 @@ def options_of(ffi: Any, setting: StreamSettings) -> tuple[Any, Any]:
     options.alpha, options.log_alpha, options.half_life = setting.alpha, setting.log_alpha, setting.half_life
     options.max_groups, options.gamma = setting.max_groups, setting.gamma
     options.with_base = setting.with_base
+    options.lag, options.kappa = setting.lag, setting.kappa
     options.when_groups_full = WHEN_GROUPS_FULL[setting.when_groups_full]
     parameters = None
     if setting.likelihood is not None:

@@ -80,7 +80,7 @@ class GroupState(LearnerState):
 
     @staticmethod
     def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
-        names = ("alpha", "max_groups", "when_groups_full", "gamma", "with_base")
+        names = ("max_clusters", "window", "alpha", "max_groups", "when_groups_full", "gamma", "with_base")
         return {name: getattr(setting, name) for name in names}
 
     def _take_extras(self, extras: dict[str, Any]) -> None:

@@ -170,9 +170,8 @@ class LearnerState(Parameters):
     @classmethod
     def _of_setting(cls, setting: StreamSettings, n_features: int | None = None) -> Self:
         """A learner that has seen nothing, with the settings of another."""
-        make: Any = cls  # of the two classes, which have these parameters
+        make: Any = cls  # of the classes that have these parameters
         made: Self = make(
-            max_clusters=setting.max_clusters,
             likelihood=setting.likelihood,
             warmup=setting.warmup or 200,
             n_features=n_features,
@@ -180,7 +179,6 @@ class LearnerState(Parameters):
             when_full=setting.when_full,
             missing="skip" if setting.missing else "error",
             dtype=setting.dtype,
-            window=setting.window,
             **cls._parameters_of(setting),
         )
         return made

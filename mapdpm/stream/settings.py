@@ -22,6 +22,16 @@ _MICROSECONDS = 1e6
 _OUT_OF_RANGE = 2.0**62
 _LARGEST_NUMBER = 1e9
 _LARGEST_COUNT = 10**6
+# The counts among the parameters of learners: the least and the largest value of each.
+_COUNTS = {
+    "max_clusters": (1, _LARGEST_COUNT),
+    "max_states": (1, _LARGEST_COUNT),
+    "max_groups": (1, _LARGEST_COUNT),
+    "window": (0, _LARGEST_COUNT),
+    "warmup": (2, _LARGEST_COUNT),
+    "n_features": (1, _LARGEST_COUNT),
+    "lag": (1, 1024),
+}
 # Where log alpha is lower, the C library takes log alpha instead of alpha.
 _LEAST_LOG_ALPHA = {"float64": math.log(1e-29), "float32": math.log(1e-8)}
 # The DP-means limit: the variance within clusters, in units of lambda, and the variance of the prior of the means, in
@@ -47,26 +57,23 @@ class StreamSettings(NamedTuple):
     when_groups_full: str = "error"
     gamma: float = 0.0
     with_base: bool = False
+    lag: int = 0
+    kappa: float = 0.0
 
 
 def check_parameters(model: Any) -> None:
     """ValueError where a parameter of a stream learner is invalid."""
-    has_groups = hasattr(model, "max_groups")
-    counts = {"max_clusters": 1, "window": 0, "warmup": 2, "n_features": 1} | ({"max_groups": 1} if has_groups else {})
-    for name, least in counts.items():
-        value = getattr(model, name)
-        if (name, value) != ("n_features", None) and check_count(name, value, least) > _LARGEST_COUNT:
-            msg = f"{name} must be at most {_LARGEST_COUNT}, got {value}"
+    for name, (least, most) in _COUNTS.items():
+        value = getattr(model, name, None)
+        if value is None and (name == "n_features" or not hasattr(model, name)):
+            continue
+        if check_count(name, value, least) > most:
+            msg = f"{name} must be at most {most}, got {value}"
             raise ValueError(msg)
     _check_positive("alpha", model.alpha)
     if model.half_life is not None:
         _check_positive("half_life", model.half_life)
-    if has_groups:
-        _check_positive("gamma", model.gamma)
-        check_choice("when_groups_full", model.when_groups_full, WHEN_GROUPS_FULL)
-        if not isinstance(model.with_base, (bool, np.bool_)):
-            msg = f"with_base must be True or False, got {model.with_base!r}"
-            raise ValueError(msg)
+    _check_sharing(model)
     if getattr(model, "log_alpha", None) is not None:
         check_number("log_alpha", model.log_alpha)
     check_choice("when_full", model.when_full, WHEN_FULL)
@@ -79,6 +86,21 @@ def check_parameters(model: Any) -> None:
             "any other in batch"
         )
         raise ValueError(msg)
+
+
+def _check_sharing(model: Any) -> None:
+    """ValueError where a parameter of groups or of states is invalid."""
+    has_groups, has_states = hasattr(model, "max_groups"), hasattr(model, "max_states")
+    if has_groups or has_states:
+        _check_positive("gamma", model.gamma)
+    if has_states and not 0.0 <= check_number("kappa", model.kappa) <= _LARGEST_NUMBER:
+        msg = f"kappa must be from 0 to {_LARGEST_NUMBER:g}, got {model.kappa!r}"
+        raise ValueError(msg)
+    if has_groups:
+        check_choice("when_groups_full", model.when_groups_full, WHEN_GROUPS_FULL)
+        if not isinstance(model.with_base, (bool, np.bool_)):
+            msg = f"with_base must be True or False, got {model.with_base!r}"
+            raise ValueError(msg)
 
 
 def known_n_features(model: Any) -> int | None:
@@ -98,9 +120,9 @@ def stream_settings(model: Any, n_features: int) -> StreamSettings:
     return StreamSettings(
         likelihood,
         n_features,
-        int(model.max_clusters),
+        int(getattr(model, "max_states", 0) or model.max_clusters),
         int(model.warmup),
-        int(model.window),
+        int(getattr(model, "window", 0)),
         model.when_full,
         model.missing == "skip",
         *_concentration(model),
@@ -110,6 +132,8 @@ def stream_settings(model: Any, n_features: int) -> StreamSettings:
         getattr(model, "when_groups_full", "error"),
         float(getattr(model, "gamma", 0.0)),
         getattr(model, "with_base", False),
+        int(getattr(model, "lag", 0)),
+        float(getattr(model, "kappa", 0.0)),
     )
 
 

@@ -100,6 +100,14 @@ void *memset(void *to, int byte, size_t n);
 #define NOT_INLINED
 #endif
 
+/* Vectors as wide as the machine has. The operations and their order stay the same, and none is fused. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                       \
+    !defined(MAPDPM_NO_CLONES)
+#define CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define CLONES
+#endif
+
 /* For functions that several files share and programs do not call. They are static in the amalgamation
  * (amalgamate.py). */
 #ifndef MAPDPM_INTERNAL
@@ -138,6 +146,12 @@ void *memset(void *to, int byte, size_t n);
 #define HAS_BASE(s) ((void)(s), 0)
 #endif
 
+#ifdef MAPDPM_STATES
+#define HAS_STATES(s) ((s)->lag > 0)
+#else
+#define HAS_STATES(s) ((void)(s), 0)
+#endif
+
 #ifdef MAPDPM_NO_KNOWN_VARIANCE
 #define IS_GAMMA(s) ((void)(s), 1)
 #else
@@ -166,6 +180,8 @@ void *memset(void *to, int byte, size_t n);
 
 /* Whether clusters are weighed by groups. The warm-up pools all points. */
 #define IS_GROUPED(s) (HAS_GROUPS(s) && !IS_WARMING(s))
+/* Whether clusters are states in time; likewise. */
+#define IS_TIMED(s) (HAS_STATES(s) && !IS_WARMING(s))
 
 /* Whether this library was compiled for learners with these options. */
 static inline int is_compiled_for(const mapdpm_options *o)
@@ -173,12 +189,12 @@ static inline int is_compiled_for(const mapdpm_options *o)
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
            FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window &&
-           HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0);
+           HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) && HAS_STATES(o) == (o->lag > 0);
 }
 
 #endif
 
-enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4, SUMMARY = 5 };
+enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4, SUMMARY = 5, STREAM_OF_STATES = 7 };
 enum { REAL = sizeof(mapdpm_real) };
 
 #define MAGIC UINT32_C(0x4d50444d) /* MDPM */
@@ -313,7 +329,8 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
     if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;
     if (get_bytes(file + 4, 2) != MAPDPM_FORMAT ||
-        (file[6] != BATCH && file[6] != STREAM && file[6] != STREAM_OF_GROUPS && file[6] != SUMMARY) ||
+        (file[6] != BATCH && file[6] != STREAM && file[6] != STREAM_OF_GROUPS && file[6] != SUMMARY &&
+         file[6] != STREAM_OF_STATES) ||
         (file[7] != 4 && file[7] != 8) || total != file_bytes || get_bytes(file + 10, 2) != 0)
         return MAPDPM_E_DAMAGED;
     if (file[6] != kind)
@@ -531,6 +548,13 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
  * them (in float) | cells[G][K] of the first and of the second halves (reals) | number and last point of each group[G],
  * row of each kept point[B] (uint32). A cell is the number of points of a group in a slot; the number of tables is the
  * weight of a slot for a new group.
+ *
+ * A learner of states has behind it: the time up to which transitions are decayed (int64) | points that wait, the slot and
+ * the half of the last point that was learned, points in a row, attempts to change, id of the last state (uint32)
+ * | gamma, kappa, all tables and gamma | tables[K] | belief[K] | counts[K + 1][K] of transitions, the last row of starts |
+ * of the halves of each slot: entries[K][2][K + 1] from other rows, exits[K][2][K], within[K][2][2] | belief[3 lag][K] and
+ * points[3 lag][D] that wait | scratch: scores[K], smoothed[K], steps[K + 1][K] and opening[K + 1], the probabilities of transitions,
+ * moments of a block (reals) | slots[3 lag] of points that wait (uint32).
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -641,11 +665,11 @@ static inline size_t group_reals(const mapdpm_stream *s)
 {
     return 1 + 2 * (size_t)SLOTS(s) + (3 + COMPENSATED) * n_cells(s);
 }
-static inline uint32_t *n_groups_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_groups); }
+static inline uint32_t *n_groups_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_more); }
 static inline uint32_t *groups_full_of(const mapdpm_stream *s) { return n_groups_of(s) + 1; }
 static inline uint32_t *group_of(const mapdpm_stream *s) { return n_groups_of(s) + 2; }
 static inline uint32_t *row_of(const mapdpm_stream *s) { return n_groups_of(s) + 3; }
-static inline real *gamma_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_groups + 16); }
+static inline real *gamma_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more + 16); }
 static inline real *log_gamma_of(const mapdpm_stream *s) { return gamma_of(s) + 1; }
 static inline real *all_tables_of(const mapdpm_stream *s) { return gamma_of(s) + 2; }
 static inline real *tables_of(const mapdpm_stream *s) { return gamma_of(s) + 3; }
@@ -661,6 +685,64 @@ static inline uint32_t *group_numbers_of(const mapdpm_stream *s)
 }
 static inline uint32_t *group_seen_of(const mapdpm_stream *s) { return group_numbers_of(s) + groups_of(s); }
 static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_seen_of(s) + groups_of(s); }
+
+/* ---- states in time ---------------------------------------------------------------------------------------------- */
+
+enum { TIME_WORDS = 6 };
+
+static inline size_t waiting_room(const mapdpm_stream *s) { return 3 * (size_t)s->lag; }
+/* The reals that a snapshot holds, and all of them. */
+static inline size_t time_reals(const mapdpm_stream *s)
+{
+    const size_t K = SLOTS(s);
+
+    return 3 + K * (2 + (K + 1) + 2 * (K + 1) + 2 * K + 4) + waiting_room(s) * (K + FEATURES(s));
+}
+static inline size_t all_time_reals(const mapdpm_stream *s)
+{
+    const size_t K = SLOTS(s);
+
+    return time_reals(s) + 2 * K + (K + 1) * (K + 1) + half_size(s);
+}
+static inline int64_t *decayed_to(const mapdpm_stream *s) { return (int64_t *)address_of(s, s->at_more); }
+static inline uint32_t *n_waiting_of(const mapdpm_stream *s) { return (uint32_t *)(void *)(decayed_to(s) + 1); }
+static inline uint32_t *last_slot_of(const mapdpm_stream *s) { return n_waiting_of(s) + 1; }
+static inline uint32_t *last_half_of(const mapdpm_stream *s) { return n_waiting_of(s) + 2; }
+static inline uint32_t *run_of(const mapdpm_stream *s) { return n_waiting_of(s) + 3; }
+static inline uint32_t *looks_of(const mapdpm_stream *s) { return n_waiting_of(s) + 4; }
+static inline uint32_t *state_id_of(const mapdpm_stream *s) { return n_waiting_of(s) + 5; }
+static inline real *share_gamma(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more + 32); }
+static inline real *kappa_of(const mapdpm_stream *s) { return share_gamma(s) + 1; }
+static inline real *state_total(const mapdpm_stream *s) { return share_gamma(s) + 2; }
+static inline real *state_tables(const mapdpm_stream *s) { return share_gamma(s) + 3; }
+static inline real *belief_of(const mapdpm_stream *s) { return state_tables(s) + SLOTS(s); }
+static inline real *counts_from(const mapdpm_stream *s, size_t row) { return belief_of(s) + (1 + row) * SLOTS(s); }
+static inline real *entries_of(const mapdpm_stream *s, size_t k, size_t h)
+{
+    return counts_from(s, SLOTS(s) + 1) + (2 * k + h) * (SLOTS(s) + 1);
+}
+static inline real *exits_of(const mapdpm_stream *s, size_t k, size_t h)
+{
+    return entries_of(s, SLOTS(s), 0) + (2 * k + h) * SLOTS(s);
+}
+static inline real *within_of(const mapdpm_stream *s, size_t k) { return exits_of(s, SLOTS(s), 0) + 4 * k; }
+static inline real *waiting_belief(const mapdpm_stream *s, size_t i)
+{
+    return within_of(s, SLOTS(s)) + i * SLOTS(s);
+}
+static inline real *waiting_point(const mapdpm_stream *s, size_t i)
+{
+    return waiting_belief(s, waiting_room(s)) + i * FEATURES(s);
+}
+static inline real *state_scores(const mapdpm_stream *s) { return waiting_point(s, waiting_room(s)); }
+static inline real *smoothed_of(const mapdpm_stream *s) { return state_scores(s) + SLOTS(s); }
+static inline real *steps_from(const mapdpm_stream *s, size_t row) { return state_scores(s) + (2 + row) * SLOTS(s); }
+static inline real *opening_of(const mapdpm_stream *s) { return steps_from(s, SLOTS(s) + 1); }
+static inline real *block_of(const mapdpm_stream *s) { return opening_of(s) + SLOTS(s) + 1; }
+static inline uint32_t *waiting_slots(const mapdpm_stream *s)
+{
+    return (uint32_t *)(void *)(block_of(s) + half_size(s));
+}
 
 /* Event number i, which the ring still has. */
 static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
@@ -1161,7 +1243,7 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
             multiply_one_plus(&excess, &tail, t * t * scale);
         }
     }
-    if (x == NULL && n > 0 && !IS_GROUPED(s)) { /* log n, by the same logarithm */
+    if (x == NULL && n > 0 && !IS_GROUPED(s) && !IS_TIMED(s)) { /* log n, by the same logarithm */
         multiply_into(&product, &logs, n);
         multiply_into(&product, &logs, n);
     }
@@ -1207,7 +1289,7 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
     if (x == NULL) {
         const real n = v.decay * *v.moments;
 
-        constants_of(s)[k] = n > 0 && !IS_GROUPED(s) ? logs + math_log(n) : logs;
+        constants_of(s)[k] = n > 0 && !IS_GROUPED(s) && !IS_TIMED(s) ? logs + math_log(n) : logs;
         exponents_of(s)[k] = 1;
     }
     return logs - sum;
@@ -1633,6 +1715,8 @@ static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
     least = PRIOR_NATS * (real)(D + 1);
     loss = HALF * math_log_below(1 + sum);
     entropy = share * (1 - math_log_below(share));
+    if (IS_TIMED(s)) /* each of so many cells and rows saves a few logarithms of its size */
+        least += 3 * (real)(SLOTS(s) + 2) * (2 + math_log_below(n + 1) + MOST_BELOW);
     if (!IS_GROUPED(s) || !(loss > entropy + least / n))
         return loss > entropy + least / n;
     if (loss > entropy + (least + most_groups_gain(s, v1, v2, (real)groups_of(s))) / n) /* usually far enough */
@@ -1775,6 +1859,8 @@ static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term
 
 /* The limit of the numbers of features, of slots and of groups. */
 #define LARGEST_COUNT (UINT32_C(1) << 20)
+/* The largest lag. */
+#define LARGEST_LAG 1024u
 
 /* Almost the largest real. */
 #define LARGEST_REAL FLOAT_OR_DOUBLE(3e38, 1e300)
@@ -1831,6 +1917,21 @@ MAPDPM_INTERNAL void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
 MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
 MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, real tables);
 MAPDPM_INTERNAL void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b);
+
+/* With states in time (transitions.c). */
+MAPDPM_INTERNAL void states_reset(mapdpm_stream *s, const mapdpm_options *options);
+MAPDPM_INTERNAL void states_prepare(mapdpm_stream *s);
+MAPDPM_INTERNAL void states_recount(mapdpm_stream *s);
+MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
+MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t n);
+MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
+MAPDPM_INTERNAL void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight);
+MAPDPM_INTERNAL void states_clear(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void states_clear_halves(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+MAPDPM_INTERNAL void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
+MAPDPM_INTERNAL real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b);
+MAPDPM_INTERNAL real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale);
 
 /* A summary in a file: its clusters, each of so many reals of so many bytes. */
 typedef struct {
@@ -1936,6 +2037,22 @@ static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, 
     return difference > 0;
 }
 
+/* The slots that loops over states visit: a multiple of LANES where there are so many, so that vectors are full. Free
+ * slots have probability 0. */
+enum { LANES = 4 };
+static inline uint32_t padded_width(const mapdpm_stream *s)
+{
+    const uint32_t width = (s->width + LANES - 1) / LANES * LANES;
+
+    return width < SLOTS(s) ? width : SLOTS(s);
+}
+
+/* The share of a slot, times alpha. */
+static inline real state_weight(const mapdpm_stream *s, uint32_t k)
+{
+    return at_least(s->alpha * (state_tables(s)[k] / *state_total(s)), LEAST_PSEUDO_COUNT);
+}
+
 /* Whether the score table is kept up to date. It is not if every point would change all of it. */
 static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !HAS_MISSING(s); }
 
@@ -1960,6 +2077,8 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->max_groups > LARGEST_COUNT || o->when_groups_full > MAPDPM_GROUPS_REPLACE || o->with_base > 1)
         return 0;
+    if (o->lag > LARGEST_LAG || (o->lag > 0 && (o->max_groups > 0 || o->window > 0)))
+        return 0;
     return (o->max_groups > 0 || o->with_base == 0) && is_compiled_for(o);
 }
 
@@ -1975,9 +2094,10 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->warmup = o->warmup;
     s->window = o->window;
     s->when_full = o->when_full;
-    s->missing = (uint16_t)o->missing;
+    s->missing = (uint8_t)o->missing;
     s->max_groups = o->max_groups;
-    s->with_base = (uint16_t)o->with_base;
+    s->with_base = (uint8_t)o->with_base;
+    s->lag = (uint16_t)o->lag;
     D = FEATURES(s);
     K = SLOTS(s);
     B = buffer_size(s);
@@ -1991,11 +2111,16 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->at_words = (uint32_t)bytes;
     bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
     bytes = (bytes + 7) / 8 * 8;
-    s->at_groups = (uint32_t)bytes;
+    s->at_more = (uint32_t)bytes;
     if (HAS_GROUPS(s)) { /* group_reals in 64 bits */
         const uint64_t G = groups_of(s);
 
         bytes += 16 + (3 + K * (2 + (3 + COMPENSATED) * G)) * sizeof(real) + 4 * (2 * G + B);
+    }
+    if (HAS_STATES(s)) { /* all_time_reals in 64 bits */
+        const uint64_t waiting = 3 * (uint64_t)s->lag;
+
+        bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(real) + 4 * waiting;
     }
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
@@ -2076,7 +2201,9 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         return MAPDPM_E_ARGUMENT;
     if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
         return MAPDPM_E_ARGUMENT;
-    if (HAS_GROUPS(o) && !(o->alpha > 0 && is_within(o->gamma, SMALL, LARGE)))
+    if ((HAS_GROUPS(o) || HAS_STATES(o)) && !(o->alpha > 0 && is_within(o->gamma, SMALL, LARGE)))
+        return MAPDPM_E_ARGUMENT;
+    if (HAS_STATES(o) && !is_within(o->kappa, 0, LARGE))
         return MAPDPM_E_ARGUMENT;
     if (o->warmup > 0 && (o->family != MAPDPM_NORMAL_GAMMA || o->warmup < 2))
         return MAPDPM_E_ARGUMENT;
@@ -2094,6 +2221,8 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         window_ids_of(s)[i] = NONE;
     if (HAS_GROUPS(s))
         groups_reset(s, o);
+    if (HAS_STATES(s))
+        states_reset(s, o);
     return MAPDPM_OK;
 }
 
@@ -2130,6 +2259,11 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
         o->when_groups_full = *groups_full_of(s);
         o->with_base = s->with_base;
         o->gamma = *gamma_of(s);
+    }
+    if (HAS_STATES(s)) {
+        o->lag = s->lag;
+        o->gamma = *share_gamma(s);
+        o->kappa = *kappa_of(s);
     }
     return MAPDPM_OK;
 }
@@ -2250,6 +2384,8 @@ void stream_clear_halves(mapdpm_stream *s, uint32_t k)
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
     if (HAS_GROUPS(s))
         groups_clear_halves(s, k);
+    if (HAS_STATES(s))
+        states_clear_halves(s, k);
 }
 
 void stream_clear_slot(mapdpm_stream *s, uint32_t k)
@@ -2257,6 +2393,8 @@ void stream_clear_slot(mapdpm_stream *s, uint32_t k)
     memset(slot_of(s, k), 0, slot_size(s) * sizeof(real));
     if (HAS_GROUPS(s))
         groups_clear(s, k);
+    if (HAS_STATES(s))
+        states_clear(s, k);
     constants_of(s)[k] = -LARGEST_REAL;
     merge_partner_of(s)[k] = NONE;
     trials_of(s)[k] = 0;
@@ -2324,6 +2462,8 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 
     if (IS_GROUPED(s))
         groups_merge(s, to, from);
+    if (IS_TIMED(s))
+        states_merge(s, to, from);
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     if (HAS_BASE(s))
         base_merge(s, to, from);
@@ -2710,6 +2850,668 @@ int mapdpm_get_shares(const mapdpm_stream *s, real *shares)
     return MAPDPM_OK;
 }
 
+/* ==== transitions.c ================================================================================================= */
+
+/* The steps of a learner whose clusters are states in time: an HDP-HMM (docs/maths.md, section 22). A point is filtered
+ * when it comes, and waits. When `lag` later points are known, states are smoothed, and it is learned by its best state.
+ * Points of a chunk that follow each other in one state are a block, which goes to a half of the state as a whole: the means
+ * of blocks tell states apart that overlap.
+ */
+
+/* A row of transitions above so many is halved, so that each point still counts in float. */
+#define MOST_TRANSITIONS ((real)1048576)
+/* Tables are counted anew after so many attempts to change. */
+#define RECOUNT_PERIOD 32u
+
+void states_reset(mapdpm_stream *s, const mapdpm_options *o)
+{
+    *share_gamma(s) = *state_total(s) = o->gamma;
+    *kappa_of(s) = o->kappa;
+    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = NONE;
+    states_prepare(s);
+}
+
+/* ---- shares and probabilities ------------------------------------------------------------------------------------ */
+
+static real stick(const mapdpm_stream *s, uint32_t row, uint32_t k) { return row == k ? *kappa_of(s) : 0; }
+
+/* The tables of a cell of n transitions that the share has opened, of which its weight is a, and all of it a + c (maths
+ * (86)). */
+static real cell_tables(real n, real a, real c)
+{
+    const real all = a + c;
+
+    return n > 1 ? a / all + a * math_log((n + all - HALF) / (all + HALF)) : n * a / all;
+}
+
+/* Count the tables of all slots from their transitions, and all tables. */
+void states_recount(mapdpm_stream *s)
+{
+    uint32_t k, v;
+    real all = *share_gamma(s);
+
+    for (k = 0; k < s->width; k++) {
+        const real a = state_weight(s, k);
+        real tables = 0;
+
+        if (!is_used(s, k))
+            continue;
+        for (v = 0; v <= SLOTS(s); v++)
+            if (counts_from(s, v)[k] > 0)
+                tables += cell_tables(counts_from(s, v)[k], a, stick(s, v, k));
+        state_tables(s)[k] = at_least(tables, LEAST_TABLES);
+        all += state_tables(s)[k];
+    }
+    *state_total(s) = all;
+}
+
+/* Compute the probabilities of transitions from their counts. */
+void states_prepare(mapdpm_stream *s)
+{
+    const uint32_t K = SLOTS(s);
+    uint32_t v, k;
+
+    for (v = 0; v <= K; v++) {
+        real *const steps = steps_from(s, v);
+        const real *const counts = counts_from(s, v);
+        real sum = s->alpha + (v < K ? *kappa_of(s) : 0), each;
+
+        memset(steps, 0, K * sizeof(real));
+        opening_of(s)[v] = 0;
+        if (v < K && !is_used(s, v))
+            continue;
+        for (k = 0; k < s->width; k++)
+            sum += counts[k];
+        each = 1 / sum;
+        for (k = 0; k < s->width; k++)
+            if (is_used(s, k))
+                steps[k] = (counts[k] + state_weight(s, k) + stick(s, v, k)) * each;
+        opening_of(s)[v] = s->alpha * (*share_gamma(s) / *state_total(s)) * each;
+    }
+}
+
+/* Count `weight` transitions from a row to slot k. */
+void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight)
+{
+    real *const counts = counts_from(s, row);
+    const real a = state_weight(s, k), n = counts[k], more = weight * (a / (a + stick(s, row, k) + n));
+    uint32_t i;
+
+    counts[k] += weight;
+    state_tables(s)[k] += more;
+    *state_total(s) += more;
+    if (counts[k] > MOST_TRANSITIONS)
+        for (i = 0; i < SLOTS(s); i++)
+            counts[i] *= HALF;
+}
+
+static uint32_t last_row(const mapdpm_stream *s) { return *last_slot_of(s) == NONE ? SLOTS(s) : *last_slot_of(s); }
+
+/* Forget transitions as points. */
+static void decay_counts(mapdpm_stream *s)
+{
+    const real decay = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - *decayed_to(s))) * s->rate) : 1;
+    const size_t n = (size_t)(waiting_belief(s, 0) - counts_from(s, 0));
+    size_t i;
+
+    if (decay < 1) {
+        for (i = 0; i < n; i++)
+            counts_from(s, 0)[i] *= decay;
+        states_recount(s);
+    }
+    *decayed_to(s) = s->now;
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
+
+void states_clear_halves(mapdpm_stream *s, uint32_t k)
+{
+    const uint32_t K = SLOTS(s);
+
+    memset(entries_of(s, k, 0), 0, 2 * (K + 1) * sizeof(real));
+    memset(exits_of(s, k, 0), 0, 2 * K * sizeof(real));
+    memset(within_of(s, k), 0, 4 * sizeof(real));
+    if (*last_slot_of(s) == k)
+        *last_half_of(s) = NONE;
+}
+
+/* Divide what all beliefs give slot k: slot e gets a share of it. */
+static void divide_beliefs(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
+{
+    uint32_t i;
+
+    belief_of(s)[e] = belief_of(s)[k] * share;
+    belief_of(s)[k] -= belief_of(s)[e];
+    for (i = 0; i < *n_waiting_of(s); i++) {
+        real *const belief = waiting_belief(s, i);
+
+        belief[e] = belief[k] * share;
+        belief[k] -= belief[e];
+    }
+}
+
+void states_clear(mapdpm_stream *s, uint32_t k)
+{
+    const uint32_t K = SLOTS(s);
+    uint32_t i, h;
+
+    *state_total(s) -= state_tables(s)[k];
+    state_tables(s)[k] = belief_of(s)[k] = 0;
+    memset(counts_from(s, k), 0, K * sizeof(real));
+    for (i = 0; i <= K; i++)
+        counts_from(s, i)[k] = 0;
+    for (i = 0; i < K; i++)
+        for (h = 0; h < 2; h++)
+            entries_of(s, i, h)[k] = exits_of(s, i, h)[k] = 0;
+    states_clear_halves(s, k);
+    for (i = 0; i < *n_waiting_of(s); i++)
+        waiting_belief(s, i)[k] = 0;
+    if (*last_slot_of(s) == k)
+        *last_slot_of(s) = NONE;
+}
+
+/* Slot `from` goes into slot `to`: its row, its column, and what is believed of it. */
+void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
+{
+    const uint32_t K = SLOTS(s);
+    uint32_t i, h;
+
+    for (i = 0; i < K; i++)
+        counts_from(s, to)[i] += counts_from(s, from)[i];
+    for (i = 0; i <= K; i++) {
+        counts_from(s, i)[to] += i == from ? 0 : counts_from(s, i)[from];
+        counts_from(s, i)[from] = 0;
+    }
+    memset(counts_from(s, from), 0, K * sizeof(real));
+    for (i = 0; i < K; i++)
+        for (h = 0; h < 2; h++) {
+            entries_of(s, i, h)[to] += entries_of(s, i, h)[from];
+            exits_of(s, i, h)[to] += exits_of(s, i, h)[from];
+        }
+    state_tables(s)[to] += state_tables(s)[from];
+    *state_total(s) += state_tables(s)[from]; /* states_clear takes them off */
+    belief_of(s)[to] += belief_of(s)[from];
+    for (i = 0; i < *n_waiting_of(s); i++)
+        waiting_belief(s, i)[to] += waiting_belief(s, i)[from];
+    if (*last_slot_of(s) == from)
+        *last_slot_of(s) = to;
+}
+
+/* The part of a count that goes to the lighter half, by what is known of both, and by its share of points. */
+static real part_of(real n, real light, real heavy, real share) { return n * ((light + share) / (light + heavy + 1)); }
+
+/* The lighter half of slot k, with this share of its points, becomes slot e. */
+void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share)
+{
+    const uint32_t K = SLOTS(s);
+    const real *const light_in = entries_of(s, k, lighter), *const heavy_in = entries_of(s, k, 1 - lighter);
+    const real *const light_out = exits_of(s, k, lighter), *const heavy_out = exits_of(s, k, 1 - lighter);
+    const real *const within = within_of(s, k);
+    const size_t ll = 3 * lighter, lh = 1 + lighter, hl = 2 - lighter, hh = 3 - ll; /* of [from half][to half] */
+    const real stays = counts_from(s, k)[k], each = stays / (within[0] + within[1] + within[2] + within[3] + 1);
+    real part;
+    uint32_t i, h;
+
+    for (i = 0; i <= K; i++)
+        if (i != k && i != e) {
+            part = part_of(counts_from(s, i)[k], light_in[i], heavy_in[i], share);
+            counts_from(s, i)[e] = part;
+            counts_from(s, i)[k] -= part;
+        }
+    for (i = 0; i < K; i++)
+        if (i != k && i != e) {
+            part = part_of(counts_from(s, k)[i], light_out[i], heavy_out[i], share);
+            counts_from(s, e)[i] = part;
+            counts_from(s, k)[i] -= part;
+        }
+    counts_from(s, e)[e] = (within[ll] + share) * each;
+    counts_from(s, e)[k] = within[lh] * each;
+    counts_from(s, k)[e] = within[hl] * each;
+    counts_from(s, k)[k] = (within[hh] + 1 - share) * each;
+    for (i = 0; i < K; i++)
+        for (h = 0; h < 2 && i != k && i != e; h++) {
+            entries_of(s, i, h)[e] = entries_of(s, i, h)[k] * share;
+            entries_of(s, i, h)[k] -= entries_of(s, i, h)[e];
+            exits_of(s, i, h)[e] = exits_of(s, i, h)[k] * share;
+            exits_of(s, i, h)[k] -= exits_of(s, i, h)[e];
+        }
+    state_tables(s)[e] = state_tables(s)[k] * share;
+    state_tables(s)[k] -= state_tables(s)[e];
+    divide_beliefs(s, k, e, share);
+    if (*last_slot_of(s) == k && *last_half_of(s) == lighter)
+        *last_slot_of(s) = e;
+}
+
+/* ---- the gain of the prior by a split or a merge ------------------------------------------------------------------ */
+
+/* log Gamma(a + n) - log Gamma(a), for a > 0 and n >= 0. */
+static real log_rising(real a, real n)
+{
+    const real x = a + 1, y = x + n;
+    real rx, ry, tails;
+
+    if (!(n > 0))
+        return 0;
+    tails = math_excess(y, &ry) - math_excess(x, &rx);
+    return tails + y * (math_log(y) - 1) - x * (math_log(x) - 1) + HALF * math_log(rx / ry) + math_log(a / (a + n));
+}
+
+/* Two states with weights a1 and a2 less one with both, for a cell that is divided into n1 and n2. */
+static real divided_cell(real a1, real a2, real n1, real n2)
+{
+    return n1 + n2 > 0 ? log_rising(a1, n1) + log_rising(a2, n2) - log_rising(a1 + a2, n1 + n2) : 0;
+}
+
+/* Two rows less one, for the cell of a column that is divided. */
+static real divided_row(real a, real n1, real n2)
+{
+    return n1 > 0 && n2 > 0 ? log_rising(a, n1) + log_rising(a, n2) - log_rising(a, n1 + n2) : 0;
+}
+
+/* What goes into and out of two states, and within them, [from][to]. */
+typedef struct {
+    const real *in1;
+    const real *in2;
+    size_t step; /* from one row to the next */
+    const real *out1;
+    const real *out2;
+    real within[4];
+    real a1;
+    real a2;
+    real scale;
+} two_states;
+
+/* log p(z) of two states less that of one, with the shares held (maths (87)); a and b are their slots, or one slot
+ * twice. */
+static real divided_prior(const mapdpm_stream *s, const two_states *t, uint32_t a, uint32_t b)
+{
+    const real stays = *kappa_of(s), both = s->alpha + stays, *const w = t->within;
+    real total = math_log(*share_gamma(s)) - math_log(t->a1 / (t->a1 + t->a2) * (t->a2 / s->alpha));
+    real n1 = w[0] + w[1], n2 = w[2] + w[3];
+    uint32_t i;
+
+    for (i = 0; i <= SLOTS(s); i++)
+        if (i != a && i != b)
+            total += divided_cell(t->a1, t->a2, t->scale * t->in1[i * t->step], t->scale * t->in2[i * t->step]);
+    for (i = 0; i < s->width; i++)
+        if (i != a && i != b && is_used(s, i)) {
+            const real m1 = t->scale * t->out1[i], m2 = t->scale * t->out2[i];
+
+            total += divided_row(state_weight(s, i), m1, m2);
+            n1 += m1;
+            n2 += m2;
+        }
+    total += log_rising(t->a1 + stays, w[0]) + log_rising(t->a2, w[1]) + log_rising(t->a1, w[2]) +
+             log_rising(t->a2 + stays, w[3]) - log_rising(t->a1 + t->a2 + stays, w[0] + w[1] + w[2] + w[3]);
+    return total - divided_row(both, n1, n2);
+}
+
+/* The gain of the log prior when slots a and b become one. */
+real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
+{
+    const real *const row_a = counts_from(s, a), *const row_b = counts_from(s, b), *const rows = counts_from(s, 0);
+    two_states t = {0, 0, SLOTS(s), 0, 0, {0, 0, 0, 0}, 0, 0, 1};
+
+    t.in1 = rows + a;
+    t.in2 = rows + b;
+    t.out1 = row_a;
+    t.out2 = row_b;
+    t.within[0] = row_a[a];
+    t.within[1] = row_a[b];
+    t.within[2] = row_b[a];
+    t.within[3] = row_b[b];
+    t.a1 = state_weight(s, a);
+    t.a2 = state_weight(s, b);
+    return -divided_prior(s, &t, a, b);
+}
+
+/* The gain of the log prior when the halves of slot k, which stand for `scale` times their points, become slots. */
+real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale)
+{
+    two_states t = {0, 0, 1, 0, 0, {0, 0, 0, 0}, 0, 0, 1};
+    size_t i;
+
+    t.in1 = entries_of(s, k, 0);
+    t.in2 = entries_of(s, k, 1);
+    t.out1 = exits_of(s, k, 0);
+    t.out2 = exits_of(s, k, 1);
+    for (i = 0; i < 4; i++)
+        t.within[i] = scale * within_of(s, k)[i];
+    t.a1 = t.a2 = HALF * state_weight(s, k);
+    t.scale = scale;
+    return divided_prior(s, &t, k, k);
+}
+
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
+
+/* The half for the block of slot k. While the halves are small, the side of the slot's mean in one feature decides: the
+ * widest, or each in order. */
+static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
+{
+    const size_t D = FEATURES(s);
+    const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
+    const real *const mean = mean_in(s, block_of(s)), *const squares = squares_in(s, slot);
+    const uint32_t trial = trials_of(s)[k] >> 16;
+    const real two = 2 / *slot;
+    real difference = 0, most = -1;
+    size_t d, widest = (trial >> 1) % D;
+
+    if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF) {
+        for (d = 0; d < D; d++) {
+            const real t0 = mean[d] - mean_in(s, h0)[d], t1 = mean[d] - mean_in(s, h1)[d];
+
+            difference += (t0 - t1) * (t0 + t1) /
+                          (squares_in(s, h0)[d] + squares_in(s, h1)[d] + two * squares[d] + TINY_VARIANCE);
+        }
+        return difference > 0;
+    }
+    for (d = 0; d < D && trial % 2 == 0; d++) {
+        const real width = squares[d] / noise_scale_of(s)[d];
+
+        if (width > most) {
+            most = width;
+            widest = d;
+        }
+    }
+    return mean[widest] > mean_in(s, slot)[widest];
+}
+
+/* The block of n points in slot k goes to a half, with its transitions. It follows points of the same slot, or those of
+ * the last slot. */
+static void join_half(mapdpm_stream *s, uint32_t k, real n, int follows)
+{
+    const size_t h = half_for_block(s, k);
+    const uint32_t last = *last_slot_of(s);
+
+    moments_merge(s, half_of(s, k, h), block_of(s), 0);
+    within_of(s, k)[3 * h] += n - 1;
+    if (!follows) {
+        entries_of(s, k, h)[last == NONE ? SLOTS(s) : last] += 1;
+        if (last != NONE && *last_half_of(s) != NONE)
+            exits_of(s, last, *last_half_of(s))[k] += 1;
+    } else if (*last_half_of(s) != NONE) {
+        within_of(s, k)[2 * *last_half_of(s) + h] += 1;
+    }
+    *last_slot_of(s) = k;
+    *last_half_of(s) = (uint32_t)h;
+    trials_of(s)[k] += (uint32_t)n;
+}
+
+/* Learn points of one slot that follow each other. */
+static void learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n)
+{
+    const int follows = *last_slot_of(s) == k;
+    size_t i;
+
+    stream_apply_decay(s, k);
+    memset(block_of(s), 0, half_size(s) * sizeof(real));
+    for (i = 0; i < n; i++) {
+        moments_add(s, slot_of(s, k), half_size(s), x + i * FEATURES(s), 1);
+        moments_add(s, block_of(s), 0, x + i * FEATURES(s), 1);
+        states_count(s, i == 0 ? last_row(s) : k, k, 1);
+    }
+    last_seen_of(s)[k] = (uint32_t)s->n_seen;
+    stream_refresh(s, k);
+    join_half(s, k, (real)n, follows);
+}
+
+/* The most probable other slot for the last point. */
+static uint32_t second_slot(const mapdpm_stream *s, uint32_t k)
+{
+    uint32_t i, second = NONE;
+
+    for (i = 0; i < s->width; i++)
+        if (i != k && is_used(s, i) && (second == NONE || belief_of(s)[i] > belief_of(s)[second]))
+            second = i;
+    return second;
+}
+
+/* Try one change that may follow: of the slot that was learned last, with its most probable rival, with the next slot in
+ * order, or a split. */
+static void try_change(mapdpm_stream *s)
+{
+    const uint32_t k = *last_slot_of(s), look = ++*looks_of(s), n = s->n_clusters;
+
+    if (look % LOOK_PERIOD == 0) {
+        const uint32_t id = s->next_id;
+
+        (void)stream_try_split(s, k, 0);
+        if (s->next_id != id)
+            states_recount(s);
+    } else if (look % 2 == 0) {
+        s->turn = s->turn + 1 < SLOTS(s) ? s->turn + 1 : 0;
+        stream_try_merge(s, k, s->turn);
+    } else {
+        stream_try_merge(s, k, second_slot(s, k));
+    }
+    if (s->n_clusters != n || look % RECOUNT_PERIOD == 0)
+        states_recount(s);
+}
+
+/* What is believed of a state below this does not change which one is the most probable. */
+#define FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
+
+/* One step back in time: `later`, the beliefs at a point given all points, becomes those at the point before, of which
+ * `now` is what was believed when it came. */
+CLONES
+static void step_back(const mapdpm_stream *s, const real *restrict now, real *restrict later, real *restrict next)
+{
+    const uint32_t width = padded_width(s);
+    uint32_t v, k, j;
+
+    for (v = 0; v < s->width; v++)
+        if (now[v] > 1 - FAINT) { /* later points change nothing */
+            memcpy(later, now, width * sizeof(real));
+            return;
+        }
+    for (k = 0; k < width; k++)
+        next[k] = 0;
+    for (v = 0; v < s->width; v++) {
+        const real *const steps = steps_from(s, v);
+        const real belief = now[v];
+
+        if (belief > FAINT)
+            for (k = 0; k < width; k++)
+                next[k] += belief * steps[k];
+    }
+    for (k = 0; k < width; k++)
+        next[k] = next[k] > 0 ? later[k] / next[k] : 0;
+    for (v = 0; v < s->width; v++) {
+        const real *const steps = steps_from(s, v);
+        real sums[LANES] = {0}, rest = 0;
+
+        later[v] = 0;
+        if (!(now[v] > FAINT))
+            continue;
+        for (k = 0; k + LANES <= width; k += LANES)
+            for (j = 0; j < LANES; j++)
+                sums[j] += steps[k + j] * next[k + j];
+        for (; k < width; k++)
+            rest += steps[k] * next[k];
+        later[v] = now[v] * ((sums[0] + sums[1]) + (sums[2] + sums[3]) + rest);
+    }
+}
+
+static uint32_t largest_of(const real *values, uint32_t n)
+{
+    uint32_t k, best = 0;
+
+    for (k = 1; k < n; k++)
+        if (values[k] > values[best])
+            best = k;
+    return best;
+}
+
+/* Fill waiting_slots with the most probable slots of the first m points that wait, given all of them. */
+static void smooth(mapdpm_stream *s, size_t m)
+{
+    real *const later = state_scores(s);
+    size_t i;
+
+    memcpy(later, belief_of(s), SLOTS(s) * sizeof(real));
+    for (i = *n_waiting_of(s); i > 0; i--) {
+        if (i < *n_waiting_of(s))
+            step_back(s, waiting_belief(s, i - 1), later, smoothed_of(s));
+        if (i <= m)
+            waiting_slots(s)[i - 1] = largest_of(later, s->width);
+    }
+}
+
+/* Learn the first m points that wait. */
+void states_settle(mapdpm_stream *s, size_t m)
+{
+    const size_t D = FEATURES(s), K = SLOTS(s), left = *n_waiting_of(s) - m;
+    size_t i, n;
+
+    if (m == 0)
+        return;
+    smooth(s, m);
+    decay_counts(s);
+    for (i = 0; i < m; i += n) {
+        uint32_t k = waiting_slots(s)[i];
+
+        for (n = 1; i + n < m && waiting_slots(s)[i + n] == k; n++)
+            ;
+        if (!is_used(s, k)) /* a forged snapshot */
+            k = *last_slot_of(s) == NONE ? 0 : *last_slot_of(s);
+        learn_block(s, k, waiting_point(s, i), n);
+    }
+    for (i = 0; i < left; i++) {
+        memcpy(waiting_point(s, i), waiting_point(s, m + i), D * sizeof(real));
+        memcpy(waiting_belief(s, i), waiting_belief(s, m + i), K * sizeof(real));
+    }
+    *n_waiting_of(s) = (uint32_t)left;
+    try_change(s);
+    states_prepare(s);
+}
+
+/* ---- points ------------------------------------------------------------------------------------------------------ */
+
+/* The scores of the choice become the belief. */
+static void believe_scores(mapdpm_stream *s)
+{
+    real sum = 0;
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        sum += is_used(s, k) ? state_scores(s)[k] : 0;
+    for (k = 0; k < SLOTS(s); k++)
+        belief_of(s)[k] = k < s->width && is_used(s, k) && sum > 0 ? state_scores(s)[k] / sum : 0;
+}
+
+/* Whether more points wait than slot k has learned: a new state must not wait to be known. */
+static int is_young(const mapdpm_stream *s, uint32_t k, size_t n)
+{
+    const real weight = *slot_of(s, k);
+
+    return weight < (real)waiting_room(s) && (real)n >= weight;
+}
+
+/* Take the point for which slot k was chosen, after stream_choose. It waits; a point that opens a state is learned at once,
+ * and no others wait then. Returns the slot of the most probable state. */
+uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
+{
+    const size_t D = FEATURES(s), n = *n_waiting_of(s);
+    const uint32_t before = *state_id_of(s);
+
+    if (is_new) {
+        memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
+        belief_of(s)[k] = 1;
+        decay_counts(s);
+        learn_block(s, k, x, 1);
+        try_change(s);
+        states_prepare(s);
+    } else {
+        believe_scores(s);
+        memcpy(waiting_point(s, n), x, D * sizeof(real));
+        memcpy(waiting_belief(s, n), belief_of(s), SLOTS(s) * sizeof(real));
+        *n_waiting_of(s) = (uint32_t)n + 1;
+        *run_of(s) = ids_of(s)[largest_of(belief_of(s), s->width)] == before ? *run_of(s) + 1 : 1;
+        if (n + 1 == waiting_room(s))
+            states_settle(s, n + 1 - s->lag);
+        else if (is_young(s, k, n + 1))
+            states_settle(s, n + 1);
+    }
+    k = largest_of(belief_of(s), s->width);
+    if (is_new)
+        *run_of(s) = 1;
+    *state_id_of(s) = ids_of(s)[k];
+    return k;
+}
+
+/* After the warm-up, whose points have ids: transitions between them, and the belief in the state of the last one. */
+void states_begin(mapdpm_stream *s)
+{
+    const uint32_t *const labels = warmup_labels_of(s);
+    uint32_t k, row = SLOTS(s);
+    size_t i;
+
+    *decayed_to(s) = s->now;
+    for (i = 0; i < WARMUP(s); i++) {
+        const real age = to_real((uint64_t)(s->now - times_of(s)[i]));
+
+        for (k = 0; k < s->width && !(is_used(s, k) && ids_of(s)[k] == labels[i]); k++)
+            ;
+        if (labels[i] == NONE || k == s->width)
+            continue;
+        states_count(s, row, k, FORGETS(s) ? math_exp(-age * s->rate) : 1);
+        row = k;
+    }
+    if (row < SLOTS(s)) {
+        belief_of(s)[row] = 1;
+        *last_slot_of(s) = row;
+        *state_id_of(s) = ids_of(s)[row];
+        *run_of(s) = 1;
+    }
+    states_recount(s);
+    states_prepare(s);
+}
+
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
+
+int mapdpm_gap(mapdpm_stream *s)
+{
+    if (s == NULL || !HAS_STATES(s))
+        return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_OK;
+    states_settle(s, *n_waiting_of(s));
+    memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
+    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = NONE;
+    *run_of(s) = 0;
+    return MAPDPM_OK;
+}
+
+int mapdpm_get_belief(const mapdpm_stream *s, real *belief)
+{
+    if (s == NULL || !HAS_STATES(s) || belief == NULL)
+        return MAPDPM_E_ARGUMENT;
+    memcpy(belief, belief_of(s), SLOTS(s) * sizeof(real));
+    return MAPDPM_OK;
+}
+
+int mapdpm_get_transitions(const mapdpm_stream *s, real *steps)
+{
+    const size_t K = SLOTS(s);
+    size_t v;
+
+    if (s == NULL || !HAS_STATES(s) || steps == NULL)
+        return MAPDPM_E_ARGUMENT;
+    for (v = 0; v <= K; v++) {
+        memcpy(steps + v * (K + 1), steps_from(s, v), K * sizeof(real));
+        steps[v * (K + 1) + K] = opening_of(s)[v];
+    }
+    return MAPDPM_OK;
+}
+
+int mapdpm_get_run(const mapdpm_stream *s, uint32_t *length)
+{
+    if (s == NULL || !HAS_STATES(s) || length == NULL)
+        return MAPDPM_E_ARGUMENT;
+    *length = *run_of(s);
+    return MAPDPM_OK;
+}
+
 /* ==== base.c ======================================================================================================== */
 
 /* A learner with a base: its clusters have a part that others saw. What it saw itself is kept apart, so that its
@@ -2931,14 +3733,6 @@ int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_byt
 
 /* The choice of a cluster for a point, and the density of the point under all clusters. */
 
-/* Vectors as wide as the machine has. The operations and their order stay the same, and none is fused. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                       \
-    !defined(MAPDPM_NO_CLONES)
-#define CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define CLONES
-#endif
-
 /* The tails of x with columns k to k + n - 1, n <= BLOCK: for Normal-Gamma a product less 1, infinite if it overflowed;
  * for known variances a sum. And upper bounds of the densities. */
 CLONES
@@ -2989,18 +3783,20 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
 }
 
-/* log p(x | a new cluster) + its log weight, and an upper bound of it. If the bound is below `least`, the bound is
+/* log p(x | a new cluster) + its log weight, but for states in time, and an upper bound of it. If the bound is below `least`, the bound is
  * returned. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
-    const real opening = IS_GROUPED(s) ? s->opening + (log_opening(s) - s->log_alpha) : s->opening;
+    const real opening = IS_TIMED(s)     ? s->opening - s->log_alpha
+                         : IS_GROUPED(s) ? s->opening + (log_opening(s) - s->log_alpha)
+                                         : s->opening;
     const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const scale = prior_scale(s);
     real sum = 0, logs = 0;
     size_t d;
 
     if (HAS_MISSING(s)) {
-        return *bound = density(s, empty_view(s), x) + log_opening(s);
+        return *bound = density(s, empty_view(s), x) + (IS_TIMED(s) ? 0 : log_opening(s));
     }
     for (d = 0; d < D; d++) {
         const real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
@@ -3176,12 +3972,145 @@ real stream_total_weight(const mapdpm_stream *s)
     return total;
 }
 
+/* A state of less belief is left out of predictions; so is one so many nats below the best. All of them change a log
+ * density by less than 1e-9. */
+#define UNSEEN FLOAT_OR_DOUBLE(1e-9, 1e-12)
+#define FAR_BELOW ((real)25)
+
+/* ---- states in time ---------------------------------------------------------------------------------------------- */
+
+/* Fill `p` with the probabilities of slots for the next point, given the belief. Returns that of a new state. */
+CLONES
+static real predict_states(const mapdpm_stream *s, real *restrict p)
+{
+    const real *const belief = belief_of(s);
+    const uint32_t K = SLOTS(s), width = padded_width(s);
+    real opening = 0;
+    uint32_t v, k;
+
+    if (*state_id_of(s) == NONE) {
+        memcpy(p, steps_from(s, K), K * sizeof(real));
+        return opening_of(s)[K];
+    }
+    memset(p, 0, K * sizeof(real));
+    for (v = 0; v < s->width; v++) {
+        const real *const steps = steps_from(s, v);
+
+        if (!(belief[v] > UNSEEN))
+            continue;
+        for (k = 0; k < width; k++)
+            p[k] += belief[v] * steps[k];
+        opening += belief[v] * opening_of(s)[v];
+    }
+    return opening;
+}
+
+/* Log densities of x in all states, by the score table: those of states whose bound is FAR_BELOW the score of one state are
+ * -LARGEST_REAL. */
+static void rate_by_score_table(const mapdpm_stream *s, const real *x, const real *p, real *densities)
+{
+    real tails[BLOCK], bounds[BLOCK], most = -LARGEST_REAL, least = -LARGEST_REAL;
+    uint32_t first, j, n, best = NONE;
+
+    for (first = 0; first < s->width; first += BLOCK) {
+        n = bound_block(s, x, first, tails, bounds);
+        for (j = 0; j < n; j++) {
+            densities[first + j] = tails[j];
+            if (bounds[j] > most) {
+                most = bounds[j];
+                best = first + j;
+            }
+        }
+    }
+    if (best != NONE)
+        least = density_of_tail(s, x, best, densities[best]) + math_log_below(p[best]) - (FAR_BELOW + MOST_BELOW);
+    for (j = 0; j < s->width; j++) {
+        const real tail = densities[j];
+        const real bound =
+            constants_of(s)[j] - (IS_GAMMA(s) ? exponents_of(s)[j] * math_log_below(1 + tail) : tail);
+
+        densities[j] = bound + math_log_below(p[j]) > least ? density_of_tail(s, x, j, tail) : -LARGEST_REAL;
+    }
+}
+
+/* The same by moments at the current time. */
+static void rate_by_moments(const mapdpm_stream *s, const real *x, real *densities, int *is_aged)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++) {
+        const view v = view_of(s, k, s->now);
+        const int is_there = is_used(s, k), is_heavy = !(v.decay * *v.moments < FORGOTTEN_WEIGHT);
+
+        *is_aged |= is_there && !is_heavy;
+        densities[k] = is_there && is_heavy ? density(s, v, x) : -LARGEST_REAL;
+    }
+}
+
+/* What units and missing values add to a log density. */
+static real unit_term(const mapdpm_stream *s, const real *x)
+{
+    real total = s->log_units;
+#ifdef MAPDPM_MISSING
+    size_t d;
+
+    for (d = 0; HAS_MISSING(s) && d < FEATURES(s); d++)
+        if (!is_present(x[d]))
+            total -= math_log(unit_of(s)[d]);
+#endif
+    (void)x;
+    return total;
+}
+
+/* The most probable state of x given all points before; state_scores becomes what each slot contributes to the density. */
+static choice choose_state(const mapdpm_stream *s, const real *x, int with_density)
+{
+    choice c = {NONE, NONE, 0, 1, 0};
+    real *const p = state_scores(s), *const densities = smoothed_of(s);
+    real top = -LARGEST_REAL, sum = 0, opening = predict_states(s, p), bound, score;
+    uint32_t k;
+
+    if (is_prepared(s))
+        rate_by_score_table(s, x, p, densities);
+    else
+        rate_by_moments(s, x, densities, &c.has_aged);
+    for (k = 0; k < s->width; k++)
+        top = densities[k] > top ? densities[k] : top;
+    for (k = 0; k < s->width; k++)
+        p[k] = densities[k] > -LARGEST_REAL ? p[k] * math_exp(densities[k] - top) : 0;
+    for (k = 0; k < s->width; k++) {
+        sum += p[k];
+        if (p[k] > 0 && (c.best == NONE || p[k] > p[c.best]))
+            c.best = k;
+    }
+    score = score_new(s, x, sum > 0 ? top + math_log_below(sum) - NEGLIGIBLE : -LARGEST_REAL, &bound);
+    if (!(sum > 0)) {
+        top = score;
+        c.best = NONE;
+    } else if (score <= top) {
+        opening *= math_exp(score - top);
+    } else {
+        const real less = math_exp(top - score);
+
+        for (k = 0; k < s->width; k++)
+            p[k] *= less;
+        sum *= less;
+        top = score;
+    }
+    c.opens = c.best == NONE || opening > (sum > 0 ? p[c.best] : 0);
+    if (with_density)
+        c.density = top + math_log(sum + opening) + unit_term(s, x);
+    return c;
+}
+
 choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
 {
     ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, 0};
     choice c = {NONE, NONE, 0, 1, 0};
     real total_weight = 0, opening, bound;
 
+    if (IS_TIMED(s))
+        return choose_state(s, x, with_density);
     if (is_prepared(s)) {
         rank_by_score_table(s, x, &all, with_density);
         if (with_density)
@@ -3198,16 +4127,8 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
     if (with_density) {
         const real all_weight = total_weight + s->alpha;
 
-        c.density = all.top + math_log(all.sum) - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + s->log_units;
-#ifdef MAPDPM_MISSING
-        if (HAS_MISSING(s)) {
-            size_t d;
-
-            for (d = 0; d < FEATURES(s); d++)
-                if (!is_present(x[d]))
-                    c.density -= math_log(unit_of(s)[d]);
-        }
-#endif
+        c.density = all.top + math_log(all.sum) - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) +
+                    unit_term(s, x);
     }
     return c;
 }
@@ -3268,6 +4189,8 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     add_compensated(slot, size, -part);
     if (HAS_BASE(s))
         base_split(s, k, e, share);
+    if (IS_TIMED(s))
+        states_split(s, k, e, lighter, share);
     last_seen_of(s)[e] = last_seen_of(s)[k];
     stream_clear_halves(s, k);
     trials_of(s)[k] = 0;
@@ -3293,6 +4216,8 @@ static real split_gain(const mapdpm_stream *s, uint32_t k)
 
     if (scale > 1 && n >= LARGE_HALF)
         v0.decay = v1.decay = scale;
+    if (IS_TIMED(s))
+        return states_split_gain(s, k, v0.decay) - merge_data_gain(s, v0, v1);
     if (IS_GROUPED(s)) { /* the exact gain takes several logarithms a group */
         const real gain = -merge_data_gain(s, v0, v1) - least_groups_gain(s, v0, v1);
 
@@ -3304,15 +4229,21 @@ static real split_gain(const mapdpm_stream *s, uint32_t k)
 
 /* ---- merging, and freeing a slot --------------------------------------------------------------------------------- */
 
+static real pair_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
+{
+    const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
+
+    return IS_TIMED(s) ? merge_data_gain(s, va, vb) + states_merge_gain(s, a, b) : merge_gain(s, va, vb);
+}
+
 /* Whether the merge of slots a and b raises the log joint. Remembers the cheapest partner that a has met. */
 static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
     real gain;
 
-    if (merge_surely_loses(s, va, vb))
+    if (merge_surely_loses(s, view_of(s, a, s->now), view_of(s, b, s->now)))
         return 0;
-    gain = merge_gain(s, va, vb);
+    gain = pair_gain(s, a, b);
     if (merge_partner_of(s)[a] == NONE || merge_partner_of(s)[a] == b || -gain < *merge_loss_of(s, a)) {
         merge_partner_of(s)[a] = b;
         *merge_loss_of(s, a) = -gain;
@@ -3341,7 +4272,7 @@ static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
             lightest = k;
     for (k = 0; k < s->width && lightest != NONE; k++)
         if (k != spared && k != lightest && is_used(s, k)) {
-            const real gain = merge_gain(s, view_of(s, lightest, s->now), view_of(s, k, s->now));
+            const real gain = pair_gain(s, lightest, k);
 
             if (!found || -gain < *merge_loss_of(s, lightest)) {
                 merge_partner_of(s)[lightest] = k;
@@ -3374,7 +4305,7 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
     if (!found && WHEN_FULL(s) == MAPDPM_FULL_MERGE)
         found = lightest_pair(s, spared, to, from);
     if (found) {
-        *loss = -merge_gain(s, view_of(s, *to, s->now), view_of(s, *from, s->now));
+        *loss = -pair_gain(s, *to, *from);
         *merge_loss_of(s, *to) = *loss;
     }
     return found;
@@ -3569,7 +4500,7 @@ int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) || (FORGETS(s) && times == NULL && n > 0))
+    if (s == NULL || HAS_STATES(s) || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) || (FORGETS(s) && times == NULL && n > 0))
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -3908,6 +4839,8 @@ static void create_clusters(mapdpm_stream *s)
         base_none(s, k);
     if (HAS_GROUPS(s))
         groups_settle(s);
+    if (HAS_STATES(s))
+        states_begin(s);
 }
 
 /* The log joint of the kept points and their clusters, in the user's units. */
@@ -4112,6 +5045,13 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             groups_total(s);
         return error;
     }
+    if (IS_TIMED(s) && (c.opens || c.has_aged)) { /* what waits is learned before slots come and go */
+        states_settle(s, *n_waiting_of(s));
+        if (c.has_aged)
+            stream_remove_aged(s);
+        c = stream_choose(s, x, score != NULL);
+        k = c.best;
+    }
     s->n_seen++;
     if (IS_GROUPED(s))
         groups_admit(s);
@@ -4126,11 +5066,16 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             stream_record(s, MAPDPM_CREATED, ids_of(s)[e], 0);
             c.second = k;
             k = e;
+        } else {
+            c.opens = 0;
         }
     }
     if (k == NONE) /* no score is a number: a forged snapshot */
         k = 0;
-    k = join(s, k, c.second, x);
+    if (IS_TIMED(s))
+        k = states_learn(s, k, c.opens, x);
+    else
+        k = join(s, k, c.second, x);
     if (score)
         *score = c.density;
     *id = ids_of(s)[k];
@@ -4272,7 +5217,7 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     uint32_t k;
     size_t d;
 
-    if (s == NULL || cluster == NULL || mean == NULL || variance == NULL)
+    if (s == NULL || HAS_STATES(s) || cluster == NULL || mean == NULL || variance == NULL)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -4356,7 +5301,7 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
     int error;
 
-    if (s == NULL || from == NULL || s == from || FEATURES(s) != from->n_features || from->missing > s->missing)
+    if (s == NULL || from == NULL || s == from || HAS_STATES(s) || FEATURES(s) != from->n_features || from->missing > s->missing)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s) || IS_WARMING(from))
         return MAPDPM_E_WARMING;
@@ -4395,7 +5340,7 @@ int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file
     uint32_t i;
     int error;
 
-    if (s == NULL || file == NULL)
+    if (s == NULL || HAS_STATES(s) || file == NULL)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -4529,7 +5474,7 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
 {
     uint32_t k;
 
-    if (s == NULL || n < 1)
+    if (s == NULL || HAS_STATES(s) || n < 1)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -4963,7 +5908,7 @@ int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, real *score)
 
 /* ==== stream_snapshot.c ============================================================================================= */
 
-/* A stream learner to a file and back, bit for bit (docs/format.md, kinds 2 and 4). */
+/* A stream learner to a file and back, bit for bit (docs/format.md, kinds 2, 4 and 7). */
 
 /* The place of the next entry in a file, and the direction of the copy. */
 typedef struct {
@@ -4981,7 +5926,7 @@ static void transfer(cursor *c, void *entries, size_t n, size_t size)
 }
 
 /* The options. They come first, because they determine how much memory the rest needs. */
-static void transfer_options(cursor *c, mapdpm_options *o, int has_groups)
+static void transfer_options(cursor *c, mapdpm_options *o, int kind)
 {
     transfer(c, &o->warmup, 1, 4);
     transfer(c, &o->window, 1, 4);
@@ -4990,7 +5935,12 @@ static void transfer_options(cursor *c, mapdpm_options *o, int has_groups)
     transfer(c, &o->alpha, 1, REAL);
     transfer(c, &o->log_alpha, 1, REAL);
     transfer(c, &o->half_life, 1, REAL);
-    if (has_groups) {
+    if (kind == STREAM_OF_STATES) {
+        transfer(c, &o->lag, 1, 4);
+        transfer(c, &o->gamma, 1, REAL);
+        transfer(c, &o->kappa, 1, REAL);
+    }
+    if (kind == STREAM_OF_GROUPS) {
         transfer(c, &o->max_groups, 1, 4);
         transfer(c, &o->when_groups_full, 1, 4);
         transfer(c, &o->with_base, 1, 4);
@@ -5021,18 +5971,40 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
         transfer(c, all_tables_of(s), group_reals(s), REAL);
         transfer(c, group_numbers_of(s), 2 * groups_of(s) + B, 4);
     }
+    if (HAS_STATES(s)) {
+        transfer(c, decayed_to(s), 1, 8);
+        transfer(c, n_waiting_of(s), TIME_WORDS, 4);
+        transfer(c, state_total(s), time_reals(s) - 2, REAL);
+    }
 }
 
 enum { COUNTERS = 3 * 8 + 6 * 4 };
 
-static size_t options_bytes(int has_groups) { return 4 * 4 + 3 * REAL + (has_groups ? 3 * 4 + REAL : 0); }
+static size_t options_bytes(int kind)
+{
+    return 4 * 4 + 3 * REAL + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
+}
+
+static int kind_of(const mapdpm_stream *s)
+{
+    return HAS_GROUPS(s) ? STREAM_OF_GROUPS : HAS_STATES(s) ? STREAM_OF_STATES : STREAM;
+}
+
+/* What the kind adds to the state. */
+static uint64_t more_bytes(const mapdpm_stream *s)
+{
+    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s);
+
+    if (HAS_GROUPS(s))
+        return REAL * (uint64_t)group_reals(s) + 4 * words;
+    return HAS_STATES(s) ? 8 + 4 * TIME_WORDS + REAL * (uint64_t)(time_reals(s) - 2) : 0;
+}
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
     const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
-    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + B;
 
-    return options_bytes(HAS_GROUPS(s)) + COUNTERS + (HAS_GROUPS(s) ? REAL * (uint64_t)group_reals(s) + 4 * words : 0) +
+    return options_bytes(kind_of(s)) + COUNTERS + more_bytes(s) +
            REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
            4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
 }
@@ -5061,10 +6033,10 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
     sizes[3] = (uint32_t)slot_size(s);
     sizes[4] = 0;
-    c.p = mapdpm_file_begin(file, HAS_GROUPS(s) ? STREAM_OF_GROUPS : STREAM, (int32_t)s->family, sizes, total);
+    c.p = mapdpm_file_begin(file, kind_of(s), (int32_t)s->family, sizes, total);
     c.reads = 0;
     (void)mapdpm_get_options(s, &o);
-    transfer_options(&c, &o, HAS_GROUPS(s));
+    transfer_options(&c, &o, kind_of(s));
     for (i = 0; i < sizes[2]; i++) {
         const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
@@ -5079,15 +6051,15 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
 int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
 {
     cursor c;
-    int error, has_groups;
+    int error, kind;
 
     if (file == NULL || o == NULL)
         return MAPDPM_E_ARGUMENT;
-    has_groups = file_bytes >= HEADER && file[6] == STREAM_OF_GROUPS;
-    error = mapdpm_file_check(file, file_bytes, has_groups ? STREAM_OF_GROUPS : STREAM);
+    kind = file_bytes >= HEADER && (file[6] == STREAM_OF_GROUPS || file[6] == STREAM_OF_STATES) ? file[6] : STREAM;
+    error = mapdpm_file_check(file, file_bytes, kind);
     if (error != MAPDPM_OK)
         return error;
-    if (file_bytes < HEADER + options_bytes(has_groups) + COUNTERS + CRC)
+    if (file_bytes < HEADER + options_bytes(kind) + COUNTERS + CRC)
         return MAPDPM_E_DAMAGED;
     memset(o, 0, sizeof *o);
     o->family = (int32_t)get_bytes(file + 8, 2);
@@ -5095,8 +6067,8 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     o->max_clusters = get32(file + 16);
     c.p = (unsigned char *)(uintptr_t)(file + HEADER);
     c.reads = 1;
-    transfer_options(&c, o, has_groups);
-    if (has_groups && o->max_groups == 0)
+    transfer_options(&c, o, kind);
+    if ((kind == STREAM_OF_GROUPS && o->max_groups == 0) || (kind == STREAM_OF_STATES && o->lag == 0))
         return MAPDPM_E_DAMAGED;
     if (!is_compiled_for(o))
         return MAPDPM_E_KIND;
@@ -5259,6 +6231,43 @@ static int are_groups(const mapdpm_stream *s)
     return is_between(*all_tables_of(s), (real)0.99 * all, (real)1.01 * all); /* it is a sum of rounded parts */
 }
 
+/* Whether learning could have left the states in time like this. */
+static int are_states(const mapdpm_stream *s)
+{
+    const real most = MOST_WEIGHT * 2;
+    const size_t n = *n_waiting_of(s), slots = SLOTS(s);
+    real all = *share_gamma(s);
+    size_t i, d;
+    uint32_t k;
+
+    if (n > 0 && n >= waiting_room(s))
+        return 0;
+    if ((*last_slot_of(s) != NONE && (*last_slot_of(s) >= slots || !is_used(s, *last_slot_of(s)))) ||
+        (*last_half_of(s) != NONE && *last_half_of(s) > 1) || *decayed_to(s) > s->now || *decayed_to(s) < -(INT64_MAX / 2))
+        return 0;
+    for (i = 0; share_gamma(s) + i < waiting_point(s, 0); i++)
+        if (!is_between(share_gamma(s)[i], 0, most))
+            return 0;
+    for (k = 0; k < slots; k++) {
+        if (is_used(s, k) && !(state_tables(s)[k] > 0))
+            return 0;
+        all += state_tables(s)[k];
+    }
+    if (!is_between(*state_total(s), (real)0.99 * all, (real)1.01 * all))
+        return 0;
+    for (i = 0; i < n * slots; i++)
+        if (!is_between(waiting_belief(s, 0)[i], 0, 2))
+            return 0;
+    for (i = 0; i < n; i++)
+        for (d = 0; d < FEATURES(s); d++) {
+            const real *const x = waiting_point(s, i);
+
+            if (is_present(x[d]) ? !is_between(coordinate(s, x, d), -COORDINATE_LIMIT, COORDINATE_LIMIT) : !HAS_MISSING(s))
+                return 0;
+        }
+    return *state_id_of(s) == NONE || *state_id_of(s) < s->next_id;
+}
+
 static int is_stream(const mapdpm_stream *s)
 {
     uint32_t k, used = 0;
@@ -5294,7 +6303,7 @@ static int is_stream(const mapdpm_stream *s)
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
             return 0;
-    return !HAS_GROUPS(s) || are_groups(s);
+    return HAS_GROUPS(s) ? are_groups(s) : !HAS_STATES(s) || are_states(s);
 }
 
 /* Compute the parts that a file leaves out because they follow from others. */
@@ -5310,6 +6319,8 @@ static void derive(mapdpm_stream *s)
         } else {
             constants_of(s)[k] = -LARGEST_REAL;
         }
+    if (HAS_STATES(s))
+        states_prepare(s);
 }
 
 int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
@@ -5332,7 +6343,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
-    at = HEADER + options_bytes(o.max_groups > 0);
+    at = HEADER + options_bytes(kind_of(s));
     c.p = (unsigned char *)(uintptr_t)(file + at);
     c.reads = 1;
     parameters = half_of(s, 0, 0); /* free memory until the slots are read */

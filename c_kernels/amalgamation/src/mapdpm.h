@@ -43,6 +43,11 @@ typedef MAPDPM_REAL mapdpm_real;
     ((16 + (3 + (size_t)(K) * (2 + (sizeof(mapdpm_real) == 4 ? 4 : 3) * (size_t)(G))) * sizeof(mapdpm_real) +           \
       8 * (size_t)(G) + 7) / 8 * 8)
 
+/* The further bytes of a learner of states in time that waits for L points. */
+#define MAPDPM_TIME_BYTES(D, K, L)                                                                                     \
+    ((32 + ((5 + 2 * (size_t)(D)) + (size_t)(K) * (13 + 6 * (size_t)(K)) + 3 * (size_t)(L) * ((size_t)(D) + (K))) *     \
+              sizeof(mapdpm_real) + 12 * (size_t)(L) + 7) / 8 * 8)
+
 /* The further bytes of a learner of groups that can have a base; the last term where it has missing values. */
 #define MAPDPM_BASE_BYTES(D, K)                                                                                        \
     ((((size_t)(K) + 1) * ((sizeof(mapdpm_real) == 4 ? 2 : 1) * (1 + 2 * (size_t)(D))) + (size_t)(K)) *                \
@@ -156,7 +161,11 @@ typedef struct mapdpm_options {
     uint32_t max_groups;           /* 0: points have no groups (else only with MAPDPM_GROUPS, and alpha > 0) */
     uint32_t when_groups_full;     /* enum mapdpm_when_groups_full */
     uint32_t with_base;            /* 1: clusters can have a part from a gateway (only with groups): mapdpm_set_base */
-    mapdpm_real gamma;             /* > 0 with groups: the concentration of the shares that all groups have in common */
+    mapdpm_real gamma;             /* > 0 with groups or states: the concentration of the shares that they have in common */
+    uint32_t lag;                  /* 0: points have no order. Else clusters are states in time (only with MAPDPM_STATES,
+                                    * alpha > 0, no window and no groups): a point is learned when `lag` later points are
+                                    * known, or three times as many at most */
+    mapdpm_real kappa;             /* >= 0: the additional weight of a state after itself */
 } mapdpm_options;
 
 typedef struct mapdpm_event {
@@ -190,8 +199,9 @@ typedef struct mapdpm_stream {
     uint32_t n_clusters;
     uint32_t family;
     uint32_t when_full;
-    uint16_t missing;
-    uint16_t with_base;
+    uint8_t missing;
+    uint8_t with_base;
+    uint16_t lag;
     uint32_t clock;
     uint32_t warming;
     uint32_t at_reals;
@@ -201,7 +211,7 @@ typedef struct mapdpm_stream {
     uint32_t width;
     uint32_t visited;
     uint32_t max_groups;
-    uint32_t at_groups;
+    uint32_t at_more;
     mapdpm_real alpha;
     mapdpm_real log_alpha;
     mapdpm_real half_life;
@@ -253,6 +263,26 @@ int mapdpm_get_group(const mapdpm_stream *stream, uint32_t row, uint32_t *group,
 
 /* The same for a group without points: the shares that all groups have in common. */
 int mapdpm_get_shares(const mapdpm_stream *stream, mapdpm_real *shares);
+
+/* ---- states in time: an HDP-HMM ---------------------------------------------------------------------------------- */
+
+/* A learner with options.lag > 0 takes its points for a sequence: what mapdpm_learn and mapdpm_predict return is the most
+ * probable state of the point and its log density, both given the points before. */
+
+/* The recording is interrupted, or ends: all points that wait are learned, and the next point begins a sequence. Before
+ * the end of the warm-up it does nothing. */
+int mapdpm_gap(mapdpm_stream *stream);
+
+/* belief[max_clusters]: the probability of each slot for the last point, given all points so far; all 0 at the start of
+ * a sequence. */
+int mapdpm_get_belief(const mapdpm_stream *stream, mapdpm_real *belief);
+
+/* steps[max_clusters + 1][max_clusters + 1]: the probability of each slot after each slot, 0 for free ones. The last row is
+ * the start of a sequence, the last column a new state. */
+int mapdpm_get_transitions(const mapdpm_stream *stream, mapdpm_real *steps);
+
+/* The number of points in a row, up to the last one, that had the same state when they came. */
+int mapdpm_get_run(const mapdpm_stream *stream, uint32_t *length);
 
 /* The best existing cluster, and the log predictive density. Changes nothing. id and score may be NULL. */
 int mapdpm_predict(const mapdpm_stream *stream, const mapdpm_real *x, uint32_t *id, mapdpm_real *score);

@@ -1,0 +1,155 @@
+"""OnlineHDPHMM: states of a stream, in fixed memory. No mathematics here: C does all the learning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mapdpm.files import container
+from mapdpm.protocol import Matrix, Vector
+from mapdpm.stream import c_states
+from mapdpm.stream.lock import exclusive
+from mapdpm.stream.pointwise import PointwiseLearner
+from mapdpm.stream.settings import StreamSettings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["OnlineHDPHMM"]
+
+
+class OnlineHDPHMM(PointwiseLearner):
+    r"""States of a stream in one pass and fixed memory: an HDP-HMM that finds its states, splits, merges and forgets.
+
+    A machine goes through states and comes back to them. Each point is filtered: its states have the probabilities
+    p(state | all points so far), under a row of transitions for each state (Teh2004 section 7, with the counts so far;
+    the sticky weight ``kappa`` of Fox et al. 2008). A point waits until ``lag`` later ones are known; then it is
+    learned by its most probable state given these (forward-backward). So states are found that overlap, where
+    ``OnlineMAPDPM`` sees one cluster: points in a row are likely in one state. All else is as there: states split,
+    merge and are forgotten, and the same C code runs on a microcontroller, with the same bits.
+
+    Parameters
+    ----------
+    max_states : int
+        Number of slots for states.
+    alpha : float > 0
+        Concentration of the transitions from a state: a small one makes each state lead to few others.
+    gamma : float > 0
+        Concentration of the shares that all rows of transitions have in common: the number of states grows with it.
+    kappa : float >= 0
+        The additional weight of a state after itself.
+    lag : int
+        Number of later points, at least, before a point is learned; at most three times as many. 1 to 1024.
+    likelihood, warmup, n_features, half_life, when_full, missing, dtype
+        As in ``OnlineMAPDPM``. The warm-up clusters its points without their order; transitions are counted then.
+
+    Attributes
+    ----------
+    belief : ndarray of shape (K,)
+        The probability of each state for the last point, given all points so far, in the order of ``ids``; zeros
+        before the first point of a sequence.
+    transitions : ndarray of shape (K, K + 1)
+        The probability of each state after each state; the last column is a new state. Rows sum to 1.
+    start : ndarray of shape (K + 1,)
+        The probability of each state at the start of a sequence.
+    run_length : int
+        Number of points in a row, up to the last, whose most probable state when they came was the same; 1 after a
+        change.
+    ids, weights, means, variances, n_clusters, n_seen, nbytes, events, likelihood_, n_features_in_, feature_names_in_
+        As in ``OnlineMAPDPM``; points that wait count in ``n_seen`` and not yet in ``weights``.
+
+    Raises
+    ------
+    ValueError
+        A parameter is invalid.
+
+    Notes
+    -----
+    O(K (K + D)) a point on average; one point in 2 ``lag`` takes all steps of learning, O(lag K (K + D)). Memory is
+    that of ``OnlineMAPDPM`` and 6 K^2 + 3 lag (K + D) reals. Log densities are those of the filter: of a point given
+    the points before. See docs/states.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> state = np.repeat(rng.integers(0, 2, size=60), 50)
+    >>> X = rng.normal(size=(3000, 2)) + 1.5 * state[:, None]  # two states that overlap
+    >>> model = OnlineHDPHMM(max_states=8)
+    >>> ids = model.learn_many(X)
+    >>> model.n_clusters, model.belief.shape
+    (2, (2,))
+    """
+
+    def __init__(  # noqa: PLR0913  (the public signature; everything but max_states by name)
+        self,
+        max_states: int = 16,
+        *,
+        alpha: float = 1.0,
+        gamma: float = 1.0,
+        kappa: float = 0.0,
+        lag: int = 8,
+        likelihood: Any = None,
+        warmup: int = 200,
+        n_features: int | None = None,
+        half_life: float | None = None,
+        when_full: str = "least-loss",
+        missing: str = "error",
+        dtype: str = "float64",
+    ) -> None:
+        self.max_states = max_states
+        self.alpha = alpha
+        self.gamma = gamma
+        self.kappa = kappa
+        self.lag = lag
+        self.likelihood = likelihood
+        self.warmup = warmup
+        self.n_features = n_features
+        self.half_life = half_life
+        self.when_full = when_full
+        self.missing = missing
+        self.dtype = dtype
+        self._begin()
+
+    @exclusive
+    def gap(self) -> Self:
+        """The recording is interrupted, or ends: learn all points that wait; the next one begins a sequence.
+
+        During the warm-up it does nothing. Returns self.
+        """
+        if self._learner is not None:
+            c_states.gap(self._learner)
+        return self
+
+    @property
+    @exclusive
+    def belief(self) -> Vector:
+        """The probability of each state for the last point, given all points so far, shape (K,)."""
+        return c_states.belief(self.ready_learner())
+
+    @property
+    @exclusive
+    def transitions(self) -> Matrix:
+        """The probability of each state after each state, shape (K, K + 1); the last column is a new state."""
+        return c_states.transitions(self.ready_learner())[0]
+
+    @property
+    @exclusive
+    def start(self) -> Vector:
+        """The probability of each state at the start of a sequence, shape (K + 1,)."""
+        return c_states.transitions(self.ready_learner())[1]
+
+    @property
+    @exclusive
+    def run_length(self) -> int:
+        """Number of points in a row, up to the last, that had the same most probable state when they came."""
+        return 0 if self._learner is None else c_states.run_length(self._learner)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> OnlineHDPHMM:
+        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged."""
+        return cls._from_file(data, container.STREAM_OF_STATES)
+
+    @staticmethod
+    def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
+        names = ("alpha", "gamma", "kappa", "lag")
+        return {"max_states": setting.max_clusters} | {name: getattr(setting, name) for name in names}
