@@ -15,10 +15,13 @@ from mapdpm.cli.options import FORMATS, UsageError
 from mapdpm.files import container, disk
 from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
+from mapdpm.stream.hdp_hmm import OnlineHDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.selector import BANK_KEY
 
 LEARNER = ("max_clusters", "alpha", "half_life", "warmup", "when_full", "missing", "dtype")
+STATES = ("gamma", "kappa", "lag")
+"""Parameters of a learner of states, besides."""
 OTHERS = {
     "likelihood": "normal-gamma",
     "prior": None,
@@ -26,6 +29,8 @@ OTHERS = {
     "columns": None,
     "time": None,
     "format": "jsonl",
+    "states": None,
+    "pause": None,
 }
 """Settings that are no parameters of a learner, with their defaults."""
 
@@ -37,7 +42,7 @@ _MARKED = 4096  # bytes before a position whose check sum identifies a file
 class Saved(NamedTuple):
     """The contents of a state file; in a file that Python wrote, the last four are None."""
 
-    model: OnlineMAPDPM
+    model: OnlineMAPDPM | OnlineHDPHMM
     settings: dict[str, Any]
     columns: dict[str, Any] | None
     input: dict[str, Any] | None
@@ -53,15 +58,17 @@ def read(path: Path) -> Saved | None:
         return None
     try:
         extras = _checked_extras(data)
-        model = OnlineMAPDPM.from_bytes(data)
+        of_states = container.kind_of(data) == container.STREAM_OF_STATES
+        model = (OnlineHDPHMM if of_states else OnlineMAPDPM).from_bytes(data)
         held = extras.get(_KEY)
         if held is None:
-            own = {name: getattr(model, name) for name in LEARNER}
+            own = parameters_of(model)
             family = "normal-known-variance" if isinstance(model.likelihood_, NormalKnownVariance) else "normal-gamma"
             return Saved(model, own | {"likelihood": family, "prior": None}, None, None, None, None)
         parts = [held[name] for name in Saved._fields[1:]]
         found = Saved(model, *parts)
         settings, _, read_to, written_to, counts = parts
+        settings["states"] = of_states or None
         if not (
             all(isinstance(part, dict) for part in parts)
             and values.is_character(settings["delimiter"])
@@ -78,6 +85,14 @@ def read(path: Path) -> Saved | None:
         msg = f"{path}: {error}"
         raise ModelFileError(msg) from None
     return found
+
+
+def parameters_of(model: OnlineMAPDPM | OnlineHDPHMM) -> dict[str, Any]:
+    """The parameters of a learner, by the names of the command line."""
+    if isinstance(model, OnlineMAPDPM):
+        return {name: getattr(model, name) for name in LEARNER}
+    named = {"max_clusters": model.max_states, "states": True}
+    return named | {name: getattr(model, name) for name in (*LEARNER[1:], *STATES)}
 
 
 def write(path: Path, saved: Saved) -> None:
@@ -127,7 +142,8 @@ def _checked_extras(data: bytes) -> dict[str, Any]:
     if data.startswith(container.MAGIC) and container.kind_of(data) == container.BATCH:
         msg = "it holds a model of mapdpm fit, for mapdpm predict and score, and no stream; name another file"
         raise ModelFileError(msg)
-    extras = container.check_stream(data)[1]
+    of_states = data.startswith(container.MAGIC) and container.kind_of(data) == container.STREAM_OF_STATES
+    extras = container.check_stream(data, container.STREAM_OF_STATES if of_states else container.STREAM)[1]
     if BANK_KEY in extras:
         msg = (
             "it holds a bank of alphas, of which one learner only would be kept; learn with it in Python (mapdpm.load)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from mapdpm import MAPDPM, HDPMixture, NormalGamma, NormalKnownVariance, OnlineMAPDPM, load
+from mapdpm import MAPDPM, HDPMixture, NormalGamma, NormalKnownVariance, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.cli import tables
 from mapdpm.cli.columns import beside_groups, chosen, model_columns
 from mapdpm.cli.options import UsageError
@@ -24,8 +24,14 @@ def _hint(error: str) -> str:
     return "; the model comes first, then the data" if "not a mapdpm model" in error else ""
 
 
-def _check_kind(model: MAPDPM | OnlineMAPDPM, arguments: argparse.Namespace) -> None:
-    """UsageError for an option that a stream does not support; ValueError where it has no clusters yet."""
+def _check_kind(model: Any, arguments: argparse.Namespace) -> None:
+    """UsageError for an option that a stream does not support; ValueError where it cannot answer."""
+    if isinstance(model, OnlineHDPHMM):
+        msg = (
+            f"{arguments.model} holds a stream of states in time, which are found point after point; "
+            "go on with mapdpm stream --states"
+        )
+        raise ValueError(msg)
     if not isinstance(model, OnlineMAPDPM):
         return
     for option in ("novelty", "proba"):

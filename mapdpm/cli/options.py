@@ -224,6 +224,18 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     model = stream.add_argument_group("model")
     model.add_argument("--max-clusters", type=values.count, metavar="K", help="number of slots for clusters (16)")
     model.add_argument("--alpha", type=values.positive, metavar="A", help="concentration, > 0 (1.0)")
+    text = (
+        "clusters are states in time, with transitions between them; each result has the points in a row, 1 at a change"
+    )
+    model.add_argument("--states", action="store_const", const=True, help=text)
+    text = "with --states: concentration of the common shares of states, > 0 (1.0)"
+    model.add_argument("--gamma", type=values.positive, metavar="G", help=text)
+    text = "with --states: additional weight of a state after itself, >= 0 (0)"
+    model.add_argument("--kappa", type=values.not_negative, metavar="X", help=text)
+    text = "with --states: later points, at least, before a point is learned (8)"
+    model.add_argument("--lag", type=values.count, metavar="N", help=text)
+    text = "with --states and --time: a longer pause, in seconds, ends the sequence (never)"
+    model.add_argument("--pause", type=values.positive, metavar="T", help=text)
     text = "points, or seconds with --time, after which what was learned counts half (never)"
     model.add_argument("--half-life", type=values.positive, metavar="H", help=text)
     model.add_argument("--warmup", type=values.count, metavar="N", help="points that set the prior, >= 2 (200)")

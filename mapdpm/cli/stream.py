@@ -24,9 +24,9 @@ from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
 from mapdpm.cli.tables import STDIN, counted, is_text
 from mapdpm.files.errors import ModelFileError, UnwritableError
-from mapdpm.stream import Event, OnlineMAPDPM, StreamFullError
+from mapdpm.stream import Event, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
 
-HEADER = "id,score,event\n"
+HEADER, RUN = "id,score,event", ",run"
 
 _MOST_WARNINGS = 10  # refused lines with a warning; others are only counted
 _PATIENCE = 1.0  # seconds to wait for input before looking at the clock
@@ -37,6 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     stream_arguments.check(arguments)
     saved = None if arguments.state is None else checkpoint.read(arguments.state)
     settings = checkpoint.merged_settings(stream_arguments.given(arguments), saved, arguments.state)
+    stream_arguments.check_states(settings)
     model = stream_arguments.learner(settings) if saved is None else saved.model
     with Signals() as signals, contextlib.ExitStack() as stack:
         source = _source(arguments, signals)
@@ -51,7 +52,12 @@ class Stream:
     """One run: the items of ``source`` are learned, and the results go to ``sink``."""
 
     def __init__(
-        self, arguments: argparse.Namespace, settings: dict[str, Any], model: OnlineMAPDPM, source: Source, sink: Sink
+        self,
+        arguments: argparse.Namespace,
+        settings: dict[str, Any],
+        model: OnlineMAPDPM | OnlineHDPHMM,
+        source: Source,
+        sink: Sink,
     ) -> None:
         self._arguments, self._settings, self._model = arguments, settings, model
         self._source, self._sink = source, sink
@@ -61,6 +67,7 @@ class Stream:
         self._n_warnings = self._uncommitted = 0
         self._committed = time.monotonic()
         self._gaps = model.missing == "skip"
+        self._states = model if isinstance(model, OnlineHDPHMM) else None
         self._text = _as_csv if settings["format"] == "csv" else _as_json
         self._begun_with = (model.n_features, getattr(model, "feature_names_in_", None))
 
@@ -136,6 +143,7 @@ class Stream:
             assert self._fields is not None  # noqa: S101  (_is_header saw to it)
             x, t = self._fields.point(cells, gaps=self._gaps)
             before = self._model.n_events
+            self._pause(t)
             try:
                 number, score = self._model.learn_scored(x, t)
             except (ValueError, StreamFullError) as error:
@@ -148,10 +156,18 @@ class Stream:
         else:
             self._counts["learned"] += 1
             new = self._model.n_events - before
-            self._sink.write(self._text(number, score, self._model.events[-new:] if new else []))
+            events = self._model.events[-new:] if new else []
+            run = None if self._states is None else self._states.run_length
+            self._sink.write(self._text(number, score, events, run))
         self._source.taken(item)
         self._uncommitted += 1
         return 1
+
+    def _pause(self, t: float | None) -> None:
+        """End the sequence if the point comes after a pause."""
+        pause, last = self._settings["pause"], self._model.last_time
+        if self._states is not None and pause is not None and last is not None and t is not None and t - last > pause:
+            self._states.gap()
 
     def _refuse(self, item: Any, refused: RefusedInputError) -> None:
         text = f"{self._source.where(item)}{refused}"
@@ -259,14 +275,16 @@ class Stream:
             report(text)
 
 
-def _as_json(number: int, score: float, events: list[Event]) -> str:
+def _as_json(number: int, score: float, events: list[Event], run: int | None) -> str:
     happened = json.dumps([{"kind": e.kind, "id": e.id, "other": e.other} for e in events]) if events else "null"
-    return f'{{"id": {number}, "score": {score if math.isfinite(score) else "null"!s}, "event": {happened}}}\n'
+    more = "" if run is None else f', "run": {run}'
+    return f'{{"id": {number}, "score": {score if math.isfinite(score) else "null"!s}, "event": {happened}{more}}}\n'
 
 
-def _as_csv(number: int, score: float, events: list[Event]) -> str:
+def _as_csv(number: int, score: float, events: list[Event], run: int | None) -> str:
     happened = (f"{e.kind} {e.id}" + ("" if e.other is None else f" {e.other}") for e in events)
-    return f"{number},{score if math.isfinite(score) else ''!s},{';'.join(happened)}\n"
+    more = "" if run is None else f",{run}"
+    return f"{number},{score if math.isfinite(score) else ''!s},{';'.join(happened)}{more}\n"
 
 
 def _source(arguments: argparse.Namespace, signals: Signals) -> Source:
@@ -285,7 +303,7 @@ def _sink(
         except (KeyError, TypeError) as error:
             msg = f"{arguments.state}: the model file is damaged: its position cannot be read ({error})"
             raise ModelFileError(msg) from None
-    header = HEADER if settings["format"] == "csv" else ""
+    header = f"{HEADER}{RUN if settings['states'] else ''}\n" if settings["format"] == "csv" else ""
     if arguments.output is None or str(arguments.output) == STDOUT:
         return Printed(header, signals)
     return Written(arguments.output, header, position, arguments.state)

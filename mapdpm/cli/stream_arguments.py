@@ -6,11 +6,11 @@ import argparse
 from typing import Any
 
 from mapdpm import NormalGamma
-from mapdpm.cli.checkpoint import LEARNER, OTHERS
+from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
 from mapdpm.cli.models import PRIOR_FAMILIES
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import STDIN
-from mapdpm.stream import OnlineMAPDPM
+from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
 
 _MQTT = ("topic", "publish", "qos", "client_id", "tls", "user", "password_file")
 _TLS = ("ca_file", "cert", "key")
@@ -52,7 +52,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 def given(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that the command line gives."""
-    given = {name: getattr(arguments, name) for name in (*LEARNER, *OTHERS)}
+    given = {name: getattr(arguments, name) for name in (*LEARNER, *STATES, *OTHERS)}
     given["columns"] = None if arguments.columns is None else ",".join(arguments.columns)
     given["prior"] = dict(arguments.prior) or None
     if len(given["prior"] or {}) < len(arguments.prior):
@@ -61,13 +61,30 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def learner(settings: dict[str, Any]) -> OnlineMAPDPM:
+def check_states(settings: dict[str, Any]) -> None:
+    """UsageError for options of states without --states, or of pauses without times."""
+    for name in (*STATES, "pause"):
+        if settings.get(name) is not None and not settings["states"]:
+            msg = f"argument --{name}: needs --states"
+            raise UsageError(msg)
+    if settings["pause"] is not None and settings["time"] is None:
+        msg = "argument --pause: needs --time, the column with the time of each point"
+        raise UsageError(msg)
+
+
+def learner(settings: dict[str, Any]) -> OnlineMAPDPM | OnlineHDPHMM:
     """A new learner; ``settings`` has all its parameters afterwards."""
+    given = {name: settings[name] for name in (*LEARNER, *STATES) if name in settings}
+    make: Any = OnlineMAPDPM
+    if settings["states"]:
+        make = OnlineHDPHMM
+        if "max_clusters" in given:
+            given["max_states"] = given.pop("max_clusters")
     try:
-        model = OnlineMAPDPM(likelihood=_likelihood(settings), **{n: settings[n] for n in LEARNER if n in settings})
+        model: OnlineMAPDPM | OnlineHDPHMM = make(likelihood=_likelihood(settings), **given)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    settings.update({name: getattr(model, name) for name in LEARNER})
+    settings.update(parameters_of(model))
     return model
 
 

@@ -23,6 +23,11 @@ def positive(text: str) -> float:
     return _checked(float, text, lambda value: 0.0 < value < math.inf, "a number > 0")
 
 
+def not_negative(text: str) -> float:
+    """A number that is not below 0."""
+    return _checked(float, text, lambda value: 0.0 <= value < math.inf, "a number >= 0")
+
+
 def discount(text: str) -> float:
     """A number in [0, 1)."""
     return _checked(float, text, lambda value: 0.0 <= value < 1.0, "a number in [0, 1)")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import mapdpm
 from mapdpm.files import container
 from mapdpm.models.hdp import HDPMixture
 from mapdpm.models.hdp_hmm import HDPHMM
+from mapdpm.stream.hdp import OnlineHDP
+from mapdpm.stream.hdp_hmm import OnlineHDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
+
+Exportable: TypeAlias = OnlineMAPDPM | OnlineHDPHMM
 
 _A_LINE = 16
 _HEADER = """\
@@ -92,13 +96,13 @@ int main(void)
 """
 
 
-def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "float32") -> OnlineMAPDPM:
-    """A stream learner with the clusters of ``model``, a fitted MAPDPM or an OnlineMAPDPM.
+def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "float32") -> Exportable:
+    """A stream learner with the clusters of ``model``: a fitted MAPDPM, an OnlineMAPDPM or an OnlineHDPHMM.
 
     From a batch model it takes the statistics of the clusters, the prior and alpha, with ``max_clusters`` slots (None:
     twice the number of clusters). A stream learner of this ``dtype`` and capacity is returned as it is; any other is
-    converted by ``OnlineMAPDPM.merged``. ValueError where there are more clusters than slots, or the model has a
-    discount, which streams do not support.
+    converted by ``OnlineMAPDPM.merged``; one of states cannot be. ValueError where there are more clusters than slots,
+    or the model has a discount, which streams do not support.
 
     Examples
     --------
@@ -112,9 +116,17 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
         if model.dtype == dtype and max_clusters in {None, model.max_clusters}:
             return model
         return OnlineMAPDPM.merged([model], max_clusters=max_clusters, dtype=dtype)
-    if isinstance(model, (HDPMixture, HDPHMM)):
-        what = "groups" if isinstance(model, HDPMixture) else "states in time"
-        msg = f"a model of {what} has no C code yet; MAPDPM and OnlineMAPDPM have"
+    if isinstance(model, OnlineHDPHMM):
+        if model.dtype != dtype or max_clusters not in {None, model.max_states}:
+            msg = (
+                f"a stream of states can only be exported as it is: dtype {model.dtype!r}, "
+                f"{model.max_states} slots; got dtype {dtype!r}, max_clusters {max_clusters}"
+            )
+            raise ValueError(msg)
+        return model
+    if isinstance(model, (HDPMixture, HDPHMM, OnlineHDP)):
+        what = "states in time" if isinstance(model, HDPHMM) else "groups"
+        msg = f"a model of {what} has no C code yet; MAPDPM, OnlineMAPDPM and OnlineHDPHMM have"
         raise ValueError(msg)
     if model.discount > 0.0:
         msg = f"streams have no discount, but the model has discount={model.discount}; fit it with discount=0"
@@ -133,7 +145,7 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
     return stream
 
 
-def c_files(model: OnlineMAPDPM, name: str = "model") -> dict[str, bytes]:
+def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
     """The files of a C program by name: NAME.h, main.c, mapdpm.h and mapdpm.c.
 
     ValueError where ``name`` is no C identifier, or the learner has seen nothing.
@@ -148,6 +160,12 @@ def c_files(model: OnlineMAPDPM, name: str = "model") -> dict[str, bytes]:
     conditions = [
         f"typedef char {name}_needs_MAPDPM_REAL_{real}[sizeof(mapdpm_real) == {4 if real == 'float' else 8} ? 1 : -1];"
     ]
+    slots = model.max_clusters if isinstance(model, OnlineMAPDPM) else model.max_states
+    if isinstance(model, OnlineHDPHMM):
+        words["flags"] += " -DMAPDPM_STATES"
+        conditions.append(
+            f'#ifndef MAPDPM_STATES\n#error "{name}.h has states in time: compile with -DMAPDPM_STATES"\n#endif'
+        )
     if model.missing == "skip":
         words["flags"] += " -DMAPDPM_MISSING"
         conditions.append(
@@ -159,7 +177,7 @@ def c_files(model: OnlineMAPDPM, name: str = "model") -> dict[str, bytes]:
         about=f"{model.n_clusters} clusters of {model.n_seen} points",
         conditions="\n".join(conditions),
         features=learner.n_features,
-        clusters=model.max_clusters,
+        clusters=slots,
         used=model.n_clusters,
         state_bytes=model.nbytes,
         file_bytes=len(file),

@@ -57,7 +57,7 @@ def _checked_table(extras: dict[str, Any], mixture: Mixture) -> tuple[Labels, Ve
     """The transitions (K + 1, K) and the shares (K + 1,); ValueError where they do not fit the model."""
     K = len(mixture.counts)
     table, shares = extras["table"], extras["shares_"]
-    if table.dtype.kind != "i" or len(table) != (K + 1) * K or table.min() < 0:
+    if table.dtype.kind != "i" or len(table) != (K + 1) * K or table.min() < 0 or table.max() > mixture.counts.max():
         msg = "table"
         raise ValueError(msg)
     table = table.astype(np.int64).reshape(K + 1, K)

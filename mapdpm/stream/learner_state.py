@@ -34,6 +34,8 @@ from mapdpm.validation import check_choice, check_count, check_points
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_MICROSECONDS = 2  # the clock of a learner whose points have times, in mapdpm_learner.h
+
 
 class LearnerState(Parameters):
     """The layer between the public methods of a stream learner and the C library."""
@@ -99,6 +101,13 @@ class LearnerState(Parameters):
     def n_seen(self) -> int:
         """Number of points learned."""
         return 0 if self._learner is None else int(self._learner.stream.n_seen)
+
+    @property
+    def last_time(self) -> float | None:
+        """Time of the last point, in seconds; None where points come without times."""
+        if self._learner is None or self._learner.stream.clock != _MICROSECONDS:
+            return None
+        return float(self._learner.stream.now) / 1e6
 
     @property
     def nbytes(self) -> int:
