@@ -16,9 +16,9 @@ are not among these. The HDP-HMM (beams and direct assignment in turn, kappa 0, 
 2,000 steps, then 50 draws, one in 10 steps. The probability of a sentence is averaged over draws, each with the means
 of its transitions and emissions, and one new state. HDPHMM is its mode, with the same priors. Hidden Markov models are
 those of hmmlearn, the best of five starts by what each maximises. ML: by expectation-maximisation; a floor of 1e-6
-keeps letters that were not seen possible. MAP: with priors whose modes add alpha / K to transitions and 0.2 to letters; alpha is the mean of the
-draws. VB: variational, with these priors, and means of its posterior. Mean and standard error of the repeats; the
-last columns are paired differences from the HDP-HMM.
+keeps letters that were not seen possible. MAP: with priors whose modes add alpha / K to transitions and 0.2 to letters;
+alpha is the mean of the draws. VB: variational, with these priors, and means of its posterior. Mean and standard error
+of the repeats; the last columns are paired differences from the HDP-HMM.
 """
 
 from __future__ import annotations

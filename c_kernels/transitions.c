@@ -7,6 +7,10 @@
 
 /* A row of transitions above so many is halved, so that each point still counts in float. */
 #define MOST_TRANSITIONS ((real)1048576)
+/* A state with fewer points is looked at after each of its blocks, not only at the end of a chunk. */
+#define GROWN ((real)400)
+/* No more points wait than this part of the points of their state. */
+#define PATIENCE ((real)10)
 /* Tables are counted anew after so many attempts to change. */
 #define RECOUNT_PERIOD 32u
 
@@ -178,8 +182,11 @@ void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     state_tables(s)[to] += state_tables(s)[from];
     *state_total(s) += state_tables(s)[from]; /* states_clear takes them off */
     belief_of(s)[to] += belief_of(s)[from];
-    for (i = 0; i < *n_waiting_of(s); i++)
+    for (i = 0; i < *n_waiting_of(s); i++) {
         waiting_belief(s, i)[to] += waiting_belief(s, i)[from];
+        if (waiting_slots(s)[i] == from)
+            waiting_slots(s)[i] = to;
+    }
     if (*last_slot_of(s) == from)
         *last_slot_of(s) = to;
 }
@@ -522,6 +529,8 @@ void states_settle(mapdpm_stream *s, size_t m)
         if (!is_used(s, k)) /* a forged snapshot */
             k = *last_slot_of(s) == NONE ? 0 : *last_slot_of(s);
         learn_block(s, k, waiting_point(s, i), n);
+        if (*slot_of(s, k) < GROWN)
+            try_change(s);
     }
     for (i = 0; i < left; i++) {
         memcpy(waiting_point(s, i), waiting_point(s, m + i), D * sizeof(real));
@@ -546,12 +555,12 @@ static void believe_scores(mapdpm_stream *s)
         belief_of(s)[k] = k < s->width && is_used(s, k) && sum > 0 ? state_scores(s)[k] / sum : 0;
 }
 
-/* Whether more points wait than slot k has learned: a new state must not wait to be known. */
+/* Whether too many points wait for slot k to learn: a new state must not wait to be known. */
 static int is_young(const mapdpm_stream *s, uint32_t k, size_t n)
 {
     const real weight = *slot_of(s, k);
 
-    return weight < (real)waiting_room(s) && (real)n >= weight;
+    return weight < PATIENCE * (real)waiting_room(s) && PATIENCE * (real)n >= weight;
 }
 
 /* Take the point for which slot k was chosen, after stream_choose. It waits; a point that opens a state is learned at once,
