@@ -1,7 +1,7 @@
 """Segment a smart watch's recording into states, as a stream and as a whole, without any known activity.
 
-Reads examples/data/smartwatch.csv as activities.py does, which lies beside it: one point a second. Recordings are put in
-a row, as if someone did one thing for a while, and then another. OnlineHDPHMM learns second after second in fixed
+Reads examples/data/smartwatch.csv as activities.py does, which lies beside it: one point a second. Recordings are put
+in a row, as if someone did one thing for a while, and then another. OnlineHDPHMM learns second after second in fixed
 memory; HDPHMM sees all of it.
 
     python examples/states_of_a_watch.py         # writes states_of_a_watch.png

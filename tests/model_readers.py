@@ -10,7 +10,16 @@ import numpy as np
 
 import mapdpm
 import mutations
-from mapdpm import MAPDPM, HDPMixture, NormalGamma, NormalKnownVariance, OnlineAlphaSelector, OnlineHDP, OnlineMAPDPM
+from mapdpm import (
+    HDPHMM,
+    MAPDPM,
+    HDPMixture,
+    NormalGamma,
+    NormalKnownVariance,
+    OnlineAlphaSelector,
+    OnlineHDP,
+    OnlineMAPDPM,
+)
 from mapdpm.cli import tables
 from mapdpm.files import container
 from mapdpm.files.c_export import as_stream, c_files
@@ -135,6 +144,42 @@ def use_grouped(model):
     np.testing.assert_allclose(model.weights_.sum(axis=1), 1.0, rtol=1e-9)  # of shares that sum to 1 within as much
     again = HDPMixture.from_bytes(model.to_bytes())
     np.testing.assert_array_equal(again.weights_, model.weights_)
+    assert repr(model)
+
+
+# ---- models of states in time ---------------------------------------------------------------------------------------
+
+
+@functools.cache
+def states_examples(folder=None):
+    """Both families, one sequence and several, names of features, priors of concentrations, a cap."""
+    X, fixed = points(), NormalKnownVariance(4.0, 60.0, 1.0)
+    X, prior = X[np.argsort(X[:, 0], kind="stable")], GammaPrior(1.0, 1.0)
+    models = [
+        HDPHMM(1.5, 2.0).fit(tables.Table(("height", "width"), X), np.repeat(["a", "b"], 30)),
+        HDPHMM(likelihood=fixed, kappa=9.0, alpha_prior=prior, gamma_prior=prior).fit(X),
+        HDPHMM(max_states=3, random_state=3, moves=(), init=np.arange(60) // 25).fit(X[:, :1], np.arange(60) // 2),
+    ]
+    return [model.to_bytes() for model in models]
+
+
+def use_states(model):
+    """It finds paths and filters, scores sequences, draws one, and can be saved and shown."""
+    K, m0 = model.n_states_, model.likelihood_.m0
+    for X in (np.tile(m0, (4, 1)), np.tile(m0 + 0.5 * (model.means_[0] - m0), (4, 1))):
+        frame, ids = named(model, X), [0, 0, 1, 1]
+        if np.all(np.abs(X) < 1e49):  # no points are larger
+            for shares in (model.predict_proba(frame, ids), model.filter_proba(frame, ids)):
+                np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-9)
+            assert 0 <= model.predict(frame).min() <= model.predict(frame).max() < K
+            assert np.isfinite(model.score(frame, ids))
+            assert np.isclose(model.filter_one(X[0], model.filter_one(X[0])).sum(), 1.0, rtol=1e-9)
+    np.testing.assert_allclose(model.transitions_.sum(axis=1), 1.0, rtol=1e-9)
+    assert np.all(model.durations_ >= 1.0)
+    assert np.all(np.isfinite(model.durations_))
+    assert np.all(np.isfinite(model.sample_path(5, 0).points))
+    again = HDPHMM.from_bytes(model.to_bytes())
+    np.testing.assert_array_equal(again.transitions_, model.transitions_)
     assert repr(model)
 
 
@@ -322,6 +367,7 @@ def every_model(folder=None):
 
 _MODELS = (ModelFileError,), mutations.mutated_model
 MODELS = {
+    "HDPHMM.from_bytes": Reader(states_examples, lambda data, _: HDPHMM.from_bytes(data), use_states, *_MODELS),
     "HDPMixture.from_bytes": Reader(
         grouped_examples, lambda data, _: HDPMixture.from_bytes(data), use_grouped, *_MODELS
     ),

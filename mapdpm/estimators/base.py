@@ -201,7 +201,7 @@ class Estimator(Parameters, abc.ABC):
         return check_points(X)
 
     def _points(self, X: Any, named: bool = True) -> Any:
-        """The points of ``X``, checked; their columns must be those of ``fit``, by name too where they are ``named``."""
+        """The points of ``X``, checked; their columns must be those of ``fit``, by name too if ``named``."""
         self._check_fitted()
         if named:
             check_names(column_names(X), getattr(self, "feature_names_in_", None), type(self).__name__)

@@ -65,7 +65,8 @@ def _checked_table(extras: dict[str, Any], mixture: Mixture) -> tuple[Labels, Ve
     if not np.array_equal(table.sum(axis=0), mixture.counts) or left.min() < 0 or left.sum() != table[-1].sum():
         msg = "table"
         raise ValueError(msg)
-    if shares.shape != (K + 1,) or shares.min() <= 0.0 or not np.isclose(shares.sum(), 1.0, rtol=0.0, atol=1e-9):
+    within = shares.shape == (K + 1,) and bool(np.all(np.isfinite(shares))) and shares.min() > 0.0
+    if not within or not np.isclose(shares.sum(), 1.0, rtol=0.0, atol=1e-9):
         msg = "shares_"
         raise ValueError(msg)
     return table, shares

@@ -13,6 +13,7 @@ from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
 from mapdpm.plots.planes import Columns, plane_of
 from mapdpm.plots.scores import selection
+from mapdpm.plots.series import segments
 from mapdpm.plots.shares import groups
 from mapdpm.plots.traces import similarity, trace
 from mapdpm.plots.words import topics
@@ -30,6 +31,7 @@ __all__ = [
     "groups",
     "history",
     "image",
+    "segments",
     "selection",
     "similarity",
     "sizes",

@@ -145,14 +145,14 @@ def draw_legend(ax: Axes, entries: list[Any]) -> None:
         text.set_parse_math(False)
 
 
-def entries_of(sizes: Mapping[int, int], n_clusters: int) -> list[Any]:
+def entries_of(sizes: Mapping[int, int], n_clusters: int, what: str = "cluster") -> list[Any]:
     """Legend entries for the largest clusters, and the number of others; ``sizes`` has the points of each.
 
     Key -1 stands for points without a cluster.
     """
     clusters = {label: size for label, size in sizes.items() if label >= 0}
     shown = sorted(sorted(clusters, key=lambda label: -clusters[label])[:_MOST_IN_LEGEND])
-    entries = [_entry(colour(k, n_clusters), "o", f"cluster {k} ({counted(clusters[k])})") for k in shown]
+    entries = [_entry(colour(k, n_clusters), "o", f"{what} {k} ({counted(clusters[k])})") for k in shown]
     if len(shown) < len(clusters):
         entries.append(_entry("none", "", f"and {len(clusters) - len(shown)} more"))
     if -1 in sizes:

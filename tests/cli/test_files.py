@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mapdpm
-from mapdpm import MAPDPM, NormalGamma, OnlineAlphaSelector, OnlineMAPDPM, cli
+from mapdpm import HDPHMM, MAPDPM, NormalGamma, OnlineAlphaSelector, OnlineMAPDPM, cli
 from mapdpm.backends import _c32
 
 LEARNED = 400
@@ -65,6 +65,7 @@ def files(tmp_path_factory):
         "fit": fitted.to_bytes(),
         "fit, by C": written_by_c(fitted),
         "fit, discount": MAPDPM(discount=0.5).fit(X).to_bytes(),
+        "states": HDPHMM(init=fitted.labels_, moves=(), likelihood=fitted.likelihood).fit(X).to_bytes(),
         "stream": learner.to_bytes(),
         "stream, by C": OnlineMAPDPM(8, dtype="float32").partial_fit(X).ready_learner().write(),
         "stream, command line": state_of_the_command_line(folder),
@@ -87,17 +88,27 @@ def files(tmp_path_factory):
 FITS = {"fit", "fit, by C", "fit, discount"}
 READY = {"stream", "stream, by C", "stream, command line", "stream, gaps", "bank"}
 STREAMS = READY | {"stream, warming", "stream, new"}
-KINDS = [*sorted(FITS), *sorted(STREAMS), "half a model", "half a stream", "trace", "csv", "csv of names"]
+STATES = {"states"}  # which score whole sequences, in Python
+KINDS = [
+    *sorted(FITS),
+    *sorted(STATES),
+    *sorted(STREAMS),
+    "half a model",
+    "half a stream",
+    "trace",
+    "csv",
+    "csv of names",
+]
 KINDS += ["empty", "random", "folder", "missing"]
 
 COMMANDS = {  # what FILE may be; where the call is at fault, and not the file
     "fit FILE": ({"csv"}, set()),
     "fit FILE --columns height": ({"csv"}, set()),
     "tune FILE --alphas 0.5,2 --folds 2": ({"csv"}, set()),
-    "predict FILE data.csv": (FITS | READY, set()),
-    "predict FILE data.csv --format jsonl": (FITS | READY, set()),
-    "predict FILE data.csv --novelty": (FITS, STREAMS),
-    "predict FILE data.csv --proba": (FITS, STREAMS),
+    "predict FILE data.csv": (FITS | READY | STATES, set()),
+    "predict FILE data.csv --format jsonl": (FITS | READY | STATES, set()),
+    "predict FILE data.csv --novelty": (FITS | STATES, STREAMS),
+    "predict FILE data.csv --proba": (FITS | STATES, STREAMS),
     "score FILE data.csv": (FITS | READY, set()),
     "score FILE data.csv --mean": (FITS | READY, set()),
     "predict fit.mdpm FILE": ({"csv"}, set()),
@@ -106,11 +117,11 @@ COMMANDS = {  # what FILE may be; where the call is at fault, and not the file
     "score stream.mdpm FILE": ({"csv"}, set()),
     "stream FILE": ({"csv", "empty"}, set()),
     "stream data.csv --state FILE": (STREAMS - {"bank"} | {"missing"}, set()),
-    "export FILE --c firmware": (FITS | READY, {"fit, discount", "stream, warming", "stream, new"}),
-    "export FILE --c firmware --dtype float64": (FITS | STREAMS, {"fit, discount"}),
+    "export FILE --c firmware": (FITS | READY, {"fit, discount", "states", "stream, warming", "stream, new"}),
+    "export FILE --c firmware --dtype float64": (FITS | STREAMS, {"fit, discount", "states"}),
     "export FILE --c firmware --dtype float64 --max-clusters 9": (
         FITS | READY,
-        {"fit, discount", "stream, warming", "stream, new"},
+        {"fit, discount", "states", "stream, warming", "stream, new"},
     ),
     "demo FILE --no-picture": (set(), set()),
 }
@@ -226,6 +237,7 @@ def test_a_refusal_says_which_command_to_use(folder, files, capsys, argv, says):
         ),
         ("score given data.csv", "stream, new", "no clusters yet, after 0 points"),
         ("score given data.csv", "trace", "Trace.load"),
+        ("score given data.csv", "states", "holds states in time, which score whole sequences; use HDPHMM.score"),
         ("stream data.csv --state given", "fit", "it holds a model of mapdpm fit, for mapdpm predict and score"),
         ("stream data.csv --state given", "bank", "it holds a bank of alphas, of which one learner only would be kept"),
     ],

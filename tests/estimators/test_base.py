@@ -53,7 +53,7 @@ def test_all_checks_of_scikit_learn():
         [sys.executable, script], capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": paths}
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.count(f"scikit-learn {sklearn.__version__}") == 7
+    assert run.stdout.count(f"scikit-learn {sklearn.__version__}") == 8
     assert "skipped" not in run.stdout
 
 

@@ -160,7 +160,7 @@ def test_python_and_c_agree_on_what_is_damaged():
         (lambda d: d[:-9], "truncated: .* of .* bytes are there"),
         (lambda d: d[:60] + b"?" + d[61:], "damaged: its CRC does not match"),
         (lambda d: forged(d, 4, b"\7"), "has format 7, newer than format 1"),
-        (lambda d: forged(d, 6, b"\7"), "damaged: kind is 7"),
+        (lambda d: forged(d, 6, b"\310"), "damaged: kind is 200"),
         (lambda d: forged(d, 7, b"\2"), "damaged: size of a real is 2"),
         (lambda d: forged(d, 8, b"\11"), "damaged: family is 9"),
         (lambda d: forged(d, 16, bytes(4)), "damaged: number of clusters is 0"),

@@ -558,3 +558,25 @@ def test_groups_are_drawn_by_their_shares(points):
     plots.clusters(model, points)
     plots.sizes(model)
     plots.history(model)
+
+
+def test_segments_are_the_states_over_time():
+    """A colour fills the intervals of its state, a line follows each feature, a dashed line begins each sequence."""
+    X = np.concatenate([np.zeros((10, 2)), np.full((5, 2), 9.0), np.zeros((7, 2))]) + np.arange(22)[:, None] % 2 * 0.1
+    states, ids = np.repeat([0, 1, -1], [10, 5, 7]), np.repeat(["a", "b"], [15, 7])
+    ax = plots.segments(None, X, ids, labels=states)
+    assert [tuple(each.get_facecolor()[0][:3]) for each in ax.collections] == [colour(k, 2)[:3] for k in (-1, 0, 1)]
+    for fill, (begin, end) in zip(ax.collections, ((15, 22), (0, 10), (10, 15)), strict=True):
+        xs = fill.get_paths()[0].vertices[:, 0]
+        assert (xs.min(), xs.max()) == (begin, end)
+    lines = [line for line in ax.lines if len(line.get_xdata()) == 22]
+    assert len(lines) == 2
+    np.testing.assert_allclose(np.ptp(lines[0].get_ydata()), 0.8)
+    assert [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 2] == [15]
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["state 0 (10 points)", "state 1 (5 points)", "none (7 points)"]
+    model = mapdpm.HDPHMM(likelihood=mapdpm.NormalGamma(0.0, 0.1, 1.0, 1.0)).fit(X)
+    assert len(plots.segments(model, X, most=1).lines) == 1
+    for wrong in ({"labels": [0, 1]}, {"labels": states + 0.5}, {}):
+        with pytest.raises(ValueError, match=r"labels|model must be an HDPHMM"):
+            plots.segments(None, X, **wrong)

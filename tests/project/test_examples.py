@@ -29,6 +29,8 @@ WRITES = {
     "in_a_browser.py": {"smartwatch.html"},
     "life_of_clusters.py": {"life_of_clusters.png"},
     "on_a_chip.py": set(),
+    "states_of_a_watch.py": {"states_of_a_watch.png"},
+    "vibration.py": {"vibration.png"},
 }
 
 

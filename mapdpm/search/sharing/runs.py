@@ -90,15 +90,15 @@ def with_concentrations(
     plan, rng, report = search.plan(deadline), search.generator(), reporter(search)
     for _ in range(_MOST_TURNS):
         table = problem.of_slots(found.state.table, np.flatnonzero(found.state.clusters.counts))
-
         log_partition = functools.partial(_log_partition, problem, table)
         numbers = posterior_mode(log_partition, problem.prior.numbers, hyperpriors)
         near = np.allclose(numbers, problem.prior.numbers, rtol=_SAME_CONCENTRATION, atol=0.0)
         problem = problem.with_numbers(numbers)
         found.state.stale = True
         problem.refresh(found.state)
+        labels = found.state.labels.copy()
         found = ascend(problem, found.state, plan, rng, report, found.restart)
-        if near or plan.expired():
+        if (near and np.array_equal(labels, found.state.labels)) or plan.expired():
             break
     return problem, found
 
