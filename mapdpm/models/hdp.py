@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,9 +14,9 @@ from mapdpm.data.frames import column_names
 from mapdpm.data.group_tree import GroupTree, read_tree
 from mapdpm.estimators.chunks import in_chunks, log_densities, posteriors
 from mapdpm.estimators.grouped import GroupedEstimator, chosen_groups
-from mapdpm.estimators.packed import PackedMixture
-from mapdpm.files import container, disk
+from mapdpm.files import container
 from mapdpm.files.grouped_models import extras_of, misfit, restored_groups
+from mapdpm.models.files import SavedMixture
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.hierarchy import hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 
-class HDPMixture(PackedMixture, GroupedEstimator):
+class HDPMixture(SavedMixture, GroupedEstimator):
     r"""Clusters that groups of points share, at a mode of a hierarchical Dirichlet process mixture (Teh2004).
 
     Each group j mixes the same clusters in shares of its own: point i of group j is in cluster k with probability
@@ -277,19 +276,6 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         """Mean log predictive density of the points of ``X``, in nats a point; ``y`` as in ``fit``."""
         return float(self.score_samples(X, chosen_groups(y, groups)).mean())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle.
-
-        ValueError where a name of a group is no str, int, float or bool.
-        """
-        disk.write_file(path, self.to_bytes())
-
-    def to_bytes(self) -> bytes:
-        """The model in the format of docs/format.md, with all fitted attributes."""
-        self._check_fitted()
-        self._settings()  # a parameter set since the fit may be invalid: the file could not be read again
-        return container.pack(self._mixture, extras_of(self, self._table), kind=self._kind)
-
     @classmethod
     def from_bytes(cls, data: bytes) -> HDPMixture:
         """The model that ``to_bytes`` wrote; ValueError where the bytes are another file, or damaged."""
@@ -303,6 +289,9 @@ class HDPMixture(PackedMixture, GroupedEstimator):
         model._restore(restored.mixture, restored.model, extras)
         model._set_weights(restored.tree, restored.table, restored.shares)
         return model
+
+    def _extras(self) -> dict[str, Any]:
+        return extras_of(self, self._table)
 
     def _settings(self) -> GroupedSettings:
         """The parameters, checked."""

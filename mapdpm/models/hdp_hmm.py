@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,11 +11,11 @@ from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
 from mapdpm.data.sequences import read_sequences
 from mapdpm.estimators.grouped import chosen_groups
-from mapdpm.estimators.packed import PackedMixture
 from mapdpm.estimators.sequences import SequenceEstimator
-from mapdpm.files import container, disk
+from mapdpm.files import container
 from mapdpm.files.grouped_models import misfit
 from mapdpm.files.sequence_models import extras_of, restored_states, with_kappa
+from mapdpm.models.files import SavedMixture
 from mapdpm.models.hidden_markov_model import HiddenMarkovModel, Path
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.partition_priors.transitions import transitions
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 
-class HDPHMM(PackedMixture, SequenceEstimator):
+class HDPHMM(SavedMixture, SequenceEstimator):
     r"""States of points in time, at a mode of a hierarchical Dirichlet process hidden Markov model (Teh2004 section 7).
 
     Each state has a row of transitions, a Dirichlet process around common shares beta; the first states of sequences
@@ -259,16 +258,6 @@ class HDPHMM(PackedMixture, SequenceEstimator):
         self._check_fitted()
         return self._hidden_markov_model().drawn(check_count("n_points", n_points), random_state)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle."""
-        disk.write_file(path, self.to_bytes())
-
-    def to_bytes(self) -> bytes:
-        """The model in the format of docs/format.md, with all fitted attributes."""
-        self._check_fitted()
-        self._settings()  # a parameter set since the fit may be invalid: the file could not be read again
-        return container.pack(self._mixture, extras_of(self, self._table), kind=self._kind)
-
     @classmethod
     def from_bytes(cls, data: bytes) -> HDPHMM:
         """The model that ``to_bytes`` wrote; ValueError where the bytes are another file, or damaged."""
@@ -287,6 +276,9 @@ class HDPHMM(PackedMixture, SequenceEstimator):
         super().__setstate__(state)
         if hasattr(self, "kappa_"):
             self._mixture = with_kappa(self._mixture, self.kappa_)
+
+    def _extras(self) -> dict[str, Any]:
+        return extras_of(self, self._table)
 
     def _settings(self) -> SequenceSettings:
         """The parameters, checked."""
