@@ -273,6 +273,22 @@ static real predict_states(const mapdpm_stream *s, real *restrict p)
     return opening;
 }
 
+/* Bounds of the log densities of states `first` to first + n - 1 with their probabilities p, from their tails. */
+CLONES
+static void bound_states(const mapdpm_stream *s, uint32_t first, uint32_t n, const real *restrict p,
+                         const real *restrict tails, real *restrict bounds)
+{
+    const real *const constants = constants_of(s) + first, *const exponents = exponents_of(s) + first;
+    uint32_t j;
+
+    if (IS_GAMMA(s))
+        for (j = 0; j < n; j++)
+            bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]) + math_log_below(p[j]);
+    else
+        for (j = 0; j < n; j++)
+            bounds[j] = constants[j] - tails[j] + math_log_below(p[j]);
+}
+
 /* Log densities of x in all states, by the score table: those of states whose bound is FAR_BELOW the score of one state are
  * -LARGEST_REAL. */
 static void rate_by_score_table(const mapdpm_stream *s, const real *x, const real *p, real *densities)
@@ -292,12 +308,12 @@ static void rate_by_score_table(const mapdpm_stream *s, const real *x, const rea
     }
     if (best != NONE)
         least = density_of_tail(s, x, best, densities[best]) + math_log_below(p[best]) - (FAR_BELOW + MOST_BELOW);
-    for (j = 0; j < s->width; j++) {
-        const real tail = densities[j];
-        const real bound =
-            constants_of(s)[j] - (IS_GAMMA(s) ? exponents_of(s)[j] * math_log_below(1 + tail) : tail);
-
-        densities[j] = bound + math_log_below(p[j]) > least ? density_of_tail(s, x, j, tail) : -LARGEST_REAL;
+    for (first = 0; first < s->width; first += BLOCK) {
+        n = s->width - first < BLOCK ? s->width - first : BLOCK;
+        bound_states(s, first, n, p + first, densities + first, bounds);
+        for (j = 0; j < n; j++)
+            densities[first + j] =
+                bounds[j] > least ? density_of_tail(s, x, first + j, densities[first + j]) : -LARGEST_REAL;
     }
 }
 
@@ -356,7 +372,7 @@ static choice choose_state(const mapdpm_stream *s, const real *x, int with_densi
         top = score;
         c.best = NONE;
     } else if (score <= top) {
-        opening *= math_exp(score - top);
+        opening = score < top - NEGLIGIBLE ? 0 : opening * math_exp(score - top);
     } else {
         const real less = math_exp(top - score);
 

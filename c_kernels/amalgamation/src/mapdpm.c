@@ -3295,8 +3295,10 @@ static void try_change(mapdpm_stream *s)
         states_recount(s);
 }
 
-/* What is believed of a state below this does not change which one is the most probable. */
+/* What is believed of a state below this does not change which one is the most probable. Of a point with so little doubt,
+ * later points change nothing: they would have to be as sure that the state changed one point before. */
 #define FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
+#define DOUBT ((real)1e-5)
 
 /* One step back in time: `later`, the beliefs at a point given all points, becomes those at the point before, of which
  * `now` is what was believed when it came. */
@@ -3307,7 +3309,7 @@ static void step_back(const mapdpm_stream *s, const real *restrict now, real *re
     uint32_t v, k, j;
 
     for (v = 0; v < s->width; v++)
-        if (now[v] > 1 - FAINT) { /* later points change nothing */
+        if (now[v] > 1 - DOUBT) {
             memcpy(later, now, width * sizeof(real));
             return;
         }
@@ -3397,15 +3399,18 @@ void states_settle(mapdpm_stream *s, size_t m)
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
 /* The scores of the choice become the belief. */
-static void believe_scores(mapdpm_stream *s)
+static void believe_scores(const mapdpm_stream *s, real *belief)
 {
-    real sum = 0;
+    const real *const scores = state_scores(s);
+    real sum = 0, each;
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
-        sum += is_used(s, k) ? state_scores(s)[k] : 0;
-    for (k = 0; k < SLOTS(s); k++)
-        belief_of(s)[k] = k < s->width && is_used(s, k) && sum > 0 ? state_scores(s)[k] / sum : 0;
+        sum += scores[k];
+    each = sum > 0 ? 1 / sum : 0;
+    memset(belief, 0, SLOTS(s) * sizeof(real));
+    for (k = 0; k < s->width; k++)
+        belief[k] = scores[k] * each;
 }
 
 /* Whether too many points wait for slot k to learn: a new state must not wait to be known. */
@@ -3421,8 +3426,9 @@ static int is_young(const mapdpm_stream *s, uint32_t k, size_t n)
 uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
 {
     const size_t D = FEATURES(s), n = *n_waiting_of(s);
-    const uint32_t before = *state_id_of(s);
+    const int stays = ids_of(s)[k] == *state_id_of(s);
 
+    *run_of(s) = stays && !is_new ? *run_of(s) + 1 : 1;
     if (is_new) {
         memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
         belief_of(s)[k] = 1;
@@ -3431,19 +3437,20 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
         try_change(s);
         states_prepare(s);
     } else {
-        believe_scores(s);
+        size_t m = 0;
+
+        believe_scores(s, belief_of(s));
         memcpy(waiting_point(s, n), x, D * sizeof(real));
         memcpy(waiting_belief(s, n), belief_of(s), SLOTS(s) * sizeof(real));
         *n_waiting_of(s) = (uint32_t)n + 1;
-        *run_of(s) = ids_of(s)[largest_of(belief_of(s), s->width)] == before ? *run_of(s) + 1 : 1;
         if (n + 1 == waiting_room(s))
-            states_settle(s, n + 1 - s->lag);
+            m = n + 1 - s->lag;
         else if (is_young(s, k, n + 1))
-            states_settle(s, n + 1);
+            m = n + 1;
+        states_settle(s, m);
+        if (m > 0)
+            k = largest_of(belief_of(s), s->width);
     }
-    k = largest_of(belief_of(s), s->width);
-    if (is_new)
-        *run_of(s) = 1;
     *state_id_of(s) = ids_of(s)[k];
     return k;
 }
@@ -4014,6 +4021,22 @@ static real predict_states(const mapdpm_stream *s, real *restrict p)
     return opening;
 }
 
+/* Bounds of the log densities of states `first` to first + n - 1 with their probabilities p, from their tails. */
+CLONES
+static void bound_states(const mapdpm_stream *s, uint32_t first, uint32_t n, const real *restrict p,
+                         const real *restrict tails, real *restrict bounds)
+{
+    const real *const constants = constants_of(s) + first, *const exponents = exponents_of(s) + first;
+    uint32_t j;
+
+    if (IS_GAMMA(s))
+        for (j = 0; j < n; j++)
+            bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]) + math_log_below(p[j]);
+    else
+        for (j = 0; j < n; j++)
+            bounds[j] = constants[j] - tails[j] + math_log_below(p[j]);
+}
+
 /* Log densities of x in all states, by the score table: those of states whose bound is FAR_BELOW the score of one state are
  * -LARGEST_REAL. */
 static void rate_by_score_table(const mapdpm_stream *s, const real *x, const real *p, real *densities)
@@ -4033,12 +4056,12 @@ static void rate_by_score_table(const mapdpm_stream *s, const real *x, const rea
     }
     if (best != NONE)
         least = density_of_tail(s, x, best, densities[best]) + math_log_below(p[best]) - (FAR_BELOW + MOST_BELOW);
-    for (j = 0; j < s->width; j++) {
-        const real tail = densities[j];
-        const real bound =
-            constants_of(s)[j] - (IS_GAMMA(s) ? exponents_of(s)[j] * math_log_below(1 + tail) : tail);
-
-        densities[j] = bound + math_log_below(p[j]) > least ? density_of_tail(s, x, j, tail) : -LARGEST_REAL;
+    for (first = 0; first < s->width; first += BLOCK) {
+        n = s->width - first < BLOCK ? s->width - first : BLOCK;
+        bound_states(s, first, n, p + first, densities + first, bounds);
+        for (j = 0; j < n; j++)
+            densities[first + j] =
+                bounds[j] > least ? density_of_tail(s, x, first + j, densities[first + j]) : -LARGEST_REAL;
     }
 }
 
@@ -4097,7 +4120,7 @@ static choice choose_state(const mapdpm_stream *s, const real *x, int with_densi
         top = score;
         c.best = NONE;
     } else if (score <= top) {
-        opening *= math_exp(score - top);
+        opening = score < top - NEGLIGIBLE ? 0 : opening * math_exp(score - top);
     } else {
         const real less = math_exp(top - score);
 
