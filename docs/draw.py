@@ -155,6 +155,7 @@ PAGES: dict[str, Callable[[Names], None]] = {
     "groups": groups,
     "samplers": samplers,
     "documents": documents,
+    "states": lambda names: _save(names["segments"].figure, "segments"),
     "streams": streams,
     "river": river,
     "command-line": lambda _: _fit("data.csv", "command-line", "--columns", "height,width"),
