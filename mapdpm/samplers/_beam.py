@@ -7,47 +7,48 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.backends.states import Rows
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used
-from mapdpm.samplers._restaurants import LEAST, parts
+from mapdpm.samplers._restaurants import LEAST, Restaurants, parts
+from mapdpm.samplers._states import Machines
 from mapdpm.state import ClusterState
 
 
 def beam_step(
-    likelihood: LikelihoodVerbs, data: Any, state: ClusterState, rows: Rows, begins: Labels, rng: RngVerbs
-) -> tuple[Labels, Vector]:
+    likelihood: LikelihoodVerbs, data: Any, state: ClusterState, machines: Machines, begins: Labels, rng: RngVerbs
+) -> tuple[Labels, Matrix]:
     """Draw the states of all sequences anew, given the shares; states in use are those of the first slots.
 
-    Returns the new states of points, and alpha times the shares of these states: first those in use, then new ones;
-    last the rest. O(N K^2 + N K D).
+    Returns the new states of points, and the weights of these states in each node: first of those in use, then of new
+    ones; last of the rest. O(N K^2 + N K D).
     """
-    K, n = count_used(state), state.labels.shape[0]
-    weights, rest = np.empty(K), max(rows.weights[-1], LEAST)
-    shares, rests = np.zeros((K + 1, K)), np.zeros(K + 1)  # of transitions: row 0 is that of starts
-    parameters, shapes = np.empty((K, likelihood.n_parameters())), np.empty(K)
-    for k in range(K):
-        weights[k] = rows.weights[k]
-        likelihood.draw(state.rows[k], parameters[k], rng)
-    for v in range(K + 1):
+    tree, n = machines.restaurants, state.labels.shape[0]
+    K = count_used(state)
+    weights = np.empty((tree.weights.shape[0], K + 1))
+    for u in range(weights.shape[0]):
         for k in range(K):
-            shapes[k] = rows.counts[v - 1, k] + weights[k] + (rows.kappa if v == k + 1 else 0.0)
-        rests[v] = _draw_row(shares[v], shapes, rest, rng)
+            weights[u, k] = tree.weights[u, k]
+        weights[u, K] = max(tree.weights[u, -1], LEAST)
+    parameters = np.empty((K, likelihood.n_parameters()))
+    for k in range(K):
+        likelihood.draw(state.rows[k], parameters[k], rng)
+    shares, rests = _draw_transitions(machines, weights, rng)
     slices, least = np.empty(n), inf
     for i in range(n):
-        v = state.labels[rows.previous[i]] + 1 if rows.previous[i] >= 0 else 0
-        slices[i] = shares[v, state.labels[i]] * (1.0 - rng.uniform())
+        v = state.labels[machines.previous[i]] + 1 if machines.previous[i] >= 0 else 0
+        slices[i] = shares[tree.groups[i], v, state.labels[i]] * (1.0 - rng.uniform())
         least = min(least, slices[i])
     blank = np.empty(state.rows.shape[1])
     likelihood.init(blank)
     likelihood.prepare(blank)
-    while _largest(rests) > least:
-        part, others = parts(rng.log_odds(1.0, rows.root_concentration))
-        weights, rest = _appended(weights, max(rest * exp(part), LEAST)), max(rest * exp(others), LEAST)
-        shares, rests = _with_new_state(shares, rests, weights, rest, rows.kappa, rng)
+    while rests.max() > least:
+        weights = _with_new_weights(weights, tree, rng)
+        shares, rests = _with_new_state(shares, rests, weights, machines, rng)
         K += 1
-        parameters = _grown(parameters, K, parameters.shape[1])
+        grown = np.empty((K, parameters.shape[1]))
+        grown[: K - 1] = parameters
+        parameters = grown
         likelihood.draw(blank, parameters[K - 1], rng)
     labels = np.empty(n, dtype=np.int64)
     for s in range(begins.shape[0] - 1):
@@ -56,8 +57,8 @@ def beam_step(
         for i in range(a, b):
             for k in range(K):
                 logs[i - a, k] = likelihood.log_likelihood(parameters[k], data, i)
-        _draw_path(logs, shares, slices[a:b], labels[a:b], rng)
-    return labels, _appended(weights, rest)
+        _draw_path(logs, shares[tree.groups[a]], slices[a:b], labels[a:b], rng)
+    return labels, weights
 
 
 @jitable
@@ -69,12 +70,20 @@ def _largest(values: Vector) -> float:
 
 
 @jitable
-def _appended(values: Vector, value: float) -> Vector:
-    found = np.empty(values.shape[0] + 1)
-    for k in range(values.shape[0]):
-        found[k] = values[k]
-    found[-1] = value
-    return found
+def _draw_transitions(machines: Machines, weights: Matrix, rng: RngVerbs) -> tuple[Matrix, Matrix]:
+    """Draw the transitions of each machine between the K states in use, and their parts to new states.
+
+    (machines, K + 1, K) and (machines, K + 1); row 0 is that of starts, row k + 1 of state k.
+    """
+    tree, n_machines, K = machines.restaurants, machines.counts.shape[0], weights.shape[1] - 1
+    shares, rests, shapes = np.zeros((n_machines, K + 1, K)), np.zeros((n_machines, K + 1)), np.empty(K)
+    for j in range(n_machines):
+        own = weights[tree.parents[weights.shape[0] + j]]
+        for v in range(K + 1):
+            for k in range(K):
+                shapes[k] = machines.counts[j, v - 1, k] + own[k] + (machines.kappa if v == k + 1 else 0.0)
+            rests[j, v] = _draw_row(shares[j, v], shapes, own[K], rng)
+    return shares, rests
 
 
 @jitable
@@ -95,30 +104,41 @@ def _draw_row(shares: Vector, shapes: Vector, rest: float, rng: RngVerbs) -> flo
 
 
 @jitable
-def _with_new_state(
-    shares: Matrix, rests: Vector, weights: Vector, rest: float, kappa: float, rng: RngVerbs
-) -> tuple[Matrix, Vector]:
-    """Transitions with the last state of ``weights`` broken off the rest of each row, and a row of its own."""
-    K = weights.shape[0]
-    grown, left = _grown(shares, K + 1, K), np.zeros(K + 1)
-    for v in range(K):
-        part, others = parts(rng.log_odds(weights[-1], rest))
-        grown[v, -1], left[v] = rests[v] * exp(part), rests[v] * exp(others)
-    shapes = np.empty(K)
-    for k in range(K):
-        shapes[k] = weights[k] + (kappa if k == K - 1 else 0.0)
-    left[K] = _draw_row(grown[K], shapes, rest, rng)
-    return grown, left
+def _with_new_weights(weights: Matrix, tree: Restaurants, rng: RngVerbs) -> Matrix:
+    """Weights with one more state, broken off the rest of each node; the parts of a node go by those of its parent."""
+    n_inner, K = weights.shape[0], weights.shape[1] - 1
+    found = np.empty((n_inner, K + 2))
+    for u in range(n_inner):
+        for k in range(K):
+            found[u, k] = weights[u, k]
+        if u == 0:
+            part, others = parts(rng.log_odds(1.0, tree.root_concentration))
+        else:
+            part, others = parts(rng.log_odds(found[tree.parents[u], K], found[tree.parents[u], K + 1]))
+        found[u, K] = max(weights[u, K] * exp(part), LEAST)
+        found[u, K + 1] = max(weights[u, K] * exp(others), LEAST)
+    return found
 
 
 @jitable
-def _grown(values: Matrix, n: int, m: int) -> Matrix:
-    """``values`` in the corner of a matrix of zeros."""
-    found = np.zeros((n, m))
-    for v in range(values.shape[0]):
-        for k in range(values.shape[1]):
-            found[v, k] = values[v, k]
-    return found
+def _with_new_state(
+    shares: Matrix, rests: Matrix, weights: Matrix, machines: Machines, rng: RngVerbs
+) -> tuple[Matrix, Matrix]:
+    """Transitions with the last state of ``weights`` broken off the rest of each row, and a row of its own."""
+    n_machines, K, tree = shares.shape[0], weights.shape[1] - 1, machines.restaurants
+    grown, left = np.zeros((n_machines, K + 1, K)), np.zeros((n_machines, K + 1))
+    shapes = np.empty(K)
+    for j in range(n_machines):
+        own = weights[tree.parents[weights.shape[0] + j]]
+        for v in range(K):
+            for k in range(K - 1):
+                grown[j, v, k] = shares[j, v, k]
+            part, others = parts(rng.log_odds(own[K - 1], own[K]))
+            grown[j, v, K - 1], left[j, v] = rests[j, v] * exp(part), rests[j, v] * exp(others)
+        for k in range(K):
+            shapes[k] = own[k] + (machines.kappa if k == K - 1 else 0.0)
+        left[j, K] = _draw_row(grown[j, K], shapes, own[K], rng)
+    return grown, left
 
 
 @jitable

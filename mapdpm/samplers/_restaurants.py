@@ -123,20 +123,39 @@ def draw_shares(restaurants: Restaurants, tables: Labels, used: Labels, rng: Rng
 def draw_tables(restaurants: Restaurants, tables: Labels, rng: RngVerbs) -> None:
     """Draw the number of tables of each dish in each node, children first, given the shares (Teh2004 (40), (46)).
 
-    The guests of a cell sit down one after the other; guest i + 1 opens a table with probability a / (a + i), a the
-    weight of the dish in the parent. Fills ``tables``. O(N) for each level.
+    Fills ``tables``. O(N) for each level.
     """
     parents, guests, weights = restaurants.parents, restaurants.guests, restaurants.weights
     n_inner, capacity = weights.shape[0], tables.shape[1]
-    inner = np.zeros((n_inner, capacity), dtype=np.int64)
+    for v in range(parents.shape[0] - 1, n_inner - 1, -1):
+        for k in range(capacity):
+            tables[v - 1, k] = tables_of(guests[v - n_inner, k], weights[parents[v], k], rng)
+    draw_inner_tables(restaurants, tables, rng)
+
+
+@jitable
+def draw_inner_tables(restaurants: Restaurants, tables: Labels, rng: RngVerbs) -> None:
+    """Draw the number of tables of each dish in the inner nodes below the root, given those of the leaves."""
+    parents, weights = restaurants.parents, restaurants.weights
+    n_inner, capacity = weights.shape[0], tables.shape[1]
+    guests = np.zeros((n_inner, capacity), dtype=np.int64)
     for v in range(parents.shape[0] - 1, 0, -1):
         for k in range(capacity):
-            n = guests[v - n_inner, k] if v >= n_inner else inner[v, k]
-            a, m = weights[parents[v], k], min(n, 1)
-            for i in range(1, n):
-                m += int(rng.chance(a / (a + i)))
-            tables[v - 1, k] = m
-            inner[parents[v], k] += m
+            if v < n_inner:
+                tables[v - 1, k] = tables_of(guests[v, k], weights[parents[v], k], rng)
+            guests[parents[v], k] += tables[v - 1, k]
+
+
+@jitable
+def tables_of(n: int, a: float, rng: RngVerbs) -> int:
+    """The number of tables of ``n`` guests of a dish of weight ``a``, who sit down one after the other.
+
+    Guest i + 1 opens a table with probability a / (a + i).
+    """
+    m = min(n, 1)
+    for i in range(1, n):
+        m += int(rng.chance(a / (a + i)))
+    return m
 
 
 def seat(weights: Vector, cells: Labels, seats: Labels, rng: RngVerbs) -> None:

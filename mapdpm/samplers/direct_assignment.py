@@ -14,10 +14,9 @@ from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._restaurants import Restaurants, close_slot, draw_tables, open_slot, seat
 from mapdpm.samplers._seats import SEATS, SeatedSampler
 from mapdpm.samplers._words import word_sweep
-from mapdpm.samplers.chain import CLUSTER, Chain
-from mapdpm.samplers.grouped import INNER, GroupedChain
+from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.grouped import GroupedChain
 from mapdpm.samplers.sampler import Info
-from mapdpm.samplers.shares import REST, SHARES
 from mapdpm.state import ClusterState, assign, unassign
 
 
@@ -120,10 +119,7 @@ class DirectAssignment(SeatedSampler):
     def equip(self, chain: Chain) -> None:
         """Carry the shares of inner nodes: equal ones until the first step draws them."""
         chain = cast("GroupedChain", chain)
-        n_inner, part = chain.tree.n_inner, 1.0 / (chain.n_clusters + 1.0)
-        used = chain.state.counts > 0
-        chain.carry(SHARES, np.tile(part * used, (n_inner, 1)), (INNER, CLUSTER))
-        chain.carry(REST, np.full(n_inner, part), (INNER,))
+        chain.carry_shares(chain.tree.n_inner)
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """Shares, then labels, then tables, at fixed alpha and gamma."""

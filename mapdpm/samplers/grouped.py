@@ -12,19 +12,14 @@ from mapdpm.data.group_tree import GroupTree, read_tree
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, Hierarchy, hierarchy, log_density_of_shares
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
-from mapdpm.protocol import LARGEST, Labels, Likelihood, RngVerbs, Vector
-from mapdpm.samplers._restaurants import Restaurants, draw_shares, parts
+from mapdpm.protocol import Labels, Likelihood, RngVerbs, Vector
+from mapdpm.samplers._restaurants import Restaurants
 from mapdpm.samplers._with_parameters import PARAMETERS, is_counted, log_joint_given
-from mapdpm.samplers.chain import CLUSTER, Array, Chain
-from mapdpm.samplers.concentration import LEAST, draw_alpha_by_auxiliary, draw_from_gamma, in_floats
+from mapdpm.samplers.chain import CLUSTER, Chain
+from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, in_floats
 from mapdpm.samplers.given import ChainData, Given
-from mapdpm.samplers.sampler import Info, Sampler
-from mapdpm.samplers.shares import NEW, REST, SHARES, TABLES, SharingChain
+from mapdpm.samplers.shares import NODE, SHARES, TABLES, SharingChain, SharingSampler, draw_alpha_of_groups
 from mapdpm.samplers.starts import labels_without_order
-from mapdpm.validation import check_number
-
-NODE, INNER = "group", "inner_group"
-"""Names of axes: nodes but the root, with one level the groups; and inner nodes."""
 
 
 class GroupedTarget(NamedTuple):
@@ -73,16 +68,14 @@ class GroupedChain(SharingChain):
         tree = self.tree
         levels = tree.levels[: tree.n_inner]
         concentrations = np.array([self.prior.alphas[level] for level in levels])
-        weights = np.zeros((tree.n_inner, self.state.capacity + 1))
-        if SHARES in self.aux:
-            weights[:] = np.hstack([self.aux[SHARES], self.aux[REST][:, None]]) * concentrations[:, None]
+        none = np.zeros((tree.n_inner, self.state.capacity + 1))
+        weights = self.weights(concentrations) if SHARES in self.aux else none
         gamma = float(self.prior.gamma)
         return Restaurants(tree.parents, self.order, tree.of_points, self.guests(), weights, concentrations, gamma)
 
     def take_shares(self, restaurants: Restaurants) -> None:
         """Carry the shares of ``restaurants``."""
-        shares = restaurants.weights / restaurants.concentrations[:, None]
-        self.aux[SHARES], self.aux[REST] = np.ascontiguousarray(shares[:, :-1]), shares[:, -1].copy()
+        self.take_weights(restaurants.weights, restaurants.concentrations)
 
     def customers(self) -> Vector:
         """(nodes but the root,): the points of each group, and the tables of the children of each inner node."""
@@ -111,39 +104,8 @@ class GroupedChain(SharingChain):
         alpha, gamma = (max(value, 1.0 / LARGEST_CONCENTRATION) for value in (self.prior.alphas[0], self.prior.gamma))
         return Hierarchy((alpha,), gamma).log_partition(self.guests()[:, self.state.counts > 0])
 
-    def concentrations(self) -> dict[str, Any]:
-        """Alpha, a number with one level of groups and else one a level, and gamma."""
-        alphas = self.prior.alphas
-        return {"alpha": alphas[0] if len(alphas) == 1 else np.array(alphas), "gamma": self.prior.gamma}
 
-    def restore_concentrations(self, saved: dict[str, Array]) -> None:
-        """Take over what ``concentrations()`` returned; ValueError for what no chain can have drawn."""
-        values = [*np.atleast_1d(saved["alpha"]), saved["gamma"]]
-        numbers = [check_number("alpha or gamma", value) for value in values]
-        if len(numbers) != len(self.prior.alphas) + 1 or not all(LEAST <= number <= LARGEST for number in numbers):
-            msg = f"alpha, one for each of {len(self.prior.alphas)} levels, and gamma must be > 0, got {numbers}"
-            raise ValueError(msg)
-        self.prior = Hierarchy(tuple(numbers[:-1]), numbers[-1])
-
-    def kept(self) -> dict[str, Any]:
-        """As ``Chain.kept``; "beta" ends with the share of new clusters.
-
-        It has no axis of inner nodes if the root is the only one.
-        """
-        found = super().kept()
-        if SHARES in found:
-            shares = np.hstack([found[SHARES], found.pop(REST)[:, None]])
-            found[SHARES] = shares[0] if len(shares) == 1 else shares
-        return found
-
-    def dims_of(self, name: str, ndim: int) -> tuple[str, ...]:
-        """The names of the axes of what ``kept`` returns as ``name``."""
-        if name == SHARES:
-            return (INNER, NEW)[-ndim:]
-        return ("level",) if name == "alpha" else super().dims_of(name, ndim)
-
-
-class GroupedSampler(Sampler):
+class GroupedSampler(SharingSampler):
     """A sampler of a hierarchical Dirichlet process mixture: of p(z | x), or p(z, alpha, gamma | x).
 
     Parameters
@@ -169,10 +131,6 @@ class GroupedSampler(Sampler):
     takes = ("groups",)
     most_levels: int | None = None
     """The levels of groups that the sampler knows; None: any number."""
-
-    target: Any
-
-    _draw_shares = staticmethod(compiled_if_possible(draw_shares))
 
     def __init__(
         self,
@@ -218,11 +176,6 @@ class GroupedSampler(Sampler):
         """The labels of a new chain."""
         return labels_without_order(data, self.target.prior.gamma, init, rng)
 
-    def step(self, chain: Chain, rng: RngVerbs) -> Info:
-        """One step: draw alpha and gamma given the tables, if they have a prior, then edit the partition."""
-        self.draw_concentrations(cast("GroupedChain", chain), rng)
-        return self.move(chain, rng)
-
     def draw_shares(self, chain: GroupedChain, rng: RngVerbs) -> Restaurants:
         """Draw the shares of inner nodes given the tables, and carry them; returns the argument of kernels."""
         restaurants = chain.restaurants()
@@ -230,10 +183,10 @@ class GroupedSampler(Sampler):
         chain.take_shares(restaurants)
         return restaurants
 
-    def draw_concentrations(self, chain: GroupedChain, rng: RngVerbs) -> None:
+    def draw_concentrations(self, chain: Any, rng: RngVerbs) -> None:
         """Draw the concentrations that have a prior, given the tables; their own shares are integrated out."""
         alphas, customers, tables = list(chain.prior.alphas), chain.customers(), chain.tables.sum(axis=1)
-        for level, prior in enumerate(self._alpha_priors(len(alphas))):
+        for level, prior in enumerate(self.alpha_priors(len(alphas))):
             own = chain.tree.levels[1:] == level + 1
             alphas[level] = draw_alpha_of_groups(alphas[level], customers[own], int(tables[own].sum()), prior, rng)
         gamma = chain.prior.gamma
@@ -241,40 +194,6 @@ class GroupedSampler(Sampler):
             n_tables = int(tables[chain.tree.levels[1:] == 1].sum())
             gamma = draw_alpha_by_auxiliary(gamma, n_tables, chain.n_clusters, self.target.gamma_prior, rng)
         chain.prior = Hierarchy(tuple(alphas), gamma)
-
-    def log_hyperprior(self, prior: Any) -> float:
-        """Log density of the logs of alpha and gamma; 0 for those that have no prior."""
-        priors = [(own, alpha) for own, alpha in zip(self._alpha_priors(len(prior.alphas)), prior.alphas, strict=False)]
-        if self.target.gamma_prior is not None:
-            priors.append((self.target.gamma_prior, prior.gamma))
-        return math.fsum(own.log_density(value) + math.log(value) for own, value in priors)
-
-    def _alpha_priors(self, n_levels: int) -> tuple[GammaPrior, ...]:
-        """The prior of the alpha of each level; none if alphas are not drawn."""
-        priors = self.target.alpha_prior or ()
-        return priors * n_levels if len(priors) == 1 else priors
-
-
-def draw_alpha_of_groups(alpha: float, sizes: Vector, n_tables: int, prior: GammaPrior, rng: RngVerbs) -> float:
-    """One draw that leaves p(alpha | tables) invariant, of several restaurants with ``sizes`` customers (Teh2004 5.5).
-
-    w_j ~ Beta(alpha + 1, n_j), s_j = 1 with probability n_j / (n_j + alpha), then alpha ~ Gamma(a + T - sum s_j, rate
-    b - sum log w_j). (The paper's (49), (50) and (52) have errors: docs/maths.md, section 19.)
-    """
-    closed, logs = _auxiliaries(alpha, sizes, rng)
-    return draw_from_gamma(prior.shape + n_tables - closed, prior.rate - logs, rng)
-
-
-def auxiliaries(alpha: float, sizes: Vector, rng: RngVerbs) -> tuple[int, float]:
-    """The sums of s_j and of log w_j, drawn for each restaurant; O(restaurants)."""
-    closed, logs = 0, 0.0
-    for j in range(sizes.shape[0]):
-        logs += parts(rng.log_odds(alpha + 1.0, sizes[j]))[0]
-        closed += int(rng.chance(sizes[j] / (sizes[j] + alpha)))
-    return closed, logs
-
-
-_auxiliaries = compiled_if_possible(auxiliaries)
 
 
 def one_table_a_cell(chain: GroupedChain) -> Labels:

@@ -61,16 +61,16 @@ class HDPHMMBeam(SequenceSampler):
         """Shares, transitions, parameters and slices, then paths, then tables, at fixed alpha and gamma."""
         chain = cast("SequenceChain", chain)
         chain.refresh()  # states are then in the first slots
-        rows, begins, before = self.draw_shares(chain, rng), chain.sequences.begins, chain.state.labels
-        labels, weights = self._step(chain.likelihood, chain.data, chain.state, rows, begins, rng)
+        machines, begins, before = self.draw_shares(chain, rng), chain.sequences.begins, chain.state.labels
+        labels, drawn = self._step(chain.likelihood, chain.data, chain.state, machines, begins, rng)
         _, firsts = np.unique(labels, return_index=True)
         kept = labels[np.sort(firsts)]  # states in order of appearance
         chain.become(in_order_of_appearance(labels))
-        shares = np.zeros(chain.state.capacity + 1)
-        shares[: len(kept)] = weights[kept]
-        shares[-1] = np.delete(weights, kept).sum()  # of states that no point is in, and of the rest
-        chain.take_shares(shares)
-        self._draw_tables(chain.rows(), chain.tables, rng)
+        weights = np.zeros((len(drawn), chain.state.capacity + 1))
+        weights[:, : len(kept)] = drawn[:, kept]
+        weights[:, -1] = np.delete(drawn, kept, axis=1).sum(axis=1)  # of states that no point is in, and of the rest
+        chain.take_weights(weights, machines.restaurants.concentrations)
+        self._draw_tables(chain.machines(), chain.tables, rng)
         return Info(chain.n_clusters, int(np.count_nonzero(labels != before)))
 
     def check_family(self, likelihood: Likelihood) -> None:

@@ -25,7 +25,9 @@ class HDPHMMDirectAssignment(SequenceSampler):
     3. the number of tables of each state, as sums of Bernoulli draws; of the tables of staying, those that kappa has
        opened do not count.
 
-    All sequences share the transitions, and the row of first states, which has no kappa.
+    All sequences share the transitions, and the row of first states, which has no kappa. With ``transitions="own"``
+    each has its own, around shares of its own: beta in 2 is that of the sequence, and the tables of its rows are guests
+    of its node, as in trees of groups.
 
     Parameters
     ----------
@@ -36,7 +38,9 @@ class HDPHMMDirectAssignment(SequenceSampler):
     -----
     ``sample(X, sampler, sequences=...)``: one label a point; rows of a sequence are neighbours, in order of time. None
     is one sequence. ``Trace.extra["m"]`` has the tables, (K,), ``extra["beta"]`` the shares, (K + 1,), the last of new
-    states. Partitions are states. O(N K D) a step. ``HDPHMMBeam`` draws whole sequences at once.
+    states. With own transitions of S sequences, m is (2 S, K): first the tables of nodes of sequences, then those of
+    their rows; beta is (S + 1, K + 1), first of the root. Partitions are states. O(N K D) a step. ``HDPHMMBeam`` draws
+    whole sequences at once.
 
     Examples
     --------
@@ -56,15 +60,15 @@ class HDPHMMDirectAssignment(SequenceSampler):
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """Shares, then states, then tables, at fixed alpha and gamma."""
         chain = cast("SequenceChain", chain)
-        rows = self.draw_shares(chain, rng)
+        machines = self.draw_shares(chain, rng)
         first, moved = 0, 0
         while True:
-            first, more = self._sweep(chain.model, chain.state, rows, first, rng)
+            first, more = self._sweep(chain.model, chain.state, machines, first, rng)
             moved += int(more)
-            chain.take_shares(rows.weights)
+            chain.take_weights(machines.restaurants.weights, machines.restaurants.concentrations)
             if first == chain.n_points:
                 break
             chain.reserve()
-            rows = chain.rows()
-        self._draw_tables(rows, chain.tables, rng)
+            machines = chain.machines()
+        self._draw_tables(machines, chain.tables, rng)
         return Info(chain.n_clusters, moved)

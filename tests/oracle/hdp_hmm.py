@@ -18,9 +18,9 @@ def pairs_of(labels, begins):
     return [(START if i in set(begins[:-1]) else labels[i - 1], labels[i]) for i in range(len(labels))]
 
 
-def table_of(labels, begins):
+def table_of(labels, begins, K=None):
     """Counts (K + 1, K): row 0 of starts, row k + 1 of what comes after state k."""
-    K = max(labels) + 1
+    K = max(labels) + 1 if K is None else K
     table = np.zeros((K + 1, K), dtype=np.int64)
     for before, after in pairs_of(labels, begins):
         table[before + 1, after] += 1
@@ -59,6 +59,34 @@ def log_partition(labels, begins, alpha, gamma, kappa):
     table = table_of(labels, begins)
     ways = ways_of(table, alpha, kappa)
     return franchise.log_sum_over_tables(ways, gamma) - log_rows(table, alpha, kappa)
+
+
+# ---- machines of their own -------------------------------------------------------------------------------------------
+
+
+def tables_of_machine(table, alphas, kappa):
+    """All (m, t, log weight) of a machine: the tables of its node at the root, and of its rows there, by state."""
+    denominators = log_rows(table, alphas[1], kappa)
+    found = []
+    for t in itertools.product(*(range(len(c)) for c in ways_of(table, alphas[1], kappa))):
+        ways = math.prod(c[n] for c, n in zip(ways_of(table, alphas[1], kappa), t, strict=True))
+        for m in itertools.product(*(range(n + 1) for n in t)):
+            own = ways * math.prod(franchise.stirling(n)[k] * alphas[0] ** k for n, k in zip(t, m, strict=True))
+            if own > 0.0:
+                found.append((m, t, math.log(own) - franchise.log_rising(alphas[0], sum(t)) - denominators))
+    return found
+
+
+def with_tables(labels, begins, alphas, gamma, kappa):
+    """All (tables, log p(labels, tables)) of sequences with machines of their own: those of nodes, then of rows."""
+    K = max(labels) + 1
+    machines = [
+        tables_of_machine(table_of(labels[a:b], [0, b - a], K), alphas, kappa) for a, b in itertools.pairwise(begins)
+    ]
+    for chosen in itertools.product(*machines):
+        guests = np.sum([m for m, _, _ in chosen], axis=0)
+        root = K * math.log(gamma) + sum(math.lgamma(n) for n in guests) - franchise.log_rising(gamma, sum(guests))
+        yield (*(m for m, _, _ in chosen), *(t for _, t, _ in chosen)), root + sum(value for _, _, value in chosen)
 
 
 # ---- a fitted model, on new points -----------------------------------------------------------------------------------

@@ -13,20 +13,24 @@ from tests.oracle import hdp_hmm
 from tests.samplers.grouped_states import log_likelihood
 
 
-def states_with_tables(n, begins, alpha, gamma, kappa):
-    """All (labels, m), with log p(labels, m)."""
+def states_with_tables(n, begins, alphas, gamma, kappa):
+    """All (labels, m), with log p(labels, m); m has a row for each node but the root."""
+    if len(alphas) > 1:
+        return [
+            ((z, m), joint) for z in partitions(n) for m, joint in hdp_hmm.with_tables(z, begins, alphas, gamma, kappa)
+        ]
     found = []
     for z in partitions(n):
         table, K = hdp_hmm.table_of(z, begins), max(z) + 1
         ways = [
             [(m, math.log(c) + gammaln(m)) for m, c in enumerate(coefficients) if c > 0.0]
-            for coefficients in hdp_hmm.ways_of(table, alpha, kappa)
+            for coefficients in hdp_hmm.ways_of(table, *alphas, kappa)
         ]
-        rows = hdp_hmm.log_rows(table, alpha, kappa)
+        rows = hdp_hmm.log_rows(table, *alphas, kappa)
         for chosen in itertools.product(*ways):
             m = tuple(tables for tables, _ in chosen)
             top = gammaln(gamma + sum(m)) - gammaln(gamma)
-            found.append(((z, m), K * math.log(gamma) + sum(value for _, value in chosen) - top - rows))
+            found.append(((z, (m,)), K * math.log(gamma) + sum(value for _, value in chosen) - top - rows))
     return found
 
 
@@ -39,14 +43,14 @@ def lag_of_states(sampler, likelihood, data, sequences, **options):
     joints = [joint + log_likelihood(likelihood, data, state[0]) for state, joint in found]
 
     def enter(chain, state):
-        labels, tables = state
-        chain.become(np.array(labels))
+        labels, tables = map(np.array, state)
+        chain.become(labels)
         chain.tables[:] = 0
-        chain.tables[: len(tables)] = tables
+        chain.tables[:, : tables.shape[1]] = tables
 
     def key(chain):
         slots = list(dict.fromkeys(chain.state.labels.tolist()))
-        return canonical(chain.state.labels), tuple(chain.tables[slots].tolist())
+        return canonical(chain.state.labels), tuple(map(tuple, chain.tables[:, slots].tolist()))
 
     P = kernels.matrix_of(sampler, likelihood, data, kernels.StateSpace(states, enter, key), given, **options)
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)

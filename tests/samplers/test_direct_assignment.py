@@ -9,7 +9,7 @@ from scipy import stats
 
 from mapdpm import NormalGamma, NormalKnownVariance
 from mapdpm.rng import seeded
-from mapdpm.samplers import DirectAssignment, GammaPrior, Given, _restaurants, grouped, sample
+from mapdpm.samplers import DirectAssignment, GammaPrior, Given, _restaurants, grouped, sample, shares
 from mapdpm.samplers import direct_assignment as module
 from mapdpm.testing.quadrature import QuadratureRng
 from tests.families import FAMILIES, example
@@ -190,12 +190,12 @@ def p_value(prior, logs):
 @pytest.mark.parametrize("prior", [GammaPrior(2.0, 1.0), GammaPrior(0.1, 0.1), GammaPrior(5.0, 0.1)])
 def test_alpha_of_groups_keeps_its_distribution(prior):
     """Joint draws of alpha and tables, then a step: alpha still has its prior. A false alarm has odds of 1e-5."""
-    assert p_value(prior, drawn_after_a_step(prior, [3, 7, 1, 12], grouped.draw_alpha_of_groups)) > 1e-5
+    assert p_value(prior, drawn_after_a_step(prior, [3, 7, 1, 12], shares.draw_alpha_of_groups)) > 1e-5
 
 
 def test_faults_of_alpha_show():
     def one_less(alpha, sizes, n_tables, prior, rng):
-        return grouped.draw_alpha_of_groups(alpha, sizes, n_tables - 1, prior, rng)
+        return shares.draw_alpha_of_groups(alpha, sizes, n_tables - 1, prior, rng)
 
     prior = GammaPrior(2.0, 1.0)
     assert p_value(prior, drawn_after_a_step(prior, [3, 7, 1, 12], one_less)) < 1e-8
@@ -204,7 +204,7 @@ def test_faults_of_alpha_show():
 def test_tiny_shapes_stay_above_zero():
     """A shape of .1 with groups of one point: the posterior is the prior, and 2,000 draws go down to exp(-80)."""
     prior = GammaPrior(0.1, 0.1)
-    logs = drawn_after_a_step(prior, [1, 1], grouped.draw_alpha_of_groups, 2000)
+    logs = drawn_after_a_step(prior, [1, 1], shares.draw_alpha_of_groups, 2000)
     assert np.all(np.isfinite(logs))
     assert logs.min() < -50.0
     assert p_value(prior, logs) > 1e-5

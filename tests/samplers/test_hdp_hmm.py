@@ -1,5 +1,6 @@
 """Samplers of states: weights against ratios of joints, exact matrices over labels and tables, planted faults."""
 
+import functools
 import itertools
 import math
 
@@ -32,8 +33,16 @@ FAULT = 1e-3
 """The size of a planted fault; the error of quadrature is far below it, and falls with the nodes."""
 
 
-def lag_of(sequences, kappa, n_nodes=3):
-    sampler = HDPHMMDirectAssignment(ALPHA, GAMMA, kappa)
+OWN = (0.9, ALPHA)
+"""The concentrations of machines of their own: of nodes, and of rows."""
+
+
+def sampler_of(kind, kappa, transitions="shared"):
+    return kind(ALPHA if transitions == "shared" else OWN, GAMMA, kappa, transitions=transitions)
+
+
+def lag_of(sequences, kappa, n_nodes=3, transitions="shared"):
+    sampler = sampler_of(HDPHMMDirectAssignment, kappa, transitions)
     return lag_of_states(sampler, FAMILY, X[: len(sequences)], sequences, rng=QuadratureRng(n_nodes))
 
 
@@ -43,11 +52,18 @@ def lag_of(sequences, kappa, n_nodes=3):
 @pytest.mark.parametrize("kappa", [0.0, 2.0])
 @pytest.mark.parametrize("begins", [[0, 5], [0, 2, 5]])
 def test_the_oracle_is_a_distribution(begins, kappa):
-    found = states_with_tables(5, begins, ALPHA, GAMMA, kappa)
+    found = states_with_tables(5, begins, (ALPHA,), GAMMA, kappa)
     assert math.fsum(math.exp(joint) for _, joint in found) == pytest.approx(1.0, abs=1e-12)
     for z in franchise.partitions(5):
         joint = math.fsum(math.exp(p) for (labels, _), p in found if labels == z)
         assert math.log(joint) == pytest.approx(hdp_hmm.log_partition(z, begins, ALPHA, GAMMA, kappa), abs=1e-12)
+
+
+@pytest.mark.parametrize("kappa", [0.0, 2.0])
+@pytest.mark.parametrize("begins", [[0, 4], [0, 2, 4]])
+def test_the_oracle_of_own_machines_is_a_distribution(begins, kappa):
+    found = states_with_tables(4, begins, OWN, GAMMA, kappa)
+    assert math.fsum(math.exp(joint) for _, joint in found) == pytest.approx(1.0, abs=1e-12)
 
 
 def log_given_shares(z, begins, weights, kappa):
@@ -110,7 +126,7 @@ def test_the_indicators_are_needed(which, kappa, monkeypatch):
         row = rows.sizes[k] + rows.alpha + rows.kappa
         return weight * out / (row + again if which == "of the transition out" else row)
 
-    monkeypatch.setattr(_states, "weight_of_step", weight_of_step)
+    monkeypatch.setattr(states, "weight_of_step", weight_of_step)
     assert worst_weight(kappa, [0, 5]) > 1e-2
 
 
@@ -130,6 +146,12 @@ def test_three_times(sequences, kappa):
     assert lag_of(sequences, kappa, 3) < FAULT / 10
 
 
+@pytest.mark.parametrize("kappa", [0.0, 2.0])
+@pytest.mark.parametrize("sequences", [[0, 0], [0, 1]])
+def test_two_times_in_machines_of_their_own(sequences, kappa):
+    assert lag_of(sequences, kappa, 2, "own") < FAULT / 4
+
+
 @pytest.mark.slow
 def test_four_times():
     """With two nodes, whose error at three times is 3e-4; without kappa it is 1e-3, and 3e-5 with three nodes."""
@@ -139,18 +161,19 @@ def test_four_times():
 # ---- planted faults --------------------------------------------------------------------------------------------------
 
 
-def all_tables(rows, tables, rng):
+def all_tables(machines, tables, rng):
     """Tables that kappa opened count as well."""
-    for k in range(len(tables)):
-        tables[k] = 0
-        for v in range(len(tables) + 1):
-            a = rows.weights[k] + (rows.kappa if v == k else 0.0)
-            tables[k] += sum(1 if i == 0 else int(rng.chance(a / (a + i))) for i in range(rows.counts[v, k]))
+    weights, capacity = machines.restaurants.weights[0], tables.shape[1]
+    for k in range(capacity):
+        tables[0, k] = 0
+        for v in range(capacity + 1):
+            a = weights[k] + (machines.kappa if v == k else 0.0)
+            tables[0, k] += sum(1 if i == 0 else int(rng.chance(a / (a + i))) for i in range(machines.counts[0, v, k]))
 
 
 def test_a_kappa_halved_shows(monkeypatch):
-    right = module.SequenceChain.rows
-    monkeypatch.setattr(module.SequenceChain, "rows", lambda chain: right(chain)._replace(kappa=1.0))
+    right = module.SequenceChain.machines
+    monkeypatch.setattr(module.SequenceChain, "machines", lambda chain: right(chain)._replace(kappa=1.0))
     assert lag_of([0, 0, 0], 2.0, 2) > FAULT
 
 
@@ -160,15 +183,40 @@ def test_tables_of_kappa_show(monkeypatch):
 
 
 def test_a_rest_that_stays_whole_shows(monkeypatch):
-    right = _states.open_state
+    right = _states.open_slot
 
-    def fault(rows, k, rng):
-        rest = rows.weights[-1]
-        right(rows, k, rng)
-        rows.weights[-1] = rest
+    def fault(tree, j, k, rng):
+        rest = tree.weights[:, -1].copy()
+        right(tree, j, k, rng)
+        tree.weights[:, -1] = rest
 
-    monkeypatch.setattr(_states, "open_state", fault)
+    monkeypatch.setattr(_states, "open_slot", fault)
     assert lag_of([0, 0, 0], 0.0, 2) > FAULT
+
+
+def tables_of_rows_alone(right, machines, tables, rng):
+    """Each table of a machine is one of its node, too."""
+    right(machines, tables, rng)
+    tables[: len(tables) // 2] = tables[len(tables) // 2 :]
+
+
+def levels_swapped(right, chain):
+    found = right(chain)
+    tree = found.restaurants
+    alphas = tree.concentrations[::-1].copy()
+    weights = tree.weights * (alphas / tree.concentrations)[:, None]
+    return found._replace(restaurants=tree._replace(concentrations=alphas, weights=weights))
+
+
+@pytest.mark.parametrize("fault", [tables_of_rows_alone, levels_swapped])
+def test_faults_of_own_machines_show(fault, monkeypatch):
+    if fault is levels_swapped:
+        right = module.SequenceChain.machines
+        monkeypatch.setattr(module.SequenceChain, "machines", lambda chain: fault(right, chain))
+    else:
+        draws = functools.partial(fault, _states.draw_state_tables)
+        monkeypatch.setattr(HDPHMMDirectAssignment, "_draw_tables", staticmethod(draws))
+    assert lag_of([0, 0], 0.0, 2, "own") > FAULT
 
 
 # ---- the beam --------------------------------------------------------------------------------------------------------
@@ -208,9 +256,9 @@ def test_paths_are_drawn_from_their_conditional(scale):
 def batch_scores(sampler, n, sequences, n_steps):
     """How far the frequency of each partition is from its exact probability, in standard errors of 50 batches."""
     given = sampler.check_given(Given(sequences=sequences), n)
-    begins, concentrations = given.sequences.begins.tolist(), tuple(sampler.target.prior)
+    found = states_with_tables(n, given.sequences.begins.tolist(), *sampler.target.prior)
     joints = {
-        z: hdp_hmm.log_partition(z, begins, *concentrations) + log_likelihood(FAMILY, X[:n], z)
+        z: np.logaddexp.reduce([p for (labels, _), p in found if labels == z]) + log_likelihood(FAMILY, X[:n], z)
         for z in franchise.partitions(n)
     }
     exact = np.exp(np.array(list(joints.values())) - np.logaddexp.reduce(list(joints.values())))
@@ -236,6 +284,15 @@ def test_frequencies_of_the_beam(kappa):
     assert np.abs(scores).max() < LARGEST_SCORE
 
 
+@pytest.mark.complete
+@pytest.mark.parametrize("kind", [HDPHMMBeam, HDPHMMDirectAssignment])
+@pytest.mark.parametrize("kappa", [0.0, 2.0])
+def test_frequencies_in_machines_of_their_own(kind, kappa):
+    """All partitions of four times, in two machines."""
+    scores = batch_scores(sampler_of(kind, kappa, "own"), 4, [0, 0, 1, 1], 20_000)
+    assert np.abs(scores).max() < LARGEST_SCORE
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [HDPHMMBeam, HDPHMMDirectAssignment])
 @pytest.mark.parametrize("kappa", [0.0, 2.0])
@@ -256,51 +313,86 @@ def test_slices_of_another_state_show(monkeypatch):
     assert np.abs(scores).max() > LARGEST_SCORE
 
 
+@pytest.mark.complete
+def test_transitions_by_the_shares_of_the_root_show(monkeypatch):
+    """Those of machines of their own go by the node above them."""
+    right = _beam._draw_transitions
+
+    def fault(machines, weights, rng):
+        tree = machines.restaurants
+        return right(machines._replace(restaurants=tree._replace(parents=0 * tree.parents)), weights, rng)
+
+    monkeypatch.setattr(_beam, "_draw_transitions", fault)
+    scores = batch_scores(kernels.uncompiled(sampler_of(HDPHMMBeam, 0.0, "own")), 4, [0, 0, 1, 1], 5000)
+    assert np.abs(scores).max() > LARGEST_SCORE
+
+
 # ---- concentrations --------------------------------------------------------------------------------------------------
 
 
-def test_alpha_keeps_its_distribution():
-    """Joint draws of alpha, labels and tables from the prior, then a step: alpha still has its prior (odds 1e-5)."""
+@pytest.mark.parametrize("transitions", ["shared", "own"])
+def test_alpha_keeps_its_distribution(transitions):
+    """Joint draws of alphas, labels and tables from the prior, then a step: alphas have their priors (odds 1e-5)."""
     prior, kappa, n = GammaPrior(2.0, 1.0), 1.5, 12
-    sampler = HDPHMMDirectAssignment(1.0, 1.0, kappa, alpha_prior=prior)
+    sampler = HDPHMMDirectAssignment(1.0, 1.0, kappa, alpha_prior=prior, transitions=transitions)
     given = sampler.check_given(Given(sequences=[0] * 8 + [1] * 4), n)
     generator, rng, found = np.random.default_rng(0), seeded(1), []
     data = ChainData(FAMILY, np.zeros((n, 1)), given)
     for _ in range(3000):
-        alpha = generator.gamma(prior.shape) / prior.rate
-        labels, tables = from_the_prior(alpha, 1.0, kappa, given.sequences.begins, generator)
+        alphas = tuple((generator.gamma(prior.shape, size=len(sampler.target.prior.alphas)) / prior.rate).tolist())
+        labels, tables = from_the_prior(alphas, 1.0, kappa, given.sequences.begins, generator)
         chain = sampler.chain(data, labels, rng)
-        chain.prior = chain.prior._replace(alpha=alpha)
+        chain.prior = chain.prior._replace(alphas=alphas)
         chain.tables[:] = 0
-        chain.tables[: len(tables)] = tables
+        chain.tables[:, : tables.shape[1]] = tables
         sampler.draw_concentrations(chain, rng)
-        found.append(chain.prior.alpha)
-    assert stats.kstest(found, stats.gamma(prior.shape, scale=1.0 / prior.rate).cdf).pvalue > 1e-5
+        found.append(chain.prior.alphas)
+    for drawn in np.transpose(found):
+        assert stats.kstest(drawn, stats.gamma(prior.shape, scale=1.0 / prior.rate).cdf).pvalue > 1e-5
 
 
-def from_the_prior(alpha, gamma, kappa, begins, rng):
-    """Labels in order of appearance, and the tables of each state that the shares have opened: customer by customer."""
-    rows, tables, labels = {}, [], []
+def from_the_prior(alphas, gamma, kappa, begins, rng):
+    """Labels in order of appearance, and the tables of each state: customer by customer, from rows up to the root."""
+    own, labels = len(alphas) > 1, []
+    n_machines = len(begins) - 1 if own else 1
+    rows, nodes, root = {}, [[] for _ in range(n_machines)], []
+    tables = np.zeros((len(alphas) * n_machines, begins[-1]), dtype=np.int64)
+
+    def seat(weights):
+        return rng.choice(len(weights), p=np.array(weights) / sum(weights))
+
+    def dish_of_root(machine):
+        k = seat([*root, gamma])
+        if k == len(root):
+            root.append(0)
+        root[k] += 1
+        tables[machine, k] += 1
+        return k
+
+    def dish_of_node(machine):
+        node = nodes[machine]
+        at = seat([*(n for _, n in node), alphas[0]])
+        if at == len(node):
+            node.append([dish_of_root(machine), 0])
+        node[at][1] += 1
+        tables[n_machines + machine, node[at][0]] += 1
+        return node[at][0]
+
     for i in range(begins[-1]):
+        machine = int(np.searchsorted(begins, i, side="right")) - 1 if own else 0
         v = -1 if i in begins[:-1] else labels[-1]
-        row, own = rows.setdefault(v, []), kappa if v >= 0 else 0.0
-        weights = [*(n for _, n in row), alpha, own]
-        seat = rng.choice(len(weights), p=np.array(weights) / sum(weights))
-        if seat < len(row):
-            row[seat][1] += 1
-            labels.append(row[seat][0])
+        row = rows.setdefault((machine, v), [])
+        at = seat([*(n for _, n in row), alphas[-1], kappa if v >= 0 else 0.0])
+        if at < len(row):
+            row[at][1] += 1
+            labels.append(row[at][0])
             continue
-        if seat == len(row) + 1:
-            state = v
+        if at > len(row):
+            labels.append(v)
         else:
-            dishes = [*tables, gamma]
-            state = rng.choice(len(dishes), p=np.array(dishes) / sum(dishes))
-            if state == len(tables):
-                tables.append(0)
-            tables[state] += 1
-        row.append([state, 1])
-        labels.append(state)
-    return np.array(labels), tables
+            labels.append(dish_of_node(machine) if own else dish_of_root(machine))
+        row.append([labels[-1], 1])
+    return np.array(labels), tables[:, : len(root)]
 
 
 # ---- chains ----------------------------------------------------------------------------------------------------------
@@ -313,11 +405,15 @@ def machine(n=150, seed=0):
     return 4.0 * z[:, None] + rng.normal(size=(n, 2)), np.repeat(["a", "b"], [n // 3, n - n // 3]), z
 
 
+PRIORS = {"alpha_prior": GammaPrior(1, 1), "gamma_prior": GammaPrior(1, 1)}
+
+
 @pytest.mark.parametrize("kind", [HDPHMMDirectAssignment, HDPHMMBeam])
-def test_compiled_and_plain_draw_the_same(kind):
+@pytest.mark.parametrize("transitions", ["shared", pytest.param("own", marks=pytest.mark.complete)])
+def test_compiled_and_plain_draw_the_same(kind, transitions):
     X, sequences, _ = machine(40)
     likelihood = NormalKnownVariance(4.0, 25.0, 1.0).for_data(X)
-    sampler = kind(1.0, 1.0, 3.0, likelihood=likelihood, alpha_prior=GammaPrior(1, 1), gamma_prior=GammaPrior(1, 1))
+    sampler = kind(1.0, 1.0, 3.0, likelihood=likelihood, transitions=transitions, **PRIORS)
     assert_compiled_is_plain(sampler, X, likelihood, rtol=1e-9, sequences=sequences)
 
 
@@ -334,6 +430,45 @@ def test_states_that_stay_are_found(kind):
     np.testing.assert_allclose(np.nansum(trace.extra["beta"], axis=-1), 1.0, rtol=1e-9)
     assert (trace.dims["m"], trace.dims["beta"]) == (("cluster",), ("cluster_or_new",))
     assert np.ptp(trace.gamma) > 0.0 == np.ptp(trace.alpha)
+
+
+@pytest.mark.parametrize("kind", [HDPHMMDirectAssignment, HDPHMMBeam])
+def test_sequences_have_transitions_of_their_own(kind):
+    """Two machines with the same states, one of which goes around the other way."""
+    rng, turns = np.random.default_rng(0), np.arange(120)
+    z = np.concatenate([turns % 3, -turns % 3])
+    X, sequences = 8.0 * z[:, None] + rng.normal(size=(240, 1)), np.repeat(["a", "b"], 120)
+    sampler = kind(likelihood=NormalKnownVariance(8.0, 100.0, 1.0), transitions="own", **PRIORS)
+    trace = sample(X, sampler, sequences=sequences, draws=20, burn_in=50, random_state=0)
+    # Centres are eight standard deviations apart: states do not mix, but an outlier may have one of its own.
+    assert adjusted_mutual_info_score(z, trace.binder_estimate()) > 0.9
+    shared = sample(X, kind(likelihood=sampler.target.likelihood, **PRIORS), sequences=sequences, draws=20, burn_in=50)
+    assert trace.extra["m"].shape == (1, 20, 4, trace.n_clusters.max())
+    assert trace.extra["beta"].shape == (1, 20, 3, trace.n_clusters.max() + 1)
+    np.testing.assert_allclose(np.nansum(trace.extra["beta"], axis=-1), 1.0, rtol=1e-9)
+    assert (trace.alpha.shape, shared.alpha.shape) == ((1, 20, 2), (1, 20))
+    assert trace.dims["m"] == ("group", "cluster")
+    assert trace.dims["beta"] == ("inner_group", "cluster_or_new")
+
+
+@pytest.mark.parametrize("kappa", [0.0, 2.0])
+def test_the_log_joint_of_own_machines(kappa):
+    """Given shares, two series of states differ by the rising factorials of their rows."""
+    begins, rng = [0, 5, 9], np.random.default_rng(0)
+    sampler = sampler_of(HDPHMMDirectAssignment, kappa, "own")
+    given = sampler.check_given(Given(sequences=[0] * 5 + [1] * 4), 9)
+    shares, found = rng.dirichlet(np.ones(3), 3), []
+    for z in [(0, 1, 1, 0, 1, 1, 1, 0, 0), (0, 0, 0, 0, 1, 1, 0, 1, 0), (0, 1, 1, 1, 1, 0, 0, 0, 1)]:
+        chain = sampler.chain(ChainData(FAMILY, np.zeros((9, 1)), given), np.array(z), seeded(0))
+        weights = np.zeros((3, chain.state.capacity + 1))
+        weights[:, [0, 1, -1]] = shares * chain.alphas_of_children[:, None]
+        chain.take_weights(weights, chain.alphas_of_children)
+        expected = [
+            log_given_shares(z[a:b], [0, b - a], ALPHA * shares[j + 1], kappa)
+            for j, (a, b) in enumerate(itertools.pairwise(begins))
+        ]
+        found.append(chain.log_partition(np.arange(2)) - math.fsum(expected))
+    np.testing.assert_allclose(found, found[0], rtol=0, atol=1e-11)
 
 
 def test_the_log_joint_is_that_of_the_raw_points():
@@ -353,6 +488,7 @@ def test_resumed_chains_are_those_that_never_stopped(kind):
     sampler = kind(**model, alpha_prior=GammaPrior(1, 1), gamma_prior=GammaPrior(1, 0.1))
     assert_resumes(sampler, X, sequences=sequences, chains=2)
     assert_resumes(HDPHMMDirectAssignment(**model) + HDPHMMBeam(**model), X, sequences=sequences)
+    assert_resumes(kind(**model, transitions="own", **PRIORS), X, sequences=sequences)
 
 
 @pytest.mark.parametrize(
@@ -365,6 +501,9 @@ def test_resumed_chains_are_those_that_never_stopped(kind):
         ("kappa must be from 0 to", {"kappa": 1e40}, None),
         ("alpha_prior must be a GammaPrior", {"alpha_prior": 1.0}, None),
         ("gamma_prior must be a GammaPrior of rate > 0", {"gamma_prior": GammaPrior(1, 0)}, None),
+        ("transitions must be one of 'shared', 'own'", {"transitions": "mine"}, None),
+        ("one for each level of groups: 2, got 3", {"alpha": [1.0, 2.0, 3.0], "transitions": "own"}, None),
+        ("alpha_prior must be one, or one for each", {"alpha_prior": [GammaPrior(1, 1)] * 2}, None),
         (r"sequences\[2\] is 0 again", {}, [0, 1, 0]),
         (r"sequences\[1\] is None", {}, [0, None, 1]),
         ("one entry a point", {}, [0, 1]),
@@ -378,6 +517,7 @@ def test_bad_input(message, model, sequences):
 @pytest.mark.parametrize("kind", [HDPHMMDirectAssignment, HDPHMMBeam])
 def test_degenerate_sequences(kind):
     """One point, sequences of one point, and a state that is never left."""
-    for n, sequences in ((1, None), (4, [0, 1, 2, 3]), (30, None)):
-        trace = sample(np.zeros((n, 1)), kind(kappa=1.0, likelihood=FAMILY), sequences=sequences, draws=3)
+    for transitions, (n, sequences) in itertools.product(["shared", "own"], [(1, None), (4, [0, 1, 2, 3]), (30, None)]):
+        sampler = kind(kappa=1.0, likelihood=FAMILY, transitions=transitions)
+        trace = sample(np.zeros((n, 1)), sampler, sequences=sequences, draws=3)
         assert np.all(np.isfinite(trace.log_joint))
