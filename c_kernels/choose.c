@@ -240,10 +240,10 @@ real stream_total_weight(const mapdpm_stream *s)
     return total;
 }
 
-/* A state of less belief is left out of predictions; so is one so many nats below the best. All of them change a log
- * density by less than 1e-9. */
+/* A state of less belief is left out of predictions; so is one so many nats below the best. Each of them changes a log
+ * density by less than 3e-9. */
 #define UNSEEN FLOAT_OR_DOUBLE(1e-9, 1e-12)
-#define FAR_BELOW ((real)25)
+#define FAR_BELOW ((real)20)
 
 /* ---- states in time ---------------------------------------------------------------------------------------------- */
 
@@ -293,7 +293,7 @@ static void bound_states(const mapdpm_stream *s, uint32_t first, uint32_t n, con
  * -LARGEST_REAL. */
 static void rate_by_score_table(const mapdpm_stream *s, const real *x, const real *p, real *densities)
 {
-    real tails[BLOCK], bounds[BLOCK], most = -LARGEST_REAL, least = -LARGEST_REAL;
+    real tails[BLOCK], bounds[BLOCK], most = -LARGEST_REAL, least = -LARGEST_REAL, of_best = -LARGEST_REAL;
     uint32_t first, j, n, best = NONE;
 
     for (first = 0; first < s->width; first += BLOCK) {
@@ -306,15 +306,20 @@ static void rate_by_score_table(const mapdpm_stream *s, const real *x, const rea
             }
         }
     }
-    if (best != NONE)
-        least = density_of_tail(s, x, best, densities[best]) + math_log_below(p[best]) - (FAR_BELOW + MOST_BELOW);
+    if (best != NONE) {
+        of_best = density_of_tail(s, x, best, densities[best]);
+        least = of_best + math_log_below(p[best]) - (FAR_BELOW + MOST_BELOW);
+    }
     for (first = 0; first < s->width; first += BLOCK) {
         n = s->width - first < BLOCK ? s->width - first : BLOCK;
         bound_states(s, first, n, p + first, densities + first, bounds);
         for (j = 0; j < n; j++)
-            densities[first + j] =
-                bounds[j] > least ? density_of_tail(s, x, first + j, densities[first + j]) : -LARGEST_REAL;
+            if (first + j != best)
+                densities[first + j] =
+                    bounds[j] > least ? density_of_tail(s, x, first + j, densities[first + j]) : -LARGEST_REAL;
     }
+    if (best != NONE)
+        densities[best] = of_best;
 }
 
 /* The same by moments at the current time. */
@@ -351,7 +356,7 @@ static choice choose_state(const mapdpm_stream *s, const real *x, int with_densi
 {
     choice c = {NONE, NONE, 0, 1, 0};
     real *const p = state_scores(s), *const densities = smoothed_of(s);
-    real top = -LARGEST_REAL, sum = 0, opening = predict_states(s, p), bound, score;
+    real top = -LARGEST_REAL, sum = 0, less = 1, opening = predict_states(s, p), bound, score;
     uint32_t k;
 
     if (is_prepared(s))
@@ -373,17 +378,13 @@ static choice choose_state(const mapdpm_stream *s, const real *x, int with_densi
         c.best = NONE;
     } else if (score <= top) {
         opening = score < top - NEGLIGIBLE ? 0 : opening * math_exp(score - top);
-    } else {
-        const real less = math_exp(top - score);
-
-        for (k = 0; k < s->width; k++)
-            p[k] *= less;
-        sum *= less;
+    } else { /* p stays: what is believed of slots is not lost, however far the point is from them */
+        less = math_exp(top - score);
         top = score;
     }
-    c.opens = c.best == NONE || opening > (sum > 0 ? p[c.best] : 0);
+    c.opens = c.best == NONE || opening > p[c.best] * less;
     if (with_density)
-        c.density = top + math_log(sum + opening) + unit_term(s, x);
+        c.density = top + math_log(sum * less + opening) + unit_term(s, x);
     return c;
 }
 

@@ -162,18 +162,12 @@ static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_see
 enum { TIME_WORDS = 6 };
 
 static inline size_t waiting_room(const mapdpm_stream *s) { return 3 * (size_t)s->lag; }
-/* The reals that a snapshot holds, and all of them. */
+/* The reals of a snapshot, gamma and kappa. Behind them lie 2 K + (K + 1)^2 + half_size more, which follow from these. */
 static inline size_t time_reals(const mapdpm_stream *s)
 {
     const size_t K = SLOTS(s);
 
     return 3 + K * (2 + (K + 1) + 2 * (K + 1) + 2 * K + 4) + waiting_room(s) * (K + FEATURES(s));
-}
-static inline size_t all_time_reals(const mapdpm_stream *s)
-{
-    const size_t K = SLOTS(s);
-
-    return time_reals(s) + 2 * K + (K + 1) * (K + 1) + half_size(s);
 }
 static inline int64_t *decayed_to(const mapdpm_stream *s) { return (int64_t *)address_of(s, s->at_more); }
 static inline uint32_t *n_waiting_of(const mapdpm_stream *s) { return (uint32_t *)(void *)(decayed_to(s) + 1); }

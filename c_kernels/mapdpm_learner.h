@@ -105,6 +105,8 @@ MAPDPM_INTERNAL void states_recount(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t n);
 MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
+MAPDPM_INTERNAL void states_removed(mapdpm_stream *s);
+MAPDPM_INTERNAL int states_expect(const mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight);
 MAPDPM_INTERNAL void states_clear(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_clear_halves(mapdpm_stream *s, uint32_t k);

@@ -112,12 +112,22 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             groups_total(s);
         return error;
     }
-    if (IS_TIMED(s) && (c.opens || c.has_aged)) { /* what waits is learned before slots come and go */
+    if (IS_TIMED(s) && (c.opens || c.has_aged)) { /* what waits is learned before slots come and go, as of its time */
+        s->now = before;
         states_settle(s, *n_waiting_of(s));
-        if (c.has_aged)
+        s->now = now;
+        if (c.has_aged) {
             stream_remove_aged(s);
+            states_removed(s);
+        }
         c = stream_choose(s, x, score != NULL);
         k = c.best;
+        if (s->next_id == NONE) /* splits took the last ids */
+            c.opens = 0;
+        if (k == NONE && !c.opens) {
+            s->now = before;
+            return MAPDPM_E_IDS;
+        }
     }
     s->n_seen++;
     if (IS_GROUPED(s))

@@ -27,6 +27,7 @@ size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x)
 }
 
 /* The halves of slot k become two clusters, the lighter one in the free slot e. Together they keep the weight of k. */
+NOT_INLINED
 static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
 {
     const size_t size = half_size(s), lighter = *half_of(s, k, 1) > *half_of(s, k, 0) ? 0 : 1;
@@ -72,6 +73,7 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
 
 /* The gain of splitting slot k if its halves stood for the whole cluster, or for as much of it as they may stand for.
  * If an upper bound is too little already, the bound. */
+NOT_INLINED
 static real split_gain(const mapdpm_stream *s, uint32_t k)
 {
     view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
@@ -176,7 +178,7 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
 }
 
 /* The slot whose eviction costs least, and its loss. Ties within TIE_NATS, as between single points, go to the cluster
- * unseen for longest. */
+ * unseen for longest. For a split, no state goes that points wait for. */
 NOT_INLINED
 static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real *loss)
 {
@@ -184,7 +186,7 @@ static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real 
     uint32_t k, best = NONE, longest = 0;
 
     for (k = 0; k < s->width; k++)
-        if (k != spared && is_used(s, k)) {
+        if (k != spared && is_used(s, k) && !(IS_TIMED(s) && spared != NONE && states_expect(s, k))) {
             const uint32_t idle = (uint32_t)s->n_seen - last_seen_of(s)[k];
             const real cost = eviction_loss(s, view_of(s, k, s->now), prior_term, (real)idle, total_weight);
 

@@ -60,7 +60,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
 
         bytes += 16 + (3 + K * (2 + (3 + COMPENSATED) * G)) * sizeof(real) + 4 * (2 * G + B);
     }
-    if (HAS_STATES(s)) { /* all_time_reals in 64 bits */
+    if (HAS_STATES(s)) { /* time_reals in 64 bits, and the reals behind them */
         const uint64_t waiting = 3 * (uint64_t)s->lag;
 
         bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(real) + 4 * waiting;

@@ -320,7 +320,35 @@ static int are_groups(const mapdpm_stream *s)
         if (!is_between(tables_of(s)[j], is_low ? -most : 0, most))
             return 0;
     }
-    return is_between(*all_tables_of(s), (real)0.99 * all, (real)1.01 * all); /* it is a sum of rounded parts */
+    return *all_tables_of(s) >= *gamma_of(s) &&
+           is_between(*all_tables_of(s), (real)0.99 * all, (real)1.01 * all); /* it is a sum of rounded parts */
+}
+
+/* Whether nothing is known of a slot without a state. */
+static int is_empty_state(const mapdpm_stream *s, uint32_t k)
+{
+    real sum = state_tables(s)[k] + belief_of(s)[k];
+    size_t i;
+
+    for (i = 0; i <= SLOTS(s); i++)
+        sum += counts_from(s, i)[k] + (i < SLOTS(s) ? counts_from(s, k)[i] : 0);
+    for (i = 0; i < *n_waiting_of(s); i++)
+        sum += waiting_belief(s, i)[k];
+    return sum <= 0; /* none is negative */
+}
+
+/* Whether these are probabilities of slots, whose sum is `all` but for rounding. */
+static int is_belief(const mapdpm_stream *s, const real *belief, int all)
+{
+    real sum = 0;
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++) {
+        if (!is_between(belief[k], 0, 2))
+            return 0;
+        sum += belief[k];
+    }
+    return is_between(sum, (real)all * (real)0.99, (real)all * (real)1.01);
 }
 
 /* Whether learning could have left the states in time like this. */
@@ -328,6 +356,7 @@ static int are_states(const mapdpm_stream *s)
 {
     const real most = MOST_WEIGHT * 2;
     const size_t n = *n_waiting_of(s), slots = SLOTS(s);
+    const int is_known = *state_id_of(s) != NONE;
     real all = *share_gamma(s);
     size_t i, d;
     uint32_t k;
@@ -335,20 +364,21 @@ static int are_states(const mapdpm_stream *s)
     if (n > 0 && n >= waiting_room(s))
         return 0;
     if ((*last_slot_of(s) != NONE && (*last_slot_of(s) >= slots || !is_used(s, *last_slot_of(s)))) ||
-        (*last_half_of(s) != NONE && *last_half_of(s) > 1) || *decayed_to(s) > s->now || *decayed_to(s) < -(INT64_MAX / 2))
+        (*last_half_of(s) != NONE && *last_half_of(s) > 1) || (*decayed_to(s) > s->now && *decayed_to(s) != 0) ||
+        *decayed_to(s) < -(INT64_MAX / 2))
         return 0;
     for (i = 0; share_gamma(s) + i < waiting_point(s, 0); i++)
         if (!is_between(share_gamma(s)[i], 0, most))
             return 0;
     for (k = 0; k < slots; k++) {
-        if (is_used(s, k) && !(state_tables(s)[k] > 0))
+        if (is_used(s, k) ? !(state_tables(s)[k] > 0) : !is_empty_state(s, k))
             return 0;
         all += state_tables(s)[k];
     }
-    if (!is_between(*state_total(s), (real)0.99 * all, (real)1.01 * all))
+    if (!is_between(*state_total(s), all, all) || !is_belief(s, belief_of(s), is_known))
         return 0;
-    for (i = 0; i < n * slots; i++)
-        if (!is_between(waiting_belief(s, 0)[i], 0, 2))
+    for (i = 0; i < n; i++)
+        if (!is_belief(s, waiting_belief(s, i), 1))
             return 0;
     for (i = 0; i < n; i++)
         for (d = 0; d < FEATURES(s); d++) {

@@ -56,12 +56,24 @@ void states_recount(mapdpm_stream *s)
     *state_total(s) = all;
 }
 
+/* All tables and gamma, as a sum: differences could lose gamma, and the total must stay above 0. */
+static void sum_tables(mapdpm_stream *s)
+{
+    real all = *share_gamma(s);
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++)
+        all += state_tables(s)[k];
+    *state_total(s) = all;
+}
+
 /* Compute the probabilities of transitions from their counts. */
 void states_prepare(mapdpm_stream *s)
 {
     const uint32_t K = SLOTS(s);
     uint32_t v, k;
 
+    sum_tables(s);
     for (v = 0; v <= K; v++) {
         real *const steps = steps_from(s, v);
         const real *const counts = counts_from(s, v);
@@ -146,8 +158,8 @@ void states_clear(mapdpm_stream *s, uint32_t k)
     const uint32_t K = SLOTS(s);
     uint32_t i, h;
 
-    *state_total(s) -= state_tables(s)[k];
     state_tables(s)[k] = belief_of(s)[k] = 0;
+    sum_tables(s);
     memset(counts_from(s, k), 0, K * sizeof(real));
     for (i = 0; i <= K; i++)
         counts_from(s, i)[k] = 0;
@@ -180,7 +192,6 @@ void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
             exits_of(s, i, h)[to] += exits_of(s, i, h)[from];
         }
     state_tables(s)[to] += state_tables(s)[from];
-    *state_total(s) += state_tables(s)[from]; /* states_clear takes them off */
     belief_of(s)[to] += belief_of(s)[from];
     for (i = 0; i < *n_waiting_of(s); i++) {
         waiting_belief(s, i)[to] += waiting_belief(s, i)[from];
@@ -234,32 +245,28 @@ void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real
     divide_beliefs(s, k, e, share);
     if (*last_slot_of(s) == k && *last_half_of(s) == lighter)
         *last_slot_of(s) = e;
+    *last_half_of(s) = *last_slot_of(s) == e ? NONE : *last_half_of(s);
 }
 
 /* ---- the gain of the prior by a split or a merge ------------------------------------------------------------------ */
 
-/* log Gamma(a + n) - log Gamma(a), for a > 0 and n >= 0. */
-static real log_rising(real a, real n)
+/* The logarithm of the beta function of x and y > 0. Terms of x log x, whose rounding would hide a gain, do not occur. */
+static real log_beta(real x, real y)
 {
-    const real x = a + 1, y = x + n;
-    real rx, ry, tails;
-
-    if (!(n > 0))
-        return 0;
-    tails = math_excess(y, &ry) - math_excess(x, &rx);
-    return tails + y * (math_log(y) - 1) - x * (math_log(x) - 1) + HALF * math_log(rx / ry) + math_log(a / (a + n));
+    return math_log((x + y) / x) - math_log(y) - gamma_merge(x + 1, y + 1, x + y + 1);
 }
 
-/* Two states with weights a1 and a2 less one with both, for a cell that is divided into n1 and n2. */
+/* With r(a, n) = log Gamma(a + n) - log Gamma(a): r(a1, n1) + r(a2, n2) - r(a1 + a2, n1 + n2), which two states with weights
+ * a1 and a2 have more than one with both, for a cell that is divided into n1 and n2. */
 static real divided_cell(real a1, real a2, real n1, real n2)
 {
-    return n1 + n2 > 0 ? log_rising(a1, n1) + log_rising(a2, n2) - log_rising(a1 + a2, n1 + n2) : 0;
+    return n1 + n2 > 0 ? log_beta(a1 + n1, a2 + n2) - log_beta(a1, a2) : 0;
 }
 
-/* Two rows less one, for the cell of a column that is divided. */
+/* r(a, n1) + r(a, n2) - r(a, n1 + n2): two rows less one, for the cell of a column that is divided. */
 static real divided_row(real a, real n1, real n2)
 {
-    return n1 > 0 && n2 > 0 ? log_rising(a, n1) + log_rising(a, n2) - log_rising(a, n1 + n2) : 0;
+    return n1 > 0 && n2 > 0 ? log_beta(a + n1, a + n2) - log_beta(a, a + (n1 + n2)) : 0;
 }
 
 /* What goes into and out of two states, and within them, [from][to]. */
@@ -295,12 +302,13 @@ static real divided_prior(const mapdpm_stream *s, const two_states *t, uint32_t 
             n1 += m1;
             n2 += m2;
         }
-    total += log_rising(t->a1 + stays, w[0]) + log_rising(t->a2, w[1]) + log_rising(t->a1, w[2]) +
-             log_rising(t->a2 + stays, w[3]) - log_rising(t->a1 + t->a2 + stays, w[0] + w[1] + w[2] + w[3]);
+    total += divided_cell(t->a1 + stays, t->a2, w[0], w[1]) + divided_cell(t->a1, t->a2 + stays, w[2], w[3]) +
+             divided_row(t->a1 + t->a2 + stays, w[0] + w[1], w[2] + w[3]);
     return total - divided_row(both, n1, n2);
 }
 
 /* The gain of the log prior when slots a and b become one. */
+NOT_INLINED
 real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
 {
     const real *const row_a = counts_from(s, a), *const row_b = counts_from(s, b), *const rows = counts_from(s, 0);
@@ -320,6 +328,7 @@ real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
 }
 
 /* The gain of the log prior when the halves of slot k, which stand for `scale` times their points, become slots. */
+NOT_INLINED
 real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale)
 {
     two_states t = {0, 0, 1, 0, 0, {0, 0, 0, 0}, 0, 0, 1};
@@ -338,6 +347,12 @@ real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale)
 
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
 
+/* Whether the block has a value of a feature. */
+static int has_feature(const mapdpm_stream *s, size_t d)
+{
+    return counts_in(s, block_of(s))[d * count_step(s)] > 0;
+}
+
 /* The half for the block of slot k. While the halves are small, the side of the slot's mean in one feature decides: the
  * widest, or each in order. */
 static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
@@ -354,20 +369,21 @@ static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
         for (d = 0; d < D; d++) {
             const real t0 = mean[d] - mean_in(s, h0)[d], t1 = mean[d] - mean_in(s, h1)[d];
 
-            difference += (t0 - t1) * (t0 + t1) /
-                          (squares_in(s, h0)[d] + squares_in(s, h1)[d] + two * squares[d] + TINY_VARIANCE);
+            if (has_feature(s, d))
+                difference += (t0 - t1) * (t0 + t1) /
+                              (squares_in(s, h0)[d] + squares_in(s, h1)[d] + two * squares[d] + TINY_VARIANCE);
         }
         return difference > 0;
     }
     for (d = 0; d < D && trial % 2 == 0; d++) {
         const real width = squares[d] / noise_scale_of(s)[d];
 
-        if (width > most) {
+        if (has_feature(s, d) && width > most) {
             most = width;
             widest = d;
         }
     }
-    return mean[widest] > mean_in(s, slot)[widest];
+    return has_feature(s, widest) && mean[widest] > mean_in(s, slot)[widest];
 }
 
 /* The block of n points in slot k goes to a half, with its transitions. It follows points of the same slot, or those of
@@ -426,6 +442,8 @@ static void try_change(mapdpm_stream *s)
 {
     const uint32_t k = *last_slot_of(s), look = ++*looks_of(s), n = s->n_clusters;
 
+    if (k == NONE) /* nothing was learned: a forged snapshot */
+        return;
     if (look % LOOK_PERIOD == 0) {
         const uint32_t id = s->next_id;
 
@@ -446,6 +464,17 @@ static void try_change(mapdpm_stream *s)
  * later points change nothing: they would have to be as sure that the state changed one point before. */
 #define FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
 #define DOUBT ((real)1e-5)
+
+/* Whether slot k may be the state of the last point, or of one that waits. */
+int states_expect(const mapdpm_stream *s, uint32_t k)
+{
+    int is_expected = belief_of(s)[k] > FAINT;
+    size_t i;
+
+    for (i = 0; i < *n_waiting_of(s); i++)
+        is_expected |= waiting_belief(s, i)[k] > FAINT;
+    return is_expected;
+}
 
 /* One step back in time: `later`, the beliefs at a point given all points, becomes those at the point before, of which
  * `now` is what was believed when it came. */
@@ -524,12 +553,12 @@ void states_settle(mapdpm_stream *s, size_t m)
     smooth(s, m);
     decay_counts(s);
     for (i = 0; i < m; i += n) {
-        uint32_t k = waiting_slots(s)[i];
+        const uint32_t k = waiting_slots(s)[i];
 
         for (n = 1; i + n < m && waiting_slots(s)[i + n] == k; n++)
             ;
-        if (!is_used(s, k)) /* a forged snapshot */
-            k = *last_slot_of(s) == NONE ? 0 : *last_slot_of(s);
+        if (!is_used(s, k)) /* no belief is a number: a forged snapshot */
+            continue;
         learn_block(s, k, waiting_point(s, i), n);
         if (*slot_of(s, k) < GROWN)
             try_change(s);
@@ -545,19 +574,24 @@ void states_settle(mapdpm_stream *s, size_t m)
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
-/* The scores of the choice become the belief. */
-static void believe_scores(const mapdpm_stream *s, real *belief)
+/* The scores of a choice become the belief. If none is a number, as after a forged snapshot, all of it is in
+ * the chosen slot. */
+static void believe_scores(const mapdpm_stream *s, uint32_t chosen, real *belief)
 {
     const real *const scores = state_scores(s);
-    real sum = 0, each;
+    real sum = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
         sum += scores[k];
-    each = sum > 0 ? 1 / sum : 0;
     memset(belief, 0, SLOTS(s) * sizeof(real));
-    for (k = 0; k < s->width; k++)
-        belief[k] = scores[k] * each;
+    belief[chosen] = 1;
+    if (sum > 0) {
+        const real each = 1 / sum;
+
+        for (k = 0; k < s->width; k++)
+            belief[k] = scores[k] * each;
+    }
 }
 
 /* Whether too many points wait for slot k to learn: a new state must not wait to be known. */
@@ -586,7 +620,7 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
     } else {
         size_t m = 0;
 
-        believe_scores(s, belief_of(s));
+        believe_scores(s, k, belief_of(s));
         memcpy(waiting_point(s, n), x, D * sizeof(real));
         memcpy(waiting_belief(s, n), belief_of(s), SLOTS(s) * sizeof(real));
         *n_waiting_of(s) = (uint32_t)n + 1;
@@ -632,6 +666,29 @@ void states_begin(mapdpm_stream *s)
 
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
+/* The next point begins a sequence. */
+static void begin_sequence(mapdpm_stream *s)
+{
+    memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
+    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = NONE;
+    *run_of(s) = 0;
+}
+
+/* To be called after states were removed. If one of them was probably the last, nothing is known of the next. */
+void states_removed(mapdpm_stream *s)
+{
+    real sum = 0;
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++)
+        sum += belief_of(s)[k];
+    if (!(sum > HALF))
+        begin_sequence(s);
+    for (k = 0; k < SLOTS(s) && sum > HALF; k++)
+        belief_of(s)[k] /= sum;
+    states_prepare(s);
+}
+
 int mapdpm_gap(mapdpm_stream *s)
 {
     if (s == NULL || !HAS_STATES(s))
@@ -639,9 +696,7 @@ int mapdpm_gap(mapdpm_stream *s)
     if (IS_WARMING(s))
         return MAPDPM_OK;
     states_settle(s, *n_waiting_of(s));
-    memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
-    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = NONE;
-    *run_of(s) = 0;
+    begin_sequence(s);
     return MAPDPM_OK;
 }
 
@@ -655,11 +710,11 @@ int mapdpm_get_belief(const mapdpm_stream *s, real *belief)
 
 int mapdpm_get_transitions(const mapdpm_stream *s, real *steps)
 {
-    const size_t K = SLOTS(s);
-    size_t v;
+    size_t v, K;
 
     if (s == NULL || !HAS_STATES(s) || steps == NULL)
         return MAPDPM_E_ARGUMENT;
+    K = SLOTS(s);
     for (v = 0; v <= K; v++) {
         memcpy(steps + v * (K + 1), steps_from(s, v), K * sizeof(real));
         steps[v * (K + 1) + K] = opening_of(s)[v];

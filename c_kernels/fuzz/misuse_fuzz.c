@@ -73,6 +73,18 @@ static void sweep_again(input *t, learner *l)
     free(before);
 }
 
+/* Ends of sequences, and questions about states, also to learners that know none. */
+static void interrupt(input *t, learner *l)
+{
+    const uint8_t how = next_byte(t);
+    uint32_t length;
+
+    MUST(mapdpm_get_belief(how & 1 ? NULL : l->stream, NULL) == MAPDPM_E_ARGUMENT);
+    MUST(mapdpm_get_transitions(how & 1 ? l->stream : NULL, NULL) == MAPDPM_E_ARGUMENT);
+    MUST(mapdpm_get_run(NULL, &length) == MAPDPM_E_ARGUMENT && mapdpm_get_run(l->stream, NULL) == MAPDPM_E_ARGUMENT);
+    MUST(mapdpm_gap(how & 2 ? NULL : l->stream) == (HAS_STATES(l->stream) && !(how & 2) ? MAPDPM_OK : MAPDPM_E_ARGUMENT));
+}
+
 static void pool(input *t, learner *to, learner *from)
 {
     unsigned char *const before = (unsigned char *)copy_of(to->stream, to->stream->bytes);
@@ -137,7 +149,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const uint8_t op = next_byte(&t);
         learner *const one = &l[op & 1];
 
-        if (op < 192)
+        if (op < 8)
+            interrupt(&t, one);
+        else if (op < 192)
             learn_and_keep(&t, one);
         else if (op < 240)
             sweep_again(&t, one);

@@ -36,6 +36,11 @@ static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
     o.with_base = which >> 15 & o.max_groups & 1u;
     o.when_groups_full = MAPDPM_GROUPS_REPLACE;
     o.gamma = 2;
+    if (which >> 20 & 1u) {
+        o.max_groups = o.with_base = o.window = 0;
+        o.lag = 1 + (which >> 21 & 1u);
+        o.kappa = which >> 23 & 1u;
+    }
     s = new_stream(mapdpm_stream_bytes(&o));
     MUST(mapdpm_init(s, mapdpm_stream_bytes(&o), &o) == MAPDPM_OK);
     for (i = 0; i < points; i++) {
@@ -74,6 +79,8 @@ static void go_on(mapdpm_stream *s)
         (void)mapdpm_set_group(s, (uint32_t)i / 4);
         x[0] = (mapdpm_real)((i * 37 % 11) * 10 - 50) + (mapdpm_real)(i % 4) / 16;
         call_queries(s, x);
+        if (i == 17)
+            (void)mapdpm_gap(s);
         if (mapdpm_learn(s, x, NULL, NULL) == MAPDPM_E_TIME)
             (void)mapdpm_learn_at(s, x, s->now + (i % 8 == 7 ? INT64_C(1) << (i + 20) : 1000), NULL, NULL);
         must_be_whole(s);

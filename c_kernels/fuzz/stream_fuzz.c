@@ -78,7 +78,7 @@ static void learn_one(input *t, mapdpm_stream *s, int op)
     } else {
         error = mapdpm_learn(s, x, op & 2 ? &id : NULL, op & 4 ? &score : NULL);
     }
-    MUST(error == MAPDPM_OK || memcmp(before, s, s->bytes) == 0);
+    MUST(error == MAPDPM_OK || is_as_before(before, s));
     free(before);
 }
 
@@ -109,6 +109,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 (void)mapdpm_reduce(s, op - 15u);
             else if (op < 24)
                 set_base(s);
+            else if (op < 28)
+                MUST(mapdpm_gap(s) == (HAS_STATES(s) ? MAPDPM_OK : MAPDPM_E_ARGUMENT));
             else
                 learn_one(&t, s, op);
             must_be_whole(s);

@@ -691,18 +691,12 @@ static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_see
 enum { TIME_WORDS = 6 };
 
 static inline size_t waiting_room(const mapdpm_stream *s) { return 3 * (size_t)s->lag; }
-/* The reals that a snapshot holds, and all of them. */
+/* The reals of a snapshot, gamma and kappa. Behind them lie 2 K + (K + 1)^2 + half_size more, which follow from these. */
 static inline size_t time_reals(const mapdpm_stream *s)
 {
     const size_t K = SLOTS(s);
 
     return 3 + K * (2 + (K + 1) + 2 * (K + 1) + 2 * K + 4) + waiting_room(s) * (K + FEATURES(s));
-}
-static inline size_t all_time_reals(const mapdpm_stream *s)
-{
-    const size_t K = SLOTS(s);
-
-    return time_reals(s) + 2 * K + (K + 1) * (K + 1) + half_size(s);
 }
 static inline int64_t *decayed_to(const mapdpm_stream *s) { return (int64_t *)address_of(s, s->at_more); }
 static inline uint32_t *n_waiting_of(const mapdpm_stream *s) { return (uint32_t *)(void *)(decayed_to(s) + 1); }
@@ -1925,6 +1919,8 @@ MAPDPM_INTERNAL void states_recount(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t n);
 MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
+MAPDPM_INTERNAL void states_removed(mapdpm_stream *s);
+MAPDPM_INTERNAL int states_expect(const mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight);
 MAPDPM_INTERNAL void states_clear(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_clear_halves(mapdpm_stream *s, uint32_t k);
@@ -2117,7 +2113,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
 
         bytes += 16 + (3 + K * (2 + (3 + COMPENSATED) * G)) * sizeof(real) + 4 * (2 * G + B);
     }
-    if (HAS_STATES(s)) { /* all_time_reals in 64 bits */
+    if (HAS_STATES(s)) { /* time_reals in 64 bits, and the reals behind them */
         const uint64_t waiting = 3 * (uint64_t)s->lag;
 
         bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(real) + 4 * waiting;
@@ -2909,12 +2905,24 @@ void states_recount(mapdpm_stream *s)
     *state_total(s) = all;
 }
 
+/* All tables and gamma, as a sum: differences could lose gamma, and the total must stay above 0. */
+static void sum_tables(mapdpm_stream *s)
+{
+    real all = *share_gamma(s);
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++)
+        all += state_tables(s)[k];
+    *state_total(s) = all;
+}
+
 /* Compute the probabilities of transitions from their counts. */
 void states_prepare(mapdpm_stream *s)
 {
     const uint32_t K = SLOTS(s);
     uint32_t v, k;
 
+    sum_tables(s);
     for (v = 0; v <= K; v++) {
         real *const steps = steps_from(s, v);
         const real *const counts = counts_from(s, v);
@@ -2999,8 +3007,8 @@ void states_clear(mapdpm_stream *s, uint32_t k)
     const uint32_t K = SLOTS(s);
     uint32_t i, h;
 
-    *state_total(s) -= state_tables(s)[k];
     state_tables(s)[k] = belief_of(s)[k] = 0;
+    sum_tables(s);
     memset(counts_from(s, k), 0, K * sizeof(real));
     for (i = 0; i <= K; i++)
         counts_from(s, i)[k] = 0;
@@ -3033,7 +3041,6 @@ void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
             exits_of(s, i, h)[to] += exits_of(s, i, h)[from];
         }
     state_tables(s)[to] += state_tables(s)[from];
-    *state_total(s) += state_tables(s)[from]; /* states_clear takes them off */
     belief_of(s)[to] += belief_of(s)[from];
     for (i = 0; i < *n_waiting_of(s); i++) {
         waiting_belief(s, i)[to] += waiting_belief(s, i)[from];
@@ -3087,32 +3094,28 @@ void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real
     divide_beliefs(s, k, e, share);
     if (*last_slot_of(s) == k && *last_half_of(s) == lighter)
         *last_slot_of(s) = e;
+    *last_half_of(s) = *last_slot_of(s) == e ? NONE : *last_half_of(s);
 }
 
 /* ---- the gain of the prior by a split or a merge ------------------------------------------------------------------ */
 
-/* log Gamma(a + n) - log Gamma(a), for a > 0 and n >= 0. */
-static real log_rising(real a, real n)
+/* The logarithm of the beta function of x and y > 0. Terms of x log x, whose rounding would hide a gain, do not occur. */
+static real log_beta(real x, real y)
 {
-    const real x = a + 1, y = x + n;
-    real rx, ry, tails;
-
-    if (!(n > 0))
-        return 0;
-    tails = math_excess(y, &ry) - math_excess(x, &rx);
-    return tails + y * (math_log(y) - 1) - x * (math_log(x) - 1) + HALF * math_log(rx / ry) + math_log(a / (a + n));
+    return math_log((x + y) / x) - math_log(y) - gamma_merge(x + 1, y + 1, x + y + 1);
 }
 
-/* Two states with weights a1 and a2 less one with both, for a cell that is divided into n1 and n2. */
+/* With r(a, n) = log Gamma(a + n) - log Gamma(a): r(a1, n1) + r(a2, n2) - r(a1 + a2, n1 + n2), which two states with weights
+ * a1 and a2 have more than one with both, for a cell that is divided into n1 and n2. */
 static real divided_cell(real a1, real a2, real n1, real n2)
 {
-    return n1 + n2 > 0 ? log_rising(a1, n1) + log_rising(a2, n2) - log_rising(a1 + a2, n1 + n2) : 0;
+    return n1 + n2 > 0 ? log_beta(a1 + n1, a2 + n2) - log_beta(a1, a2) : 0;
 }
 
-/* Two rows less one, for the cell of a column that is divided. */
+/* r(a, n1) + r(a, n2) - r(a, n1 + n2): two rows less one, for the cell of a column that is divided. */
 static real divided_row(real a, real n1, real n2)
 {
-    return n1 > 0 && n2 > 0 ? log_rising(a, n1) + log_rising(a, n2) - log_rising(a, n1 + n2) : 0;
+    return n1 > 0 && n2 > 0 ? log_beta(a + n1, a + n2) - log_beta(a, a + (n1 + n2)) : 0;
 }
 
 /* What goes into and out of two states, and within them, [from][to]. */
@@ -3148,12 +3151,13 @@ static real divided_prior(const mapdpm_stream *s, const two_states *t, uint32_t 
             n1 += m1;
             n2 += m2;
         }
-    total += log_rising(t->a1 + stays, w[0]) + log_rising(t->a2, w[1]) + log_rising(t->a1, w[2]) +
-             log_rising(t->a2 + stays, w[3]) - log_rising(t->a1 + t->a2 + stays, w[0] + w[1] + w[2] + w[3]);
+    total += divided_cell(t->a1 + stays, t->a2, w[0], w[1]) + divided_cell(t->a1, t->a2 + stays, w[2], w[3]) +
+             divided_row(t->a1 + t->a2 + stays, w[0] + w[1], w[2] + w[3]);
     return total - divided_row(both, n1, n2);
 }
 
 /* The gain of the log prior when slots a and b become one. */
+NOT_INLINED
 real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
 {
     const real *const row_a = counts_from(s, a), *const row_b = counts_from(s, b), *const rows = counts_from(s, 0);
@@ -3173,6 +3177,7 @@ real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
 }
 
 /* The gain of the log prior when the halves of slot k, which stand for `scale` times their points, become slots. */
+NOT_INLINED
 real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale)
 {
     two_states t = {0, 0, 1, 0, 0, {0, 0, 0, 0}, 0, 0, 1};
@@ -3191,6 +3196,12 @@ real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale)
 
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
 
+/* Whether the block has a value of a feature. */
+static int has_feature(const mapdpm_stream *s, size_t d)
+{
+    return counts_in(s, block_of(s))[d * count_step(s)] > 0;
+}
+
 /* The half for the block of slot k. While the halves are small, the side of the slot's mean in one feature decides: the
  * widest, or each in order. */
 static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
@@ -3207,20 +3218,21 @@ static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
         for (d = 0; d < D; d++) {
             const real t0 = mean[d] - mean_in(s, h0)[d], t1 = mean[d] - mean_in(s, h1)[d];
 
-            difference += (t0 - t1) * (t0 + t1) /
-                          (squares_in(s, h0)[d] + squares_in(s, h1)[d] + two * squares[d] + TINY_VARIANCE);
+            if (has_feature(s, d))
+                difference += (t0 - t1) * (t0 + t1) /
+                              (squares_in(s, h0)[d] + squares_in(s, h1)[d] + two * squares[d] + TINY_VARIANCE);
         }
         return difference > 0;
     }
     for (d = 0; d < D && trial % 2 == 0; d++) {
         const real width = squares[d] / noise_scale_of(s)[d];
 
-        if (width > most) {
+        if (has_feature(s, d) && width > most) {
             most = width;
             widest = d;
         }
     }
-    return mean[widest] > mean_in(s, slot)[widest];
+    return has_feature(s, widest) && mean[widest] > mean_in(s, slot)[widest];
 }
 
 /* The block of n points in slot k goes to a half, with its transitions. It follows points of the same slot, or those of
@@ -3279,6 +3291,8 @@ static void try_change(mapdpm_stream *s)
 {
     const uint32_t k = *last_slot_of(s), look = ++*looks_of(s), n = s->n_clusters;
 
+    if (k == NONE) /* nothing was learned: a forged snapshot */
+        return;
     if (look % LOOK_PERIOD == 0) {
         const uint32_t id = s->next_id;
 
@@ -3299,6 +3313,17 @@ static void try_change(mapdpm_stream *s)
  * later points change nothing: they would have to be as sure that the state changed one point before. */
 #define FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
 #define DOUBT ((real)1e-5)
+
+/* Whether slot k may be the state of the last point, or of one that waits. */
+int states_expect(const mapdpm_stream *s, uint32_t k)
+{
+    int is_expected = belief_of(s)[k] > FAINT;
+    size_t i;
+
+    for (i = 0; i < *n_waiting_of(s); i++)
+        is_expected |= waiting_belief(s, i)[k] > FAINT;
+    return is_expected;
+}
 
 /* One step back in time: `later`, the beliefs at a point given all points, becomes those at the point before, of which
  * `now` is what was believed when it came. */
@@ -3377,12 +3402,12 @@ void states_settle(mapdpm_stream *s, size_t m)
     smooth(s, m);
     decay_counts(s);
     for (i = 0; i < m; i += n) {
-        uint32_t k = waiting_slots(s)[i];
+        const uint32_t k = waiting_slots(s)[i];
 
         for (n = 1; i + n < m && waiting_slots(s)[i + n] == k; n++)
             ;
-        if (!is_used(s, k)) /* a forged snapshot */
-            k = *last_slot_of(s) == NONE ? 0 : *last_slot_of(s);
+        if (!is_used(s, k)) /* no belief is a number: a forged snapshot */
+            continue;
         learn_block(s, k, waiting_point(s, i), n);
         if (*slot_of(s, k) < GROWN)
             try_change(s);
@@ -3398,19 +3423,24 @@ void states_settle(mapdpm_stream *s, size_t m)
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
-/* The scores of the choice become the belief. */
-static void believe_scores(const mapdpm_stream *s, real *belief)
+/* The scores of a choice become the belief. If none is a number, as after a forged snapshot, all of it is in
+ * the chosen slot. */
+static void believe_scores(const mapdpm_stream *s, uint32_t chosen, real *belief)
 {
     const real *const scores = state_scores(s);
-    real sum = 0, each;
+    real sum = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
         sum += scores[k];
-    each = sum > 0 ? 1 / sum : 0;
     memset(belief, 0, SLOTS(s) * sizeof(real));
-    for (k = 0; k < s->width; k++)
-        belief[k] = scores[k] * each;
+    belief[chosen] = 1;
+    if (sum > 0) {
+        const real each = 1 / sum;
+
+        for (k = 0; k < s->width; k++)
+            belief[k] = scores[k] * each;
+    }
 }
 
 /* Whether too many points wait for slot k to learn: a new state must not wait to be known. */
@@ -3439,7 +3469,7 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
     } else {
         size_t m = 0;
 
-        believe_scores(s, belief_of(s));
+        believe_scores(s, k, belief_of(s));
         memcpy(waiting_point(s, n), x, D * sizeof(real));
         memcpy(waiting_belief(s, n), belief_of(s), SLOTS(s) * sizeof(real));
         *n_waiting_of(s) = (uint32_t)n + 1;
@@ -3485,6 +3515,29 @@ void states_begin(mapdpm_stream *s)
 
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
+/* The next point begins a sequence. */
+static void begin_sequence(mapdpm_stream *s)
+{
+    memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
+    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = NONE;
+    *run_of(s) = 0;
+}
+
+/* To be called after states were removed. If one of them was probably the last, nothing is known of the next. */
+void states_removed(mapdpm_stream *s)
+{
+    real sum = 0;
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++)
+        sum += belief_of(s)[k];
+    if (!(sum > HALF))
+        begin_sequence(s);
+    for (k = 0; k < SLOTS(s) && sum > HALF; k++)
+        belief_of(s)[k] /= sum;
+    states_prepare(s);
+}
+
 int mapdpm_gap(mapdpm_stream *s)
 {
     if (s == NULL || !HAS_STATES(s))
@@ -3492,9 +3545,7 @@ int mapdpm_gap(mapdpm_stream *s)
     if (IS_WARMING(s))
         return MAPDPM_OK;
     states_settle(s, *n_waiting_of(s));
-    memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
-    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = NONE;
-    *run_of(s) = 0;
+    begin_sequence(s);
     return MAPDPM_OK;
 }
 
@@ -3508,11 +3559,11 @@ int mapdpm_get_belief(const mapdpm_stream *s, real *belief)
 
 int mapdpm_get_transitions(const mapdpm_stream *s, real *steps)
 {
-    const size_t K = SLOTS(s);
-    size_t v;
+    size_t v, K;
 
     if (s == NULL || !HAS_STATES(s) || steps == NULL)
         return MAPDPM_E_ARGUMENT;
+    K = SLOTS(s);
     for (v = 0; v <= K; v++) {
         memcpy(steps + v * (K + 1), steps_from(s, v), K * sizeof(real));
         steps[v * (K + 1) + K] = opening_of(s)[v];
@@ -3988,10 +4039,10 @@ real stream_total_weight(const mapdpm_stream *s)
     return total;
 }
 
-/* A state of less belief is left out of predictions; so is one so many nats below the best. All of them change a log
- * density by less than 1e-9. */
+/* A state of less belief is left out of predictions; so is one so many nats below the best. Each of them changes a log
+ * density by less than 3e-9. */
 #define UNSEEN FLOAT_OR_DOUBLE(1e-9, 1e-12)
-#define FAR_BELOW ((real)25)
+#define FAR_BELOW ((real)20)
 
 /* ---- states in time ---------------------------------------------------------------------------------------------- */
 
@@ -4041,7 +4092,7 @@ static void bound_states(const mapdpm_stream *s, uint32_t first, uint32_t n, con
  * -LARGEST_REAL. */
 static void rate_by_score_table(const mapdpm_stream *s, const real *x, const real *p, real *densities)
 {
-    real tails[BLOCK], bounds[BLOCK], most = -LARGEST_REAL, least = -LARGEST_REAL;
+    real tails[BLOCK], bounds[BLOCK], most = -LARGEST_REAL, least = -LARGEST_REAL, of_best = -LARGEST_REAL;
     uint32_t first, j, n, best = NONE;
 
     for (first = 0; first < s->width; first += BLOCK) {
@@ -4054,15 +4105,20 @@ static void rate_by_score_table(const mapdpm_stream *s, const real *x, const rea
             }
         }
     }
-    if (best != NONE)
-        least = density_of_tail(s, x, best, densities[best]) + math_log_below(p[best]) - (FAR_BELOW + MOST_BELOW);
+    if (best != NONE) {
+        of_best = density_of_tail(s, x, best, densities[best]);
+        least = of_best + math_log_below(p[best]) - (FAR_BELOW + MOST_BELOW);
+    }
     for (first = 0; first < s->width; first += BLOCK) {
         n = s->width - first < BLOCK ? s->width - first : BLOCK;
         bound_states(s, first, n, p + first, densities + first, bounds);
         for (j = 0; j < n; j++)
-            densities[first + j] =
-                bounds[j] > least ? density_of_tail(s, x, first + j, densities[first + j]) : -LARGEST_REAL;
+            if (first + j != best)
+                densities[first + j] =
+                    bounds[j] > least ? density_of_tail(s, x, first + j, densities[first + j]) : -LARGEST_REAL;
     }
+    if (best != NONE)
+        densities[best] = of_best;
 }
 
 /* The same by moments at the current time. */
@@ -4099,7 +4155,7 @@ static choice choose_state(const mapdpm_stream *s, const real *x, int with_densi
 {
     choice c = {NONE, NONE, 0, 1, 0};
     real *const p = state_scores(s), *const densities = smoothed_of(s);
-    real top = -LARGEST_REAL, sum = 0, opening = predict_states(s, p), bound, score;
+    real top = -LARGEST_REAL, sum = 0, less = 1, opening = predict_states(s, p), bound, score;
     uint32_t k;
 
     if (is_prepared(s))
@@ -4121,17 +4177,13 @@ static choice choose_state(const mapdpm_stream *s, const real *x, int with_densi
         c.best = NONE;
     } else if (score <= top) {
         opening = score < top - NEGLIGIBLE ? 0 : opening * math_exp(score - top);
-    } else {
-        const real less = math_exp(top - score);
-
-        for (k = 0; k < s->width; k++)
-            p[k] *= less;
-        sum *= less;
+    } else { /* p stays: what is believed of slots is not lost, however far the point is from them */
+        less = math_exp(top - score);
         top = score;
     }
-    c.opens = c.best == NONE || opening > (sum > 0 ? p[c.best] : 0);
+    c.opens = c.best == NONE || opening > p[c.best] * less;
     if (with_density)
-        c.density = top + math_log(sum + opening) + unit_term(s, x);
+        c.density = top + math_log(sum * less + opening) + unit_term(s, x);
     return c;
 }
 
@@ -4195,6 +4247,7 @@ size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x)
 }
 
 /* The halves of slot k become two clusters, the lighter one in the free slot e. Together they keep the weight of k. */
+NOT_INLINED
 static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
 {
     const size_t size = half_size(s), lighter = *half_of(s, k, 1) > *half_of(s, k, 0) ? 0 : 1;
@@ -4240,6 +4293,7 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
 
 /* The gain of splitting slot k if its halves stood for the whole cluster, or for as much of it as they may stand for.
  * If an upper bound is too little already, the bound. */
+NOT_INLINED
 static real split_gain(const mapdpm_stream *s, uint32_t k)
 {
     view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
@@ -4344,7 +4398,7 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
 }
 
 /* The slot whose eviction costs least, and its loss. Ties within TIE_NATS, as between single points, go to the cluster
- * unseen for longest. */
+ * unseen for longest. For a split, no state goes that points wait for. */
 NOT_INLINED
 static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real *loss)
 {
@@ -4352,7 +4406,7 @@ static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real 
     uint32_t k, best = NONE, longest = 0;
 
     for (k = 0; k < s->width; k++)
-        if (k != spared && is_used(s, k)) {
+        if (k != spared && is_used(s, k) && !(IS_TIMED(s) && spared != NONE && states_expect(s, k))) {
             const uint32_t idle = (uint32_t)s->n_seen - last_seen_of(s)[k];
             const real cost = eviction_loss(s, view_of(s, k, s->now), prior_term, (real)idle, total_weight);
 
@@ -5077,12 +5131,22 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             groups_total(s);
         return error;
     }
-    if (IS_TIMED(s) && (c.opens || c.has_aged)) { /* what waits is learned before slots come and go */
+    if (IS_TIMED(s) && (c.opens || c.has_aged)) { /* what waits is learned before slots come and go, as of its time */
+        s->now = before;
         states_settle(s, *n_waiting_of(s));
-        if (c.has_aged)
+        s->now = now;
+        if (c.has_aged) {
             stream_remove_aged(s);
+            states_removed(s);
+        }
         c = stream_choose(s, x, score != NULL);
         k = c.best;
+        if (s->next_id == NONE) /* splits took the last ids */
+            c.opens = 0;
+        if (k == NONE && !c.opens) {
+            s->now = before;
+            return MAPDPM_E_IDS;
+        }
     }
     s->n_seen++;
     if (IS_GROUPED(s))
@@ -6260,7 +6324,35 @@ static int are_groups(const mapdpm_stream *s)
         if (!is_between(tables_of(s)[j], is_low ? -most : 0, most))
             return 0;
     }
-    return is_between(*all_tables_of(s), (real)0.99 * all, (real)1.01 * all); /* it is a sum of rounded parts */
+    return *all_tables_of(s) >= *gamma_of(s) &&
+           is_between(*all_tables_of(s), (real)0.99 * all, (real)1.01 * all); /* it is a sum of rounded parts */
+}
+
+/* Whether nothing is known of a slot without a state. */
+static int is_empty_state(const mapdpm_stream *s, uint32_t k)
+{
+    real sum = state_tables(s)[k] + belief_of(s)[k];
+    size_t i;
+
+    for (i = 0; i <= SLOTS(s); i++)
+        sum += counts_from(s, i)[k] + (i < SLOTS(s) ? counts_from(s, k)[i] : 0);
+    for (i = 0; i < *n_waiting_of(s); i++)
+        sum += waiting_belief(s, i)[k];
+    return sum <= 0; /* none is negative */
+}
+
+/* Whether these are probabilities of slots, whose sum is `all` but for rounding. */
+static int is_belief(const mapdpm_stream *s, const real *belief, int all)
+{
+    real sum = 0;
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++) {
+        if (!is_between(belief[k], 0, 2))
+            return 0;
+        sum += belief[k];
+    }
+    return is_between(sum, (real)all * (real)0.99, (real)all * (real)1.01);
 }
 
 /* Whether learning could have left the states in time like this. */
@@ -6268,6 +6360,7 @@ static int are_states(const mapdpm_stream *s)
 {
     const real most = MOST_WEIGHT * 2;
     const size_t n = *n_waiting_of(s), slots = SLOTS(s);
+    const int is_known = *state_id_of(s) != NONE;
     real all = *share_gamma(s);
     size_t i, d;
     uint32_t k;
@@ -6275,20 +6368,21 @@ static int are_states(const mapdpm_stream *s)
     if (n > 0 && n >= waiting_room(s))
         return 0;
     if ((*last_slot_of(s) != NONE && (*last_slot_of(s) >= slots || !is_used(s, *last_slot_of(s)))) ||
-        (*last_half_of(s) != NONE && *last_half_of(s) > 1) || *decayed_to(s) > s->now || *decayed_to(s) < -(INT64_MAX / 2))
+        (*last_half_of(s) != NONE && *last_half_of(s) > 1) || (*decayed_to(s) > s->now && *decayed_to(s) != 0) ||
+        *decayed_to(s) < -(INT64_MAX / 2))
         return 0;
     for (i = 0; share_gamma(s) + i < waiting_point(s, 0); i++)
         if (!is_between(share_gamma(s)[i], 0, most))
             return 0;
     for (k = 0; k < slots; k++) {
-        if (is_used(s, k) && !(state_tables(s)[k] > 0))
+        if (is_used(s, k) ? !(state_tables(s)[k] > 0) : !is_empty_state(s, k))
             return 0;
         all += state_tables(s)[k];
     }
-    if (!is_between(*state_total(s), (real)0.99 * all, (real)1.01 * all))
+    if (!is_between(*state_total(s), all, all) || !is_belief(s, belief_of(s), is_known))
         return 0;
-    for (i = 0; i < n * slots; i++)
-        if (!is_between(waiting_belief(s, 0)[i], 0, 2))
+    for (i = 0; i < n; i++)
+        if (!is_belief(s, waiting_belief(s, i), 1))
             return 0;
     for (i = 0; i < n; i++)
         for (d = 0; d < FEATURES(s); d++) {
