@@ -51,8 +51,8 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
 }
 
-/* log p(x | a new cluster) + its log weight, but for states in time, and an upper bound of it. If the bound is below `least`, the bound is
- * returned. */
+/* log p(x | a new cluster), with its log weight but for states in time, and an upper bound of it. If the bound is below
+ * `least`, the bound is returned. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
@@ -289,8 +289,8 @@ static void bound_states(const mapdpm_stream *s, uint32_t first, uint32_t n, con
             bounds[j] = constants[j] - tails[j] + math_log_below(p[j]);
 }
 
-/* Log densities of x in all states, by the score table: those of states whose bound is FAR_BELOW the score of one state are
- * -LARGEST_REAL. */
+/* Log densities of x in all states, by the score table: those of states whose bound is FAR_BELOW the score of one state
+ * are -LARGEST_REAL. */
 static void rate_by_score_table(const mapdpm_stream *s, const real *x, const real *p, real *densities)
 {
     real tails[BLOCK], bounds[BLOCK], most = -LARGEST_REAL, least = -LARGEST_REAL, of_best = -LARGEST_REAL;
@@ -351,7 +351,8 @@ static real unit_term(const mapdpm_stream *s, const real *x)
     return total;
 }
 
-/* The most probable state of x given all points before; state_scores becomes what each slot contributes to the density. */
+/* The most probable state of x given all points before; state_scores becomes what each slot contributes to the
+ * density. */
 static choice choose_state(const mapdpm_stream *s, const real *x, int with_density)
 {
     choice c = {NONE, NONE, 0, 1, 0};

@@ -101,7 +101,8 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
     int error;
 
-    if (s == NULL || from == NULL || s == from || HAS_STATES(s) || FEATURES(s) != from->n_features || from->missing > s->missing)
+    if (s == NULL || from == NULL || s == from || HAS_STATES(s) || FEATURES(s) != from->n_features ||
+        from->missing > s->missing)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s) || IS_WARMING(from))
         return MAPDPM_E_WARMING;

@@ -18,12 +18,13 @@
  * row of each kept point[B] (uint32). A cell is the number of points of a group in a slot; the number of tables is the
  * weight of a slot for a new group.
  *
- * A learner of states has behind it: the time up to which transitions are decayed (int64) | points that wait, the slot and
- * the half of the last point that was learned, points in a row, attempts to change, id of the last state (uint32)
- * | gamma, kappa, all tables and gamma | tables[K] | belief[K] | counts[K + 1][K] of transitions, the last row of starts |
- * of the halves of each slot: entries[K][2][K + 1] from other rows, exits[K][2][K], within[K][2][2] | belief[3 lag][K] and
- * points[3 lag][D] that wait | scratch: scores[K], smoothed[K], steps[K + 1][K] and opening[K + 1], the probabilities of transitions,
- * moments of a block (reals) | slots[3 lag] of points that wait (uint32).
+ * A learner of states has behind it: the time up to which transitions are decayed (int64) | points that wait, the slot
+ * and the half of the last point that was learned, points in a row, attempts to change, id of the last state (uint32) |
+ * gamma, kappa, all tables and gamma | tables[K] | belief[K] | counts[K + 1][K] of transitions, the last row of starts |
+ * of the halves of each slot: entries[K][2][K + 1] from other rows, exits[K][2][K], within[K][2][2] | belief[3 lag][K]
+ * and points[3 lag][D] that wait | what a file leaves out: scratch scores[K] and smoothed[K], the probabilities of
+ * transitions steps[K + 1][K] and opening[K + 1], scratch moments of a block (reals) | slots[3 lag] of points that wait,
+ * scratch (uint32).
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -162,7 +163,7 @@ static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_see
 enum { TIME_WORDS = 6 };
 
 static inline size_t waiting_room(const mapdpm_stream *s) { return 3 * (size_t)s->lag; }
-/* The reals of a snapshot, gamma and kappa. Behind them lie 2 K + (K + 1)^2 + half_size more, which follow from these. */
+/* The reals of a snapshot, with gamma and kappa. Behind them lie 2 K + (K + 1)^2 + half_size that a file leaves out. */
 static inline size_t time_reals(const mapdpm_stream *s)
 {
     const size_t K = SLOTS(s);

@@ -384,7 +384,8 @@ static int are_states(const mapdpm_stream *s)
         for (d = 0; d < FEATURES(s); d++) {
             const real *const x = waiting_point(s, i);
 
-            if (is_present(x[d]) ? !is_between(coordinate(s, x, d), -COORDINATE_LIMIT, COORDINATE_LIMIT) : !HAS_MISSING(s))
+            if (is_present(x[d]) ? !is_between(coordinate(s, x, d), -COORDINATE_LIMIT, COORDINATE_LIMIT)
+                                 : !HAS_MISSING(s))
                 return 0;
         }
     return *state_id_of(s) == NONE || *state_id_of(s) < s->next_id;

@@ -250,14 +250,15 @@ void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real
 
 /* ---- the gain of the prior by a split or a merge ------------------------------------------------------------------ */
 
-/* The logarithm of the beta function of x and y > 0. Terms of x log x, whose rounding would hide a gain, do not occur. */
+/* The logarithm of the beta function of x and y > 0. There are no terms like x log x, whose rounding would hide a
+ * gain. */
 static real log_beta(real x, real y)
 {
     return math_log((x + y) / x) - math_log(y) - gamma_merge(x + 1, y + 1, x + y + 1);
 }
 
-/* With r(a, n) = log Gamma(a + n) - log Gamma(a): r(a1, n1) + r(a2, n2) - r(a1 + a2, n1 + n2), which two states with weights
- * a1 and a2 have more than one with both, for a cell that is divided into n1 and n2. */
+/* With r(a, n) = log Gamma(a + n) - log Gamma(a): r(a1, n1) + r(a2, n2) - r(a1 + a2, n1 + n2). So much more have two
+ * states with weights a1 and a2 than one with both, for a cell that is divided into n1 and n2. */
 static real divided_cell(real a1, real a2, real n1, real n2)
 {
     return n1 + n2 > 0 ? log_beta(a1 + n1, a2 + n2) - log_beta(a1, a2) : 0;

@@ -106,7 +106,8 @@ int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || HAS_STATES(s) || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) || (FORGETS(s) && times == NULL && n > 0))
+    if (s == NULL || HAS_STATES(s) || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) ||
+        (FORGETS(s) && times == NULL && n > 0))
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;

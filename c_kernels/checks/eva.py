@@ -2,8 +2,9 @@
 
 Eva computes the calls of eva.c for all inputs at once, in intervals. An alarm is a place that Eva cannot prove to be
 free of undefined behaviour; none is expected. Infinities and NaN are ordinary values (IEEE arithmetic), and unsigned
-integers may wrap, as C allows. Out of scope, and left to the fuzzers: the warm-up, gateways, model files, and resolving
-ids and reading events, where intervals cannot express the relation of a counter and an index.
+integers may wrap, as C allows. Out of scope, and left to the fuzzers: the warm-up, groups, states in time, gateways,
+model files, and resolving ids and reading events, where intervals cannot express the relation of a counter and an
+index.
 """
 
 import argparse

@@ -3,7 +3,8 @@
 The blocks of a file run in order, in a fresh folder with a copy of ``examples``, python in one namespace. A text block
 right below a python or sh block is what that block prints; ``...`` in it stands for anything. In python the comment
 ``# -> value`` after an expression is its repr. Blocks have no prompts, so that they can be copied. A C block with a
-``main`` is compiled with the library, and run. A block after the line ``<!-- not run: reason -->`` is not run.
+``main`` is compiled with the library, and run; where it asks for a switch of the library, also with that. A block after
+the line ``<!-- not run: reason -->`` is not run.
 """
 
 import ast
@@ -139,7 +140,12 @@ def run_c(block: Block, where: str, folder: Path) -> None:
     flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", f"-I{kernels}"]
     compiler = shlex.split(os.environ.get("CC", "cc"))
     compile_it = [*compiler, *flags, source, *(kernels / name for name in needed), "-lm", "-o", program]
-    for command in (compile_it, [program]):
+    commands = [compile_it, [program]]
+    pair = ROOT / "c_kernels" / "amalgamation" / "src" / "mapdpm.c"
+    for switch in re.findall(r"#ifdef (MAPDPM_\w+)", block.code):
+        compile_it = [*compiler, *flags, f"-D{switch}", source, pair, "-o", program]
+        commands += [compile_it, [program], [*compile_it, "-DMAPDPM_REAL=float"], [program]]
+    for command in commands:
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert run.returncode == 0, f"{where}: {run.stdout}{run.stderr}"
 

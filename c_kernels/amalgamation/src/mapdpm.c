@@ -549,12 +549,13 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
  * row of each kept point[B] (uint32). A cell is the number of points of a group in a slot; the number of tables is the
  * weight of a slot for a new group.
  *
- * A learner of states has behind it: the time up to which transitions are decayed (int64) | points that wait, the slot and
- * the half of the last point that was learned, points in a row, attempts to change, id of the last state (uint32)
- * | gamma, kappa, all tables and gamma | tables[K] | belief[K] | counts[K + 1][K] of transitions, the last row of starts |
- * of the halves of each slot: entries[K][2][K + 1] from other rows, exits[K][2][K], within[K][2][2] | belief[3 lag][K] and
- * points[3 lag][D] that wait | scratch: scores[K], smoothed[K], steps[K + 1][K] and opening[K + 1], the probabilities of transitions,
- * moments of a block (reals) | slots[3 lag] of points that wait (uint32).
+ * A learner of states has behind it: the time up to which transitions are decayed (int64) | points that wait, the slot
+ * and the half of the last point that was learned, points in a row, attempts to change, id of the last state (uint32) |
+ * gamma, kappa, all tables and gamma | tables[K] | belief[K] | counts[K + 1][K] of transitions, the last row of starts |
+ * of the halves of each slot: entries[K][2][K + 1] from other rows, exits[K][2][K], within[K][2][2] | belief[3 lag][K]
+ * and points[3 lag][D] that wait | what a file leaves out: scratch scores[K] and smoothed[K], the probabilities of
+ * transitions steps[K + 1][K] and opening[K + 1], scratch moments of a block (reals) | slots[3 lag] of points that wait,
+ * scratch (uint32).
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -691,7 +692,7 @@ static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_see
 enum { TIME_WORDS = 6 };
 
 static inline size_t waiting_room(const mapdpm_stream *s) { return 3 * (size_t)s->lag; }
-/* The reals of a snapshot, gamma and kappa. Behind them lie 2 K + (K + 1)^2 + half_size more, which follow from these. */
+/* The reals of a snapshot, with gamma and kappa. Behind them lie 2 K + (K + 1)^2 + half_size that a file leaves out. */
 static inline size_t time_reals(const mapdpm_stream *s)
 {
     const size_t K = SLOTS(s);
@@ -3099,14 +3100,15 @@ void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real
 
 /* ---- the gain of the prior by a split or a merge ------------------------------------------------------------------ */
 
-/* The logarithm of the beta function of x and y > 0. Terms of x log x, whose rounding would hide a gain, do not occur. */
+/* The logarithm of the beta function of x and y > 0. There are no terms like x log x, whose rounding would hide a
+ * gain. */
 static real log_beta(real x, real y)
 {
     return math_log((x + y) / x) - math_log(y) - gamma_merge(x + 1, y + 1, x + y + 1);
 }
 
-/* With r(a, n) = log Gamma(a + n) - log Gamma(a): r(a1, n1) + r(a2, n2) - r(a1 + a2, n1 + n2), which two states with weights
- * a1 and a2 have more than one with both, for a cell that is divided into n1 and n2. */
+/* With r(a, n) = log Gamma(a + n) - log Gamma(a): r(a1, n1) + r(a2, n2) - r(a1 + a2, n1 + n2). So much more have two
+ * states with weights a1 and a2 than one with both, for a cell that is divided into n1 and n2. */
 static real divided_cell(real a1, real a2, real n1, real n2)
 {
     return n1 + n2 > 0 ? log_beta(a1 + n1, a2 + n2) - log_beta(a1, a2) : 0;
@@ -3850,8 +3852,8 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
 }
 
-/* log p(x | a new cluster) + its log weight, but for states in time, and an upper bound of it. If the bound is below `least`, the bound is
- * returned. */
+/* log p(x | a new cluster), with its log weight but for states in time, and an upper bound of it. If the bound is below
+ * `least`, the bound is returned. */
 static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
@@ -4088,8 +4090,8 @@ static void bound_states(const mapdpm_stream *s, uint32_t first, uint32_t n, con
             bounds[j] = constants[j] - tails[j] + math_log_below(p[j]);
 }
 
-/* Log densities of x in all states, by the score table: those of states whose bound is FAR_BELOW the score of one state are
- * -LARGEST_REAL. */
+/* Log densities of x in all states, by the score table: those of states whose bound is FAR_BELOW the score of one state
+ * are -LARGEST_REAL. */
 static void rate_by_score_table(const mapdpm_stream *s, const real *x, const real *p, real *densities)
 {
     real tails[BLOCK], bounds[BLOCK], most = -LARGEST_REAL, least = -LARGEST_REAL, of_best = -LARGEST_REAL;
@@ -4150,7 +4152,8 @@ static real unit_term(const mapdpm_stream *s, const real *x)
     return total;
 }
 
-/* The most probable state of x given all points before; state_scores becomes what each slot contributes to the density. */
+/* The most probable state of x given all points before; state_scores becomes what each slot contributes to the
+ * density. */
 static choice choose_state(const mapdpm_stream *s, const real *x, int with_density)
 {
     choice c = {NONE, NONE, 0, 1, 0};
@@ -4586,7 +4589,8 @@ int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || HAS_STATES(s) || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) || (FORGETS(s) && times == NULL && n > 0))
+    if (s == NULL || HAS_STATES(s) || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) ||
+        (FORGETS(s) && times == NULL && n > 0))
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -5397,7 +5401,8 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
     int error;
 
-    if (s == NULL || from == NULL || s == from || HAS_STATES(s) || FEATURES(s) != from->n_features || from->missing > s->missing)
+    if (s == NULL || from == NULL || s == from || HAS_STATES(s) || FEATURES(s) != from->n_features ||
+        from->missing > s->missing)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s) || IS_WARMING(from))
         return MAPDPM_E_WARMING;
@@ -6388,7 +6393,8 @@ static int are_states(const mapdpm_stream *s)
         for (d = 0; d < FEATURES(s); d++) {
             const real *const x = waiting_point(s, i);
 
-            if (is_present(x[d]) ? !is_between(coordinate(s, x, d), -COORDINATE_LIMIT, COORDINATE_LIMIT) : !HAS_MISSING(s))
+            if (is_present(x[d]) ? !is_between(coordinate(s, x, d), -COORDINATE_LIMIT, COORDINATE_LIMIT)
+                                 : !HAS_MISSING(s))
                 return 0;
         }
     return *state_id_of(s) == NONE || *state_id_of(s) < s->next_id;

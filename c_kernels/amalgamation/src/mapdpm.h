@@ -161,10 +161,10 @@ typedef struct mapdpm_options {
     uint32_t max_groups;           /* 0: points have no groups (else only with MAPDPM_GROUPS, and alpha > 0) */
     uint32_t when_groups_full;     /* enum mapdpm_when_groups_full */
     uint32_t with_base;            /* 1: clusters can have a part from a gateway (only with groups): mapdpm_set_base */
-    mapdpm_real gamma;             /* > 0 with groups or states: the concentration of the shares that they have in common */
-    uint32_t lag;                  /* 0: points have no order. Else clusters are states in time (only with MAPDPM_STATES,
-                                    * alpha > 0, no window and no groups): a point is learned when `lag` later points are
-                                    * known, or three times as many at most */
+    mapdpm_real gamma;             /* > 0 with groups or states: the concentration of the shares they have in common */
+    uint32_t lag;                  /* 0: points have no order. Else clusters are states in time (only with
+                                    * MAPDPM_STATES, alpha > 0, no window and no groups): a point is learned when `lag`
+                                    * later points are known, or three times as many at most. Up to 1024 */
     mapdpm_real kappa;             /* >= 0: the additional weight of a state after itself */
 } mapdpm_options;
 
@@ -266,19 +266,20 @@ int mapdpm_get_shares(const mapdpm_stream *stream, mapdpm_real *shares);
 
 /* ---- states in time: an HDP-HMM ---------------------------------------------------------------------------------- */
 
-/* A learner with options.lag > 0 takes its points for a sequence: what mapdpm_learn and mapdpm_predict return is the most
- * probable state of the point and its log density, both given the points before. */
+/* A learner with options.lag > 0 takes its points for a sequence: what mapdpm_learn and mapdpm_predict return is the
+ * most probable state of the point and its log density, both given the points before. Its predictions compute in scratch
+ * memory of the learner: do not run two of them at the same time. */
 
 /* The recording is interrupted, or ends: all points that wait are learned, and the next point begins a sequence. Before
  * the end of the warm-up it does nothing. */
 int mapdpm_gap(mapdpm_stream *stream);
 
 /* belief[max_clusters]: the probability of each slot for the last point, given all points so far; all 0 at the start of
- * a sequence. */
+ * a sequence, and where its state was forgotten. */
 int mapdpm_get_belief(const mapdpm_stream *stream, mapdpm_real *belief);
 
-/* steps[max_clusters + 1][max_clusters + 1]: the probability of each slot after each slot, 0 for free ones. The last row is
- * the start of a sequence, the last column a new state. */
+/* steps[max_clusters + 1][max_clusters + 1]: the probability of each slot after each slot, 0 for free ones. The last row
+ * is the start of a sequence, the last column a new state. */
 int mapdpm_get_transitions(const mapdpm_stream *stream, mapdpm_real *steps);
 
 /* The number of points in a row, up to the last one, that had the same state when they came. */
