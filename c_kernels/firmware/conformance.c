@@ -1,4 +1,4 @@
-/* The conformance program: does this machine compute the same bits? It learns six streams and prints the CRC-32 of all
+/* The conformance program: does this machine compute the same bits? It learns seven streams and prints the CRC-32 of all
  * ids, scores and snapshots. It also prints the deepest stack of each function and, if the board can count, its
  * instructions.
  */
@@ -8,16 +8,22 @@
 #ifndef N_POINTS
 #define N_POINTS 2000u
 #endif
-enum { CLUSTERS = 8, PLACES = 3, WARMUP = 60, WINDOW = 12, SCORE_EVERY = 5, SNAPSHOT_EVERY = 500 };
-#ifdef SMALLEST /* the smallest library has no warm-up, no forgetting, no missing values and no groups */
+enum { CLUSTERS = 8, PLACES = 3, LAG = 4, WARMUP = 60, WINDOW = 12, SCORE_EVERY = 5, GAP_EVERY = 300, SNAPSHOT_EVERY = 500 };
+#ifdef SMALLEST /* the smallest library has no warm-up, no forgetting, no missing values, no groups and no states */
 enum { STREAMS_HERE = FULL + 1, CLUSTERS_OF_FULL = CLUSTERS };
 #else
 enum { STREAMS_HERE = N_STREAMS, CLUSTERS_OF_FULL = CLUSTERS / 2 };
 #endif
 #define NAN_BITS UINT32_C(0x7fc00000)
 
-static uint64_t memory[(MAPDPM_STATE_BYTES(N_FEATURES, CLUSTERS) + WARMUP * (8 + N_FEATURES * sizeof(mapdpm_real) + 4) +
-                        CLUSTERS * 2 * (N_FEATURES + 1) * sizeof(mapdpm_real) + 64) / 8];
+/* What the stream of states has besides, which takes most; the smallest library has none. */
+#ifdef SMALLEST
+#define MORE 0
+#else
+#define MORE MAPDPM_TIME_BYTES(N_FEATURES, CLUSTERS, LAG)
+#endif
+
+static uint64_t memory[(MAPDPM_STATE_BYTES(N_FEATURES, CLUSTERS) + MORE) / 8];
 static unsigned char file[sizeof memory + 256];
 
 static mapdpm_options options_of(int kind)
@@ -37,6 +43,8 @@ static mapdpm_options options_of(int kind)
     o.when_groups_full = MAPDPM_GROUPS_REPLACE;
     o.with_base = kind == GROUPS;
     o.gamma = 2;
+    o.lag = kind == STATES ? LAG : 0;
+    o.kappa = kind == STATES ? 1 : 0;
     o.parameters = o.warmup > 0 ? NULL : prior;
     return o;
 }
@@ -122,6 +130,8 @@ static int run(int kind, uint32_t *crc)
             group = (group / 2 + (i / 64 + random16(&g) % 2u)) % 4u;
             error = mapdpm_set_group(s, group);
         }
+        if (kind == STATES && i % GAP_EVERY == 0)
+            error = mapdpm_gap(s);
         if (i % SCORE_EVERY == 0) {
             MEASURED(score, error = mapdpm_predict(s, x, NULL, &density));
             *crc = crc_of_real(*crc, density);
@@ -139,7 +149,7 @@ static int run(int kind, uint32_t *crc)
 
 int main(void)
 {
-    static const char *const names[] = {"stationary", "full", "warm-up", "drift", "missing", "groups"};
+    static const char *const names[] = {"stationary", "full", "warm-up", "drift", "missing", "groups", "states"};
     uint32_t all = 0;
     int kind;
 

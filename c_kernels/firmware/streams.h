@@ -7,19 +7,20 @@
 #include "mapdpm.h"
 
 enum { N_FEATURES = 3 };
-enum { STATIONARY, FULL, WARM_UP, DRIFT, MISSING, GROUPS, N_STREAMS };
+enum { STATIONARY, FULL, WARM_UP, DRIFT, MISSING, GROUPS, STATES, N_STREAMS };
 
 typedef struct {
     int kind;
     uint32_t random;
-    uint32_t n; /* points so far */
+    uint32_t n;       /* points so far */
+    uint32_t cluster; /* of the last point */
 } data_stream;
 
 static inline void stream_begins(data_stream *g, int kind)
 {
     g->kind = kind;
     g->random = 2463534242u + (uint32_t)kind;
-    g->n = 0;
+    g->n = g->cluster = 0;
 }
 
 /* 16 bits of a linear congruential generator. */
@@ -30,14 +31,16 @@ static inline uint32_t random16(data_stream *g)
 }
 
 /* The next point, in steps of 2^-15. Centres are at least 10 apart; the noise has a standard deviation of 1.15. With
- * missing values each value is missing with probability 1/8, but never all. Returns the number of the cluster. */
+ * missing values each value is missing with probability 1/8, but never all. States last for 16 points or so, and overlap:
+ * their centres are at least 2 apart. Returns the number of the cluster. */
 static inline uint32_t next_point(data_stream *g, mapdpm_real *x)
 {
-    const uint32_t clusters = g->kind == FULL ? 11 : 6, c = random16(g) % clusters;
+    const uint32_t clusters = g->kind == FULL ? 11 : 6, next = random16(g) % clusters;
+    const uint32_t c = g->kind == STATES && random16(g) % 16u > 0 ? g->cluster : next;
     uint32_t d, i, missing = g->kind == MISSING ? random16(g) & random16(g) & random16(g) & 7u : 0u;
 
     for (d = 0; d < N_FEATURES; d++) {
-        int32_t place = ((int32_t)((c * (2 * d + 3) + d) % 11u) - 5) * 10;
+        int32_t place = ((int32_t)((c * (2 * d + 3) + d) % 11u) - 5) * (g->kind == STATES ? 2 : 10);
 
         place *= 32768;
         if (g->kind == DRIFT)
@@ -52,6 +55,7 @@ static inline uint32_t next_point(data_stream *g, mapdpm_real *x)
         }
     }
     g->n++;
+    g->cluster = c;
     return c;
 }
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mapdpm import NormalGamma, OnlineHDP, OnlineMAPDPM
-from mapdpm.stream import summaries
+from mapdpm import NormalGamma, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
+from mapdpm.stream import c_states, summaries
 from mapdpm.stream.c_learner import NO_GROUP, Learner
 from repository import ROOT
 from tests.marks import complete_but
@@ -22,8 +22,8 @@ from tests.marks import complete_but
 KERNELS = ROOT / "c_kernels"
 FIRMWARE = KERNELS / "firmware"
 PAIR = KERNELS / "amalgamation" / "src"
-D, N_POINTS, SCORE_EVERY, SNAPSHOT_EVERY = 3, 2000, 5, 500
-STATIONARY, FULL, WARM_UP, DRIFT, MISSING, GROUPS = range(6)
+D, N_POINTS, SCORE_EVERY, GAP_EVERY, SNAPSHOT_EVERY = 3, 2000, 5, 300, 500
+STATIONARY, FULL, WARM_UP, DRIFT, MISSING, GROUPS, STATES = KINDS = range(7)
 PRIOR = NormalGamma([0.0, 0.0, 0.0], 0.05, 1.0, [1.0, 1.0, 1.0])
 
 
@@ -47,7 +47,7 @@ def known_crc(group):
 
 def points(kind):
     """The data of firmware/streams.h, and the group of each point."""
-    random = 2463534242 + kind
+    random, cluster = 2463534242 + kind, 0
 
     def random16():
         nonlocal random
@@ -56,10 +56,11 @@ def points(kind):
 
     for n in range(N_POINTS):
         c = random16() % (11 if kind == FULL else 6)
+        c = cluster = cluster if kind == STATES and random16() % 16 else c
         missing = random16() & random16() & random16() & 7 if kind == MISSING else 0
         x = []
         for d in range(D):
-            place = ((c * (2 * d + 3) + d) % 11 - 5) * 10 * 32768
+            place = ((c * (2 * d + 3) + d) % 11 - 5) * (2 if kind == STATES else 10) * 32768
             place += n * (c * 5 % 7 - 3) * 20 if kind == DRIFT else 0
             place += sum(random16() - 32768 for _ in range(4))
             x.append(float("nan") if missing >> d & 1 and missing != 7 else place / 32768)
@@ -71,6 +72,8 @@ def model_for(kind, dtype):
     if kind == GROUPS:
         given = {"gamma": 2.0, "when_groups_full": "replace", "with_base": True, "likelihood": PRIOR, "n_features": D}
         return OnlineHDP(8, 3, dtype=dtype, **given)
+    if kind == STATES:
+        return OnlineHDPHMM(8, gamma=2.0, kappa=1.0, lag=4, likelihood=PRIOR, n_features=D, dtype=dtype)
     return OnlineMAPDPM(
         4 if kind == FULL else 8,
         likelihood=None if kind == WARM_UP else PRIOR,
@@ -93,6 +96,8 @@ def crc_of_stream(kind, dtype):
     learner, crc = model_for(kind, dtype).ready_learner(), 0
     for i, (x, group) in enumerate(points(kind), 1):
         learner.set_group(group)
+        if kind == STATES and i % GAP_EVERY == 0:
+            c_states.gap(learner)
         if i % SCORE_EVERY == 0:
             crc = crc_of_real(crc, learner.predict_score(x), dtype)
         number, score = learner.learn_scored(x)
@@ -111,7 +116,7 @@ def crc_of_stream(kind, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_python_has_the_bits_of_the_chips(dtype):
     crc = 0
-    for kind in range(6):
+    for kind in KINDS:
         crc = zlib.crc32(struct.pack("<I", crc_of_stream(kind, dtype)), crc)
     assert f"{crc:08x}" == known_crc("all float" if dtype == "float32" else "all double")
 
@@ -234,7 +239,8 @@ def test_the_pair_wants_memcpy_and_memset_only(compiler, real, tmp_path):
         pytest.skip(f"there is no {compiler}; apt-get install {compiler}")
     warnings = "-pedantic -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wundef -Werror"
     warnings += " -Wdouble-promotion" if real == "float" else ""
-    command = [compiler, *f"-std=c99 -O2 {warnings} -DMAPDPM_MISSING -DMAPDPM_NO_CLONES -DMAPDPM_REAL={real}".split()]
+    switches = f"-DMAPDPM_MISSING -DMAPDPM_GROUPS -DMAPDPM_STATES -DMAPDPM_NO_CLONES -DMAPDPM_REAL={real}"
+    command = [compiler, *f"-std=c99 -O2 {warnings} {switches}".split()]
     program = tmp_path / "mapdpm.o"
     subprocess.run([*command, "-fPIC", "-c", PAIR / "mapdpm.c", "-o", program], check=True)
     wanted = subprocess.run(["nm", "-u", program], capture_output=True, text=True, check=True).stdout.split()

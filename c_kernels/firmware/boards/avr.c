@@ -14,18 +14,18 @@ void board_write(const char *text)
     }
 }
 
-/* In steps of 64 cycles; a measurement lasts at most 4 million cycles. */
+/* In steps of 256 cycles; a measurement lasts at most 16 million cycles. */
 uint32_t board_ticks(void)
 {
     static uint16_t before;
     static uint32_t ticks;
     uint16_t now;
 
-    TCCR1B = 1 << CS11 | 1 << CS10;
+    TCCR1B = 1 << CS12;
     now = TCNT1;
     ticks += (uint16_t)(now - before);
     before = now;
-    return ticks * 64;
+    return ticks * 256;
 }
 
 /* simavr ends when nothing can wake the chip. */

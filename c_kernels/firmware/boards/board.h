@@ -16,7 +16,7 @@ void write_number(uint32_t value);
 /* ---- measurements: report.c -------------------------------------------------------------------------------------- */
 
 enum { learn, settle, score, save, load, N_MEASURES };
-enum { PAINTED = 1024 };
+enum { PAINTED = 2048 };
 
 /* count.c counts the instructions between mark_start and the mark of the measured function. */
 void mark_start(void);
