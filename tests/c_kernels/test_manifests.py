@@ -235,7 +235,11 @@ def test_cmake_refuses_another_real_type(tmp_path):
 @pytest.mark.complete
 @pytest.mark.parametrize(
     ("config", "size", "has_warmup"),
-    [(["REAL_FLOAT"], "4", "1"), ([], "8", "1"), (["REAL_FLOAT", "MISSING", "NO_WARMUP"], "4", "0")],
+    [
+        (["REAL_FLOAT"], "4", "1"),
+        ([], "8", "1"),
+        (["REAL_FLOAT", "MISSING", "GROUPS", "STATES", "NO_WARMUP"], "4", "0"),
+    ],
 )
 def test_zephyr_module(config, size, has_warmup, tmp_path):
     """With the functions of Zephyr that it uses replaced by small ones; Zephyr itself is not tried here."""
