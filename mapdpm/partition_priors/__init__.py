@@ -10,10 +10,19 @@ from mapdpm.partition_priors.cluster_penalty import ClusterPenalty
 from mapdpm.partition_priors.dirichlet_process import DirichletProcess
 from mapdpm.partition_priors.finite_dirichlet import FiniteDirichlet
 from mapdpm.partition_priors.pitman_yor import PitmanYor
+from mapdpm.partition_priors.stick_breaking import StickBreaking
 from mapdpm.protocol import LARGEST, SMALLEST
 from mapdpm.validation import check_number
 
-__all__ = ["ClusterPenalty", "DirichletProcess", "FiniteDirichlet", "PitmanYor", "finite_prior", "partition_prior"]
+__all__ = [
+    "ClusterPenalty",
+    "DirichletProcess",
+    "FiniteDirichlet",
+    "PitmanYor",
+    "StickBreaking",
+    "finite_prior",
+    "partition_prior",
+]
 
 
 def partition_prior(alpha: float, discount: float = 0.0) -> DirichletProcess | PitmanYor:

@@ -1,5 +1,6 @@
 """Reference samplers: exact MCMC, one algorithm a file. Faster methods are judged by them."""
 
+from mapdpm.partition_priors import StickBreaking
 from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, InverseGammaPrior
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.chinese_restaurant_franchise import ChineseRestaurantFranchise
@@ -22,6 +23,7 @@ from mapdpm.samplers.sample import sample
 from mapdpm.samplers.sampler import Info, Sampler, Target
 from mapdpm.samplers.sequential_split_merge import SequentialSplitMerge
 from mapdpm.samplers.split_merge import SplitMerge
+from mapdpm.samplers.stick_breaking_gibbs import StickBreakingGibbs
 from mapdpm.samplers.sub_cluster_splits import SubClusterSplits
 from mapdpm.samplers.super_clusters import SuperClusters
 from mapdpm.samplers.trace import Trace
@@ -52,6 +54,8 @@ __all__ = [
     "Sampler",
     "SequentialSplitMerge",
     "SplitMerge",
+    "StickBreaking",
+    "StickBreakingGibbs",
     "SubClusterSplits",
     "SuperClusters",
     "Target",

@@ -64,14 +64,18 @@ def check_update(prior: Any, alpha_prior: Any, update: str | None) -> None:
 
 def draw_concentration(prior: Any, sizes: Vector, target: Any, rng: RngVerbs) -> Any:
     """``prior`` with alpha and discount drawn given a partition of ``sizes``; one without a hyperprior stays."""
+    if target.alpha_update != "slice" and _has_auxiliary(prior, target.alpha_prior):
+        alpha = draw_alpha_by_auxiliary(prior.alpha, int(sizes.sum()), len(sizes), target.alpha_prior, rng)
+        return prior._replace(alpha=alpha)
+    return draw_by_slice(prior, lambda each: float(each.log_partition(sizes)), target, rng)
+
+
+def draw_by_slice(prior: Any, log_probability: Callable[[Any], float], target: Any, rng: RngVerbs) -> Any:
+    """``prior`` with alpha and discount drawn by slice sampling, given what has ``log_probability(prior)``."""
     if target.alpha_prior is not None:
-        if target.alpha_update != "slice" and _has_auxiliary(prior, target.alpha_prior):
-            alpha = draw_alpha_by_auxiliary(prior.alpha, int(sizes.sum()), len(sizes), target.alpha_prior, rng)
-        else:
-            alpha = _draw_alpha_by_slice(prior, sizes, target.alpha_prior, rng)
-        prior = prior._replace(alpha=alpha)
+        prior = prior._replace(alpha=_draw_alpha_by_slice(prior, log_probability, target.alpha_prior, rng))
     if target.discount_prior is not None:
-        prior = prior._replace(discount=_draw_discount(prior, sizes, target.discount_prior, rng))
+        prior = prior._replace(discount=_draw_discount(prior, log_probability, target.discount_prior, rng))
     return prior
 
 
@@ -131,23 +135,23 @@ def _has_auxiliary(prior: Any, alpha_prior: Any) -> bool:
     return isinstance(prior, DirichletProcess) and isinstance(alpha_prior, GammaPrior)
 
 
-def _draw_alpha_by_slice(prior: Any, sizes: Vector, alpha_prior: Any, rng: RngVerbs) -> float:
+def _draw_alpha_by_slice(prior: Any, log_probability: Callable[[Any], float], alpha_prior: Any, rng: RngVerbs) -> float:
     def log_density(t: float) -> float:
         if abs(t) > _LARGEST_LOG:
             return -math.inf
         alpha = math.exp(t)
-        joint: float = prior._replace(alpha=alpha).log_partition(sizes) + alpha_prior.log_density(alpha)
+        joint: float = log_probability(prior._replace(alpha=alpha)) + alpha_prior.log_density(alpha)
         return joint + t  # the density of log alpha
 
     return math.exp(slice_sample(log_density, math.log(prior.alpha), rng))
 
 
-def _draw_discount(prior: Any, sizes: Vector, discount_prior: Any, rng: RngVerbs) -> float:
+def _draw_discount(prior: Any, log_probability: Callable[[Any], float], discount_prior: Any, rng: RngVerbs) -> float:
     def log_density(t: float) -> float:
         d = 1.0 / (1.0 + math.exp(-t)) if abs(t) < _LARGEST_LOG else 0.0
         if not max(0.0, -prior.alpha) < d < 1.0:
             return -math.inf
-        joint: float = prior._replace(discount=d).log_partition(sizes) + discount_prior.log_density(d)
+        joint: float = log_probability(prior._replace(discount=d)) + discount_prior.log_density(d)
         return joint + math.log(d) + math.log1p(-d)  # the density of the logit of d
 
     start = math.log(prior.discount) - math.log1p(-prior.discount)
