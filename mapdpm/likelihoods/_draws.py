@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from math import log
+from math import exp, log
 from typing import Any
 
 import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.likelihoods import _triangle as tri
-from mapdpm.protocol import Matrix, Vector
+from mapdpm.likelihoods._moments import LOG_2PI
+from mapdpm.protocol import Matrix, RngVerbs, Vector
 
 # Scales are clipped to 1e-200 and 1e200, so that squares of draws stay finite.
 _FARTHEST = 200.0 * log(10.0)
@@ -68,6 +69,29 @@ def log_full_normal(parameters: Vector, data: Any, i: int) -> float:
         squares += z * z
         at += d + 1
     return float(parameters[0] - 0.5 * squares)
+
+
+@jitable
+def draw_precision(row: Vector, at: int, freedom: float, parameters: Vector, D: int, rng: RngVerbs) -> None:
+    """Fill the constant and W of ``log_full_normal`` for a covariance drawn from InverseWishart(freedom, R R').
+
+    R is packed in ``row`` from ``at`` on. W = B R^-1, with B of Bartlett's decomposition. Means are overwritten: they
+    are room for a column of B. O(D^3).
+    """
+    triangle = 1 + D
+    column = parameters[1:triangle]
+    parameters[0] = -0.5 * D * LOG_2PI
+    for j in range(D - 1, -1, -1):
+        column[j] = exp(0.5 * within_range(log(2.0) + rng.log_gamma(0.5 * (freedom - (D - 1 - j)))))
+        for k in range(j + 1, D):
+            column[k] = rng.normal()
+        pivot = row[tri.diagonal(at, j)]
+        parameters[0] += log(column[j] / pivot)
+        for i in range(j, D):
+            t = column[i]
+            for k in range(j + 1, i + 1):
+                t -= parameters[triangle + tri.length(i) + k] * row[at + tri.length(k) + j]
+            parameters[triangle + tri.length(i) + j] = t / pivot
 
 
 @jitable

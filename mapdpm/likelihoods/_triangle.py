@@ -57,6 +57,16 @@ def solve(row: Vector, at: int, v: Vector, D: int) -> float:
 
 
 @jitable
+def solve_transposed(row: Vector, at: int, v: Vector, D: int) -> None:
+    """L'^-1 v in place of the first D entries of ``v``."""
+    for i in range(D - 1, -1, -1):
+        p = at + length(i)
+        v[i] /= row[p + i]
+        for j in range(i):
+            v[j] -= row[p + j] * v[i]
+
+
+@jitable
 def squared_lengths(row: Vector, at: int, y: Matrix, values: Vector) -> None:
     """Fill ``values`` with |L y_m|^2 of each column of ``y``; loops over columns run as vectors."""
     D, n = y.shape

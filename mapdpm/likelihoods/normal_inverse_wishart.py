@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, log, log1p, sqrt
+from math import log, log1p, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from mapdpm.jit import jitable
 from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods import _triangle as tri
-from mapdpm.likelihoods._moments import LEAST_SHARE, LOG_2PI, LOG_PI
+from mapdpm.likelihoods._moments import LEAST_SHARE, LOG_PI
 from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
 from mapdpm.protocol import LARGEST, Labels, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import log_gamma_excess, log_rising
@@ -277,26 +277,11 @@ class NormalInverseWishart(NamedTuple):
         return 1 + D + tri.length(D)
 
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
-        """The constant of the density, the mean, and packed W: W'W is the precision matrix.
-
-        W = B R^-1, with B of Bartlett's decomposition, and R R' the scale matrix of the posterior.
-        """
+        """The constant of the density, the mean, and packed W: W'W is the precision matrix."""
         D = self.m0.shape[0]
         centre, triangle = self.n_statistics() + _SCALARS + D, 1 + D
         column = parameters[1:triangle]
-        parameters[0] = -0.5 * D * LOG_2PI
-        for j in range(D - 1, -1, -1):
-            freedom = self.nu0 + row[0] - (D - 1 - j)
-            column[j] = exp(0.5 * draws.within_range(log(2.0) + rng.log_gamma(0.5 * freedom)))
-            for k in range(j + 1, D):
-                column[k] = rng.normal()
-            pivot = row[centre + D + tri.diagonal(0, j)]
-            parameters[0] += log(column[j] / pivot)
-            for i in range(j, D):
-                t = column[i]
-                for k in range(j + 1, i + 1):
-                    t -= parameters[triangle + tri.length(i) + k] * row[centre + D + tri.length(k) + j]
-                parameters[triangle + tri.length(i) + j] = t / pivot
+        draws.draw_precision(row, centre + D, self.nu0 + row[0], parameters, D, rng)
         for d in range(D):
             column[d] = rng.normal() / sqrt(self.c0 + row[0])
         for i in range(D):  # W^-1 of that

@@ -5,6 +5,7 @@ from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, InverseGa
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.chinese_restaurant_franchise import ChineseRestaurantFranchise
 from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
+from mapdpm.samplers.dependent_dp import DependentDP
 from mapdpm.samplers.direct_assignment import DirectAssignment
 from mapdpm.samplers.finite_symmetric_dirichlet import FiniteSymmetricDirichlet
 from mapdpm.samplers.given import ChainData, Given
@@ -35,6 +36,7 @@ __all__ = [
     "ChainData",
     "ChineseRestaurantFranchise",
     "CollapsedGibbs",
+    "DependentDP",
     "DirectAssignment",
     "FiniteSymmetricDirichlet",
     "GammaPrior",

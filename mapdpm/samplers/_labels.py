@@ -87,16 +87,29 @@ def leave(occupied: Occupied, K: int, slot: int) -> int:
 
 
 @jitable
-def draw_empty(prior: StickBreaking, occupied: Occupied, K: int, gaps: Vector, rng: RngVerbs) -> tuple[int, int]:
-    """A label without points, drawn in proportion to E[pi | Z], and its position among the occupied ones."""
-    at = rng.by_weight(gaps[: K + 1])
-    first = occupied.labels[at - 1] + 1 if at > 0 else 0
+def draw_empty(prior: StickBreaking, labels: Labels, counts: Labels, gaps: Vector, rng: RngVerbs) -> tuple[int, int]:
+    """A label that is not among ``labels``, drawn in proportion to E[pi | Z], and its position among them.
+
+    ``gaps`` are those of ``mean_shares_given``.
+    """
+    K = labels.shape[0]
+    at = rng.by_weight(gaps)
+    first = labels[at - 1] + 1 if at > 0 else 0
     if at == K:
         return draw_behind(prior, first, rng), at
     above = 0
     for p in range(at, K):
-        above += occupied.counts[p]
-    return draw_in_gap(prior, first, occupied.labels[at], float(above), rng), at
+        above += counts[p]
+    return draw_in_gap(prior, first, labels[at], float(above), rng), at
+
+
+@jitable
+def draw_labels(prior: StickBreaking, n: int, rng: RngVerbs) -> tuple[int, int]:
+    """One or two labels from the prior, the lower first; of one the other is the same."""
+    one = two = draw_behind(prior, 0, rng)
+    if n > 1:
+        two = draw_behind(prior, 0, rng)
+    return min(one, two), max(one, two)
 
 
 def sweep_labels(
@@ -112,7 +125,7 @@ def sweep_labels(
     """
     likelihood, prior, data, _ = model
     n, capacity = state.labels.shape[0], state.counts.shape[0]
-    occupied, other = _arrays(capacity), _arrays(capacity)
+    occupied, other = arrays_for(capacity), arrays_for(capacity)
     scores, shares, gaps = np.empty(capacity + 1), np.empty(capacity), np.empty(capacity + 1)
     blank = np.empty(state.rows.shape[1])
     likelihood.init(blank)
@@ -129,7 +142,7 @@ def sweep_labels(
         scores[K] = log(empty) + likelihood.log_predictive(blank, data, i) if empty > 0.0 else -inf
         drawn = rng.categorical(scores[: K + 1])
         if drawn == K:
-            label, drawn = draw_empty(prior, occupied, K, gaps, rng)
+            label, drawn = draw_empty(prior, occupied.labels[:K], occupied.counts[:K], gaps[: K + 1], rng)
             insert(occupied, K, drawn, free_slot(state), label, 0)
             K += 1
         to = occupied.slots[drawn]
@@ -147,7 +160,8 @@ def sweep_labels(
 
 
 @jitable
-def _arrays(capacity: int) -> Occupied:
+def arrays_for(capacity: int) -> Occupied:
+    """Room for ``capacity`` clusters."""
     return Occupied(
         np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
     )
@@ -168,15 +182,15 @@ def move_labels(
         rate = K / total if moves.by_clusters else moves.rates[move]
         if moves.rates[move] == 0.0 or (rate < 1.0 and not rng.chance(rate)):
             continue
-        first = draw_behind(prior, 0, rng)
+        first, last = draw_labels(prior, 2 if move == 0 else 1, rng)
         if move == 1:
-            begin, end, last = 0, _position(occupied, K, first + 1), first
-            changed = permuted(occupied, end, first, other, rng)
             first = 0
+        elif move > 1:
+            last += moves.step
+        begin, end = position_of(occupied, K, first), position_of(occupied, K, last + 1)
+        if move == 1:
+            changed = permuted(occupied, end, last, other, rng)
         else:
-            last = draw_behind(prior, 0, rng) if move == 0 else first + moves.step
-            first, last = min(first, last), max(first, last)
-            begin, end = _position(occupied, K, first), _position(occupied, K, last + 1)
             changed = swapped(occupied, begin, end, first, last, other)
         if changed:
             proposed += 1
@@ -185,7 +199,7 @@ def move_labels(
 
 
 @jitable
-def _position(occupied: Occupied, K: int, label: int) -> int:
+def position_of(occupied: Occupied, K: int, label: int) -> int:
     """The number of clusters with a label below ``label``."""
     at = 0
     while at < K and occupied.labels[at] < label:
@@ -256,8 +270,10 @@ def accept_labels(
     above = 0
     for p in range(end, K):
         above += occupied.counts[p]
-    ratio = log_labels(prior, other.labels[begin:end], other.counts[begin:end], ends[0], ends[1] + 1, above)
-    ratio -= log_labels(prior, occupied.labels[begin:end], occupied.counts[begin:end], ends[0], ends[1] + 1, above)
+    ratio = 0.0
+    for sign in (-1.0, 1.0):  # one place of the call: kernels are inlined
+        of = occupied if sign < 0.0 else other
+        ratio += sign * log_labels(prior, of.labels[begin:end], of.counts[begin:end], ends[0], ends[1] + 1, above)
     if not rng.accept(ratio):
         return False
     for p in range(begin, end):

@@ -172,10 +172,7 @@ class StickBreakingGibbs(Sampler):
             self.target = self.target._replace(prior=cast("Any", own))
         sticks_of(self.target.prior).checked()
         self.label_moves = _checked_moves(label_moves)
-        self.move_rate = None if move_rate is None else check_number("move_rate", move_rate)
-        if self.move_rate is not None and not 0.0 < self.move_rate <= 1.0:
-            msg = f"move_rate must be None or in (0, 1], got {move_rate}"
-            raise ValueError(msg)
+        self.move_rate = checked_rate(move_rate)
         self.next_step = check_count("next_step", next_step)
 
     @property
@@ -228,6 +225,17 @@ def _own_sticks(alpha: Any, discount: Any, a: Any, b: Any, sticks: Any) -> Stick
         msg = f"a and b go together, got a={a!r}, b={b!r}"
         raise ValueError(msg)
     return StickBreaking.of(a, b)
+
+
+def checked_rate(rate: Any) -> float | None:
+    """A rate of moves, or None; ValueError where it is no probability > 0."""
+    if rate is None:
+        return None
+    number = check_number("move_rate", rate)
+    if not 0.0 < number <= 1.0:
+        msg = f"move_rate must be None or in (0, 1], got {rate}"
+        raise ValueError(msg)
+    return number
 
 
 def _checked_moves(names: Any) -> tuple[str, ...]:
