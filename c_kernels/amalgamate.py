@@ -17,8 +17,11 @@ SOURCES = (
     "clusters.c",
     "groups.c",
     "transitions.c",
+    "blocks.c",
+    "smoothing.c",
     "base.c",
     "choose.c",
+    "filter.c",
     "split_merge.c",
     "window.c",
     "warmup.c",
@@ -26,6 +29,7 @@ SOURCES = (
     "gateway.c",
     "summary.c",
     "bank.c",
+    "stream_checks.c",
     "stream_snapshot.c",
 )
 PROLOGUE = """/* mapdpm: the stream learner and model files.

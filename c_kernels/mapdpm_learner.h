@@ -79,6 +79,7 @@ MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id
 MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
+MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
 
 /* With groups (groups.c). */
 MAPDPM_INTERNAL void groups_reset(mapdpm_stream *s, const mapdpm_options *options);
@@ -98,22 +99,34 @@ MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size
 MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, real tables);
 MAPDPM_INTERNAL void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b);
 
-/* With states in time (transitions.c). */
+/* With states in time: transitions.c. */
 MAPDPM_INTERNAL void states_reset(mapdpm_stream *s, const mapdpm_options *options);
 MAPDPM_INTERNAL void states_prepare(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_recount(mapdpm_stream *s);
-MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
-MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t n);
-MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
-MAPDPM_INTERNAL void states_removed(mapdpm_stream *s);
-MAPDPM_INTERNAL int states_expect(const mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight);
+MAPDPM_INTERNAL void states_decay(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_clear(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_clear_halves(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
 MAPDPM_INTERNAL void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
 MAPDPM_INTERNAL real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b);
 MAPDPM_INTERNAL real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale);
+/* filter.c, which shares three steps of choose.c. */
+MAPDPM_INTERNAL choice states_choose(const mapdpm_stream *s, const real *x, int with_density);
+MAPDPM_INTERNAL void states_believe(const mapdpm_stream *s, uint32_t chosen, real *belief);
+MAPDPM_INTERNAL uint32_t stream_bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails,
+                                            real *bounds);
+MAPDPM_INTERNAL real stream_score_new(const mapdpm_stream *s, const real *x, real least, real *bound);
+MAPDPM_INTERNAL real stream_unit_term(const mapdpm_stream *s, const real *x);
+/* blocks.c. */
+MAPDPM_INTERNAL void states_learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n);
+MAPDPM_INTERNAL void states_try_change(mapdpm_stream *s);
+/* smoothing.c. */
+MAPDPM_INTERNAL int states_expect(const mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t n);
+MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
+MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
+MAPDPM_INTERNAL void states_removed(mapdpm_stream *s);
 
 /* A summary in a file: its clusters, each of so many reals of so many bytes. */
 typedef struct {

@@ -1,18 +1,10 @@
-/* The steps of a learner whose clusters are states in time: an HDP-HMM (docs/maths.md, section 22). A point is filtered
- * when it comes, and waits. When `lag` later points are known, states are smoothed, and it is learned by its best state.
- * Points of a chunk that follow each other in one state are a block, which goes to a half of the state as a whole: the means
- * of blocks tell states apart that overlap.
+/* The transitions of a learner whose clusters are states in time, an HDP-HMM (docs/maths.md, section 22): their counts,
+ * the shares that all rows have in common, and the gain of the prior by a split or a merge.
  */
 #include "mapdpm_learner.h"
 
 /* A row of transitions above so many is halved, so that each point still counts in float. */
 #define MOST_TRANSITIONS ((real)1048576)
-/* A state with fewer points is looked at after each of its blocks, not only at the end of a chunk. */
-#define GROWN ((real)400)
-/* No more points wait than this part of the points of their state. */
-#define PATIENCE ((real)10)
-/* Tables are counted anew after so many attempts to change. */
-#define RECOUNT_PERIOD 32u
 
 void states_reset(mapdpm_stream *s, const mapdpm_options *o)
 {
@@ -35,11 +27,21 @@ static real cell_tables(real n, real a, real c)
     return n > 1 ? a / all + a * math_log((n + all - HALF) / (all + HALF)) : n * a / all;
 }
 
+/* All tables and gamma, as a sum: differences could lose gamma, and the total must stay above 0. */
+static void sum_tables(mapdpm_stream *s)
+{
+    real all = *share_gamma(s);
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++)
+        all += state_tables(s)[k];
+    *state_total(s) = all;
+}
+
 /* Count the tables of all slots from their transitions, and all tables. */
 void states_recount(mapdpm_stream *s)
 {
     uint32_t k, v;
-    real all = *share_gamma(s);
 
     for (k = 0; k < s->width; k++) {
         const real a = state_weight(s, k);
@@ -51,20 +53,8 @@ void states_recount(mapdpm_stream *s)
             if (counts_from(s, v)[k] > 0)
                 tables += cell_tables(counts_from(s, v)[k], a, stick(s, v, k));
         state_tables(s)[k] = at_least(tables, LEAST_TABLES);
-        all += state_tables(s)[k];
     }
-    *state_total(s) = all;
-}
-
-/* All tables and gamma, as a sum: differences could lose gamma, and the total must stay above 0. */
-static void sum_tables(mapdpm_stream *s)
-{
-    real all = *share_gamma(s);
-    uint32_t k;
-
-    for (k = 0; k < SLOTS(s); k++)
-        all += state_tables(s)[k];
-    *state_total(s) = all;
+    sum_tables(s);
 }
 
 /* Compute the probabilities of transitions from their counts. */
@@ -108,10 +98,8 @@ void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight)
             counts[i] *= HALF;
 }
 
-static uint32_t last_row(const mapdpm_stream *s) { return *last_slot_of(s) == NONE ? SLOTS(s) : *last_slot_of(s); }
-
 /* Forget transitions as points. */
-static void decay_counts(mapdpm_stream *s)
+void states_decay(mapdpm_stream *s)
 {
     const real decay = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - *decayed_to(s))) * s->rate) : 1;
     const size_t n = (size_t)(waiting_belief(s, 0) - counts_from(s, 0));
@@ -344,389 +332,4 @@ real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale)
     t.a1 = t.a2 = HALF * state_weight(s, k);
     t.scale = scale;
     return divided_prior(s, &t, k, k);
-}
-
-/* ---- learning ---------------------------------------------------------------------------------------------------- */
-
-/* Whether the block has a value of a feature. */
-static int has_feature(const mapdpm_stream *s, size_t d)
-{
-    return counts_in(s, block_of(s))[d * count_step(s)] > 0;
-}
-
-/* The half for the block of slot k. While the halves are small, the side of the slot's mean in one feature decides: the
- * widest, or each in order. */
-static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
-{
-    const size_t D = FEATURES(s);
-    const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
-    const real *const mean = mean_in(s, block_of(s)), *const squares = squares_in(s, slot);
-    const uint32_t trial = trials_of(s)[k] >> 16;
-    const real two = 2 / *slot;
-    real difference = 0, most = -1;
-    size_t d, widest = (trial >> 1) % D;
-
-    if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF) {
-        for (d = 0; d < D; d++) {
-            const real t0 = mean[d] - mean_in(s, h0)[d], t1 = mean[d] - mean_in(s, h1)[d];
-
-            if (has_feature(s, d))
-                difference += (t0 - t1) * (t0 + t1) /
-                              (squares_in(s, h0)[d] + squares_in(s, h1)[d] + two * squares[d] + TINY_VARIANCE);
-        }
-        return difference > 0;
-    }
-    for (d = 0; d < D && trial % 2 == 0; d++) {
-        const real width = squares[d] / noise_scale_of(s)[d];
-
-        if (has_feature(s, d) && width > most) {
-            most = width;
-            widest = d;
-        }
-    }
-    return has_feature(s, widest) && mean[widest] > mean_in(s, slot)[widest];
-}
-
-/* The block of n points in slot k goes to a half, with its transitions. It follows points of the same slot, or those of
- * the last slot. */
-static void join_half(mapdpm_stream *s, uint32_t k, real n, int follows)
-{
-    const size_t h = half_for_block(s, k);
-    const uint32_t last = *last_slot_of(s);
-
-    moments_merge(s, half_of(s, k, h), block_of(s), 0);
-    within_of(s, k)[3 * h] += n - 1;
-    if (!follows) {
-        entries_of(s, k, h)[last == NONE ? SLOTS(s) : last] += 1;
-        if (last != NONE && *last_half_of(s) != NONE)
-            exits_of(s, last, *last_half_of(s))[k] += 1;
-    } else if (*last_half_of(s) != NONE) {
-        within_of(s, k)[2 * *last_half_of(s) + h] += 1;
-    }
-    *last_slot_of(s) = k;
-    *last_half_of(s) = (uint32_t)h;
-    trials_of(s)[k] += (uint32_t)n;
-}
-
-/* Learn points of one slot that follow each other. */
-static void learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n)
-{
-    const int follows = *last_slot_of(s) == k;
-    size_t i;
-
-    stream_apply_decay(s, k);
-    memset(block_of(s), 0, half_size(s) * sizeof(real));
-    for (i = 0; i < n; i++) {
-        moments_add(s, slot_of(s, k), half_size(s), x + i * FEATURES(s), 1);
-        moments_add(s, block_of(s), 0, x + i * FEATURES(s), 1);
-        states_count(s, i == 0 ? last_row(s) : k, k, 1);
-    }
-    last_seen_of(s)[k] = (uint32_t)s->n_seen;
-    stream_refresh(s, k);
-    join_half(s, k, (real)n, follows);
-}
-
-/* The most probable other slot for the last point. */
-static uint32_t second_slot(const mapdpm_stream *s, uint32_t k)
-{
-    uint32_t i, second = NONE;
-
-    for (i = 0; i < s->width; i++)
-        if (i != k && is_used(s, i) && (second == NONE || belief_of(s)[i] > belief_of(s)[second]))
-            second = i;
-    return second;
-}
-
-/* Try one change that may follow: of the slot that was learned last, with its most probable rival, with the next slot in
- * order, or a split. */
-static void try_change(mapdpm_stream *s)
-{
-    const uint32_t k = *last_slot_of(s), look = ++*looks_of(s), n = s->n_clusters;
-
-    if (k == NONE) /* nothing was learned: a forged snapshot */
-        return;
-    if (look % LOOK_PERIOD == 0) {
-        const uint32_t id = s->next_id;
-
-        (void)stream_try_split(s, k, 0);
-        if (s->next_id != id)
-            states_recount(s);
-    } else if (look % 2 == 0) {
-        s->turn = s->turn + 1 < SLOTS(s) ? s->turn + 1 : 0;
-        stream_try_merge(s, k, s->turn);
-    } else {
-        stream_try_merge(s, k, second_slot(s, k));
-    }
-    if (s->n_clusters != n || look % RECOUNT_PERIOD == 0)
-        states_recount(s);
-}
-
-/* What is believed of a state below this does not change which one is the most probable. Of a point with so little doubt,
- * later points change nothing: they would have to be as sure that the state changed one point before. */
-#define FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
-#define DOUBT ((real)1e-5)
-
-/* Whether slot k may be the state of the last point, or of one that waits. */
-int states_expect(const mapdpm_stream *s, uint32_t k)
-{
-    int is_expected = belief_of(s)[k] > FAINT;
-    size_t i;
-
-    for (i = 0; i < *n_waiting_of(s); i++)
-        is_expected |= waiting_belief(s, i)[k] > FAINT;
-    return is_expected;
-}
-
-/* One step back in time: `later`, the beliefs at a point given all points, becomes those at the point before, of which
- * `now` is what was believed when it came. */
-CLONES
-static void step_back(const mapdpm_stream *s, const real *restrict now, real *restrict later, real *restrict next)
-{
-    const uint32_t width = padded_width(s);
-    uint32_t v, k, j;
-
-    for (v = 0; v < s->width; v++)
-        if (now[v] > 1 - DOUBT) {
-            memcpy(later, now, width * sizeof(real));
-            return;
-        }
-    for (k = 0; k < width; k++)
-        next[k] = 0;
-    for (v = 0; v < s->width; v++) {
-        const real *const steps = steps_from(s, v);
-        const real belief = now[v];
-
-        if (belief > FAINT)
-            for (k = 0; k < width; k++)
-                next[k] += belief * steps[k];
-    }
-    for (k = 0; k < width; k++)
-        next[k] = next[k] > 0 ? later[k] / next[k] : 0;
-    for (v = 0; v < s->width; v++) {
-        const real *const steps = steps_from(s, v);
-        real sums[LANES] = {0}, rest = 0;
-
-        later[v] = 0;
-        if (!(now[v] > FAINT))
-            continue;
-        for (k = 0; k + LANES <= width; k += LANES)
-            for (j = 0; j < LANES; j++)
-                sums[j] += steps[k + j] * next[k + j];
-        for (; k < width; k++)
-            rest += steps[k] * next[k];
-        later[v] = now[v] * ((sums[0] + sums[1]) + (sums[2] + sums[3]) + rest);
-    }
-}
-
-static uint32_t largest_of(const real *values, uint32_t n)
-{
-    uint32_t k, best = 0;
-
-    for (k = 1; k < n; k++)
-        if (values[k] > values[best])
-            best = k;
-    return best;
-}
-
-/* Fill waiting_slots with the most probable slots of the first m points that wait, given all of them. */
-static void smooth(mapdpm_stream *s, size_t m)
-{
-    real *const later = state_scores(s);
-    size_t i;
-
-    memcpy(later, belief_of(s), SLOTS(s) * sizeof(real));
-    for (i = *n_waiting_of(s); i > 0; i--) {
-        if (i < *n_waiting_of(s))
-            step_back(s, waiting_belief(s, i - 1), later, smoothed_of(s));
-        if (i <= m)
-            waiting_slots(s)[i - 1] = largest_of(later, s->width);
-    }
-}
-
-/* Learn the first m points that wait. */
-void states_settle(mapdpm_stream *s, size_t m)
-{
-    const size_t D = FEATURES(s), K = SLOTS(s), left = *n_waiting_of(s) - m;
-    size_t i, n;
-
-    if (m == 0)
-        return;
-    smooth(s, m);
-    decay_counts(s);
-    for (i = 0; i < m; i += n) {
-        const uint32_t k = waiting_slots(s)[i];
-
-        for (n = 1; i + n < m && waiting_slots(s)[i + n] == k; n++)
-            ;
-        if (!is_used(s, k)) /* no belief is a number: a forged snapshot */
-            continue;
-        learn_block(s, k, waiting_point(s, i), n);
-        if (*slot_of(s, k) < GROWN)
-            try_change(s);
-    }
-    for (i = 0; i < left; i++) {
-        memcpy(waiting_point(s, i), waiting_point(s, m + i), D * sizeof(real));
-        memcpy(waiting_belief(s, i), waiting_belief(s, m + i), K * sizeof(real));
-    }
-    *n_waiting_of(s) = (uint32_t)left;
-    try_change(s);
-    states_prepare(s);
-}
-
-/* ---- points ------------------------------------------------------------------------------------------------------ */
-
-/* The scores of a choice become the belief. If none is a number, as after a forged snapshot, all of it is in
- * the chosen slot. */
-static void believe_scores(const mapdpm_stream *s, uint32_t chosen, real *belief)
-{
-    const real *const scores = state_scores(s);
-    real sum = 0;
-    uint32_t k;
-
-    for (k = 0; k < s->width; k++)
-        sum += scores[k];
-    memset(belief, 0, SLOTS(s) * sizeof(real));
-    belief[chosen] = 1;
-    if (sum > 0) {
-        const real each = 1 / sum;
-
-        for (k = 0; k < s->width; k++)
-            belief[k] = scores[k] * each;
-    }
-}
-
-/* Whether too many points wait for slot k to learn: a new state must not wait to be known. */
-static int is_young(const mapdpm_stream *s, uint32_t k, size_t n)
-{
-    const real weight = *slot_of(s, k);
-
-    return weight < PATIENCE * (real)waiting_room(s) && PATIENCE * (real)n >= weight;
-}
-
-/* Take the point for which slot k was chosen, after stream_choose. It waits; a point that opens a state is learned at once,
- * and no others wait then. Returns the slot of the most probable state. */
-uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
-{
-    const size_t D = FEATURES(s), n = *n_waiting_of(s);
-    const int stays = ids_of(s)[k] == *state_id_of(s);
-
-    *run_of(s) = stays && !is_new ? *run_of(s) + 1 : 1;
-    if (is_new) {
-        memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
-        belief_of(s)[k] = 1;
-        decay_counts(s);
-        learn_block(s, k, x, 1);
-        try_change(s);
-        states_prepare(s);
-    } else {
-        size_t m = 0;
-
-        believe_scores(s, k, belief_of(s));
-        memcpy(waiting_point(s, n), x, D * sizeof(real));
-        memcpy(waiting_belief(s, n), belief_of(s), SLOTS(s) * sizeof(real));
-        *n_waiting_of(s) = (uint32_t)n + 1;
-        if (n + 1 == waiting_room(s))
-            m = n + 1 - s->lag;
-        else if (is_young(s, k, n + 1))
-            m = n + 1;
-        states_settle(s, m);
-        if (m > 0)
-            k = largest_of(belief_of(s), s->width);
-    }
-    *state_id_of(s) = ids_of(s)[k];
-    return k;
-}
-
-/* After the warm-up, whose points have ids: transitions between them, and the belief in the state of the last one. */
-void states_begin(mapdpm_stream *s)
-{
-    const uint32_t *const labels = warmup_labels_of(s);
-    uint32_t k, row = SLOTS(s);
-    size_t i;
-
-    *decayed_to(s) = s->now;
-    for (i = 0; i < WARMUP(s); i++) {
-        const real age = to_real((uint64_t)(s->now - times_of(s)[i]));
-
-        for (k = 0; k < s->width && !(is_used(s, k) && ids_of(s)[k] == labels[i]); k++)
-            ;
-        if (labels[i] == NONE || k == s->width)
-            continue;
-        states_count(s, row, k, FORGETS(s) ? math_exp(-age * s->rate) : 1);
-        row = k;
-    }
-    if (row < SLOTS(s)) {
-        belief_of(s)[row] = 1;
-        *last_slot_of(s) = row;
-        *state_id_of(s) = ids_of(s)[row];
-        *run_of(s) = 1;
-    }
-    states_recount(s);
-    states_prepare(s);
-}
-
-/* ---- the public functions ---------------------------------------------------------------------------------------- */
-
-/* The next point begins a sequence. */
-static void begin_sequence(mapdpm_stream *s)
-{
-    memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
-    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = NONE;
-    *run_of(s) = 0;
-}
-
-/* To be called after states were removed. If one of them was probably the last, nothing is known of the next. */
-void states_removed(mapdpm_stream *s)
-{
-    real sum = 0;
-    uint32_t k;
-
-    for (k = 0; k < SLOTS(s); k++)
-        sum += belief_of(s)[k];
-    if (!(sum > HALF))
-        begin_sequence(s);
-    for (k = 0; k < SLOTS(s) && sum > HALF; k++)
-        belief_of(s)[k] /= sum;
-    states_prepare(s);
-}
-
-int mapdpm_gap(mapdpm_stream *s)
-{
-    if (s == NULL || !HAS_STATES(s))
-        return MAPDPM_E_ARGUMENT;
-    if (IS_WARMING(s))
-        return MAPDPM_OK;
-    states_settle(s, *n_waiting_of(s));
-    begin_sequence(s);
-    return MAPDPM_OK;
-}
-
-int mapdpm_get_belief(const mapdpm_stream *s, real *belief)
-{
-    if (s == NULL || !HAS_STATES(s) || belief == NULL)
-        return MAPDPM_E_ARGUMENT;
-    memcpy(belief, belief_of(s), SLOTS(s) * sizeof(real));
-    return MAPDPM_OK;
-}
-
-int mapdpm_get_transitions(const mapdpm_stream *s, real *steps)
-{
-    size_t v, K;
-
-    if (s == NULL || !HAS_STATES(s) || steps == NULL)
-        return MAPDPM_E_ARGUMENT;
-    K = SLOTS(s);
-    for (v = 0; v <= K; v++) {
-        memcpy(steps + v * (K + 1), steps_from(s, v), K * sizeof(real));
-        steps[v * (K + 1) + K] = opening_of(s)[v];
-    }
-    return MAPDPM_OK;
-}
-
-int mapdpm_get_run(const mapdpm_stream *s, uint32_t *length)
-{
-    if (s == NULL || !HAS_STATES(s) || length == NULL)
-        return MAPDPM_E_ARGUMENT;
-    *length = *run_of(s);
-    return MAPDPM_OK;
 }

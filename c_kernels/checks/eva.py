@@ -39,7 +39,7 @@ OPTIONS = (
     *("-eva-auto-loop-unroll", "400", "-eva-min-loop-unroll", "4", "-eva-split-return", "full"),
 )
 ONE_PATH_AT_A_TIME = (
-    "run:40000,read_last:40000,mapdpm_snapshot_read:40000,is_stream:5000,is_slot:2000,are_moments:200,"
+    "run:40000,read_last:40000,mapdpm_snapshot_read:40000,stream_is_valid:5000,is_slot:2000,are_moments:200,"
     "is_kept_point:100,is_event:50,mapdpm_snapshot_options:50,mapdpm_file_check:50,mapdpm_stream_bytes:50,is_sound:50"
 )
 

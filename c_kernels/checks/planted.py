@@ -43,7 +43,7 @@ BUGS = (
     ),
     Bug(
         "limit that lets one value too many through",
-        "stream_snapshot.c",
+        "stream_checks.c",
         "s->turn >= SLOTS(s)",
         "s->turn > SLOTS(s)",
         "clang-float-sanitized/snapshot_fuzz",

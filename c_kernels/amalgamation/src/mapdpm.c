@@ -1894,6 +1894,7 @@ MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id
 MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
+MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
 
 /* With groups (groups.c). */
 MAPDPM_INTERNAL void groups_reset(mapdpm_stream *s, const mapdpm_options *options);
@@ -1913,22 +1914,34 @@ MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size
 MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, real tables);
 MAPDPM_INTERNAL void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b);
 
-/* With states in time (transitions.c). */
+/* With states in time: transitions.c. */
 MAPDPM_INTERNAL void states_reset(mapdpm_stream *s, const mapdpm_options *options);
 MAPDPM_INTERNAL void states_prepare(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_recount(mapdpm_stream *s);
-MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
-MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t n);
-MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
-MAPDPM_INTERNAL void states_removed(mapdpm_stream *s);
-MAPDPM_INTERNAL int states_expect(const mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight);
+MAPDPM_INTERNAL void states_decay(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_clear(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_clear_halves(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
 MAPDPM_INTERNAL void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
 MAPDPM_INTERNAL real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b);
 MAPDPM_INTERNAL real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale);
+/* filter.c, which shares three steps of choose.c. */
+MAPDPM_INTERNAL choice states_choose(const mapdpm_stream *s, const real *x, int with_density);
+MAPDPM_INTERNAL void states_believe(const mapdpm_stream *s, uint32_t chosen, real *belief);
+MAPDPM_INTERNAL uint32_t stream_bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails,
+                                            real *bounds);
+MAPDPM_INTERNAL real stream_score_new(const mapdpm_stream *s, const real *x, real least, real *bound);
+MAPDPM_INTERNAL real stream_unit_term(const mapdpm_stream *s, const real *x);
+/* blocks.c. */
+MAPDPM_INTERNAL void states_learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n);
+MAPDPM_INTERNAL void states_try_change(mapdpm_stream *s);
+/* smoothing.c. */
+MAPDPM_INTERNAL int states_expect(const mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t n);
+MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
+MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
+MAPDPM_INTERNAL void states_removed(mapdpm_stream *s);
 
 /* A summary in a file: its clusters, each of so many reals of so many bytes. */
 typedef struct {
@@ -2849,20 +2862,12 @@ int mapdpm_get_shares(const mapdpm_stream *s, real *shares)
 
 /* ==== transitions.c ================================================================================================= */
 
-/* The steps of a learner whose clusters are states in time: an HDP-HMM (docs/maths.md, section 22). A point is filtered
- * when it comes, and waits. When `lag` later points are known, states are smoothed, and it is learned by its best state.
- * Points of a chunk that follow each other in one state are a block, which goes to a half of the state as a whole: the means
- * of blocks tell states apart that overlap.
+/* The transitions of a learner whose clusters are states in time, an HDP-HMM (docs/maths.md, section 22): their counts,
+ * the shares that all rows have in common, and the gain of the prior by a split or a merge.
  */
 
 /* A row of transitions above so many is halved, so that each point still counts in float. */
 #define MOST_TRANSITIONS ((real)1048576)
-/* A state with fewer points is looked at after each of its blocks, not only at the end of a chunk. */
-#define GROWN ((real)400)
-/* No more points wait than this part of the points of their state. */
-#define PATIENCE ((real)10)
-/* Tables are counted anew after so many attempts to change. */
-#define RECOUNT_PERIOD 32u
 
 void states_reset(mapdpm_stream *s, const mapdpm_options *o)
 {
@@ -2885,11 +2890,21 @@ static real cell_tables(real n, real a, real c)
     return n > 1 ? a / all + a * math_log((n + all - HALF) / (all + HALF)) : n * a / all;
 }
 
+/* All tables and gamma, as a sum: differences could lose gamma, and the total must stay above 0. */
+static void sum_tables(mapdpm_stream *s)
+{
+    real all = *share_gamma(s);
+    uint32_t k;
+
+    for (k = 0; k < SLOTS(s); k++)
+        all += state_tables(s)[k];
+    *state_total(s) = all;
+}
+
 /* Count the tables of all slots from their transitions, and all tables. */
 void states_recount(mapdpm_stream *s)
 {
     uint32_t k, v;
-    real all = *share_gamma(s);
 
     for (k = 0; k < s->width; k++) {
         const real a = state_weight(s, k);
@@ -2901,20 +2916,8 @@ void states_recount(mapdpm_stream *s)
             if (counts_from(s, v)[k] > 0)
                 tables += cell_tables(counts_from(s, v)[k], a, stick(s, v, k));
         state_tables(s)[k] = at_least(tables, LEAST_TABLES);
-        all += state_tables(s)[k];
     }
-    *state_total(s) = all;
-}
-
-/* All tables and gamma, as a sum: differences could lose gamma, and the total must stay above 0. */
-static void sum_tables(mapdpm_stream *s)
-{
-    real all = *share_gamma(s);
-    uint32_t k;
-
-    for (k = 0; k < SLOTS(s); k++)
-        all += state_tables(s)[k];
-    *state_total(s) = all;
+    sum_tables(s);
 }
 
 /* Compute the probabilities of transitions from their counts. */
@@ -2958,10 +2961,8 @@ void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight)
             counts[i] *= HALF;
 }
 
-static uint32_t last_row(const mapdpm_stream *s) { return *last_slot_of(s) == NONE ? SLOTS(s) : *last_slot_of(s); }
-
 /* Forget transitions as points. */
-static void decay_counts(mapdpm_stream *s)
+void states_decay(mapdpm_stream *s)
 {
     const real decay = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - *decayed_to(s))) * s->rate) : 1;
     const size_t n = (size_t)(waiting_belief(s, 0) - counts_from(s, 0));
@@ -3196,7 +3197,14 @@ real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale)
     return divided_prior(s, &t, k, k);
 }
 
-/* ---- learning ---------------------------------------------------------------------------------------------------- */
+/* ==== blocks.c ====================================================================================================== */
+
+/* Blocks of a learner of states in time: points that follow each other in one state. A block goes to a half of its state
+ * as a whole, because the means of blocks tell states apart that overlap. Then one split or merge is tried.
+ */
+
+/* Tables are counted anew after so many attempts to change. */
+#define RECOUNT_PERIOD 32u
 
 /* Whether the block has a value of a feature. */
 static int has_feature(const mapdpm_stream *s, size_t d)
@@ -3258,8 +3266,10 @@ static void join_half(mapdpm_stream *s, uint32_t k, real n, int follows)
     trials_of(s)[k] += (uint32_t)n;
 }
 
+static uint32_t last_row(const mapdpm_stream *s) { return *last_slot_of(s) == NONE ? SLOTS(s) : *last_slot_of(s); }
+
 /* Learn points of one slot that follow each other. */
-static void learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n)
+void states_learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n)
 {
     const int follows = *last_slot_of(s) == k;
     size_t i;
@@ -3289,7 +3299,7 @@ static uint32_t second_slot(const mapdpm_stream *s, uint32_t k)
 
 /* Try one change that may follow: of the slot that was learned last, with its most probable rival, with the next slot in
  * order, or a split. */
-static void try_change(mapdpm_stream *s)
+void states_try_change(mapdpm_stream *s)
 {
     const uint32_t k = *last_slot_of(s), look = ++*looks_of(s), n = s->n_clusters;
 
@@ -3311,6 +3321,16 @@ static void try_change(mapdpm_stream *s)
         states_recount(s);
 }
 
+/* ==== smoothing.c =================================================================================================== */
+
+/* The points of a learner of states in time (docs/maths.md, section 22). A point is filtered when it comes, and waits. When
+ * `lag` later points are known, it is smoothed: learned by its most probable state given all of them.
+ */
+
+/* A state with fewer points is looked at after each of its blocks, not only at the end of a chunk. */
+#define GROWN ((real)400)
+/* No more points wait than this part of the points of their state. */
+#define PATIENCE ((real)10)
 /* What is believed of a state below this does not change which one is the most probable. Of a point with so little doubt,
  * later points change nothing: they would have to be as sure that the state changed one point before. */
 #define FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
@@ -3402,7 +3422,7 @@ void states_settle(mapdpm_stream *s, size_t m)
     if (m == 0)
         return;
     smooth(s, m);
-    decay_counts(s);
+    states_decay(s);
     for (i = 0; i < m; i += n) {
         const uint32_t k = waiting_slots(s)[i];
 
@@ -3410,40 +3430,20 @@ void states_settle(mapdpm_stream *s, size_t m)
             ;
         if (!is_used(s, k)) /* no belief is a number: a forged snapshot */
             continue;
-        learn_block(s, k, waiting_point(s, i), n);
+        states_learn_block(s, k, waiting_point(s, i), n);
         if (*slot_of(s, k) < GROWN)
-            try_change(s);
+            states_try_change(s);
     }
     for (i = 0; i < left; i++) {
         memcpy(waiting_point(s, i), waiting_point(s, m + i), D * sizeof(real));
         memcpy(waiting_belief(s, i), waiting_belief(s, m + i), K * sizeof(real));
     }
     *n_waiting_of(s) = (uint32_t)left;
-    try_change(s);
+    states_try_change(s);
     states_prepare(s);
 }
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
-
-/* The scores of a choice become the belief. If none is a number, as after a forged snapshot, all of it is in
- * the chosen slot. */
-static void believe_scores(const mapdpm_stream *s, uint32_t chosen, real *belief)
-{
-    const real *const scores = state_scores(s);
-    real sum = 0;
-    uint32_t k;
-
-    for (k = 0; k < s->width; k++)
-        sum += scores[k];
-    memset(belief, 0, SLOTS(s) * sizeof(real));
-    belief[chosen] = 1;
-    if (sum > 0) {
-        const real each = 1 / sum;
-
-        for (k = 0; k < s->width; k++)
-            belief[k] = scores[k] * each;
-    }
-}
 
 /* Whether too many points wait for slot k to learn: a new state must not wait to be known. */
 static int is_young(const mapdpm_stream *s, uint32_t k, size_t n)
@@ -3464,14 +3464,14 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
     if (is_new) {
         memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
         belief_of(s)[k] = 1;
-        decay_counts(s);
-        learn_block(s, k, x, 1);
-        try_change(s);
+        states_decay(s);
+        states_learn_block(s, k, x, 1);
+        states_try_change(s);
         states_prepare(s);
     } else {
         size_t m = 0;
 
-        believe_scores(s, k, belief_of(s));
+        states_believe(s, k, belief_of(s));
         memcpy(waiting_point(s, n), x, D * sizeof(real));
         memcpy(waiting_belief(s, n), belief_of(s), SLOTS(s) * sizeof(real));
         *n_waiting_of(s) = (uint32_t)n + 1;
@@ -3515,8 +3515,6 @@ void states_begin(mapdpm_stream *s)
     states_prepare(s);
 }
 
-/* ---- the public functions ---------------------------------------------------------------------------------------- */
-
 /* The next point begins a sequence. */
 static void begin_sequence(mapdpm_stream *s)
 {
@@ -3539,6 +3537,8 @@ void states_removed(mapdpm_stream *s)
         belief_of(s)[k] /= sum;
     states_prepare(s);
 }
+
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
 
 int mapdpm_gap(mapdpm_stream *s)
 {
@@ -3854,7 +3854,7 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
 
 /* log p(x | a new cluster), with its log weight but for states in time, and an upper bound of it. If the bound is below
  * `least`, the bound is returned. */
-static real score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
+real stream_score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
 {
     const size_t D = FEATURES(s);
     const real opening = IS_TIMED(s)     ? s->opening - s->log_alpha
@@ -3958,7 +3958,7 @@ static real score_of_tail(const mapdpm_stream *s, const real *x, uint32_t k, rea
 }
 
 /* The tails and bounds of the block of clusters from `first` on. Returns their number. */
-static uint32_t bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
+uint32_t stream_bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
 {
     const uint32_t room = SLOTS(s) - first, left = s->width - first, n = left < BLOCK ? left : BLOCK;
 
@@ -3977,7 +3977,7 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
     uint32_t first, j, n;
 
     for (first = 0; first < s->width; first += BLOCK) {
-        n = bound_block(s, x, first, tails, bounds);
+        n = stream_bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
             if (bounds[j] > r->runner_up_bound) {
                 if (bounds[j] > r->candidate_bound)
@@ -3992,7 +3992,7 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
     if (!with_density && r->runner_up_bound < r->best_score)
         return;
     for (first = 0; first < s->width; first += BLOCK) {
-        n = bound_block(s, x, first, tails, bounds);
+        n = stream_bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
             if (bounds[j] > least_score(r, with_density))
                 rank_score(r, first + j, score_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
@@ -4041,12 +4041,61 @@ real stream_total_weight(const mapdpm_stream *s)
     return total;
 }
 
+/* What units and missing values add to a log density. */
+real stream_unit_term(const mapdpm_stream *s, const real *x)
+{
+    real total = s->log_units;
+#ifdef MAPDPM_MISSING
+    size_t d;
+
+    for (d = 0; HAS_MISSING(s) && d < FEATURES(s); d++)
+        if (!is_present(x[d]))
+            total -= math_log(unit_of(s)[d]);
+#endif
+    (void)x;
+    return total;
+}
+
+choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
+{
+    ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, 0};
+    choice c = {NONE, NONE, 0, 1, 0};
+    real total_weight = 0, opening, bound;
+
+    if (IS_TIMED(s))
+        return states_choose(s, x, with_density);
+    if (is_prepared(s)) {
+        rank_by_score_table(s, x, &all, with_density);
+        if (with_density)
+            total_weight = IS_GROUPED(s) ? points_here(s, *row_of(s)) : stream_total_weight(s);
+    } else {
+        total_weight = rank_by_moments(s, x, &all, with_density, &c.has_aged);
+    }
+    opening = stream_score_new(s, x, least_score(&all, with_density), &bound);
+    if (with_density)
+        add_score(&all, opening);
+    c.best = all.best;
+    c.second = all.candidate == all.best ? all.runner_up : all.candidate;
+    c.opens = c.best == NONE || (bound > all.best_score && opening > all.best_score);
+    if (with_density) {
+        const real all_weight = total_weight + s->alpha;
+
+        c.density = all.top + math_log(all.sum) - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) +
+                    stream_unit_term(s, x);
+    }
+    return c;
+}
+
+/* ==== filter.c ====================================================================================================== */
+
+/* The filter of a learner of states in time (docs/maths.md, section 22): the most probable state of a point given the
+ * points before, and what is then believed of all states.
+ */
+
 /* A state of less belief is left out of predictions; so is one so many nats below the best. Each of them changes a log
  * density by less than 3e-9. */
 #define UNSEEN FLOAT_OR_DOUBLE(1e-9, 1e-12)
 #define FAR_BELOW ((real)20)
-
-/* ---- states in time ---------------------------------------------------------------------------------------------- */
 
 /* Fill `p` with the probabilities of slots for the next point, given the belief. Returns that of a new state. */
 CLONES
@@ -4098,7 +4147,7 @@ static void rate_by_score_table(const mapdpm_stream *s, const real *x, const rea
     uint32_t first, j, n, best = NONE;
 
     for (first = 0; first < s->width; first += BLOCK) {
-        n = bound_block(s, x, first, tails, bounds);
+        n = stream_bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++) {
             densities[first + j] = tails[j];
             if (bounds[j] > most) {
@@ -4137,24 +4186,9 @@ static void rate_by_moments(const mapdpm_stream *s, const real *x, real *densiti
     }
 }
 
-/* What units and missing values add to a log density. */
-static real unit_term(const mapdpm_stream *s, const real *x)
-{
-    real total = s->log_units;
-#ifdef MAPDPM_MISSING
-    size_t d;
-
-    for (d = 0; HAS_MISSING(s) && d < FEATURES(s); d++)
-        if (!is_present(x[d]))
-            total -= math_log(unit_of(s)[d]);
-#endif
-    (void)x;
-    return total;
-}
-
 /* The most probable state of x given all points before; state_scores becomes what each slot contributes to the
  * density. */
-static choice choose_state(const mapdpm_stream *s, const real *x, int with_density)
+choice states_choose(const mapdpm_stream *s, const real *x, int with_density)
 {
     choice c = {NONE, NONE, 0, 1, 0};
     real *const p = state_scores(s), *const densities = smoothed_of(s);
@@ -4174,7 +4208,7 @@ static choice choose_state(const mapdpm_stream *s, const real *x, int with_densi
         if (p[k] > 0 && (c.best == NONE || p[k] > p[c.best]))
             c.best = k;
     }
-    score = score_new(s, x, sum > 0 ? top + math_log_below(sum) - NEGLIGIBLE : -LARGEST_REAL, &bound);
+    score = stream_score_new(s, x, sum > 0 ? top + math_log_below(sum) - NEGLIGIBLE : -LARGEST_REAL, &bound);
     if (!(sum > 0)) {
         top = score;
         c.best = NONE;
@@ -4186,38 +4220,28 @@ static choice choose_state(const mapdpm_stream *s, const real *x, int with_densi
     }
     c.opens = c.best == NONE || opening > p[c.best] * less;
     if (with_density)
-        c.density = top + math_log(sum * less + opening) + unit_term(s, x);
+        c.density = top + math_log(sum * less + opening) + stream_unit_term(s, x);
     return c;
 }
 
-choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
+/* The scores of a choice become the belief. If none is a number, as after a forged snapshot, all of it is in
+ * the chosen slot. */
+void states_believe(const mapdpm_stream *s, uint32_t chosen, real *belief)
 {
-    ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, 0};
-    choice c = {NONE, NONE, 0, 1, 0};
-    real total_weight = 0, opening, bound;
+    const real *const scores = state_scores(s);
+    real sum = 0;
+    uint32_t k;
 
-    if (IS_TIMED(s))
-        return choose_state(s, x, with_density);
-    if (is_prepared(s)) {
-        rank_by_score_table(s, x, &all, with_density);
-        if (with_density)
-            total_weight = IS_GROUPED(s) ? points_here(s, *row_of(s)) : stream_total_weight(s);
-    } else {
-        total_weight = rank_by_moments(s, x, &all, with_density, &c.has_aged);
-    }
-    opening = score_new(s, x, least_score(&all, with_density), &bound);
-    if (with_density)
-        add_score(&all, opening);
-    c.best = all.best;
-    c.second = all.candidate == all.best ? all.runner_up : all.candidate;
-    c.opens = c.best == NONE || (bound > all.best_score && opening > all.best_score);
-    if (with_density) {
-        const real all_weight = total_weight + s->alpha;
+    for (k = 0; k < s->width; k++)
+        sum += scores[k];
+    memset(belief, 0, SLOTS(s) * sizeof(real));
+    belief[chosen] = 1;
+    if (sum > 0) {
+        const real each = 1 / sum;
 
-        c.density = all.top + math_log(all.sum) - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) +
-                    unit_term(s, x);
+        for (k = 0; k < s->width; k++)
+            belief[k] = scores[k] * each;
     }
-    return c;
 }
 
 /* ==== split_merge.c ================================================================================================= */
@@ -6007,174 +6031,9 @@ int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, real *score)
     return MAPDPM_OK;
 }
 
-/* ==== stream_snapshot.c ============================================================================================= */
+/* ==== stream_checks.c =============================================================================================== */
 
-/* A stream learner to a file and back, bit for bit (docs/format.md, kinds 2, 4 and 7). */
-
-/* The place of the next entry in a file, and the direction of the copy. */
-typedef struct {
-    unsigned char *p;
-    int reads;
-} cursor;
-
-static void transfer(cursor *c, void *entries, size_t n, size_t size)
-{
-    if (c->reads)
-        copy_entries(entries, c->p, n, size);
-    else
-        copy_entries(c->p, entries, n, size);
-    c->p += n * size;
-}
-
-/* The options. They come first, because they determine how much memory the rest needs. */
-static void transfer_options(cursor *c, mapdpm_options *o, int kind)
-{
-    transfer(c, &o->warmup, 1, 4);
-    transfer(c, &o->window, 1, 4);
-    transfer(c, &o->when_full, 1, 4);
-    transfer(c, &o->missing, 1, 4);
-    transfer(c, &o->alpha, 1, REAL);
-    transfer(c, &o->log_alpha, 1, REAL);
-    transfer(c, &o->half_life, 1, REAL);
-    if (kind == STREAM_OF_STATES) {
-        transfer(c, &o->lag, 1, 4);
-        transfer(c, &o->gamma, 1, REAL);
-        transfer(c, &o->kappa, 1, REAL);
-    }
-    if (kind == STREAM_OF_GROUPS) {
-        transfer(c, &o->max_groups, 1, 4);
-        transfer(c, &o->when_groups_full, 1, 4);
-        transfer(c, &o->with_base, 1, 4);
-        transfer(c, &o->gamma, 1, REAL);
-    }
-}
-
-/* Everything except the options and the parameters. Writing and reading share this one description. */
-static void transfer_state(cursor *c, mapdpm_stream *s)
-{
-    const size_t K = SLOTS(s), B = buffer_size(s);
-
-    transfer(c, &s->n_seen, 1, 8);
-    transfer(c, &s->n_events, 1, 8);
-    transfer(c, &s->now, 1, 8);
-    transfer(c, &s->next_id, 1, 4);
-    transfer(c, &s->turn, 1, 4);
-    transfer(c, &s->n_clusters, 1, 4);
-    transfer(c, &s->clock, 1, 4);
-    transfer(c, &s->warming, 1, 4);
-    transfer(c, &s->visited, 1, 4);
-    transfer(c, last_times_of(s), K + B, 8);
-    transfer(c, slot_of(s, 0), K * slot_size(s), REAL);
-    transfer(c, points_of(s), B * FEATURES(s), REAL);
-    transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s), 4);
-    if (HAS_GROUPS(s)) {
-        transfer(c, n_groups_of(s), 1, 4);
-        transfer(c, all_tables_of(s), group_reals(s), REAL);
-        transfer(c, group_numbers_of(s), 2 * groups_of(s) + B, 4);
-    }
-    if (HAS_STATES(s)) {
-        transfer(c, decayed_to(s), 1, 8);
-        transfer(c, n_waiting_of(s), TIME_WORDS, 4);
-        transfer(c, state_total(s), time_reals(s) - 2, REAL);
-    }
-}
-
-enum { COUNTERS = 3 * 8 + 6 * 4 };
-
-static size_t options_bytes(int kind)
-{
-    return 4 * 4 + 3 * REAL + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
-}
-
-static int kind_of(const mapdpm_stream *s)
-{
-    return HAS_GROUPS(s) ? STREAM_OF_GROUPS : HAS_STATES(s) ? STREAM_OF_STATES : STREAM;
-}
-
-/* What the kind adds to the state. */
-static uint64_t more_bytes(const mapdpm_stream *s)
-{
-    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s);
-
-    if (HAS_GROUPS(s))
-        return REAL * (uint64_t)group_reals(s) + 4 * words;
-    return HAS_STATES(s) ? 8 + 4 * TIME_WORDS + REAL * (uint64_t)(time_reals(s) - 2) : 0;
-}
-
-static uint64_t body_bytes(const mapdpm_stream *s)
-{
-    const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
-
-    return options_bytes(kind_of(s)) + COUNTERS + more_bytes(s) +
-           REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
-           4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
-}
-
-size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
-{
-    const uint64_t bytes = s ? HEADER + body_bytes(s) + CRC : 0;
-
-    return bytes <= SIZE_MAX ? (size_t)bytes : 0;
-}
-
-int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size_t capacity, size_t *file_bytes)
-{
-    mapdpm_stream *const s = (mapdpm_stream *)(uintptr_t)stream; /* only read */
-    const size_t total = mapdpm_snapshot_bytes(s);
-    uint32_t sizes[5], i;
-    mapdpm_options o;
-    cursor c;
-
-    if (s == NULL || file == NULL || file_bytes == NULL)
-        return MAPDPM_E_ARGUMENT;
-    if (capacity < total)
-        return MAPDPM_E_SPACE;
-    sizes[0] = FEATURES(s);
-    sizes[1] = SLOTS(s);
-    sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
-    sizes[3] = (uint32_t)slot_size(s);
-    sizes[4] = 0;
-    c.p = mapdpm_file_begin(file, kind_of(s), (int32_t)s->family, sizes, total);
-    c.reads = 0;
-    (void)mapdpm_get_options(s, &o);
-    transfer_options(&c, &o, kind_of(s));
-    for (i = 0; i < sizes[2]; i++) {
-        const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
-
-        c.p = put_reals(c.p, &parameter, 1);
-    }
-    transfer_state(&c, s);
-    (void)put_bytes(c.p, mapdpm_crc32(0, file, total - CRC), CRC);
-    *file_bytes = total;
-    return MAPDPM_OK;
-}
-
-int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
-{
-    cursor c;
-    int error, kind;
-
-    if (file == NULL || o == NULL)
-        return MAPDPM_E_ARGUMENT;
-    kind = file_bytes >= HEADER && (file[6] == STREAM_OF_GROUPS || file[6] == STREAM_OF_STATES) ? file[6] : STREAM;
-    error = mapdpm_file_check(file, file_bytes, kind);
-    if (error != MAPDPM_OK)
-        return error;
-    if (file_bytes < HEADER + options_bytes(kind) + COUNTERS + CRC)
-        return MAPDPM_E_DAMAGED;
-    memset(o, 0, sizeof *o);
-    o->family = (int32_t)get_bytes(file + 8, 2);
-    o->n_features = get32(file + 12);
-    o->max_clusters = get32(file + 16);
-    c.p = (unsigned char *)(uintptr_t)(file + HEADER);
-    c.reads = 1;
-    transfer_options(&c, o, kind);
-    if ((kind == STREAM_OF_GROUPS && o->max_groups == 0) || (kind == STREAM_OF_STATES && o->lag == 0))
-        return MAPDPM_E_DAMAGED;
-    if (!is_compiled_for(o))
-        return MAPDPM_E_KIND;
-    return mapdpm_stream_bytes(o) > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
-}
+/* The checks of a learner that was read from a file: a forged one must do no harm. */
 
 static int is_between(real x, real least, real most)
 {
@@ -6400,7 +6259,8 @@ static int are_states(const mapdpm_stream *s)
     return *state_id_of(s) == NONE || *state_id_of(s) < s->next_id;
 }
 
-static int is_stream(const mapdpm_stream *s)
+/* Whether learning could have left this learner. */
+int stream_is_valid(const mapdpm_stream *s)
 {
     uint32_t k, used = 0;
     size_t i;
@@ -6436,6 +6296,175 @@ static int is_stream(const mapdpm_stream *s)
         if (!is_kept_point(s, i))
             return 0;
     return HAS_GROUPS(s) ? are_groups(s) : !HAS_STATES(s) || are_states(s);
+}
+
+/* ==== stream_snapshot.c ============================================================================================= */
+
+/* A stream learner to a file and back, bit for bit (docs/format.md, kinds 2, 4 and 7). */
+
+/* The place of the next entry in a file, and the direction of the copy. */
+typedef struct {
+    unsigned char *p;
+    int reads;
+} cursor;
+
+static void transfer(cursor *c, void *entries, size_t n, size_t size)
+{
+    if (c->reads)
+        copy_entries(entries, c->p, n, size);
+    else
+        copy_entries(c->p, entries, n, size);
+    c->p += n * size;
+}
+
+/* The options. They come first, because they determine how much memory the rest needs. */
+static void transfer_options(cursor *c, mapdpm_options *o, int kind)
+{
+    transfer(c, &o->warmup, 1, 4);
+    transfer(c, &o->window, 1, 4);
+    transfer(c, &o->when_full, 1, 4);
+    transfer(c, &o->missing, 1, 4);
+    transfer(c, &o->alpha, 1, REAL);
+    transfer(c, &o->log_alpha, 1, REAL);
+    transfer(c, &o->half_life, 1, REAL);
+    if (kind == STREAM_OF_STATES) {
+        transfer(c, &o->lag, 1, 4);
+        transfer(c, &o->gamma, 1, REAL);
+        transfer(c, &o->kappa, 1, REAL);
+    }
+    if (kind == STREAM_OF_GROUPS) {
+        transfer(c, &o->max_groups, 1, 4);
+        transfer(c, &o->when_groups_full, 1, 4);
+        transfer(c, &o->with_base, 1, 4);
+        transfer(c, &o->gamma, 1, REAL);
+    }
+}
+
+/* Everything except the options and the parameters. Writing and reading share this one description. */
+static void transfer_state(cursor *c, mapdpm_stream *s)
+{
+    const size_t K = SLOTS(s), B = buffer_size(s);
+
+    transfer(c, &s->n_seen, 1, 8);
+    transfer(c, &s->n_events, 1, 8);
+    transfer(c, &s->now, 1, 8);
+    transfer(c, &s->next_id, 1, 4);
+    transfer(c, &s->turn, 1, 4);
+    transfer(c, &s->n_clusters, 1, 4);
+    transfer(c, &s->clock, 1, 4);
+    transfer(c, &s->warming, 1, 4);
+    transfer(c, &s->visited, 1, 4);
+    transfer(c, last_times_of(s), K + B, 8);
+    transfer(c, slot_of(s, 0), K * slot_size(s), REAL);
+    transfer(c, points_of(s), B * FEATURES(s), REAL);
+    transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s), 4);
+    if (HAS_GROUPS(s)) {
+        transfer(c, n_groups_of(s), 1, 4);
+        transfer(c, all_tables_of(s), group_reals(s), REAL);
+        transfer(c, group_numbers_of(s), 2 * groups_of(s) + B, 4);
+    }
+    if (HAS_STATES(s)) {
+        transfer(c, decayed_to(s), 1, 8);
+        transfer(c, n_waiting_of(s), TIME_WORDS, 4);
+        transfer(c, state_total(s), time_reals(s) - 2, REAL);
+    }
+}
+
+enum { COUNTERS = 3 * 8 + 6 * 4 };
+
+static size_t options_bytes(int kind)
+{
+    return 4 * 4 + 3 * REAL + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
+}
+
+static int kind_of(const mapdpm_stream *s)
+{
+    return HAS_GROUPS(s) ? STREAM_OF_GROUPS : HAS_STATES(s) ? STREAM_OF_STATES : STREAM;
+}
+
+/* What the kind adds to the state. */
+static uint64_t more_bytes(const mapdpm_stream *s)
+{
+    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s);
+
+    if (HAS_GROUPS(s))
+        return REAL * (uint64_t)group_reals(s) + 4 * words;
+    return HAS_STATES(s) ? 8 + 4 * TIME_WORDS + REAL * (uint64_t)(time_reals(s) - 2) : 0;
+}
+
+static uint64_t body_bytes(const mapdpm_stream *s)
+{
+    const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
+
+    return options_bytes(kind_of(s)) + COUNTERS + more_bytes(s) +
+           REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
+           4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
+}
+
+size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
+{
+    const uint64_t bytes = s ? HEADER + body_bytes(s) + CRC : 0;
+
+    return bytes <= SIZE_MAX ? (size_t)bytes : 0;
+}
+
+int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size_t capacity, size_t *file_bytes)
+{
+    mapdpm_stream *const s = (mapdpm_stream *)(uintptr_t)stream; /* only read */
+    const size_t total = mapdpm_snapshot_bytes(s);
+    uint32_t sizes[5], i;
+    mapdpm_options o;
+    cursor c;
+
+    if (s == NULL || file == NULL || file_bytes == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (capacity < total)
+        return MAPDPM_E_SPACE;
+    sizes[0] = FEATURES(s);
+    sizes[1] = SLOTS(s);
+    sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
+    sizes[3] = (uint32_t)slot_size(s);
+    sizes[4] = 0;
+    c.p = mapdpm_file_begin(file, kind_of(s), (int32_t)s->family, sizes, total);
+    c.reads = 0;
+    (void)mapdpm_get_options(s, &o);
+    transfer_options(&c, &o, kind_of(s));
+    for (i = 0; i < sizes[2]; i++) {
+        const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
+
+        c.p = put_reals(c.p, &parameter, 1);
+    }
+    transfer_state(&c, s);
+    (void)put_bytes(c.p, mapdpm_crc32(0, file, total - CRC), CRC);
+    *file_bytes = total;
+    return MAPDPM_OK;
+}
+
+int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
+{
+    cursor c;
+    int error, kind;
+
+    if (file == NULL || o == NULL)
+        return MAPDPM_E_ARGUMENT;
+    kind = file_bytes >= HEADER && (file[6] == STREAM_OF_GROUPS || file[6] == STREAM_OF_STATES) ? file[6] : STREAM;
+    error = mapdpm_file_check(file, file_bytes, kind);
+    if (error != MAPDPM_OK)
+        return error;
+    if (file_bytes < HEADER + options_bytes(kind) + COUNTERS + CRC)
+        return MAPDPM_E_DAMAGED;
+    memset(o, 0, sizeof *o);
+    o->family = (int32_t)get_bytes(file + 8, 2);
+    o->n_features = get32(file + 12);
+    o->max_clusters = get32(file + 16);
+    c.p = (unsigned char *)(uintptr_t)(file + HEADER);
+    c.reads = 1;
+    transfer_options(&c, o, kind);
+    if ((kind == STREAM_OF_GROUPS && o->max_groups == 0) || (kind == STREAM_OF_STATES && o->lag == 0))
+        return MAPDPM_E_DAMAGED;
+    if (!is_compiled_for(o))
+        return MAPDPM_E_KIND;
+    return mapdpm_stream_bytes(o) > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
 }
 
 /* Compute the parts that a file leaves out because they follow from others. */
@@ -6493,7 +6522,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     transfer_state(&c, s);
     if (s->clock == CLOCK_MICROSECONDS)
         s->rate /= 1000000;
-    if (!is_stream(s))
+    if (!stream_is_valid(s))
         return MAPDPM_E_DAMAGED;
     derive(s);
     return MAPDPM_OK;
