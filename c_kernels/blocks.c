@@ -97,9 +97,15 @@ static uint32_t second_slot(const mapdpm_stream *s, uint32_t k)
     return second;
 }
 
+/* Whether a split would take the last id, or the last slot where none is ever freed for a point. */
+static int takes_the_last(const mapdpm_stream *s)
+{
+    return s->next_id + 1 == NONE || (WHEN_FULL(s) == MAPDPM_FULL_ERROR && s->n_clusters + 1 == SLOTS(s));
+}
+
 /* Try one change that may follow: of the slot that was learned last, with its most probable rival, with the next slot in
- * order, or a split. */
-void states_try_change(mapdpm_stream *s)
+ * order, or a split. If `reserves`, splits leave a slot and an id to the next point. */
+void states_try_change(mapdpm_stream *s, int reserves)
 {
     const uint32_t k = *last_slot_of(s), look = ++*looks_of(s), n = s->n_clusters;
 
@@ -108,7 +114,8 @@ void states_try_change(mapdpm_stream *s)
     if (look % LOOK_PERIOD == 0) {
         const uint32_t id = s->next_id;
 
-        (void)stream_try_split(s, k, 0);
+        if (!(reserves && takes_the_last(s)))
+            (void)stream_try_split(s, k, 0);
         if (s->next_id != id)
             states_recount(s);
     } else if (look % 2 == 0) {

@@ -128,4 +128,6 @@ void stream_remove_aged(mapdpm_stream *s)
             stream_remove(s, k, MAPDPM_AGED);
     if (IS_GROUPED(s))
         groups_total(s);
+    if (IS_TIMED(s))
+        states_removed(s);
 }

@@ -120,10 +120,11 @@ MAPDPM_INTERNAL real stream_score_new(const mapdpm_stream *s, const real *x, rea
 MAPDPM_INTERNAL real stream_unit_term(const mapdpm_stream *s, const real *x);
 /* blocks.c. */
 MAPDPM_INTERNAL void states_learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n);
-MAPDPM_INTERNAL void states_try_change(mapdpm_stream *s);
+MAPDPM_INTERNAL void states_try_change(mapdpm_stream *s, int reserves);
 /* smoothing.c. */
 MAPDPM_INTERNAL int states_expect(const mapdpm_stream *s, uint32_t k);
-MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t n);
+MAPDPM_INTERNAL int states_will_age(const mapdpm_stream *s, int64_t before);
+MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t m, int reserves);
 MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
 MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_removed(mapdpm_stream *s);

@@ -81,6 +81,16 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
     return k;
 }
 
+/* Whether a point may open a cluster: MAPDPM_OK, or why not. The point before it came at the time `before`. */
+static int check_opening(const mapdpm_stream *s, const choice *c, int64_t before)
+{
+    if (s->next_id == NONE)
+        return MAPDPM_E_IDS;
+    if (s->n_clusters < SLOTS(s) || WHEN_FULL(s) != MAPDPM_FULL_ERROR)
+        return MAPDPM_OK;
+    return c->has_aged && (!IS_TIMED(s) || states_will_age(s, before)) ? MAPDPM_OK : MAPDPM_E_FULL;
+}
+
 static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score)
 {
     const int64_t before = s->now;
@@ -102,10 +112,8 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     }
     c = stream_choose(s, x, score != NULL);
     k = c.best;
-    if (c.opens && s->n_clusters == SLOTS(s) && !c.has_aged && WHEN_FULL(s) == MAPDPM_FULL_ERROR)
-        error = MAPDPM_E_FULL;
-    if (c.opens && s->next_id == NONE)
-        error = MAPDPM_E_IDS;
+    if (c.opens)
+        error = check_opening(s, &c, before);
     if (error != MAPDPM_OK) {
         s->now = before;
         if (IS_GROUPED(s) && FORGETS(s))
@@ -114,17 +122,15 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     }
     if (IS_TIMED(s) && (c.opens || c.has_aged)) { /* what waits is learned before slots come and go, as of its time */
         s->now = before;
-        states_settle(s, *n_waiting_of(s));
+        states_settle(s, *n_waiting_of(s), 1);
         s->now = now;
-        if (c.has_aged) {
+        if (c.has_aged)
             stream_remove_aged(s);
-            states_removed(s);
-        }
         c = stream_choose(s, x, score != NULL);
         k = c.best;
-        if (s->next_id == NONE) /* splits took the last ids */
+        if (s->next_id == NONE) /* it did not open a state before what waited was learned */
             c.opens = 0;
-        if (k == NONE && !c.opens) {
+        if (k == NONE && !c.opens) { /* no score is a number: a forged snapshot */
             s->now = before;
             return MAPDPM_E_IDS;
         }

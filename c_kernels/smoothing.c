@@ -23,6 +23,23 @@ int states_expect(const mapdpm_stream *s, uint32_t k)
     return is_expected;
 }
 
+/* Whether a state surely has too little weight at the present time, although all points that wait are learned before, as
+ * of the time `before`. They go to states that expect them. */
+int states_will_age(const mapdpm_stream *s, int64_t before)
+{
+    const real n = (real)*n_waiting_of(s), more = n * math_exp(-to_real((uint64_t)(s->now - before)) * s->rate);
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++) {
+        const real weight = *slot_of(s, k) * decay_of(s, k, s->now);
+        const real most = n > 0 && states_expect(s, k) ? (real)0.99 * FORGOTTEN_WEIGHT - more : FORGOTTEN_WEIGHT;
+
+        if (is_used(s, k) && weight < most)
+            return 1;
+    }
+    return 0;
+}
+
 /* One step back in time: `later`, the beliefs at a point given all points, becomes those at the point before, of which
  * `now` is what was believed when it came. */
 CLONES
@@ -89,8 +106,8 @@ static void smooth(mapdpm_stream *s, size_t m)
     }
 }
 
-/* Learn the first m points that wait. */
-void states_settle(mapdpm_stream *s, size_t m)
+/* Learn the first m points that wait. If `reserves`, splits leave a slot and an id to the next point. */
+void states_settle(mapdpm_stream *s, size_t m, int reserves)
 {
     const size_t D = FEATURES(s), K = SLOTS(s), left = *n_waiting_of(s) - m;
     size_t i, n;
@@ -108,14 +125,14 @@ void states_settle(mapdpm_stream *s, size_t m)
             continue;
         states_learn_block(s, k, waiting_point(s, i), n);
         if (*slot_of(s, k) < GROWN)
-            states_try_change(s);
+            states_try_change(s, reserves);
     }
     for (i = 0; i < left; i++) {
         memcpy(waiting_point(s, i), waiting_point(s, m + i), D * sizeof(real));
         memcpy(waiting_belief(s, i), waiting_belief(s, m + i), K * sizeof(real));
     }
     *n_waiting_of(s) = (uint32_t)left;
-    states_try_change(s);
+    states_try_change(s, reserves);
     states_prepare(s);
 }
 
@@ -142,7 +159,7 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
         belief_of(s)[k] = 1;
         states_decay(s);
         states_learn_block(s, k, x, 1);
-        states_try_change(s);
+        states_try_change(s, 0);
         states_prepare(s);
     } else {
         size_t m = 0;
@@ -155,7 +172,7 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
             m = n + 1 - s->lag;
         else if (is_young(s, k, n + 1))
             m = n + 1;
-        states_settle(s, m);
+        states_settle(s, m, 0);
         if (m > 0)
             k = largest_of(belief_of(s), s->width);
     }
@@ -222,7 +239,7 @@ int mapdpm_gap(mapdpm_stream *s)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_OK;
-    states_settle(s, *n_waiting_of(s));
+    states_settle(s, *n_waiting_of(s), 0);
     begin_sequence(s);
     return MAPDPM_OK;
 }

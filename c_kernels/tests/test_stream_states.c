@@ -483,6 +483,36 @@ static void merges(void)
     CHECK(merged > 10);
 }
 
+static void check_total(const mapdpm_stream *s)
+{
+    double all = (double)*share_gamma(s);
+    uint32_t k;
+
+    for (k = 0; k < s->max_clusters; k++)
+        all += (double)state_tables(s)[k];
+    CHECK_NEAR(*state_total(s), all, 8 * EPS * all);
+}
+
+/* The total of tables is right when tables were counted, and when a state goes, even before transitions are computed
+ * anew: a merge that follows depends on the shares. */
+static void the_total_of_tables(void)
+{
+    const mapdpm_options o = timed(MAPDPM_NORMAL_KNOWN_VARIANCE, 6);
+    mapdpm_stream *const s = begin(&first, &o);
+    uint64_t state = 3;
+    uint32_t k;
+
+    CHECK(learn_some(s, 300, 4, 30, &state) == MAPDPM_OK && mapdpm_gap(s) == MAPDPM_OK && s->n_clusters == 4);
+    *state_total(s) *= 2;
+    states_recount(s);
+    check_total(s);
+    for (k = 0; k < 4; k++) {
+        stream_remove(s, k, MAPDPM_EVICTED);
+        check_total(s);
+    }
+    CHECK(*state_total(s) <= *share_gamma(s)); /* nothing is left */
+}
+
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
 /* A silence in which states are forgotten, while points wait. Those points count as much as others of their time. */
@@ -765,6 +795,120 @@ static void errors_change_nothing(void)
     }
 }
 
+/* The weight of the cluster with this id. */
+static double weight_of(const mapdpm_stream *s, uint32_t id)
+{
+    mapdpm_cluster c;
+    uint32_t k;
+
+    for (k = 0; k < s->max_clusters; k++)
+        if (mapdpm_get_cluster(s, k, &c, NULL, NULL) == 1 && c.id == id)
+            return (double)c.weight + (double)c.weight_low;
+    return 0;
+}
+
+/* Whether one of the states will have too little weight after a silence, and none of the points that wait can be its. */
+static int forgets_one(const mapdpm_stream *s, double half_lives)
+{
+    uint32_t k;
+    int forgets = 0;
+
+    for (k = 0; k < s->max_clusters; k++)
+        forgets |= is_used(s, k) && !states_expect(s, k) &&
+                   (double)(*slot_of(s, k) * decay_of(s, k, s->now)) * exp2(-half_lives) < 0.4999;
+    return forgets;
+}
+
+/* After each point of a stream, a copy of the learner gets one that is far from all others. It opens a state, or is refused
+ * before anything has changed. Points that wait are learned in between: they must not take its slot or its id by a split,
+ * nor keep a state that was to be forgotten. Returns how many were refused. */
+static unsigned opens_or_is_refused(mapdpm_options o, uint64_t seed, uint32_t ids_left, int refused)
+{
+    static memory copy;
+    mapdpm_stream *const s = begin(&first, &o), *const t = &copy.stream;
+    uint64_t state = seed;
+    unsigned i, z = 0, n_refused = 0;
+    int64_t now = 0;
+
+    for (i = 0; i < 300; i++) {
+        const int64_t silence = (int64_t)(check_random(&state) >> 36);
+        const double half_lives = o.half_life > 0 ? (double)silence / 1e6 / (double)o.half_life : 0;
+        real x[3], far[3] = {-70, 80, 90};
+        uint32_t id = MAPDPM_NO_ID;
+        int error;
+
+        step(&state, &z, 4, 0.5, x);
+        error = mapdpm_learn_at(s, x, now += 1000000, NULL, NULL);
+        CHECK(error == MAPDPM_OK || error == refused);
+        memcpy(&second, &first, s->bytes);
+        memcpy(&copy, &first, s->bytes);
+        error = mapdpm_learn_at(t, far, now + silence, &id, NULL);
+        if (error == MAPDPM_OK) {
+            CHECK_NEAR(weight_of(t, id), 1, 4 * EPS);
+            check_whole(t);
+        } else {
+            CHECK(error == refused && is_same_learner(&copy, &second));
+            CHECK(refused == MAPDPM_E_FULL ? s->n_clusters == o.max_clusters : s->next_id == MAPDPM_NO_ID);
+            CHECK(refused != MAPDPM_E_FULL || (half_lives < 12 && !forgets_one(s, half_lives)));
+            n_refused++;
+        }
+        if (i == 0)
+            s->next_id = MAPDPM_NO_ID - ids_left;
+    }
+    return n_refused;
+}
+
+static void the_last_slot_and_the_last_id(void)
+{
+    unsigned n_full = 0, n_ids = 0, round;
+    uint64_t seed;
+
+    for (seed = 1; seed <= 40; seed++)
+        for (round = 0; round < 4; round++) {
+            mapdpm_options o = timed(MAPDPM_NORMAL_KNOWN_VARIANCE, 2 + round / 2);
+
+            o.half_life = round % 2 ? 15 : 0;
+            o.when_full = MAPDPM_FULL_ERROR;
+            n_full += opens_or_is_refused(o, seed, 1000, MAPDPM_E_FULL);
+            o.when_full = MAPDPM_FULL_EVICT;
+            n_ids += opens_or_is_refused(o, seed, 1 + round / 2, MAPDPM_E_IDS);
+        }
+    CHECK(n_full > 1000 && n_ids > 1000);
+}
+
+/* No id is left. After a silence, a point that joins a state would rather open one when what waited has been learned: it
+ * joins all the same. */
+static void no_id_is_left(void)
+{
+    uint64_t state;
+    unsigned round, i;
+
+    for (round = 1; round <= 300; round++) {
+        mapdpm_options o = timed(round % 2 ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_GAMMA, 2 + round % 7);
+        mapdpm_stream *s;
+        unsigned z = 0;
+        int64_t now = 0;
+        real x[3];
+
+        o.half_life = (real)(5 + round % 50);
+        s = begin(&first, &o);
+        state = round;
+        for (i = 0; i < 500; i++) {
+            uint32_t id = 0;
+            int error;
+
+            if (i == 60)
+                s->next_id = MAPDPM_NO_ID;
+            step(&state, &z, 2 + round % 6, 1 + round % 4 * 3, x);
+            now += i > 100 && i % 50 == 0 ? (int64_t)(check_random(&state) >> 36) : 1000000;
+            error = mapdpm_learn_at(s, x, now, &id, NULL);
+            CHECK((error == MAPDPM_OK || error == MAPDPM_E_IDS) && id != MAPDPM_NO_ID);
+            CHECK(i < 60 || s->next_id == MAPDPM_NO_ID);
+        }
+        check_whole(s);
+    }
+}
+
 /* ---- files of others --------------------------------------------------------------------------------------------- */
 
 static void repair(unsigned char *snapshot, size_t n)
@@ -939,6 +1083,7 @@ int main(void)
     gaps(9);
     gaps(1);
     merges();
+    the_total_of_tables();
     silences();
     all_is_forgotten();
     times_of_a_warm_up();
@@ -948,6 +1093,8 @@ int main(void)
     runs();
     predictions_change_nothing();
     errors_change_nothing();
+    the_last_slot_and_the_last_id();
+    no_id_is_left();
     forgery();
     o.half_life = 30;
     damage(o, 64);

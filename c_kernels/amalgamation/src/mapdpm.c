@@ -1935,10 +1935,11 @@ MAPDPM_INTERNAL real stream_score_new(const mapdpm_stream *s, const real *x, rea
 MAPDPM_INTERNAL real stream_unit_term(const mapdpm_stream *s, const real *x);
 /* blocks.c. */
 MAPDPM_INTERNAL void states_learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n);
-MAPDPM_INTERNAL void states_try_change(mapdpm_stream *s);
+MAPDPM_INTERNAL void states_try_change(mapdpm_stream *s, int reserves);
 /* smoothing.c. */
 MAPDPM_INTERNAL int states_expect(const mapdpm_stream *s, uint32_t k);
-MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t n);
+MAPDPM_INTERNAL int states_will_age(const mapdpm_stream *s, int64_t before);
+MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t m, int reserves);
 MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
 MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_removed(mapdpm_stream *s);
@@ -2504,6 +2505,8 @@ void stream_remove_aged(mapdpm_stream *s)
             stream_remove(s, k, MAPDPM_AGED);
     if (IS_GROUPED(s))
         groups_total(s);
+    if (IS_TIMED(s))
+        states_removed(s);
 }
 
 /* ==== groups.c ====================================================================================================== */
@@ -3297,9 +3300,15 @@ static uint32_t second_slot(const mapdpm_stream *s, uint32_t k)
     return second;
 }
 
+/* Whether a split would take the last id, or the last slot where none is ever freed for a point. */
+static int takes_the_last(const mapdpm_stream *s)
+{
+    return s->next_id + 1 == NONE || (WHEN_FULL(s) == MAPDPM_FULL_ERROR && s->n_clusters + 1 == SLOTS(s));
+}
+
 /* Try one change that may follow: of the slot that was learned last, with its most probable rival, with the next slot in
- * order, or a split. */
-void states_try_change(mapdpm_stream *s)
+ * order, or a split. If `reserves`, splits leave a slot and an id to the next point. */
+void states_try_change(mapdpm_stream *s, int reserves)
 {
     const uint32_t k = *last_slot_of(s), look = ++*looks_of(s), n = s->n_clusters;
 
@@ -3308,7 +3317,8 @@ void states_try_change(mapdpm_stream *s)
     if (look % LOOK_PERIOD == 0) {
         const uint32_t id = s->next_id;
 
-        (void)stream_try_split(s, k, 0);
+        if (!(reserves && takes_the_last(s)))
+            (void)stream_try_split(s, k, 0);
         if (s->next_id != id)
             states_recount(s);
     } else if (look % 2 == 0) {
@@ -3345,6 +3355,23 @@ int states_expect(const mapdpm_stream *s, uint32_t k)
     for (i = 0; i < *n_waiting_of(s); i++)
         is_expected |= waiting_belief(s, i)[k] > FAINT;
     return is_expected;
+}
+
+/* Whether a state surely has too little weight at the present time, although all points that wait are learned before, as
+ * of the time `before`. They go to states that expect them. */
+int states_will_age(const mapdpm_stream *s, int64_t before)
+{
+    const real n = (real)*n_waiting_of(s), more = n * math_exp(-to_real((uint64_t)(s->now - before)) * s->rate);
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++) {
+        const real weight = *slot_of(s, k) * decay_of(s, k, s->now);
+        const real most = n > 0 && states_expect(s, k) ? (real)0.99 * FORGOTTEN_WEIGHT - more : FORGOTTEN_WEIGHT;
+
+        if (is_used(s, k) && weight < most)
+            return 1;
+    }
+    return 0;
 }
 
 /* One step back in time: `later`, the beliefs at a point given all points, becomes those at the point before, of which
@@ -3413,8 +3440,8 @@ static void smooth(mapdpm_stream *s, size_t m)
     }
 }
 
-/* Learn the first m points that wait. */
-void states_settle(mapdpm_stream *s, size_t m)
+/* Learn the first m points that wait. If `reserves`, splits leave a slot and an id to the next point. */
+void states_settle(mapdpm_stream *s, size_t m, int reserves)
 {
     const size_t D = FEATURES(s), K = SLOTS(s), left = *n_waiting_of(s) - m;
     size_t i, n;
@@ -3432,14 +3459,14 @@ void states_settle(mapdpm_stream *s, size_t m)
             continue;
         states_learn_block(s, k, waiting_point(s, i), n);
         if (*slot_of(s, k) < GROWN)
-            states_try_change(s);
+            states_try_change(s, reserves);
     }
     for (i = 0; i < left; i++) {
         memcpy(waiting_point(s, i), waiting_point(s, m + i), D * sizeof(real));
         memcpy(waiting_belief(s, i), waiting_belief(s, m + i), K * sizeof(real));
     }
     *n_waiting_of(s) = (uint32_t)left;
-    states_try_change(s);
+    states_try_change(s, reserves);
     states_prepare(s);
 }
 
@@ -3466,7 +3493,7 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
         belief_of(s)[k] = 1;
         states_decay(s);
         states_learn_block(s, k, x, 1);
-        states_try_change(s);
+        states_try_change(s, 0);
         states_prepare(s);
     } else {
         size_t m = 0;
@@ -3479,7 +3506,7 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
             m = n + 1 - s->lag;
         else if (is_young(s, k, n + 1))
             m = n + 1;
-        states_settle(s, m);
+        states_settle(s, m, 0);
         if (m > 0)
             k = largest_of(belief_of(s), s->width);
     }
@@ -3546,7 +3573,7 @@ int mapdpm_gap(mapdpm_stream *s)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_OK;
-    states_settle(s, *n_waiting_of(s));
+    states_settle(s, *n_waiting_of(s), 0);
     begin_sequence(s);
     return MAPDPM_OK;
 }
@@ -5128,6 +5155,16 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
     return k;
 }
 
+/* Whether a point may open a cluster: MAPDPM_OK, or why not. The point before it came at the time `before`. */
+static int check_opening(const mapdpm_stream *s, const choice *c, int64_t before)
+{
+    if (s->next_id == NONE)
+        return MAPDPM_E_IDS;
+    if (s->n_clusters < SLOTS(s) || WHEN_FULL(s) != MAPDPM_FULL_ERROR)
+        return MAPDPM_OK;
+    return c->has_aged && (!IS_TIMED(s) || states_will_age(s, before)) ? MAPDPM_OK : MAPDPM_E_FULL;
+}
+
 static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score)
 {
     const int64_t before = s->now;
@@ -5149,10 +5186,8 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     }
     c = stream_choose(s, x, score != NULL);
     k = c.best;
-    if (c.opens && s->n_clusters == SLOTS(s) && !c.has_aged && WHEN_FULL(s) == MAPDPM_FULL_ERROR)
-        error = MAPDPM_E_FULL;
-    if (c.opens && s->next_id == NONE)
-        error = MAPDPM_E_IDS;
+    if (c.opens)
+        error = check_opening(s, &c, before);
     if (error != MAPDPM_OK) {
         s->now = before;
         if (IS_GROUPED(s) && FORGETS(s))
@@ -5161,17 +5196,15 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     }
     if (IS_TIMED(s) && (c.opens || c.has_aged)) { /* what waits is learned before slots come and go, as of its time */
         s->now = before;
-        states_settle(s, *n_waiting_of(s));
+        states_settle(s, *n_waiting_of(s), 1);
         s->now = now;
-        if (c.has_aged) {
+        if (c.has_aged)
             stream_remove_aged(s);
-            states_removed(s);
-        }
         c = stream_choose(s, x, score != NULL);
         k = c.best;
-        if (s->next_id == NONE) /* splits took the last ids */
+        if (s->next_id == NONE) /* it did not open a state before what waited was learned */
             c.opens = 0;
-        if (k == NONE && !c.opens) {
+        if (k == NONE && !c.opens) { /* no score is a number: a forged snapshot */
             s->now = before;
             return MAPDPM_E_IDS;
         }
