@@ -1,5 +1,5 @@
-/* Blocks of a learner of states in time: points that follow each other in one state. A block goes to a half of its state
- * as a whole, because the means of blocks tell states apart that overlap. Then one split or merge is tried.
+/* Blocks of a learner of states in time: points that follow each other in one state. A block goes to a half of its
+ * state as a whole, because the means of blocks tell states apart that overlap. Then one split or merge is tried.
  */
 #include "mapdpm_learner.h"
 
@@ -103,8 +103,8 @@ static int takes_the_last(const mapdpm_stream *s)
     return s->next_id + 1 == NONE || (WHEN_FULL(s) == MAPDPM_FULL_ERROR && s->n_clusters + 1 == SLOTS(s));
 }
 
-/* Try one change that may follow: of the slot that was learned last, with its most probable rival, with the next slot in
- * order, or a split. If `reserves`, splits leave a slot and an id to the next point. */
+/* Try one change that may follow: of the slot that was learned last, with its most probable rival, with the next slot
+ * in order, or a split. If `reserves`, splits leave a slot and an id to the next point. */
 void states_try_change(mapdpm_stream *s, int reserves)
 {
     const uint32_t k = *last_slot_of(s), look = ++*looks_of(s), n = s->n_clusters;

@@ -165,7 +165,7 @@ typedef struct mapdpm_options {
     uint32_t lag;                  /* 0: points have no order. Else clusters are states in time (only with
                                     * MAPDPM_STATES, alpha > 0, no window and no groups): a point is learned when `lag`
                                     * later points are known, or three times as many at most. Up to 1024 */
-    mapdpm_real kappa;             /* >= 0: the additional weight of a state after itself */
+    mapdpm_real kappa;             /* >= 0: the additional weight of a state after itself, in transitions */
 } mapdpm_options;
 
 typedef struct mapdpm_event {
@@ -266,26 +266,29 @@ int mapdpm_get_shares(const mapdpm_stream *stream, mapdpm_real *shares);
 
 /* ---- states in time: an HDP-HMM ---------------------------------------------------------------------------------- */
 
-/* A learner with options.lag > 0 takes its points for a sequence: what mapdpm_learn and mapdpm_predict return is the
- * most probable state of the point and its log density, both given the points before. Its predictions compute in scratch
- * memory of the learner: do not run two of them at the same time. */
+/* A learner with options.lag > 0 takes its points for a sequence. Its clusters are states, each in a slot
+ * (mapdpm_get_cluster). mapdpm_learn and mapdpm_predict return the most probable state of the point and its log density
+ * in nats, both given the points before. Predictions compute in scratch memory of the learner: do not run two of them
+ * at the same time. */
 
-/* The recording is interrupted, or ends: all points that wait are learned, and the next point begins a sequence. Before
+/* Learn all points that wait, and begin a sequence with the next point: the recording was interrupted, or ends. Before
  * the end of the warm-up it does nothing. */
 int mapdpm_gap(mapdpm_stream *stream);
 
-/* belief[max_clusters]: the probability of each slot for the last point, given all points so far; all 0 at the start of
- * a sequence, and where its state was forgotten. */
+/* Get belief[max_clusters], the probability of each slot for the last point, given all points so far. All are 0 at the
+ * start of a sequence, and after the state of the last point was forgotten. */
 int mapdpm_get_belief(const mapdpm_stream *stream, mapdpm_real *belief);
 
-/* steps[max_clusters + 1][max_clusters + 1]: the probability of each slot after each slot, 0 for free ones. The last row
- * is the start of a sequence, the last column a new state. */
+/* Get steps[max_clusters + 1][max_clusters + 1], the probability of each slot (column) after each slot (row); 0 for
+ * free slots. The last row is the start of a sequence, the last column a new state. */
 int mapdpm_get_transitions(const mapdpm_stream *stream, mapdpm_real *steps);
 
-/* The number of points in a row, up to the last one, that had the same state when they came. */
+/* Get the number of points in a row, up to the last one, that had the same state when they came: 1 after a change, 0 at
+ * the start of a sequence. */
 int mapdpm_get_run(const mapdpm_stream *stream, uint32_t *length);
 
-/* The best existing cluster, and the log predictive density. Changes nothing. id and score may be NULL. */
+/* The best existing cluster, and the log predictive density in nats with all constants. Changes nothing. id and score
+ * may be NULL. */
 int mapdpm_predict(const mapdpm_stream *stream, const mapdpm_real *x, uint32_t *id, mapdpm_real *score);
 int mapdpm_predict_many(const mapdpm_stream *stream, const mapdpm_real *x, size_t n, uint32_t *ids,
                         mapdpm_real *scores, size_t *done);

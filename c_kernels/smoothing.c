@@ -1,5 +1,5 @@
-/* The points of a learner of states in time (docs/maths.md, section 22). A point is filtered when it comes, and waits. When
- * `lag` later points are known, it is smoothed: learned by its most probable state given all of them.
+/* The points of a learner of states in time (docs/maths.md, section 22). A point is filtered when it comes, and waits.
+ * When `lag` later points are known, it is smoothed: learned by its most probable state given all of them.
  */
 #include "mapdpm_learner.h"
 
@@ -7,12 +7,12 @@
 #define GROWN ((real)400)
 /* No more points wait than this part of the points of their state. */
 #define PATIENCE ((real)10)
-/* What is believed of a state below this does not change which one is the most probable. Of a point with so little doubt,
- * later points change nothing: they would have to be as sure that the state changed one point before. */
+/* What is believed of a state below this does not change which one is the most probable. Of a point with so little
+ * doubt, later points change nothing: they would have to be as sure that the state changed one point before. */
 #define FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
 #define DOUBT ((real)1e-5)
 
-/* Whether slot k may be the state of the last point, or of one that waits. */
+/* Whether slot k may be the state of the last point, or of one that waits. Only such a state can get one of them. */
 int states_expect(const mapdpm_stream *s, uint32_t k)
 {
     int is_expected = belief_of(s)[k] > FAINT;
@@ -23,8 +23,9 @@ int states_expect(const mapdpm_stream *s, uint32_t k)
     return is_expected;
 }
 
-/* Whether a state surely has too little weight at the present time, although all points that wait are learned before, as
- * of the time `before`. They go to states that expect them. */
+/* Whether a state will surely be forgotten when the points that wait have been learned, as of the time `before`: it has
+ * too little weight at the present time, even with all of them if it is one that they may have. */
+NOT_INLINED
 int states_will_age(const mapdpm_stream *s, int64_t before)
 {
     const real n = (real)*n_waiting_of(s), more = n * math_exp(-to_real((uint64_t)(s->now - before)) * s->rate);
@@ -146,8 +147,8 @@ static int is_young(const mapdpm_stream *s, uint32_t k, size_t n)
     return weight < PATIENCE * (real)waiting_room(s) && PATIENCE * (real)n >= weight;
 }
 
-/* Take the point for which slot k was chosen, after stream_choose. It waits; a point that opens a state is learned at once,
- * and no others wait then. Returns the slot of the most probable state. */
+/* Take the point for which slot k was chosen, after stream_choose. It waits; a point that opens a state is learned at
+ * once, and no others wait then. Returns the slot of the most probable state. */
 uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
 {
     const size_t D = FEATURES(s), n = *n_waiting_of(s);
