@@ -124,18 +124,6 @@ class MAPDPM(PackedMixture, WeightedEstimator):
     ([0, 0, 0, 1, 1], [1])
     """
 
-    labels_: Labels
-    n_clusters_: int
-    cluster_sizes_: Labels
-    means_: Matrix
-    variances_: Matrix
-    log_joint_: float
-    history_: Vector
-    n_sweeps_: int
-    converged_: bool
-    likelihood_: Any
-    backend_: str
-
     _kind: ClassVar[int] = container.BATCH
 
     def __init__(  # noqa: PLR0913  (the public signature; everything but alpha by name)
@@ -204,13 +192,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         n_points = point_set(points).n_points
         settings = self._settings(n_points)
         fitted = fit(settings, points, check_weights(sample_weight, n_points, self.discount), warm)
-        self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
-        self._remember(len(fitted.mixture.anchor), None)
-        self.labels_ = fitted.labels
-        self.log_joint_ = fitted.history[-1]
-        self.history_ = np.array(fitted.history)
-        self.n_sweeps_ = fitted.n_sweeps
-        self.converged_ = fitted.converged
+        self._take(fitted, None)
         return fitted.warm
 
     def predict(self, X: Any, novelty: bool = False) -> Labels:

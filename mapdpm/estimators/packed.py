@@ -8,11 +8,15 @@ import numpy as np
 
 from mapdpm import backends
 from mapdpm.data import read_by
+from mapdpm.data.frames import Names
 from mapdpm.estimators.base import Estimator
 from mapdpm.files import container
 from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.likelihoods import FAMILY_NUMBERS
-from mapdpm.protocol import Labels, Likelihood, Matrix
+from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
+from mapdpm.search.fit import Fitted
+from mapdpm.search.grouped.fit import GroupedFit
+from mapdpm.search.states.fit import SequenceFit
 from mapdpm.state import Mixture
 
 
@@ -27,6 +31,11 @@ class PackedMixture(Estimator):
     cluster_sizes_: Labels
     means_: Matrix
     variances_: Matrix
+    labels_: Labels
+    log_joint_: float
+    history_: Vector
+    n_sweeps_: int
+    converged_: bool
 
     def __getstate__(self) -> dict[str, Any]:
         """State for pickle, copy and joblib: the mixture as the bytes of a model file, checked on reading."""
@@ -50,6 +59,16 @@ class PackedMixture(Estimator):
                 setattr(self, name, extras[name])
         if "labels_" in extras:
             self.labels_ = extras["labels_"].astype(np.int64)
+
+    def _take(self, fitted: Fitted | GroupedFit | SequenceFit, names: Names | None) -> None:
+        """Set the attributes of a fit; ``names`` are those of the features."""
+        self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
+        self._remember(len(fitted.mixture.anchor), names)
+        self.labels_ = fitted.labels
+        self.log_joint_ = fitted.history[-1]
+        self.history_ = np.array(fitted.history)
+        self.n_sweeps_ = fitted.n_sweeps
+        self.converged_ = fitted.converged
 
     def _read(self, X: Any) -> Any:
         return read_by(self.likelihood_, X)

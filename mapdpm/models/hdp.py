@@ -138,25 +138,14 @@ class HDPMixture(SavedMixture, GroupedEstimator):
     [1, 1]
     """
 
-    labels_: Labels
-    n_clusters_: int
-    cluster_sizes_: Labels
     group_names_: NDArray[np.object_]
     group_sizes_: Labels
     weights_: Matrix
     shares_: Vector
     section_names_: NDArray[np.object_]
     section_shares_: Matrix
-    means_: Matrix
-    variances_: Matrix
-    log_joint_: float
-    history_: Vector
-    n_sweeps_: int
-    converged_: bool
     alpha_: Any
     gamma_: float
-    likelihood_: Any
-    backend_: str
 
     _kind: ClassVar[int] = container.GROUPED
 
@@ -232,14 +221,8 @@ class HDPMixture(SavedMixture, GroupedEstimator):
         init = None if self.init is None else check_start(self.init, len(tree.of_points), ())
         settings = settings._replace(init=init, prior=settings.prior.of_levels(tree.n_levels))
         fitted = fit_grouped(settings, points, tree)
-        self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
+        self._take(fitted, names)
         self._set_weights(tree.own, fitted.table, fitted.shares)
-        self._remember(len(fitted.mixture.anchor), names)
-        self.labels_ = fitted.labels
-        self.log_joint_ = fitted.history[-1]
-        self.history_ = np.array(fitted.history)
-        self.n_sweeps_ = fitted.n_sweeps
-        self.converged_ = fitted.converged
         return self
 
     def predict(self, X: Any, groups: Any = None, novelty: bool = False) -> Labels:

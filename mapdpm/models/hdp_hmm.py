@@ -113,25 +113,14 @@ class HDPHMM(SavedMixture, SequenceEstimator):
     [1, 1, 0]
     """
 
-    labels_: Labels
     n_states_: int
-    n_clusters_: int
-    cluster_sizes_: Labels
     transitions_: Matrix
     start_: Vector
     durations_: Vector
     shares_: Vector
-    means_: Matrix
-    variances_: Matrix
-    log_joint_: float
-    history_: Vector
-    n_sweeps_: int
-    converged_: bool
     alpha_: float
     gamma_: float
     kappa_: float
-    likelihood_: Any
-    backend_: str
 
     _kind: ClassVar[int] = container.STATES
 
@@ -204,14 +193,8 @@ class HDPHMM(SavedMixture, SequenceEstimator):
         chain = read_sequences(chosen_groups(y, sequences), n)
         init = None if self.init is None else _checked_init(self.init, n, settings.max_states)
         fitted = fit_sequences(settings._replace(init=init), points, chain)
-        self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
+        self._take(fitted, names)
         self._set_transitions(fitted.table, fitted.shares)
-        self._remember(len(fitted.mixture.anchor), names)
-        self.labels_ = fitted.labels
-        self.log_joint_ = fitted.history[-1]
-        self.history_ = np.array(fitted.history)
-        self.n_sweeps_ = fitted.n_sweeps
-        self.converged_ = fitted.converged
         return self
 
     def predict(self, X: Any, sequences: Any = None, novelty: bool = False) -> Labels:
