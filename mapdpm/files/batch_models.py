@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,16 +87,23 @@ def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Re
     parameters: dict[str, Any] = {"likelihood": likelihood}
     names = None
     if extras:
-        try:
+        with reading_extras():
             likelihood = checked_likelihood(extras, mixture)
             parameters = parameters_of(extras, type(likelihood))
             _check_parameters(cls(**parameters))
             check_results(extras, mixture)
             names = checked_names(extras, len(mixture.anchor))
-        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-            msg = f"the model file is damaged: its extras do not fit ({error})"
-            raise ModelFileError(msg) from None
     return Restored(cls(prior.alpha, discount=prior.discount, **parameters), likelihood, names)
+
+
+@contextlib.contextmanager
+def reading_extras() -> Iterator[None]:
+    """Checks of extras; where one fails, the error is a ModelFileError."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        msg = f"the model file is damaged: its extras do not fit ({error})"
+        raise ModelFileError(msg) from None
 
 
 def checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:

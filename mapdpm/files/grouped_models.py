@@ -2,107 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.data.group_tree import GroupTree, read_tree
-from mapdpm.files.batch_models import Restored, check_results, checked_likelihood, common_extras, parameters_of
-from mapdpm.files.errors import ModelFileError
-from mapdpm.files.extras import checked_names, smallest_integers
-from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy
-from mapdpm.partition_priors.hyperpriors import GammaPrior
+from mapdpm.partition_priors.hierarchy import hierarchy
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.state import Mixture
 
-_PRIORS = ("alpha_prior", "gamma_prior")
 
-
-def extras_of(model: Any, table: Labels) -> dict[str, Any]:
-    """The extras of a model file; ValueError where a group has a name that JSON does not have."""
-    paths = [list(name) if _is_tree(model) else [name] for name in model.group_names_]
+def extras_of(model: Any) -> dict[str, Any]:
+    """The extras that only models of groups have; ValueError where a group has a name that JSON does not have."""
+    is_tree = np.ndim(model.alpha_) == 1
+    paths = [list(name) if is_tree else [name] for name in model.group_names_]
     for name in (label for path in paths for label in path):
         if not isinstance(name, (str, int, float, bool)) and name is not None:
             msg = (
                 f"a model file has groups named by str, int, float or bool, got {name!r}; pickle or joblib can keep it"
             )
             raise ValueError(msg)
-    return common_extras(model) | {
-        **concentrations_of(model),
-        "group_names_": paths if _is_tree(model) else model.group_names_.tolist(),
-        "table": smallest_integers(table.ravel()),
-        "shares_": model.shares_,
-        **({"alpha_": model.alpha_, "section_shares_": model.section_shares_.ravel()} if _is_tree(model) else {}),
-    }
+    if not is_tree:
+        return {"group_names_": model.group_names_.tolist()}
+    return {"group_names_": paths, "alpha_": model.alpha_, "section_shares_": model.section_shares_.ravel()}
 
 
-def concentrations_of(model: Any) -> dict[str, Any]:
-    """alpha, gamma and their priors, as extras."""
-    priors = {name: getattr(model, name) for name in _PRIORS}
-    return {
-        "alpha": np.asarray(model.alpha, dtype=np.float64).tolist(),
-        "gamma": float(model.gamma),
-        **{name: None if each is None else np.array(each, dtype=np.float64).tolist() for name, each in priors.items()},
-    }
+def with_alphas(mixture: Mixture, extras: dict[str, Any], n_levels: int) -> Mixture:
+    """``mixture``, as the body of a file has it, with all concentrations of a tree; ValueError where they do not fit.
 
-
-def restored_concentrations(extras: dict[str, Any]) -> dict[str, Any]:
-    """alpha, gamma and their priors, from extras; the model checks them itself."""
-    return {"alpha": extras["alpha"], "gamma": extras["gamma"]} | {name: _prior_of(extras[name]) for name in _PRIORS}
-
-
-def _is_tree(model: Any) -> bool:
-    return np.ndim(model.alpha_) == 1
-
-
-class RestoredGroups(NamedTuple):
-    """The model that the extras give, with the tree of groups, the table of counts and the shares of inner nodes."""
-
-    model: Restored
-    mixture: Mixture
-    tree: GroupTree
-    table: Labels
-    shares: Matrix
-
-
-def restored_groups(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> RestoredGroups:
-    """The model read from a file; ``extras`` are checked, but for the parameters, which the model checks itself."""
-    try:
-        likelihood = checked_likelihood(extras, mixture)
-        parameters = parameters_of(extras, type(likelihood)) | restored_concentrations(extras)
-        check_results(extras, mixture)
-        model = Restored(cls(**parameters), likelihood, checked_names(extras, len(mixture.anchor)))
-        tree, table, shares = _checked_groups(extras, mixture)
-        if tree.n_levels > 1:
-            mixture = mixture._replace(prior=_checked_prior(extras["alpha_"], mixture.prior, tree.n_levels))
-        return RestoredGroups(model, mixture, tree, table, shares)
-    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-        raise misfit(error) from None
-
-
-def _checked_prior(alphas: Any, prior: Hierarchy, n_levels: int) -> Hierarchy:
-    """The concentrations of a tree; the first is that of the body. ValueError where they do not fit."""
-    found = hierarchy(alphas, prior.gamma)
-    if len(found.alphas) != n_levels or found.alphas[:1] != prior.alphas:
+    The first is that of the body.
+    """
+    if n_levels == 1:
+        return mixture
+    found = hierarchy(extras["alpha_"], mixture.prior.gamma)
+    if len(found.alphas) != n_levels or found.alphas[:1] != mixture.prior.alphas:
         msg = "alpha_"
         raise ValueError(msg)
-    return found
+    return mixture._replace(prior=found)
 
 
-def _prior_of(extra: Any) -> Any:
-    """A prior of a concentration, or one a level."""
-    if extra is None:
-        return None
-    return GammaPrior(*extra) if np.ndim(extra) == 1 else [GammaPrior(*each) for each in extra]
-
-
-def misfit(error: Exception) -> ModelFileError:
-    """The error for extras that do not fit."""
-    return ModelFileError(f"the model file is damaged: its extras do not fit ({error})")
-
-
-def _checked_groups(extras: dict[str, Any], mixture: Mixture) -> tuple[GroupTree, Labels, Matrix]:
+def checked_groups(mixture: Mixture, extras: dict[str, Any]) -> tuple[GroupTree, Labels, Matrix]:
     """The tree, the table of counts and the shares of inner nodes; ValueError where they do not fit the model."""
     names, n_clusters = extras["group_names_"], len(mixture.counts)
     tree = read_tree(None if names == [None] else _checked_paths(names), len(names))

@@ -11,6 +11,8 @@ from mapdpm.files.errors import ModelFileError
 from mapdpm.models.hdp import HDPMixture
 from mapdpm.models.hdp_hmm import HDPHMM
 
+_BATCH = {container.BATCH: MAPDPM, container.GROUPED: HDPMixture, container.STATES: HDPHMM}
+
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The model that ``save`` wrote to ``path``, of whatever class: a batch model or a learner of streams.
@@ -24,31 +26,30 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     data = container.read_file(path)
     try:
-        if container.kind_of(data) in {container.STREAM, container.STREAM_OF_GROUPS, container.STREAM_OF_STATES}:
-            return _stream_of(data)
-        if container.kind_of(data) == container.GROUPED:
-            return HDPMixture.from_bytes(data)
-        if container.kind_of(data) == container.STATES:
-            return HDPHMM.from_bytes(data)
-        return MAPDPM.from_bytes(data)
+        return _class_of(data).from_bytes(data)
     except ModelFileError as error:
         msg = f"{path}: {error}"
         raise ModelFileError(msg) from None
 
 
-def _stream_of(data: bytes) -> Any:
-    """The stream learner in a file, or the bank of learners where the file holds one."""
+def _class_of(data: bytes) -> Any:
+    """The class of the model in a file; of no model, that which refuses it."""
+    kind = container.kind_of(data)
+    if kind in _BATCH:
+        return _BATCH[kind]
     from mapdpm.stream.hdp import OnlineHDP  # noqa: PLC0415  (few files hold one)
     from mapdpm.stream.hdp_hmm import OnlineHDPHMM  # noqa: PLC0415
     from mapdpm.stream.online import OnlineMAPDPM  # noqa: PLC0415
     from mapdpm.stream.selector import BANK_KEY, OnlineAlphaSelector  # noqa: PLC0415
 
-    if container.kind_of(data) == container.STREAM_OF_STATES:
-        return OnlineHDPHMM.from_bytes(data)
-    if container.kind_of(data) == container.STREAM_OF_GROUPS:
-        return OnlineHDP.from_bytes(data)
-    banked = BANK_KEY in container.check_stream(data)[1]
-    return (OnlineAlphaSelector if banked else OnlineMAPDPM).from_bytes(data)
+    if kind == container.STREAM and BANK_KEY in container.check_stream(data)[1]:
+        return OnlineAlphaSelector
+    streams = {
+        container.STREAM: OnlineMAPDPM,
+        container.STREAM_OF_GROUPS: OnlineHDP,
+        container.STREAM_OF_STATES: OnlineHDPHMM,
+    }
+    return streams.get(kind, MAPDPM)
 
 
 def save(model: MAPDPM | HDPMixture | HDPHMM, path: str | os.PathLike[str]) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 from mapdpm.backends import resolve
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
-from mapdpm.data.group_tree import GroupTree, read_tree
+from mapdpm.data.group_tree import read_tree
 from mapdpm.estimators.chunks import in_chunks, log_densities, posteriors
 from mapdpm.estimators.grouped import GroupedEstimator, chosen_groups
 from mapdpm.files import container
-from mapdpm.files.grouped_models import extras_of, misfit, restored_groups
+from mapdpm.files.grouped_models import checked_groups, extras_of, with_alphas
 from mapdpm.models.files import SavedMixture
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.hierarchy import hierarchy
@@ -222,7 +222,8 @@ class HDPMixture(SavedMixture, GroupedEstimator):
         settings = settings._replace(init=init, prior=settings.prior.of_levels(tree.n_levels))
         fitted = fit_grouped(settings, points, tree)
         self._take(fitted, names)
-        self._set_weights(tree.own, fitted.table, fitted.shares)
+        self._tree = tree.own
+        self._set_table(fitted.table, fitted.shares)
         return self
 
     def predict(self, X: Any, groups: Any = None, novelty: bool = False) -> Labels:
@@ -259,22 +260,12 @@ class HDPMixture(SavedMixture, GroupedEstimator):
         """Mean log predictive density of the points of ``X``, in nats a point; ``y`` as in ``fit``."""
         return float(self.score_samples(X, chosen_groups(y, groups)).mean())
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> HDPMixture:
-        """The model that ``to_bytes`` wrote; ValueError where the bytes are another file, or damaged."""
-        mixture, extras = container.unpack(data, cls._kind)
-        restored = restored_groups(cls, mixture, extras)
-        model: HDPMixture = restored.model.estimator
-        try:
-            model._settings()
-        except (TypeError, ValueError, ArithmeticError) as error:
-            raise misfit(error) from None
-        model._restore(restored.mixture, restored.model, extras)
-        model._set_weights(restored.tree, restored.table, restored.shares)
-        return model
-
     def _extras(self) -> dict[str, Any]:
-        return extras_of(self, self._table)
+        return extras_of(self)
+
+    def _read_table(self, mixture: Mixture, extras: dict[str, Any]) -> tuple[Mixture, Labels, Matrix]:
+        self._tree, table, shares = checked_groups(mixture, extras)
+        return with_alphas(mixture, extras, self._tree.n_levels), table, shares
 
     def _settings(self) -> GroupedSettings:
         """The parameters, checked."""
@@ -289,9 +280,8 @@ class HDPMixture(SavedMixture, GroupedEstimator):
         alphas, self.gamma_ = mixture.prior
         self.alpha_ = alphas[0] if len(alphas) == 1 else np.array(alphas)
 
-    def _set_weights(self, tree: GroupTree, table: Labels, shares: Matrix) -> None:
-        """Set the attributes of groups, from the table of counts and the shares of inner nodes."""
-        self._tree, self._table = tree, table
+    def _set_table(self, table: Labels, shares: Matrix) -> None:
+        self._table, tree = table, self._tree
         self.group_names_, self.section_names_ = tree.group_names, tree.names[1 : tree.n_inner]
         self.shares_, self.section_shares_ = shares[0], shares[1:]
         self.group_sizes_ = table.sum(axis=1)

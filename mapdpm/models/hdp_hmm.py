@@ -13,8 +13,7 @@ from mapdpm.data.sequences import read_sequences
 from mapdpm.estimators.grouped import chosen_groups
 from mapdpm.estimators.sequences import SequenceEstimator
 from mapdpm.files import container
-from mapdpm.files.grouped_models import misfit
-from mapdpm.files.sequence_models import extras_of, restored_states, with_kappa
+from mapdpm.files.sequence_models import checked_states, with_kappa
 from mapdpm.models.files import SavedMixture
 from mapdpm.models.hidden_markov_model import HiddenMarkovModel, Path
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
@@ -123,6 +122,7 @@ class HDPHMM(SavedMixture, SequenceEstimator):
     kappa_: float
 
     _kind: ClassVar[int] = container.STATES
+    _own_parameters: ClassVar[tuple[str, ...]] = ("kappa", "max_states")
 
     def __init__(  # noqa: PLR0913  (the public signature; everything but the concentrations by name)
         self,
@@ -194,7 +194,7 @@ class HDPHMM(SavedMixture, SequenceEstimator):
         init = None if self.init is None else _checked_init(self.init, n, settings.max_states)
         fitted = fit_sequences(settings._replace(init=init), points, chain)
         self._take(fitted, names)
-        self._set_transitions(fitted.table, fitted.shares)
+        self._set_table(fitted.table, fitted.shares[None])
         return self
 
     def predict(self, X: Any, sequences: Any = None, novelty: bool = False) -> Labels:
@@ -241,27 +241,16 @@ class HDPHMM(SavedMixture, SequenceEstimator):
         self._check_fitted()
         return self._hidden_markov_model().drawn(check_count("n_points", n_points), random_state)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> HDPHMM:
-        """The model that ``to_bytes`` wrote; ValueError where the bytes are another file, or damaged."""
-        mixture, extras = container.unpack(data, cls._kind)
-        restored = restored_states(cls, mixture, extras)
-        model: HDPHMM = restored.model.estimator
-        try:
-            model._settings()
-        except (TypeError, ValueError, ArithmeticError) as error:
-            raise misfit(error) from None
-        model._restore(restored.mixture, restored.model, extras)
-        model._set_transitions(restored.table, restored.shares)
-        return model
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if hasattr(self, "kappa_"):
             self._mixture = with_kappa(self._mixture, self.kappa_)
 
     def _extras(self) -> dict[str, Any]:
-        return extras_of(self, self._table)
+        return {"kappa": float(self.kappa), "kappa_": self.kappa_, "max_states": self.max_states}
+
+    def _read_table(self, mixture: Mixture, extras: dict[str, Any]) -> tuple[Mixture, Labels, Matrix]:
+        return with_kappa(mixture, extras["kappa_"]), *checked_states(mixture, extras)
 
     def _settings(self) -> SequenceSettings:
         """The parameters, checked."""
@@ -276,10 +265,9 @@ class HDPHMM(SavedMixture, SequenceEstimator):
         self.n_states_ = self.n_clusters_
         self.alpha_, self.gamma_, self.kappa_ = mixture.prior
 
-    def _set_transitions(self, table: Labels, shares: Vector) -> None:
-        """Set the attributes of time, from the table of transitions and the shares of states."""
-        self._table, self.shares_ = table, shares
-        self.start_, self.transitions_ = means_of_rows(table, self.alpha_ * shares, self._mixture.prior)
+    def _set_table(self, table: Labels, shares: Matrix) -> None:
+        self._table, self.shares_ = table, shares[0]
+        self.start_, self.transitions_ = means_of_rows(table, self.alpha_ * self.shares_, self._mixture.prior)
         leaves = self.transitions_.copy()
         np.fill_diagonal(leaves, 0.0)
         self.durations_ = 1.0 / leaves.sum(axis=1)  # 1 - transitions_[k, k] is 0 after rounding, of a large kappa

@@ -32,7 +32,6 @@ from mapdpm import (
 from mapdpm.files import container
 from mapdpm.files.c_export import as_stream
 from mapdpm.files.errors import ModelFileError
-from mapdpm.files.sequence_models import extras_of
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.names import HMM_MOVES
@@ -623,7 +622,7 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_extras_are_refused(damage, model):
     change, words = DAMAGES[damage]
-    extras = extras_of(model, model._table)
+    _, extras = container.unpack(model.to_bytes(), container.STATES)
     assert HDPHMM.from_bytes(container.pack(model._mixture, extras, kind=container.STATES)).n_states_ > 1
     bad = container.pack(model._mixture, extras | change(model), kind=container.STATES)
     with pytest.raises(ModelFileError, match=f"damaged: its extras do not fit.*{words}"):
@@ -632,7 +631,7 @@ def test_damaged_extras_are_refused(damage, model):
 
 @pytest.mark.parametrize("name", ["table", "shares_", "kappa", "kappa_", "alpha", "max_states", "likelihood_"])
 def test_extras_that_lack_something_are_refused(name, model):
-    extras = extras_of(model, model._table)
+    _, extras = container.unpack(model.to_bytes(), container.STATES)
     del extras[name]
     with pytest.raises(ModelFileError, match="damaged: its extras do not fit"):
         HDPHMM.from_bytes(container.pack(model._mixture, extras, kind=container.STATES))
