@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from mapdpm.objective import is_gain
+
 _POINTS_PER_CHANGE = 1000
 """While moves still gain, sweeps stop when at most one point in this many changes its cluster."""
 
@@ -82,6 +84,12 @@ class Ascent(NamedTuple):
     n_sweeps: int
     converged: bool
     restart: int
+
+
+def better(one: Ascent, two: Ascent) -> Ascent:
+    """The run with the higher log joint; the first one if they are equal."""
+    before, after = one.history[-1], two.history[-1]
+    return two if is_gain(after - before, before) else one
 
 
 def unheard(progress: FitProgress) -> bool:  # noqa: ARG001

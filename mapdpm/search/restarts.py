@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.objective import is_gain
-from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend, unheard
+from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend, better, unheard
 from mapdpm.search.moves.regroup import Regroup
 from mapdpm.search.problem import Problem
 from mapdpm.search.steps import perturbed, started_from, started_sequentially
@@ -79,14 +78,8 @@ def best_of_restarts(
                 break
             together = range(first, min(first + _ROUND, starts.n_runs))
             seeds = rng.integers(2**63, size=len(together)).tolist()
-            best = functools.reduce(_better, threads.each(functools.partial(run, best=best), together, seeds), best)
+            best = functools.reduce(better, threads.each(functools.partial(run, best=best), together, seeds), best)
     return best
-
-
-def _better(one: Ascent, two: Ascent) -> Ascent:
-    """The run with the higher log joint; the first one if they are equal."""
-    before, after = one.history[-1], two.history[-1]
-    return two if is_gain(after - before, before) else one
 
 
 def _unless_one_is_better(problem: Problem, state: ClusterState) -> ClusterState:

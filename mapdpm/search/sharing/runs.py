@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.objective import is_gain
 from mapdpm.partition_priors.concentration_mode import posterior_mode
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels
-from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend, unheard
+from mapdpm.search.ascent import Ascent, FitProgress, Plan, ascend, better, unheard
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.split import Split
@@ -64,7 +63,7 @@ def best_run(
     def round_of(restarts: range, best: Ascent | None) -> Ascent:
         seeds = rng.integers(2**63, size=len(restarts)).tolist()
         runs = threads.each(functools.partial(run, best=best), restarts, seeds)
-        return functools.reduce(_better, runs if best is None else [best, *runs])
+        return functools.reduce(better, runs if best is None else [best, *runs])
 
     with threads:
         n_first = 1 + len(starts) if init is None else 1
@@ -133,8 +132,3 @@ def _pooled(
     start = started_sequentially(flat, np.arange(problem.n_points))
     pooled = Plan((Merge, Split) if plan.moves else (), plan.max_sweeps, plan.expired)
     return problem.state_of(ascend(flat, start, pooled, rng, said).state)
-
-
-def _better(one: Ascent, two: Ascent) -> Ascent:
-    before, after = one.history[-1], two.history[-1]
-    return two if is_gain(after - before, before) else one
