@@ -15,8 +15,7 @@ from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.search.fit import Fitted
-from mapdpm.search.grouped.fit import GroupedFit
-from mapdpm.search.states.fit import SequenceFit
+from mapdpm.search.sharing.fit import SharingFit
 from mapdpm.state import Mixture
 
 
@@ -60,7 +59,7 @@ class PackedMixture(Estimator):
         if "labels_" in extras:
             self.labels_ = extras["labels_"].astype(np.int64)
 
-    def _take(self, fitted: Fitted | GroupedFit | SequenceFit, names: Names | None) -> None:
+    def _take(self, fitted: Fitted | SharingFit, names: Names | None) -> None:
         """Set the attributes of a fit; ``names`` are those of the features."""
         self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
         self._remember(len(fitted.mixture.anchor), names)

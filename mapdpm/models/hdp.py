@@ -22,11 +22,12 @@ from mapdpm.partition_priors.hierarchy import hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
 from mapdpm.search.ascent import FitProgress
-from mapdpm.search.checks import check_search
-from mapdpm.search.grouped.fit import GroupedSettings, fit_grouped
+from mapdpm.search.checks import check_init, check_search
 from mapdpm.search.grouped.moves import MOVES
+from mapdpm.search.grouped.problem import GroupedProblem
+from mapdpm.search.sharing.fit import SharingSettings, fit_sharing
 from mapdpm.state import ClusterState, Mixture
-from mapdpm.validation import check_count, check_start
+from mapdpm.validation import check_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -217,10 +218,11 @@ class HDPMixture(SavedMixture, GroupedEstimator):
         if tree.names[-1] is None:
             msg = "no groups were given, so all points are one group; MAPDPM clusters points without groups"
             warnings.warn(msg, UserWarning, stacklevel=2)
-        check_levels(settings.alpha_prior, tree.n_levels)
-        init = None if self.init is None else check_start(self.init, len(tree.of_points), ())
+        check_levels(settings.alpha_priors, tree.n_levels)
+        init = check_init(self.init, len(tree.of_points), settings.max_clusters, "clusters")
         settings = settings._replace(init=init, prior=settings.prior.of_levels(tree.n_levels))
-        fitted = fit_grouped(settings, points, tree)
+        order = np.argsort(tree.of_points, kind="stable")  # kernels are fastest where groups are neighbours
+        fitted = fit_sharing(settings, points, lambda flat: GroupedProblem.of(flat, tree, settings.prior), order)
         self._take(fitted, names)
         self._tree = tree.own
         self._set_table(fitted.table, fitted.shares)
@@ -267,13 +269,13 @@ class HDPMixture(SavedMixture, GroupedEstimator):
         self._tree, table, shares = checked_groups(mixture, extras)
         return with_alphas(mixture, extras, self._tree.n_levels), table, shares
 
-    def _settings(self) -> GroupedSettings:
+    def _settings(self) -> SharingSettings:
         """The parameters, checked."""
         search = check_search(self, MOVES)
-        prior, alpha_priors = hierarchy(self.alpha, self.gamma), level_priors(self.alpha_prior)
+        prior, alpha_priors = hierarchy(self.alpha, self.gamma), level_priors(self.alpha_prior) or (None,)
         check_gamma_prior("gamma_prior", self.gamma_prior)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
-        return GroupedSettings(self.likelihood, prior, alpha_priors, self.gamma_prior, cap, search)
+        return SharingSettings(self.likelihood, prior, alpha_priors, self.gamma_prior, cap, search)
 
     def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
         super()._adopt(mixture, likelihood, backend)

@@ -20,12 +20,12 @@ from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.partition_priors.transitions import transitions
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.search.ascent import FitProgress
-from mapdpm.search.checks import check_search
-from mapdpm.search.states.fit import SequenceSettings, fit_sequences
+from mapdpm.search.checks import check_init, check_search
+from mapdpm.search.sharing.fit import SharingSettings, fit_sharing
 from mapdpm.search.states.moves import MOVES
-from mapdpm.search.states.problem import means_of_rows
+from mapdpm.search.states.problem import SequenceProblem, means_of_rows
 from mapdpm.state import Mixture
-from mapdpm.validation import check_count, check_start
+from mapdpm.validation import check_count
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
@@ -191,10 +191,10 @@ class HDPHMM(SavedMixture, SequenceEstimator):
         settings = self._settings()
         n = point_set(points).n_points
         chain = read_sequences(chosen_groups(y, sequences), n)
-        init = None if self.init is None else _checked_init(self.init, n, settings.max_states)
-        fitted = fit_sequences(settings._replace(init=init), points, chain)
+        settings = settings._replace(init=check_init(self.init, n, settings.max_clusters, "states"))
+        fitted = fit_sharing(settings, points, lambda flat: SequenceProblem.of(flat, chain, settings.prior))
         self._take(fitted, names)
-        self._set_table(fitted.table, fitted.shares[None])
+        self._set_table(fitted.table, fitted.shares)
         return self
 
     def predict(self, X: Any, sequences: Any = None, novelty: bool = False) -> Labels:
@@ -252,13 +252,13 @@ class HDPHMM(SavedMixture, SequenceEstimator):
     def _read_table(self, mixture: Mixture, extras: dict[str, Any]) -> tuple[Mixture, Labels, Matrix]:
         return with_kappa(mixture, extras["kappa_"]), *checked_states(mixture, extras)
 
-    def _settings(self) -> SequenceSettings:
+    def _settings(self) -> SharingSettings:
         """The parameters, checked."""
         search, prior = check_search(self, MOVES), transitions(self.alpha, self.gamma, self.kappa)
         check_gamma_prior("alpha_prior", self.alpha_prior)
         check_gamma_prior("gamma_prior", self.gamma_prior)
         most = None if self.max_states is None else check_count("max_states", self.max_states)
-        return SequenceSettings(self.likelihood, prior, self.alpha_prior, self.gamma_prior, most, search)
+        return SharingSettings(self.likelihood, prior, (self.alpha_prior,), self.gamma_prior, most, search)
 
     def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
         super()._adopt(mixture, likelihood, backend)
@@ -280,13 +280,3 @@ class HDPHMM(SavedMixture, SequenceEstimator):
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_states_)), f"{prefix}_new"]
-
-
-def _checked_init(init: Any, n_points: int, most: int | None) -> Labels:
-    """Labels to start from; ValueError where they are none, or have more states than are allowed."""
-    labels = np.asarray(check_start(init, n_points, ()))
-    n_states = len(np.unique(labels))
-    if most is not None and n_states > most:
-        msg = f"init has {n_states} states, and max_states is {most}: raise it, or merge labels"
-        raise ValueError(msg)
-    return labels

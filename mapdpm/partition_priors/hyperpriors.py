@@ -121,7 +121,7 @@ def level_priors(given: Any) -> tuple[GammaPrior, ...] | None:
     return priors
 
 
-def check_levels(priors: tuple[GammaPrior, ...] | None, n_levels: int) -> None:
+def check_levels(priors: Sequence[GammaPrior | None] | None, n_levels: int) -> None:
     """ValueError where there is neither one prior nor one for each of ``n_levels``."""
     if priors is not None and len(priors) not in (1, n_levels):
         msg = f"alpha_prior must be one, or one for each level of groups: {n_levels}, got {len(priors)}"

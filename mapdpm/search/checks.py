@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm import backends
+from mapdpm.protocol import Labels
 from mapdpm.rng import seeded
 from mapdpm.search.ascent import FitProgress, MakeMove, Plan, unheard
 from mapdpm.search.moves.catalogue import MOVES
-from mapdpm.validation import check_callable, check_count, check_number
+from mapdpm.validation import check_callable, check_count, check_number, check_start
 
 _SEED = 0
 
@@ -68,6 +69,18 @@ def check_search(estimator: Any, catalogue: Mapping[str, Any] = MOVES) -> Search
     if not isinstance(settings.random_state, np.random.RandomState):  # drawing from it would change it
         settings.generator()
     return settings
+
+
+def check_init(init: Any, n_points: int, most: int | None, what: str) -> Labels | None:
+    """Labels to start from, or None; ValueError where they are none, or have more than ``most`` of ``what``."""
+    if init is None:
+        return None
+    labels = np.asarray(check_start(init, n_points, ()))
+    n = len(np.unique(labels))
+    if most is not None and n > most:
+        msg = f"init has {n} {what}, and max_{what} is {most}: raise it, or merge labels"
+        raise ValueError(msg)
+    return labels
 
 
 class Deadline:

@@ -39,10 +39,9 @@ def machine(seed, n=300, K=4, D=2, apart=4.0, dwell=15):
 
 
 def problem_of(X, sequences=None, backend="python", alpha=1.5, gamma=2.0, kappa=0.0, likelihood=PRIOR):
-    family, chain = likelihood.for_data(X), read_sequences(sequences, len(X))
+    family = likelihood.for_data(X)
     flat = Problem.of(Model(family, partition_prior(gamma), X), resolve(backend, family), None)
-    prior = Transitions(alpha, gamma, kappa)
-    return SequenceProblem(flat, chain.begins, chain.previous, chain.following, prior)
+    return SequenceProblem.of(flat, read_sequences(sequences, len(X)), Transitions(alpha, gamma, kappa))
 
 
 def log_given_shares(problem, z, weights):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mapdpm.backends.grouped import GroupCounts
+from mapdpm.data.group_tree import GroupTree
 from mapdpm.partition_priors.hierarchy import Hierarchy, Solution
 from mapdpm.protocol import Labels, Vector
 from mapdpm.search.problem import Problem
@@ -30,6 +31,11 @@ class GroupedProblem(SharingProblem):
     """(inner nodes + groups,): the parent of each inner node, the root first, and then of each group."""
     n_groups: int
     prior: Hierarchy
+
+    @classmethod
+    def of(cls, flat: Problem, tree: GroupTree, prior: Hierarchy) -> GroupedProblem:
+        """The problem of the points of the leaves of ``tree``, which ``flat`` has in order of their groups."""
+        return cls(flat, np.sort(tree.of_points), tree.parents, tree.n_groups, prior)
 
     @property
     def n_inner(self) -> int:

@@ -19,7 +19,6 @@ from mapdpm.search.sharing.exhaustive import best_of_all
 from mapdpm.search.sharing.problem import SharingProblem, SharingState
 from mapdpm.search.steps import started_sequentially
 from mapdpm.threads import Threads
-from mapdpm.validation import in_order_of_appearance
 
 _MOST_TURNS = 20
 _SAME_CONCENTRATION = 1e-4
@@ -35,9 +34,8 @@ def best_run(
     """The run with the highest J: from ``init``, or else from the mode of pooled points and ``problem.starts()``.
 
     A restart climbs from a random neighbour of the best so far. Each run has its own seed, so results do not depend on
-    the number of threads. ValueError where ``init`` has more clusters than are allowed.
+    the number of threads.
     """
-    _check_start(problem, init)
     rng = search.generator()
     plan = search.plan(deadline)
     threads, starts = Threads(search.n_jobs), problem.starts()
@@ -106,17 +104,10 @@ def _log_partition(problem: SharingProblem, table: Labels, numbers: tuple[float,
     return float(problem.with_numbers(numbers).log_probability(table))
 
 
-def _check_start(problem: SharingProblem, init: Labels | None) -> None:
-    most = problem.flat.max_clusters
-    if init is not None and most is not None and init.max() >= most:
-        msg = f"init has {init.max() + 1} clusters, and max_clusters is {most}: raise it, or merge labels"
-        raise ValueError(msg)
-
-
 def _from_labels(problem: SharingProblem, labels: Labels) -> SharingState:
-    """The state of ``labels``, in the order of points of ``problem``."""
+    """The state of ``labels`` 0..K-1, in the order of points of ``problem``."""
     clusters = problem.flat.empty(problem.n_points, problem.flat.capacity(int(labels.max()) + 1))
-    clusters.labels[:] = in_order_of_appearance(labels)
+    clusters.labels[:] = labels
     return problem.state_of(clusters)
 
 

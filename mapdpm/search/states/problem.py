@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mapdpm.backends.states import Rows, count_transitions
+from mapdpm.data.sequences import Sequences
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.transitions import Solution, Transitions
 from mapdpm.protocol import Labels, Matrix, Vector
@@ -33,6 +34,11 @@ class SequenceProblem(SharingProblem):
     following: Labels
     """(N,): the point after each, or -1."""
     prior: Transitions
+
+    @classmethod
+    def of(cls, flat: Problem, sequences: Sequences, prior: Transitions) -> SequenceProblem:
+        """The problem of the points of ``sequences``."""
+        return cls(flat, sequences.begins, sequences.previous, sequences.following, prior)
 
     def rows(self, state: SharingState) -> Rows:
         """The argument of kernels: views of ``state``, and the sums of its rows."""
