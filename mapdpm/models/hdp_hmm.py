@@ -23,7 +23,7 @@ from mapdpm.search.ascent import FitProgress
 from mapdpm.search.checks import check_init, check_search
 from mapdpm.search.sharing.fit import SharingSettings, fit_sharing
 from mapdpm.search.states.moves import MOVES
-from mapdpm.search.states.problem import SequenceProblem, means_of_rows
+from mapdpm.search.states.problem import SequenceProblem
 from mapdpm.state import Mixture
 from mapdpm.validation import check_count
 
@@ -267,16 +267,15 @@ class HDPHMM(SavedMixture, SequenceEstimator):
 
     def _set_table(self, table: Labels, shares: Matrix) -> None:
         self._table, self.shares_ = table, shares[0]
-        self.start_, self.transitions_ = means_of_rows(table, self.alpha_ * self.shares_, self._mixture.prior)
+        self.start_, self._steps = self._mixture.prior.means(table, self.alpha_ * self.shares_)
+        self.transitions_ = self._steps[:-1]
         leaves = self.transitions_.copy()
         np.fill_diagonal(leaves, 0.0)
         self.durations_ = 1.0 / leaves.sum(axis=1)  # 1 - transitions_[k, k] is 0 after rounding, of a large kappa
 
     def _hidden_markov_model(self) -> HiddenMarkovModel:
         self._check_fitted()
-        return HiddenMarkovModel(
-            self._mixture, self.start_, self.transitions_, self.shares_, self.backend_, self.n_jobs
-        )
+        return HiddenMarkovModel(self._mixture, self.start_, self._steps, self.backend_, self.n_jobs)
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_states_)), f"{prefix}_new"]

@@ -31,19 +31,10 @@ class HiddenMarkovModel(NamedTuple):
     mixture: Mixture
     start: Vector
     """(K + 1,)"""
-    rows: Matrix
-    """(K, K + 1): the transitions of the states that are known."""
-    shares: Vector
-    """(K + 1,): the common shares."""
+    steps: Matrix
+    """(K + 1, K + 1): the transitions; the last row is that of the new state."""
     backend: str
     n_jobs: int | None
-
-    def steps(self) -> Matrix:
-        """(K + 1, K + 1): all transitions; a new state leads on by the common shares, and sticks as others."""
-        prior = self.mixture.prior
-        new = prior.alpha * self.shares
-        new[-1] += prior.kappa
-        return np.vstack([self.rows, new / (prior.alpha + prior.kappa)])
 
     def scores(self, points: Any) -> Matrix:
         """(N, K + 1): the log density of each point in each state, the last the prior predictive."""
@@ -58,15 +49,11 @@ class HiddenMarkovModel(NamedTuple):
 
     def path(self, points: Any, sequences: Any, novelty: bool) -> Labels:
         """The most probable path of each sequence; without ``novelty`` among the states that are known."""
-        begins, scores, n = (
-            read_sequences(sequences, point_set(points).n_points).begins,
-            self.scores(points),
-            len(self.start),
-        )
-        known = slice(None) if novelty else slice(n - 1)
-        scores = np.ascontiguousarray(scores[:, known])
+        begins = read_sequences(sequences, point_set(points).n_points).begins
+        known = slice(None) if novelty else slice(len(self.start) - 1)
+        scores = np.ascontiguousarray(self.scores(points)[:, known])
         came_from, path = np.empty(scores.shape, dtype=np.int64), np.empty(len(scores), dtype=np.int64)
-        steps = np.ascontiguousarray(self.steps()[known, known])
+        steps = np.ascontiguousarray(self.steps[known, known])
         self._backend().viterbi(self.start[known], steps, scores, begins, came_from, path)
         return path
 
@@ -74,19 +61,19 @@ class HiddenMarkovModel(NamedTuple):
         """The probabilities of states given the points so far, and the log density of each sequence."""
         begins, scores = read_sequences(sequences, point_set(points).n_points).begins, self.scores(points)
         filtered = np.empty_like(scores)
-        return filtered, self._backend().forward(self.start, self.steps(), scores, begins, filtered)
+        return filtered, self._backend().forward(self.start, self.steps, scores, begins, filtered)
 
     def smoothed(self, points: Any, sequences: Any) -> Matrix:
         """The probabilities of states given all points of the sequence."""
         found, _ = self.filtered(points, sequences)
-        self._backend().backward(self.steps(), read_sequences(sequences, len(found)).begins, found)
+        self._backend().backward(self.steps, read_sequences(sequences, len(found)).begins, found)
         return found
 
     def after(self, points: Any, belief: Any) -> Vector:
         """The probabilities of states after one more point, given those before it."""
-        start = self.start if belief is None else _checked_belief(belief, len(self.start)) @ self.steps()
+        start = self.start if belief is None else _checked_belief(belief, len(self.start)) @ self.steps
         filtered = np.empty((1, len(self.start)))
-        self._backend().forward(start, self.steps(), self.scores(points), np.array([0, 1]), filtered)
+        self._backend().forward(start, self.steps, self.scores(points), np.array([0, 1]), filtered)
         return filtered[0]
 
     def drawn(self, n_points: int, random_state: Any) -> Path:
@@ -95,7 +82,7 @@ class HiddenMarkovModel(NamedTuple):
         if not hasattr(likelihood, "draw_points"):
             msg = f"{type(likelihood).__name__} has no draw_points, so no path can be drawn"
             raise ValueError(msg)
-        rng, steps, states = seeded(random_state), self.steps(), np.empty(n_points, dtype=np.int64)
+        rng, steps, states = seeded(random_state), self.steps, np.empty(n_points, dtype=np.int64)
         shares = self.start
         for t in range(n_points):
             states[t] = drawn_by_weight(shares, rng.uniform())

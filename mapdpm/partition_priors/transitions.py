@@ -13,7 +13,7 @@ import numpy as np
 
 from mapdpm.partition_priors.franchise import Cells, Level, first_guess, integral, mode_of
 from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, hierarchy
-from mapdpm.protocol import Labels, Vector
+from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.special import log_rising
 from mapdpm.validation import check_number
 
@@ -69,8 +69,8 @@ class Transitions(NamedTuple):
     def solve(self, table: Labels) -> Solution:
         """The mode of the shares given ``table``, and log p(z); O(cells of different counts).
 
-        ``table`` (K + 1, K) counts the first states of sequences in row 0, and in row k + 1 what comes after state k.
-        Each state must have been entered: by a start, or from another state.
+        ``table`` (K + 1, K) counts in row k what comes after state k, and in the last row the first states of
+        sequences. Each state must have been entered: by a start, or from another state.
         """
         K = table.shape[1]
         level = Level(self.alpha, self.gamma, np.zeros(K, dtype=np.int64), self._cells(table))
@@ -78,16 +78,30 @@ class Transitions(NamedTuple):
         mode = mode_of(level, bases, first_guess(level, bases))
         value, _ = integral(level, bases, np.array([self.gamma]), mode)
         sizes = table.sum(axis=1).astype(np.float64)
-        rows = log_rising(self.alpha, sizes[0]) + sum(log_rising(self.alpha + self.kappa, n) for n in sizes[1:])
+        rows = log_rising(self.alpha, sizes[-1]) + sum(log_rising(self.alpha + self.kappa, n) for n in sizes[:-1])
         shares = np.append(mode.shares, self.gamma / mode.totals[0])
         return Solution(shares / shares.sum(), K * log(self.gamma) + value - rows)
+
+    def means(self, table: Labels, weights: Vector) -> tuple[Vector, Matrix]:
+        """The posterior means of the first state, (K + 1,), and of transitions, (K + 1, K + 1), given the shares.
+
+        ``table`` as in ``solve``; ``weights`` (K + 1,) are alpha times the shares. The last row is that of a new state,
+        which leads on by the shares, and sticks as others.
+        """
+        K = table.shape[1]
+        counts = np.hstack([table, np.zeros((K + 1, 1))]) + weights
+        counts[np.arange(K), np.arange(K)] += self.kappa
+        means = counts / counts.sum(axis=1, keepdims=True)
+        new = weights.copy()
+        new[-1] += self.kappa
+        return means[-1], np.vstack([means[:-1], new / (self.alpha + self.kappa)])
 
     def _cells(self, table: Labels) -> Cells:
         """The counts of ``table``; equal ones of a state are listed once, but for those of staying in it."""
         K = table.shape[1]
-        stays = table[np.arange(1, K + 1), np.arange(K)] if self.kappa > 0.0 else np.zeros(K, dtype=np.int64)
+        stays = np.diag(table) if self.kappa > 0.0 else np.zeros(K, dtype=np.int64)
         others = table.copy()
-        others[np.arange(1, K + 1), np.arange(K)] -= stays
+        others[np.arange(K), np.arange(K)] -= stays
         rows, states = np.nonzero(others)
         base = int(others.max()) + 1
         keys, repeats = np.unique(states * base + others[rows, states], return_counts=True)

@@ -110,7 +110,7 @@ class SequenceChain(SharingChain):
         """log p(z), or log p(z, beta), in nats; see there."""
         machines, capacity = self.machines(), self.state.capacity
         if len(self.prior.alphas) == 1:
-            table = machines.counts[0][np.ix_(np.append(capacity, used), used)]
+            table = machines.counts[0][np.ix_(np.append(used, capacity), used)]
             alpha, gamma = (max(value, 1.0 / LARGEST_CONCENTRATION) for value in (*self.prior.alphas, self.prior.gamma))
             return Transitions(alpha, gamma, self.prior.kappa).log_partition(table)
         inner = self.n_machines + 1

@@ -19,11 +19,11 @@ def pairs_of(labels, begins):
 
 
 def table_of(labels, begins, K=None):
-    """Counts (K + 1, K): row 0 of starts, row k + 1 of what comes after state k."""
+    """Counts (K + 1, K): row k of what comes after state k, and the last row of starts."""
     K = max(labels) + 1 if K is None else K
     table = np.zeros((K + 1, K), dtype=np.int64)
     for before, after in pairs_of(labels, begins):
-        table[before + 1, after] += 1
+        table[before, after] += 1  # START is the last row
     return table
 
 
@@ -42,15 +42,15 @@ def ways_of(table, alpha, kappa):
     for k in range(table.shape[1]):
         coefficients = np.array([1.0])
         for v, row in enumerate(table):
-            cell = tables_of_cell(int(row[k]), alpha, kappa if v == k + 1 else 0.0)
+            cell = tables_of_cell(int(row[k]), alpha, kappa if v == k else 0.0)
             coefficients = np.convolve(coefficients, cell)
         found.append(coefficients)
     return found
 
 
 def log_rows(table, alpha, kappa):
-    """log of the denominators of all rows; that of starts, the first, has no kappa."""
-    starts, *rows = table.sum(axis=1)
+    """log of the denominators of all rows; that of starts, the last, has no kappa."""
+    *rows, starts = table.sum(axis=1)
     return franchise.log_rising(alpha, starts) + sum(franchise.log_rising(alpha + kappa, n) for n in rows)
 
 

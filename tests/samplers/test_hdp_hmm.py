@@ -71,16 +71,15 @@ def log_given_shares(z, begins, weights, kappa):
     """log p(z | beta) of states with weights alpha beta, last the rest: rising factorials of all rows."""
     table, total = hdp_hmm.table_of(z, begins), 0.0
     for (v, k), n in np.ndenumerate(table):
-        total += franchise.log_rising(weights[k] + (kappa if v == k + 1 else 0.0), n)
+        total += franchise.log_rising(weights[k] + (kappa if v == k else 0.0), n)
     for v, row in enumerate(table):
-        total -= franchise.log_rising(ALPHA + (kappa if v > 0 else 0.0), row.sum())
+        total -= franchise.log_rising(ALPHA + (kappa if v < max(z) + 1 else 0.0), row.sum())
     return total
 
 
 def rows_of(z, begins, weights, kappa):
     """The argument of kernels, for labels 0..K-1 in as many slots."""
-    table, starts = hdp_hmm.table_of(z, begins), set(begins)
-    counts = np.vstack([table[1:], table[:1]])
+    counts, starts = hdp_hmm.table_of(z, begins), set(begins)
     previous = np.array([-1 if i in starts else i - 1 for i in range(len(z))])
     following = np.array([-1 if i + 1 in starts else i + 1 for i in range(len(z))])
     return states.Rows(previous, following, counts, counts.sum(axis=1), weights, ALPHA, kappa, GAMMA)

@@ -63,7 +63,7 @@ class SequenceProblem(SharingProblem):
 
     def solve(self, table: Labels) -> Solution:
         """The shares of states at the mode, and log p(z)."""
-        return self.prior.solve(np.roll(table, 1, axis=0))
+        return self.prior.solve(table)
 
     def concentrations(self) -> Vector:
         """(1,): alpha."""
@@ -141,21 +141,7 @@ class SequenceProblem(SharingProblem):
         """The slots in use, and a hidden Markov model of them: means of starts and of transitions, scores of points."""
         self.refresh(state)
         live = np.flatnonzero(state.clusters.counts)
-        starts, steps = means_of_rows(
-            self.of_slots(state.table, live), state.weights[0, np.append(live, -1)], self.prior
-        )
+        start, steps = self.prior.means(self.of_slots(state.table, live), state.weights[0, np.append(live, -1)])
         scores = np.empty((self.n_points, state.clusters.capacity))
         self.flat.backend.score(self.flat.model._replace(prior=NO_PRIOR), state.clusters, scores)
-        return live, starts[:-1], np.ascontiguousarray(steps[:, :-1]), np.ascontiguousarray(scores[:, live])
-
-
-def means_of_rows(table: Labels, weights: Vector, prior: Transitions) -> tuple[Vector, Matrix]:
-    """The posterior means of the first state, (K + 1,), and of transitions, (K, K + 1), given the shares.
-
-    ``table`` (K + 1, K) has the starts in its last row; ``weights`` (K + 1,) are alpha times the shares.
-    """
-    K = table.shape[1]
-    counts = np.hstack([table, np.zeros((K + 1, 1))]) + weights
-    counts[np.arange(K), np.arange(K)] += prior.kappa
-    means = counts / counts.sum(axis=1, keepdims=True)
-    return means[-1], means[:-1]
+        return live, start[:-1], np.ascontiguousarray(steps[:-1, :-1]), np.ascontiguousarray(scores[:, live])
