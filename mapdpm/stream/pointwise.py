@@ -86,9 +86,11 @@ class PointwiseLearner(LearnerState):
     # ---- asking ------------------------------------------------------------------------------------------------------
 
     def predict_one(self, x: Any) -> int:
-        """The id of the best existing cluster for x (Raykov2014 (18), corrected); changes nothing.
+        """The id of the best existing cluster for x; changes nothing. NotFittedError where there are no clusters.
 
-        NotFittedError where there are no clusters.
+        ``OnlineMAPDPM``: argmax_k log n_k + log p(x | k) (Raykov2014 (18), corrected). ``OnlineHDPHMM``: the most
+        probable state of x as the next point, argmax_k log p_k + log p(x | k), where p_k is the probability of state k
+        given the points so far: that of ``belief`` and ``transitions``, or ``start`` (docs/maths.md (88)).
         """
         fast = self._fast_path
         number = fast(fast.predict, x, fast.no_score)
@@ -99,10 +101,11 @@ class PointwiseLearner(LearnerState):
         return number
 
     def score_one(self, x: Any) -> float:
-        """Log predictive density of x (Raykov2014 (17)), in nats with all constants; high is normal. Changes nothing.
+        """Log predictive density of x, in nats with all constants; high is normal. Changes nothing.
 
-        log (sum_k n_k p(x | k) + alpha p(x)) / (n + alpha), with the decayed weights n_k and their total n; nan during
-        the warm-up.
+        ``OnlineMAPDPM``: log (sum_k n_k p(x | k) + alpha p(x)) / (n + alpha), with the decayed weights n_k and their
+        total n (Raykov2014 (17)). ``OnlineHDPHMM``: log (sum_k p_k p(x | k) + p_u p(x)) of x as the next point, with
+        p_k as in ``predict_one``, and p_u that of a new state (docs/maths.md (88)). nan during the warm-up.
         """
         fast = self._fast_path
         score = fast.score()
