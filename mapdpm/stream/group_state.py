@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mapdpm.files import container
 from mapdpm.protocol import Matrix, Vector
@@ -14,7 +14,7 @@ from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.group_numbers import GroupNumbers
 from mapdpm.stream.learner_state import LearnerState, restored
 from mapdpm.stream.lock import exclusive
-from mapdpm.stream.settings import StreamSettings, known_n_features, stream_settings
+from mapdpm.stream.settings import known_n_features
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class GroupState(LearnerState):
     """The layer between the public methods of a learner of groups and the C library."""
 
+    _own: ClassVar = ("max_clusters", "window", "max_groups", "when_groups_full", "gamma", "with_base")
     max_groups: int
     with_base: bool
     _numbers: GroupNumbers
@@ -68,7 +69,7 @@ class GroupState(LearnerState):
             msg = f"the summary has {part.n_features} features, but the learner has {D}"
             raise ValueError(msg)
         if learner is None or (learner.stream.warming and not learner.stream.n_seen):
-            taken = stream_settings(self, part.n_features)
+            taken = self._setting(part.n_features)
             learner = Learner.new(taken._replace(likelihood=taken.likelihood or setting.likelihood))
         elif learner.stream.warming:
             msg = f"the warm-up has begun: {self.n_seen} of {self.warmup} points were learned; call it before or after"
@@ -77,11 +78,6 @@ class GroupState(LearnerState):
         if learner is not self._learner:
             self._adopt(learner)
         return self
-
-    @staticmethod
-    def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
-        names = ("max_clusters", "window", "alpha", "max_groups", "when_groups_full", "gamma", "with_base")
-        return {name: getattr(setting, name) for name in names}
 
     def _take_extras(self, extras: dict[str, Any]) -> None:
         super()._take_extras(extras)

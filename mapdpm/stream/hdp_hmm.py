@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mapdpm.files import container
 from mapdpm.protocol import Matrix, Vector
 from mapdpm.stream import c_states
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.pointwise import PointwiseLearner
-from mapdpm.stream.settings import StreamSettings
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -80,6 +79,8 @@ class OnlineHDPHMM(PointwiseLearner):
     (2, (2,))
     """
 
+    _own: ClassVar = ("max_states", "gamma", "kappa", "lag")
+
     def __init__(  # noqa: PLR0913  (the public signature; everything but max_states by name)
         self,
         max_states: int = 16,
@@ -148,8 +149,3 @@ class OnlineHDPHMM(PointwiseLearner):
     def from_bytes(cls, data: bytes) -> OnlineHDPHMM:
         """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged."""
         return cls._from_file(data, container.STREAM_OF_STATES)
-
-    @staticmethod
-    def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
-        names = ("alpha", "gamma", "kappa", "lag")
-        return {"max_states": setting.max_clusters} | {name: getattr(setting, name) for name in names}

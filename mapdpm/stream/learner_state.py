@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,9 +22,10 @@ from mapdpm.stream.lock import Lock, exclusive
 from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.settings import (
     DTYPES,
+    MICROSECONDS,
     StreamSettings,
-    check_parameters,
     check_point,
+    checked_parameters,
     known_n_features,
     microseconds,
     stream_settings,
@@ -34,12 +35,14 @@ from mapdpm.validation import check_choice, check_count, check_points
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_MICROSECONDS = 2  # the clock of a learner whose points have times, in mapdpm_learner.h
+_TIMES = 2  # the clock of a learner whose points have times, in mapdpm_learner.h
 
 
 class LearnerState(Parameters):
     """The layer between the public methods of a stream learner and the C library."""
 
+    _own: ClassVar[tuple[str, ...]]
+    """The names of the parameters that not all classes have, without alpha."""
     feature_names_in_: Names
     n_features: int | None
     likelihood: Any
@@ -105,9 +108,9 @@ class LearnerState(Parameters):
     @property
     def last_time(self) -> float | None:
         """Time of the last point, in seconds; None where points come without times."""
-        if self._learner is None or self._learner.stream.clock != _MICROSECONDS:
+        if self._learner is None or self._learner.stream.clock != _TIMES:
             return None
-        return float(self._learner.stream.now) / 1e6
+        return float(self._learner.stream.now) / MICROSECONDS
 
     @property
     def nbytes(self) -> int:
@@ -192,10 +195,10 @@ class LearnerState(Parameters):
         )
         return made
 
-    @staticmethod
-    def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
-        """The parameters that only this class has, of a learner with a setting."""
-        raise NotImplementedError
+    @classmethod
+    def _parameters_of(cls, setting: StreamSettings) -> dict[str, Any]:
+        """alpha and the parameters that not all classes have, of a learner with a setting."""
+        return {name: getattr(setting, name) for name in ("alpha", *cls._own)}
 
     def _take_extras(self, extras: dict[str, Any]) -> None:
         """Take what a file holds besides the state of the C library; ValueError where it does not fit."""
@@ -234,12 +237,15 @@ class LearnerState(Parameters):
 
     def _begin(self) -> None:
         """Check all parameters, and allocate all memory if they give the number of features."""
-        check_parameters(self)
+        checked_parameters(self, self._own)
         self._lock = Lock()
         self._adopt(None)
         D = known_n_features(self)
         if D is not None:
-            self._adopt(self._new_learner(stream_settings(self, D)))
+            self._adopt(self._new_learner(self._setting(D)))
+
+    def _setting(self, n_features: int) -> StreamSettings:
+        return stream_settings(self, self._own, n_features)
 
     def _new_learner(self, setting: StreamSettings) -> Learner:
         return Learner.new(setting)
@@ -268,7 +274,7 @@ class LearnerState(Parameters):
 
     def _start(self, x: Any) -> Learner:
         """A new learner for the number of features of the first point."""
-        learner = self._new_learner(stream_settings(self, check_point(x)))
+        learner = self._new_learner(self._setting(check_point(x)))
         self._adopt(learner)
         return learner
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from mapdpm.files import container
 from mapdpm.protocol import Labels, Vector
@@ -89,6 +89,8 @@ class OnlineMAPDPM(PointwiseLearner):
     >>> model.n_clusters, model.n_seen, bool(model.score_one([50.0, 50.0]) < model.score_one([9.0, 9.0]))
     (2, 2000, True)
     """
+
+    _own: ClassVar = ("max_clusters", "window", "log_alpha")
 
     def __init__(  # noqa: PLR0913  (the public signature; everything but max_clusters by name)
         self,
@@ -180,14 +182,10 @@ class OnlineMAPDPM(PointwiseLearner):
         """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged."""
         return cls._from_file(data, container.STREAM)
 
-    @staticmethod
-    def _parameters_of(setting: StreamSettings) -> dict[str, Any]:
+    @classmethod
+    def _parameters_of(cls, setting: StreamSettings) -> dict[str, Any]:
         has_alpha = setting.alpha >= LEAST_NUMBER
-        sizes = {"max_clusters": setting.max_clusters, "window": setting.window}
-        return sizes | {
-            "alpha": setting.alpha if has_alpha else 1.0,
-            "log_alpha": None if has_alpha else setting.log_alpha,
-        }
+        return super()._parameters_of(setting) | ({"log_alpha": None} if has_alpha else {"alpha": 1.0})
 
     @classmethod
     def merged(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from mapdpm.files import container
 from mapdpm.stream import summaries
 from mapdpm.stream.c_learner import Learner
-from mapdpm.stream.settings import StreamSettings, stream_settings
+from mapdpm.stream.settings import StreamSettings
 from mapdpm.threads import interruptible
 from mapdpm.validation import check_count
 
@@ -42,7 +42,7 @@ def merged(make: Callable[[StreamSettings], Any], parts: list[Part], likelihood:
     capacity = setting.max_clusters if max_clusters is None else check_count("max_clusters", max_clusters)
     missing = any(part.setting.missing for part in parts)
     result = make(setting._replace(likelihood=prior, max_clusters=capacity, missing=missing))
-    settings = stream_settings(result, widths[0])
+    settings = result._setting(widths[0])  # noqa: SLF001  (a learner of this package)
     pool_capacity = max(capacity, sum(int(part.learner.stream.n_clusters) for part in parts))
     no_groups = min(settings.max_groups, 1)  # tables are counted in a learner of groups, and nobody has a group here
     room = Learner.new(settings._replace(max_clusters=pool_capacity, max_groups=no_groups))

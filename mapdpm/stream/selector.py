@@ -16,7 +16,7 @@ from mapdpm.stream.fast_path import FastPath
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.records import Event
-from mapdpm.stream.settings import StreamSettings, check_parameters
+from mapdpm.stream.settings import StreamSettings, checked_parameters
 from mapdpm.validation import check_number
 
 __all__ = ["OnlineAlphaSelector"]
@@ -228,7 +228,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
         self._bank: Bank | None = None
         self._switches: deque[Event] = deque(maxlen=_MOST_SWITCHES)
         self._grid = _checked_grid(self.alphas)
-        check_parameters(self)
+        checked_parameters(self, self._own)
         if self.when_full == "error":
             msg = 'when_full="error" is for a single learner: of a bank, one may be full where another is not'
             raise ValueError(msg)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,9 @@ WHEN_FULL = {name: number for number, name in enumerate(names.WHEN_FULL)}
 WHEN_GROUPS_FULL = {name: number for number, name in enumerate(names.WHEN_GROUPS_FULL)}
 DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in names.DTYPES}
 
-_MICROSECONDS = 1e6
+MICROSECONDS = 1e6
+"""In a second."""
+
 _OUT_OF_RANGE = 2.0**62
 _LARGEST_NUMBER = 1e9
 _LARGEST_COUNT = 10**6
@@ -31,6 +34,12 @@ _COUNTS = {
     "warmup": (2, _LARGEST_COUNT),
     "n_features": (1, _LARGEST_COUNT),
     "lag": (1, 1024),
+}
+_CHOICES: dict[str, Any] = {
+    "when_full": WHEN_FULL,
+    "when_groups_full": WHEN_GROUPS_FULL,
+    "missing": names.MISSING,
+    "dtype": DTYPES,
 }
 # Where log alpha is lower, the C library takes log alpha instead of alpha.
 _LEAST_LOG_ALPHA = {"float64": math.log(1e-29), "float32": math.log(1e-8)}
@@ -46,13 +55,13 @@ class StreamSettings(NamedTuple):
     n_features: int
     max_clusters: int
     warmup: int
-    window: int
     when_full: str
     missing: bool
     alpha: float
-    log_alpha: float
     half_life: float
     dtype: str
+    log_alpha: float = 0.0
+    window: int = 0
     max_groups: int = 0
     when_groups_full: str = "error"
     gamma: float = 0.0
@@ -60,47 +69,15 @@ class StreamSettings(NamedTuple):
     lag: int = 0
     kappa: float = 0.0
 
-
-def check_parameters(model: Any) -> None:
-    """ValueError where a parameter of a stream learner is invalid."""
-    for name, (least, most) in _COUNTS.items():
-        value = getattr(model, name, None)
-        if value is None and (name == "n_features" or not hasattr(model, name)):
-            continue
-        if check_count(name, value, least) > most:
-            msg = f"{name} must be at most {most}, got {value}"
-            raise ValueError(msg)
-    _check_positive("alpha", model.alpha)
-    if model.half_life is not None:
-        _check_positive("half_life", model.half_life)
-    _check_sharing(model)
-    if getattr(model, "log_alpha", None) is not None:
-        check_number("log_alpha", model.log_alpha)
-    check_choice("when_full", model.when_full, WHEN_FULL)
-    check_choice("missing", model.missing, names.MISSING)
-    check_choice("dtype", model.dtype, DTYPES)
-    likelihood = model.likelihood
-    if likelihood is not None and (isinstance(likelihood, type) or type(likelihood) not in FAMILY_NUMBERS):
-        msg = (
-            f"a stream knows NormalGamma and NormalKnownVariance, each with its prior, got {likelihood!r}; MAPDPM runs "
-            "any other in batch"
-        )
-        raise ValueError(msg)
+    @property
+    def max_states(self) -> int:
+        """The clusters of a learner of states."""
+        return self.max_clusters
 
 
-def _check_sharing(model: Any) -> None:
-    """ValueError where a parameter of groups or of states is invalid."""
-    has_groups, has_states = hasattr(model, "max_groups"), hasattr(model, "max_states")
-    if has_groups or has_states:
-        _check_positive("gamma", model.gamma)
-    if has_states and not 0.0 <= check_number("kappa", model.kappa) <= _LARGEST_NUMBER:
-        msg = f"kappa must be from 0 to {_LARGEST_NUMBER:g}, got {model.kappa!r}"
-        raise ValueError(msg)
-    if has_groups:
-        check_choice("when_groups_full", model.when_groups_full, WHEN_GROUPS_FULL)
-        if not isinstance(model.with_base, (bool, np.bool_)):
-            msg = f"with_base must be True or False, got {model.with_base!r}"
-            raise ValueError(msg)
+def checked_parameters(model: Any, own: tuple[str, ...]) -> dict[str, Any]:
+    """The parameters of all stream learners, and those of the names ``own``; ValueError where one is invalid."""
+    return {name: _CHECKS[name](name, getattr(model, name)) for name in (*_SHARED, *own)}
 
 
 def known_n_features(model: Any) -> int | None:
@@ -111,39 +88,27 @@ def known_n_features(model: Any) -> int | None:
     return width if width > 1 else None
 
 
-def stream_settings(model: Any, n_features: int) -> StreamSettings:
+def stream_settings(model: Any, own: tuple[str, ...], n_features: int) -> StreamSettings:
     """The settings of a learner of ``n_features`` features; ValueError where its prior has another number."""
-    likelihood = model.likelihood
+    found = checked_parameters(model, own) | {"n_features": n_features}
+    likelihood = found["likelihood"]
     if likelihood is not None:
         origin = likelihood.m0 if len(likelihood.m0) in {1, n_features} else 0.0
-        likelihood = likelihood.for_data(np.broadcast_to(origin, (1, n_features)))
-    return StreamSettings(
-        likelihood,
-        n_features,
-        int(getattr(model, "max_states", 0) or model.max_clusters),
-        int(model.warmup),
-        int(getattr(model, "window", 0)),
-        model.when_full,
-        model.missing == "skip",
-        *_concentration(model),
-        0.0 if model.half_life is None else float(model.half_life),
-        model.dtype,
-        getattr(model, "max_groups", 0),
-        getattr(model, "when_groups_full", "error"),
-        float(getattr(model, "gamma", 0.0)),
-        getattr(model, "with_base", False),
-        int(getattr(model, "lag", 0)),
-        float(getattr(model, "kappa", 0.0)),
-    )
+        found["likelihood"] = likelihood.for_data(np.broadcast_to(origin, (1, n_features)))
+    found["missing"] = found["missing"] == "skip"
+    if "max_states" in found:
+        found["max_clusters"] = found.pop("max_states")
+    found["alpha"], found["log_alpha"] = _concentration(found["alpha"], found.get("log_alpha"), found["dtype"])
+    return StreamSettings(**found)
 
 
-def _concentration(model: Any) -> tuple[float, float]:
+def _concentration(alpha: float, log_alpha: float | None, dtype: str) -> tuple[float, float]:
     """(alpha, 0), or (0, log alpha) where alpha is too small for the real type."""
-    if getattr(model, "log_alpha", None) is None:
-        return float(model.alpha), 0.0
-    if model.log_alpha > _LEAST_LOG_ALPHA[model.dtype]:
-        return math.exp(min(model.log_alpha, math.log(_LARGEST_NUMBER))), 0.0
-    return 0.0, float(model.log_alpha)
+    if log_alpha is None:
+        return alpha, 0.0
+    if log_alpha > _LEAST_LOG_ALPHA[dtype]:
+        return math.exp(min(log_alpha, math.log(_LARGEST_NUMBER))), 0.0
+    return 0.0, log_alpha
 
 
 def dp_means_parameters(lam: float, centre: Any, n_features: int | None, dtype: str) -> dict[str, Any]:
@@ -212,12 +177,71 @@ def _refuse_dates(t: Any) -> None:
 
 def _rounded_microseconds(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
     """Seconds as microseconds; a time beyond any clock becomes one that the C library refuses."""
-    return np.rint(np.clip(seconds * _MICROSECONDS, -_OUT_OF_RANGE, _OUT_OF_RANGE)).astype(np.int64)
+    return np.rint(np.clip(seconds * MICROSECONDS, -_OUT_OF_RANGE, _OUT_OF_RANGE)).astype(np.int64)
 
 
-def _check_positive(name: str, value: Any) -> None:
+# ---- checks of one parameter, given its name -------------------------------------------------------------------------
+
+
+def _count(name: str, value: Any) -> int:
+    least, most = _COUNTS[name]
+    number = check_count(name, value, least)
+    if number > most:
+        msg = f"{name} must be at most {most}, got {value}"
+        raise ValueError(msg)
+    return number
+
+
+def _positive(name: str, value: Any) -> float:
     number = check_number(name, value)
     if not LEAST_NUMBER <= number <= _LARGEST_NUMBER:
         rule = "> 0" if number <= 0.0 else f"between {LEAST_NUMBER:g} and {_LARGEST_NUMBER:g}"
         msg = f"{name} must be {rule}, got {value!r}"
         raise ValueError(msg)
+    return number
+
+
+def _not_negative(name: str, value: Any) -> float:
+    number = check_number(name, value)
+    if not 0.0 <= number <= _LARGEST_NUMBER:
+        msg = f"{name} must be from 0 to {_LARGEST_NUMBER:g}, got {value!r}"
+        raise ValueError(msg)
+    return number
+
+
+def _choice(name: str, value: Any) -> str:
+    check_choice(name, value, _CHOICES[name])
+    chosen: str = value
+    return chosen
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        msg = f"{name} must be True or False, got {value!r}"
+        raise ValueError(msg)
+    return bool(value)
+
+
+def _likelihood(name: str, value: Any) -> Any:  # noqa: ARG001  (as all checks)
+    if value is not None and (isinstance(value, type) or type(value) not in FAMILY_NUMBERS):
+        msg = (
+            f"a stream knows NormalGamma and NormalKnownVariance, each with its prior, got {value!r}; MAPDPM runs any "
+            "other in batch"
+        )
+        raise ValueError(msg)
+    return value
+
+
+_SHARED = ("warmup", "n_features", "alpha", "half_life", "when_full", "missing", "dtype", "likelihood")
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(_COUNTS, _count),
+    **dict.fromkeys(_CHOICES, _choice),
+    "n_features": lambda name, value: None if value is None else _count(name, value),
+    "half_life": lambda name, value: 0.0 if value is None else _positive(name, value),
+    "log_alpha": lambda name, value: None if value is None else check_number(name, value),
+    "alpha": _positive,
+    "gamma": _positive,
+    "kappa": _not_negative,
+    "with_base": _flag,
+    "likelihood": _likelihood,
+}
