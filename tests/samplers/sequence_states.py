@@ -1,4 +1,4 @@
-"""All states of samplers of sequences, labels and numbers of tables, with their exact posterior."""
+"""States of samplers of sequences, labels and numbers of tables, with their exact posterior, under one small model."""
 
 import itertools
 import math
@@ -6,11 +6,32 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
+from mapdpm import NormalKnownVariance
 from mapdpm.samplers import Given
 from mapdpm.testing import exact, kernels
 from mapdpm.testing.enumeration import canonical, partitions
-from tests.oracle import hdp_hmm
+from tests.oracle import franchise, hdp_hmm
 from tests.samplers.grouped_states import log_likelihood
+
+ALPHA, GAMMA = 1.5, 2.2
+FAMILY = NormalKnownVariance(0.0, 2.0, 1.0).for_data(np.zeros((1, 1)))
+
+OWN = (0.9, ALPHA)
+"""The concentrations of machines of their own: of nodes, and of rows."""
+
+
+def sampler_of(kind, kappa, transitions="shared"):
+    return kind(ALPHA if transitions == "shared" else OWN, GAMMA, kappa, transitions=transitions)
+
+
+def log_given_shares(z, begins, weights, kappa):
+    """log p(z | beta) of states with weights alpha beta, last the rest: rising factorials of all rows."""
+    table, total = hdp_hmm.table_of(z, begins), 0.0
+    for (v, k), n in np.ndenumerate(table):
+        total += franchise.log_rising(weights[k] + (kappa if v == k else 0.0), n)
+    for v, row in enumerate(table):
+        total -= franchise.log_rising(ALPHA + (kappa if v < max(z) + 1 else 0.0), row.sum())
+    return total
 
 
 def states_with_tables(n, begins, alphas, gamma, kappa):
