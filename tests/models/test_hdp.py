@@ -26,6 +26,7 @@ from mapdpm import (
     NormalInverseWishart,
     metrics,
 )
+from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.partition_priors.hierarchy import Hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, InverseGammaPrior
@@ -315,6 +316,48 @@ def test_files_of_other_kinds_say_so(model, data):
         MAPDPM.from_bytes(model.to_bytes())
     with pytest.raises(ModelFileError, match="a batch model, which MAPDPM reads"):
         HDPMixture.from_bytes(MAPDPM().fit(data[0]).to_bytes())
+
+
+def negative(table):
+    """``table`` with a count below 0, whose sums are right."""
+    more = table[0, 0] + 1
+    table = table.copy()
+    table[:2, :2] += [[-more, more], [more, -more]]
+    return table
+
+
+def emptied(table):
+    """``table`` with all points of the last group in the first."""
+    table = table.copy()
+    table[0] += table[-1]
+    table[-1] = 0
+    return table
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda m: {"table": negative(m._table).ravel()}, "table"),
+        (lambda m: {"table": emptied(m._table).ravel()}, "table"),
+        (lambda m: {"table": np.roll(m._table, 1, axis=1).ravel()}, "table"),
+        (lambda m: {"table": m._table.ravel()[1:]}, "table"),
+        (lambda m: {"table": m._table.ravel().astype(float)}, "table"),
+        (lambda m: {"shares_": m.shares_ * 1.001}, "shares_"),
+        (lambda m: {"shares_": m.shares_ * np.nan}, "shares_"),
+        (lambda m: {"shares_": np.append(0.0, m.shares_[1:] + m.shares_[0] / m.n_clusters_)}, "shares_"),
+        (
+            lambda m: {"shares_": np.append(m.shares_[:-1] + 2.0 * m.shares_[-1] / m.n_clusters_, -m.shares_[-1])},
+            "shares_",
+        ),
+        (lambda m: {"gamma": -1.0}, "gamma must be > 0"),
+        (lambda m: {"labels_": np.zeros_like(m.labels_)}, "labels"),
+    ],
+)
+def test_damaged_extras_are_refused(damage, words, model):
+    mixture, extras = container.unpack(model.to_bytes(), container.GROUPED)
+    bad = container.pack(mixture, extras | damage(model), kind=container.GROUPED)
+    with pytest.raises(ModelFileError, match=f"damaged: its extras do not fit.*{words}"):
+        HDPMixture.from_bytes(bad)
 
 
 def test_names_that_json_does_not_have_are_refused_in_a_file(data):
