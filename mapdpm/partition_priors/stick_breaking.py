@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.jit import jitable
+from mapdpm.jit import jitable, jitable_once
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, RngVerbs, Vector
 from mapdpm.special import log_rising
 from mapdpm.validation import check_number
@@ -142,7 +142,7 @@ def log_passing(prior: StickBreaking, i: int, n: float) -> float:
     return -log1p(a / (b + n)) if b + n > 0.0 else -inf
 
 
-@jitable
+@jitable_once
 def log_rest(prior: StickBreaking, first: int, end: int, n: float) -> float:
     """Log of the expected share of the stick at ``first`` that is left at ``end``, if labels between have no points.
 
@@ -169,7 +169,7 @@ def log_rest(prior: StickBreaking, first: int, end: int, n: float) -> float:
     return total + (m - k) * log_passing(prior, last, n)
 
 
-@jitable
+@jitable_once
 def log_gap(prior: StickBreaking, first: int, end: int, n: int) -> float:
     """The part in log P(Z) of labels ``first`` to ``end - 1``, which have no points, ``n`` points of higher ones.
 
@@ -198,7 +198,7 @@ def log_gap(prior: StickBreaking, first: int, end: int, n: int) -> float:
     return total + (m - k) * (log_rising(b, float(n)) - log_rising(a + b, float(n)))
 
 
-@jitable
+@jitable_once
 def log_stick(prior: StickBreaking, i: int, n: int, above: int) -> float:
     """The part of label i in log P(Z): log B(a_i + n, b_i + above) / B(a_i, b_i)."""
     a, b = stick(prior, i)
@@ -214,7 +214,7 @@ def log_stick(prior: StickBreaking, i: int, n: int, above: int) -> float:
     return total
 
 
-@jitable
+@jitable_once
 def log_labels(prior: StickBreaking, labels: Labels, counts: Labels, first: int, end: int, above: int) -> float:
     """The part of labels ``first`` to ``end - 1`` in log P(Z), of which ``labels``, ascending, have ``counts`` points.
 
@@ -231,7 +231,7 @@ def log_labels(prior: StickBreaking, labels: Labels, counts: Labels, first: int,
     return total + log_gap(prior, first, end, n)
 
 
-@jitable
+@jitable_once
 def mean_shares_given(
     prior: StickBreaking, labels: Labels, counts: Labels, total: int, shares: Vector, gaps: Vector
 ) -> float:
@@ -259,7 +259,7 @@ def mean_shares_given(
     return empty + rest
 
 
-@jitable
+@jitable_once
 def draw_in_gap(prior: StickBreaking, first: int, end: int, n: float, rng: RngVerbs) -> int:
     """A label from ``first`` to ``end - 1``, all without points, drawn in proportion to E[pi_i | Z].
 
@@ -275,7 +275,7 @@ def draw_in_gap(prior: StickBreaking, first: int, end: int, n: float, rng: RngVe
     return first
 
 
-@jitable
+@jitable_once
 def draw_behind(prior: StickBreaking, first: int, rng: RngVerbs) -> int:
     """A label from ``first`` on, all without points, drawn in proportion to E[pi_i]. O(log label) choices."""
     width = 1
