@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         NormalInverseWishart,
         NormalKnownVariance,
     )
+    from mapdpm.likelihoods.drifting_normal import DriftingNormal
+    from mapdpm.models.dependent_dp import DependentDP
     from mapdpm.models.hdp import HDPMixture
     from mapdpm.models.hdp_hmm import HDPHMM
     from mapdpm.selection import select_alpha
@@ -39,7 +41,9 @@ __all__ = [
     "BetaBernoulli",
     "Categorical",
     "DPMeans",
+    "DependentDP",
     "DirichletMultinomial",
+    "DriftingNormal",
     "GammaPoisson",
     "HDPMixture",
     "NormalGamma",
@@ -58,8 +62,10 @@ __all__ = [
 _HOMES = {
     "BetaBernoulli": "likelihoods",
     "DPMeans": "estimators.dp_means",
+    "DependentDP": "models.dependent_dp",
     "Categorical": "likelihoods",
     "DirichletMultinomial": "likelihoods",
+    "DriftingNormal": "likelihoods.drifting_normal",
     "GammaPoisson": "likelihoods",
     "HDPHMM": "models.hdp_hmm",
     "HDPMixture": "models.hdp",

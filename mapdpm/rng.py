@@ -13,6 +13,7 @@ from mapdpm.protocol import Labels, Vector
 _NEGLIGIBLE = 60.0  # nats: such a share is far below the spacing of u, and its exponential need not be computed
 
 _BLOCK = 8
+_ROUNDING = 1e-9  # nats
 
 
 @jitable
@@ -129,6 +130,36 @@ class Uniforms(NamedTuple):
         at = self.position[0]
         self.position[0] = at + 1
         return drawn(logw, self.values[at])
+
+
+class Climbing(NamedTuple):
+    """The verbs of ``Rng`` for a kernel that climbs: the best of all choices, and proposals only if they gain.
+
+    What is proposed is still drawn; normal and gamma draws are in the middle.
+    """
+
+    generator: np.random.Generator
+
+    def categorical(self, logw: Vector) -> int:
+        return int(np.argmax(logw))
+
+    def by_weight(self, weights: Vector) -> int:
+        return int(np.argmax(weights))
+
+    def integer(self, n: int) -> int:
+        return min(int(self.generator.random() * n), n - 1)
+
+    def accept(self, log_ratio: float) -> bool:
+        return log_ratio > _ROUNDING
+
+    def chance(self, probability: float) -> bool:
+        return self.generator.random() < probability
+
+    def normal(self) -> float:
+        return 0.0
+
+    def log_gamma(self, shape: float) -> float:
+        return log(shape)
 
 
 def seeded(random_state: int | np.random.Generator | np.random.RandomState | None) -> Rng:

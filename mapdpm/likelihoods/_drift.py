@@ -203,12 +203,7 @@ def draw_means(drift: Drift, counts: Labels, sums: Matrix, at_mode: bool, parame
     T, D = sums.shape
     size = T * D
     precision, mean, floor = np.zeros(tri.length(size)), np.zeros(size), np.zeros(size)
-    for t in range(T):
-        for s in range(t + 1):
-            for d in range(D):
-                precision[tri.length(t * D + d) + s * D + d] = drift.inverse[t, s]
-        if counts[t] > 0:
-            _add_points(parameters[t], counts[t], sums[t], t * D, precision, mean)
+    fill_precision(drift, counts, sums, parameters, precision, mean)
     tri.factorise(precision, 0, size, floor)
     tri.solve(precision, 0, mean, size)
     if not at_mode:
@@ -218,6 +213,22 @@ def draw_means(drift: Drift, counts: Labels, sums: Matrix, at_mode: bool, parame
     for t in range(T):
         for d in range(D):
             parameters[t, 1 + d] = mean[t * D + d]
+
+
+@jitable
+def fill_precision(
+    drift: Drift, counts: Labels, sums: Matrix, parameters: Matrix, precision: Vector, weighted: Vector
+) -> None:
+    """Fill the packed precision matrix of all means given points and covariances, and its product with their mean."""
+    T, D = sums.shape
+    weighted[:] = 0.0
+    precision[:] = 0.0
+    for t in range(T):
+        for s in range(t + 1):
+            for d in range(D):
+                precision[tri.length(t * D + d) + s * D + d] = drift.inverse[t, s]
+        if counts[t] > 0:
+            _add_points(parameters[t], counts[t], sums[t], t * D, precision, weighted)
 
 
 @jitable
@@ -249,20 +260,3 @@ def log_path(drift: Drift, parameters: Matrix) -> float:
             z[t] = value / drift.factor[t, t]
             total += z[t] * z[t]
     return -0.5 * total
-
-
-@jitable
-def log_covariance(drift: Drift, parameters: Vector) -> float:
-    """Log density of a covariance under its prior, less that of the mode; 0 for a known one. O(D^3)."""
-    if drift.nu0 == 0.0:
-        return 0.0
-    D = drift.axes.shape[0]
-    freedom, trace = drift.nu0 + D + 1.0, 0.0
-    for i in range(D):
-        for j in range(i + 1):
-            value = 0.0  # of W R, whose squares sum to tr(psi0 Sigma^-1)
-            for k in range(j, i + 1):
-                value += parameters[1 + D + tri.length(i) + k] * drift.scale[tri.length(k) + j]
-            trace += value * value
-    log_quotient = tri.log_determinant(parameters, 1 + D, D) + tri.log_determinant(drift.scale, 0, D)
-    return freedom * log_quotient - 0.5 * freedom * D * log(freedom) - 0.5 * (trace - freedom * D)

@@ -19,7 +19,6 @@ from mapdpm.likelihoods._drift import (
     draw_given_point,
     draw_means,
     draw_prior,
-    log_covariance,
     log_nodes,
     log_path,
 )
@@ -307,15 +306,11 @@ def factor_of(drift: Drift, scatter: Vector, scale: Vector) -> None:
     tri.factorise(scale, 0, D, np.zeros(D))
 
 
-def log_density_given(model: Model, state: ClusterState, slices: Slices) -> float:
-    """Log density of points given parameters, and of parameters relative to their highest prior density. O(N D^2)."""
-    drift, total = model.likelihood.family, 0.0
-    for i in range(model.data.shape[0]):
-        parameters = slices.parameters[state.labels[i], slices.of_points[i]]
-        total += drift.log_likelihood(parameters, model.data, i)
-    for k in range(state.counts.shape[0]):
-        if state.counts[k] > 0:
-            total += log_path(drift, slices.parameters[k])
-            for t in range(slices.counts.shape[0]):
-                total += log_covariance(drift, slices.parameters[k, t])
-    return total
+def add_points(data: Matrix, state: ClusterState, slices: Slices, sums: Matrix, squares: Matrix) -> None:
+    """Add x to ``sums`` (slots, T, D), and the lower triangle of x x' to ``squares``, for all points. O(N D^2)."""
+    for i in range(data.shape[0]):
+        k, t = state.labels[i], slices.of_points[i]
+        for d in range(data.shape[1]):
+            sums[k, t, d] += data[i, d]
+            for e in range(d + 1):
+                squares[k, t, tri.length(d) + e] += data[i, d] * data[i, e]

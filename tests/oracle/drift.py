@@ -84,3 +84,17 @@ def log_joint(family, X, times, z, labels, a_b, means, covariances):
             total += stats.invwishart.logpdf(covariances[k, t], family.nu0, family.psi0)
             total -= stats.invwishart.logpdf(highest, family.nu0, family.psi0)
     return total
+
+
+def log_marginal_of_slice(family, x):
+    """log p of points of one slice and feature, by quadrature over the mean; the variance integrated out."""
+    n, shape, rate = len(x), family.nu0 / 2, family.psi0[0, 0] / 2
+
+    def density(mean):
+        squares = ((x - mean) ** 2).sum() / 2
+        log_given = shape * math.log(rate) + math.lgamma(shape + n / 2) - math.lgamma(shape)
+        log_given -= (shape + n / 2) * math.log(rate + squares) + n / 2 * math.log(2 * math.pi)
+        return math.exp(log_given + stats.norm.logpdf(mean, family.m0[0], math.sqrt(family.variance[0])))
+
+    value, _ = integrate.quad(density, -20.0, 20.0, points=[x.mean()], limit=400, epsabs=0.0)
+    return math.log(value)

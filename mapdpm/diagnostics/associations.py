@@ -1,0 +1,69 @@
+"""Whether runs agree on who is together, and whether clusters keep their labels over time: Porteous2006 section 6."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mapdpm.protocol import Matrix
+
+_FEWEST = 2
+
+
+def association_variance(traces: Sequence[Any]) -> Matrix:
+    """The variance, over runs, of the share of draws in which two points are together; shape (N, N).
+
+    Runs that have converged agree, so it is near 0 (Porteous2006, Fig. 5). It does not depend on names of clusters.
+    O(runs draws N^2).
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Two or more runs on the same points, from different starts.
+    """
+    if len(traces) < _FEWEST:
+        msg = f"association_variance compares runs: give {_FEWEST} or more traces, got {len(traces)}"
+        raise ValueError(msg)
+    variance: Matrix = np.var([trace.similarity() for trace in traces], axis=0)
+    return variance
+
+
+def correspondence(X: Any, times: Any, labels: Any) -> float:
+    """The share of neighbouring pairs of clusters in time that have one label.
+
+    A pair is a cluster at one time and one at the next, of which each mean is the nearest to the other. 1 where no
+    cluster changes its label; NaN where all times have no pair. O(N K D).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_points, n_features)
+    times : array-like of shape (n_points,)
+    labels : array-like of shape (n_points,)
+        The label of each point, the same in all times: those of ``DependentDP``.
+
+    Examples
+    --------
+    >>> X = [[0.0], [5.0], [0.1], [5.1]]
+    >>> correspondence(X, [0, 0, 1, 1], [3, 4, 3, 4]), correspondence(X, [0, 0, 1, 1], [3, 4, 3, 5])
+    (1.0, 0.5)
+    """
+    points, times, labels = np.asarray(X, dtype=np.float64), np.asarray(times), np.asarray(labels)
+    if points.ndim != _FEWEST or not len(points) == len(times) == len(labels):
+        msg = f"X, times and labels must have a row a point, got {points.shape}, {times.shape} and {labels.shape}"
+        raise ValueError(msg)
+    slices = []
+    for t in np.unique(times):
+        here = times == t
+        names = np.unique(labels[here])
+        slices.append((names, np.array([points[here & (labels == name)].mean(axis=0) for name in names])))
+    same, pairs = 0, 0
+    for (one, means), (other, next_means) in itertools.pairwise(slices):
+        apart = ((means[:, None] - next_means) ** 2).sum(axis=2)
+        ahead, back = apart.argmin(axis=1), apart.argmin(axis=0)
+        mutual = np.flatnonzero(back[ahead] == np.arange(len(one)))
+        pairs += len(mutual)
+        same += int(np.count_nonzero(one[mutual] == other[ahead[mutual]]))
+    return same / pairs if pairs else float("nan")

@@ -1,0 +1,212 @@
+"""Clusters that drift over time slices: the best draw of a dependent Dirichlet process, climbed to its mode."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from mapdpm.data.frames import column_names
+from mapdpm.data.times import read_times
+from mapdpm.estimators.base import Estimator
+from mapdpm.jit import compiled_if_possible
+from mapdpm.likelihoods._drift import Drift
+from mapdpm.models.slices_mode import climbed
+from mapdpm.partition_priors.stick_breaking import mean_shares_given
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.rng import seeded
+from mapdpm.samplers._slices import INTERVALS, log_densities_alone
+from mapdpm.samplers.dependent_dp import DependentChain, moments
+from mapdpm.samplers.dependent_dp import DependentDP as Sampler
+from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers.sample import sample
+from mapdpm.samplers.trace import Trace
+from mapdpm.validation import check_count, check_points
+
+
+class DependentDP(Estimator):
+    r"""Clusters over time slices whose means drift and whose shares change: a dependent Dirichlet process.
+
+    The model of ``samplers.DependentDP`` (Porteous2006 section 5). ``fit`` samples from random labels, takes the draw
+    of the highest log p(x, Z), and climbs to its mode: sweeps of single points and exchanges of labels, and merges of
+    clusters at all times or at one, each kept if log p(x, Z) rises. A cluster has one label at all times, so it can be
+    followed, and its points may be missing for a while.
+
+    Parameters
+    ----------
+    alpha, discount, a, b, sticks, label_moves
+        As for ``samplers.DependentDP``.
+    likelihood : DriftingNormal or None
+        The prior of means and covariances. None is ``DriftingNormal.empirical(X, times)``.
+    draws, chains : int >= 1
+        Steps of the sampler, and chains.
+    max_sweeps : int >= 1
+        The most sweeps of the climb.
+    init, random_state, n_jobs, callback
+        As for ``sample``; init is "random" by default.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_points,)
+        Cluster of each point, 0..K-1 in order of first appearance; the same number at all times.
+    n_clusters_ : int
+        K.
+    explicit_labels_ : ndarray of shape (K,)
+        The label of each cluster under the stick-breaking prior, from 0.
+    times_ : ndarray of shape (T,)
+        The distinct times, ascending.
+    means_ : ndarray of shape (K, T, n_features)
+        The mean of each cluster at each time, also where it has no points: with covariances_ at the mode given labels.
+    covariances_ : ndarray of shape (K, T, n_features, n_features)
+    weights_ : ndarray of shape (T, K + 1)
+        E[pi \| Z] of each cluster at each time, and last that of all other labels.
+    log_joint_ : float
+        log p(x, Z) of explicit labels, in nats: covariances integrated out exactly, means by Laplace's method.
+    history_ : ndarray
+        log_joint_ of the best draw, and after each sweep and merge that raised it.
+    converged_ : bool
+        Whether the climb ended before ``max_sweeps``.
+    trace_ : Trace
+        The draws.
+    n_features_in_, feature_names_in_
+        Features of the data, and their names where it was a DataFrame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> times = np.repeat(np.arange(4), 30)
+    >>> X = rng.normal(0.0, 0.1, (120, 1)) + 2.0 * rng.integers(0, 2, (120, 1)) + 0.2 * times[:, None]
+    >>> model = DependentDP(random_state=0).fit(X, times)
+    >>> model.n_clusters_, model.means_.shape
+    (2, (2, 4, 1))
+    """
+
+    _routed = dict.fromkeys(("fit", "predict", "predict_proba", "score_samples"), "times")
+
+    n_clusters_: int
+    explicit_labels_: Labels
+    times_: Vector
+    means_: Matrix
+    covariances_: Matrix
+    weights_: Matrix
+    log_joint_: float
+    history_: Vector
+    n_sweeps_: int
+    converged_: bool
+    trace_: Trace
+
+    _log_densities_alone = staticmethod(compiled_if_possible(log_densities_alone))
+
+    def __init__(  # noqa: PLR0913  (the public signature; all but alpha by name)
+        self,
+        alpha: float | None = None,
+        *,
+        discount: float = 0.0,
+        a: Any = None,
+        b: Any = None,
+        sticks: Any = None,
+        likelihood: Any = None,
+        label_moves: Any = INTERVALS,
+        draws: int = 200,
+        chains: int = 1,
+        max_sweeps: int = 100,
+        init: Any = "random",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callback: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.discount = discount
+        self.a = a
+        self.b = b
+        self.sticks = sticks
+        self.likelihood = likelihood
+        self.label_moves = label_moves
+        self.draws = draws
+        self.chains = chains
+        self.max_sweeps = max_sweeps
+        self.init = init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callback = callback
+
+    def fit(self, X: Any, times: Any) -> DependentDP:
+        """Find the clusters of ``X``, shape (n_points, n_features), at ``times``, one number or date a point."""
+        names, points = column_names(X), check_points(X).astype(np.float64, copy=False)
+        max_sweeps = check_count("max_sweeps", self.max_sweeps)
+        sticks = {name: getattr(self, name) for name in ("alpha", "discount", "a", "b", "sticks")}
+        sampler = Sampler(**sticks, likelihood=self.likelihood, label_moves=self.label_moves)
+        options = {"draws": self.draws, "chains": self.chains, "init": self.init, "n_jobs": self.n_jobs}
+        rng = seeded(self.random_state)
+        seed = int(rng.generator.integers(2**31))
+        trace = sample(points, sampler, times=times, random_state=seed, callback=self.callback, **options)
+        seen, given = sampler.observe(points), sampler.check_given(Given(times=times), len(points))
+        data = ChainData(seen.likelihood, seen.data, given)
+        chain = cast("DependentChain", sampler.chain(data, trace.best, rng))
+        chain.labels_of_slots[chain.state.labels] = trace.best_variables["labels"]
+        self.history_, self.converged_ = climbed(sampler, chain, max_sweeps, rng)
+        self.trace_, self.log_joint_, self.n_sweeps_ = trace, float(self.history_[-1]), len(self.history_) - 1
+        self._keep(chain)
+        self._remember(points.shape[1], names)
+        return self
+
+    def fit_predict(self, X: Any, times: Any) -> Labels:
+        """Find the clusters and return ``labels_``."""
+        return self.fit(X, times).labels_
+
+    def predict(self, X: Any, times: Any) -> Labels:
+        """The most probable cluster of each point at its time, one of ``times_``."""
+        labels: Labels = self._log_shares(X, times)[:, : self.n_clusters_].argmax(axis=1)
+        return labels
+
+    def predict_proba(self, X: Any, times: Any) -> Matrix:
+        """The probability of each cluster, and last of a new one, for each point at its time: (n_points, K + 1)."""
+        scores = self._log_shares(X, times)
+        shares: Matrix = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+        return shares
+
+    def score_samples(self, X: Any, times: Any) -> Vector:
+        """log p(x | parameters, Z) of each point at its time, in nats."""
+        density: Vector = np.logaddexp.reduce(self._log_shares(X, times), axis=1)
+        return density
+
+    def _keep(self, chain: DependentChain) -> None:
+        chain.refresh()
+        K = chain.n_clusters
+        self.labels_, self.n_clusters_ = chain.state.labels.copy(), K
+        self.explicit_labels_ = chain.labels_of_slots[:K].copy()
+        self.times_, self._drift = chain.times.values, chain.drift
+        self.means_, self.covariances_ = moments(chain.drift, chain.parameters[:K])
+        order = np.argsort(self.explicit_labels_)
+        counts = chain.slices.counts[:, :K]
+        self.weights_ = np.empty((len(counts), K + 1))
+        for row, weights in zip(counts, self.weights_, strict=True):
+            shares, labels = np.empty(K), self.explicit_labels_[order]
+            weights[K] = mean_shares_given(chain.sticks, labels, row[order], int(row.sum()), shares, np.empty(K + 1))
+            weights[order] = shares
+
+    def _log_shares(self, X: Any, times: Any) -> Matrix:
+        """log of E[pi] p(x | cluster) for each cluster, and last for all other labels."""
+        points = self._points(X).astype(np.float64, copy=False)
+        given = read_times(times, len(points))
+        slices = np.searchsorted(self.times_, given.values)
+        known = self.times_[np.minimum(slices, len(self.times_) - 1)] == given.values
+        if not np.all(known):
+            msg = f"time {given.values[~known][0]} is none of the {len(self.times_)} times of fit, in times_"
+            raise ValueError(msg)
+        at = slices[given.of_points]
+        drift: Drift = self._drift
+        scores, D, alone = np.empty((len(points), self.n_clusters_ + 1)), points.shape[1], np.empty(len(points))
+        self._log_densities_alone(drift, (points - drift.m0) / drift.units, at, alone)
+        scores[:, -1] = alone - np.log(drift.units).sum()
+        roots = np.linalg.cholesky(self.covariances_)
+        logs = np.log(np.diagonal(roots, axis1=-2, axis2=-1)).sum(axis=-1)
+        for k in range(self.n_clusters_):
+            away = np.linalg.solve(roots[k, at], (points - self.means_[k, at])[..., None])[..., 0]
+            scores[:, k] = -0.5 * (D * np.log(2.0 * np.pi) + (away**2).sum(axis=1)) - logs[k, at]
+        result: Matrix = scores + np.log(self.weights_[at])
+        return result
+
+    def _names_out(self, prefix: str) -> list[str]:
+        return [f"{prefix}{k}" for k in range(self.n_clusters_)]

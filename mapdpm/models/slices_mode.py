@@ -1,0 +1,122 @@
+"""The climb of ``DependentDP``: from the labels of a draw to a mode of log p(x, Z) of explicit labels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.rng import Climbing, Rng
+from mapdpm.samplers.dependent_dp import DependentChain, DependentDP
+
+_LEAST_GAIN = 1e-6  # nats
+_SETTLING = 5  # rounds of the modes of means and of covariances
+_IDLE = 2  # rounds without a gain, with exchanges at random, that end a climb
+_NEAREST = 3  # clusters that the points of one slice may join
+
+
+class Move(NamedTuple):
+    """Points of one cluster that may join another: those of one slice, or of all."""
+
+    gain: float
+    source: int
+    target: int
+    slices: slice
+
+
+def climbed(sampler: DependentDP, chain: DependentChain, max_sweeps: int, rng: Rng) -> tuple[Vector, bool]:
+    """Climb from the labels of ``chain``: the values of log p(x, Z), and whether nothing gains any more.
+
+    A round is a sweep of single points with exchanges of labels, and merges. Nothing opens a cluster, and one that
+    nobody wants goes. Parameters are at their modes afterwards.
+    """
+    chain.log_alone = np.full(chain.n_points, -np.inf)
+    climbing: Any = Climbing(rng.generator)
+    history, idle = [chain.log_joint()], 0
+    for _ in range(max_sweeps):
+        start = history[-1]
+        sweep(sampler, chain, climbing, history)
+        merge(chain, history)
+        idle = 0 if history[-1] > start else idle + 1
+        if idle == _IDLE:
+            break
+    settle(sampler, chain, climbing)
+    return np.array(history), idle == _IDLE
+
+
+def settle(sampler: DependentDP, chain: DependentChain, climbing: Any) -> None:
+    """Set parameters to a mode given labels."""
+    for _ in range(_SETTLING):
+        sampler.redraw_parameters(chain, climbing, at_mode=True)
+
+
+def sweep(sampler: DependentDP, chain: DependentChain, climbing: Any, history: list[float]) -> None:
+    """Each point joins its best cluster, given parameters at their modes; undone unless log p(x, Z) rises."""
+    chain.refresh()
+    before = chain.saved()
+    settle(sampler, chain, climbing)
+    sampler.sweep(chain, climbing)
+    value = chain.log_joint()
+    if value > history[-1] + _LEAST_GAIN:
+        history.append(value)
+    else:
+        chain.restore(before)
+
+
+def merge(chain: DependentChain, history: list[float]) -> None:
+    """Make the best move of points of a cluster to another, as long as one gains."""
+    while True:
+        best = max(moves(chain), key=lambda each: each.gain, default=None)
+        if best is None or best.gain <= _LEAST_GAIN:
+            return
+        state, of_points = chain.state, chain.times.of_points
+        here = np.zeros(len(chain.times.values), dtype=bool)
+        here[best.slices] = True
+        state.labels[(state.labels == best.source) & here[of_points]] = best.target
+        state.counts[:] = np.bincount(state.labels, minlength=state.capacity)
+        state.rows[:, 0] = state.counts
+        history.append(history[-1] + best.gain)
+
+
+def moves(chain: DependentChain) -> list[Move]:
+    """All pairs of clusters that may merge, and slices of clusters that may join one nearby, with their gains.
+
+    O(K^2) marginals of clusters, and O(K T) of slices.
+    """
+    counts, sums, squares = chain.sums()
+    used, T = np.flatnonzero(counts.sum(axis=1)), counts.shape[1]
+    alone = {k: chain.log_marginal(counts[k], sums[k], squares[k]) for k in used.tolist()}
+    log_prior = chain.log_slices(counts[used], used)
+    found = []
+    for source in used.tolist():
+        occupied = np.flatnonzero(counts[source]).tolist()
+        parts = [(slice(0, T), used)]
+        if len(occupied) > 1:
+            parts += [(slice(t, t + 1), nearest(counts, sums, used, source, t)) for t in occupied]
+        for part, targets in parts:
+            for target in targets[targets != source].tolist():
+                n, x, xx = (moved(values, source, target, part) for values in (counts, sums, squares))
+                gain = math.fsum(chain.log_marginal(n[k], x[k], xx[k]) - alone[k] for k in (source, target))
+                gain += float((chain.log_slices(n[used][:, part], used) - log_prior[part]).sum())
+                found.append(Move(gain, source, target, part))
+    return found
+
+
+def moved(values: Any, source: int, target: int, part: slice) -> Any:
+    """``values`` (slots, T, ...) with those of ``source`` added to those of ``target`` in some slices."""
+    new = values.copy()
+    new[target, part] += new[source, part]
+    new[source, part] = 0
+    return new
+
+
+def nearest(counts: Labels, sums: Matrix, used: Labels, source: int, t: int) -> Labels:
+    """The clusters whose means over all slices, or in slice ``t`` where they have points, are nearest to ``source``."""
+    here = counts[used, t] > 0
+    n = np.where(here, counts[used, t], counts[used].sum(axis=1))[:, None]
+    means = np.where(here[:, None], sums[used, t], sums[used].sum(axis=1)) / n
+    apart = ((means - sums[source, t] / counts[source, t]) ** 2).sum(axis=1)
+    order: Labels = used[np.argsort(apart, kind="stable")]
+    return order[order != source][:_NEAREST]
