@@ -138,7 +138,7 @@ def draw_prior(drift: Drift, parameters: Matrix, rng: RngVerbs) -> None:
 def draw_given_point(drift: Drift, t: int, x: Vector, parameters: Matrix, rng: RngVerbs) -> None:
     """Draw the parameters of a cluster whose one point is ``x`` in slice ``t``, of all slices.
 
-    v given x by its nodes, the mean given v, the covariance given the mean: exact, up to quadrature (maths (94)).
+    v given x by its nodes, the mean given v, the covariance given the mean: exact, up to quadrature (maths (92)).
     """
     D = x.shape[0]
     scores, mean, y = np.empty(drift.weights.shape[0]), np.zeros(D), np.empty(D)

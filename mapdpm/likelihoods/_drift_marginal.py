@@ -1,4 +1,4 @@
-"""The log marginal of a cluster that drifts over time slices, parameters integrated out: docs/maths.md (96)."""
+"""The log marginal of a cluster that drifts over time slices, parameters integrated out: docs/maths.md (94), (95)."""
 
 from __future__ import annotations
 

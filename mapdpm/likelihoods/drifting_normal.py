@@ -133,7 +133,7 @@ class DriftingNormal(NamedTuple):
 
 
 def nodes(nu0: float, D: int) -> tuple[Vector, Vector]:
-    """Nodes v and log probabilities: x - mu, Student t, is normal with covariance psi0 / v (docs/maths.md (93)).
+    """Nodes v and log probabilities: x - mu, Student t, is normal with covariance psi0 / v (docs/maths.md (92)).
 
     v ~ Gamma((nu0 - D + 1) / 2, rate 1 / 2), by the trapezoidal rule in log v, which is exact to rounding. Nodes
     begin 150 nats below the mode, so that far points have their density too. A known covariance has one node, 1.

@@ -241,14 +241,20 @@ def mean_shares_given(
     ``total`` is the sum of ``counts``. Returns the sum of ``gaps``. O(K).
     """
     rest, first, above, empty = 1.0, 0, total, 0.0
-    K = labels.shape[0]
+    K, last = labels.shape[0], prior.a.shape[0] - 1
     for p in range(K):
         gaps[p] = 0.0
-        if labels[p] > first:
+        while first < labels[p] and (first < last or labels[p] - first <= _FEW):
+            a, b = stick(prior, first)
+            part = rest / (a + b + float(above))
+            gaps[p] += part * a
+            rest = part * (b + float(above))
+            first += 1
+        if first < labels[p]:
             passing = log_rest(prior, first, labels[p], float(above))
-            gaps[p] = -expm1(passing) * rest
-            empty += gaps[p]
+            gaps[p] -= expm1(passing) * rest
             rest *= exp(passing)
+        empty += gaps[p]
         above -= counts[p]
         a, b = stick(prior, labels[p])
         part = rest / (a + b + float(counts[p] + above))

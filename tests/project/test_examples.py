@@ -26,10 +26,12 @@ WRITES = {
     "density.py": {"density.png"},
     "devices_and_gateway.py": set(),
     "follow_stream.py": set(),
+    "gas_sensor.py": {"gas_sensor.png"},
     "in_a_browser.py": {"smartwatch.html"},
     "life_of_clusters.py": {"life_of_clusters.png"},
     "on_a_chip.py": set(),
     "states_of_a_watch.py": {"states_of_a_watch.png"},
+    "storms.py": {"storms.png"},
     "vibration.py": {"vibration.png"},
 }
 
