@@ -31,6 +31,8 @@ def read_times(times: Any, n_points: int) -> Times:
         )
         given = np.where(missing, np.nan, given.astype(np.int64) / 1e6)
     try:
+        if given.dtype.kind == "c":
+            raise TypeError  # noqa: TRY301  (said below)
         values = given.astype(np.float64)
     except (TypeError, ValueError):
         msg = f"times must be numbers or dates, got an array of {given.dtype}"

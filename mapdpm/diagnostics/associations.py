@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.protocol import Matrix
+from mapdpm.validation import check_points
 
 _FEWEST = 2
 
@@ -24,8 +25,13 @@ def association_variance(traces: Sequence[Any]) -> Matrix:
     traces : sequence of Trace
         Two or more runs on the same points, from different starts.
     """
-    if len(traces) < _FEWEST:
-        msg = f"association_variance compares runs: give {_FEWEST} or more traces, got {len(traces)}"
+    if not isinstance(traces, (tuple, list)) or len(traces) < _FEWEST or hasattr(traces, "similarity"):
+        n = 1 if hasattr(traces, "similarity") else len(traces)
+        msg = f"association_variance compares runs: give a list of {_FEWEST} or more traces, got {n}"
+        raise ValueError(msg)
+    sizes = sorted({len(trace.best) for trace in traces})
+    if len(sizes) > 1:
+        msg = f"all runs must be on the same points, got traces of {' and '.join(map(str, sizes))} points"
         raise ValueError(msg)
     variance: Matrix = np.var([trace.similarity() for trace in traces], axis=0)
     return variance
@@ -50,11 +56,13 @@ def correspondence(X: Any, times: Any, labels: Any) -> float:
     >>> correspondence(X, [0, 0, 1, 1], [3, 4, 3, 4]), correspondence(X, [0, 0, 1, 1], [3, 4, 3, 5])
     (1.0, 0.5)
     """
-    points, times, labels = np.asarray(X, dtype=np.float64), np.asarray(times), np.asarray(labels)
-    if points.ndim != _FEWEST or not len(points) == len(times) == len(labels):
+    points, times, labels, slices = check_points(X), np.asarray(times), np.asarray(labels), []
+    if not times.shape == labels.shape == (len(points),):
         msg = f"X, times and labels must have a row a point, got {points.shape}, {times.shape} and {labels.shape}"
         raise ValueError(msg)
-    slices = []
+    if np.any(times != times):  # noqa: PLR0124  (NaN, and no date)
+        msg = "times must have no missing values"
+        raise ValueError(msg)
     for t in np.unique(times):
         here = times == t
         names = np.unique(labels[here])

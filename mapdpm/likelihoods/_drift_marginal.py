@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
-from math import lgamma, log, pi
+from math import inf, lgamma, log, pi
 
 import numpy as np
 
 from mapdpm.jit import jitable, jitable_once
 from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods._drift import Drift, fill_precision, log_path, set_precision
+from mapdpm.logs import log_sum
 from mapdpm.protocol import Labels, Matrix, Vector
 
 _MOST_STEPS = 50
 _STEP_ENOUGH = 1e-9  # in prior deviations of a mean: the error of the log marginal is its square
+_SAME_MODE = 1e-4  # in prior deviations of a mean
 _LEAST_PIVOT = 1e-100
 
 
 @jitable_once
-def log_marginal_of_path(drift: Drift, counts: Labels, sums: Matrix, squares: Matrix) -> float:
+def log_marginal_of_path(drift: Drift, counts: Labels, sums: Matrix, scatters: Matrix) -> float:
     """Log density of the points of a cluster, covariances integrated out exactly, and means by Laplace's method.
 
-    ``counts`` (T,), ``sums`` (T, D) and packed ``squares`` (T, D (D + 1) / 2), sums of x x', are of the points of each
-    slice. Given means the points of a slice have a Student density; its log is nearly quadratic about the mode, and
-    quadratic where covariances are known: then the result is exact. O(steps (T D)^3).
+    ``counts`` (T,), ``sums`` (T, D) and packed ``scatters`` (T, D (D + 1) / 2) about their means are of the points of
+    each slice. Given means the points of a slice have a Student density. Where few points are far from the prior mean
+    there are two modes: the climbs from the points and from the prior find both, and they are added. For known
+    covariances the result is exact. O(steps (T D)^3).
     """
     T, D = sums.shape
     parameters, factors = np.zeros((T, drift.n_parameters())), np.zeros((T, tri.length(D)))
-    z = np.empty(D)
+    modes, values = np.zeros((2, T, D)), np.full(2, -inf)
     for t in range(T):
         if counts[t] > 0:
-            _factor_of_slice(drift, counts[t], sums[t], squares[t], factors[t])
+            _factor_of_slice(drift, scatters[t], factors[t])
+    for mode in range(2 if drift.nu0 > 0.0 else 1):
+        for t in range(T):
             for d in range(D):
-                parameters[t, 1 + d] = sums[t, d] / counts[t]
-    _climb(drift, counts, sums, factors, parameters)
-    total = log_path(drift, parameters)
+                parameters[t, 1 + d] = sums[t, d] / counts[t] if mode == 0 and counts[t] > 0 else 0.0
+        _climb(drift, counts, sums, factors, parameters)
+        modes[mode] = parameters[:, 1 : 1 + D]
+        if mode == 0 or np.abs(modes[1] - modes[0]).max() > _SAME_MODE:
+            values[mode] = _log_about_mode(drift, counts, sums, scatters, factors, parameters)
+    return log_sum(values)
+
+
+@jitable
+def _log_about_mode(
+    drift: Drift, counts: Labels, sums: Matrix, scatters: Matrix, factors: Matrix, parameters: Matrix
+) -> float:
+    """Laplace's method about the means of ``parameters``."""
+    T, D = sums.shape
+    total, z = log_path(drift, parameters), np.empty(D)
     for t in range(T):
         total -= D * log(drift.factor[t, t])
         if counts[t] > 0:
@@ -41,7 +58,7 @@ def log_marginal_of_path(drift: Drift, counts: Labels, sums: Matrix, squares: Ma
             if drift.nu0 > 0.0:
                 total += _log_student(drift, counts[t], factors[t], q)
             else:
-                total += _log_normal(counts[t], sums[t], squares[t], factors[t], parameters[t]) - 0.5 * q
+                total += _log_normal(drift, counts[t], scatters[t], factors[t], parameters[t]) - 0.5 * q
     return total - _log_curvature(drift, counts, sums, factors, parameters)
 
 
@@ -70,14 +87,12 @@ def _climb(drift: Drift, counts: Labels, sums: Matrix, factors: Matrix, paramete
 
 
 @jitable
-def _factor_of_slice(drift: Drift, count: int, sums: Vector, squares: Vector, factor: Vector) -> None:
+def _factor_of_slice(drift: Drift, scatter: Vector, factor: Vector) -> None:
     """Fill ``factor`` with the packed Cholesky factor of psi0 + scatter, or of the known covariance."""
-    D = sums.shape[0]
+    D = drift.axes.shape[0]
     for i in range(D):
         for j in range(i + 1):
-            value = 0.0
-            if drift.nu0 > 0.0:
-                value += squares[tri.length(i) + j] - sums[i] * sums[j] / count
+            value = scatter[tri.length(i) + j] if drift.nu0 > 0.0 else 0.0
             for k in range(j + 1):
                 value += drift.scale[tri.length(i) + k] * drift.scale[tri.length(j) + k]
             factor[tri.length(i) + j] = value
@@ -110,17 +125,14 @@ def _log_student(drift: Drift, count: int, factor: Vector, q: float) -> float:
 
 
 @jitable
-def _log_normal(count: int, sums: Vector, squares: Vector, factor: Vector, parameters: Vector) -> float:
+def _log_normal(drift: Drift, count: int, scatter: Vector, factor: Vector, parameters: Vector) -> float:
     """Log density of the points of a slice about their own mean, for the known covariance of ``factor``."""
-    D = sums.shape[0]
-    total, mean = 0.0, sums / count
+    D, total = drift.axes.shape[0], 0.0
     for k in range(D):
         row = 1 + D + tri.length(k)
         for i in range(k + 1):
             for j in range(k + 1):
-                square = squares[tri.length(max(i, j)) + min(i, j)]
-                total += parameters[row + i] * parameters[row + j] * square
-    total -= count * tri.solve(factor, 0, mean, D)
+                total += parameters[row + i] * parameters[row + j] * scatter[tri.length(max(i, j)) + min(i, j)]
     return -0.5 * (total + count * D * log(2.0 * pi)) - count * tri.log_determinant(factor, 0, D)
 
 

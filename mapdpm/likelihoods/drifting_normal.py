@@ -12,13 +12,19 @@ from mapdpm.likelihoods._parameters import check_range, described, fitted_to, pa
 from mapdpm.protocol import LARGEST, Matrix, Values, Vector
 
 _LARGEST_NU, _LARGEST_POWER = 2e8, 2.0
-_FARTHEST = 150.0  # nats
+_LEAST_FREEDOM = 0.1  # of the Student t
+_NATS = 40.0  # below the mode: e^-40 of an integral
+_FARTHEST, _MOST_NODES = 40.0, 20_000  # in log v: points e^20 deviations away
 
 
 def _check(family: Any) -> None:
     D = len(family.m0)
-    if family.nu0 != 0.0 and not D - 1 < family.nu0 <= _LARGEST_NU:
-        msg = f"nu0 must be > the number of features less one, {D - 1}, or 0 (psi0 is the covariance), got {family.nu0}"
+    least = D - 1 + _LEAST_FREEDOM
+    if family.nu0 != 0.0 and not least <= family.nu0 <= _LARGEST_NU:
+        msg = (
+            f"nu0 must be from the number of features less 0.9, {least:g}, to {_LARGEST_NU:.0e}, or 0 (psi0 is the "
+            f"covariance), got {family.nu0}"
+        )
         raise ValueError(msg)
     if not 0.0 < family.power <= _LARGEST_POWER:
         msg = f"power must be in (0, 2], got {family.power}: no larger one gives a covariance function"
@@ -47,13 +53,14 @@ class DriftingNormal(NamedTuple):
     variance : float > 0 or array of shape (n_features,)
         Variance of means around it, in squared data units: a in (12).
     rate : float >= 0
-        beta in (12), in units of time to the power -``power``; 0 is a mean that stays.
+        beta in (12), in units of time to the power -``power``. 0 is for one time, or with a nugget: means that only
+        jump.
     power : float in (0, 2]
         delta in (12): 1 is the Ornstein-Uhlenbeck process, 2 a smooth path.
     nugget : float
         The share of ``variance`` by which a mean jumps in each slice: b / a - 1 in (12). The covariance of the given
         times must be positive definite, or ``fit`` and ``sample`` refuse; a negative nugget seldom is.
-    nu0 : float > n_features - 1, or 0
+    nu0 : float >= n_features - 0.9, or 0
         Degrees of freedom of covariances; 0 makes ``psi0`` the covariance of all clusters, known.
     psi0 : float > 0, array of shape (n_features,), or symmetric positive definite (n_features, n_features)
         Scale matrix of covariances, in squared data units.
@@ -135,15 +142,16 @@ class DriftingNormal(NamedTuple):
 def nodes(nu0: float, D: int) -> tuple[Vector, Vector]:
     """Nodes v and log probabilities: x - mu, Student t, is normal with covariance psi0 / v (docs/maths.md (92)).
 
-    v ~ Gamma((nu0 - D + 1) / 2, rate 1 / 2), by the trapezoidal rule in log v, which is exact to rounding. Nodes
-    begin 150 nats below the mode, so that far points have their density too. A known covariance has one node, 1.
+    v ~ Gamma((nu0 - D + 1) / 2, rate 1 / 2), by the trapezoidal rule in log v: exact to rounding, also given x, for the
+    step is a quarter of the narrowest width. Nodes reach far below the mode, where v is given a far point. A known
+    covariance has one node, 1.
     """
     if nu0 == 0.0:
         return np.ones(1), np.zeros(1)
     shape = 0.5 * (nu0 - D + 1.0)
-    width, top = shape**-0.5, log(2.0 * shape)  # of log v near its mode
-    low, high = top - _FARTHEST / shape - 20.0 * width, top + log1p(50.0 / shape) + 10.0 * width
-    at = np.arange(low, high, 0.25 * min(1.0, width))
+    step, top = 0.25 * min(1.0, (shape + 0.5 * D) ** -0.5), log(2.0 * shape)
+    below = min(max(_NATS / shape, _FARTHEST), _MOST_NODES * step)
+    at = np.arange(top - below, top + log1p(50.0 / shape) + 10.0 * shape**-0.5, step)
     log_density = shape * (at - top) - shape * np.expm1(at - top)
-    kept = log_density > -_FARTHEST
+    kept = log_density > np.where(at < top, -np.inf, -_NATS)
     return np.exp(at[kept]), log_density[kept] - np.logaddexp.reduce(log_density[kept])

@@ -205,7 +205,8 @@ class DependentDP(Estimator):
         for k in range(self.n_clusters_):
             away = np.linalg.solve(roots[k, at], (points - self.means_[k, at])[..., None])[..., 0]
             scores[:, k] = -0.5 * (D * np.log(2.0 * np.pi) + (away**2).sum(axis=1)) - logs[k, at]
-        result: Matrix = scores + np.log(self.weights_[at])
+        with np.errstate(divide="ignore"):  # sticks that end leave nothing for a new label
+            result: Matrix = scores + np.log(self.weights_[at])
         return result
 
     def _names_out(self, prefix: str) -> list[str]:

@@ -85,9 +85,9 @@ def moves(chain: DependentChain) -> list[Move]:
 
     O(K^2) marginals of clusters, and O(K T) of slices.
     """
-    counts, sums, squares = chain.sums()
+    counts, sums, scatters = chain.sums()
     used, T = np.flatnonzero(counts.sum(axis=1)), counts.shape[1]
-    alone = {k: chain.log_marginal(counts[k], sums[k], squares[k]) for k in used.tolist()}
+    alone = {k: chain.log_marginal(counts[k], sums[k], scatters[k]) for k in used.tolist()}
     log_prior = chain.log_slices(counts[used], used)
     found = []
     for source in used.tolist():
@@ -97,18 +97,28 @@ def moves(chain: DependentChain) -> list[Move]:
             parts += [(slice(t, t + 1), nearest(counts, sums, used, source, t)) for t in occupied]
         for part, targets in parts:
             for target in targets[targets != source].tolist():
-                n, x, xx = (moved(values, source, target, part) for values in (counts, sums, squares))
+                n, x, xx = moved(counts, sums, scatters, (source, target), part)
                 gain = math.fsum(chain.log_marginal(n[k], x[k], xx[k]) - alone[k] for k in (source, target))
                 gain += float((chain.log_slices(n[used][:, part], used) - log_prior[part]).sum())
                 found.append(Move(gain, source, target, part))
     return found
 
 
-def moved(values: Any, source: int, target: int, part: slice) -> Any:
-    """``values`` (slots, T, ...) with those of ``source`` added to those of ``target`` in some slices."""
-    new = values.copy()
-    new[target, part] += new[source, part]
-    new[source, part] = 0
+def moved(
+    counts: Labels, sums: Matrix, scatters: Matrix, pair: tuple[int, int], part: slice
+) -> tuple[Labels, Matrix, Matrix]:
+    """The counts, sums and scatters of all clusters, those of ``pair[0]`` in some slices added to ``pair[1]``."""
+    source, target = pair
+    n, m = (counts[k, part, None].astype(np.float64) for k in pair)
+    both = np.maximum(n + m, 1.0)
+    apart = sums[source, part] / np.maximum(n, 1.0) - sums[target, part] / np.maximum(m, 1.0)
+    rows, columns = np.tril_indices(apart.shape[1])
+    between = n * m / both * apart[:, rows] * apart[:, columns]
+    new = (counts.copy(), sums.copy(), scatters.copy())
+    for values in new:
+        values[target, part] += values[source, part]
+        values[source, part] = 0
+    new[2][target, part] += between
     return new
 
 

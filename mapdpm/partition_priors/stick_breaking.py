@@ -69,14 +69,17 @@ class StickBreaking(NamedTuple):
 
     @classmethod
     def dirichlet_process(cls, alpha: float) -> StickBreaking:
-        """a_i = 1, b_i = alpha: the labels of a Dirichlet process (Sethuraman 1994)."""
-        return cls(np.ones(1), np.array([float(alpha)])).checked()
+        """a_i = 1, b_i = alpha > 0: the labels of a Dirichlet process (Sethuraman 1994)."""
+        return cls.pitman_yor(alpha, 0.0)
 
     @classmethod
     def pitman_yor(cls, alpha: float, discount: float) -> StickBreaking:
-        """a_i = 1 - d, b_i = alpha + (i + 1) d: the labels of a Pitman-Yor process."""
-        first = np.array([1.0 - discount]), np.array([alpha + discount])
-        return cls(*first, discount=float(discount)).checked()
+        """a_i = 1 - d, b_i = alpha + (i + 1) d, with 0 <= d < 1 and alpha > -d: the labels of a Pitman-Yor process."""
+        alpha, discount = check_number("alpha", alpha), check_number("discount", discount)
+        if not (0.0 <= discount < 1.0 and -discount < alpha <= LARGEST):
+            msg = f"discount must be in [0, 1) and alpha > -discount, got alpha={alpha}, discount={discount}"
+            raise ValueError(msg)
+        return cls(np.array([1.0 - discount]), np.array([alpha + discount]), discount).checked()
 
     @classmethod
     def gamma_family(cls, gamma: float, decay: float) -> StickBreaking:
@@ -91,6 +94,17 @@ class StickBreaking(NamedTuple):
             raise ValueError(msg)
         return cls(np.array([gamma * (1.0 - decay)]), np.array([gamma * decay]), decay=decay).checked()
 
+    @property
+    def n_components(self) -> int | None:
+        """How many labels have a share above ``SMALLEST``, if not infinitely many."""
+        last = len(self.a) - 1
+        if self.b[last] == 0.0:
+            return last + 1
+        if self.decay < 1.0:
+            least = min(self.a[last], self.b[last])
+            return last + 1 + int(max(log(SMALLEST / least) / log(self.decay), 0.0))
+        return None
+
     def mean_shares(self, n: int) -> Vector:
         """E[pi_i] of the first ``n`` labels, Porteous2006 (6) without points; O(n)."""
         shares, rest = np.zeros(n), 1.0
@@ -101,13 +115,35 @@ class StickBreaking(NamedTuple):
 
     def log_probability(self, Z: Any) -> float:
         """log P(Z) of explicit labels 0, 1, ..., in nats; O(N + K)."""
-        labels, counts = np.unique(np.asarray(Z, dtype=np.int64), return_counts=True)
+        given = np.asarray(Z)
+        if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu" or given.min() < 0:
+            msg = f"Z must be labels of points, whole numbers from 0, got {Z!r}"
+            raise ValueError(msg)
+        labels, counts = np.unique(given.astype(np.int64), return_counts=True)
+        if self.n_components is not None and labels[-1] >= self.n_components:
+            return -inf
         return log_labels(self, labels, counts, 0, int(labels[-1]) + 1, 0)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all entries are equal."""
+        return isinstance(other, StickBreaking) and repr(self) == repr(other)
+
+    def __ne__(self, other: object) -> bool:
+        """Whether an entry differs."""
+        return not self == other
+
+    def __hash__(self) -> int:
+        """Of all entries."""
+        return hash(repr(self))
 
     def __repr__(self) -> str:
         """With all entries, so that equal priors have equal descriptions."""
         rest = f", discount={self.discount}" if self.discount else f", decay={self.decay}" if self.decay < 1.0 else ""
         return f"StickBreaking(a={self.a.tolist()}, b={self.b.tolist()}{rest})"
+
+    def is_representable(self) -> bool:
+        """Whether labels beyond the last one have a share of at most ``LARGEST_LOSS``."""
+        return log_rest(self, 0, LAST_LABEL, 0.0) <= log(LARGEST_LOSS)
 
     def checked(self) -> StickBreaking:
         if log_rest(self, 0, LAST_LABEL, 0.0) > log(LARGEST_LOSS):
@@ -117,9 +153,12 @@ class StickBreaking(NamedTuple):
 
 
 def _entries(name: str, values: Any) -> Vector:
-    array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    try:
+        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        array = np.full(1, np.nan)
     if array.ndim != 1 or not len(array) or not np.all(np.abs(array) <= LARGEST):
-        msg = f"{name} must be a number, or a sequence of them, at most {LARGEST:.0e}, got {values!r}"
+        msg = f"{name} must be a finite number, or a sequence of them, at most {LARGEST:.0e}, got {values!r}"
         raise ValueError(msg)
     return array
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mapdpm.jit import jitable
+from mapdpm.logs import log_sum
 from mapdpm.protocol import LikelihoodVerbs, Model, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used, free_slot
-from mapdpm.samplers._logs import log_sum
 from mapdpm.samplers._whole_clusters import NONE
 from mapdpm.state import ClusterState, assign, unassign
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.jit import jitable
+from mapdpm.logs import log_sum
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import log_joining
-from mapdpm.samplers._logs import log_sum
 from mapdpm.samplers._orders import MARKOV, UNIFORM, Transitions, extend
 
 

@@ -22,16 +22,19 @@ from mapdpm.likelihoods._drift import (
     log_nodes,
     log_path,
 )
+from mapdpm.logs import log_sum
 from mapdpm.partition_priors.stick_breaking import StickBreaking, log_labels, mean_shares_given
 from mapdpm.protocol import Labels, Matrix, Model, RngVerbs, Vector
 from mapdpm.samplers._blocks import free_slot
 from mapdpm.samplers._labels import Occupied, arrays_for, draw_empty, draw_labels, in_order, insert, leave, position_of
-from mapdpm.samplers._logs import log_sum
 from mapdpm.state import ClusterState, assign, unassign
 
 SLICE, INTERVAL, ALL = "slice", "interval", "all"
 INTERVALS = (SLICE, INTERVAL, ALL)
 """Where labels are exchanged: in one slice, in an interval of slices, in all; in the order of their rates."""
+
+MOST_OPENED = 1 + len(INTERVALS)
+"""How many slots a point may need: for a cluster of its own, and for a label without points in each exchange."""
 
 
 class Slices(NamedTuple):
@@ -80,7 +83,7 @@ def sweep_slices(
     scores, shares, gaps = np.empty(capacity + 1), np.empty(capacity), np.empty(capacity + 1)
     K, moved, proposed, accepted = in_order(state, slices.labels, occupied), 0, 0, 0
     for i in range(start, n):
-        if capacity < min(K + 2, n + 1):
+        if capacity < min(K + MOST_OPENED, n + 1):
             return i, moved, proposed, accepted
         t, k = slices.of_points[i], state.labels[i]
         if k >= 0:
@@ -306,11 +309,16 @@ def factor_of(drift: Drift, scatter: Vector, scale: Vector) -> None:
     tri.factorise(scale, 0, D, np.zeros(D))
 
 
-def add_points(data: Matrix, state: ClusterState, slices: Slices, sums: Matrix, squares: Matrix) -> None:
-    """Add x to ``sums`` (slots, T, D), and the lower triangle of x x' to ``squares``, for all points. O(N D^2)."""
+def add_points(data: Matrix, state: ClusterState, slices: Slices, sums: Matrix, scatter: Matrix) -> None:
+    """Add x to ``sums`` (slots, T, D) for all points, and then the lower triangle of their scatter. O(N D^2)."""
+    D = data.shape[1]
+    away = np.empty(D)
+    for i in range(data.shape[0]):
+        for d in range(D):
+            sums[state.labels[i], slices.of_points[i], d] += data[i, d]
     for i in range(data.shape[0]):
         k, t = state.labels[i], slices.of_points[i]
-        for d in range(data.shape[1]):
-            sums[k, t, d] += data[i, d]
+        for d in range(D):
+            away[d] = data[i, d] - sums[k, t, d] / slices.counts[t, k]
             for e in range(d + 1):
-                squares[k, t, tri.length(d) + e] += data[i, d] * data[i, e]
+                scatter[k, t, tri.length(d) + e] += away[d] * away[e]

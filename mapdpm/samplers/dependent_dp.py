@@ -17,6 +17,7 @@ from mapdpm.partition_priors.stick_breaking import StickBreaking
 from mapdpm.protocol import Labels, Likelihood, Matrix, RngVerbs, Vector
 from mapdpm.samplers._slices import (
     INTERVALS,
+    MOST_OPENED,
     Slices,
     add_points,
     log_densities_alone,
@@ -27,11 +28,11 @@ from mapdpm.samplers._with_parameters import PARAMETERS, Counted
 from mapdpm.samplers.chain import CLUSTER, Chain
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.sampler import Info
-from mapdpm.samplers.starts import labels_without_order
 from mapdpm.samplers.stick_breaking_gibbs import (
-    LABEL_OF_CLUSTER,
     LabelledChain,
     StickBreakingGibbs,
+    carry_labels,
+    checked_moves,
     checked_rate,
     sticks_of,
 )
@@ -98,18 +99,18 @@ class DependentChain(LabelledChain):
         return np.array([self._log_labels(sticks, labels, row[order], 0, end, 0) for row in counts.T])
 
     def sums(self) -> tuple[Labels, Matrix, Matrix]:
-        """Counts (slots, T), sums (slots, T, D) and squares (slots, T, D (D + 1) / 2) of points. O(N D^2)."""
+        """Counts (slots, T), sums (slots, T, D) and scatters (slots, T, D (D + 1) / 2) of points. O(N D^2)."""
         slices, D = self.slices, self.data.shape[1]
         shape = (self.state.capacity, len(self.times.values))
-        sums, squares = np.zeros((*shape, D)), np.zeros((*shape, D * (D + 1) // 2))
-        self._add_points(self.data, self.state, slices, sums, squares)
-        return np.ascontiguousarray(slices.counts.T), sums, squares
+        sums, scatters = np.zeros((*shape, D)), np.zeros((*shape, D * (D + 1) // 2))
+        self._add_points(self.data, self.state, slices, sums, scatters)
+        return np.ascontiguousarray(slices.counts.T), sums, scatters
 
-    def log_marginal(self, counts: Labels, sums: Matrix, squares: Matrix) -> float:
+    def log_marginal(self, counts: Labels, sums: Matrix, scatters: Matrix) -> float:
         """log p of the points of a cluster, in nats: see ``log_marginal_of_path``; 0 without points."""
         if not counts.any():
             return 0.0
-        value = float(self._log_marginal_of_path(self.drift, counts, sums, squares))
+        value = float(self._log_marginal_of_path(self.drift, counts, sums, scatters))
         return value - int(counts.sum()) * float(np.log(self.drift.units).sum())
 
     def log_joint(self) -> float:
@@ -163,12 +164,12 @@ class DependentDP(StickBreakingGibbs):
 
     Without exchanges a cluster hardly ever has one label in all slices. ``Trace.extra["labels"]`` has the explicit
     labels: points of one label are one cluster, in any slice. ``sample(keep=("partitions", "means", "covariances"))``
-    also keeps parameters. ``log_joint`` is log p(x, Z), means integrated out by Laplace's method: to 0.2 nats a
-    cluster, and exact for known covariances.
+    also keeps parameters. ``log_joint`` is log p(x, Z), means integrated out by Laplace's method: to some
+    tenths of a nat a cluster (docs/maths.md, section 24), and exact for known covariances.
 
     Parameters
     ----------
-    alpha, discount, a, b, sticks
+    alpha, discount, a, b, sticks, alpha_prior, discount_prior
         The shares of labels in each slice, as for ``StickBreakingGibbs``.
     likelihood : DriftingNormal or None
         The prior of means and covariances. None is ``DriftingNormal.empirical(X, times)``.
@@ -205,25 +206,29 @@ class DependentDP(StickBreakingGibbs):
     _sweep_slices = staticmethod(compiled_if_possible(sweep_slices))
     _redraw_parameters = staticmethod(compiled_if_possible(redraw_parameters))
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (all but alpha by name)
         self,
         alpha: float | None = None,
         *,
         likelihood: Any = None,
         label_moves: Any = INTERVALS,
         move_rate: float | None = None,
-        **sticks: Any,
+        discount: float = 0.0,
+        a: Any = None,
+        b: Any = None,
+        sticks: StickBreaking | None = None,
+        alpha_prior: Any = None,
+        discount_prior: Any = None,
     ) -> None:
         if likelihood is not None and not isinstance(likelihood, DriftingNormal):
             msg = (
                 f"likelihood must be a DriftingNormal, or None for one that is set from the points, got {likelihood!r}"
             )
             raise ValueError(msg)
-        super().__init__(alpha, likelihood=likelihood, label_moves=(), **sticks)
-        if isinstance(label_moves, str) or not all(name in INTERVALS for name in label_moves):
-            msg = f"label_moves must be a sequence of {', '.join(map(repr, INTERVALS))}, got {label_moves!r}"
-            raise ValueError(msg)
-        self.label_moves, self.move_rate = tuple(label_moves), checked_rate(move_rate)
+        model = {"discount": discount, "a": a, "b": b, "sticks": sticks}
+        model |= {"alpha_prior": alpha_prior, "discount_prior": discount_prior}
+        super().__init__(alpha, likelihood=likelihood, label_moves=(), **model)
+        self.label_moves, self.move_rate = checked_moves(label_moves, INTERVALS), checked_rate(move_rate)
 
     def observe(self, X: Any) -> Observed:
         """The points of ``X``; the family is made for them when times are known."""
@@ -243,18 +248,16 @@ class DependentDP(StickBreakingGibbs):
         times, family = data.given.times, cast("Any", data.likelihood).family
         family = DriftingNormal.empirical(data.data, times.values) if family is None else family
         points, drift = family.standardised(data.data), family.over(times.values)
-        D, alpha = len(drift.m0), getattr(self.target.prior, "alpha", 1.0)
+        D = len(drift.m0)
         psi = drift.axes * drift.variances @ drift.axes.T
         pooled = NormalInverseWishart(np.zeros(D), float(np.mean(drift.variances)), drift.nu0 or D + 2.0, psi)
         flat = ChainData(cast("Likelihood", pooled), points)
-        labels = labels_without_order(flat, alpha if alpha > 0.0 else 1.0, init, rng)
+        labels = self.first_labels(flat, init, rng)
         counted = cast("Likelihood", Counted(drift))
         chain = cast("DependentChain", self.chain_type(counted, self.target.prior, points, labels))
         chain.set_times(times)
+        carry_labels(chain)
         capacity = chain.state.capacity
-        chain.carry(
-            LABEL_OF_CLUSTER, np.where(chain.state.counts, np.arange(capacity), -1), (CLUSTER,), blank=-1, kept=False
-        )
         shape = (capacity, len(times.values), drift.n_parameters())
         dims = (CLUSTER, "slice", "parameter")
         chain.carry(PARAMETERS, np.tile(drift.parameters_at_mode(), (*shape[:2], 1)), dims, kept=False)
@@ -277,7 +280,7 @@ class DependentDP(StickBreakingGibbs):
         """Redraw the labels of all points, with exchanges after each."""
         start, total, rates = 0, np.zeros(3, dtype=np.int64), self.rates(chain)
         while start < chain.n_points:
-            chain.reserve(2)
+            chain.reserve(MOST_OPENED)
             start, *more = self._sweep_slices(chain.model, chain.state, chain.slices, rates, start, rng)
             total += more
         return Info(chain.n_clusters, *map(int, total))

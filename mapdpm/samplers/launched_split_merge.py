@@ -10,10 +10,10 @@ import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.logs import log_half_sum, log_share
 from mapdpm.optional_verbs import add_many
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
 from mapdpm.samplers._launch_cuts import cuts
-from mapdpm.samplers._logs import log_half_sum, log_share
 from mapdpm.samplers._parallel_sampler import ParallelSampler
 from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, divide_anew, gathered
 from mapdpm.samplers.chain import Chain

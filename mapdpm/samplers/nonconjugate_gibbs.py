@@ -8,9 +8,9 @@ from typing import cast
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.logs import log_sum
 from mapdpm.protocol import Matrix, Model, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used, free_slot
-from mapdpm.samplers._logs import log_sum
 from mapdpm.samplers._lone_points import count_lone
 from mapdpm.samplers._with_parameters import (
     ParameterChain,

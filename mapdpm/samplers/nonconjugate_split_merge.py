@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
+from mapdpm.logs import log_share
 from mapdpm.protocol import Labels, Matrix, Model, RngVerbs
 from mapdpm.samplers._blocks import count_used, free_slot, log_block
-from mapdpm.samplers._logs import log_share
 from mapdpm.samplers._pairs import draw_pair
 from mapdpm.samplers._whole_clusters import gathered
 from mapdpm.samplers._with_parameters import ParameterChain, ParameterSampler, log_joint_of

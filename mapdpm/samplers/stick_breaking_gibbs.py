@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,8 @@ from mapdpm.validation import check_count, check_number
 
 LABELS = "labels"
 """The explicit label of each point, in a trace."""
+_LARGEST_STEP = 2**31
+
 LABEL_OF_CLUSTER = "label"
 """The array of labels of slots; -1 for a free slot."""
 
@@ -120,7 +123,8 @@ class StickBreakingGibbs(Sampler):
     next_step : int >= 1
         The distance of labels in "next".
     alpha_prior, discount_prior : optional
-        As for ``CollapsedGibbs``: drawn after each step, by slice sampling given the explicit labels.
+        As for ``CollapsedGibbs``: drawn after each step, by slice sampling given the explicit labels. The prior of a
+        discount ends where labels grow beyond all bounds.
 
     Raises
     ------
@@ -171,9 +175,12 @@ class StickBreakingGibbs(Sampler):
                 raise ValueError(msg)
             self.target = self.target._replace(prior=cast("Any", own))
         sticks_of(self.target.prior).checked()
-        self.label_moves = _checked_moves(label_moves)
+        self.label_moves = checked_moves(label_moves, LABEL_MOVES)
         self.move_rate = checked_rate(move_rate)
         self.next_step = check_count("next_step", next_step)
+        if self.next_step > _LARGEST_STEP:
+            msg = f"next_step must be at most {_LARGEST_STEP}, got {next_step}"
+            raise ValueError(msg)
 
     @property
     def moves(self) -> Moves:
@@ -183,14 +190,17 @@ class StickBreakingGibbs(Sampler):
 
     def chain(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Chain:
         """A new chain on ``data``, whose clusters have labels in order of first appearance."""
-        alpha = getattr(self.target.prior, "alpha", 1.0)
-        labels = labels_without_order(data, alpha if alpha > 0.0 else 1.0, init, rng)
-        chain = self.chain_type(data.likelihood, self.target.prior, data.data, labels)
-        names = np.arange(chain.state.capacity)
-        names[chain.state.counts == 0] = -1
-        chain.carry(LABEL_OF_CLUSTER, names, (CLUSTER,), blank=-1, kept=False)
+        chain = self.chain_type(data.likelihood, self.target.prior, data.data, self.first_labels(data, init, rng))
+        carry_labels(chain)
         self.equip(chain)
         return chain
+
+    def first_labels(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Labels:
+        """The labels of a new chain, 0..K-1, of which each has a share."""
+        alpha = getattr(self.target.prior, "alpha", 1.0)
+        labels = labels_without_order(data, alpha if alpha > 0.0 else 1.0, init, rng)
+        most = sticks_of(self.target.prior).n_components
+        return labels if most is None else np.minimum(labels, most - 1)
 
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """A sweep over all points, with moves of labels after each."""
@@ -205,7 +215,12 @@ class StickBreakingGibbs(Sampler):
     def step(self, chain: Chain, rng: RngVerbs) -> Info:
         """One step: edit the labels of ``chain``, then draw its alpha and discount if they have a prior."""
         info = self.move(chain, rng)
-        chain.prior = draw_by_slice(chain.prior, cast("LabelledChain", chain).log_labels, self.target, rng)
+        log_labels = cast("LabelledChain", chain).log_labels
+
+        def log_probability(prior: Any) -> float:
+            return log_labels(prior) if sticks_of(prior).is_representable() else -math.inf
+
+        chain.prior = draw_by_slice(chain.prior, log_probability, self.target, rng)
         return info
 
 
@@ -220,7 +235,8 @@ def _own_sticks(alpha: Any, discount: Any, a: Any, b: Any, sticks: Any) -> Stick
         if not isinstance(sticks, StickBreaking):
             msg = f"sticks must be a StickBreaking, such as StickBreaking.gamma_family(1.0, 0.5), got {sticks!r}"
             raise ValueError(msg)
-        return sticks
+        a, b = (np.asarray(values, dtype=np.float64) for values in (sticks.a, sticks.b))
+        return sticks._replace(a=a, b=b).checked()
     if a is None or b is None:
         msg = f"a and b go together, got a={a!r}, b={b!r}"
         raise ValueError(msg)
@@ -238,8 +254,15 @@ def checked_rate(rate: Any) -> float | None:
     return number
 
 
-def _checked_moves(names: Any) -> tuple[str, ...]:
-    if isinstance(names, str) or not all(name in LABEL_MOVES for name in names):
-        msg = f"label_moves must be a sequence of {', '.join(map(repr, LABEL_MOVES))}, got {names!r}"
+def checked_moves(names: Any, known: tuple[str, ...]) -> tuple[str, ...]:
+    """``names`` as a tuple; ValueError where one is not ``known``."""
+    if not isinstance(names, (tuple, list, set, frozenset)) or not all(name in known for name in names):
+        msg = f"label_moves must be a sequence of {', '.join(map(repr, known))}, got {names!r}"
         raise ValueError(msg)
-    return tuple(names)
+    return tuple(name for name in known if name in names)
+
+
+def carry_labels(chain: Chain) -> None:
+    """Let a new chain carry labels of clusters: the numbers of their slots."""
+    labels = np.where(chain.state.counts > 0, np.arange(chain.state.capacity), -1)
+    chain.carry(LABEL_OF_CLUSTER, labels, (CLUSTER,), blank=-1, kept=False)

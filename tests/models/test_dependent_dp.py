@@ -132,8 +132,12 @@ def test_runs_that_agree_have_no_variance():
     traces = [sample(X, Sampler(1.0), times=times, draws=20, random_state=seed) for seed in (0, 0, 1)]
     assert association_variance(traces[:2]).max() == 0.0
     assert association_variance(traces).max() > 0.0
-    with pytest.raises(ValueError, match="give 2 or more traces, got 1"):
-        association_variance(traces[:1])
+    for one in (traces[:1], traces[0]):
+        with pytest.raises(ValueError, match="give a list of 2 or more traces, got 1"):
+            association_variance(one)
+    other = sample(X[:10], Sampler(1.0), times=times[:10], draws=2, random_state=0)
+    with pytest.raises(ValueError, match="traces of 10 and 20 points"):
+        association_variance([other, traces[0]])
 
 
 def test_correspondence_counts_mutual_neighbours():
@@ -143,3 +147,5 @@ def test_correspondence_counts_mutual_neighbours():
     assert np.isnan(correspondence(X[:2], times[:2], [0, 1]))
     with pytest.raises(ValueError, match="must have a row a point"):
         correspondence(X, times, [0])
+    with pytest.raises(ValueError, match="no missing values"):
+        correspondence(X, [0, 0, 1, 1, np.nan], [0] * 5)

@@ -176,6 +176,16 @@ def test_what_is_refused():
     for gamma, decay in ((0.0, 0.5), (1.0, 1.0), (1.0, 0.0)):
         with pytest.raises(ValueError, match=r"gamma must be > 0 and decay in \(0, 1\)"):
             StickBreaking.gamma_family(gamma, decay)
+    for alpha, discount in ((-1.0, 0.0), (0.0, 0.0), (np.nan, 0.0), (1.0, -0.5), (-0.5, 0.2), (1.0, 1.0)):
+        with pytest.raises(ValueError, match="alpha"):
+            StickBreaking.pitman_yor(alpha, discount)
+    with pytest.raises(ValueError, match="alpha"):
+        StickBreaking.dirichlet_process(-3.0)
+    for Z in ([-1, 0], [0.5, 1.7], [], [[0]]):
+        with pytest.raises(ValueError, match="Z must be labels of points"):
+            FAMILIES["DP"].log_probability(Z)
+    with pytest.raises(ValueError, match="a must be a finite number, or a sequence of them"):
+        StickBreaking.of("x", 1)
     with pytest.raises(ValueError, match="labels beyond 2\\^62"):
         StickBreaking.pitman_yor(1.0, 0.9)
     assert LAST_LABEL == 2**62
@@ -184,3 +194,18 @@ def test_what_is_refused():
 def test_repr_tells_priors_apart():
     assert repr(FAMILIES["PY"]) == "StickBreaking(a=[0.6], b=[1.0], discount=0.4)"
     assert repr(FAMILIES["gamma"]) != repr(StickBreaking.gamma_family(2.5, 0.6))
+
+
+def test_equal_priors():
+    assert StickBreaking.of([1.0, 2.0], 1.0) == StickBreaking.of([1, 2], [1.0, 1.0])
+    assert StickBreaking.of(1.0, 2.0) != StickBreaking.of(2.0, 2.0)
+    assert len({StickBreaking.of(1.0, 2.0), StickBreaking.of(1, 2)}) == 1
+
+
+def test_shares_that_vanish():
+    """Labels end where a and b fall below 1e-100: 0.5^(i + 1) does after i = 331."""
+    prior = StickBreaking.gamma_family(1.0, 0.5)
+    assert prior.n_components == 332
+    assert prior.log_probability([400]) == -math.inf
+    assert FAMILIES["ends"].n_components == 41
+    assert FAMILIES["DP"].n_components is None

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from mapdpm import NormalGamma
-from mapdpm.partition_priors import StickBreaking
+from mapdpm.partition_priors import PitmanYor, StickBreaking
 from mapdpm.partition_priors.stick_breaking import mean_shares_given
 from mapdpm.rng import seeded
-from mapdpm.samplers import CollapsedGibbs, GammaPrior, StickBreakingGibbs, Trace, _labels, sample
+from mapdpm.samplers import BetaPrior, CollapsedGibbs, GammaPrior, StickBreakingGibbs, Trace, _labels, sample
 from mapdpm.samplers import stick_breaking_gibbs as module
 from mapdpm.samplers._labels import Occupied, in_order, move_labels
 from mapdpm.samplers.given import ChainData
@@ -330,6 +330,54 @@ def test_a_high_discount_keeps_few_slots():
     trace = sample(X, StickBreakingGibbs(2.0, discount=0.7), draws=100, random_state=0)
     assert trace.extra["labels"].max() > 1000
     assert np.all(np.isfinite(trace.log_joint))
+
+
+def test_a_start_that_sticks_allow():
+    """Two sticks for three clusters: the start has two, and labels that are given may be no more."""
+    X = np.array([0.0] * 10 + [100.0] * 10 + [-100.0] * 10)[:, None] + np.tile(np.linspace(-0.5, 0.5, 10), 3)[:, None]
+    sampler = StickBreakingGibbs(a=[1.0, 1.0], b=[1.0, 0.0], likelihood=NormalGamma(0.0, 1e-4, 2.0, 0.2))
+    trace = sample(X, sampler, draws=20, random_state=0)
+    assert trace.extra["labels"].max() == 1
+    assert np.all(np.isfinite(trace.log_joint))
+    with pytest.raises(ValueError, match="init has 3 clusters"):
+        sample(X, sampler, draws=1, init=np.repeat([0, 1, 2], 10))
+    many = np.random.default_rng(0).normal(size=(1200, 1))
+    decaying = StickBreakingGibbs(sticks=StickBreaking.gamma_family(1.0, 0.5))
+    with pytest.raises(ValueError, match="init='singletons' makes 1200 clusters"):
+        sample(many, decaying, draws=1, init="singletons")
+
+
+def test_hybrids_of_one_model():
+    X = np.random.default_rng(0).normal(size=(20, 1))
+    moves = StickBreakingGibbs(a=[1.0, 2.0], b=[2.0, 1.0]) + StickBreakingGibbs(a=[1, 2], b=[2, 1], label_moves=())
+    assert sample(X, moves, draws=3, random_state=0).log_joint.shape == (1, 3)
+    with pytest.raises(ValueError, match="hybrid"):
+        StickBreakingGibbs(a=1.0, b=2.0) + CollapsedGibbs(1.0)
+
+
+@pytest.mark.slow
+def test_a_discount_that_is_drawn_ends_where_labels_do():
+    """Beta(6, 1) has much mass near 1: draws of d and K are those of enumeration on the range that is allowed."""
+    likelihood, data = points(4)
+    hyper = {"discount_prior": BetaPrior(6.0, 1.0), "likelihood": likelihood}
+    trace = sample(data, StickBreakingGibbs(1.0, discount=0.3, **hyper), draws=40_000, burn_in=200, random_state=3)
+    grid = np.linspace(0.0005, 0.9995, 1000)
+    allowed = [d for d in grid if module.StickBreaking(np.array([1 - d]), np.array([1 + d]), d).is_representable()]
+    log_marginal, weights, sizes = log_marginal_of(likelihood, data), [], []
+    for z in kernels.of_partitions(4).states:
+        groups = [[i for i, k in enumerate(z) if k == label] for label in range(max(z) + 1)]
+        marginal = math.fsum(log_marginal(group) for group in groups)
+        counts = np.array([float(len(group)) for group in groups])
+        weights.append([marginal + PitmanYor(1.0, d).log_partition(counts) + 5.0 * math.log(d) for d in allowed])
+        sizes.append(len(groups))
+    shares = np.exp(np.array(weights) - np.max(weights))
+    shares /= shares.sum()
+    for values, mean in (
+        (trace.discount[0], shares.sum(axis=0) @ allowed),
+        (trace.n_clusters[0], shares.sum(axis=1) @ sizes),
+    ):
+        means = values.reshape(-1, 400).mean(axis=1)
+        assert abs(means.mean() - mean) < 5.0 * means.std(ddof=1) / math.sqrt(len(means)) + 1e-3
 
 
 def test_refusals():
