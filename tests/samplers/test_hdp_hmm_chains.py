@@ -98,8 +98,9 @@ def machine(n=150, seed=0):
 PRIORS = {"alpha_prior": GammaPrior(1, 1), "gamma_prior": GammaPrior(1, 1)}
 
 
-@pytest.mark.parametrize("kind", complete_but([HDPHMMBeam], [HDPHMMDirectAssignment, HDPHMMBeam]))
-@pytest.mark.parametrize("transitions", complete_but(["own"], ["shared", "own"]))
+@pytest.mark.complete
+@pytest.mark.parametrize("kind", [HDPHMMDirectAssignment, HDPHMMBeam])
+@pytest.mark.parametrize("transitions", ["shared", "own"])
 def test_compiled_and_plain_draw_the_same(kind, transitions):
     X, sequences, _ = machine(40)
     likelihood = NormalKnownVariance(4.0, 25.0, 1.0).for_data(X)

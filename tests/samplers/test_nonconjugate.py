@@ -188,7 +188,7 @@ def laplace_data(n, seed=0):
 
 
 @pytest.mark.parametrize(
-    "kind", complete_but([NonconjugateSubClusterSplits], [NonconjugateGibbs, NonconjugateSubClusterSplits])
+    "kind", complete_but([NonconjugateGibbs], [NonconjugateGibbs, NonconjugateSubClusterSplits])
 )
 @pytest.mark.parametrize("init", complete_but(["sequential"], ["single", "sequential"]))
 def test_clear_clusters_are_found(kind, init):

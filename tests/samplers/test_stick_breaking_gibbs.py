@@ -262,6 +262,7 @@ def test_faults_of_gibbs_are_noticed(monkeypatch, fault):
 # ---- chains -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.complete
 def test_compiled_and_plain_draw_the_same():
     X = np.random.default_rng(6).normal(0.0, 3.0, (40, 2))
     for options in ({"alpha": 1.0}, {"alpha": 0.5, "discount": 0.4}, {"a": 5.0, "b": 0.1}):
