@@ -204,7 +204,7 @@ def exchange(kind):
 # what is broken is off by 8e-3 and more.
 WITHIN = {4: 2e-3, 6: 5e-4}
 ERROR_SEEN = 4e-3
-NODES = pytest.mark.parametrize("n_nodes", [4, pytest.param(6, marks=pytest.mark.complete)])
+NODES = pytest.mark.parametrize("n_nodes", [4, pytest.param(6, marks=pytest.mark.slow)])
 
 
 @NODES

@@ -28,7 +28,7 @@ STICKS = {
     "gamma": (GAMMAS, np.array([1.0, 0.5, 0.25, 0.0])),
 }
 """Four sticks, of which the last takes the rest: 64 states of three points, 256 of four."""
-EACH = pytest.mark.parametrize("n", [3, pytest.param(4, marks=pytest.mark.complete)])
+EACH = pytest.mark.parametrize("n", [3, pytest.param(4, marks=pytest.mark.slow)])
 
 
 def points(n=3, family=NormalGamma):
