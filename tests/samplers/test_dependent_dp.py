@@ -224,7 +224,7 @@ def test_exchanges_by_quadrature(kind, order, n_nodes):
     assert off < WITHIN[n_nodes]
 
 
-@pytest.mark.complete
+@pytest.mark.slow
 def test_a_sweep_by_quadrature():
     off = Piece(ORDERS["two points"], 4).broken_by(redraw_all)
     print(f"a sweep: |pi P - pi| = {off:.1e}")

@@ -164,7 +164,7 @@ def test_next_by_more_than_one():
 
 @pytest.mark.parametrize(
     ("moves", "rate"),
-    [(("swap",), None), (("permute",), 0.5), pytest.param(("next", "swap"), 1.0, marks=pytest.mark.complete)],
+    [(("swap",), None), (("permute",), 0.5), pytest.param(("next", "swap"), 1.0, marks=pytest.mark.slow)],
 )
 def test_whole_steps_on_two_points(moves, rate):
     """With moves after each assignment."""
