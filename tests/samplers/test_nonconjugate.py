@@ -187,9 +187,7 @@ def laplace_data(n, seed=0):
     return np.array([-15.0, 0.0, 12.0])[z][:, None] + rng.laplace(size=(n, 1)), z
 
 
-@pytest.mark.parametrize(
-    "kind", complete_but([NonconjugateGibbs], [NonconjugateGibbs, NonconjugateSubClusterSplits])
-)
+@pytest.mark.parametrize("kind", complete_but([NonconjugateGibbs], [NonconjugateGibbs, NonconjugateSubClusterSplits]))
 @pytest.mark.parametrize("init", complete_but(["sequential"], ["single", "sequential"]))
 def test_clear_clusters_are_found(kind, init):
     X, z = laplace_data(300)
