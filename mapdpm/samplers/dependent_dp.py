@@ -201,6 +201,10 @@ class DependentDP(StickBreakingGibbs):
     """
 
     chain_type: type[Chain] = DependentChain
+    """As of ``Sampler``.
+
+    :meta private:
+    """
     takes = ("times",)
 
     _sweep_slices = staticmethod(compiled_if_possible(sweep_slices))

@@ -146,6 +146,10 @@ class StickBreakingGibbs(Sampler):
     """
 
     chain_type: type[Chain] = LabelledChain
+    """As of ``Sampler``.
+
+    :meta private:
+    """
 
     _sweep = staticmethod(compiled_if_possible(sweep_labels))
 
