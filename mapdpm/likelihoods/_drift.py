@@ -15,7 +15,11 @@ from mapdpm.jit import jitable
 from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods._moments import LOG_2PI
+from mapdpm.logs import log_sum
 from mapdpm.protocol import Labels, Matrix, RngVerbs, Vector
+
+LEAST_PIVOT = 1e-100
+"""Pivots of factors are this at least, so that what rounds to a singular matrix has a factor."""
 
 
 class Drift(NamedTuple):
@@ -48,6 +52,16 @@ class Drift(NamedTuple):
         set_precision(self.scale, self.nu0 + D + 1.0 if self.nu0 > 0.0 else 1.0, found, D)
         return found
 
+    def moments(self, parameters: Matrix) -> tuple[Matrix, Matrix]:
+        """Means (..., D) and covariances (..., D, D) in data units, of parameters (..., P)."""
+        D = len(self.m0)
+        W = np.zeros((*parameters.shape[:-1], D, D))
+        rows, columns = np.tril_indices(D)
+        W[..., rows, columns] = parameters[..., 1 + D :]
+        root = np.linalg.inv(W)
+        means = self.m0 + self.units * parameters[..., 1 : 1 + D]
+        return means, root @ np.swapaxes(root, -1, -2) * np.outer(self.units, self.units)
+
     def n_parameters(self) -> int:
         return 1 + self.axes.shape[0] + tri.length(self.axes.shape[0])
 
@@ -56,20 +70,34 @@ class Drift(NamedTuple):
 
 
 @jitable
+def variance_of_mean(drift: Drift, t: int) -> float:
+    """Gamma_tt, the variance of a mean in slice ``t``, in each direction. O(T)."""
+    total = 0.0
+    for s in range(t + 1):
+        total += drift.factor[t, s] * drift.factor[t, s]
+    return total
+
+
+@jitable
+def along_axis(drift: Drift, d: int, x: Vector) -> float:
+    """The coordinate of ``x`` along axis ``d`` of psi0. O(D)."""
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += drift.axes[k, d] * x[k]
+    return total
+
+
+@jitable
 def log_nodes(drift: Drift, t: int, x: Vector, scores: Vector) -> None:
     """Fill ``scores`` with the log of P(v) p(x | v) at slice ``t``; their log sum is the log density of a new cluster.
 
     x is a mean, N(0, Gamma_tt I), and Student noise, N(0, psi0 / v) given v. O(nodes D) and a rotation.
     """
-    D, prior = x.shape[0], 0.0
-    for s in range(t + 1):
-        prior += drift.factor[t, s] * drift.factor[t, s]
+    D, prior = x.shape[0], variance_of_mean(drift, t)
     for m in range(scores.shape[0]):
         scores[m] = drift.log_weights[m] - 0.5 * D * LOG_2PI
     for d in range(D):
-        y = 0.0
-        for k in range(D):
-            y += drift.axes[k, d] * x[k]
+        y = along_axis(drift, d, x)
         for m in range(scores.shape[0]):
             variance = prior + drift.variances[d] / drift.weights[m]
             scores[m] -= 0.5 * (log(variance) + y * y / variance)
@@ -93,11 +121,7 @@ def draw_path_through(drift: Drift, t: int, mean: Vector, parameters: Matrix, rn
     The path is L z. Given z along row t of L, the rest of z is normal; a reflection turns the first axis there.
     """
     T, D = drift.factor.shape[0], drift.axes.shape[0]
-    z, axis = np.empty(T), np.zeros(T)
-    length = 0.0
-    for s in range(t + 1):
-        length += drift.factor[t, s] ** 2
-    length = sqrt(length)
+    z, axis, length = np.empty(T), np.zeros(T), sqrt(variance_of_mean(drift, t))
     for s in range(t + 1):
         axis[s] = -drift.factor[t, s] / length
     axis[0] += 1.0
@@ -143,18 +167,13 @@ def draw_given_point(drift: Drift, t: int, x: Vector, parameters: Matrix, rng: R
     D = x.shape[0]
     scores, mean, y = np.empty(drift.weights.shape[0]), np.zeros(D), np.empty(D)
     log_nodes(drift, t, x, scores)
-    v, prior = drift.weights[rng.categorical(scores)], 0.0
-    for s in range(t + 1):
-        prior += drift.factor[t, s] * drift.factor[t, s]
+    v, prior = drift.weights[rng.categorical(scores)], variance_of_mean(drift, t)
     for d in range(D):
-        y[d] = 0.0
-        for k in range(D):
-            y[d] += drift.axes[k, d] * x[k]
         precision = v / drift.variances[d]
         variance = prior / (1.0 + prior * precision)
-        y[d] = variance * precision * y[d] + sqrt(variance) * rng.normal()
+        along = variance * precision * along_axis(drift, d, x) + sqrt(variance) * rng.normal()
         for k in range(D):
-            mean[k] += drift.axes[k, d] * y[d]
+            mean[k] += drift.axes[k, d] * along
     scale = drift.scale.copy()
     for d in range(D):
         y[d] = x[d] - mean[d]
@@ -191,6 +210,27 @@ def set_precision(scale: Vector, precision: float, parameters: Vector, D: int) -
             for k in range(j, i):
                 t -= scale[tri.length(i) + k] * parameters[1 + D + tri.length(k) + j]
             parameters[1 + D + tri.length(i) + j] = t / scale[tri.diagonal(0, i)]
+
+
+@jitable
+def factor_with(drift: Drift, scatter: Vector, factor: Vector) -> None:
+    """Fill ``factor`` with the packed Cholesky factor of psi0 + ``scatter``; O(D^3)."""
+    D = drift.axes.shape[0]
+    for i in range(D):
+        for j in range(i + 1):
+            value = scatter[tri.length(i) + j]
+            for k in range(j + 1):
+                value += drift.scale[tri.length(i) + k] * drift.scale[tri.length(j) + k]
+            factor[tri.length(i) + j] = value
+    tri.factorise(factor, 0, D, np.full(D, LEAST_PIVOT))
+
+
+@jitable
+def add_scatter(scatter: Vector, away: Vector) -> None:
+    """Add the packed lower triangle of ``away`` ``away``' to ``scatter``."""
+    for d in range(away.shape[0]):
+        for e in range(d + 1):
+            scatter[tri.length(d) + e] += away[d] * away[e]
 
 
 @jitable
@@ -260,3 +300,18 @@ def log_path(drift: Drift, parameters: Matrix) -> float:
             z[t] = value / drift.factor[t, t]
             total += z[t] * z[t]
     return -0.5 * total
+
+
+def log_densities(drift: Drift, data: Matrix, of_points: Labels, parameters: Matrix, densities: Matrix) -> None:
+    """Fill ``densities`` (N, K) with the log density of each point, in its slice, given parameters (K, T, P)."""
+    for i in range(data.shape[0]):
+        for k in range(parameters.shape[0]):
+            densities[i, k] = drift.log_likelihood(parameters[k, of_points[i]], data, i)
+
+
+def log_densities_alone(drift: Drift, data: Matrix, of_points: Labels, densities: Vector) -> None:
+    """Fill ``densities`` (N,) with the log density of each point, in its slice, in a cluster of its own."""
+    scores = np.empty(drift.weights.shape[0])
+    for i in range(data.shape[0]):
+        log_nodes(drift, of_points[i], data[i], scores)
+        densities[i] = log_sum(scores)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, lgamma, log, pi
+from typing import Any
 
 import numpy as np
 
 from mapdpm.jit import jitable, jitable_once
 from mapdpm.likelihoods import _triangle as tri
-from mapdpm.likelihoods._drift import Drift, fill_precision, log_path, set_precision
+from mapdpm.likelihoods._drift import LEAST_PIVOT, Drift, factor_with, fill_precision, log_path, set_precision
 from mapdpm.logs import log_sum
 from mapdpm.protocol import Labels, Matrix, Vector
 
 _MOST_STEPS = 50
 _STEP_ENOUGH = 1e-9  # in prior deviations of a mean: the error of the log marginal is its square
 _SAME_MODE = 1e-4  # in prior deviations of a mean
-_LEAST_PIVOT = 1e-100
 
 
 @jitable_once
@@ -31,8 +32,10 @@ def log_marginal_of_path(drift: Drift, counts: Labels, sums: Matrix, scatters: M
     parameters, factors = np.zeros((T, drift.n_parameters())), np.zeros((T, tri.length(D)))
     modes, values = np.zeros((2, T, D)), np.full(2, -inf)
     for t in range(T):
-        if counts[t] > 0:
-            _factor_of_slice(drift, scatters[t], factors[t])
+        if drift.nu0 > 0.0 and counts[t] > 0:
+            factor_with(drift, scatters[t], factors[t])
+        else:
+            factors[t] = drift.scale
     for mode in range(2 if drift.nu0 > 0.0 else 1):
         for t in range(T):
             for d in range(D):
@@ -67,7 +70,7 @@ def _climb(drift: Drift, counts: Labels, sums: Matrix, factors: Matrix, paramete
     """Set the means of ``parameters`` to their mode by weighted normal steps; W is that of the last step."""
     T, D = sums.shape
     size, z = T * D, np.empty(D)
-    precision, mean, floor = np.zeros(tri.length(size)), np.zeros(size), np.full(size, _LEAST_PIVOT)
+    precision, mean, floor = np.zeros(tri.length(size)), np.zeros(size), np.full(size, LEAST_PIVOT)
     for _ in range(_MOST_STEPS):
         for t in range(T):
             if counts[t] > 0:
@@ -84,19 +87,6 @@ def _climb(drift: Drift, counts: Labels, sums: Matrix, factors: Matrix, paramete
                 parameters[t, 1 + d] = mean[t * D + d]
         if step < _STEP_ENOUGH or drift.nu0 == 0.0:
             break
-
-
-@jitable
-def _factor_of_slice(drift: Drift, scatter: Vector, factor: Vector) -> None:
-    """Fill ``factor`` with the packed Cholesky factor of psi0 + scatter, or of the known covariance."""
-    D = drift.axes.shape[0]
-    for i in range(D):
-        for j in range(i + 1):
-            value = scatter[tri.length(i) + j] if drift.nu0 > 0.0 else 0.0
-            for k in range(j + 1):
-                value += drift.scale[tri.length(i) + k] * drift.scale[tri.length(j) + k]
-            factor[tri.length(i) + j] = value
-    tri.factorise(factor, 0, D, np.full(D, _LEAST_PIVOT))
 
 
 @jitable
@@ -141,7 +131,7 @@ def _log_curvature(drift: Drift, counts: Labels, sums: Matrix, factors: Matrix, 
     """Half the log determinant of minus the Hessian at the mode; without its rank-one parts where it is indefinite."""
     T, D = sums.shape
     size, z = T * D, np.empty(D)
-    precision, unused, floor = np.zeros(tri.length(size)), np.zeros(size), np.full(size, _LEAST_PIVOT)
+    precision, unused, floor = np.zeros(tri.length(size)), np.zeros(size), np.full(size, LEAST_PIVOT)
     for attempt in range(2):
         fill_precision(drift, counts, sums, parameters, precision, unused)
         for t in range(T if drift.nu0 > 0.0 and attempt == 0 else 0):
@@ -156,6 +146,15 @@ def _log_curvature(drift: Drift, counts: Labels, sums: Matrix, factors: Matrix, 
         least = precision[0]
         for k in range(size):
             least = min(least, precision[tri.diagonal(0, k)])
-        if least > _LEAST_PIVOT:
+        if least > LEAST_PIVOT:
             break
     return tri.log_determinant(precision, 0, size)
+
+
+def joined(one: Sequence[Any], other: Sequence[Any]) -> tuple[Labels, Matrix, Matrix]:
+    """Counts (T,), sums (T, D) and packed scatters (T, ...) of the points of two clusters together."""
+    n, m = (each[0][:, None].astype(np.float64) for each in (one, other))
+    apart = one[1] / np.maximum(n, 1.0) - other[1] / np.maximum(m, 1.0)
+    rows, columns = np.tril_indices(apart.shape[1])
+    between = n * m / np.maximum(n + m, 1.0) * apart[:, rows] * apart[:, columns]
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2] + between

@@ -10,13 +10,13 @@ from mapdpm.data.frames import column_names
 from mapdpm.data.times import read_times
 from mapdpm.estimators.base import Estimator
 from mapdpm.jit import compiled_if_possible
-from mapdpm.likelihoods._drift import Drift
+from mapdpm.likelihoods._drift import Drift, log_densities, log_densities_alone
 from mapdpm.models.slices_mode import climbed
 from mapdpm.partition_priors.stick_breaking import mean_shares_given
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.rng import seeded
-from mapdpm.samplers._slices import INTERVALS, log_densities_alone
-from mapdpm.samplers.dependent_dp import DependentChain, moments
+from mapdpm.samplers._slices import INTERVALS
+from mapdpm.samplers.dependent_dp import DependentChain
 from mapdpm.samplers.dependent_dp import DependentDP as Sampler
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.sample import sample
@@ -95,7 +95,10 @@ class DependentDP(Estimator):
     n_sweeps_: int
     converged_: bool
     trace_: Trace
+    _drift: Drift
+    _parameters: Matrix
 
+    _log_densities = staticmethod(compiled_if_possible(log_densities))
     _log_densities_alone = staticmethod(compiled_if_possible(log_densities_alone))
 
     def __init__(  # noqa: PLR0913  (the public signature; all but alpha by name)
@@ -177,7 +180,8 @@ class DependentDP(Estimator):
         self.labels_, self.n_clusters_ = chain.state.labels.copy(), K
         self.explicit_labels_ = chain.labels_of_slots[:K].copy()
         self.times_, self._drift = chain.times.values, chain.drift
-        self.means_, self.covariances_ = moments(chain.drift, chain.parameters[:K])
+        self._parameters = chain.parameters[:K].copy()
+        self.means_, self.covariances_ = chain.drift.moments(self._parameters)
         order = np.argsort(self.explicit_labels_)
         counts = chain.slices.counts[:, :K]
         self.weights_ = np.empty((len(counts), K + 1))
@@ -195,16 +199,11 @@ class DependentDP(Estimator):
         if not np.all(known):
             msg = f"time {given.values[~known][0]} is none of the {len(self.times_)} times of fit, in times_"
             raise ValueError(msg)
-        at = slices[given.of_points]
-        drift: Drift = self._drift
-        scores, D, alone = np.empty((len(points), self.n_clusters_ + 1)), points.shape[1], np.empty(len(points))
-        self._log_densities_alone(drift, (points - drift.m0) / drift.units, at, alone)
-        scores[:, -1] = alone - np.log(drift.units).sum()
-        roots = np.linalg.cholesky(self.covariances_)
-        logs = np.log(np.diagonal(roots, axis1=-2, axis2=-1)).sum(axis=-1)
-        for k in range(self.n_clusters_):
-            away = np.linalg.solve(roots[k, at], (points - self.means_[k, at])[..., None])[..., 0]
-            scores[:, k] = -0.5 * (D * np.log(2.0 * np.pi) + (away**2).sum(axis=1)) - logs[k, at]
+        at, drift, n = slices[given.of_points], self._drift, len(points)
+        scores, alone, standard = np.empty((n, self.n_clusters_)), np.empty(n), (points - drift.m0) / drift.units
+        self._log_densities(drift, standard, at, self._parameters, scores)
+        self._log_densities_alone(drift, standard, at, alone)
+        scores = np.column_stack([scores, alone]) - np.log(drift.units).sum()
         with np.errstate(divide="ignore"):  # sticks that end leave nothing for a new label
             result: Matrix = scores + np.log(self.weights_[at])
         return result

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mapdpm.likelihoods._drift_marginal import joined
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.rng import Climbing, Rng
 from mapdpm.samplers.dependent_dp import DependentChain, DependentDP
@@ -23,7 +25,8 @@ class Move(NamedTuple):
     gain: float
     source: int
     target: int
-    slices: slice
+    here: NDArray[np.bool_]
+    """(T,): the slices of the points."""
 
 
 def climbed(sampler: DependentDP, chain: DependentChain, max_sweeps: int, rng: Rng) -> tuple[Vector, bool]:
@@ -71,10 +74,8 @@ def merge(chain: DependentChain, history: list[float]) -> None:
         best = max(moves(chain), key=lambda each: each.gain, default=None)
         if best is None or best.gain <= _LEAST_GAIN:
             return
-        state, of_points = chain.state, chain.times.of_points
-        here = np.zeros(len(chain.times.values), dtype=bool)
-        here[best.slices] = True
-        state.labels[(state.labels == best.source) & here[of_points]] = best.target
+        state = chain.state
+        state.labels[(state.labels == best.source) & best.here[chain.times.of_points]] = best.target
         state.counts[:] = np.bincount(state.labels, minlength=state.capacity)
         state.rows[:, 0] = state.counts
         history.append(history[-1] + best.gain)
@@ -85,41 +86,34 @@ def moves(chain: DependentChain) -> list[Move]:
 
     O(K^2) marginals of clusters, and O(K T) of slices.
     """
-    counts, sums, scatters = chain.sums()
-    used, T = np.flatnonzero(counts.sum(axis=1)), counts.shape[1]
-    alone = {k: chain.log_marginal(counts[k], sums[k], scatters[k]) for k in used.tolist()}
-    log_prior = chain.log_slices(counts[used], used)
+    every = chain.sums()
+    used = np.flatnonzero(every[0].sum(axis=1))
+    alone = {k: chain.log_marginal(*(values[k] for values in every)) for k in used.tolist()}
+    log_prior = chain.log_slices(every[0][used], used)
     found = []
-    for source in used.tolist():
-        occupied = np.flatnonzero(counts[source]).tolist()
-        parts = [(slice(0, T), used)]
-        if len(occupied) > 1:
-            parts += [(slice(t, t + 1), nearest(counts, sums, used, source, t)) for t in occupied]
-        for part, targets in parts:
-            for target in targets[targets != source].tolist():
-                n, x, xx = moved(counts, sums, scatters, (source, target), part)
-                gain = math.fsum(chain.log_marginal(n[k], x[k], xx[k]) - alone[k] for k in (source, target))
-                gain += float((chain.log_slices(n[used][:, part], used) - log_prior[part]).sum())
-                found.append(Move(gain, source, target, part))
+    for source, target, here in candidates(every[0], every[1], used):
+        stays, goes = ([values[source].copy() for values in every] for _ in range(2))
+        for left, gone in zip(stays, goes, strict=True):
+            left[here], gone[~here] = 0, 0
+        union = joined([values[target] for values in every], goes)
+        counts = every[0].copy()
+        counts[source], counts[target] = stays[0], union[0]
+        gain = chain.log_marginal(*stays) + chain.log_marginal(*union) - alone[source] - alone[target]
+        gain += float((chain.log_slices(counts[used], used) - log_prior).sum())
+        found.append(Move(gain, source, target, here))
     return found
 
 
-def moved(
-    counts: Labels, sums: Matrix, scatters: Matrix, pair: tuple[int, int], part: slice
-) -> tuple[Labels, Matrix, Matrix]:
-    """The counts, sums and scatters of all clusters, those of ``pair[0]`` in some slices added to ``pair[1]``."""
-    source, target = pair
-    n, m = (counts[k, part, None].astype(np.float64) for k in pair)
-    both = np.maximum(n + m, 1.0)
-    apart = sums[source, part] / np.maximum(n, 1.0) - sums[target, part] / np.maximum(m, 1.0)
-    rows, columns = np.tril_indices(apart.shape[1])
-    between = n * m / both * apart[:, rows] * apart[:, columns]
-    new = (counts.copy(), sums.copy(), scatters.copy())
-    for values in new:
-        values[target, part] += values[source, part]
-        values[source, part] = 0
-    new[2][target, part] += between
-    return new
+def candidates(counts: Labels, sums: Matrix, used: Labels) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:
+    """Source, target and slices of moves that are tried."""
+    T = counts.shape[1]
+    for source in used.tolist():
+        occupied = np.flatnonzero(counts[source]).tolist()
+        for target in used[used != source].tolist():
+            yield source, target, np.ones(T, dtype=bool)
+        for t in occupied if len(occupied) > 1 else ():
+            for target in nearest(counts, sums, used, source, t).tolist():
+                yield source, target, np.arange(T) == t
 
 
 def nearest(counts: Labels, sums: Matrix, used: Labels, source: int, t: int) -> Labels:

@@ -133,7 +133,7 @@ class StickBreaking(NamedTuple):
         return not self == other
 
     def __hash__(self) -> int:
-        """Of all entries."""
+        """Equal priors have equal hashes."""
         return hash(repr(self))
 
     def __repr__(self) -> str:
@@ -146,7 +146,8 @@ class StickBreaking(NamedTuple):
         return log_rest(self, 0, LAST_LABEL, 0.0) <= log(LARGEST_LOSS)
 
     def checked(self) -> StickBreaking:
-        if log_rest(self, 0, LAST_LABEL, 0.0) > log(LARGEST_LOSS):
+        """Self; ValueError where labels beyond the last one have a larger share."""
+        if not self.is_representable():
             msg = f"{self} has labels beyond 2^62 with a share above {LARGEST_LOSS:.0e}: take a smaller discount or b"
             raise ValueError(msg)
         return self

@@ -105,7 +105,7 @@ def draw_empty(prior: StickBreaking, labels: Labels, counts: Labels, gaps: Vecto
 
 @jitable
 def draw_labels(prior: StickBreaking, n: int, rng: RngVerbs) -> tuple[int, int]:
-    """One or two labels from the prior, the lower first; of one the other is the same."""
+    """Two labels drawn from the prior, the lower one first; with ``n`` = 1 one label, twice."""
     one = two = draw_behind(prior, 0, rng)
     if n > 1:
         two = draw_behind(prior, 0, rng)
@@ -182,7 +182,7 @@ def move_labels(
         rate = K / total if moves.by_clusters else moves.rates[move]
         if moves.rates[move] == 0.0 or (rate < 1.0 and not rng.chance(rate)):
             continue
-        first, last = draw_labels(prior, 2 if move == 0 else 1, rng)
+        first, last = draw_labels(prior, 2 if move == 0 else 1, rng)  # moves are numbered as in LABEL_MOVES
         if move == 1:
             first = 0
         elif move > 1:

@@ -12,17 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from mapdpm.jit import jitable
-from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods._drift import (
     Drift,
+    add_scatter,
     draw_covariance,
     draw_given_point,
     draw_means,
     draw_prior,
-    log_nodes,
+    factor_with,
     log_path,
 )
-from mapdpm.logs import log_sum
 from mapdpm.partition_priors.stick_breaking import StickBreaking, log_labels, mean_shares_given
 from mapdpm.protocol import Labels, Matrix, Model, RngVerbs, Vector
 from mapdpm.samplers._blocks import free_slot
@@ -56,14 +55,6 @@ class Slices(NamedTuple):
     """(slots, T, P): see ``Drift``."""
 
 
-def log_densities_alone(drift: Drift, data: Matrix, of_points: Labels, densities: Vector) -> None:
-    """Fill ``densities`` with the log density of each point in a cluster of its own. O(N nodes D)."""
-    scores = np.empty(drift.weights.shape[0])
-    for i in range(data.shape[0]):
-        log_nodes(drift, of_points[i], data[i], scores)
-        densities[i] = log_sum(scores)
-
-
 def sweep_slices(
     model: Model, state: ClusterState, slices: Slices, rates: Vector, start: int, rng: RngVerbs
 ) -> tuple[int, int, int, int]:
@@ -71,8 +62,7 @@ def sweep_slices(
 
     The label i of a point in slice t has the weight E[pi_it | Z_t] N(x; parameters of i there). Labels that no slice
     has are one choice, with the density of a new cluster; the parameters of the one drawn are drawn given the point.
-    A point whose label is -1 is out of the state, and joins it. After each point labels are exchanged, with the
-    probabilities ``rates``.
+    After each point labels are exchanged, with the probabilities ``rates``.
 
     Returns the first point not visited, because slots did not suffice; how many points changed cluster; how many
     exchanges were proposed, and how many accepted.
@@ -85,11 +75,9 @@ def sweep_slices(
     for i in range(start, n):
         if capacity < min(K + MOST_OPENED, n + 1):
             return i, moved, proposed, accepted
-        t, k = slices.of_points[i], state.labels[i]
-        if k >= 0:
-            unassign(likelihood, data, None, state, i)
-            slices.counts[t, k] -= 1
-            K = leave(occupied, K, k)
+        t, k = slices.of_points[i], unassign(likelihood, data, None, state, i)
+        slices.counts[t, k] -= 1
+        K = leave(occupied, K, k)
         total = counts_in(slices, occupied, 0, K, t, counts)
         empty = mean_shares_given(prior, occupied.labels[:K], counts[:K], total, shares, gaps)
         for p in range(K):
@@ -263,8 +251,7 @@ def redraw_parameters(model: Model, state: ClusterState, slices: Slices, at_mode
     capacity, T = state.counts.shape[0], slices.counts.shape[0]
     sums = np.zeros((capacity, T, data.shape[1]))
     for i in range(data.shape[0]):
-        for d in range(data.shape[1]):
-            sums[state.labels[i], slices.of_points[i], d] += data[i, d]
+        sums[state.labels[i], slices.of_points[i]] += data[i]
     for k in range(capacity):
         if state.counts[k] > 0:
             if drift.nu0 == 0.0:
@@ -281,44 +268,22 @@ def redraw_covariances(
 ) -> None:
     """Draw the covariances of all clusters given means, or set them to their mode."""
     capacity, T, D = state.counts.shape[0], slices.counts.shape[0], data.shape[1]
-    scatter, away, scale = np.zeros((capacity, T, tri.length(D))), np.empty(D), np.empty(tri.length(D))
+    scatters, factor = np.zeros((capacity, T, drift.scale.shape[0])), np.empty(drift.scale.shape[0])
     for i in range(data.shape[0]):
         k, t = state.labels[i], slices.of_points[i]
-        for d in range(D):
-            away[d] = data[i, d] - slices.parameters[k, t, 1 + d]
-            for e in range(d + 1):
-                scatter[k, t, tri.length(d) + e] += away[d] * away[e]
+        add_scatter(scatters[k, t], data[i] - slices.parameters[k, t, 1 : 1 + D])
     for k in range(capacity):
         for t in range(T if state.counts[k] > 0 else 0):
-            away[:] = slices.parameters[k, t, 1 : 1 + D]
-            factor_of(drift, scatter[k, t], scale)
-            draw_covariance(drift, scale, drift.nu0 + slices.counts[t, k], at_mode, slices.parameters[k, t], rng)
-            slices.parameters[k, t, 1 : 1 + D] = away
+            mean = slices.parameters[k, t, 1 : 1 + D].copy()
+            factor_with(drift, scatters[k, t], factor)
+            draw_covariance(drift, factor, drift.nu0 + slices.counts[t, k], at_mode, slices.parameters[k, t], rng)
+            slices.parameters[k, t, 1 : 1 + D] = mean
 
 
-@jitable
-def factor_of(drift: Drift, scatter: Vector, scale: Vector) -> None:
-    """Fill ``scale`` with the packed Cholesky factor of psi0 + ``scatter``; O(D^3)."""
-    D = drift.axes.shape[0]
-    for i in range(D):
-        for j in range(i + 1):
-            value = scatter[tri.length(i) + j]
-            for k in range(j + 1):
-                value += drift.scale[tri.length(i) + k] * drift.scale[tri.length(j) + k]
-            scale[tri.length(i) + j] = value
-    tri.factorise(scale, 0, D, np.zeros(D))
-
-
-def add_points(data: Matrix, state: ClusterState, slices: Slices, sums: Matrix, scatter: Matrix) -> None:
-    """Add x to ``sums`` (slots, T, D) for all points, and then the lower triangle of their scatter. O(N D^2)."""
-    D = data.shape[1]
-    away = np.empty(D)
+def add_points(data: Matrix, state: ClusterState, slices: Slices, sums: Matrix, scatters: Matrix) -> None:
+    """Add x to ``sums`` (slots, T, D) for all points, and then their scatter to ``scatters``, packed. O(N D^2)."""
     for i in range(data.shape[0]):
-        for d in range(D):
-            sums[state.labels[i], slices.of_points[i], d] += data[i, d]
+        sums[state.labels[i], slices.of_points[i]] += data[i]
     for i in range(data.shape[0]):
         k, t = state.labels[i], slices.of_points[i]
-        for d in range(D):
-            away[d] = data[i, d] - sums[k, t, d] / slices.counts[t, k]
-            for e in range(d + 1):
-                scatter[k, t, tri.length(d) + e] += away[d] * away[e]
+        add_scatter(scatters[k, t], data[i] - sums[k, t] / slices.counts[t, k])

@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.data.times import Times, read_times
 from mapdpm.jit import compiled_if_possible
 from mapdpm.likelihoods import NormalInverseWishart
-from mapdpm.likelihoods._drift import Drift
+from mapdpm.likelihoods._drift import Drift, log_densities_alone
 from mapdpm.likelihoods._drift_marginal import log_marginal_of_path
 from mapdpm.likelihoods.drifting_normal import DriftingNormal
 from mapdpm.partition_priors.stick_breaking import StickBreaking
@@ -20,7 +20,6 @@ from mapdpm.samplers._slices import (
     MOST_OPENED,
     Slices,
     add_points,
-    log_densities_alone,
     redraw_parameters,
     sweep_slices,
 )
@@ -128,7 +127,7 @@ class DependentChain(LabelledChain):
         found = super().kept()
         if self.asked:
             slots = list(dict.fromkeys(self.state.labels.tolist()))
-            both = dict(zip((MEANS, COVARIANCES), moments(self.drift, self.parameters[slots]), strict=True))
+            both = dict(zip((MEANS, COVARIANCES), self.drift.moments(self.parameters[slots]), strict=True))
             found |= {name: both[name] for name in self.asked}
         return found
 
@@ -136,17 +135,6 @@ class DependentChain(LabelledChain):
         """The names of the axes of what ``kept`` returns as ``name``."""
         own = {MEANS: (CLUSTER, "slice", "feature"), COVARIANCES: (CLUSTER, "slice", "feature", "other_feature")}
         return own[name] if name in own else super().dims_of(name, ndim)
-
-
-def moments(drift: Drift, parameters: Matrix) -> tuple[Matrix, Matrix]:
-    """Means (..., D) and covariances (..., D, D) in data units, of parameters (..., P)."""
-    D = len(drift.m0)
-    means = drift.m0 + drift.units * parameters[..., 1 : 1 + D]
-    W = np.zeros((*parameters.shape[:-1], D, D))
-    rows, columns = np.tril_indices(D)
-    W[..., rows, columns] = parameters[..., 1 + D :]
-    root = np.linalg.inv(W)
-    return means, root @ np.swapaxes(root, -1, -2) * np.outer(drift.units, drift.units)
 
 
 class DependentDP(StickBreakingGibbs):
@@ -201,7 +189,7 @@ class DependentDP(StickBreakingGibbs):
     """
 
     chain_type: type[Chain] = DependentChain
-    """As of ``Sampler``.
+    """See ``Sampler``.
 
     :meta private:
     """
@@ -265,7 +253,7 @@ class DependentDP(StickBreakingGibbs):
         shape = (capacity, len(times.values), drift.n_parameters())
         dims = (CLUSTER, "slice", "parameter")
         chain.carry(PARAMETERS, np.tile(drift.parameters_at_mode(), (*shape[:2], 1)), dims, kept=False)
-        for _ in range(2):  # of which the second does not know the mode
+        for _ in range(2):  # the first draws means given covariances at their mode
             self.redraw_parameters(chain, rng)
         self.equip(chain)
         return chain

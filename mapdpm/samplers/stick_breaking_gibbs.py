@@ -146,7 +146,7 @@ class StickBreakingGibbs(Sampler):
     """
 
     chain_type: type[Chain] = LabelledChain
-    """As of ``Sampler``.
+    """See ``Sampler``.
 
     :meta private:
     """

@@ -66,7 +66,7 @@ def test_gains_of_merges_are_those_of_the_joint():
     found = slices_mode.moves(chain)
     assert len(found) > 10
     for move in found[:: len(found) // 10]:
-        here = np.isin(np.searchsorted(np.unique(times), times), range(3)[move.slices])
+        here = move.here[np.searchsorted(np.unique(times), times)]
         new = np.where((chain.state.labels == move.source) & here, chain.labels_of_slots[move.target], labels)
         exact = oracle.log_posterior(family, X, times, *ends, [new])[0]
         np.testing.assert_allclose(before + move.gain, exact, rtol=1e-10)
@@ -108,8 +108,6 @@ def test_the_same_seed_gives_the_same_fit(fitted):
     again = DependentDP(random_state=1).fit(X, times)
     np.testing.assert_array_equal(again.labels_, fitted.labels_)
     assert again.log_joint_ == fitted.log_joint_
-    order = np.random.default_rng(0).permutation(len(X))
-    assert DependentDP(random_state=1, draws=5).fit(X[order], times[order]).labels_.shape == (len(X),)
 
 
 def test_parameters_and_refusals(fitted):
