@@ -25,11 +25,8 @@ def read_times(times: Any, n_points: int) -> Times:
         raise ValueError(msg)
     given = np.asarray(times)
     if given.dtype.kind in "Mm":
-        missing, given = (
-            np.isnat(given),
-            given.astype("datetime64[us]" if given.dtype.kind == "M" else "timedelta64[us]"),
-        )
-        given = np.where(missing, np.nan, given.astype(np.int64) / 1e6)
+        since = given - np.datetime64(0, "s") if given.dtype.kind == "M" else given
+        given = since / np.timedelta64(1, "s")  # NaN for a missing date
     try:
         if given.dtype.kind == "c":
             raise TypeError  # noqa: TRY301  (said below)

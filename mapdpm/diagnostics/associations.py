@@ -41,7 +41,7 @@ def correspondence(X: Any, times: Any, labels: Any) -> float:
     """The share of neighbouring pairs of clusters in time that have one label.
 
     A pair is a cluster at one time and one at the next, of which each mean is the nearest to the other. 1 where no
-    cluster changes its label; NaN where all times have no pair. O(N K D).
+    cluster changes its label, NaN without any pair. O(N K D).
 
     Parameters
     ----------
