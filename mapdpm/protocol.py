@@ -81,6 +81,12 @@ class LikelihoodVerbs(Protocol):
     def log_likelihoods(self, parameters: Vector, tile: Matrix, values: Vector) -> None:
         """The same, bit for bit, of all points in ``tile``, shape (n_features, n_points). Optional: for speed."""
 
+    def tangent(self, row: Vector, parameters: Vector) -> None:
+        """Fill ``parameters`` so that ``log_likelihood`` gives E[log F(x | theta) | the points in ``row``].
+
+        That is the slope of the log marginal towards a point x, which is convex: maths (96). For a row with points.
+        """
+
     def divergence(self, parameters: Vector, other: Vector) -> float:
         """KL(F || F') + KL(F' || F) of the densities that two draws give. A family without it has no near clusters."""
 
@@ -113,6 +119,9 @@ class PartitionPriorVerbs(Protocol):
 
     def log_new(self, k: int, w: float) -> float:
         """Log weight of opening a cluster beside ``k`` others with a point of weight ``w``."""
+
+    def slope(self, n: float) -> float:
+        """The derivative of log p(z) by the total weight ``n`` of a cluster; of a prior that is convex in it."""
 
     def log_normaliser(self, total: float, w: float) -> float:
         """The log of the factor that turns the weights above into probabilities, after points of weight ``total``."""

@@ -122,6 +122,7 @@ def digamma_difference(x: float, h: float) -> tuple[float, float, float]:
     return log1p(h / x) + rest, rest, squares
 
 
+@jitable
 def _digamma_tail(x: Real) -> Real:
     """Log x - 1 / (2 x) - psi(x) for x >= 10, to 1e-16 (Abramowitz and Stegun 6.3.18)."""
     r = 1.0 / (x * x)
@@ -163,6 +164,16 @@ def rising_moments(a: Vector, n: NDArray[Any]) -> tuple[Vector, Vector]:
     difference = np.log1p(n / x) + 0.5 * width + (_digamma_tail(x) - _digamma_tail(x + n))
     squares = width * (1.0 + 0.5 / x + 0.5 / (x + n)) + (_trigamma_tail(x) - _trigamma_tail(x + n))
     return (p * r).sum(axis=0) + a * difference, (p * p * r * (2.0 - r)).sum(axis=0) + a * a * squares
+
+
+@jitable
+def digamma_of(x: float) -> float:
+    """Psi(x) for a number x > 0, as ``digamma``; for kernels."""
+    steps = 0.0
+    while x < _STIRLING_FROM:
+        steps += 1.0 / x
+        x += 1.0
+    return log(x) - 0.5 / x - _digamma_tail(x) - steps
 
 
 def digamma(x: NDArray[np.float64]) -> NDArray[np.float64]:

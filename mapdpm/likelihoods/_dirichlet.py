@@ -6,7 +6,7 @@ from math import exp, log
 
 from mapdpm.jit import jitable
 from mapdpm.protocol import RngVerbs, Vector
-from mapdpm.special import log_rising
+from mapdpm.special import digamma_of, log_rising
 
 
 @jitable
@@ -52,6 +52,14 @@ def draw_log_shares(beta: Vector, counts: Vector, log_shares: Vector, rng: RngVe
     top += log(total)
     for v in range(V):
         log_shares[v] -= top
+
+
+@jitable
+def expected_log_shares(beta: Vector, counts: Vector, total: float, log_shares: Vector) -> None:
+    """Fill ``log_shares`` with the means of log theta under Dirichlet(beta + counts), whose sum is ``total``."""
+    of_total = digamma_of(total)
+    for v in range(beta.shape[0]):
+        log_shares[v] = digamma_of(beta[v] + counts[v]) - of_total
 
 
 @jitable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import PREPARED
 from mapdpm.likelihoods._parameters import parameters
@@ -78,3 +79,17 @@ class SquaredDistance(NamedTuple):
             t = row[1 + d] - other[1 + d]
             total -= t * t
         return total * row[0] * other[0] / union[0]
+
+    def n_parameters(self) -> int:
+        return 1 + 2 * self.scale.shape[0]
+
+    def tangent(self, row: Vector, parameters: Vector) -> None:
+        """Minus the squared distance from the mean: a pass by tangents is one of Lloyd's."""
+        D = self.scale.shape[0]
+        parameters[0] = 0.0
+        for d in range(D):
+            parameters[1 + d] = row[1 + d]
+            parameters[1 + D + d] = 1.0
+
+    def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
+        return draws.log_normal(parameters, data, i)

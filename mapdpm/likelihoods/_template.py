@@ -19,7 +19,7 @@ import numpy as np
 
 from mapdpm.likelihoods._parameters import fitted_to, parameters
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
-from mapdpm.special import log_rising
+from mapdpm.special import digamma_of, log_rising
 
 
 @parameters(vectors=("b0",), positive={"a0": LARGEST, "b0": LARGEST})
@@ -134,6 +134,15 @@ class GammaExponential(NamedTuple):
             log_rate = rng.log_gamma(self.a0 + row[0]) - log(self.b0[d] + row[1 + d])
             parameters[0] += log_rate
             parameters[1 + d] = exp(log_rate)
+
+    def tangent(self, row: Vector, parameters: Vector) -> None:
+        """E[log rate] = psi(a) - log b, E[rate] = a / b."""
+        a = self.a0 + row[0]
+        parameters[0] = 0.0
+        for d in range(self.b0.shape[0]):
+            b = self.b0[d] + row[1 + d]
+            parameters[0] += digamma_of(a) - log(b)
+            parameters[1 + d] = a / b
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         total = parameters[0]

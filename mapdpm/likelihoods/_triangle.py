@@ -57,6 +57,18 @@ def solve(row: Vector, at: int, v: Vector, D: int) -> float:
 
 
 @jitable
+def invert(row: Vector, at: int, inverse: Vector, there: int, D: int) -> None:
+    """Put L^-1, packed, into ``inverse`` from ``there`` on; O(D^3)."""
+    for j in range(D):
+        inverse[diagonal(there, j)] = 1.0 / row[diagonal(at, j)]
+        for i in range(j + 1, D):
+            t = 0.0
+            for k in range(j, i):
+                t -= row[at + length(i) + k] * inverse[there + length(k) + j]
+            inverse[there + length(i) + j] = t / row[diagonal(at, i)]
+
+
+@jitable
 def solve_transposed(row: Vector, at: int, v: Vector, D: int) -> None:
     """L'^-1 v in place of the first D entries of ``v``."""
     for i in range(D - 1, -1, -1):

@@ -11,7 +11,7 @@ from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._parameters import described, fitted_to, parameters
 from mapdpm.likelihoods._sums import check_entries, is_exact
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
-from mapdpm.special import log_rising
+from mapdpm.special import digamma_of, log_rising
 
 
 @parameters(vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST})
@@ -155,6 +155,14 @@ class BetaBernoulli(NamedTuple):
             top = max(ones, zeros)
             total = top + log1p(exp(min(ones, zeros) - top))
             parameters[d], parameters[D + d] = ones - total, zeros - total
+
+    def tangent(self, row: Vector, parameters: Vector) -> None:
+        """maths (103)."""
+        D = self.a0.shape[0]
+        for d in range(D):
+            a, b = self.a0[d] + row[1 + d], self.b0[d] + max(row[0] - row[1 + d], 0.0)
+            total = digamma_of(a + b)
+            parameters[d], parameters[D + d] = digamma_of(a) - total, digamma_of(b) - total
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         D = self.a0.shape[0]

@@ -12,6 +12,7 @@ from mapdpm.data.tokens import Tokens, check_tokens
 from mapdpm.likelihoods._dirichlet import (
     divergence_of_shares,
     draw_log_shares,
+    expected_log_shares,
     log_marginal_of_counts,
     log_merge_of_counts,
     sum_of,
@@ -136,6 +137,10 @@ class Categorical(NamedTuple):
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
         """The logarithm of theta."""
         draw_log_shares(self.beta, row[1:], parameters, rng)
+
+    def tangent(self, row: Vector, parameters: Vector) -> None:
+        """maths (101)."""
+        expected_log_shares(self.beta, row[1:], row[1 + self.beta.shape[0]] + row[0], parameters)
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         return float(parameters[data.words[i]])

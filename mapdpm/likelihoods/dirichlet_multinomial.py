@@ -13,6 +13,7 @@ from mapdpm.jit import jitable
 from mapdpm.likelihoods._dirichlet import (
     divergence_of_shares,
     draw_log_shares,
+    expected_log_shares,
     log_marginal_of_counts,
     log_merge_of_counts,
     sum_of,
@@ -154,6 +155,10 @@ class DirichletMultinomial(NamedTuple):
     def draw(self, row: Vector, parameters: Vector, rng: RngVerbs) -> None:
         """The logarithm of theta."""
         draw_log_shares(self.beta, row[2:], parameters, rng)
+
+    def tangent(self, row: Vector, parameters: Vector) -> None:
+        """maths (101)."""
+        expected_log_shares(self.beta, row[2:], row[2 + self.beta.shape[0]] + row[1], parameters)
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         total = 0.0

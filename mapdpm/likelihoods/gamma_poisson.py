@@ -13,7 +13,7 @@ from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._parameters import described, fitted_to, parameters
 from mapdpm.likelihoods._sums import check_entries, is_exact
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
-from mapdpm.special import LARGE_COUNT, log_count_gain, log_factorial, log_rising
+from mapdpm.special import LARGE_COUNT, digamma_of, log_count_gain, log_factorial, log_rising
 
 
 @parameters(vectors=("a0", "b0"), positive={"a0": LARGEST, "b0": LARGEST})
@@ -172,6 +172,14 @@ class GammaPoisson(NamedTuple):
         for d in range(self.a0.shape[0]):
             parameters[1 + d] = rng.log_gamma(self.a0[d] + row[1 + d]) - log(self.b0[d] + row[0])
             parameters[0] += exp(parameters[1 + d])
+
+    def tangent(self, row: Vector, parameters: Vector) -> None:
+        """maths (102)."""
+        parameters[0] = 0.0
+        for d in range(self.a0.shape[0]):
+            a, b = self.a0[d] + row[1 + d], self.b0[d] + row[0]
+            parameters[0] += a / b
+            parameters[1 + d] = digamma_of(a) - log(b)
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         total = -parameters[0]

@@ -13,7 +13,7 @@ from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, LOG_PI, PREPARED, TINY
 from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
-from mapdpm.special import log_gamma_excess, log_rising
+from mapdpm.special import digamma_of, log_gamma_excess, log_rising
 
 # The product of D factors has a relative error of D 1e-16, and the exponent multiplies it. If D times the exponent is
 # at most this, the error is at most a tenth of the tolerance of a move.
@@ -185,6 +185,18 @@ class NormalGamma(NamedTuple):
             parameters[1 + d] = row[centre + d] + deviation * rng.normal()
             parameters[1 + D + d] = 0.5 * exp(log_precision)
             parameters[0] += 0.5 * log_precision
+
+    def tangent(self, row: Vector, parameters: Vector) -> None:
+        """maths (98)."""
+        D = self.m0.shape[0]
+        centre = mo.n_moments(D) + PREPARED
+        a = self.a0 + 0.5 * row[0]
+        parameters[0] = 0.5 * D * (digamma_of(a) - LOG_2PI - 1.0 / (self.c0 + row[0]))
+        for d in range(D):
+            b = _scale(self, row, d)
+            parameters[0] -= 0.5 * log(b)
+            parameters[1 + d] = row[centre + d]
+            parameters[1 + D + d] = 0.5 * a / b
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         return draws.log_normal(parameters, data, i)

@@ -15,7 +15,7 @@ from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods._moments import LEAST_SHARE, LOG_PI
 from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
 from mapdpm.protocol import LARGEST, Labels, Matrix, RngVerbs, Values, Vector
-from mapdpm.special import log_gamma_excess, log_rising
+from mapdpm.special import digamma_of, log_gamma_excess, log_rising
 
 _SCALARS = 5
 """Behind the statistics: constant, exponent, stretch, log |psi_n| / 2, and what removals have left (``remove``)."""
@@ -290,6 +290,20 @@ class NormalInverseWishart(NamedTuple):
             column[i] /= parameters[triangle + tri.length(i) + i]
         for d in range(D):
             column[d] += row[centre + d]
+
+    def tangent(self, row: Vector, parameters: Vector) -> None:
+        """maths (100); W is the square root of nu_n, times R^-1."""
+        D = self.m0.shape[0]
+        constant = self.n_statistics()
+        centre, triangle = constant + _SCALARS + D, 1 + D
+        c, nu = self.c0 + row[0], self.nu0 + row[0]
+        parameters[0] = -0.5 * D * (LOG_PI + 1.0 / c) - row[constant + 3]
+        for j in range(D):
+            parameters[0] += 0.5 * digamma_of(0.5 * (nu - j))
+            parameters[1 + j] = row[centre + j]
+        tri.invert(row, centre + D, parameters, triangle, D)
+        for s in range(tri.length(D)):
+            parameters[triangle + s] *= sqrt(nu)
 
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         return draws.log_full_normal(parameters, data, i)

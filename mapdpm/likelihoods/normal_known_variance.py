@@ -192,6 +192,17 @@ class NormalKnownVariance(NamedTuple):
             parameters[1 + D + d] = 0.5 / self.variance[d]
             parameters[0] -= 0.5 * log(self.variance[d])
 
+    def tangent(self, row: Vector, parameters: Vector) -> None:
+        """maths (99)."""
+        D = self.m0.shape[0]
+        centre = mo.n_moments(D) + PREPARED
+        parameters[0] = -0.5 * D * LOG_2PI
+        for d in range(D):
+            spread = self.variance[d] + row[0] * self.prior_variance[d]
+            parameters[0] -= 0.5 * (log(self.variance[d]) + self.prior_variance[d] / spread)
+            parameters[1 + d] = row[centre + d]
+            parameters[1 + D + d] = 0.5 / self.variance[d]
+
     def log_likelihood(self, parameters: Vector, data: Any, i: int) -> float:
         return draws.log_normal(parameters, data, i)
 

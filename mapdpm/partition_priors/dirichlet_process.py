@@ -6,7 +6,7 @@ from math import lgamma, log
 from typing import NamedTuple
 
 from mapdpm.protocol import Vector
-from mapdpm.special import log_rising
+from mapdpm.special import digamma_of, log_rising
 
 
 class DirichletProcess(NamedTuple):
@@ -35,6 +35,9 @@ class DirichletProcess(NamedTuple):
 
     def log_new(self, k: int, w: float) -> float:  # noqa: ARG002  (a Pitman-Yor process needs k)
         return log(self.alpha) if w == 1.0 else log(self.alpha) + lgamma(w)
+
+    def slope(self, n: float) -> float:
+        return digamma_of(n)
 
     def log_normaliser(self, total: float, w: float) -> float:
         return -log_rising(self.alpha + total, w)

@@ -6,7 +6,7 @@ from math import inf, log
 from typing import NamedTuple
 
 from mapdpm.protocol import Vector
-from mapdpm.special import log_rising
+from mapdpm.special import digamma_of, log_rising
 
 
 class FiniteDirichlet(NamedTuple):
@@ -46,6 +46,9 @@ class FiniteDirichlet(NamedTuple):
         share = self.alpha / self.n_components
         opening = log((self.n_components - k) * share)
         return opening if w == 1.0 else opening + log_rising(1.0 + share, w - 1.0)
+
+    def slope(self, n: float) -> float:
+        return digamma_of(n + self.alpha / self.n_components)
 
     def log_normaliser(self, total: float, w: float) -> float:
         return -log_rising(self.alpha + total, w)

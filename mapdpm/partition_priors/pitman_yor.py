@@ -6,7 +6,7 @@ from math import log
 from typing import NamedTuple
 
 from mapdpm.protocol import Vector
-from mapdpm.special import log_rising
+from mapdpm.special import digamma_of, log_rising
 
 
 class PitmanYor(NamedTuple):
@@ -35,6 +35,9 @@ class PitmanYor(NamedTuple):
         # The first cluster of all is certain: its weight alpha cancels, and alpha may be negative.
         opening = log(self.alpha + k * self.discount) if k > 0 else 0.0
         return opening if w == 1.0 else opening + log_rising(1.0 - self.discount, w - 1.0)
+
+    def slope(self, n: float) -> float:
+        return digamma_of(n - self.discount)
 
     def log_normaliser(self, total: float, w: float) -> float:
         return -log_rising(self.alpha + total, w) if total > 0.0 else -log_rising(self.alpha + 1.0, w - 1.0)

@@ -32,6 +32,10 @@ def check_likelihood(likelihood: Likelihood, data: Any, n_points: int, seed: int
     many_are_one_after_another(likelihood, data, order)
     if hasattr(likelihood, "log_predictive_weighted"):
         weight_is_repetition(likelihood, data, order)
+    if hasattr(likelihood, "tangent"):
+        tangent_is_below(likelihood, data, order)
+    if hasattr(likelihood, "tangent") and hasattr(likelihood, "log_predictive_weighted"):
+        tangent_is_the_slope(likelihood, data, order)
 
 
 def row_of(likelihood: LikelihoodVerbs, data: Any, points: Any, w: float = 1.0) -> Vector:
@@ -142,6 +146,40 @@ def weight_is_repetition(likelihood: LikelihoodVerbs, data: Any, order: Any, tim
     _close(gain, math.fsum(terms), [L, *terms], likelihood)
     _close(likelihood.log_marginal(heavy), L, [L, *terms], likelihood)
     _close(likelihood.log_marginal(heavy) - before, gain, [L, before, *terms], likelihood)
+
+
+def tangent_is_below(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:
+    """The log marginal is above its tangent, wherever any points join and leave: maths (97)."""
+    half = len(order) // 2
+    before = row_of(likelihood, data, order[:half])
+    slopes = _slopes(likelihood, before, data, order)
+    L = likelihood.log_marginal(before)
+    for first, last in ((len(order) // 3, len(order)), (half, len(order)), (0, len(order)), (0, 1), (half - 1, half)):
+        after = likelihood.log_marginal(row_of(likelihood, data, order[first:last]))
+        stays = np.isin(np.arange(len(order)), np.arange(first, last)).astype(int)
+        changes = stays - (np.arange(len(order)) < half)
+        rise = math.fsum(change * slope for change, slope in zip(changes, slopes, strict=True))
+        bound = 64 * likelihood.size() * _UNIT * (1.0 + abs(L) + abs(after) + sum(map(abs, slopes)))
+        assert after - L >= rise - bound, f"the tangent is {rise - (after - L)} nats too high"
+
+
+def tangent_is_the_slope(likelihood: LikelihoodVerbs, data: Any, order: Any, w: float = 2.0**-10) -> None:
+    """A small part w of a point gains between w times the slope before it and w times that after it."""
+    point, rest = int(order[0]), order[1:]
+    row, slope = row_of(likelihood, data, rest), _slopes(likelihood, row_of(likelihood, data, rest), data, [point])[0]
+    gain = likelihood.log_predictive_weighted(row, data, point, w)
+    likelihood.add(row, data, point, w)
+    likelihood.prepare(row)
+    later = _slopes(likelihood, row, data, [point])[0]
+    bound = 64 * likelihood.size() * _UNIT * (1.0 + abs(likelihood.log_marginal(row)) + abs(slope)) / w
+    assert slope - bound <= gain / w <= later + bound, f"{gain / w} is not between the slopes {slope} and {later}"
+
+
+def _slopes(likelihood: LikelihoodVerbs, row: Vector, data: Any, points: Any) -> list[float]:
+    """E[log F(x | theta)] of points, given a row."""
+    parameters = np.full(likelihood.n_parameters(), np.nan)
+    likelihood.tangent(row, parameters)
+    return [likelihood.log_likelihood(parameters, data, int(i)) for i in points]
 
 
 def normalisation(likelihood: LikelihoodVerbs, data: Matrix, support: tuple[float, float]) -> None:
