@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector
+from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector, Weights
 from mapdpm.validation import check_number, check_points, check_weights
 
 C = TypeVar("C", bound=type)
@@ -21,6 +21,7 @@ LARGEST_Z = 1e35
 _LEAST_PIVOT = 1e-12
 
 _MATRIX = 2
+_PART = 1 << 12  # points
 
 
 def parameters(
@@ -106,6 +107,9 @@ def flat_parameters(likelihood: Any) -> Vector:
 
 def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:
     """ValueError for a point so many prior scales from the prior mean that squares would overflow."""
+    farthest = max(abs(float(X.max())), abs(float(X.min())))  # of all columns: much faster
+    if np.all(farthest + np.abs(centre) <= LARGEST_Z * scale):
+        return
     z = np.maximum(np.abs(X.max(axis=0) - centre), np.abs(X.min(axis=0) - centre)) / scale
     if np.any(z > LARGEST_Z):
         column = int(np.argmax(z))
@@ -120,20 +124,55 @@ def described(X: Any, sample_weight: Any = None) -> tuple[float, Vector, Vector]
 
     A constant column has no scale; its variance counts as 1. An offset costs no digits.
     """
-    points = check_points(X).astype(np.float64, copy=False)
+    points = check_points(X)
     weights = check_weights(sample_weight, len(points), 0.0)
+    return variances_of(joined_moments([moments_of(points, weights)]))
+
+
+def moments_of(points: Any, weights: Weights) -> Vector:
+    """The total weight, means, and sums of squared deviations from them; 4096 points at a time need no second copy."""
+    n = len(points)
+    parts = [slice(first, first + _PART) for first in range(0, n, _PART)]
+    return joined_moments([_moments(points[part], None if weights is None else weights[part]) for part in parts])
+
+
+def joined_moments(parts: Sequence[Vector]) -> Vector:
+    """The moments of all points, from those of parts, which are joined in order (Chan)."""
+    row = parts[0].copy()
+    D = len(row) // 2
+    for part in parts[1:]:
+        both = row[0] + part[0]
+        if part[0] > 0.0:
+            delta = part[1 : 1 + D] - row[1 : 1 + D]
+            row[1 : 1 + D] += delta * (part[0] / both)
+            row[1 + D :] += part[1 + D :] + delta * delta * (row[0] / both * part[0])
+            row[0] = both
+    return row
+
+
+def variances_of(moments: Vector) -> tuple[float, Vector, Vector]:
+    """What ``described`` returns."""
+    D = len(moments) // 2
+    variance: Vector = moments[1 + D :] / moments[0]
+    variance[variance <= SMALLEST] = 1.0
+    return float(moments[0]), moments[1 : 1 + D].copy(), variance
+
+
+def _moments(points: Any, weights: Weights) -> Vector:
     if weights is not None:
         points, weights = points[weights > 0.0], weights[weights > 0.0]
-    first = points[0]
-    if weights is None:
-        total, mean = float(len(points)), (points - first).mean(axis=0)
-        variance: Vector = (points - first).var(axis=0)
-    else:
-        total = float(weights.sum())
-        mean = weights @ (points - first) / total
-        variance = weights @ (points - first - mean) ** 2 / total
-    variance[variance <= SMALLEST] = 1.0
-    return total, first + mean, variance
+    if not len(points):
+        return np.zeros(1 + 2 * points.shape[1])
+    columns = np.array(points.T, dtype=np.float64, order="C")  # numpy is slow along the first of two axes
+    first = columns[:, :1].copy()
+    columns -= first
+    w = 1.0 if weights is None else weights
+    total = float(len(points) if weights is None else weights.sum())
+    mean = (columns * w).sum(axis=1, keepdims=True) / total
+    columns -= mean
+    columns *= columns
+    columns *= w
+    return np.concatenate([[total], (first + mean)[:, 0], columns.sum(axis=1)])
 
 
 def _checked(name: str, value: Any, n_axes: int, largest: float | None) -> Any:
