@@ -29,6 +29,7 @@ typedef struct mapdpm_clusters {
     int64_t *labels; /* [n_points], -1 for a point without a slot */
     int64_t *counts; /* [capacity] */
     double *rows;    /* [capacity][mapdpm_row_size(n_features)], the cluster statistics */
+    const double *base; /* the same of points that are not here, for rows that are made anew; NULL: all points are here */
 } mapdpm_clusters;
 
 /* The groups of the points, for the partition prior of a hierarchical Dirichlet process. Groups are the leaves of a tree.
@@ -132,6 +133,22 @@ int mapdpm_grouped_sweep(const mapdpm_problem *problem, const mapdpm_clusters *c
                          void *workspace, int may_grow, int64_t *position, int64_t *moved);
 int mapdpm_grouped_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
                                const mapdpm_groups *groups, void *workspace, const double *uniforms);
+
+/* Labels by tangents: slots[i] is the slot k of the highest constants[k] + parameters[k][0] - sum_d f_d (x_d - m_d)^2,
+ * the lowest of equals, where parameters[n_slots][1 + 2 D] are a constant, m and f; margins[i] is by how much the
+ * second best is lower. The workspace has mapdpm_tangent_bytes. Only the points of the problem are read. */
+size_t mapdpm_tangent_bytes(int64_t n_features);
+int mapdpm_tangent_slots(const mapdpm_problem *problem, int64_t n_slots, const double *constants,
+                         const double *parameters, void *workspace, int64_t *slots, double *margins);
+
+/* restless[i]: 1 if a sweep that came to point i first would move it, or if that cannot be told from the statistics
+ * alone; else 0. Slots may hold points that are not here. Changes nothing else. */
+int mapdpm_restless(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                    unsigned char *restless);
+
+/* rows[k]: the union of the sufficient statistics parts[n_parts][capacity][1 + 2 D], joined in order. Reads no counts. */
+int mapdpm_join_rows(const mapdpm_problem *problem, const mapdpm_clusters *clusters, int64_t n_parts,
+                     const double *parts);
 
 /* Move the cells of a slot, all points of a group in it at once, to the slots where they gain most, in order; the last
  * one stays. cells[n_cells] has the statistics of the points of cell_groups[n_cells] in the slot, to[n_cells] becomes

@@ -71,6 +71,9 @@ static double *statistics_without(score_table *table, int64_t slot, int64_t i)
     int64_t first, j;
 
     statistics_clear(&table->likelihood, statistics);
+    if (table->clusters->base != NULL)
+        memcpy(statistics, table->clusters->base + slot * table->statistics_size,
+               (size_t)sufficient_size(table->likelihood.D) * sizeof *statistics);
     for (first = 0; first < N; first += 8) {
         const int64_t last = first + 8 < N ? first + 8 : N;
         int64_t there = last < first + 8;

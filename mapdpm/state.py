@@ -16,11 +16,16 @@ from mapdpm.protocol import Labels, Likelihood, LikelihoodVerbs, Matrix, Vector,
 
 
 class ClusterState(NamedTuple):
-    """Labels (N,), counts (capacity,) and rows (capacity, size) of a partition; edited in place by moves."""
+    """Labels (N,), counts (capacity,) and rows (capacity, size) of a partition; edited in place by moves.
+
+    ``base``, if slots hold points that are not here, has the rows of those points alone: a row that is made anew starts
+    from it. ``counts`` and ``rows`` are of all points.
+    """
 
     labels: Labels
     counts: Labels
     rows: Matrix
+    base: Matrix | None = None
 
     @property
     def capacity(self) -> int:
@@ -71,11 +76,20 @@ def unassign(likelihood: LikelihoodVerbs, data: Any, weights: Weights, state: Cl
 def rebuild(likelihood: LikelihoodVerbs, data: Any, weights: Weights, state: ClusterState, k: int) -> None:
     """Make row ``k`` anew from the points that carry its label; O(N + N_k D)."""
     row = state.rows[k]
-    likelihood.init(row)
+    begin(likelihood, state.base, row, k)
     for j in range(state.labels.shape[0]):
         if state.labels[j] == k:
             likelihood.add(row, data, j, weight_of(weights, j))
     likelihood.prepare(row)
+
+
+@jitable
+def begin(likelihood: LikelihoodVerbs, base: Matrix | None, row: Vector, k: int) -> None:
+    """Make ``row``, of slot ``k``, that of the points that are not here."""
+    if base is None:
+        likelihood.init(row)
+    else:
+        row[:] = base[k]
 
 
 @jitable

@@ -8,6 +8,8 @@ from __future__ import annotations
 import warnings
 from typing import Any, Protocol
 
+from numpy.typing import NDArray
+
 from mapdpm import jit
 from mapdpm.backends import c, c_calls
 from mapdpm.backends.grouped import GroupCounts
@@ -69,6 +71,23 @@ class Backend(Protocol):
     ) -> None: ...
 
     def cut(self, model: Model, order: Labels, n_atoms: int) -> tuple[int, float]: ...
+
+    def tangents(
+        self,
+        likelihood: Likelihood,
+        prior: PartitionPriorVerbs,
+        state: ClusterState,
+        constants: Vector,
+        parameters: Matrix,
+    ) -> None: ...
+
+    def tangent_slots(
+        self, model: Model, constants: Vector, parameters: Matrix, slots: Labels, margins: Vector
+    ) -> None: ...
+
+    def restless(self, model: Model, state: ClusterState, found: NDArray[Any]) -> None: ...
+
+    def join_rows(self, likelihood: Likelihood, parts: Any, state: ClusterState) -> None: ...
 
     def grouped_start(
         self, model: Model, state: ClusterState, counts: GroupCounts, order: Labels, may_grow: bool

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends.c_calls import TWINS, call_of, check, is_built, width_of, without_points
+from mapdpm.backends.c_passes import CPasses
 from mapdpm.backends.c_states import CStates
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
 
-class CBackend(CStates):
+class CBackend(CStates, CPasses):
     """The compiled kernels. They release the GIL; float32 data is read as it is; everything else is float64."""
 
     name = "c"

@@ -77,9 +77,11 @@ def call_of(model: Model, state: ClusterState | None, counts: GroupCounts | None
     clusters.labels = labels = view("int64_t[]", state.labels, require_writable=True)
     clusters.counts = sizes = view("int64_t[]", state.counts, require_writable=True)
     clusters.rows = rows = view("double[]", state.rows, require_writable=True)
+    base = None if state.base is None else view("double[]", state.base)
+    clusters.base = ffi.NULL if base is None else base
     space = view("unsigned char[]", workspace, require_writable=True)
     groups, of_groups = _groups(ffi, counts)
-    kept = views, labels, sizes, rows, workspace, of_groups
+    kept = views, labels, sizes, rows, base, workspace, of_groups
     return Call(lib, ffi, problem, clusters, groups, space, kept)
 
 

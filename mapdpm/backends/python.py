@@ -8,12 +8,19 @@ from typing import Any
 from mapdpm import jit
 from mapdpm.backends.generic import FLAT_KERNELS
 from mapdpm.backends.grouped import GROUPED_KERNELS
+from mapdpm.backends.passes import PASS_KERNELS
 from mapdpm.backends.paths import PATH_KERNELS
 from mapdpm.backends.states import STATE_KERNELS
 from mapdpm.protocol import Model
 from mapdpm.state import ClusterState
 
-KERNELS: tuple[Callable[..., Any], ...] = (*FLAT_KERNELS, *GROUPED_KERNELS, *STATE_KERNELS, *PATH_KERNELS)
+KERNELS: tuple[Callable[..., Any], ...] = (
+    *FLAT_KERNELS,
+    *GROUPED_KERNELS,
+    *STATE_KERNELS,
+    *PATH_KERNELS,
+    *PASS_KERNELS,
+)
 """The functions of a backend that are kernels; ``settle`` is made of two of them."""
 
 

@@ -1,0 +1,192 @@
+/* Passes over a chunk of the points: labels by tangents of the log joint (docs/maths.md, section 25), the points that
+ * would move one by one, and sums of statistics of chunks. The twin of mapdpm/backends/passes.py.
+ */
+#include "mapdpm_certain.h"
+#include "mapdpm_setup.h"
+
+/* Points whose scores are computed side by side. */
+enum { LANES = 32 };
+
+size_t mapdpm_tangent_bytes(int64_t n_features)
+{
+    return n_features < 1 ? 0 : ALIGNMENT + sizeof(double) * LANES * (size_t)n_features;
+}
+
+/* The score of one point with one slot; each operation is rounded as in score_lanes. */
+static double score_tangent(const double *x, int64_t step, int64_t D, double constant, const double *parameters)
+{
+    const double *const centre = parameters + 1, *const factor = centre + D;
+    double score = constant + parameters[0];
+    int64_t d;
+
+    for (d = 0; d < D; d++) {
+        const double t = x[d * step] - centre[d];
+
+        score -= factor[d] * t * t;
+    }
+    return score;
+}
+
+/* Compare the scores of LANES points, side by side in tile[D][LANES], with the best so far. */
+ALWAYS_INLINE void score_lanes(const double *restrict tile, int64_t D, double constant, const double *parameters,
+                               int64_t slot, double *restrict best, double *restrict second, int64_t *restrict slots)
+{
+    const double *const centre = parameters + 1, *const factor = centre + D;
+    double score[LANES];
+    int64_t d, m;
+
+    for (m = 0; m < LANES; m++)
+        score[m] = constant + parameters[0];
+    for (d = 0; d < D; d++) {
+        const double c = centre[d], f = factor[d];
+
+        for (m = 0; m < LANES; m++) {
+            const double t = tile[d * LANES + m] - c;
+
+            score[m] -= f * t * t;
+        }
+    }
+    for (m = 0; m < LANES; m++) {
+        const int64_t is_better = score[m] > best[m];
+        const double least = is_better ? best[m] : score[m];
+
+        second[m] = second[m] > least ? second[m] : least;
+        slots[m] = is_better ? slot : slots[m];
+        best[m] = is_better ? score[m] : best[m];
+    }
+}
+
+/* The lowest slot within the tolerance of the best, for point m of the tile. */
+static int64_t lowest_of_equals(const double *tile, int64_t m, int64_t D, int64_t n_slots, const double *constants,
+                                const double *parameters, double best)
+{
+    const double least = best - TOLERANCE * (1.0 + fabs(best));
+    int64_t k;
+
+    for (k = 0; k + 1 < n_slots; k++)
+        if (score_tangent(tile + m, LANES, D, constants[k], parameters + k * (1 + 2 * D)) >= least)
+            break;
+    return k;
+}
+
+CLONES
+static void score_tile(const double *tile, int64_t n, int64_t D, int64_t n_slots, const double *constants,
+                       const double *parameters, int64_t *slots, double *margins)
+{
+    double best[LANES], second[LANES];
+    int64_t found[LANES], k, m;
+
+    for (m = 0; m < LANES; m++) {
+        best[m] = second[m] = -INFINITY;
+        found[m] = 0;
+    }
+    for (k = 0; k < n_slots; k++)
+        score_lanes(tile, D, constants[k], parameters + k * (1 + 2 * D), k, best, second, found);
+    for (m = 0; m < n; m++) {
+        margins[m] = best[m] - second[m];
+        slots[m] = found[m];
+        if (margins[m] <= TOLERANCE * (1.0 + fabs(best[m])))
+            slots[m] = lowest_of_equals(tile, m, D, n_slots, constants, parameters, best[m]);
+    }
+}
+
+int mapdpm_tangent_slots(const mapdpm_problem *p, int64_t n_slots, const double *constants, const double *parameters,
+                         void *workspace, int64_t *slots, double *margins)
+{
+    const int64_t D = p ? p->n_features : 0;
+    double *tile;
+    int64_t i, m, d;
+
+    if (p == NULL || D < 1 || p->n_points < 0 || (p->n_points > 0 && p->data == NULL) || n_slots < 1 ||
+        constants == NULL || parameters == NULL || workspace == NULL || slots == NULL || margins == NULL)
+        return MAPDPM_E_ARGUMENT;
+    tile = (double *)(void *)((unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);
+    memset(tile, 0, sizeof *tile * LANES * (size_t)D);
+    for (i = 0; i < p->n_points; i += LANES) {
+        const int64_t n = i + LANES < p->n_points ? LANES : p->n_points - i;
+
+        for (m = 0; m < n; m++)
+            for (d = 0; d < D; d++)
+                tile[d * LANES + m] = p->data[(i + m) * D + d];
+        score_tile(tile, n, D, n_slots, constants, parameters, slots + i, margins + i);
+    }
+    return MAPDPM_OK;
+}
+
+/* Whether full statistics give the leave-one-out score of the current point. If not, the points of its slot are needed,
+ * and they are not here. */
+static int has_leave_one_out(score_table *table, int64_t i, int64_t slot)
+{
+    double score;
+
+    if (table->clusters->counts[slot] == 1)
+        return 1;
+    if (!table->problem->weights)
+        return leave_one_out_in_closed_form(table, slot, table->x, &score);
+    memcpy(table->scratch_statistics, statistics_of(table, slot), (size_t)table->statistics_size * sizeof(double));
+    return statistics_remove(&table->likelihood, table->scratch_statistics, table->x, weight(table->problem, i));
+}
+
+/* Whether point i, the current point, would leave its slot. */
+CLONES
+static int would_move(score_table *table, int64_t i, const double *tails)
+{
+    const int64_t slot = table->clusters->labels[i];
+    const int alone = table->clusters->counts[slot] == 1;
+    const int64_t stay = alone ? 0 : slot + 1;
+    int64_t n;
+
+    if (!has_leave_one_out(table, i, slot))
+        return 1;
+    n = score_candidates(table, i, slot, tails, 0.0);
+    return best_column(table, n, alone || table->free_slot >= 0, stay) != stay;
+}
+
+int mapdpm_restless(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                    unsigned char *restless)
+{
+    score_table table;
+    const int error = set_up_table(&table, problem, clusters, workspace, 0);
+    int64_t i = 0, q;
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (restless == NULL || !are_labels_in_range(problem, clusters, 0))
+        return MAPDPM_E_ARGUMENT;
+    memset(restless, 0, (size_t)problem->n_points);
+    while (i < problem->n_points) {
+        unsigned certain = 0;
+
+        if (table.has_tails)
+            i += skip_certain(&table, i, &certain);
+        else
+            load_block(&table, i);
+        for (q = 0; q < BLOCK && i + q < problem->n_points; q++) {
+            table.x = table.block + q * table.likelihood.D;
+            if (!(certain >> q & 1))
+                restless[i + q] =
+                    (unsigned char)would_move(&table, i + q, table.has_tails ? table.tails + q * table.stride : NULL);
+        }
+        i += BLOCK;
+    }
+    return MAPDPM_OK;
+}
+
+int mapdpm_join_rows(const mapdpm_problem *problem, const mapdpm_clusters *z, int64_t n_parts, const double *parts)
+{
+    int64_t k, j, size, n;
+    likelihood f;
+
+    if (!is_batch_call(problem, z) || n_parts < 0 || parts == NULL)
+        return MAPDPM_E_ARGUMENT;
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
+    size = statistics_size(f.D);
+    n = sufficient_size(f.D);
+    for (k = 0; k < z->capacity; k++) {
+        statistics_clear(&f, z->rows + k * size);
+        for (j = 0; j < n_parts; j++)
+            statistics_merge(&f, z->rows + k * size, parts + (j * z->capacity + k) * n);
+        statistics_prepare(&f, z->rows + k * size);
+    }
+    return MAPDPM_OK;
+}
