@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mapdpm.stream.hdp_hmm import OnlineHDPHMM
     from mapdpm.stream.online import OnlineMAPDPM
     from mapdpm.stream.selector import OnlineAlphaSelector
+    from mapdpm.validation import ConvergenceWarning
 
 __version__ = "0.1.0"
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "MAPDPM",
     "BetaBernoulli",
     "Categorical",
+    "ConvergenceWarning",
     "DPMeans",
     "DependentDP",
     "DirichletMultinomial",
@@ -64,6 +66,7 @@ _HOMES = {
     "DPMeans": "estimators.dp_means",
     "DependentDP": "models.dependent_dp",
     "Categorical": "likelihoods",
+    "ConvergenceWarning": "validation",
     "DirichletMultinomial": "likelihoods",
     "DriftingNormal": "likelihoods.drifting_normal",
     "GammaPoisson": "likelihoods",

@@ -29,6 +29,10 @@ class NotFittedError(ValueError, AttributeError):
     """A model was asked for what only ``fit`` can give."""
 
 
+class ConvergenceWarning(UserWarning):
+    """A fit ended before it reached a mode."""
+
+
 class NotNumbersError(ValueError, TypeError):
     """Data that numbers cannot be made of: a TypeError too, as ``float`` has it, and scikit-learn."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from mapdpm.validation import NotFittedError
+from mapdpm.validation import ConvergenceWarning, NotFittedError, caller_level
 
 
 def tags() -> Any:
@@ -52,6 +53,25 @@ def not_fitted(message: str) -> NotFittedError:
     """The exception for a model that is not fitted; scikit-learn's as well, where that is loaded."""
     theirs = sys.modules.get("sklearn.exceptions")
     return NotFittedError(message) if theirs is None else _both(theirs.NotFittedError)(message)
+
+
+def warn_unless(converged: bool) -> None:
+    """Warn of a fit that ended early; by scikit-learn's ConvergenceWarning as well, where that is loaded."""
+    if converged:
+        return
+    theirs = sys.modules.get("sklearn.exceptions")
+    category = ConvergenceWarning if theirs is None else _both_warnings(theirs.ConvergenceWarning)
+    msg = (
+        "the fit ended before it converged, by max_sweeps, time_limit or the callback, so that its log joint can still "
+        "rise; raise max_sweeps or time_limit, or rescale features that are far from normal"
+    )
+    warnings.warn(msg, category, stacklevel=caller_level())
+
+
+@functools.cache
+def _both_warnings(theirs: type[Warning]) -> type[ConvergenceWarning]:
+    members = {"__doc__": ConvergenceWarning.__doc__, "__module__": ConvergenceWarning.__module__}
+    return type(ConvergenceWarning.__name__, (ConvergenceWarning, theirs), members)
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mapdpm import backends
+from mapdpm.compat import scikit_learn
 from mapdpm.data import read_by
 from mapdpm.data.frames import Names
 from mapdpm.estimators.base import Estimator
@@ -68,6 +69,7 @@ class PackedMixture(Estimator):
         self.history_ = np.array(fitted.history)
         self.n_sweeps_ = fitted.n_sweeps
         self.converged_ = fitted.converged
+        scikit_learn.warn_unless(fitted.converged)
 
     def _read(self, X: Any) -> Any:
         return read_by(self.likelihood_, X)

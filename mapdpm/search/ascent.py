@@ -12,6 +12,9 @@ from mapdpm.objective import is_gain
 _POINTS_PER_CHANGE = 1000
 """While moves still gain, sweeps stop when at most one point in this many changes its cluster."""
 
+_SWEEPS_BEFORE_MOVES = 20
+"""And at the latest after so many sweeps moves are tried: points of a wrong cluster may go on for thousands."""
+
 _MOST_HIDDEN_GAINS = 10
 """The run ends after this many gains in a row that the log joint does not show.
 
@@ -136,9 +139,10 @@ class _Run:
         self.converged = False
 
     def sweep(self, few: int) -> None:
-        """Sweep until at most ``few`` points move in one sweep."""
-        moved = few + 1
-        while moved > few and not self.ended:
+        """Sweep until at most ``few`` points move in one sweep, or, if there are moves, often enough to try them."""
+        moved, swept = few + 1, 0
+        while moved > few and not self.ended and not (self.plan.moves and swept == _SWEEPS_BEFORE_MOVES):
+            swept += 1
             self.state, moved = self.problem.swept(self.state)
             self.n_sweeps += 1
             self.in_a_row += 1

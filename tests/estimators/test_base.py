@@ -26,6 +26,7 @@ import mapdpm
 from mapdpm import MAPDPM, DPMeans, NormalGamma, NormalKnownVariance
 from mapdpm.validation import NotFittedError
 from repository import ROOT
+from tests.marks import ends_early
 from tests.oracle import raw
 
 BOTH = pytest.mark.parametrize("kind", [MAPDPM, DPMeans])
@@ -61,6 +62,7 @@ def test_scikit_learn_pandas_and_polars_are_never_imported_unasked():
     code = """
 import sys, pickle
 import numpy as np, mapdpm
+
 X = np.arange(12.0).reshape(6, 2)
 for kind in (mapdpm.MAPDPM, mapdpm.DPMeans):
     model = kind().fit(X, sample_weight=[0, 1, 1, 2, 1, 1])
@@ -398,6 +400,7 @@ def test_a_point_of_weight_zero_takes_no_part(kind, X):
     assert np.array_equal(again.labels_, model.labels_)
 
 
+@ends_early
 def test_labels_to_start_from_lose_absent_points_too(X):
     start = np.arange(150) % 7
     weights = np.where(start == 0, 0, 2)

@@ -18,6 +18,7 @@ from mapdpm.protocol import Model
 from mapdpm.testing.data import crp_mixture, hostile
 from mapdpm.testing.exact import partitions
 from tests.families import example
+from tests.marks import ends_early
 from tests.oracle import raw
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -309,6 +310,7 @@ def test_input_is_not_changed():
     np.testing.assert_array_equal(X, before)
 
 
+@ends_early
 def test_callback_reports_and_stops(capsys):
     seen = []
     start = np.arange(120) % 7

@@ -30,7 +30,7 @@ from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.partition_priors.hierarchy import Hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, InverseGammaPrior
-from tests.marks import complete_but
+from tests.marks import complete_but, ends_early
 from tests.oracle import franchise as oracle
 from tests.search.test_grouped import PRIOR, grouped_points
 
@@ -152,6 +152,7 @@ def test_max_clusters_is_a_cap(data):
         assert HDPMixture(likelihood=PRIOR, max_clusters=cap).fit(X, groups).n_clusters_ <= cap
 
 
+@ends_early
 def test_a_callback_ends_runs_and_time_is_limited(data):
     X, groups = data
     seen = []
@@ -416,6 +417,7 @@ def test_tools_of_scikit_learn(data):
     assert shown.shape[0] == 120
 
 
+@ends_early
 def test_labels_to_start_from():
     """A start at a mode stays there; a start by labels of any names; too many clusters for the cap."""
     rng = np.random.default_rng(0)

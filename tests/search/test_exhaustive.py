@@ -9,6 +9,7 @@ from mapdpm import MAPDPM, DPMeans, NormalGamma
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.testing.enumeration import partitions as all_partitions
 from tests.families import FAMILIES, as_array, example
+from tests.marks import ends_early
 from tests.oracle import raw
 from tests.oracle import search as oracle
 
@@ -59,6 +60,7 @@ def test_dp_means(lam):
         assert DPMeans(lam).fit(points).objective_ == pytest.approx(oracle.best_dp_means(points, lam), rel=ROUNDING)
 
 
+@ends_early
 def test_the_callback_still_ends_the_run():
     """An interrupted search returns what it has found."""
     model = MAPDPM(0.0649, likelihood=LIKELIHOOD, callback=lambda _: True).fit(X)

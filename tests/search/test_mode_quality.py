@@ -9,6 +9,7 @@ import pytest
 
 from mapdpm import MAPDPM, DPMeans, metrics
 from mapdpm.testing.data import crp_mixture, small
+from tests.marks import ends_early
 from tests.oracle.search import all_joints
 
 BEST_KNOWN = {  # log joint at alpha = 1 under the empirical prior, and that of the paper's algorithm
@@ -122,6 +123,7 @@ def test_a_start_with_one_cluster_ends_no_lower_than_one_with_the_truth():
         assert model.log_joint_ >= truth.log_joint_ - 2.0  # some 300 nats above the labels that made the data
 
 
+@ends_early
 def test_a_time_limit_is_kept():
     """No sweep of this data takes a second; the search without a limit takes minutes."""
     import time

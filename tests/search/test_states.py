@@ -21,7 +21,7 @@ from mapdpm.search.states import moves
 from mapdpm.search.states.moves import MOVES
 from mapdpm.search.states.problem import SequenceProblem
 from mapdpm.search.steps import started_from
-from tests.marks import complete_but
+from tests.marks import complete_but, ends_early
 from tests.oracle import franchise, hdp_hmm
 
 PRIOR = NormalKnownVariance(0.0, 9.0, 1.0)
@@ -279,6 +279,7 @@ def test_the_best_of_all_states_of_a_few_times(sizes, monkeypatch):
     assert reached >= 0.8 * n_problems
 
 
+@ends_early
 def test_overlapping_states_are_found_in_time(monkeypatch):
     """At one and a half deviations MAPDPM sees one cluster. J is above that of the true states, if splits know time."""
     X, z = machine(0, 4000, 6, 6, apart=1.5, dwell=50)

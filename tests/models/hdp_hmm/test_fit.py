@@ -11,7 +11,7 @@ from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.names import HMM_MOVES
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 from tests.families import FAMILIES, example
-from tests.marks import complete_but
+from tests.marks import complete_but, ends_early
 from tests.models.hdp_hmm.fits import NAMES, SIZES, attributes_fit_together, begins_of, follows_the_oracle, quickly
 from tests.oracle import franchise
 from tests.oracle import hdp_hmm as oracle
@@ -171,6 +171,7 @@ def test_max_states_is_a_cap(model, data):
         assert HDPHMM(1.5, 2.0, 3.0, likelihood=PRIOR, max_states=cap).fit(X[40:80], ids[40:80]).n_states_ <= cap
 
 
+@ends_early
 def test_labels_to_start_from(model, data):
     """A start at a mode stays there, whatever labels are called; too many states for the cap are refused."""
     X, ids = data
@@ -186,6 +187,7 @@ def test_labels_to_start_from(model, data):
     assert HDPHMM(init=model.labels_ * 5, max_states=K, **common).fit(X, ids).n_states_ <= K
 
 
+@ends_early
 def test_a_callback_ends_runs_and_time_is_limited(data, capsys):
     X = data[0][:60]
     seen = []

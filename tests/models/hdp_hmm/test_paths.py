@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from mapdpm import MAPDPM, BetaBernoulli, Categorical, DirichletMultinomial, NormalKnownVariance
-from tests.marks import complete_but
+from tests.marks import complete_but, ends_early
 from tests.models.hdp_hmm.fits import begins_of, chain_of, follows_the_oracle, quickly
 
 FALSE_ALARM = 1e-7  # of one comparison of a random number; there are some 100
@@ -96,6 +96,7 @@ def test_the_same_seed_draws_the_same_path(model):
     assert np.isfinite(model.score(points))
 
 
+@ends_early
 def test_states_of_a_path_follow_the_transitions():
     """Binomial tests of the first state and of each transition; frequencies near those of the stationary law."""
     fitted, _, ids = few_points()
@@ -119,6 +120,7 @@ def test_states_of_a_path_follow_the_transitions():
         assert abs(np.mean(states == k) - share) < 6 * error  # 2e-9 for a normal
 
 
+@ends_early
 def test_points_of_a_path_have_the_density_of_their_state():
     """A state has one mean a path, drawn from its posterior, or of a new state from the prior: exact laws of both.
 
