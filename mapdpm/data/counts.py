@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +49,16 @@ class Counts(NamedTuple):
 
     def part(self, first: int, last: int) -> Counts:
         """The rows from ``first`` to ``last`` - 1."""
-        return self.rows(np.arange(first, last))
+        begin, end = self.indptr[first], self.indptr[last]
+        indptr = self.indptr[first : last + 1] - begin
+        return Counts(self.values[begin:end], self.indices[begin:end], indptr, self.n_features)
+
+    def joined(self, others: Sequence[Counts]) -> Counts:
+        """These rows, and those of ``others`` below them."""
+        every = (self, *others)
+        lengths = np.concatenate([np.diff(each.indptr) for each in every])
+        values, indices = (np.concatenate([getattr(each, name) for each in every]) for name in ("values", "indices"))
+        return Counts(values, indices, np.concatenate([[0], np.cumsum(lengths)]), self.n_features)
 
     def subtract_anchor(self, anchor: Vector, room: Matrix) -> Counts:  # noqa: ARG002  (of every ``PointSet``)
         """The counts as they are: they have no location."""

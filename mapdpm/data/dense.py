@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,10 @@ class Dense(NamedTuple):
     def part(self, first: int, last: int) -> Any:
         """A view of the rows from ``first`` to ``last`` - 1."""
         return self.array[first:last]
+
+    def joined(self, others: Sequence[Any]) -> Any:
+        """The array, and ``others`` below it."""
+        return np.concatenate([self.array, *others])
 
     def subtract_anchor(self, anchor: Vector, room: Matrix) -> Any:
         """The rows less ``anchor``, in the first rows of ``room``."""

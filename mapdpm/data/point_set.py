@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +29,9 @@ class PointSet(Protocol):
 
     def part(self, first: int, last: int) -> Any:
         """The points from ``first`` to ``last`` - 1."""
+
+    def joined(self, others: Sequence[Any]) -> Any:
+        """These points, and then those of ``others``, which are in the form that verbs read."""
 
     def subtract_anchor(self, anchor: Vector, room: Matrix) -> Any:
         """The points less ``anchor``, in ``room``; points without a location, such as counts, as they are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,10 @@ class Tokens(NamedTuple):
     def part(self, first: int, last: int) -> Tokens:
         """The tokens from ``first`` to ``last`` - 1."""
         return self._replace(words=self.words[first:last])
+
+    def joined(self, others: Sequence[Tokens]) -> Tokens:
+        """These tokens, and then ``others``."""
+        return self._replace(words=np.concatenate([each.words for each in (self, *others)]))
 
     def subtract_anchor(self, anchor: Vector, room: Matrix) -> Tokens:  # noqa: ARG002  (of every ``PointSet``)
         """The tokens as they are: they have no location."""

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mapdpm.backends import resolve
+from mapdpm.data import point_set
 from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
 from mapdpm.search.ascent import ascend
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.exhaustive import best_of_all
+from mapdpm.search.fit_in_passes import LATER_STARTS, InThreads, climbed, has_passes
 from mapdpm.search.moves.split import FutileSplits, remembering
-from mapdpm.search.problem import Problem, observed, present_points, taking_part, with_absent
+from mapdpm.search.passes import Frame, state_of
+from mapdpm.search.problem import (
+    Problem,
+    anchor_for,
+    fitting,
+    observed,
+    present_points,
+    taking_part,
+    with_absent,
+)
 from mapdpm.search.restarts import Starts, best_of_restarts
 from mapdpm.state import ClusterState, Mixture, mixture_of, slots_in_order
 from mapdpm.validation import in_order_of_appearance
 
-_LATER_STARTS = ("gibbs", "gibbs", "random-order")
+MANY = 1 << 18
+"""With at least so many points a fit is made in passes."""
 
 
 class FitSettings(NamedTuple):
@@ -64,6 +79,8 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     deadline, report = Deadline(search.time_limit), reporter(search)
     present = present_points(weights)
     taken, positive = taking_part(points, weights, present)
+    if warm is None and _is_for_passes(settings, taken):
+        return _fit_in_passes(settings, taken, positive, deadline, lambda labels: with_absent(labels, weights, present))
     seen = observed(settings.likelihood, taken, positive)
     backend = resolve(search.backend, seen.likelihood)
     problem = Problem.of(Model(seen.shifted, settings.prior, seen.data, positive), backend, settings.max_clusters)
@@ -77,7 +94,7 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     else:
         alone = search.n_restarts == 1  # runs of several starts would take each other's clusters for their own
         plan = remembering(plan, futile) if alone else plan
-        later = _LATER_STARTS if plan.moves else ("random-order",)  # the paper's runs know nothing of each other
+        later = LATER_STARTS if plan.moves else ("random-order",)  # the paper's runs know nothing of each other
         starts = Starts(start, later, search.n_restarts)
         found = best_of_restarts(problem, starts, plan, search.generator(), report, search.n_jobs)
     if plan.moves and found.converged:
@@ -93,6 +110,46 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
         found.converged,
         backend.name,
         WarmStart(seen.likelihood, settings.max_clusters, found.state, futile),
+    )
+
+
+def _is_for_passes(settings: FitSettings, points: Any) -> bool:
+    """Whether passes are faster than sweeps, at the same joint: for many points, from no given labels."""
+    return (
+        point_set(points).n_points >= MANY
+        and isinstance(settings.init, str)
+        and has_passes(settings.search.moves)
+        and (settings.likelihood is None or hasattr(settings.likelihood, "tangent"))
+    )
+
+
+def _fit_in_passes(
+    settings: FitSettings,
+    points: Any,
+    weights: Weights,
+    deadline: Deadline,
+    with_others: Callable[[Labels], Labels],
+) -> Fitted:
+    """``fit`` in passes; ``with_others`` adds the labels of points that do not take part."""
+    search, prior = settings.search, settings.prior
+    likelihood = fitting(settings.likelihood, points, weights)
+    backend, anchor = resolve(search.backend, likelihood), anchor_for(likelihood, points)
+    shifted = likelihood.shifted(anchor) if np.any(anchor) else likelihood
+    frame = Frame(shifted, prior, anchor, backend.name)
+    run = InThreads(points, weights, search.n_jobs)
+    found = climbed(run, frame, str(settings.init), settings.max_clusters, search, deadline)
+    labels = run.labels(frame, found.labelling)
+    state = state_of(frame, found.clusters, n_free=1)._replace(labels=labels)
+    warm = WarmStart(likelihood, settings.max_clusters, state, FutileSplits(len(labels)))
+    return Fitted(
+        likelihood,
+        mixture_of(shifted, prior, anchor, *found.clusters),
+        with_others(labels),
+        found.history,
+        found.n_passes,
+        found.converged,
+        backend.name,
+        warm,
     )
 
 

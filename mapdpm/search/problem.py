@@ -108,6 +108,15 @@ class Observed(NamedTuple):
 
 def observed(likelihood: Any, points: Any, weights: Weights = None) -> Observed:
     """``points`` under ``likelihood`` (None: the empirical Normal-Gamma); ValueError if it does not fit the points."""
+    likelihood = fitting(likelihood, points, weights)
+    anchor = anchor_for(likelihood, points)
+    if not np.any(anchor):
+        return Observed(likelihood, likelihood, points, anchor)
+    return Observed(likelihood, likelihood.shifted(anchor), points - anchor, anchor)
+
+
+def fitting(likelihood: Any, points: Any, weights: Weights = None) -> Likelihood:
+    """``likelihood`` (None: the empirical Normal-Gamma) for ``points``; ValueError if it does not fit them."""
     likelihood = NormalGamma.empirical(points, weights) if likelihood is None else likelihood
     if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
         got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
@@ -116,12 +125,17 @@ def observed(likelihood: Any, points: Any, weights: Weights = None) -> Observed:
     if weights is not None and not hasattr(likelihood, "log_predictive_weighted"):
         msg = f"{type(likelihood).__name__} takes no sample_weight"
         raise ValueError(msg)
-    likelihood = likelihood.for_data(points)
-    # float64 rows keep all digits of float32 points at any offset, so these need no anchor and no copy.
+    return likelihood.for_data(points)
+
+
+def anchor_for(likelihood: Any, points: Any) -> Vector:
+    """``anchor_of`` the points, or zeros where the family has no location, or the points are float32.
+
+    float64 rows keep all digits of float32 points at any offset, so these need no anchor and no copy.
+    """
     if not hasattr(likelihood, "shifted") or points.dtype != np.float64:
-        return Observed(likelihood, likelihood, points, np.zeros(point_set(points).n_features))
-    anchor = anchor_of(points)
-    return Observed(likelihood, likelihood.shifted(anchor), points - anchor, anchor)
+        return np.zeros(point_set(points).n_features)
+    return anchor_of(points)
 
 
 def anchor_of(points: Matrix) -> Vector:

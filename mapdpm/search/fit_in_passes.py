@@ -1,0 +1,101 @@
+"""A fit of many points in passes: it searches a sample, and climbs from the clusters found there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from mapdpm.data import point_set
+from mapdpm.protocol import Labels, Model, Weights
+from mapdpm.search import passes
+from mapdpm.search.ascent import unheard
+from mapdpm.search.checks import Deadline, SearchSettings, reporter
+from mapdpm.search.chunked import Climb, Limits, Passes, Start
+from mapdpm.search.moves.merge import Merge
+from mapdpm.search.moves.split import Split
+from mapdpm.search.moves.split_in_passes import SplitInPasses
+from mapdpm.search.passes import Chunk, Frame, Held, Labelling, Passed, Sums
+from mapdpm.search.problem import Problem
+from mapdpm.search.restarts import Starts, best_of_restarts
+from mapdpm.threads import Threads
+
+T = TypeVar("T")
+
+SAMPLE = 1 << 16
+"""About so many points are searched first."""
+
+LATER_STARTS = ("gibbs", "gibbs", "random-order")
+
+
+class Climbed(NamedTuple):
+    """The clusters of a climb in order of first appearance, and what labels the points."""
+
+    clusters: Sums
+    labelling: Labelling
+    history: list[float]
+    n_passes: int
+    converged: bool
+
+
+class InThreads:
+    """Passes over points in memory, or in a file that is mapped to it, in threads."""
+
+    def __init__(self, points: Any, weights: Weights, n_jobs: int | None) -> None:
+        self._parts = Chunk(points, weights, 0).parts()
+        self._n_jobs = n_jobs
+        self.n_points, self.n_parts = point_set(points).n_points, len(self._parts)
+
+    def __call__(self, frame: Frame, function: Callable[..., Passed], *arguments: Any) -> Passed:
+        """``function(frame, part, *arguments)`` of all parts, joined in order."""
+        return passes.joined(frame, self.map(lambda part: function(frame, part, *arguments), self._parts))
+
+    def labels(self, frame: Frame, labelling: Labelling) -> Labels:
+        """The label of each point."""
+        return np.concatenate(self.map(lambda part: passes.labelled(frame, part, labelling).labels, self._parts))
+
+    def map(self, function: Callable[[Any], T], jobs: list[Any]) -> list[T]:
+        """``function`` of each job, in order."""
+        with Threads(self._n_jobs) as threads:
+            return threads.each(function, jobs)
+
+
+def has_passes(moves: tuple[Any, ...]) -> bool:
+    """Whether a search by these moves can be made in passes."""
+    return bool(moves) and set(moves) <= {Merge, Split}
+
+
+def climbed(
+    run: Passes, frame: Frame, init: str, max_clusters: int | None, search: SearchSettings, deadline: Deadline
+) -> Climbed:
+    """Climb from the best clusters of a sample to a mode of all points."""
+    rng = search.generator()
+    sample = run(frame, passes.drawn, min(1.0, SAMPLE / run.n_points)).picked
+    assert sample is not None  # noqa: S101  (the pass picks)
+    model = Model(frame.likelihood, frame.prior, sample.points, sample.weights)
+    problem = Problem.of(model, frame.backend, max_clusters)
+    starts, plan = Starts(init, LATER_STARTS, search.n_restarts), search.plan(deadline)
+    found = best_of_restarts(problem, starts, plan, rng, unheard, search.n_jobs).state
+    nothing = point_set(sample.points).rows(np.empty(0, dtype=np.int64))
+    limits = Limits(max_clusters, search.max_sweeps, deadline.expired, reporter(search))
+    climb = Climb(run, frame, Start(passes.sums_in(frame, found), nothing), limits, rng)
+    climb.climb(Merge in search.moves, SplitInPasses() if Split in search.moves else None)
+    return _in_order(climb)
+
+
+def _in_order(climb: Climb) -> Climbed:
+    """The clusters in order of first appearance, as a last pass finds them."""
+    used = climb.labelling
+    (sums,), first = climb.run(climb.frame, passes.firsts, used)
+    assert first is not None  # noqa: S101  (the pass picks)
+    at = np.argsort(first.numbers, kind="stable")  # chunks may each have a first point of a slot
+    slots, places = np.unique(first.slots[at], return_index=True)
+    order = slots[np.argsort(places)]
+    names = np.full(len(used.constants), -1)
+    names[order] = np.arange(len(order))
+    held = Held(used.held.numbers, names[used.held.slots])
+    clusters = Sums(sums.counts[order], sums.statistics[order])
+    history = [*climb.history, max(climb.joint, climb.joint_of(climb.frame.prior, clusters))]
+    labelling = Labelling(used.constants[order], used.parameters[order], held)
+    return Climbed(clusters, labelling, history, climb.n_passes, climb.converged)
