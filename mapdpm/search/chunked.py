@@ -259,6 +259,7 @@ class Climb:
     def _held(self, labelling: Labelling, total: Sums, known: Held) -> Held:
         """The points of all small clusters of ``total``: those ``known``, and others that ``labelling`` put there."""
         small = (total.counts > 0) & self.is_held(total.statistics[:, 0])
+        elsewhere = known.numbers[~small[known.slots]]  # by now, whatever the labelling says
         known = Held(*(each[small[known.slots]] for each in known))
         unknown = np.flatnonzero(small & (np.bincount(known.slots, minlength=len(small)) < total.counts))
         unknown = unknown[unknown < len(labelling.constants)]
@@ -266,7 +267,7 @@ class Climb:
             return known
         found = self.run(self.frame, passes.members, labelling, unknown).picked
         assert found is not None  # noqa: S101  (the pass picks)
-        new = ~np.isin(found.numbers, known.numbers)
+        new = ~np.isin(found.numbers, np.concatenate([known.numbers, elsewhere]))
         numbers, slots = (
             np.concatenate(each) for each in zip(known, (found.numbers[new], found.slots[new]), strict=True)
         )

@@ -1,0 +1,227 @@
+"""Fits of many points are made in passes: modes as good as those of sweeps, by any number of threads."""
+
+import numpy as np
+import pytest
+
+from mapdpm import (
+    MAPDPM,
+    BetaBernoulli,
+    ConvergenceWarning,
+    DirichletMultinomial,
+    NormalGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+)
+from mapdpm.search import chunked, fit, fit_in_passes, passes
+from mapdpm.search.moves import split_in_passes
+from tests.marks import complete_but, ends_early
+
+N = 3000
+
+
+@pytest.fixture
+def small_passes(monkeypatch):
+    """Passes for fits of thousands of points: all sizes are a hundredth."""
+    monkeypatch.setattr(fit, "MANY", 1000)
+    monkeypatch.setattr(fit_in_passes, "SAMPLE", 500)
+    monkeypatch.setattr(passes, "PART", 300)
+    monkeypatch.setattr(chunked, "BETWEEN", 300)
+    monkeypatch.setattr(chunked, "_FEWEST_BETWEEN", 5)
+    monkeypatch.setattr(split_in_passes, "_PICKED", 400)
+
+
+def blobs(seed=0, n=N, D=2, K=6, spread=6.0):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(0.0, spread, (K, D))
+    z = rng.choice(K, n, p=rng.dirichlet(np.full(K, 3.0)))
+    return centres[z] + rng.normal(size=(n, D)) * rng.uniform(0.5, 1.5, (K, D))[z], z
+
+
+def by_sweeps(model, X, monkeypatch, **how):
+    with monkeypatch.context() as patch:
+        patch.setattr(fit, "MANY", 10**9)
+        return model.fit(X, **how)
+
+
+def is_mode(model, X, monkeypatch, **how):
+    """Whether sweeps move nothing, and give the same joint."""
+    alone = MAPDPM(**{**model.get_params(deep=False), "init": np.maximum(model.labels_, 0), "moves": ()})
+    again = by_sweeps(alone, X, monkeypatch, **how)
+    assert again.n_sweeps_ == 1
+    np.testing.assert_allclose(again.log_joint_, model.log_joint_, rtol=1e-11)  # sums of thousands of terms
+    return np.array_equal(again.labels_, model.labels_)
+
+
+def bits_of(model):
+    """All that a fit has found, to the last bit."""
+    return [array.tobytes() for array in (model.labels_, model.history_, model.means_, model.variances_)]
+
+
+def counts_of_words(seed=0):
+    rng = np.random.default_rng(seed)
+    words = rng.dirichlet(np.full(8, 0.3), 4)
+    X = np.array([rng.multinomial(20, words[k]) for k in rng.integers(0, 4, N)])
+    return X, DirichletMultinomial.empirical(X)
+
+
+def bits(seed=0):
+    rng = np.random.default_rng(seed)
+    shares = rng.beta(0.3, 0.3, (4, 8))
+    X = (rng.random((N, 8)) < shares[rng.integers(0, 4, N)]).astype(float)
+    return X, BetaBernoulli.empirical(X)
+
+
+SETTINGS = {
+    "default": {},
+    "pitman-yor": {"discount": 0.4},
+    "concentrated": {"alpha": 1e3},
+    "capped": {"max_clusters": 4},
+    "known-variance": {"likelihood": NormalKnownVariance(0.0, 30.0, 1.0)},
+    "full-covariance": {"likelihood": NormalInverseWishart(0.0, 0.01, 4.0, 1.0)},
+    "narrow": {"likelihood": NormalGamma(0.0, 0.01, 1.0, 0.5), "n_restarts": 2},
+}
+
+
+@pytest.mark.parametrize("name", complete_but(list(SETTINGS)[:4], SETTINGS))
+@pytest.mark.usefixtures("small_passes")
+def test_a_mode_as_good_as_that_of_sweeps(name, monkeypatch):
+    X, _ = blobs()
+    model = MAPDPM(**SETTINGS[name]).fit(X)
+    swept = by_sweeps(MAPDPM(**SETTINGS[name]), X, monkeypatch)
+    assert model.converged_
+    assert is_mode(model, X, monkeypatch)
+    assert model.log_joint_ > swept.log_joint_ - 1.0
+    np.testing.assert_array_equal(np.bincount(model.labels_), model.cluster_sizes_)
+    assert np.all(np.diff(model.history_) >= 0.0)
+    assert np.all(np.diff(np.unique(model.labels_, return_index=True)[1]) > 0)  # in order of first appearance
+
+
+@pytest.mark.parametrize("make", [counts_of_words, bits])
+@pytest.mark.usefixtures("small_passes")
+def test_counts_too(make, monkeypatch):
+    X, prior = make()
+    model = MAPDPM(likelihood=prior).fit(X)
+    swept = by_sweeps(MAPDPM(likelihood=prior), X, monkeypatch)
+    assert is_mode(model, X, monkeypatch)
+    assert model.log_joint_ > swept.log_joint_ - 1.0
+
+
+@pytest.mark.usefixtures("small_passes")
+def test_weights_and_absent_points(monkeypatch):
+    X, _ = blobs(1)
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, N)
+    model = MAPDPM().fit(X, sample_weight=weights)
+    swept = by_sweeps(MAPDPM(), X, monkeypatch, sample_weight=weights)
+    assert is_mode(model, X, monkeypatch, sample_weight=weights)
+    assert model.log_joint_ > swept.log_joint_ - 1.0
+    weights[::3] = 0.0
+    absent = MAPDPM().fit(X, sample_weight=weights)
+    assert np.all(absent.labels_[::3] == -1)
+    kept = MAPDPM().fit(X[weights > 0.0], sample_weight=weights[weights > 0.0])
+    np.testing.assert_array_equal(absent.labels_[weights > 0.0], kept.labels_)
+
+
+@pytest.mark.usefixtures("small_passes")
+def test_the_same_bits_by_any_number_of_threads():
+    X, _ = blobs(3)
+    one, two, three = (MAPDPM(n_jobs=n_jobs).fit(X) for n_jobs in (None, 2, 3))
+    for other in (two, three):
+        assert bits_of(one) == bits_of(other)
+
+
+@pytest.mark.usefixtures("small_passes")
+def test_labels_do_not_depend_on_the_parts_but_for_rounding(monkeypatch):
+    """The sample and the halves are chosen by numbers of points. So parts change the last digits of sums only."""
+    X, _ = blobs(4)
+    whole = MAPDPM().fit(X)
+    monkeypatch.setattr(passes, "PART", 117)
+    parts = MAPDPM().fit(X)
+    np.testing.assert_array_equal(whole.labels_, parts.labels_)
+    np.testing.assert_allclose(parts.means_, whole.means_, rtol=1e-12, atol=1e-12)  # means of 3000 numbers
+    np.testing.assert_allclose(parts.log_joint_, whole.log_joint_, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("small_passes")
+def test_order_of_points_and_float32_and_files(tmp_path):
+    """Under a narrow prior the modes of these clusters are few: all orders of the points find the same one."""
+    X, z = blobs(5)
+    narrow, order = MAPDPM(likelihood=NormalGamma(0.0, 0.01, 1.0, 0.5)), np.argsort(z, kind="stable")
+    joint = narrow.fit(X).log_joint_
+    np.testing.assert_allclose(narrow.fit(X[order]).log_joint_, joint, rtol=1e-12)
+    model = MAPDPM().fit(X)
+    single = MAPDPM().fit(X.astype(np.float32))
+    assert np.mean(single.labels_ == model.labels_) > 0.999  # but for points between clusters
+    np.save(tmp_path / "points.npy", X)
+    mapped = MAPDPM().fit(np.load(tmp_path / "points.npy", mmap_mode="r"))
+    assert bits_of(mapped) == bits_of(model)
+
+
+@pytest.mark.usefixtures("small_passes")
+def test_an_offset_costs_nothing():
+    X, _ = blobs(6)
+    X = np.round(X * 1024) / 1024  # so that the offset loses no digit of it
+    near, far = MAPDPM().fit(X), MAPDPM().fit(X + 2.0**27)
+    np.testing.assert_array_equal(near.labels_, far.labels_)
+    np.testing.assert_allclose(near.log_joint_, far.log_joint_, rtol=1e-9)
+
+
+@pytest.mark.usefixtures("small_passes")
+def test_clusters_that_a_sample_misses_are_found():
+    rng = np.random.default_rng(7)
+    X, _ = blobs(7, n=5000, D=5)
+    far = rng.normal(0.0, 20.0, (5, 1, 5)) + 0.3 * rng.normal(size=(5, 8, 5))
+    model = MAPDPM(likelihood=NormalGamma(0.0, 0.01, 1.0, 0.5)).fit(np.vstack([X, far.reshape(-1, 5)]))
+    for k in range(5):
+        labels = model.labels_[5000 + 8 * k : 5008 + 8 * k]
+        assert len(set(labels)) == 1
+        assert model.cluster_sizes_[labels[0]] == 8
+
+
+@pytest.mark.usefixtures("small_passes")
+@ends_early
+def test_limits_end_a_fit_that_says_so():
+    X, _ = blobs(8, spread=1.0)
+    with pytest.warns(ConvergenceWarning, match="max_sweeps"):
+        short = MAPDPM(max_sweeps=1).fit(X)
+    assert not short.converged_
+    np.testing.assert_array_equal(np.bincount(short.labels_), short.cluster_sizes_)
+    seen = []
+    stopped = MAPDPM(callback=lambda progress: seen.append(progress) or len(seen) == 2).fit(X)
+    assert len(seen) == 2
+    assert not stopped.converged_
+    assert {progress.move for progress in seen} <= {"pass", "merge", "split"}
+    assert not MAPDPM(time_limit=1e-9).fit(X).converged_
+
+
+@pytest.mark.usefixtures("small_passes")
+def test_the_next_fit_of_a_path_starts_warm():
+    from mapdpm import select_alpha
+
+    X, _ = blobs(9)
+    found = select_alpha(X, [0.1, 1.0, 10.0], method="map")
+    assert found.model.converged_
+
+
+def test_sweeps_that_do_not_end_leave_time_for_moves():
+    """Skewed points move for thousands of sweeps; moves come after twenty, and 100 in a row end the fit."""
+    X = np.random.default_rng(0).gamma(0.7, 1.0, (3000, 3))
+    moves = []
+    model = MAPDPM(callback=lambda progress: moves.append(progress.move) and None).fit(X)
+    assert "split" in moves
+    longest = max(len(run) for run in " ".join("s" if move == "sweep" else "|" for move in moves).split("|"))
+    assert longest // 2 <= 100
+    assert model.n_clusters_ > 10
+
+
+@pytest.mark.slow
+def test_rare_clusters_in_a_million_points():
+    """40 clusters of 60 points among ten of a hundred thousand, sorted by cluster and shuffled."""
+    rng = np.random.default_rng(0)
+    centres, sizes = rng.normal(0.0, 5.0, (50, 10)), np.r_[np.full(10, 99_760), np.full(40, 60)]
+    z = np.repeat(np.arange(50), sizes)
+    X = centres[z] + np.sqrt(2.0 / rng.gamma(3.0, 1.0, (50, 10)))[z] * rng.normal(size=(len(z), 10))
+    for order in (np.arange(len(z)), rng.permutation(len(z))):
+        model = MAPDPM().fit(X[order])
+        pairs = np.unique(np.stack([z[order], model.labels_]), axis=1)
+        assert model.n_clusters_ == 50
+        assert pairs.shape[1] <= 52  # a point or two may lie in another cluster
