@@ -185,6 +185,9 @@ class PartitionPrior(PartitionPriorVerbs, Protocol):
         Up to a constant: of two partitions of those points the log joints differ by the same.
         """
 
+    def of_sample(self, share: float) -> Any:
+        """The prior of a random share of the points, to find about the same clusters there."""
+
 
 class Likelihood(LikelihoodVerbs, Protocol):
     """The verbs, and what an estimator asks besides, outside kernels.

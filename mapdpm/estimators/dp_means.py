@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mapdpm.data.frames import column_names
+from mapdpm.compat import scikit_learn
+from mapdpm.data.frames import Names, column_names
 from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector
 from mapdpm.search.ascent import FitProgress
 from mapdpm.search.checks import check_search
 from mapdpm.search.dp_means import distances_from, nearest_centres
-from mapdpm.search.fit_means import MeansSettings, fit_means
+from mapdpm.search.fit_means import FittedMeans, MeansSettings, fit_means
 from mapdpm.validation import check_count, check_number, check_points, check_weights
 
 
@@ -126,15 +127,19 @@ class DPMeans(WeightedEstimator):
         """
         names, points = column_names(X), check_points(X)
         settings = MeansSettings(*self._cluster_cost(len(points)), check_search(self))
-        fitted = fit_means(settings, points, check_weights(sample_weight, len(points), 0.0))
-        self.labels_, self.cluster_centers_ = fitted.labels, fitted.centres
-        self.cluster_sizes_, self.n_clusters_ = fitted.sizes, len(fitted.centres)
-        self.lam_, self.n_sweeps_, self.converged_ = fitted.lam, fitted.n_sweeps, fitted.converged
-        self.history_ = fitted.history
-        self.objective_ = float(self.history_[-1])
-        self.backend_ = fitted.backend
-        self._remember(points.shape[1], names)
+        self._take(fit_means(settings, points, check_weights(sample_weight, len(points), 0.0)), names)
         return self
+
+    def _take(self, fitted: FittedMeans, names: Names | None) -> None:
+        """Set the attributes of a fit; ``names`` are those of the features."""
+        self._set_labels(fitted.labels)
+        self.cluster_centers_, self.cluster_sizes_ = fitted.centres, fitted.sizes
+        self.n_clusters_, self.lam_ = len(fitted.centres), fitted.lam
+        self.n_sweeps_, self.converged_ = fitted.n_sweeps, fitted.converged
+        self.history_, self.objective_ = fitted.history, float(fitted.history[-1])
+        self.backend_ = fitted.backend
+        self._remember(fitted.centres.shape[1], names)
+        scikit_learn.warn_unless(fitted.converged)
 
     def predict(self, X: Any) -> Labels:
         """The cluster whose centre is nearest to each point, the first in a tie; O(N K D)."""

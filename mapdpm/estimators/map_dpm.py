@@ -187,7 +187,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         self._remember(point_set(points).n_features, names)
         return self
 
-    def _fit_points(self, points: Any, sample_weight: Any = None, warm: WarmStart | None = None) -> WarmStart:
+    def _fit_points(self, points: Any, sample_weight: Any = None, warm: WarmStart | None = None) -> WarmStart | None:
         """``fit`` to points in the form that the likelihood reads; returns the warm start of the next fit."""
         n_points = point_set(points).n_points
         settings = self._settings(n_points)

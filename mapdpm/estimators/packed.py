@@ -64,7 +64,7 @@ class PackedMixture(Estimator):
         """Set the attributes of a fit; ``names`` are those of the features."""
         self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
         self._remember(len(fitted.mixture.anchor), names)
-        self.labels_ = fitted.labels
+        self._set_labels(fitted.labels)
         self.log_joint_ = fitted.history[-1]
         self.history_ = np.array(fitted.history)
         self.n_sweeps_ = fitted.n_sweeps

@@ -130,18 +130,22 @@ def parameters_of(extras: dict[str, Any], family: type[Any]) -> dict[str, Any]:
     return parameters | {"moves": tuple(moves), "likelihood": None if given is None else kind(*given)}
 
 
+def _are_labels(labels: Any, counts: Any) -> bool:
+    within = labels.dtype.kind == "i" and labels.min() >= ABSENT and labels.max() < len(counts)
+    return bool(within and np.array_equal(np.bincount(labels[labels != ABSENT]), counts))
+
+
 def check_results(extras: dict[str, Any], mixture: Mixture) -> None:
     """ValueError where the labels disagree with the counts of the model, or the history with the log joint.
 
-    A model from a device has none of these, and is saved without them.
+    A model from a device has none of these, and is saved without them. One of points that were elsewhere has no labels.
     """
     if not {"labels_", "history_", *RESULTS} & set(extras):
         return
-    labels, history = extras["labels_"], extras["history_"]
-    within = labels.dtype.kind == "i" and labels.min() >= ABSENT and labels.max() < len(mixture.counts)
+    history = extras["history_"]
     rising = np.all(np.isfinite(history)) and np.all(np.diff(history) >= 0.0)
     checks = {
-        "labels": within and np.array_equal(np.bincount(labels[labels != ABSENT]), mixture.counts),
+        "labels": "labels_" not in extras or _are_labels(extras["labels_"], mixture.counts),
         "history": rising and history[-1] == extras["log_joint_"] and len(history) > extras["n_sweeps_"],
         "converged": isinstance(extras["converged_"], bool),
     }

@@ -27,6 +27,9 @@ class ClusterPenalty(NamedTuple):
     def given_other_clusters(self, k: int) -> ClusterPenalty:  # noqa: ARG002  (a Pitman-Yor process needs k)
         return self
 
+    def of_sample(self, share: float) -> ClusterPenalty:
+        return ClusterPenalty(self.lam * share)
+
     def log_existing(self, n: float, w: float) -> float:  # noqa: ARG002  (sizes count for nothing)
         return 0.0
 

@@ -30,6 +30,9 @@ class DirichletProcess(NamedTuple):
     def given_other_clusters(self, k: int) -> DirichletProcess:  # noqa: ARG002  (a Pitman-Yor process needs k)
         return self
 
+    def of_sample(self, share: float) -> DirichletProcess:  # noqa: ARG002  (the cost of a cluster needs it)
+        return self
+
     def log_existing(self, n: float, w: float) -> float:
         return log(n) if w == 1.0 else log_rising(n, w)
 

@@ -36,6 +36,9 @@ class FiniteDirichlet(NamedTuple):
         left = self.n_components - k
         return FiniteDirichlet(self.alpha * left / self.n_components, left)
 
+    def of_sample(self, share: float) -> FiniteDirichlet:  # noqa: ARG002  (the cost of a cluster needs it)
+        return self
+
     def log_existing(self, n: float, w: float) -> float:
         share = self.alpha / self.n_components
         return log(n + share) if w == 1.0 else log_rising(n + share, w)

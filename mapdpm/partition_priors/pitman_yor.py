@@ -28,6 +28,9 @@ class PitmanYor(NamedTuple):
     def given_other_clusters(self, k: int) -> PitmanYor:
         return self._replace(alpha=self.alpha + k * self.discount)
 
+    def of_sample(self, share: float) -> PitmanYor:  # noqa: ARG002  (the cost of a cluster needs it)
+        return self
+
     def log_existing(self, n: float, w: float) -> float:
         return log(n - self.discount) if w == 1.0 else log_rising(n - self.discount, w)
 

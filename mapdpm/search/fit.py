@@ -13,7 +13,7 @@ from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
 from mapdpm.search.ascent import ascend
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.exhaustive import best_of_all
-from mapdpm.search.fit_in_passes import LATER_STARTS, InThreads, climbed, has_passes
+from mapdpm.search.fit_in_passes import LATER_STARTS, InThreads, climbed, has_passes, sample_of
 from mapdpm.search.moves.split import FutileSplits, remembering
 from mapdpm.search.passes import Frame, state_of
 from mapdpm.search.problem import (
@@ -59,13 +59,13 @@ class Fitted(NamedTuple):
     """As the user gave it, with one entry a feature."""
     mixture: Mixture
     """The clusters, ready to score."""
-    labels: Labels
-    """0..K-1 in order of first appearance; -1 for a point of weight 0."""
+    labels: Labels | None
+    """0..K-1 in order of first appearance; -1 for a point of weight 0. None if the points are elsewhere."""
     history: list[float]
     n_sweeps: int
     converged: bool
     backend: str
-    warm: WarmStart
+    warm: WarmStart | None
 
 
 def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:
@@ -137,7 +137,8 @@ def _fit_in_passes(
     shifted = likelihood.shifted(anchor) if np.any(anchor) else likelihood
     frame = Frame(shifted, prior, anchor, backend.name)
     run = InThreads(points, weights, search.n_jobs)
-    found = climbed(run, frame, str(settings.init), settings.max_clusters, search, deadline)
+    sample = sample_of(run, frame)
+    found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search, deadline)
     labels = run.labels(frame, found.labelling)
     state = state_of(frame, found.clusters, n_free=1)._replace(labels=labels)
     warm = WarmStart(likelihood, settings.max_clusters, state, FutileSplits(len(labels)))

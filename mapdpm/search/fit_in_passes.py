@@ -16,7 +16,7 @@ from mapdpm.search.chunked import Climb, Limits, Passes, Start
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.split import Split
 from mapdpm.search.moves.split_in_passes import SplitInPasses
-from mapdpm.search.passes import Chunk, Frame, Held, Labelling, Passed, Sums
+from mapdpm.search.passes import Chunk, Frame, Held, Labelling, Passed, Picked, Sums
 from mapdpm.search.problem import Problem
 from mapdpm.search.restarts import Starts, best_of_restarts
 from mapdpm.threads import Threads
@@ -66,14 +66,26 @@ def has_passes(moves: tuple[Any, ...]) -> bool:
     return bool(moves) and set(moves) <= {Merge, Split}
 
 
-def climbed(
-    run: Passes, frame: Frame, init: str, max_clusters: int | None, search: SearchSettings, deadline: Deadline
-) -> Climbed:
-    """Climb from the best clusters of a sample to a mode of all points."""
-    rng = search.generator()
+def sample_of(run: Passes, frame: Frame) -> Picked:
+    """About ``SAMPLE`` points, less the anchor."""
     sample = run(frame, passes.drawn, min(1.0, SAMPLE / run.n_points)).picked
     assert sample is not None  # noqa: S101  (the pass picks)
-    model = Model(frame.likelihood, frame.prior, sample.points, sample.weights)
+    return sample
+
+
+def climbed(
+    run: Passes,
+    frame: Frame,
+    sample: Picked,
+    init: str | Labels,
+    max_clusters: int | None,
+    search: SearchSettings,
+    deadline: Deadline,
+) -> Climbed:
+    """Climb from the best clusters of a sample to a mode of all points; ``init`` is the start of the sample."""
+    rng = search.generator()
+    prior = frame.prior.of_sample(len(sample.numbers) / run.n_points)
+    model = Model(frame.likelihood, prior, sample.points, sample.weights)
     problem = Problem.of(model, frame.backend, max_clusters)
     starts, plan = Starts(init, LATER_STARTS, search.n_restarts), search.plan(deadline)
     found = best_of_restarts(problem, starts, plan, rng, unheard, search.n_jobs).state

@@ -17,7 +17,8 @@ from mapdpm.search.problem import Problem, anchor_of, present_points, taking_par
 from mapdpm.search.restarts import Starts, best_of_restarts
 from mapdpm.validation import Points, in_order_of_appearance
 
-_SHARE = 0.1
+SHARE = 0.1
+"""Of the sum of squared distances from the mean of all points: the price of a cluster, where none is given."""
 _LATER_STARTS = ("best", "random-order")
 
 
@@ -32,8 +33,8 @@ class MeansSettings(NamedTuple):
 class FittedMeans(NamedTuple):
     """The result of a fit of DP-means."""
 
-    labels: Labels
-    """0..K-1 in order of first appearance; -1 for a point of weight 0."""
+    labels: Labels | None
+    """0..K-1 in order of first appearance; -1 for a point of weight 0. None if the points are elsewhere."""
     centres: Matrix
     sizes: Labels
     lam: float
@@ -103,6 +104,10 @@ def _price_of(settings: MeansSettings, data: Points, weights: Weights) -> float:
         lam = farthest_first(data, w, settings.n_clusters)
     else:
         whole = np.zeros(len(data), dtype=np.int64)
-        lam = _SHARE * objective_of(data, w, whole, means_of(data, w, whole), 0.0)
-    # Points that all have a centre of their own leave no distance: any price of a cluster will do.
+        lam = SHARE * objective_of(data, w, whole, means_of(data, w, whole), 0.0)
+    return within_range(lam)
+
+
+def within_range(lam: float) -> float:
+    """A price that can be used: points that all have a centre of their own leave no distance, and any price will do."""
     return min(max(lam, SMALLEST), LARGEST)

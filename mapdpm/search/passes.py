@@ -109,6 +109,9 @@ class Passed(NamedTuple):
     picked: Picked | None
 
 
+NOTHING = Passed((), None)
+"""Of no points."""
+
 NOBODY = Held(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
@@ -141,8 +144,9 @@ def sums_in(frame: Frame, state: ClusterState) -> Sums:
 
 def joined(frame: Frame, results: Sequence[Passed]) -> Passed:
     """The result of a pass over several chunks, from those of each, in order."""
-    if len(results) == 1:
-        return results[0]
+    results = [result for result in results if result.sums or result.picked is not None]
+    if len(results) < 2:  # noqa: PLR2004
+        return results[0] if results else NOTHING
     sums = tuple(_joined_sums(frame, each) for each in zip(*(result.sums for result in results), strict=True))
     return Passed(sums, _joined_points([result.picked for result in results if result.picked is not None]))
 

@@ -1,0 +1,75 @@
+"""What Dask gives, or files, as delayed chunks: pairs of points and their weights."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+
+_FILES = (".npy", ".parquet")
+
+
+def blocks_of(X: Any, sample_weight: Any = None) -> list[Any]:
+    """``X`` in delayed chunks, each with its weights (None without ``sample_weight``)."""
+    points = delayed_of("X", X)
+    if sample_weight is None:
+        return [dask.delayed(_pair, pure=False)(block, None) for block in points]
+    weights = delayed_of("sample_weight", sample_weight)
+    if len(weights) != len(points):
+        msg = f"sample_weight has {len(weights)} chunks and X has {len(points)}; give both the same chunks"
+        raise ValueError(msg)
+    return [dask.delayed(_pair, pure=False)(*pair) for pair in zip(points, weights, strict=True)]
+
+
+def delayed_of(name: str, X: Any) -> list[Any]:
+    """The chunks of ``X``: a dask array or dataframe, a list of delayed objects, or files that workers read."""
+    if isinstance(X, (str, os.PathLike)):
+        return [dask.delayed(_read_file, pure=False)(path) for path in _paths(name, os.fspath(X))]
+    if is_array(X):
+        if X.ndim > 1 and X.numblocks[1] > 1:  # a chunk has all features of its points
+            X = X.rechunk({1: -1})
+        return list(X.to_delayed().ravel())
+    if hasattr(X, "to_delayed"):
+        return list(X.to_delayed())
+    if isinstance(X, Sequence) and len(X) and all(isinstance(each, (str, os.PathLike)) for each in X):
+        return [block for each in X for block in delayed_of(name, each)]
+    if isinstance(X, Sequence) and len(X) and all(dask.is_dask_collection(each) for each in X):
+        return list(X)
+    msg = (
+        f"{name} must be a dask array or dataframe, a list of delayed chunks, or npy or parquet files, got "
+        f"{type(X).__name__}; for points in memory use model.fit"
+    )
+    raise ValueError(msg)
+
+
+def is_array(X: Any) -> bool:
+    """Whether ``X`` is a dask array; does not import it."""
+    return hasattr(X, "numblocks") and hasattr(X, "rechunk")
+
+
+def _paths(name: str, path: str) -> list[str]:
+    found = sorted(glob.glob(path))  # noqa: PTH207  (a pattern may be absolute)
+    files = [each for each in found if Path(each).suffix in _FILES]
+    if not files or len(files) < len(found):
+        odd = next((each for each in found if each not in files), None)
+        what = f"there is no file {path!r}" if odd is None else f"{odd!r} is neither npy nor parquet"
+        msg = f"{name}: {what}; give npy or parquet files, or a pattern such as 'points_*.npy'"
+        raise ValueError(msg)
+    return files
+
+
+def _pair(points: Any, weights: Any) -> tuple[Any, Any]:
+    return points, weights
+
+
+def _read_file(path: str) -> Any:
+    if path.endswith(".npy"):
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    import pandas as pd  # noqa: PLC0415  (of parquet files; Dask's dataframes have it too)
+
+    return pd.read_parquet(path)

@@ -1,0 +1,137 @@
+"""``fit``: the climb runs here, and passes run on workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapdpm.backends import resolve
+from mapdpm.dask.blocks import blocks_of
+from mapdpm.dask.runner import Client, OnDask, Read
+from mapdpm.estimators.dp_means import DPMeans
+from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.likelihoods import NormalGamma
+from mapdpm.likelihoods._parameters import variances_of
+from mapdpm.likelihoods._squared_distance import SquaredDistance
+from mapdpm.partition_priors import ClusterPenalty
+from mapdpm.search.checks import Deadline, SearchSettings, check_search
+from mapdpm.search.dp_means import Limits, dp_means, farthest_first
+from mapdpm.search.fit import Fitted
+from mapdpm.search.fit_in_passes import climbed, has_passes, sample_of
+from mapdpm.search.fit_means import SHARE, FittedMeans, within_range
+from mapdpm.search.passes import Frame
+from mapdpm.search.problem import anchor_for, anchor_of
+from mapdpm.state import mixture_of
+
+
+def fit(model: Any, X: Any, client: Any = None, *, sample_weight: Any = None) -> Any:
+    """Fit ``model``, a ``MAPDPM`` or ``DPMeans``, to points that Dask holds, makes or reads.
+
+    Parameters
+    ----------
+    model : MAPDPM or DPMeans
+        The estimator; its parameters mean what they mean in ``model.fit``. ``moves`` are merges and splits, ``init`` is
+        the name of a start, which a sample of 65,536 points has; ``n_restarts`` are starts on that sample.
+    X : dask array or dataframe, list of delayed chunks, or files
+        The points, (n_points, n_features) in all; chunks of unknown length and empty ones may be among them. Files are
+        npy or parquet: a path, a pattern such as ``"points_*.npy"``, or a list. Workers read them in each pass.
+        Keep chunks on the workers with ``X.persist()`` if they fit.
+    client : distributed.Client, optional
+        Who computes. Without it the current client, or Dask's scheduler in this process.
+    sample_weight : as X, optional
+        One weight a point, in the same chunks; points of weight 0 are ignored.
+
+    Returns
+    -------
+    MAPDPM or DPMeans
+        ``model``, fitted, without ``labels_`` (``mapdpm.dask.labels`` gives them, chunk by chunk); it needs no Dask.
+
+    Raises
+    ------
+    ValueError
+        A parameter, or a chunk, is invalid; the message says which, and where in it.
+    RuntimeError
+        A worker died several times over one chunk, no worker is left for a minute, or the client was closed.
+
+    Notes
+    -----
+    Some ten passes, O(N K D) each; this process holds clusters, a sample and some 32,768 points. Sums are joined in the
+    order of chunks, so the result has the same bits for any number of workers and threads, and after losses. Other
+    chunks of the same points change the last digits of sums, and so labels only where two clusters tie.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np
+    >>> from mapdpm import MAPDPM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 2)) + 20.0 * rng.integers(0, 3, (3000, 1))
+    >>> model = fit(MAPDPM(), da.from_array(X, chunks=(1000, 2)))
+    >>> model.n_clusters_
+    3
+    """
+    if not isinstance(model, (MAPDPM, DPMeans)):
+        msg = f"model must be a MAPDPM or a DPMeans, got {type(model).__name__}"
+        raise ValueError(msg)
+    search = check_search(model)
+    if not has_passes(search.moves):
+        msg = f"moves must be 'merge' or 'split' or both where the points are in chunks, got {model.moves!r}"
+        raise ValueError(msg)
+    blocks = blocks_of(X, sample_weight)
+    if isinstance(model, DPMeans):
+        return _fit_means(model, search, OnDask(Client(client), blocks, Read(None, 0.0)))
+    return _fit_mixture(model, search, Client(client), blocks)
+
+
+def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, blocks: list[Any]) -> MAPDPM:
+    if not isinstance(model.init, str):
+        msg = "init must be the name of a start where the points are in chunks, got labels"
+        raise ValueError(msg)
+    settings = model._settings(0)  # noqa: SLF001  (of one package)
+    run = OnDask(client, blocks, Read(settings.likelihood, settings.prior.discount))
+    likelihood: Any = settings.likelihood
+    if likelihood is None:
+        total, mean, variance = variances_of(run.moments)  # type: ignore[arg-type]  # arrays have them
+        likelihood = NormalGamma(mean, 10.0 / total, 1.0, variance)
+    deadline = Deadline(search.time_limit)
+    raw = sample_of(run, Frame(likelihood, settings.prior, np.zeros(run.n_features), "python"))
+    likelihood = likelihood.for_data(raw.points)
+    anchor = anchor_for(likelihood, raw.points)
+    shifted = likelihood.shifted(anchor) if np.any(anchor) else likelihood
+    backend = resolve(search.backend, likelihood)
+    frame = Frame(shifted, settings.prior, anchor, backend.name)
+    sample = raw._replace(points=frame.shifted(raw.points))
+    found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search, deadline)
+    mixture = mixture_of(shifted, settings.prior, anchor, *found.clusters)
+    fitted = Fitted(likelihood, mixture, None, found.history, found.n_passes, found.converged, backend.name, warm=None)
+    model._take(fitted, run.names)  # noqa: SLF001
+    return model
+
+
+def _fit_means(model: DPMeans, search: SearchSettings, run: OnDask) -> DPMeans:
+    assert run.moments is not None  # noqa: S101  (arrays have them)
+    deadline = Deadline(search.time_limit)
+    lam, cap = model._cluster_cost(run.n_points)  # noqa: SLF001  (of one package)
+    sample = sample_of(run, Frame(None, None, np.zeros(run.n_features), "python"))
+    anchor = anchor_of(sample.points).astype(np.float64)
+    sample = sample._replace(points=sample.points - anchor)
+    if lam is None and cap is not None:
+        w = np.ones(len(sample.points)) if sample.weights is None else sample.weights
+        lam = farthest_first(sample.points, w, cap)
+    elif lam is None:
+        lam = SHARE * float(run.moments[1 + run.n_features :].sum())
+    lam = within_range(lam)
+    family: Any = SquaredDistance(np.full(run.n_features, lam))
+    backend = resolve(search.backend, family)
+    frame = Frame(family, ClusterPenalty(lam), anchor, backend.name)
+    limits = Limits(search.max_sweeps, deadline.expired)
+    share = len(sample.numbers) / run.n_points
+    start = dp_means(sample.points, sample.weights, lam * share, cap, limits).labels
+    found = climbed(run, frame, sample, start, cap, search, deadline)
+    centres = found.clusters.statistics[:, 1 : 1 + run.n_features] + anchor
+    objectives = np.minimum.accumulate(-np.array(found.history))
+    fitted = FittedMeans(
+        None, centres, found.clusters.counts, lam, objectives, found.n_passes, found.converged, backend.name
+    )
+    model._take(fitted, run.names)  # noqa: SLF001
+    return model

@@ -1,0 +1,210 @@
+"""Passes over chunks that workers of Dask hold, make or read: one task for each chunk and pass, and sums of eight."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import dask
+from mapdpm.data import point_set, read_by
+from mapdpm.data.frames import Names, column_names
+from mapdpm.likelihoods._parameters import joined_moments, moments_of
+from mapdpm.protocol import Likelihood, Vector
+from mapdpm.search import passes
+from mapdpm.search.passes import Chunk, Frame, Passed
+from mapdpm.search.problem import present_points, taking_part
+from mapdpm.validation import check_weights
+
+_FAN_IN = 8
+_RETRIES = 2  # of a task whose worker is lost
+_LOOK = 5.0  # seconds between two looks whether workers are left
+_PATIENCE = 60.0  # seconds without any worker
+
+
+class Counted(NamedTuple):
+    """What a first look at a chunk finds: how many points take part, their features, moments where there are any.
+
+    ``error`` says what is wrong with the chunk; a worker that raised it would be asked again.
+    """
+
+    n_points: int
+    n_features: int
+    is_float32: bool
+    names: Names | None
+    moments: Vector | None
+    error: str | None = None
+
+
+class Read(NamedTuple):
+    """How a worker turns a chunk into points: the likelihood that reads it (None: normal data), and the discount."""
+
+    likelihood: Likelihood | None
+    discount: float
+
+    def chunk(self, block: Any, first: int) -> Chunk:
+        """The points of ``block``, a pair of points and weights, that take part."""
+        X, given = block
+        points = read_by(self.likelihood, X)
+        weights = check_weights(given, point_set(points).n_points, self.discount)
+        points, kept = taking_part(points, weights, present_points(weights))
+        if kept is None and given is not None:  # all chunks have weights, or none has
+            kept = np.ones(point_set(points).n_points)
+        return Chunk(points, kept, first)
+
+
+class Client:
+    """Computes what is delayed: on the workers of a ``distributed.Client``, or by Dask's scheduler in this process."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = _current_client() if client is None else client
+        if self._client is not None and self._client.status != "running":
+            msg = f"the client of Dask is {self._client.status}; give one that is running, or none"
+            raise ValueError(msg)
+
+    def compute(self, *delayed: Any) -> list[Any]:
+        """The values, in order."""
+        if self._client is None:
+            return list(dask.compute(*delayed))
+        try:
+            futures = self._client.compute(delayed, retries=_RETRIES)
+            return [self._result(future) for future in futures]
+        except Exception as error:
+            if self._client.status == "running":
+                raise
+            msg = "the client of Dask was closed during the fit"
+            raise RuntimeError(msg) from error
+
+    def _result(self, future: Any) -> Any:
+        """The value, or the error of a worker; RuntimeError where none is left, or one died again and again."""
+        from distributed import TimeoutError as NotYet  # noqa: PLC0415  (loaded with the client)
+
+        waited = 0.0
+        while waited < _PATIENCE and self._client.status == "running":
+            with contextlib.suppress(NotYet):
+                return self._value(future)
+            waited = 0.0 if self._client.nthreads() else waited + _LOOK
+        msg = f"for {_PATIENCE:.0f} seconds there was no worker of Dask"
+        raise RuntimeError(msg)
+
+    @staticmethod
+    def _value(future: Any) -> Any:
+        from distributed.scheduler import KilledWorker  # noqa: PLC0415  (loaded with the client)
+
+        try:
+            return future.result(timeout=_LOOK)
+        except KilledWorker as error:
+            msg = "a task killed its worker several times, perhaps for lack of memory: use smaller chunks"
+            raise RuntimeError(msg) from error
+
+
+class OnDask:
+    """Passes over delayed chunks; each is a pair of points and weights. Nothing stays on workers between passes."""
+
+    def __init__(self, client: Client, blocks: list[Any], read: Read) -> None:
+        self._client, self._blocks, self._read = client, blocks, read
+        looks = self._client.compute(*(dask.delayed(_counted, pure=False)(block, read) for block in blocks))
+        _check(looks)
+        sizes = np.array([look.n_points for look in looks])
+        self._firsts = np.cumsum(sizes) - sizes
+        self.n_points = int(sizes.sum())
+        self.n_parts = int(np.maximum(-(-sizes // passes.PART), 1).sum())
+        known = [look for look in looks if look.n_points]
+        self.n_features, self.is_float32, self.names = known[0].n_features, known[0].is_float32, known[0].names
+        moments = [look.moments for look in known if look.moments is not None]
+        self.moments = joined_moments(moments) if moments else None
+
+    def __call__(self, frame: Frame, function: Callable[..., Passed], *arguments: Any) -> Passed:
+        """``function(frame, chunk, *arguments)`` of all chunks, joined in the order of chunks, eight at a time."""
+        shared = dask.delayed((frame, function, arguments), traverse=False, pure=False)
+        one, many = dask.delayed(_passed, pure=False), dask.delayed(_joined, pure=False)
+        tasks = [
+            one(block, self._read, int(first), shared) for block, first in zip(self._blocks, self._firsts, strict=True)
+        ]
+        while len(tasks) > 1:  # a tree of fixed shape: sums do not depend on who is first
+            tasks = [many(shared, tasks[at : at + _FAN_IN]) for at in range(0, len(tasks), _FAN_IN)]
+        return self._client.compute(tasks[0])[0]
+
+    def map(self, function: Callable[[Any], Any], jobs: list[Any]) -> list[Any]:
+        """``function`` of each job, in order."""
+        if not jobs:
+            return []
+        given = [dask.delayed(job, traverse=False, pure=False) for job in jobs]
+        return self._client.compute(*(dask.delayed(function, pure=False)(job) for job in given))
+
+
+def n_rows(X: Any) -> int:
+    """How many points a chunk has; a sparse matrix has no len."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _current_client() -> Any:
+    try:
+        from distributed import default_client  # noqa: PLC0415  (one of the two packages may do)
+
+        return default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _counted(block: Any, read: Read) -> Counted:
+    X, _ = block
+    if not n_rows(X):
+        return Counted(0, 0, False, None, None)
+    try:
+        names = column_names(X)
+        chunk = read.chunk(block, 0)
+        if read.likelihood is not None:
+            read.likelihood.for_data(chunk.points)
+        has_moments = isinstance(chunk.points, np.ndarray)
+        moments = moments_of(chunk.points, chunk.weights) if has_moments and chunk.n_points else None
+        return Counted(
+            chunk.n_points,
+            point_set(chunk.points).n_features,
+            getattr(chunk.points, "dtype", None) == np.float32,
+            names,
+            moments,
+        )
+    except (ValueError, TypeError) as error:
+        return Counted(0, 0, False, None, None, str(error))
+
+
+def _check(looks: list[Counted]) -> None:
+    """ValueError for a chunk that is wrong, or unlike the first one."""
+    for number, look in enumerate(looks):
+        if look.error is not None:
+            msg = f"chunk {number} (counted from 0): {look.error}"
+            raise ValueError(msg)
+    known = [(number, look) for number, look in enumerate(looks) if look.n_points]
+    if not known:
+        msg = "no chunk has a point that takes part"
+        raise ValueError(msg)
+    first, like = known[0]
+    for number, look in known:
+        for what in ("n_features", "is_float32"):
+            if getattr(look, what) != getattr(like, what):
+                got, wanted = (_described(each, what) for each in (look, like))
+                msg = f"chunk {number} has {got}, but chunk {first} has {wanted}; make all chunks alike"
+                raise ValueError(msg)
+        if (None if look.names is None else list(look.names)) != (None if like.names is None else list(like.names)):
+            msg = f"chunk {number} has the columns {look.names}, but chunk {first} has {like.names}"
+            raise ValueError(msg)
+
+
+def _described(look: Counted, what: str) -> str:
+    if what == "n_features":
+        return f"{look.n_features} feature{'s' * (look.n_features != 1)}"
+    return "float32 points" if look.is_float32 else "float64 points"
+
+
+def _passed(block: Any, read: Read, first: int, shared: Any) -> Passed:
+    frame, function, arguments = shared
+    if not n_rows(block[0]):
+        return passes.NOTHING
+    return passes.over_parts(function, frame, read.chunk(block, first), *arguments)
+
+
+def _joined(shared: Any, results: list[Passed]) -> Passed:
+    return passes.joined(shared[0], results)

@@ -1,0 +1,74 @@
+"""Labels, predictions and densities of points that Dask holds, makes or reads: delayed, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import dask
+import numpy as np
+
+from mapdpm.dask.blocks import delayed_of, is_array
+from mapdpm.dask.runner import n_rows
+from mapdpm.data import read_by
+from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.search.passes import Chunk, Frame, Sums, labelled, labelling_of
+
+
+def labels(model: Any, X: Any) -> Any:
+    """The clusters of the points that ``model`` was fitted to, chunk by chunk, not yet computed.
+
+    At a mode every point is in the slot of the best tangent, so labels follow from clusters and points (maths (96));
+    ``predict`` differs for points that are much of their own cluster. For ``DPMeans`` it is the nearest centre. (With a
+    large alpha clusters of a few points may be held out of passes; their points get the label of the best tangent too.)
+
+    Returns a dask array of int64 for an array, a dask series for a dataframe, else a list of delayed arrays.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np
+    >>> from mapdpm import MAPDPM
+    >>> X = da.from_array(np.array([[0.0], [0.1], [50.0], [50.2]]), chunks=(2, 1))
+    >>> labels(fit(MAPDPM(), X), X).compute().tolist()
+    [0, 0, 1, 1]
+    """
+    return _chunks(partial(_labels, model) if isinstance(model, MAPDPM) else model.predict, X, np.int64)
+
+
+def predict(model: Any, X: Any) -> Any:
+    """``model.predict`` of each chunk, not yet computed; in the form that ``labels`` returns."""
+    return _chunks(model.predict, X, np.int64)
+
+
+def score_samples(model: Any, X: Any) -> Any:
+    """``model.score_samples`` of each chunk, not yet computed: log predictive densities in nats."""
+    return _chunks(model.score_samples, X, np.float64)
+
+
+def _labels(model: MAPDPM, X: Any) -> Any:
+    likelihood, prior, anchor, _ = model._mixture  # noqa: SLF001  (of one package)
+    frame = Frame(likelihood, prior, anchor, model.backend_)
+    labelling = labelling_of(frame, Sums(model._mixture.counts, model._mixture.statistics))  # noqa: SLF001
+    parts = Chunk(read_by(model.likelihood_, X), None, 0).parts()
+    return np.concatenate([labelled(frame, part, labelling).labels for part in parts])
+
+
+def _chunks(function: Callable[[Any], Any], X: Any, dtype: Any) -> Any:
+    apply = partial(_of_chunk, function, dtype)
+    if is_array(X):
+        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+        return X.map_blocks(apply, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
+    if hasattr(X, "map_partitions"):
+        return X.map_partitions(partial(_series, apply), meta=(None, dtype))
+    return [dask.delayed(apply)(block) for block in delayed_of("X", X)]
+
+
+def _of_chunk(function: Callable[[Any], Any], dtype: Any, X: Any) -> Any:
+    return function(X) if n_rows(X) else np.empty(0, dtype=dtype)
+
+
+def _series(apply: Callable[[Any], Any], frame: Any) -> Any:
+    import pandas as pd  # noqa: PLC0415  (of dataframes)
+
+    return pd.Series(apply(frame), index=frame.index)

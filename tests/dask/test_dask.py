@@ -1,0 +1,210 @@
+"""Fits of chunks on Dask: the bits of one process, whoever computes, and clear errors."""
+
+import itertools
+import os
+import signal
+import threading
+import time
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+import dask
+import mapdpm.dask as on_dask
+from mapdpm import MAPDPM, DirichletMultinomial, DPMeans, NormalGamma, load
+from mapdpm.search import fit_in_passes
+from tests.search.test_fit_in_passes import blobs
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+N = 2400
+X, Z = blobs(0, n=N, spread=20.0)
+LOCAL = {
+    "n_workers": 2,
+    "threads_per_worker": 1,
+    "host": "127.0.0.1",
+    "dashboard_address": "127.0.0.1:0",  # any free port
+}
+EDGES = (0, 500, 500, 1300, 2399, N)  # an empty chunk, and one of a point
+
+
+def chunks_of(points, edges=EDGES):
+    return [dask.delayed(points[first:last]) for first, last in itertools.pairwise(edges)]
+
+
+def bits_of(model):
+    arrays = (model.cluster_sizes_, model.means_, model.variances_, model.history_)
+    return [array.tobytes() for array in arrays]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(**LOCAL) as made:
+        yield made
+
+
+@pytest.fixture
+def client(cluster):
+    with Client(cluster, set_as_default=False) as made:
+        yield made
+
+
+def test_a_plain_model_as_good_as_one_of_points_in_memory(tmp_path):
+    model = on_dask.fit(MAPDPM(), chunks_of(X))
+    assert type(model) is MAPDPM
+    assert not hasattr(model, "labels_")
+    in_memory = MAPDPM().fit(X)
+    np.testing.assert_allclose(model.log_joint_, in_memory.log_joint_, rtol=1e-12)
+    assert model.converged_
+    labels = np.concatenate(dask.compute(*on_dask.labels(model, chunks_of(X))))
+    np.testing.assert_array_equal(labels, in_memory.labels_)
+    np.testing.assert_array_equal(np.bincount(labels), model.cluster_sizes_)
+    model.save(tmp_path / "model.mapdpm")
+    np.testing.assert_array_equal(load(tmp_path / "model.mapdpm").predict(X), model.predict(X))
+
+
+def test_whoever_computes_the_bits_are_the_same(client):
+    here = on_dask.fit(MAPDPM(), chunks_of(X))
+    for n_workers in (2, 1):
+        workers = list(client.scheduler_info()["workers"])[:n_workers]
+        with dask.annotate(workers=workers):
+            there = on_dask.fit(MAPDPM(n_jobs=2), chunks_of(X), client)
+        assert bits_of(there) == bits_of(here)
+
+
+def test_every_form_of_points(tmp_path):
+    wanted = bits_of(on_dask.fit(MAPDPM(), chunks_of(X, (0, 800, 1600, N))))
+    array = da.from_array(X, chunks=(800, 1))
+    assert bits_of(on_dask.fit(MAPDPM(), array)) == wanted
+    unknown = array[array[:, 0] > -np.inf]
+    assert np.isnan(unknown.shape[0])
+    assert bits_of(on_dask.fit(MAPDPM(), unknown)) == wanted
+    frames = [pd.DataFrame(X[at : at + 800], columns=["a", "b"]) for at in (0, 800, 1600)]
+    frame = dd.from_delayed([dask.delayed(each) for each in frames], meta=frames[0])
+    model = on_dask.fit(MAPDPM(), frame)
+    assert bits_of(model) == wanted
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    for number, each in enumerate(frames):
+        np.save(tmp_path / f"points_{number}.npy", each.to_numpy())
+        each.to_parquet(tmp_path / f"points_{number}.parquet")
+    assert bits_of(on_dask.fit(MAPDPM(), tmp_path / "points_*.npy")) == wanted
+    assert bits_of(on_dask.fit(MAPDPM(), sorted(tmp_path.glob("*.parquet")))) == wanted
+    in_memory = MAPDPM().fit(X)
+    for lazy in (on_dask.labels(model, unknown), on_dask.labels(model, frame)):
+        np.testing.assert_array_equal(np.asarray(lazy.compute()), in_memory.labels_)
+    np.testing.assert_array_equal(on_dask.predict(model, frame).compute(), model.predict(pd.concat(frames)))
+    scores = on_dask.score_samples(in_memory, array)
+    assert scores.shape == (N,)
+    np.testing.assert_array_equal(scores.compute(), in_memory.score_samples(X))
+
+
+def test_counts_weights_and_priors():
+    weights = np.random.default_rng(1).integers(0, 3, N).astype(float)
+    for parameters in ({"discount": 0.2}, {"max_clusters": 3}):
+        model = on_dask.fit(MAPDPM(**parameters), chunks_of(X), sample_weight=chunks_of(weights))
+        in_memory = MAPDPM(**parameters).fit(X, sample_weight=weights)
+        np.testing.assert_allclose(model.log_joint_, in_memory.log_joint_, rtol=1e-12)
+    words = np.random.default_rng(2).poisson([[5.0, 1.0, 1.0]] * 300 + [[1.0, 1.0, 6.0]] * 300)
+    prior = DirichletMultinomial(1.0)
+    model = on_dask.fit(MAPDPM(likelihood=prior), chunks_of(words, (0, 250, 600)))
+    np.testing.assert_allclose(model.log_joint_, MAPDPM(likelihood=prior).fit(words).log_joint_, rtol=1e-12)
+
+
+def test_dp_means():
+    model = on_dask.fit(DPMeans(n_clusters=6), chunks_of(X))
+    labels = np.concatenate(dask.compute(*on_dask.labels(model, chunks_of(X))))
+    np.testing.assert_array_equal(np.bincount(labels), model.cluster_sizes_)
+    means = np.array([X[labels == k].mean(axis=0) for k in range(model.n_clusters_)])
+    np.testing.assert_allclose(model.cluster_centers_, means, rtol=1e-12)
+    squares = ((X - means[labels]) ** 2).sum()
+    np.testing.assert_allclose(model.objective_, squares + model.lam_ * model.n_clusters_, rtol=1e-12)
+    in_memory = DPMeans(lam=model.lam_, n_clusters=6).fit(X)
+    assert model.objective_ <= in_memory.objective_ * (1.0 + 1e-12)
+
+
+def test_a_sample_is_enough_to_start_from(monkeypatch):
+    monkeypatch.setattr(fit_in_passes, "SAMPLE", 200)
+    model = on_dask.fit(MAPDPM(), chunks_of(X))
+    np.testing.assert_allclose(model.log_joint_, MAPDPM().fit(X).log_joint_, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        (lambda: [X[:5], np.where(np.arange(10).reshape(5, 2) == 7, np.nan, X[5:10])], r"chunk 1 .*NaN at row 3, col"),
+        (lambda: [X[:5], X[:0], X[5:9, :1]], "chunk 2 has 1 feature, but chunk 0 has 2 features"),
+        (lambda: [X[:5], X[5:9].astype(np.float32)], "chunk 1 has float32 points, but chunk 0 has float64"),
+        (lambda: [X[:0], X[:0]], "no chunk has a point"),
+        (lambda: [X[:5].astype(str)], "chunk 0 .*numbers only"),
+        (
+            lambda: [pd.DataFrame(X[:5], columns=["a", "b"]), pd.DataFrame(X[:5], columns=["b", "a"])],
+            "chunk 1 has the col",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_chunk(points, message):
+    with pytest.raises(ValueError, match=message):
+        on_dask.fit(MAPDPM(), [dask.delayed(each) for each in points()])
+
+
+def test_other_bad_input(tmp_path):
+    (tmp_path / "points.csv").write_text("1,2\n")
+    blocks = chunks_of(X)
+    for arguments, message in (
+        ((MAPDPM(), X), "in memory use model.fit"),
+        ((MAPDPM(moves=()), blocks), "moves must be"),
+        ((MAPDPM(init=Z), blocks), "init must be the name"),
+        ((NormalGamma(0.0, 1.0, 1.0, 1.0), blocks), "MAPDPM or a DPMeans"),
+        ((MAPDPM(), tmp_path / "points.csv"), "neither npy nor parquet"),
+        ((MAPDPM(), str(tmp_path / "none_*.npy")), "there is no file"),
+        ((DPMeans(n_clusters=N + 1), blocks), "at most the number of points"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            on_dask.fit(*arguments)
+    with pytest.raises(ValueError, match="1 chunks and X has 5"):
+        on_dask.fit(MAPDPM(), blocks, sample_weight=chunks_of(np.ones(N), (0, N)))
+
+
+def test_a_closed_client_is_refused_and_a_client_that_closes_ends_the_fit(cluster):
+    with Client(cluster, set_as_default=False) as closed:
+        pass
+    with pytest.raises(ValueError, match="closed"):
+        on_dask.fit(MAPDPM(), chunks_of(X), closed)
+    closing = Client(cluster, set_as_default=False)
+
+    def close(_):
+        threading.Thread(target=closing.close).start()
+        time.sleep(0.5)
+
+    with pytest.raises(RuntimeError, match="closed during the fit"):
+        on_dask.fit(MAPDPM(callback=close), chunks_of(X), closing)
+
+
+def _die(block):
+    os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+@pytest.mark.complete
+def test_killed_workers_change_no_bit_and_a_deadly_chunk_is_an_error():
+    """Three workers are killed in the middle of a fit; a chunk that kills its worker each time ends in an error."""
+    expected = bits_of(on_dask.fit(MAPDPM(), chunks_of(X)))
+    with LocalCluster(**LOCAL) as made, Client(made, set_as_default=False) as client:
+        killed = []
+
+        def kill(progress):
+            running = sorted(client.run(os.getpid).values())
+            if len(killed) < 3 and running:  # the last one that was killed may not have come back
+                killed.append(running[0])
+                os.kill(running[0], signal.SIGKILL)
+
+        model = on_dask.fit(MAPDPM(callback=kill), chunks_of(X), client)
+        assert len(killed) == 3
+        assert bits_of(model) == expected
+        blocks = chunks_of(X)
+        blocks[2] = dask.delayed(_die)(blocks[2])
+        with pytest.raises(RuntimeError, match="smaller chunks"):
+            on_dask.fit(MAPDPM(), blocks, client)
