@@ -87,6 +87,8 @@ static void score_tile(const double *tile, int64_t n, int64_t D, int64_t n_slots
         slots[m] = found[m];
         if (margins[m] <= TOLERANCE * (1.0 + fabs(best[m])))
             slots[m] = lowest_of_equals(tile, m, D, n_slots, constants, parameters, best[m]);
+        if (slots[m] != found[m]) /* another slot is as good, or better within the tolerance */
+            margins[m] = 0.0;
     }
 }
 

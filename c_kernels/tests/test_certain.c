@@ -11,7 +11,7 @@ enum { N = 240, MOST_FEATURES = 40, CAPACITY = 12, K = 7 };
 static mapdpm_real data[N * MOST_FEATURES];
 static double parameters[3 * MOST_FEATURES + 2];
 static int64_t labels[N], counts[CAPACITY];
-static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL};
+static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL, NULL};
 static uint64_t state = 88172645463325252u;
 
 typedef struct {

@@ -30,7 +30,7 @@ typedef struct partition {
 
 static partition new_partition(void)
 {
-    partition p = {{0}, {0}, {CAPACITY, NULL, NULL, NULL}, NULL};
+    partition p = {{0}, {0}, {CAPACITY, NULL, NULL, NULL, NULL}, NULL};
 
     p.clusters.rows = malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(D));
     p.workspace = malloc(mapdpm_workspace_bytes(D, CAPACITY));

@@ -13,7 +13,7 @@ static double known_parameters[3 * D] = {0, 0.5, 0, 9, 9, 9, 1, 2, 0.5};
 static double distance_parameters[D] = {1, 1, 1};
 static int64_t labels[N], counts[CAPACITY];
 static double *rows, *workspace;
-static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL};
+static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL, NULL};
 
 static double log_size(const mapdpm_problem *p, double n)
 {

@@ -24,7 +24,7 @@ typedef struct partition {
 
 static partition new_partition(int64_t capacity)
 {
-    partition p = {{0}, {0}, {0, NULL, NULL, NULL}, NULL};
+    partition p = {{0}, {0}, {0, NULL, NULL, NULL, NULL}, NULL};
 
     p.clusters.capacity = capacity;
     p.clusters.rows = malloc(sizeof(double) * (size_t)(capacity * mapdpm_row_size(D)));

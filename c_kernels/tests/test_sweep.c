@@ -14,7 +14,7 @@ static double gamma_parameters[2 * D + 2] = {0, 0, 0, 0, 0, 0.1, 1, 1, 1, 2, 1, 
 static double known_parameters[3 * D] = {0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 1, 1, 2, 1, 0.5};
 static int64_t labels[N], counts[CAPACITY], order[N];
 static double *rows, *workspace;
-static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL};
+static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL, NULL};
 
 static double log_joint(const mapdpm_problem *p)
 {
