@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import dask
 import numpy as np
 
-import dask
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import Names, column_names
 from mapdpm.likelihoods._parameters import joined_moments, moments_of

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -13,7 +14,6 @@ import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 
-import dask
 import mapdpm.dask as on_dask
 from mapdpm import MAPDPM, DirichletMultinomial, DPMeans, NormalGamma, load
 from mapdpm.search import fit_in_passes

@@ -19,7 +19,7 @@ from mapdpm.search.passes import Frame, Held, Labelling, Picked, Sums
 from mapdpm.search.problem import Problem
 from mapdpm.search.steps import started_from
 
-_PICKED = 2 * SAMPLE
+_PICKED = 4 * SAMPLE
 """Points of a cluster in which halves are sought: by two tries, on half of them each."""
 _REFINEMENTS = 3
 _STARTS = (AT_FIRST, LATER)
@@ -173,7 +173,8 @@ def _held_anew(held: Held, k: int, numbers: Labels, slots: Labels) -> Held:
 def _sought(climb: Climb, large: list[int], picked: Picked) -> list[dict[int, Labelling]]:
     """Two tries: for each cluster the tangents of two halves, found on half of its sample."""
     places = [np.flatnonzero(picked.slots == k) for k in large]
-    parts = [np.array_split(at, 2) if len(at) > SAMPLE else (at, at) for at in places]
+    # Every other one: points that follow each other may be alike.
+    parts = [(at[::2], at[1::2]) if len(at) > SAMPLE else (at, at) for at in places]
     tries = []
     for number, starts in enumerate(_STARTS):
         some = {k: part[number] for k, part in zip(large, parts, strict=True) if len(part[number]) > 1}
