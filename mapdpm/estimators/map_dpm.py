@@ -66,7 +66,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         Implementation. "auto" is C where C has the family, else numba, else python. Labels agree, unless the gap
         between two scores equals the tolerance of ties, 1e-10 (1 + |best score|), up to rounding.
     n_jobs : int or None
-        Number of threads, over restarts and over scored points; None is 1. Results do not depend on it.
+        Number of threads, over restarts, passes and scored points; None is 1. Results do not depend on it.
     random_state : int, numpy Generator, RandomState or None
         Source of all randomness: splits, restarts and random orders. With None or an int every fit draws the same
         numbers, so equal data gives equal clusters; a Generator continues from fit to fit.
@@ -109,6 +109,11 @@ class MAPDPM(PackedMixture, WeightedEstimator):
     O(N K D) a sweep. The sequential start costs as much, with the K that it reaches: if alpha is larger than N, it may
     open a cluster for each point, N^2 / 2 scores in all, also for equal points. ``init="single"`` avoids
     this, and may end in another mode.
+
+    From 262,144 points on, a fit by merges and splits is made in *passes* (docs/large-data.md): all points move at
+    once, chunk by chunk, in threads, and never lower the log joint. It ends at a mode of moves of single points, as
+    sweeps do. ``init`` and ``n_restarts`` are then those of a sample of 65,536 points, and ``n_sweeps_`` counts passes.
+    A fit that ends before it converges warns (``ConvergenceWarning``).
 
     Moves cost as much as a few more sweeps: they use statistics, and samples of large clusters. Data is first
     shifted by a typical point, so an offset of 1e8 costs no digits. float32 data is not converted; statistics and

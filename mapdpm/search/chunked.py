@@ -127,11 +127,9 @@ class Climb:
         marginals = self.frame.backend.log_marginals(self.frame.likelihood, state)
         return objective.log_joint(prior, state, marginals)
 
-    def problem(self, points: Any, weights: Any, prior: Any) -> Problem:
-        """The search problem of some points, which are less the anchor."""
-        likelihood, most = self.frame.likelihood, self.limits.max_clusters
-        cap = None if most is None else most - (self.n_clusters - 1)
-        return Problem.of(Model(likelihood, prior, points, weights), self.frame.backend, cap)
+    def is_small(self, weights: Any) -> Any:
+        """Whether clusters of such weights are so small that a pass might empty them to a loss: they are held."""
+        return weights <= _largest_held(self.frame.prior, self.n_clusters)
 
     # ---- the climb ---------------------------------------------------------------------------------------------------
 
@@ -153,9 +151,8 @@ class Climb:
         labelling, before = self.labelling, self.clusters
         passed = self._pass(function, *arguments)
         total = passed.sums[0]
-        held = self._held(labelling, total, labelling.held)
-        stayed = self._take(total, held)
-        self._count_flow(before, stayed)
+        self._count_flow(before, total)
+        stayed = self._take(total, self._held(labelling, total, labelling.held))
         self._say("pass", self._flow)
         return passed.sums[1:] if stayed else (), passed.picked if stayed else None
 
@@ -165,10 +162,6 @@ class Climb:
         self._take(clusters, held)
         self._in_a_row = 0
         self._say(move, n_moves)
-
-    def is_held(self, weights: Any) -> Any:
-        """Whether clusters of such weights are so small that a pass might empty them to a loss (maths (105))."""
-        return weights <= _largest_held(self.frame.prior, self.n_clusters)
 
     def _pass(self, function: Callable[..., Passed], *arguments: Any) -> Passed:
         self.n_passes += 1
@@ -199,9 +192,9 @@ class Climb:
         return False
 
     def _merge(self) -> int:
-        held, problem = self.labelling.held, self.problem(self.nothing, None, self.frame.prior)
+        held = self.labelling.held
         state = passes.state_of(self.frame, self.clusters)._replace(labels=held.slots.copy())
-        state, n_merges = Merge(problem._replace(max_clusters=None), self.rng, self.limits.expired)(state)
+        state, n_merges = Merge(self._problem(self.nothing, None), self.rng, self.limits.expired)(state)
         if n_merges:
             merged = Sums(state.counts, state.rows[:, : self.clusters.statistics.shape[1]].copy())
             self.take(merged, Held(held.numbers, state.labels), [None] * len(state.counts), Merge.name, n_merges)
@@ -215,41 +208,40 @@ class Climb:
         labelling, before = self.labelling, self.clusters
         passed = self._pass(function, *arguments)
         base, picked, K = passed.sums[0], passed.picked, self.n_clusters
-        assert picked is not None  # noqa: S101  (of such a pass, there may be no points in it)
+        assert picked is not None  # noqa: S101  (of such a pass; there may be no points in it)
         total = self._with(base, picked, picked.slots, K)
-        if not len(picked.numbers):
-            self._count_flow(before, self._take(total, self._held(labelling, total, passes.NOBODY)))
-            self._say("pass", self._flow)
-            return 0
+        self._count_flow(before, total)
         slots, n_moves = self._moved_one_by_one(base, total, picked)
-        K = max(K, int(slots.max()) + 1)
+        K = max(K, int(slots.max(initial=-1)) + 1)
         visited = self._with(_resized(base, K), picked, slots, K)
         held = self._held(labelling, visited, Held(picked.numbers, slots))
-        self._count_flow(before, not np.any(total.counts == 0), total)
         self.tried += [None] * (K - len(self.tried))
         self._take(visited, held)
         self._say("pass", max(self._flow, n_moves))
         return n_moves
 
     def _moved_one_by_one(self, base: Sums, total: Sums, picked: Picked) -> tuple[Labels, int]:
-        frame = self.frame
-        problem = self.problem(picked.points, picked.weights, frame.prior)._replace(
-            max_clusters=self.limits.max_clusters
-        )
-        n_free = _FREE if self.limits.max_clusters is None else int(min(_FREE, self.n_allowed()))
-        state = passes.state_of(frame, total, n_free)
-        state = state._replace(labels=picked.slots.copy(), base=passes.state_of(frame, base, n_free).rows)
-        n_moves, moved, visits = 0, 1, 0
+        """The slots of the points picked after sweeps over them alone, and the number of moves."""
+        problem = self._problem(picked.points, picked.weights)
+        n_free = int(min(_FREE, self.n_allowed()))
+        state = passes.state_of(self.frame, total, n_free)
+        state = state._replace(labels=picked.slots.copy(), base=passes.state_of(self.frame, base, n_free).rows)
+        n_moves, visits, moved = 0, 0, 1
         while moved and visits < _VISITS:
             position, moved = 0, 0
             visits += 1
             while position < len(picked.slots):
-                position, more = frame.backend.sweep(problem.model, state, position, problem.may_grow(state))
+                position, more = problem.backend.sweep(problem.model, state, position, problem.may_grow(state))
                 moved += int(more)
                 if position < len(picked.slots):
                     state = _grown(problem, state)
             n_moves += moved
         return state.labels, n_moves
+
+    def _problem(self, points: Any, weights: Any) -> Problem:
+        """The problem of moving some points, which are less the anchor."""
+        model = Model(self.frame.likelihood, self.frame.prior, points, weights)
+        return Problem.of(model, self.frame.backend, self.limits.max_clusters)
 
     def _with(self, base: Sums, picked: Picked, slots: Labels, K: int) -> Sums:
         """The sums of ``base`` and of the picked points."""
@@ -258,7 +250,7 @@ class Climb:
 
     def _held(self, labelling: Labelling, total: Sums, known: Held) -> Held:
         """The points of all small clusters of ``total``: those ``known``, and others that ``labelling`` put there."""
-        small = (total.counts > 0) & self.is_held(total.statistics[:, 0])
+        small = (total.counts > 0) & self.is_small(total.statistics[:, 0])
         elsewhere = known.numbers[~small[known.slots]]  # by now, whatever the labelling says
         known = Held(*(each[small[known.slots]] for each in known))
         unknown = np.flatnonzero(small & (np.bincount(known.slots, minlength=len(small)) < total.counts))
@@ -279,7 +271,7 @@ class Climb:
         live = total.counts > 0
         self.clusters = Sums(total.counts[live], total.statistics[live])
         self.tried = [each for each, lives in zip(self.tried, live, strict=True) if lives]
-        small = live & self.is_held(total.statistics[:, 0])
+        small = live & self.is_small(total.statistics[:, 0])
         held = Held(*(each[small[held.slots]] for each in held))
         names = np.cumsum(live) - 1
         self.labelling = passes.labelling_of(self.frame, self.clusters, Held(held.numbers, names[held.slots]))
@@ -287,11 +279,10 @@ class Climb:
         self.joint = max(self.joint, self.joint_of(self.frame.prior, self.clusters))
         return bool(live.all())
 
-    def _count_flow(self, before: Sums, same: bool, total: Sums | None = None) -> None:
-        """How many points a pass has moved, at least; all of them if slots came or went."""
-        counts = (self.clusters if total is None else total).counts
-        same = same and len(counts) == len(before.counts)
-        self._flow = (int(np.abs(counts - before.counts).sum()) + 1) // 2 if same else self.run.n_points
+    def _count_flow(self, before: Sums, total: Sums) -> None:
+        """How many points a pass has moved, at least; all of them in the first pass, or if a slot is empty now."""
+        same = self.n_passes > 1 and bool(np.all(total.counts > 0))
+        self._flow = (int(np.abs(total.counts - before.counts).sum()) + 1) // 2 if same else self.run.n_points
 
     def _say(self, move: str, moved: int) -> None:
         self.history.append(self.joint)
@@ -318,10 +309,17 @@ def _grown(problem: Problem, state: ClusterState) -> ClusterState:
 
 
 def _largest_held(prior: PartitionPrior, n_clusters: int) -> float:
-    """The largest weight of a cluster that a pass might empty to a loss: see maths (105). By bisection."""
+    """A bound of the weight of clusters that a pass might empty to a loss: maths (105), some 20 % above it.
+
+    A discount makes it grow with the number of clusters. It is that of a power of four, so that it seldom changes: who
+    is held follows from a labelling, and moves of many points have none.
+    """
+    most = 4
+    while most <= n_clusters:
+        most *= 4
 
     def may_lose(weight: float) -> bool:
-        return prior.log_new(max(n_clusters - 1, 0), weight) > weight * prior.slope(weight)
+        return prior.log_new(most, weight) > weight * prior.slope(weight)
 
     least = prior.discount + SMALLEST
     low, high = least, 1.0

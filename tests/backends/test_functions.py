@@ -27,7 +27,9 @@ def test_every_backend_has_them_with_the_same_arguments(backend):
 
 def test_the_reference_has_the_kernels():
     page = (DOCS / "reference.md").read_text(encoding="utf-8")
-    listed = re.findall(r"automodule:: mapdpm\.backends\.(?:generic|grouped|states|paths)\n   :members: (.*)\n", page)
+    listed = re.findall(
+        r"automodule:: mapdpm\.backends\.(?:generic|passes|grouped|states|paths)\n   :members: (.*)\n", page
+    )
     others = {"gibbs_sweep", "grouped_gibbs_sweep", "GroupCounts", "Rows"}
     assert set(", ".join(listed).split(", ")) == {kernel.__name__ for kernel in KERNELS} | others
 

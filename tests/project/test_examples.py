@@ -28,6 +28,7 @@ WRITES = {
     "follow_stream.py": set(),
     "gas_sensor.py": {"gas_sensor.png"},
     "in_a_browser.py": {"smartwatch.html"},
+    "large_data.py": set(),
     "life_of_clusters.py": {"life_of_clusters.png"},
     "on_a_chip.py": set(),
     "states_of_a_watch.py": {"states_of_a_watch.png"},

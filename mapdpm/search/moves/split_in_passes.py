@@ -216,7 +216,7 @@ def _judged(climb: Climb, tries: list[dict[int, Labelling]]) -> dict[int, _Halve
 
 def _gain(climb: Climb, k: int, halves: Sums) -> tuple[float | None, float]:
     """The gain of the joint by the halves of slot k, and its size; None if one is empty, or too small for passes."""
-    if halves.counts.min() == 0 or np.any(climb.is_held(halves.statistics[:, 0])):
+    if halves.counts.min() == 0 or np.any(climb.is_small(halves.statistics[:, 0])):
         return None, 0.0
     prior = climb.prior_of_part()
     whole = climb.joint_of(prior, Sums(climb.clusters.counts[[k]], climb.clusters.statistics[[k]]))
