@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -33,17 +34,17 @@ def labels(model: Any, X: Any) -> Any:
     >>> labels(fit(MAPDPM(), X), X).compute().tolist()
     [0, 0, 1, 1]
     """
-    return _chunks(partial(_labels, model) if isinstance(model, MAPDPM) else model.predict, X, np.int64)
+    return _chunks(_labels if isinstance(model, MAPDPM) else _predicted, model, X, np.int64)
 
 
 def predict(model: Any, X: Any) -> Any:
     """``model.predict`` of each chunk, not yet computed; in the form that ``labels`` returns."""
-    return _chunks(model.predict, X, np.int64)
+    return _chunks(_predicted, model, X, np.int64)
 
 
 def score_samples(model: Any, X: Any) -> Any:
     """``model.score_samples`` of each chunk, not yet computed: log predictive densities in nats."""
-    return _chunks(model.score_samples, X, np.float64)
+    return _chunks(_scored, model, X, np.float64)
 
 
 def _labels(model: MAPDPM, X: Any) -> Any:
@@ -54,8 +55,19 @@ def _labels(model: MAPDPM, X: Any) -> Any:
     return np.concatenate([labelled(frame, part, labelling).labels for part in parts])
 
 
-def _chunks(function: Callable[[Any], Any], X: Any, dtype: Any) -> Any:
-    apply = partial(_of_chunk, function, dtype)
+def _predicted(model: Any, X: Any) -> Any:
+    return model.predict(X)
+
+
+def _scored(model: Any, X: Any) -> Any:
+    return model.score_samples(X)
+
+
+def _chunks(function: Callable[[Any, Any], Any], model: Any, X: Any, dtype: Any) -> Any:
+    sent = copy.copy(model)  # without what need not travel, or cannot
+    sent.callback = sent.random_state = None
+    sent._set_labels(None)  # noqa: SLF001  (of one package)
+    apply = partial(_of_chunk, function, sent, dtype)
     if is_array(X):
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         return X.map_blocks(apply, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
@@ -64,8 +76,8 @@ def _chunks(function: Callable[[Any], Any], X: Any, dtype: Any) -> Any:
     return [dask.delayed(apply)(block) for block in delayed_of("X", X)]
 
 
-def _of_chunk(function: Callable[[Any], Any], dtype: Any, X: Any) -> Any:
-    return function(X) if n_rows(X) else np.empty(0, dtype=dtype)
+def _of_chunk(function: Callable[[Any, Any], Any], model: Any, dtype: Any, X: Any) -> Any:
+    return function(model, X) if n_rows(X) else np.empty(0, dtype=dtype)
 
 
 def _series(apply: Callable[[Any], Any], frame: Any) -> Any:

@@ -68,6 +68,10 @@ def test_a_plain_model_as_good_as_one_of_points_in_memory(tmp_path):
 
 def test_whoever_computes_the_bits_are_the_same(client):
     here = on_dask.fit(MAPDPM(), chunks_of(X))
+    wanted = np.concatenate(dask.compute(*on_dask.labels(here, chunks_of(X))))
+    here.callback = threading.Lock().acquire  # a model may hold what cannot travel
+    found = client.gather(client.compute(on_dask.labels(here, chunks_of(X))))
+    np.testing.assert_array_equal(np.concatenate(found), wanted)
     for n_workers in (2, 1):
         workers = list(client.scheduler_info()["workers"])[:n_workers]
         with dask.annotate(workers=workers):
