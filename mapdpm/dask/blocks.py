@@ -6,16 +6,51 @@ import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
 import numpy as np
+from dask.optimization import cull
 
 _FILES = (".npy", ".parquet")
 
 
+class Recipe(NamedTuple):
+    """How to make a chunk, as a graph of Dask that the task which needs the chunk runs itself.
+
+    Else workers would make chunks ahead of the tasks that need them, and hold them all.
+    """
+
+    graph: dict[Any, Any]
+    key: Any
+
+    def made(self) -> Any:
+        """The chunk."""
+        return dask.get(self.graph, self.key)
+
+
 def blocks_of(X: Any, sample_weight: Any = None) -> list[Any]:
-    """``X`` in delayed chunks, each with its weights (None without ``sample_weight``)."""
+    """``X`` in chunks, each with its weights (None without ``sample_weight``): as recipes, or delayed."""
+    return _recipes(_delayed_pairs(X, sample_weight))
+
+
+def _recipes(blocks: list[Any]) -> list[Any]:
+    """``blocks`` as recipes; as they are if some are on workers already, or share tasks, which are then run once."""
+    graphs = [cull(dict(block.dask), [block.key])[0] for block in blocks]
+    if len(set().union(*graphs)) < sum(map(len, graphs)) or any(map(_is_on_a_worker, blocks)):
+        return blocks
+    return [Recipe(graph, block.key) for graph, block in zip(graphs, blocks, strict=True)]
+
+
+def _is_on_a_worker(block: Any) -> bool:
+    try:
+        from distributed.client import futures_of  # noqa: PLC0415  (one of the two packages may do)
+    except ImportError:
+        return False
+    return bool(futures_of(block))
+
+
+def _delayed_pairs(X: Any, sample_weight: Any) -> list[Any]:
     points = delayed_of("X", X)
     if sample_weight is None:
         return [dask.delayed(_pair, pure=False)(block, None) for block in points]

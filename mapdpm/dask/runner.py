@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import dask
 import numpy as np
 
+from mapdpm.dask.blocks import Recipe
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import Names, column_names
 from mapdpm.likelihoods._parameters import joined_moments, moments_of
@@ -101,11 +103,12 @@ class Client:
 
 
 class OnDask:
-    """Passes over delayed chunks; each is a pair of points and weights. Nothing stays on workers between passes."""
+    """Passes over chunks, pairs of points and weights. Nothing stays on workers between passes."""
 
     def __init__(self, client: Client, blocks: list[Any], read: Read) -> None:
         self._client, self._blocks, self._read = client, blocks, read
-        looks = self._client.compute(*(dask.delayed(_counted, pure=False)(block, read) for block in blocks))
+        name, count = f"counted-{uuid.uuid4().hex}", dask.delayed(_counted, pure=False)
+        looks = self._client.compute(*(count(block, read, dask_key_name=(name, j)) for j, block in enumerate(blocks)))
         _check(looks)
         sizes = np.array([look.n_points for look in looks])
         self._firsts = np.cumsum(sizes) - sizes
@@ -120,8 +123,10 @@ class OnDask:
         """``function(frame, chunk, *arguments)`` of all chunks, joined in the order of chunks, eight at a time."""
         shared = dask.delayed((frame, function, arguments), traverse=False, pure=False)
         one, many = dask.delayed(_passed, pure=False), dask.delayed(_joined, pure=False)
+        name = f"{function.__name__}-{uuid.uuid4().hex}"  # one name for all, so that workers do not run ahead
         tasks = [
-            one(block, self._read, int(first), shared) for block, first in zip(self._blocks, self._firsts, strict=True)
+            one(block, self._read, int(first), shared, dask_key_name=(name, j))
+            for j, (block, first) in enumerate(zip(self._blocks, self._firsts, strict=True))
         ]
         while len(tasks) > 1:  # a tree of fixed shape: sums do not depend on who is first
             tasks = [many(shared, tasks[at : at + _FAN_IN]) for at in range(0, len(tasks), _FAN_IN)]
@@ -140,6 +145,10 @@ def n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
+def _made(block: Any) -> Any:
+    return block.made() if isinstance(block, Recipe) else block
+
+
 def _current_client() -> Any:
     try:
         from distributed import default_client  # noqa: PLC0415  (one of the two packages may do)
@@ -150,6 +159,7 @@ def _current_client() -> Any:
 
 
 def _counted(block: Any, read: Read) -> Counted:
+    block = _made(block)
     X, _ = block
     if not n_rows(X):
         return Counted(0, 0, False, None, None)
@@ -201,6 +211,7 @@ def _described(look: Counted, what: str) -> str:
 
 def _passed(block: Any, read: Read, first: int, shared: Any) -> Passed:
     frame, function, arguments = shared
+    block = _made(block)
     if not n_rows(block[0]):
         return passes.NOTHING
     return passes.over_parts(function, frame, read.chunk(block, first), *arguments)
