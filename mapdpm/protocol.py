@@ -185,6 +185,10 @@ class PartitionPrior(PartitionPriorVerbs, Protocol):
         Up to a constant: of two partitions of those points the log joints differ by the same.
         """
 
+    @property
+    def unit(self) -> float:
+        """A difference of log joints that matters."""
+
     def of_sample(self, share: float) -> Any:
         """The prior of a random share of the points, to find about the same clusters there."""
 

@@ -56,21 +56,32 @@ def not_fitted(message: str) -> NotFittedError:
 
 
 def warn_unless(converged: bool) -> None:
-    """Warn of a fit that ended early; by scikit-learn's ConvergenceWarning as well, where that is loaded."""
+    """Warn of a fit that ended early."""
     if converged:
         return
-    theirs = sys.modules.get("sklearn.exceptions")
-    category = ConvergenceWarning if theirs is None else _both_warnings(theirs.ConvergenceWarning)
     msg = (
         "the fit ended before it converged, by max_sweeps, time_limit or the callback, so that its log joint can still "
         "rise; raise max_sweeps or time_limit, or rescale features that are far from normal"
     )
-    warnings.warn(msg, category, stacklevel=caller_level())
+    warnings.warn(converging(msg), stacklevel=caller_level())
+
+
+def converging(message: str) -> ConvergenceWarning:
+    """The warning of a fit that ended early; scikit-learn's as well, where that is loaded."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    return ConvergenceWarning(message) if theirs is None else _both_warnings(theirs.ConvergenceWarning)(message)
 
 
 @functools.cache
 def _both_warnings(theirs: type[Warning]) -> type[ConvergenceWarning]:
-    members = {"__doc__": ConvergenceWarning.__doc__, "__module__": ConvergenceWarning.__module__}
+    def reduced(self: Warning) -> tuple[Any, ...]:  # pickle cannot find a class made at run time
+        return converging, self.args
+
+    members = {
+        "__doc__": ConvergenceWarning.__doc__,
+        "__module__": ConvergenceWarning.__module__,
+        "__reduce__": reduced,
+    }
     return type(ConvergenceWarning.__name__, (ConvergenceWarning, theirs), members)
 
 

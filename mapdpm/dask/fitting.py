@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,16 @@ from mapdpm.likelihoods import NormalGamma
 from mapdpm.likelihoods._parameters import variances_of
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
-from mapdpm.search.checks import Deadline, SearchSettings, check_search
-from mapdpm.search.dp_means import Limits, dp_means, farthest_first
+from mapdpm.protocol import SMALLEST, Vector
+from mapdpm.search import passes
+from mapdpm.search.ascent import FitProgress, unheard
+from mapdpm.search.checks import Deadline, SearchSettings, check_search, reporter
+from mapdpm.search.dp_means import Limits, dp_means
 from mapdpm.search.fit import Fitted
-from mapdpm.search.fit_in_passes import climbed, has_passes, sample_of
+from mapdpm.search.fit_in_passes import climbed, has_passes, in_order, sample_of
 from mapdpm.search.fit_means import SHARE, FittedMeans, within_range
 from mapdpm.search.passes import Frame
-from mapdpm.search.problem import anchor_for, anchor_of
+from mapdpm.search.problem import anchor_for, anchor_of, check_likelihood
 from mapdpm.state import mixture_of
 
 
@@ -80,14 +84,19 @@ def fit(model: Any, X: Any, client: Any = None, *, sample_weight: Any = None) ->
     blocks = blocks_of(X, sample_weight)
     if isinstance(model, DPMeans):
         return _fit_means(model, search, OnDask(Client(client), blocks, Read(None, 0.0)))
-    return _fit_mixture(model, search, Client(client), blocks)
+    return _fit_mixture(model, search, Client(client), blocks, sample_weight is not None)
 
 
-def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, blocks: list[Any]) -> MAPDPM:
+def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, blocks: list[Any], weighted: bool) -> MAPDPM:
     if not isinstance(model.init, str):
         msg = "init must be the name of a start where the points are in chunks, got labels"
         raise ValueError(msg)
     settings = model._settings(0)  # noqa: SLF001  (of one package)
+    if settings.likelihood is not None:
+        check_likelihood(settings.likelihood, weighted)
+        if not hasattr(settings.likelihood, "tangent"):
+            msg = f"{type(settings.likelihood).__name__} has no verb `tangent`, which passes over chunks need"
+            raise ValueError(msg)
     run = OnDask(client, blocks, Read(settings.likelihood, settings.prior.discount))
     likelihood: Any = settings.likelihood
     if likelihood is None:
@@ -102,7 +111,8 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, blocks: 
     frame = Frame(shifted, settings.prior, anchor, backend.name)
     sample = raw._replace(points=frame.shifted(raw.points))
     found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search, deadline)
-    mixture = mixture_of(shifted, settings.prior, anchor, *found.clusters)
+    clusters = run(frame, passes.plain, in_order(found)).sums[0]  # ties go by this order in `labels`, too
+    mixture = mixture_of(shifted, settings.prior, anchor, *clusters)
     fitted = Fitted(likelihood, mixture, None, found.history, found.n_passes, found.converged, backend.name, warm=None)
     model._take(fitted, run.names)  # noqa: SLF001
     return model
@@ -112,12 +122,19 @@ def _fit_means(model: DPMeans, search: SearchSettings, run: OnDask) -> DPMeans:
     assert run.moments is not None  # noqa: S101  (arrays have them)
     deadline = Deadline(search.time_limit)
     lam, cap = model._cluster_cost(run.n_points)  # noqa: SLF001  (of one package)
+    # The tolerance of a move is a number, and distances have a unit: in that of all points' spread they are near 1.
+    variance = float(run.moments[1 + run.n_features :].sum() / run.moments[0])
+    scale = 2.0 ** -round(0.5 * math.log2(variance)) if variance > SMALLEST else 1.0
+    run.scale(scale)
+    heard = reporter(search)
+    if heard is not unheard:
+        search = search._replace(verbose=0, callback=lambda seen: heard(_in_units(seen, scale)))
+    lam = None if lam is None else lam * scale * scale
     sample = sample_of(run, Frame(None, None, np.zeros(run.n_features), "python"))
     anchor = anchor_of(sample.points).astype(np.float64)
     sample = sample._replace(points=sample.points - anchor)
     if lam is None and cap is not None:
-        w = np.ones(len(sample.points)) if sample.weights is None else sample.weights
-        lam = farthest_first(sample.points, w, cap)
+        lam = _farthest_first(run, anchor, cap, resolve(search.backend, SquaredDistance(1.0)).name)  # type: ignore[arg-type]
     elif lam is None:
         lam = SHARE * float(run.moments[1 + run.n_features :].sum())
     lam = within_range(lam)
@@ -128,10 +145,31 @@ def _fit_means(model: DPMeans, search: SearchSettings, run: OnDask) -> DPMeans:
     share = len(sample.numbers) / run.n_points
     start = dp_means(sample.points, sample.weights, lam * share, cap, limits).labels
     found = climbed(run, frame, sample, start, cap, search, deadline)
-    centres = found.clusters.statistics[:, 1 : 1 + run.n_features] + anchor
-    objectives = np.minimum.accumulate(-np.array(found.history))
+    centres = (found.clusters.statistics[:, 1 : 1 + run.n_features] + anchor) / scale
+    objectives = np.minimum.accumulate(-np.array(found.history)) / (scale * scale)
+    lam /= scale * scale
     fitted = FittedMeans(
         None, centres, found.clusters.counts, lam, objectives, found.n_passes, found.converged, backend.name
     )
     model._take(fitted, run.names)  # noqa: SLF001
     return model
+
+
+def _in_units(progress: FitProgress, scale: float) -> FitProgress:
+    return progress._replace(log_joint=progress.log_joint / (scale * scale))
+
+
+def _farthest_first(run: OnDask, anchor: Vector, n_clusters: int, backend: str) -> float:
+    """``search.dp_means.farthest_first`` of chunks: a pass for each cluster."""
+    frame = Frame(SquaredDistance(np.ones(len(anchor))), ClusterPenalty(1.0), anchor, backend)
+    assert run.moments is not None  # noqa: S101  (arrays have them)
+    chosen = [run.moments[1 : 1 + len(anchor)] - anchor]
+    while True:
+        parameters = np.array([np.concatenate([[0.0], centre, np.ones(len(anchor))]) for centre in chosen])
+        labelling = passes.Labelling(np.zeros(len(chosen)), parameters, passes.NOBODY)
+        picked = run(frame, passes.farthest, labelling).picked
+        assert picked is not None  # noqa: S101  (the pass picks)
+        squares = ((picked.points[:, None] - np.array(chosen)) ** 2).sum(axis=2).min(axis=1)
+        if len(chosen) == n_clusters:
+            return float(squares.max())
+        chosen.append(picked.points[int(np.argmax(squares))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import uuid
 from collections.abc import Callable
@@ -41,15 +42,20 @@ class Counted(NamedTuple):
 
 
 class Read(NamedTuple):
-    """How a worker turns a chunk into points: the likelihood that reads it (None: normal data), and the discount."""
+    """How a worker turns a chunk into points: the likelihood that reads it (None: normal data), discount and unit.
+
+    Points are multiplied by ``scale``, a power of two.
+    """
 
     likelihood: Likelihood | None
     discount: float
+    scale: float = 1.0
 
     def chunk(self, block: Any, first: int) -> Chunk:
         """The points of ``block``, a pair of points and weights, that take part."""
         X, given = block
         points = read_by(self.likelihood, X)
+        points = points if self.scale == 1.0 else points * self.scale
         weights = check_weights(given, point_set(points).n_points, self.discount)
         points, kept = taking_part(points, weights, present_points(weights))
         if kept is None and given is not None:  # all chunks have weights, or none has
@@ -81,12 +87,12 @@ class Client:
 
     def _result(self, future: Any) -> Any:
         """The value, or the error of a worker; RuntimeError where none is left, or one died again and again."""
-        from distributed import TimeoutError as NotYet  # noqa: PLC0415  (loaded with the client)
-
         waited = 0.0
         while waited < _PATIENCE and self._client.status == "running":
-            with contextlib.suppress(NotYet):
+            with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
                 return self._value(future)
+            if future.done():  # the error is that of the task
+                return future.result()
             waited = 0.0 if self._client.nthreads() else waited + _LOOK
         msg = f"for {_PATIENCE:.0f} seconds there was no worker of Dask"
         raise RuntimeError(msg)
@@ -119,6 +125,13 @@ class OnDask:
         moments = [look.moments for look in known if look.moments is not None]
         self.moments = joined_moments(moments) if moments else None
 
+    def scale(self, scale: float) -> None:
+        """Multiply all points by ``scale``, a power of two, from now on."""
+        self._read = self._read._replace(scale=scale)
+        if self.moments is not None:
+            D = self.n_features
+            self.moments = self.moments * np.repeat([1.0, scale, scale * scale], [1, D, D])
+
     def __call__(self, frame: Frame, function: Callable[..., Passed], *arguments: Any) -> Passed:
         """``function(frame, chunk, *arguments)`` of all chunks, joined in the order of chunks, eight at a time."""
         shared = dask.delayed((frame, function, arguments), traverse=False, pure=False)
@@ -149,6 +162,12 @@ def _made(block: Any) -> Any:
     return block.made() if isinstance(block, Recipe) else block
 
 
+def _takes_part(block: Any) -> bool:
+    """Whether the chunk has a point, and one whose weight is not 0."""
+    X, weights = block
+    return n_rows(X) > 0 and (weights is None or bool(np.any(np.asarray(weights))))
+
+
 def _current_client() -> Any:
     try:
         from distributed import default_client  # noqa: PLC0415  (one of the two packages may do)
@@ -161,9 +180,9 @@ def _current_client() -> Any:
 def _counted(block: Any, read: Read) -> Counted:
     block = _made(block)
     X, _ = block
-    if not n_rows(X):
-        return Counted(0, 0, False, None, None)
     try:
+        if not _takes_part(block):
+            return Counted(0, 0, False, None, None)
         names = column_names(X)
         chunk = read.chunk(block, 0)
         if read.likelihood is not None:
@@ -212,7 +231,7 @@ def _described(look: Counted, what: str) -> str:
 def _passed(block: Any, read: Read, first: int, shared: Any) -> Passed:
     frame, function, arguments = shared
     block = _made(block)
-    if not n_rows(block[0]):
+    if not _takes_part(block):
         return passes.NOTHING
     return passes.over_parts(function, frame, read.chunk(block, first), *arguments)
 

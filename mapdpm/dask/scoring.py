@@ -12,7 +12,6 @@ import numpy as np
 
 from mapdpm.dask.blocks import delayed_of, is_array
 from mapdpm.dask.runner import n_rows
-from mapdpm.data import read_by
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.search.passes import Chunk, Frame, Sums, labelled, labelling_of
 
@@ -51,7 +50,7 @@ def _labels(model: MAPDPM, X: Any) -> Any:
     likelihood, prior, anchor, _ = model._mixture  # noqa: SLF001  (of one package)
     frame = Frame(likelihood, prior, anchor, model.backend_)
     labelling = labelling_of(frame, Sums(model._mixture.counts, model._mixture.statistics))  # noqa: SLF001
-    parts = Chunk(read_by(model.likelihood_, X), None, 0).parts()
+    parts = Chunk(model._points(X), None, 0).parts()  # noqa: SLF001
     return np.concatenate([labelled(frame, part, labelling).labels for part in parts])
 
 
@@ -64,11 +63,15 @@ def _scored(model: Any, X: Any) -> Any:
 
 
 def _chunks(function: Callable[[Any, Any], Any], model: Any, X: Any, dtype: Any) -> Any:
+    model._check_fitted()  # noqa: SLF001  (of one package)
     sent = copy.copy(model)  # without what need not travel, or cannot
     sent.callback = sent.random_state = None
     sent._set_labels(None)  # noqa: SLF001  (of one package)
     apply = partial(_of_chunk, function, sent, dtype)
     if is_array(X):
+        if X.ndim != 2:  # noqa: PLR2004
+            msg = f"X must be a 2-D array (points x features), got {X.ndim}-D"
+            raise ValueError(msg)
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         return X.map_blocks(apply, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
     if hasattr(X, "map_partitions"):

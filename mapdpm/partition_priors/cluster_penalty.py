@@ -27,6 +27,11 @@ class ClusterPenalty(NamedTuple):
     def given_other_clusters(self, k: int) -> ClusterPenalty:  # noqa: ARG002  (a Pitman-Yor process needs k)
         return self
 
+    @property
+    def unit(self) -> float:
+        """The cost of a cluster: differences of the joint have no other scale."""
+        return self.lam
+
     def of_sample(self, share: float) -> ClusterPenalty:
         return ClusterPenalty(self.lam * share)
 

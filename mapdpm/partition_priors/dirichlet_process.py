@@ -30,6 +30,11 @@ class DirichletProcess(NamedTuple):
     def given_other_clusters(self, k: int) -> DirichletProcess:  # noqa: ARG002  (a Pitman-Yor process needs k)
         return self
 
+    @property
+    def unit(self) -> float:
+        """A nat."""
+        return 1.0
+
     def of_sample(self, share: float) -> DirichletProcess:  # noqa: ARG002  (the cost of a cluster needs it)
         return self
 

@@ -36,6 +36,11 @@ class FiniteDirichlet(NamedTuple):
         left = self.n_components - k
         return FiniteDirichlet(self.alpha * left / self.n_components, left)
 
+    @property
+    def unit(self) -> float:
+        """A nat."""
+        return 1.0
+
     def of_sample(self, share: float) -> FiniteDirichlet:  # noqa: ARG002  (the cost of a cluster needs it)
         return self
 

@@ -28,6 +28,11 @@ class PitmanYor(NamedTuple):
     def given_other_clusters(self, k: int) -> PitmanYor:
         return self._replace(alpha=self.alpha + k * self.discount)
 
+    @property
+    def unit(self) -> float:
+        """A nat."""
+        return 1.0
+
     def of_sample(self, share: float) -> PitmanYor:  # noqa: ARG002  (the cost of a cluster needs it)
         return self
 

@@ -15,7 +15,7 @@ _POINTS_PER_CHANGE = 1000
 _SWEEPS_BEFORE_MOVES = 20
 """And at the latest after so many sweeps moves are tried: points of a wrong cluster may go on for thousands."""
 
-_MOST_HIDDEN_GAINS = 10
+MOST_HIDDEN_GAINS = 10
 """The run ends after this many gains in a row that the log joint does not show.
 
 Rounding can hide a gain. So can verbs of a likelihood that contradict each other.
@@ -160,7 +160,7 @@ class _Run:
                 before = self.history[-1]
                 self._record(gained, move.name)
                 self.hidden_gains = 0 if self.history[-1] > before else self.hidden_gains + 1
-                self.ended |= self.hidden_gains >= _MOST_HIDDEN_GAINS
+                self.ended |= self.hidden_gains >= MOST_HIDDEN_GAINS
                 self.sweep(len(self.state.labels) // _POINTS_PER_CHANGE)
                 return True
             if self.plan.expired():

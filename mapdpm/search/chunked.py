@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from mapdpm import objective
-from mapdpm.protocol import SMALLEST, Labels, Model, PartitionPrior
+from mapdpm.protocol import Labels, Model, PartitionPrior
 from mapdpm.search import passes
-from mapdpm.search.ascent import FitProgress
+from mapdpm.search.ascent import MOST_HIDDEN_GAINS, FitProgress
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.passes import Frame, Held, Labelling, Passed, Picked, Sums
 from mapdpm.search.problem import Problem
@@ -26,7 +26,7 @@ T = TypeVar("T")
 BETWEEN = 1 << 15
 """The most points of a pass that are visited by the exact rule."""
 _FEWEST_BETWEEN = 64  # of each part
-_BAND = 2.0  # nats: by so much at most is the second best slot of such a point worse
+_BAND = 2.0  # nats, or units of the prior: by so much at most is the second best slot of such a point worse
 _FEW = 1000  # a pass that moves at most one point in this many is followed by other moves
 _PATIENCE = 4  # or so many passes
 _QUIET = 16  # points that may move in a pass before the exact rule asks all
@@ -96,9 +96,11 @@ class Climb:
         self.labelling = passes.labelling_of(frame, start.clusters)
         self.tried: list[Tried | None] = [None] * self.n_clusters
         """The last split in vain of each slot."""
-        self._in_a_row = 0
+        self._in_a_row = 0  # passes since a move gained
+        self._hidden_gains = 0  # moves in a row whose gain the joint did not show
         self._flow = run.n_points
         self._between = max(_FEWEST_BETWEEN, BETWEEN // run.n_parts)
+        self._band = _BAND * frame.prior.unit
 
     # ---- what moves ask ----------------------------------------------------------------------------------------------
 
@@ -158,10 +160,13 @@ class Climb:
 
     def take(self, clusters: Sums, held: Held, tried: list[Tried | None], move: str, n_moves: int) -> None:
         """Take over the result of a move: ``clusters`` with ``tried``, and where their held points are."""
+        before = self.joint
         self.tried = tried
         self._take(clusters, held)
         self._in_a_row = 0
+        self._hidden_gains = 0 if self.joint > before else self._hidden_gains + 1
         self._say(move, n_moves)
+        self.ended |= self._hidden_gains >= MOST_HIDDEN_GAINS
 
     def _pass(self, function: Callable[..., Passed], *arguments: Any) -> Passed:
         self.n_passes += 1
@@ -173,7 +178,7 @@ class Climb:
         moved, patience = self.run.n_points, _PATIENCE
         while moved > self.run.n_points // _FEW and patience and not self.ended:
             patience -= 1
-            moved = max(self._visited(passes.near, self._between, _BAND), self._flow)
+            moved = max(self._visited(passes.near, self._between, self._band)[0], self._flow)
 
     def _is_mode(self) -> bool:
         """Pass until no point moves, by tangents or by the exact rule; False once clusters have come or gone."""
@@ -182,12 +187,13 @@ class Climb:
             before = self.clusters
             exact = max(moved, self._flow) <= _QUIET
             if exact:
-                moved = self._visited(passes.restless, before, self._between)
+                may_open = self.n_allowed() > 0
+                moved, saw_all = self._visited(passes.restless, before, may_open, self._between, self.n_passes)
             else:
-                moved = self._visited(passes.near, self._between, _BAND)
+                moved, saw_all = self._visited(passes.near, self._between, self._band)
             if len(self.clusters.counts) != len(before.counts):
                 return False
-            if exact and not moved and _are_equal(before, self.clusters):
+            if exact and saw_all and not moved and _are_equal(before, self.clusters):
                 return True
         return False
 
@@ -203,8 +209,11 @@ class Climb:
     def _split(self, split: Split) -> int:
         return split(self) if self.n_allowed() > 0 else 0
 
-    def _visited(self, function: Callable[..., Passed], *arguments: Any) -> int:
-        """A pass that picks points; they move one by one, by the exact rule, until none wants to. Returns the moves."""
+    def _visited(self, function: Callable[..., Passed], *arguments: Any) -> tuple[int, bool]:
+        """A pass that picks points; they move one by one, by the exact rule, until none wants to.
+
+        Returns the number of moves, and whether all points were picked that should be.
+        """
         labelling, before = self.labelling, self.clusters
         passed = self._pass(function, *arguments)
         base, picked, K = passed.sums[0], passed.picked, self.n_clusters
@@ -218,7 +227,7 @@ class Climb:
         self.tried += [None] * (K - len(self.tried))
         self._take(visited, held)
         self._say("pass", max(self._flow, n_moves))
-        return n_moves
+        return n_moves, picked.is_complete
 
     def _moved_one_by_one(self, base: Sums, total: Sums, picked: Picked) -> tuple[Labels, int]:
         """The slots of the points picked after sweeps over them alone, and the number of moves."""
@@ -286,8 +295,10 @@ class Climb:
 
     def _say(self, move: str, moved: int) -> None:
         self.history.append(self.joint)
-        progress = FitProgress(0, self.n_passes, moved, self.n_clusters, self.joint, move)
-        self.ended |= self.limits.report(progress) or self.limits.expired() or self._in_a_row >= self.limits.max_passes
+        if not self.ended:
+            progress = FitProgress(0, self.n_passes, moved, self.n_clusters, self.joint, move)
+            self.ended = self.limits.report(progress) or self._in_a_row >= self.limits.max_passes
+        self.ended |= self.limits.expired()
 
 
 def _are_equal(one: Sums, two: Sums) -> bool:
@@ -321,7 +332,7 @@ def _largest_held(prior: PartitionPrior, n_clusters: int) -> float:
     def may_lose(weight: float) -> bool:
         return prior.log_new(most, weight) > weight * prior.slope(weight)
 
-    least = prior.discount + SMALLEST
+    least = prior.discount + _LEAST_HELD
     low, high = least, 1.0
     while may_lose(high):
         low, high = high, 2.0 * high

@@ -139,9 +139,10 @@ def _fit_in_passes(
     run = InThreads(points, weights, search.n_jobs)
     sample = sample_of(run, frame)
     found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search, deadline)
-    labels = run.labels(frame, found.labelling)
-    state = state_of(frame, found.clusters, n_free=1)._replace(labels=labels)
-    warm = WarmStart(likelihood, settings.max_clusters, state, FutileSplits(len(labels)))
+    labels = found.names[run.labels(frame, found.labelling)]
+    K, cap = len(found.clusters.counts), settings.max_clusters
+    state = state_of(frame, found.clusters, n_free=K if cap is None else min(K, cap - K))
+    warm = WarmStart(likelihood, cap, state._replace(labels=labels.copy()), FutileSplits(len(labels)))
     return Fitted(
         likelihood,
         mixture_of(shifted, prior, anchor, *found.clusters),

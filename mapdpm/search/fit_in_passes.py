@@ -30,10 +30,12 @@ LATER_STARTS = ("gibbs", "gibbs", "random-order")
 
 
 class Climbed(NamedTuple):
-    """The clusters of a climb in order of first appearance, and what labels the points."""
+    """The clusters of a climb in order of first appearance, what labels the points, and the names of its slots."""
 
     clusters: Sums
     labelling: Labelling
+    names: Labels
+    """The number of the cluster of each slot; -1 for one that is empty."""
     history: list[float]
     n_passes: int
     converged: bool
@@ -106,8 +108,14 @@ def _in_order(climb: Climb) -> Climbed:
     order = slots[np.argsort(places)]
     names = np.full(len(used.constants), -1)
     names[order] = np.arange(len(order))
-    held = Held(used.held.numbers, names[used.held.slots])
     clusters = Sums(sums.counts[order], sums.statistics[order])
     history = [*climb.history, max(climb.joint, climb.joint_of(climb.frame.prior, clusters))]
-    labelling = Labelling(used.constants[order], used.parameters[order], held)
-    return Climbed(clusters, labelling, history, climb.n_passes, climb.converged)
+    return Climbed(clusters, used, names, history, climb.n_passes, climb.converged)
+
+
+def in_order(found: Climbed) -> Labelling:
+    """The labelling with slots in the order of the clusters: where scores tie, the lowest slot is another one."""
+    order = np.argsort(found.names)[np.count_nonzero(found.names < 0) :]
+    used = found.labelling
+    held = Held(used.held.numbers, found.names[used.held.slots])
+    return Labelling(used.constants[order], used.parameters[order], held)

@@ -94,12 +94,16 @@ class Sums(NamedTuple):
 
 
 class Picked(NamedTuple):
-    """Points that a pass returns: numbers, slots, the points less the anchor, and their weights."""
+    """Points that a pass returns: numbers, slots, the points less the anchor, and their weights.
+
+    ``is_complete`` says whether they are all that were asked for, and not as many as are allowed.
+    """
 
     numbers: Labels
     slots: Labels
     points: Any
     weights: Weights
+    is_complete: bool = True
 
 
 class Passed(NamedTuple):
@@ -165,7 +169,7 @@ def _joined_points(parts: Sequence[Picked]) -> Picked | None:
     numbers, slots = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
     points = point_set(parts[0].points).joined([part.points for part in parts[1:]])
     weights = None if parts[0].weights is None else np.concatenate([part.weights for part in parts])
-    return Picked(numbers, slots, points, weights)
+    return Picked(numbers, slots, points, weights, all(part.is_complete for part in parts))
 
 
 # ---- a pass ----------------------------------------------------------------------------------------------------------
@@ -220,13 +224,6 @@ def _sums(frame: Frame, found: _Labelled, labels: Labels, n_slots: int) -> Sums:
     return sums_of(frame, found.chunk.points, found.chunk.weights, labels, n_slots)
 
 
-def _but(labels: Labels, at: Labels) -> Labels:
-    """``labels`` without the points at these places."""
-    others = labels.copy()
-    others[at] = -1
-    return others
-
-
 def over_parts(function: Callable[..., Passed], frame: Frame, chunk: Chunk, *arguments: Any) -> Passed:
     """A pass over a chunk, part by part, so that each fits a cache."""
     return joined(frame, [function(frame, part, *arguments) for part in chunk.parts()])
@@ -243,29 +240,36 @@ def near(frame: Frame, chunk: Chunk, labelling: Labelling, most: int, band: floa
     found = labelled(frame, chunk, labelling)
     found.margins[found.held] = -1.0
     at = np.flatnonzero(found.margins < band)
-    at = _first_by(at, found.margins[at], most, len(found.held))
-    return Passed((_sums(frame, found, _but(found.labels, at), len(labelling.constants)),), found.picked(at))
+    return _without(frame, found, len(labelling.constants), at, found.margins[at], most)
 
 
-def restless(frame: Frame, chunk: Chunk, labelling: Labelling, clusters: Sums, most: int) -> Passed:
-    """Pick points that the exact rule would move from ``clusters``, and those held; the sums of the others."""
+def restless(
+    frame: Frame, chunk: Chunk, labelling: Labelling, clusters: Sums, may_open: bool, most: int, salt: int
+) -> Passed:
+    """Pick points that the exact rule would move from ``clusters``, and those held; the sums of the others.
+
+    Of more than ``most`` others the pass that has this ``salt`` picks some at random.
+    """
     found = labelled(frame, chunk, labelling)
-    state = state_of(frame, clusters, n_free=1)._replace(labels=found.labels)
+    state = state_of(frame, clusters, n_free=int(may_open))._replace(labels=found.labels)
     wants = np.empty(chunk.n_points, dtype=np.bool_)
     model = Model(frame.likelihood, frame.prior, found.chunk.points, found.chunk.weights)
     frame.backend.restless(model, state, wants)
     wants[found.held] = True
     at = np.flatnonzero(wants)
-    order = uniforms(chunk.first + at, 0)
+    order = uniforms(chunk.first + at, salt)
     order[np.isin(at, found.held)] = -1.0
-    at = _first_by(at, order, most, len(found.held))
-    return Passed((_sums(frame, found, _but(found.labels, at), len(labelling.constants)),), found.picked(at))
+    return _without(frame, found, len(labelling.constants), at, order, most)
 
 
-def _first_by(at: Labels, keys: Vector, most: int, n_held: int) -> Labels:
-    """The places of the ``most`` smallest keys, and of all that are held, in order."""
-    most = max(most, n_held)
-    return at if len(at) <= most else np.sort(at[np.argsort(keys, kind="stable")[:most]])
+def _without(frame: Frame, found: _Labelled, n_slots: int, at: Labels, keys: Vector, most: int) -> Passed:
+    """Pick those ``at`` these places of smallest keys: all that are held, and ``most`` others. The sums of the rest."""
+    most += len(found.held)
+    chosen = at if len(at) <= most else np.sort(at[np.argsort(keys, kind="stable")[:most]])
+    others = found.labels.copy()
+    others[chosen] = -1
+    picked = found.picked(chosen)._replace(is_complete=len(chosen) == len(at))
+    return Passed((_sums(frame, found, others, n_slots),), picked)
 
 
 def sampled(frame: Frame, chunk: Chunk, labelling: Labelling, shares: Vector, salt: int) -> Passed:
@@ -279,6 +283,14 @@ def members(frame: Frame, chunk: Chunk, labelling: Labelling, slots: Labels) -> 
     """Pick all points of ``slots``; no sums."""
     found = labelled(frame, chunk, labelling)
     return Passed((), found.picked(np.flatnonzero(np.isin(found.labels, slots))))
+
+
+def farthest(frame: Frame, chunk: Chunk, labelling: Labelling) -> Passed:
+    """Pick the point that is farthest from the nearest of the centres; the family is ``SquaredDistance``. No sums."""
+    found = labelled(frame, chunk, labelling)
+    centres = labelling.parameters[:, 1 : 1 + len(frame.anchor)]
+    squares = ((found.chunk.points - centres[found.labels]) ** 2).sum(axis=1)
+    return Passed((), found.picked(np.array([np.argmax(squares)])))
 
 
 def firsts(frame: Frame, chunk: Chunk, labelling: Labelling) -> Passed:

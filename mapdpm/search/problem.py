@@ -118,14 +118,19 @@ def observed(likelihood: Any, points: Any, weights: Weights = None) -> Observed:
 def fitting(likelihood: Any, points: Any, weights: Weights = None) -> Likelihood:
     """``likelihood`` (None: the empirical Normal-Gamma) for ``points``; ValueError if it does not fit them."""
     likelihood = NormalGamma.empirical(points, weights) if likelihood is None else likelihood
+    check_likelihood(likelihood, weights is not None)
+    return likelihood.for_data(points)
+
+
+def check_likelihood(likelihood: Any, weighted: bool) -> None:
+    """ValueError where it is no likelihood with its prior, or takes no weights though points have some."""
     if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
         got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
         msg = f"likelihood must be one with its prior, such as NormalGamma.empirical(X), got {got}"
         raise ValueError(msg)
-    if weights is not None and not hasattr(likelihood, "log_predictive_weighted"):
+    if weighted and not hasattr(likelihood, "log_predictive_weighted"):
         msg = f"{type(likelihood).__name__} takes no sample_weight"
         raise ValueError(msg)
-    return likelihood.for_data(points)
 
 
 def anchor_for(likelihood: Any, points: Any) -> Vector:

@@ -17,6 +17,7 @@ from distributed import Client, LocalCluster
 import mapdpm.dask as on_dask
 from mapdpm import MAPDPM, DirichletMultinomial, DPMeans, NormalGamma, load
 from mapdpm.search import fit_in_passes
+from mapdpm.validation import NotFittedError
 from tests.search.test_fit_in_passes import blobs
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -97,7 +98,7 @@ def test_every_form_of_points(tmp_path):
     assert bits_of(on_dask.fit(MAPDPM(), tmp_path / "points_*.npy")) == wanted
     assert bits_of(on_dask.fit(MAPDPM(), sorted(tmp_path.glob("*.parquet")))) == wanted
     in_memory = MAPDPM().fit(X)
-    for lazy in (on_dask.labels(model, unknown), on_dask.labels(model, frame)):
+    for lazy in (on_dask.labels(in_memory, unknown), on_dask.labels(model, frame)):
         np.testing.assert_array_equal(np.asarray(lazy.compute()), in_memory.labels_)
     np.testing.assert_array_equal(on_dask.predict(model, frame).compute(), model.predict(pd.concat(frames)))
     scores = on_dask.score_samples(in_memory, array)
@@ -111,6 +112,10 @@ def test_counts_weights_and_priors():
         model = on_dask.fit(MAPDPM(**parameters), chunks_of(X), sample_weight=chunks_of(weights))
         in_memory = MAPDPM(**parameters).fit(X, sample_weight=weights)
         np.testing.assert_allclose(model.log_joint_, in_memory.log_joint_, rtol=1e-12)
+    edges = (0, 500, 900, N)
+    weights[:500] = 0.0  # no point of this chunk takes part
+    model = on_dask.fit(MAPDPM(), chunks_of(X, edges), sample_weight=chunks_of(weights, edges))
+    np.testing.assert_allclose(model.log_joint_, MAPDPM().fit(X, sample_weight=weights).log_joint_, rtol=1e-12)
     words = np.random.default_rng(2).poisson([[5.0, 1.0, 1.0]] * 300 + [[1.0, 1.0, 6.0]] * 300)
     prior = DirichletMultinomial(1.0)
     model = on_dask.fit(MAPDPM(likelihood=prior), chunks_of(words, (0, 250, 600)))
@@ -118,15 +123,20 @@ def test_counts_weights_and_priors():
 
 
 def test_dp_means():
-    model = on_dask.fit(DPMeans(n_clusters=6), chunks_of(X))
+    seen = []
+    model = on_dask.fit(DPMeans(n_clusters=6, callback=lambda p: seen.append(-p.log_joint)), chunks_of(X))
+    np.testing.assert_allclose(seen[-1], model.objective_, rtol=1e-12)
     labels = np.concatenate(dask.compute(*on_dask.labels(model, chunks_of(X))))
     np.testing.assert_array_equal(np.bincount(labels), model.cluster_sizes_)
     means = np.array([X[labels == k].mean(axis=0) for k in range(model.n_clusters_)])
     np.testing.assert_allclose(model.cluster_centers_, means, rtol=1e-12)
     squares = ((X - means[labels]) ** 2).sum()
     np.testing.assert_allclose(model.objective_, squares + model.lam_ * model.n_clusters_, rtol=1e-12)
-    in_memory = DPMeans(lam=model.lam_, n_clusters=6).fit(X)
+    in_memory = DPMeans(n_clusters=6).fit(X)
+    np.testing.assert_allclose(model.lam_, in_memory.lam_, rtol=1e-12)
     assert model.objective_ <= in_memory.objective_ * (1.0 + 1e-12)
+    small = on_dask.fit(DPMeans(n_clusters=6), chunks_of(X * 2.0**-20))  # a unit is nothing special
+    assert small.cluster_sizes_.tolist() == model.cluster_sizes_.tolist()
 
 
 def test_a_sample_is_enough_to_start_from(monkeypatch):
@@ -165,11 +175,24 @@ def test_other_bad_input(tmp_path):
         ((MAPDPM(), tmp_path / "points.csv"), "neither npy nor parquet"),
         ((MAPDPM(), str(tmp_path / "none_*.npy")), "there is no file"),
         ((DPMeans(n_clusters=N + 1), blocks), "at most the number of points"),
+        ((MAPDPM(likelihood=NormalGamma), blocks), "the class NormalGamma itself"),
+        ((MAPDPM(likelihood=3), blocks), "likelihood must be one with its prior, .* got 3"),
     ):
         with pytest.raises(ValueError, match=message):
             on_dask.fit(*arguments)
     with pytest.raises(ValueError, match="1 chunks and X has 5"):
         on_dask.fit(MAPDPM(), blocks, sample_weight=chunks_of(np.ones(N), (0, N)))
+
+
+def test_columns_are_those_of_the_fit():
+    frames = [pd.DataFrame(X[at : at + 800], columns=["a", "b"]) for at in (0, 800, 1600)]
+    model = on_dask.fit(MAPDPM(), [dask.delayed(each) for each in frames])
+    with pytest.raises(ValueError, match="feature names"):
+        dask.compute(*on_dask.labels(model, [dask.delayed(frames[0][["b", "a"]])]))
+    with pytest.raises(ValueError, match="2-D array"):
+        on_dask.labels(model, da.from_array(X[:, 0], chunks=800))
+    with pytest.raises(NotFittedError):
+        on_dask.labels(MAPDPM(), chunks_of(X))
 
 
 def test_a_closed_client_is_refused_and_a_client_that_closes_ends_the_fit(cluster):
@@ -185,6 +208,15 @@ def test_a_closed_client_is_refused_and_a_client_that_closes_ends_the_fit(cluste
 
     with pytest.raises(RuntimeError, match="closed during the fit"):
         on_dask.fit(MAPDPM(callback=close), chunks_of(X), closing)
+
+
+def test_an_error_of_a_task_is_an_error_also_where_it_looks_like_waiting(client):
+    def late(_):
+        msg = "the server of files"
+        raise TimeoutError(msg)
+
+    with pytest.raises(TimeoutError, match="server of files"):
+        on_dask.fit(MAPDPM(), [dask.delayed(late)(0)], client)
 
 
 def _die(block):

@@ -1,5 +1,7 @@
 """Fits of many points are made in passes: modes as good as those of sweeps, by any number of threads."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from mapdpm import (
     NormalGamma,
     NormalInverseWishart,
     NormalKnownVariance,
+    select_alpha,
 )
 from mapdpm.search import chunked, fit, fit_in_passes, passes
 from mapdpm.search.moves import split_in_passes
@@ -181,8 +184,9 @@ def test_clusters_that_a_sample_misses_are_found():
 @ends_early
 def test_limits_end_a_fit_that_says_so():
     X, _ = blobs(8, spread=1.0)
-    with pytest.warns(ConvergenceWarning, match="max_sweeps"):
+    with pytest.warns(ConvergenceWarning, match="max_sweeps") as caught:
         short = MAPDPM(max_sweeps=1).fit(X)
+    assert isinstance(pickle.loads(pickle.dumps(caught[0].message)), ConvergenceWarning)
     assert not short.converged_
     np.testing.assert_array_equal(np.bincount(short.labels_), short.cluster_sizes_)
     seen = []
@@ -194,12 +198,38 @@ def test_limits_end_a_fit_that_says_so():
 
 
 @pytest.mark.usefixtures("small_passes")
-def test_the_next_fit_of_a_path_starts_warm():
-    from mapdpm import select_alpha
-
+@pytest.mark.parametrize("cap", [None, 2])
+def test_the_next_fit_of_a_path_starts_warm(cap):
+    """It changes no label of the fit before, and keeps to the cap."""
     X, _ = blobs(9)
-    found = select_alpha(X, [0.1, 1.0, 10.0], method="map")
-    assert found.model.converged_
+    for method in ("map", "nll"):
+        found = select_alpha(X, [1.0, 1e3], method=method, max_clusters=cap)
+        np.testing.assert_array_equal(np.bincount(found.model.labels_), found.model.cluster_sizes_)
+        assert found.model.n_clusters_ <= (cap or N)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.usefixtures("small_passes")
+def test_held_points_and_points_at_the_cap_do_not_crowd_out_others(seed, monkeypatch):
+    """Heavy tails, with two points a part to be picked: many are held; at the cap many would open a cluster."""
+    monkeypatch.setattr(chunked, "_FEWEST_BETWEEN", 2)
+    monkeypatch.setattr(chunked, "BETWEEN", 2)
+    X = np.random.default_rng(seed).standard_t(1.5, (1500, 2))
+    for parameters in ({"alpha": 30.0}, {"max_clusters": 3}):
+        model = MAPDPM(**parameters, max_sweeps=1000).fit(X)
+        assert model.converged_
+        assert is_mode(model, X, monkeypatch)
+
+
+@pytest.mark.usefixtures("small_passes")
+def test_labels_and_sizes_agree_where_scores_tie():
+    """A weight of 1e-6 beside 1e6 leaves no difference between clusters that are twins."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = np.repeat(rng.integers(0, 3, (15, 1)).astype(float), 80, axis=0)
+        weights = rng.choice([1e-6, 1e6], len(X))
+        model = MAPDPM().fit(X, sample_weight=weights)
+        np.testing.assert_array_equal(np.bincount(model.labels_), model.cluster_sizes_)
 
 
 def test_sweeps_that_do_not_end_leave_time_for_moves():

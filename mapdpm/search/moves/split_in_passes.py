@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from mapdpm.search.steps import started_from
 _PICKED = 4 * SAMPLE
 """Points of a cluster in which halves are sought: by two tries, on half of them each."""
 _REFINEMENTS = 3
+_AT_A_TIME = 32  # clusters
+T = TypeVar("T")
 _STARTS = (AT_FIRST, LATER)
 _HOPE = 4.0  # a gain that grows so fast that it would be one after so many more passes
 _SAME = 0.02  # a cluster has changed if its weight, or the log marginal of a point, has changed by this
@@ -56,6 +59,8 @@ class SplitInPasses:
         _, picked = climb.sums_by(passes.sampled, shares, self._salt)
         if picked is None:  # a cluster has gone
             return 1
+        if climb.ended:
+            return 0
         n_small = _split_small(climb, [k for k in wanted if climb.clusters.counts[k] <= _PICKED], picked)
         large = [k for k in wanted if climb.clusters.counts[k] > _PICKED]
         return n_small + _split_large(climb, _sought(climb, large, picked))
@@ -67,8 +72,9 @@ def _is_known(climb: Climb, k: int) -> bool:
     if tried is None:
         return False
     now = _now(climb, k)
-    change = abs(tried.log_marginal / tried.weight - now.log_marginal / now.weight)
-    return bool(abs(tried.weight - now.weight) <= _SAME * tried.weight and change <= _SAME)
+    before, after = tried.log_marginal / tried.weight, now.log_marginal / now.weight
+    unit = min(climb.frame.prior.unit, abs(before))
+    return bool(abs(tried.weight - now.weight) <= _SAME * tried.weight and abs(before - after) <= _SAME * unit)
 
 
 def _now(climb: Climb, k: int) -> Tried:
@@ -86,7 +92,17 @@ def _split_large(climb: Climb, tries: list[dict[int, Labelling]]) -> int:
         return 1
     for k in clusters:
         climb.tried[k] = _now(climb, k)
-    return _take(climb, halves)
+    return 0 if climb.ended else _take(climb, halves)
+
+
+def _searched(climb: Climb, function: Callable[[_Whole], T], wholes: list[_Whole]) -> list[T | None]:
+    """``function`` of each, some at a time; None for those that time did not suffice for."""
+    found: list[T | None] = []
+    for at in range(0, len(wholes), _AT_A_TIME):
+        late = climb.limits.expired()
+        some = wholes[at : at + _AT_A_TIME]
+        found += [None] * len(some) if late else climb.run.map(function, some)
+    return found
 
 
 class _Whole(NamedTuple):
@@ -140,7 +156,7 @@ def _split_small(climb: Climb, small: list[int], picked: Picked) -> int:
     cap = None if np.isinf(allowed) else int(allowed) + 1
     wholes = _wholes(climb, picked, list(places.values()))
     search = functools.partial(best_parts, max_clusters=cap, max_sweeps=climb.limits.max_passes)
-    all_parts = dict(zip(places, climb.run.map(search, wholes), strict=True))
+    all_parts = dict(zip(places, _searched(climb, search, wholes), strict=True))
     counts, statistics = climb.clusters
     held, tried, n_splits = climb.labelling.held, list(climb.tried), 0
     for k, parts in all_parts.items():
@@ -179,7 +195,7 @@ def _sought(climb: Climb, large: list[int], picked: Picked) -> list[dict[int, La
     for number, starts in enumerate(_STARTS):
         some = {k: part[number] for k, part in zip(large, parts, strict=True) if len(part[number]) > 1}
         wholes = _wholes(climb, picked, list(some.values()))
-        found = climb.run.map(functools.partial(best_halves, starts=starts), wholes)
+        found = _searched(climb, functools.partial(best_halves, starts=starts), wholes)
         tries.append({k: halves for k, halves in zip(some, found, strict=True) if halves is not None})
     return tries
 
@@ -205,7 +221,7 @@ def _judged(climb: Climb, tries: list[dict[int, Labelling]]) -> dict[int, _Halve
                     continue
                 tried[k] = passes.labelling_of(climb.frame, two)
                 growth = gain - before.get((number, k), -np.inf)
-                hopeful |= gain + _HOPE * growth > 0.0 and growth > 1.0
+                hopeful |= gain + _HOPE * growth > 0.0 and growth > climb.frame.prior.unit
                 before[number, k] = gain
                 if is_gain(gain, size) and gain > best.get(k, _Halves(0.0, two)).gain:
                     best[k] = _Halves(gain, two)
