@@ -13,7 +13,7 @@ from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.search.dp_means import Limits, dp_means, farthest_first
 from mapdpm.testing import laws
-from tests.marks import complete_but
+from tests.marks import complete_but, ends_early
 from tests.oracle import search as oracle
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -149,6 +149,7 @@ def test_the_family_obeys_the_laws():
         laws.check_partition_prior(ClusterPenalty(1.0), 4)  # not a distribution over partitions
 
 
+@ends_early
 def test_callback_time_limit_and_copies():
     X = np.random.default_rng(8).normal(0.0, 3.0, (300, 2))
     seen = []
@@ -171,6 +172,7 @@ def test_callback_time_limit_and_copies():
         np.testing.assert_array_equal(twin.predict(X), model.predict(X))
 
 
+@ends_early
 def test_passes_and_sweeps_stop_at_the_limit_where_nothing_separates_clusters():
     model = DPMeans(lam=5.0, max_sweeps=20).fit(np.random.default_rng(0).normal(size=(20_000, 2)))
     assert (model.n_sweeps_, model.converged_) == (40, False)
