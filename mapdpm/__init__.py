@@ -85,7 +85,7 @@ _HOMES = {
     "select_alpha": "selection",
 }
 
-_PARTS = ("diagnostics", "metrics", "plots", "point_estimates", "samplers", "selection", "stream", "testing")
+_PARTS = ("dask", "diagnostics", "metrics", "plots", "point_estimates", "samplers", "selection", "stream", "testing")
 """The modules that a user imports from; the others are for those who extend mapdpm."""
 
 

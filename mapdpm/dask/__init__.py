@@ -7,7 +7,17 @@ The estimators are those of ``mapdpm``: what ``fit`` returns needs no Dask.
 
 from __future__ import annotations
 
-from mapdpm.dask.fitting import fit
-from mapdpm.dask.scoring import labels, predict, score_samples
+try:
+    from mapdpm.dask.fitting import fit
+    from mapdpm.dask.scoring import labels, predict, score_samples
+except ModuleNotFoundError as missing:
+    if missing.name != "dask":
+        raise
+    _MSG = "mapdpm.dask needs Dask, which is not installed; try: pip install 'mapdpm[dask]'"
+    raise ModuleNotFoundError(_MSG, name="dask") from missing
 
 __all__ = ["fit", "labels", "predict", "score_samples"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -35,8 +35,9 @@ def fit(model: Any, X: Any, client: Any = None, *, sample_weight: Any = None) ->
     Parameters
     ----------
     model : MAPDPM or DPMeans
-        The estimator; its parameters mean what they mean in ``model.fit``. ``moves`` are merges and splits, ``init`` is
-        the name of a start, which a sample of 65,536 points has; ``n_restarts`` are starts on that sample.
+        The estimator; its parameters mean what they mean in ``model.fit``. ``moves`` are merges and splits, or one of
+        them; ``init`` is the name of a start, which a sample of 65,536 points has; ``n_restarts`` are starts on that
+        sample; ``max_sweeps`` counts passes. ``DPMeans`` finds ``lam`` for ``n_clusters`` in as many passes.
     X : dask array or dataframe, list of delayed chunks, or files
         The points, (n_points, n_features) in all; chunks of unknown length and empty ones may be among them. Files are
         npy or parquet: a path, a pattern such as ``"points_*.npy"``, or a list. Workers read them in each pass.
