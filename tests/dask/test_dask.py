@@ -41,6 +41,20 @@ def bits_of(model):
     return [array.tobytes() for array in arrays]
 
 
+@pytest.fixture(autouse=True)
+def _nothing_hangs():
+    """A test that takes two minutes has failed: seconds are usual."""
+
+    def end(*_):
+        pytest.fail("the test hangs")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 @pytest.fixture(scope="module")
 def cluster():
     with LocalCluster(**LOCAL) as made:
