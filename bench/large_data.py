@@ -144,7 +144,7 @@ def on_workers(_: argparse.Namespace) -> None:
     """The same bits for any number of workers, and after three of them were killed."""
     rows = []
     for N, D, K in SIZES:
-        _, z = mixture(D, K).draw(N, 0)
+        z = np.concatenate([mixture(D, K).draw(N // CHUNKS, j)[1] for j in range(CHUNKS)])
         for n_workers, n_kills in ((1, 0), (2, 0), (4, 0), (2, 3)):
             with LocalCluster(n_workers=n_workers, **LOCAL) as cluster, Client(cluster) as client:
                 made = [client.submit(part, N, D, K, j, pure=False) for j in range(CHUNKS)]
@@ -181,9 +181,9 @@ class Killer:
 
 
 def part(N: int, D: int, K: int, j: int) -> Points:
-    """One of ``CHUNKS`` parts of a set, drawn on the worker."""
-    X: Points = mixture(D, K).draw(N, 0)[0]
-    return X[N * j // CHUNKS : N * (j + 1) // CHUNKS]
+    """One of ``CHUNKS`` chunks, drawn on the worker."""
+    X: Points = mixture(D, K).draw(N // CHUNKS, j)[0]
+    return X
 
 
 def big(arguments: argparse.Namespace) -> None:
