@@ -27,7 +27,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 from machine import about
 from numpy.typing import NDArray
 from paper_map import print_table
@@ -155,6 +155,7 @@ def on_workers(_: argparse.Namespace) -> None:
         for n_workers, n_kills in ((1, 0), (2, 0), (4, 0), (2, 3)):
             with LocalCluster(n_workers=n_workers, **LOCAL) as cluster, Client(cluster) as client:
                 made = [client.submit(part, N, D, K, j, pure=False) for j in range(CHUNKS)]
+                wait(made)
                 chunks = [dask.delayed(each) for each in made]
                 killer = Killer(client, n_kills)
                 model, took = timed(lambda c=chunks, k=killer, to=client: on_dask.fit(MAPDPM(callback=k), c, to))

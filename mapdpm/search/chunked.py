@@ -17,7 +17,7 @@ from mapdpm.protocol import Labels, Model, PartitionPrior
 from mapdpm.search import passes
 from mapdpm.search.ascent import MOST_HIDDEN_GAINS, FitProgress
 from mapdpm.search.moves.merge import Merge
-from mapdpm.search.passes import Frame, Held, Labelling, Passed, Picked, Sums
+from mapdpm.search.passes import Frame, Held, Labelling, Passed, Picked, Quota, Sums
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState, resized
 
@@ -99,8 +99,7 @@ class Climb:
         self._in_a_row = 0  # passes since a move gained
         self._hidden_gains = 0  # moves in a row whose gain the joint did not show
         self._flow = run.n_points
-        self._between = max(_FEWEST_BETWEEN, BETWEEN // run.n_parts)
-        self._band = _BAND * frame.prior.unit
+        self._quota = Quota(max(_FEWEST_BETWEEN, BETWEEN // run.n_parts), _BAND * frame.prior.unit)
 
     # ---- what moves ask ----------------------------------------------------------------------------------------------
 
@@ -178,7 +177,7 @@ class Climb:
         moved, patience = self.run.n_points, _PATIENCE
         while moved > self.run.n_points // _FEW and patience and not self.ended:
             patience -= 1
-            moved = max(self._visited(passes.near, self._between, self._band)[0], self._flow)
+            moved = max(self._visited(passes.near, self._quota)[0], self._flow)
 
     def _is_mode(self) -> bool:
         """Pass until no point moves, by tangents or by the exact rule; False once clusters have come or gone."""
@@ -188,9 +187,10 @@ class Climb:
             exact = max(moved, self._flow) <= _QUIET
             if exact:
                 may_open = self.n_allowed() > 0
-                moved, saw_all = self._visited(passes.restless, before, may_open, self._between, self.n_passes)
+                asked = (before, may_open, self._quota, self.n_passes)
+                moved, saw_all = self._visited(passes.restless, *asked)
             else:
-                moved, saw_all = self._visited(passes.near, self._between, self._band)
+                moved, saw_all = self._visited(passes.near, self._quota)[0], False
             if len(self.clusters.counts) != len(before.counts):
                 return False
             if exact and saw_all and not moved and _are_equal(before, self.clusters):

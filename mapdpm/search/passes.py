@@ -96,7 +96,7 @@ class Sums(NamedTuple):
 class Picked(NamedTuple):
     """Points that a pass returns: numbers, slots, the points less the anchor, and their weights.
 
-    ``is_complete`` says whether they are all that were asked for, and not as many as are allowed.
+    ``is_complete`` says whether all are there that the exact rule would move, where that was asked.
     """
 
     numbers: Labels
@@ -104,6 +104,13 @@ class Picked(NamedTuple):
     points: Any
     weights: Weights
     is_complete: bool = True
+
+
+class Quota(NamedTuple):
+    """How many points of a part are picked at most, and by how much their second best slot is worse at most."""
+
+    most: int
+    band: float
 
 
 class Passed(NamedTuple):
@@ -235,41 +242,42 @@ def plain(frame: Frame, chunk: Chunk, labelling: Labelling) -> Passed:
     return Passed((_sums(frame, found, found.labels, len(labelling.constants)),), None)
 
 
-def near(frame: Frame, chunk: Chunk, labelling: Labelling, most: int, band: float) -> Passed:
-    """Pick the ``most`` points of smallest margin below ``band`` nats, and those held; the sums of the others."""
+def near(frame: Frame, chunk: Chunk, labelling: Labelling, quota: Quota) -> Passed:
+    """Pick the points of smallest margin, and those held; the sums of the others."""
     found = labelled(frame, chunk, labelling)
-    found.margins[found.held] = -1.0
-    at = np.flatnonzero(found.margins < band)
-    return _without(frame, found, len(labelling.constants), at, found.margins[at], most)
+    return _without(frame, found, len(labelling.constants), found.margins, quota)
 
 
 def restless(
-    frame: Frame, chunk: Chunk, labelling: Labelling, clusters: Sums, may_open: bool, most: int, salt: int
+    frame: Frame, chunk: Chunk, labelling: Labelling, clusters: Sums, may_open: bool, quota: Quota, salt: int
 ) -> Passed:
-    """Pick points that the exact rule would move from ``clusters``, and those held; the sums of the others.
+    """As ``near``, but points that the exact rule would move from ``clusters`` go first.
 
-    Of more than ``most`` others the pass that has this ``salt`` picks some at random.
+    They may be all that move, or draw points near them along. Of more than the quota the pass that has this ``salt``
+    picks some at random, and says that they are not all.
     """
     found = labelled(frame, chunk, labelling)
     state = state_of(frame, clusters, n_free=int(may_open))._replace(labels=found.labels)
     wants = np.empty(chunk.n_points, dtype=np.bool_)
     model = Model(frame.likelihood, frame.prior, found.chunk.points, found.chunk.weights)
     frame.backend.restless(model, state, wants)
-    wants[found.held] = True
-    at = np.flatnonzero(wants)
-    order = uniforms(chunk.first + at, salt)
-    order[np.isin(at, found.held)] = -1.0
-    return _without(frame, found, len(labelling.constants), at, order, most)
+    wants[found.held] = False
+    keys = np.where(wants, uniforms(chunk.numbers(), salt) - 1.0, found.margins)
+    passed = _without(frame, found, len(labelling.constants), keys, quota)
+    assert passed.picked is not None  # noqa: S101  (points are picked)
+    return passed._replace(picked=passed.picked._replace(is_complete=int(np.count_nonzero(wants)) <= quota.most))
 
 
-def _without(frame: Frame, found: _Labelled, n_slots: int, at: Labels, keys: Vector, most: int) -> Passed:
-    """Pick those ``at`` these places of smallest keys: all that are held, and ``most`` others. The sums of the rest."""
-    most += len(found.held)
-    chosen = at if len(at) <= most else np.sort(at[np.argsort(keys, kind="stable")[:most]])
+def _without(frame: Frame, found: _Labelled, n_slots: int, keys: Vector, quota: Quota) -> Passed:
+    """Pick the points of smallest keys within the quota, and those held. The sums of the others."""
+    keys[found.held] = -np.inf
+    at = np.flatnonzero(keys < quota.band)
+    most = quota.most + len(found.held)
+    if len(at) > most:
+        at = np.sort(at[np.argsort(keys[at], kind="stable")[:most]])
     others = found.labels.copy()
-    others[chosen] = -1
-    picked = found.picked(chosen)._replace(is_complete=len(chosen) == len(at))
-    return Passed((_sums(frame, found, others, n_slots),), picked)
+    others[at] = -1
+    return Passed((_sums(frame, found, others, n_slots),), found.picked(at))
 
 
 def sampled(frame: Frame, chunk: Chunk, labelling: Labelling, shares: Vector, salt: int) -> Passed:
