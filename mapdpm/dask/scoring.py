@@ -29,6 +29,7 @@ def labels(model: Any, X: Any) -> Any:
     --------
     >>> import dask.array as da, numpy as np
     >>> from mapdpm import MAPDPM
+    >>> from mapdpm.dask import fit
     >>> X = da.from_array(np.array([[0.0], [0.1], [50.0], [50.2]]), chunks=(2, 1))
     >>> labels(fit(MAPDPM(), X), X).compute().tolist()
     [0, 0, 1, 1]

@@ -25,6 +25,9 @@ def drifting(T=5, n=40, seed=0):
     return STARTS[z] + STEPS[z] * times[:, None] + 0.4 * rng.normal(size=(T * n, 2)), times, z
 
 
+pytestmark = pytest.mark.complete  # half a minute of compiling
+
+
 @pytest.fixture(scope="module")
 def fitted():
     X, times, _ = drifting()
