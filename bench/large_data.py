@@ -4,7 +4,8 @@ Run: python bench/large_data.py [--only joint|seconds|dask|big|streams] [--round
 measures: scikit-learn, Dask, and dask-ml for its k-means, which is left out where it is not installed.
 
 joint    the log joint and AMI of passes less those of sweeps, also for points sorted by cluster, and for rare clusters
-seconds  passes on one thread and on two, sweeps, and k-means that is told K, in turn
+pass     one pass on one thread and on two
+seconds  fits by passes on one thread and on two, sweeps, and k-means that is told K, in turn
 dask     on 1, 2 and 4 workers, and with three workers killed: seconds, passes, and a hash of all that was found
 big      points made anew in each pass, a million in a chunk: seconds, passes, memory of this process and of workers
 streams  the other way: an OnlineMAPDPM for each chunk, then merged
@@ -35,8 +36,12 @@ from peers import mixture as mixture_of
 from sklearn.cluster import KMeans
 
 import mapdpm.dask as on_dask
-from mapdpm import MAPDPM, OnlineMAPDPM, metrics
+from mapdpm import MAPDPM, NormalGamma, OnlineMAPDPM, metrics
+from mapdpm.partition_priors import partition_prior
+from mapdpm.search import chunks, passes
 from mapdpm.search import fit as fits
+from mapdpm.search.fit_in_passes import InThreads
+from mapdpm.search.problem import anchor_of
 from mapdpm.testing.data import crp_mixture
 
 SIZES = ((1_000_000, 10, 20), (5_000_000, 2, 10), (200_000, 50, 30))
@@ -63,7 +68,7 @@ def main() -> None:
 
 
 def joint(_: argparse.Namespace) -> None:
-    """What passes find, less what sweeps find."""
+    """The joint and the clusters that passes find, less those of sweeps."""
     rows = []
     for name, X, z in sets():
         swept, _ = timed(lambda X=X: by_sweeps().fit(X))
@@ -89,9 +94,7 @@ def sets() -> Iterator[tuple[str, Points, Labels]]:
             order = np.argsort(z, kind="stable")
             yield "the same, sorted", X[order], z[order]
     X, z, _ = crp_mixture(np.random.default_rng([41, 0]))
-    rng = np.random.default_rng(1)
-    many = np.repeat(X, 100, axis=0) + 0.01 * rng.normal(size=(100 * len(X), X.shape[1]))
-    yield "section 4.1, 100 copies", many, np.repeat(z, 100)
+    yield "section 4.1, 100 copies", np.repeat(X, 100, axis=0), np.repeat(z, 100)
     yield "40 clusters of 60 in a million", *rare()
 
 
@@ -135,6 +138,26 @@ def seconds(arguments: argparse.Namespace) -> None:
         ratio = medians["passes"] / medians["two threads"]
         rows.append((f"{N:,} x {D}, {K}", *(f"{each:.2f}" for each in medians.values()), f"{ratio:.2f}"))
     print_table("seconds", ("points, clusters", *runs, "gain of a thread"), rows)
+
+
+def a_pass(_: argparse.Namespace) -> None:
+    """Milliseconds of one pass on one thread and on two, which take turns; medians of eleven."""
+    N, D, K = SIZES[0]
+    X, z = mixture(D, K).draw(N, 0)
+    frame = chunks.frame_of(NormalGamma.empirical(X), partition_prior(1.0, 0.0), anchor_of(X), "c")
+    clusters = chunks.sums_of(frame, frame.shifted(X), None, z, K)
+    labelling, quota = chunks.labelling_of(frame, clusters), chunks.Quota(1024, 2.0)
+    asked = {"plain": (), "near": (quota,), "restless": (clusters, True, quota, 1), "firsts": ()}
+    rows = []
+    for name, more in asked.items():
+        runs = [InThreads(X, None, n_jobs) for n_jobs in (1, 2)]
+        rounds = [
+            [timed(lambda r=r, n=name, m=more: r(frame, getattr(passes, n), labelling, *m))[1] for r in runs]
+            for _ in range(11)
+        ]
+        one, two = np.median(rounds, axis=0)
+        rows.append((name, f"{1e3 * one:.0f}", f"{1e3 * two:.0f}", f"{one / two:.2f}"))
+    print_table(f"a pass over {N:,} x {D}, {K} clusters", ("pass", "one thread, ms", "two", "gain"), rows)
 
 
 def dask_kmeans(X: Points, K: int) -> dict[str, Callable[[], Any]]:
@@ -244,7 +267,7 @@ def streams(_: argparse.Namespace) -> None:
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    """What a run returns, and its seconds."""
+    """The value of a run, and its seconds."""
     start = time.perf_counter()
     value = run()
     return value, time.perf_counter() - start
@@ -267,7 +290,7 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-PARTS = {"joint": joint, "seconds": seconds, "dask": on_workers, "big": big, "streams": streams}
+PARTS = {"joint": joint, "pass": a_pass, "seconds": seconds, "dask": on_workers, "big": big, "streams": streams}
 
 if __name__ == "__main__":
     main()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from mapdpm.validation import ConvergenceWarning, NotFittedError, caller_level
+
+E = TypeVar("E", bound=Exception)
 
 
 def tags() -> Any:
@@ -51,8 +53,12 @@ def container() -> str:
 
 def not_fitted(message: str) -> NotFittedError:
     """The exception for a model that is not fitted; scikit-learn's as well, where that is loaded."""
-    theirs = sys.modules.get("sklearn.exceptions")
-    return NotFittedError(message) if theirs is None else _both(theirs.NotFittedError)(message)
+    return _theirs_too(NotFittedError, not_fitted)(message)
+
+
+def converging(message: str) -> ConvergenceWarning:
+    """The warning of a fit that ended early; scikit-learn's as well, where that is loaded."""
+    return _theirs_too(ConvergenceWarning, converging)(message)
 
 
 def warn_unless(converged: bool) -> None:
@@ -66,29 +72,16 @@ def warn_unless(converged: bool) -> None:
     warnings.warn(converging(msg), stacklevel=caller_level())
 
 
-def converging(message: str) -> ConvergenceWarning:
-    """The warning of a fit that ended early; scikit-learn's as well, where that is loaded."""
+def _theirs_too(ours: type[E], made_by: Callable[[str], E]) -> type[E]:
+    """``ours``, and scikit-learn's exception of the same name as well, where that is loaded."""
     theirs = sys.modules.get("sklearn.exceptions")
-    return ConvergenceWarning(message) if theirs is None else _both_warnings(theirs.ConvergenceWarning)(message)
+    return ours if theirs is None else _both(ours, getattr(theirs, ours.__name__), made_by)  # type: ignore[arg-type]  # a class can be hashed
 
 
 @functools.cache
-def _both_warnings(theirs: type[Warning]) -> type[ConvergenceWarning]:
-    def reduced(self: Warning) -> tuple[Any, ...]:  # pickle cannot find a class made at run time
-        return converging, self.args
-
-    members = {
-        "__doc__": ConvergenceWarning.__doc__,
-        "__module__": ConvergenceWarning.__module__,
-        "__reduce__": reduced,
-    }
-    return type(ConvergenceWarning.__name__, (ConvergenceWarning, theirs), members)
-
-
-@functools.cache
-def _both(theirs: type[Exception]) -> type[NotFittedError]:
+def _both(ours: type[E], theirs: type[Exception], made_by: Callable[[str], E]) -> type[E]:
     def reduced(self: Exception) -> tuple[Any, ...]:  # pickle cannot find a class made at run time
-        return not_fitted, self.args
+        return made_by, self.args
 
-    members = {"__doc__": NotFittedError.__doc__, "__module__": NotFittedError.__module__, "__reduce__": reduced}
-    return type(NotFittedError.__name__, (NotFittedError, theirs), members)
+    members = {"__doc__": ours.__doc__, "__module__": ours.__module__, "__reduce__": reduced}
+    return type(ours.__name__, (ours, theirs), members)

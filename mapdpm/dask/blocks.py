@@ -1,4 +1,4 @@
-"""What Dask gives, or files, as delayed chunks: pairs of points and their weights."""
+"""Delayed chunks, pairs of points and weights: from collections of Dask, or from files."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ from mapdpm.likelihoods._parameters import variances_of
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.protocol import SMALLEST, Vector
-from mapdpm.search import passes
+from mapdpm.search import chunks, passes
 from mapdpm.search.ascent import FitProgress, unheard
 from mapdpm.search.checks import Deadline, SearchSettings, check_search, reporter
+from mapdpm.search.chunks import Frame, frame_of
 from mapdpm.search.dp_means import Limits, dp_means
 from mapdpm.search.fit import Fitted
 from mapdpm.search.fit_in_passes import climbed, has_passes, in_order, sample_of
 from mapdpm.search.fit_means import SHARE, FittedMeans, within_range
-from mapdpm.search.passes import Frame
 from mapdpm.search.problem import anchor_for, anchor_of, check_likelihood
 from mapdpm.state import mixture_of
 
@@ -101,19 +101,16 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, blocks: 
     run = OnDask(client, blocks, Read(settings.likelihood, settings.prior.discount))
     likelihood: Any = settings.likelihood
     if likelihood is None:
-        total, mean, variance = variances_of(run.moments)  # type: ignore[arg-type]  # arrays have them
-        likelihood = NormalGamma(mean, 10.0 / total, 1.0, variance)
+        likelihood = NormalGamma.described_by(*variances_of(run.moments))  # type: ignore[arg-type]  # arrays have them
     deadline = Deadline(search.time_limit)
     raw = sample_of(run, Frame(likelihood, settings.prior, np.zeros(run.n_features), "python"))
     likelihood = likelihood.for_data(raw.points)
-    anchor = anchor_for(likelihood, raw.points)
-    shifted = likelihood.shifted(anchor) if np.any(anchor) else likelihood
     backend = resolve(search.backend, likelihood)
-    frame = Frame(shifted, settings.prior, anchor, backend.name)
+    frame = frame_of(likelihood, settings.prior, anchor_for(likelihood, raw.points), backend.name)
     sample = raw._replace(points=frame.shifted(raw.points))
     found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search, deadline)
     clusters = run(frame, passes.plain, in_order(found)).sums[0]  # ties go by this order in `labels`, too
-    mixture = mixture_of(shifted, settings.prior, anchor, *clusters)
+    mixture = mixture_of(frame.likelihood, settings.prior, frame.anchor, *clusters)
     fitted = Fitted(likelihood, mixture, None, found.history, found.n_passes, found.converged, backend.name, warm=None)
     model._take(fitted, run.names)  # noqa: SLF001
     return model
@@ -167,10 +164,9 @@ def _farthest_first(run: OnDask, anchor: Vector, n_clusters: int, backend: str) 
     chosen = [run.moments[1 : 1 + len(anchor)] - anchor]
     while True:
         parameters = np.array([np.concatenate([[0.0], centre, np.ones(len(anchor))]) for centre in chosen])
-        labelling = passes.Labelling(np.zeros(len(chosen)), parameters, passes.NOBODY)
-        picked = run(frame, passes.farthest, labelling).picked
-        assert picked is not None  # noqa: S101  (the pass picks)
-        squares = ((picked.points[:, None] - np.array(chosen)) ** 2).sum(axis=2).min(axis=1)
+        labelling = chunks.Labelling(np.zeros(len(chosen)), parameters, chunks.NOBODY)
+        points = run(frame, passes.farthest, labelling).picked.points
+        squares = ((points[:, None] - np.array(chosen)) ** 2).sum(axis=2).min(axis=1)
         if len(chosen) == n_clusters:
             return float(squares.max())
-        chosen.append(picked.points[int(np.argmax(squares))])
+        chosen.append(points[int(np.argmax(squares))])

@@ -16,8 +16,8 @@ from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import Names, column_names
 from mapdpm.likelihoods._parameters import joined_moments, moments_of
 from mapdpm.protocol import Likelihood, Vector
-from mapdpm.search import passes
-from mapdpm.search.passes import Chunk, Frame, Passed
+from mapdpm.search import chunks, passes
+from mapdpm.search.chunks import Chunk, Frame, Passed
 from mapdpm.search.problem import present_points, taking_part
 from mapdpm.validation import check_weights
 
@@ -28,7 +28,7 @@ _PATIENCE = 60.0  # seconds without any worker
 
 
 class Counted(NamedTuple):
-    """What a first look at a chunk finds: how many points take part, their features, moments where there are any.
+    """A first look at a chunk: how many points take part, their features, and moments where there are any.
 
     ``error`` says what is wrong with the chunk; a worker that raised it would be asked again.
     """
@@ -119,7 +119,7 @@ class OnDask:
         sizes = np.array([look.n_points for look in looks])
         self._firsts = np.cumsum(sizes) - sizes
         self.n_points = int(sizes.sum())
-        self.n_parts = int(np.maximum(-(-sizes // passes.PART), 1).sum())
+        self.n_parts = int(np.maximum(-(-sizes // chunks.PART), 1).sum())
         known = [look for look in looks if look.n_points]
         self.n_features, self.is_float32, self.names = known[0].n_features, known[0].is_float32, known[0].names
         moments = [look.moments for look in known if look.moments is not None]
@@ -232,9 +232,9 @@ def _passed(block: Any, read: Read, first: int, shared: Any) -> Passed:
     frame, function, arguments = shared
     block = _made(block)
     if not _takes_part(block):
-        return passes.NOTHING
+        return chunks.NOTHING
     return passes.over_parts(function, frame, read.chunk(block, first), *arguments)
 
 
 def _joined(shared: Any, results: list[Passed]) -> Passed:
-    return passes.joined(shared[0], results)
+    return chunks.joined(shared[0], results)

@@ -13,7 +13,8 @@ import numpy as np
 from mapdpm.dask.blocks import delayed_of, is_array
 from mapdpm.dask.runner import n_rows
 from mapdpm.estimators.map_dpm import MAPDPM
-from mapdpm.search.passes import Chunk, Frame, Sums, labelled, labelling_of
+from mapdpm.search.chunks import Chunk, Frame, Sums, labelling_of
+from mapdpm.search.passes import labelled
 
 
 def labels(model: Any, X: Any) -> Any:

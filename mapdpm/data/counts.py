@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.hashing import mixed_bits
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.validation import check_points
 
@@ -78,7 +79,7 @@ class Counts(NamedTuple):
             few[row_numbers, self.indices] = roots
             return few
         roots /= np.sqrt(_SKETCH)
-        hashes = _hashed(self.indices)
+        hashes = mixed_bits(self.indices)
         columns = []
         for bit in range(_SKETCH):
             signs = 1.0 - 2.0 * ((hashes >> np.uint64(bit)) & np.uint64(1)).astype(np.float64)
@@ -182,11 +183,3 @@ def _check_numbers(name: str, numbers: Any, end: int) -> None:
 def _refuse_structure(why: str) -> None:
     msg = f"X is a damaged sparse matrix: {why}"
     raise ValueError(msg)
-
-
-def _hashed(numbers: Labels) -> Any:
-    """64 mixed bits for each number (SplitMix64)."""
-    z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from mapdpm.likelihoods import _moments as mo
 from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector, Weights
 from mapdpm.validation import check_number, check_points, check_weights
 
@@ -139,19 +140,13 @@ def moments_of(points: Any, weights: Weights) -> Vector:
 def joined_moments(parts: Sequence[Vector]) -> Vector:
     """The moments of all points, from those of parts, which are joined in order (Chan)."""
     row = parts[0].copy()
-    D = len(row) // 2
     for part in parts[1:]:
-        both = row[0] + part[0]
-        if part[0] > 0.0:
-            delta = part[1 : 1 + D] - row[1 : 1 + D]
-            row[1 : 1 + D] += delta * (part[0] / both)
-            row[1 + D :] += part[1 + D :] + delta * delta * (row[0] / both * part[0])
-            row[0] = both
+        mo.merge(row, part, len(row) // 2)
     return row
 
 
 def variances_of(moments: Vector) -> tuple[float, Vector, Vector]:
-    """What ``described`` returns."""
+    """Total weight, means and variances, as ``described`` returns them, from moments."""
     D = len(moments) // 2
     variance: Vector = moments[1 + D :] / moments[0]
     variance[variance <= SMALLEST] = 1.0

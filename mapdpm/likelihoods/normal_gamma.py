@@ -67,7 +67,11 @@ class NormalGamma(NamedTuple):
         A column of zero variance has no scale of its own and gets b0 = 1. With ``sample_weight`` a point of weight w
         counts w times, in N too.
         """
-        total, mean, variance = described(X, sample_weight)
+        return cls.described_by(*described(X, sample_weight))
+
+    @classmethod
+    def described_by(cls, total: float, mean: Vector, variance: Vector) -> NormalGamma:
+        """``empirical`` from the total weight of points, their mean and their variance."""
         return cls(mean, 10.0 / total, 1.0, variance)
 
     def for_data(self, X: Matrix) -> NormalGamma:

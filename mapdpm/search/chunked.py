@@ -1,6 +1,6 @@
 """The climb of a fit in passes: it holds clusters and a few points, and asks for passes over all points.
 
-Labels of all points are a function of a few rows (``passes.Labelling``). In turn, the climb passes over all points,
+Labels of all points are a function of a few rows (``chunks.Labelling``). In turn, the climb passes over all points,
 visits the points between clusters by the exact rule, merges clusters, and splits them; each step raises the log joint.
 It ends at a mode of moves of single points, as a search by sweeps does (docs/maths.md, section 25).
 """
@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from mapdpm import objective
+from mapdpm.partition_priors.emptied import largest_held
 from mapdpm.protocol import Labels, Model, PartitionPrior
-from mapdpm.search import passes
+from mapdpm.search import chunks, passes
 from mapdpm.search.ascent import MOST_HIDDEN_GAINS, FitProgress
+from mapdpm.search.chunks import Frame, Held, Labelling, Passed, Picked, Quota, Sums
 from mapdpm.search.moves.merge import Merge
-from mapdpm.search.passes import Frame, Held, Labelling, Passed, Picked, Quota, Sums
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState, resized
 
@@ -32,7 +33,6 @@ _PATIENCE = 4  # or so many passes
 _QUIET = 16  # points that may move in a pass before the exact rule asks all
 _VISITS = 50
 _FREE = 8  # slots
-_LEAST_HELD = 1e-9  # of a cluster's weight
 
 
 class Passes(Protocol):
@@ -58,7 +58,7 @@ class Limits(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What a cluster was when a split of it was in vain."""
+    """A cluster as it was when a split of it was in vain."""
 
     weight: float
     log_marginal: float
@@ -93,7 +93,7 @@ class Climb:
         self.ended = self.converged = False
         self.joint = -np.inf
         self.clusters = start.clusters
-        self.labelling = passes.labelling_of(frame, start.clusters)
+        self.labelling = chunks.labelling_of(frame, start.clusters)
         self.tried: list[Tried | None] = [None] * self.n_clusters
         """The last split in vain of each slot."""
         self._in_a_row = 0  # passes since a move gained
@@ -119,18 +119,18 @@ class Climb:
 
     def marginals(self, sums: Sums) -> Any:
         """The log marginal of each cluster of ``sums``."""
-        state = passes.state_of(self.frame, sums)
+        state = chunks.state_of(self.frame, sums)
         return self.frame.backend.log_marginals(self.frame.likelihood, state)
 
     def joint_of(self, prior: PartitionPrior, sums: Sums) -> float:
         """The log joint of ``sums`` under ``prior``."""
-        state = passes.state_of(self.frame, sums)
+        state = chunks.state_of(self.frame, sums)
         marginals = self.frame.backend.log_marginals(self.frame.likelihood, state)
         return objective.log_joint(prior, state, marginals)
 
     def is_small(self, weights: Any) -> Any:
         """Whether clusters of such weights are so small that a pass might empty them to a loss: they are held."""
-        return weights <= _largest_held(self.frame.prior, self.n_clusters)
+        return weights <= largest_held(self.frame.prior, self.n_clusters)
 
     # ---- the climb ---------------------------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class Climb:
         self._count_flow(before, total)
         stayed = self._take(total, self._held(labelling, total, labelling.held))
         self._say("pass", self._flow)
-        return passed.sums[1:] if stayed else (), passed.picked if stayed else None
+        return passed.sums[1:] if stayed else (), passed.points if stayed else None
 
     def take(self, clusters: Sums, held: Held, tried: list[Tried | None], move: str, n_moves: int) -> None:
         """Take over the result of a move: ``clusters`` with ``tried``, and where their held points are."""
@@ -186,8 +186,7 @@ class Climb:
             before = self.clusters
             exact = max(moved, self._flow) <= _QUIET
             if exact:
-                may_open = self.n_allowed() > 0
-                asked = (before, may_open, self._quota, self.n_passes)
+                asked = (before, self.n_allowed() > 0, self._quota, self.n_passes)
                 moved, saw_all = self._visited(passes.restless, *asked)
             else:
                 moved, saw_all = self._visited(passes.near, self._quota)[0], False
@@ -199,7 +198,7 @@ class Climb:
 
     def _merge(self) -> int:
         held = self.labelling.held
-        state = passes.state_of(self.frame, self.clusters)._replace(labels=held.slots.copy())
+        state = chunks.state_of(self.frame, self.clusters)._replace(labels=held.slots.copy())
         state, n_merges = Merge(self._problem(self.nothing, None), self.rng, self.limits.expired)(state)
         if n_merges:
             merged = Sums(state.counts, state.rows[:, : self.clusters.statistics.shape[1]].copy())
@@ -217,7 +216,6 @@ class Climb:
         labelling, before = self.labelling, self.clusters
         passed = self._pass(function, *arguments)
         base, picked, K = passed.sums[0], passed.picked, self.n_clusters
-        assert picked is not None  # noqa: S101  (of such a pass; there may be no points in it)
         total = self._with(base, picked, picked.slots, K)
         self._count_flow(before, total)
         slots, n_moves = self._moved_one_by_one(base, total, picked)
@@ -233,8 +231,8 @@ class Climb:
         """The slots of the points picked after sweeps over them alone, and the number of moves."""
         problem = self._problem(picked.points, picked.weights)
         n_free = int(min(_FREE, self.n_allowed()))
-        state = passes.state_of(self.frame, total, n_free)
-        state = state._replace(labels=picked.slots.copy(), base=passes.state_of(self.frame, base, n_free).rows)
+        state = chunks.state_of(self.frame, total, n_free)
+        state = state._replace(labels=picked.slots.copy(), base=chunks.state_of(self.frame, base, n_free).rows)
         n_moves, visits, moved = 0, 0, 1
         while moved and visits < _VISITS:
             position, moved = 0, 0
@@ -254,36 +252,31 @@ class Climb:
 
     def _with(self, base: Sums, picked: Picked, slots: Labels, K: int) -> Sums:
         """The sums of ``base`` and of the picked points."""
-        own = passes.sums_of(self.frame, picked.points, picked.weights, slots, K)
-        return passes.joined(self.frame, [Passed((base,), None), Passed((own,), None)]).sums[0]
+        own = chunks.sums_of(self.frame, picked.points, picked.weights, slots, K)
+        return chunks.joined(self.frame, [Passed((base,)), Passed((own,))]).sums[0]
 
     def _held(self, labelling: Labelling, total: Sums, known: Held) -> Held:
         """The points of all small clusters of ``total``: those ``known``, and others that ``labelling`` put there."""
         small = (total.counts > 0) & self.is_small(total.statistics[:, 0])
         elsewhere = known.numbers[~small[known.slots]]  # by now, whatever the labelling says
-        known = Held(*(each[small[known.slots]] for each in known))
+        known = known.only(small[known.slots])
         unknown = np.flatnonzero(small & (np.bincount(known.slots, minlength=len(small)) < total.counts))
         unknown = unknown[unknown < len(labelling.constants)]
         if not len(unknown):
             return known
         found = self.run(self.frame, passes.members, labelling, unknown).picked
-        assert found is not None  # noqa: S101  (the pass picks)
-        new = ~np.isin(found.numbers, np.concatenate([known.numbers, elsewhere]))
-        numbers, slots = (
-            np.concatenate(each) for each in zip(known, (found.numbers[new], found.slots[new]), strict=True)
-        )
-        order = np.argsort(numbers)
-        return Held(numbers[order], slots[order])
+        new = ~np.isin(found.numbers, np.append(known.numbers, elsewhere))
+        return known.and_also(found.numbers[new], found.slots[new])
 
     def _take(self, total: Sums, held: Held) -> bool:
         """Make ``total`` the clusters, without slots that are empty; whether none was."""
         live = total.counts > 0
-        self.clusters = Sums(total.counts[live], total.statistics[live])
+        self.clusters = total.only(live)
         self.tried = [each for each, lives in zip(self.tried, live, strict=True) if lives]
         small = live & self.is_small(total.statistics[:, 0])
-        held = Held(*(each[small[held.slots]] for each in held))
+        held = held.only(small[held.slots])
         names = np.cumsum(live) - 1
-        self.labelling = passes.labelling_of(self.frame, self.clusters, Held(held.numbers, names[held.slots]))
+        self.labelling = chunks.labelling_of(self.frame, self.clusters, Held(held.numbers, names[held.slots]))
         # No step lowers the joint. If the sum falls, only its rounding can be the cause.
         self.joint = max(self.joint, self.joint_of(self.frame.prior, self.clusters))
         return bool(live.all())
@@ -317,26 +310,3 @@ def _grown(problem: Problem, state: ClusterState) -> ClusterState:
     larger = problem.grown(state)
     base = resized(likelihood, ClusterState(state.labels, state.counts, base), larger.capacity).rows  # type: ignore[arg-type]
     return larger._replace(base=base)
-
-
-def _largest_held(prior: PartitionPrior, n_clusters: int) -> float:
-    """A bound of the weight of clusters that a pass might empty to a loss: maths (105), some 20 % above it.
-
-    A discount makes it grow with the number of clusters. It is that of a power of four, so that it seldom changes: who
-    is held follows from a labelling, and moves of many points have none.
-    """
-    most = 4
-    while most <= n_clusters:
-        most *= 4
-
-    def may_lose(weight: float) -> bool:
-        return prior.log_new(most, weight) > weight * prior.slope(weight)
-
-    least = prior.discount + _LEAST_HELD
-    low, high = least, 1.0
-    while may_lose(high):
-        low, high = high, 2.0 * high
-    while high - low > 0.25 * high and high > _LEAST_HELD:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if may_lose(middle) else (low, middle)
-    return high if may_lose(low) else 0.0

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from mapdpm.backends import resolve
 from mapdpm.data import point_set
 from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
 from mapdpm.search.ascent import ascend
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
+from mapdpm.search.chunks import frame_of, state_of
 from mapdpm.search.exhaustive import best_of_all
-from mapdpm.search.fit_in_passes import LATER_STARTS, InThreads, climbed, has_passes, sample_of
+from mapdpm.search.fit_in_passes import InThreads, climbed, has_passes, sample_of
 from mapdpm.search.moves.split import FutileSplits, remembering
-from mapdpm.search.passes import Frame, state_of
 from mapdpm.search.problem import (
     Problem,
     anchor_for,
@@ -25,7 +23,7 @@ from mapdpm.search.problem import (
     taking_part,
     with_absent,
 )
-from mapdpm.search.restarts import Starts, best_of_restarts
+from mapdpm.search.restarts import LATER, Starts, best_of_restarts
 from mapdpm.state import ClusterState, Mixture, mixture_of, slots_in_order
 from mapdpm.validation import in_order_of_appearance
 
@@ -94,7 +92,7 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     else:
         alone = search.n_restarts == 1  # runs of several starts would take each other's clusters for their own
         plan = remembering(plan, futile) if alone else plan
-        later = LATER_STARTS if plan.moves else ("random-order",)  # the paper's runs know nothing of each other
+        later = LATER if plan.moves else ("random-order",)  # the paper's runs know nothing of each other
         starts = Starts(start, later, search.n_restarts)
         found = best_of_restarts(problem, starts, plan, search.generator(), report, search.n_jobs)
     if plan.moves and found.converged:
@@ -133,9 +131,8 @@ def _fit_in_passes(
     """``fit`` in passes; ``with_others`` adds the labels of points that do not take part."""
     search, prior = settings.search, settings.prior
     likelihood = fitting(settings.likelihood, points, weights)
-    backend, anchor = resolve(search.backend, likelihood), anchor_for(likelihood, points)
-    shifted = likelihood.shifted(anchor) if np.any(anchor) else likelihood
-    frame = Frame(shifted, prior, anchor, backend.name)
+    backend = resolve(search.backend, likelihood)
+    frame = frame_of(likelihood, prior, anchor_for(likelihood, points), backend.name)
     run = InThreads(points, weights, search.n_jobs)
     sample = sample_of(run, frame)
     found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search, deadline)
@@ -145,7 +142,7 @@ def _fit_in_passes(
     warm = WarmStart(likelihood, cap, state._replace(labels=labels.copy()), FutileSplits(len(labels)))
     return Fitted(
         likelihood,
-        mixture_of(shifted, prior, anchor, *found.clusters),
+        mixture_of(frame.likelihood, prior, frame.anchor, *found.clusters),
         with_others(labels),
         found.history,
         found.n_passes,

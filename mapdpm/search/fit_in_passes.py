@@ -9,16 +9,16 @@ import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.protocol import Labels, Model, Weights
-from mapdpm.search import passes
+from mapdpm.search import chunks, passes
 from mapdpm.search.ascent import unheard
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.chunked import Climb, Limits, Passes, Start
+from mapdpm.search.chunks import Chunk, Frame, Held, Labelling, Passed, Picked, Sums
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.split import Split
 from mapdpm.search.moves.split_in_passes import SplitInPasses
-from mapdpm.search.passes import Chunk, Frame, Held, Labelling, Passed, Picked, Sums
 from mapdpm.search.problem import Problem
-from mapdpm.search.restarts import Starts, best_of_restarts
+from mapdpm.search.restarts import LATER, Starts, best_of_restarts
 from mapdpm.threads import Threads
 
 T = TypeVar("T")
@@ -26,11 +26,9 @@ T = TypeVar("T")
 SAMPLE = 1 << 16
 """About so many points are searched first."""
 
-LATER_STARTS = ("gibbs", "gibbs", "random-order")
-
 
 class Climbed(NamedTuple):
-    """The clusters of a climb in order of first appearance, what labels the points, and the names of its slots."""
+    """The clusters of a climb in order of first appearance, the labelling of points, and the names of its slots."""
 
     clusters: Sums
     labelling: Labelling
@@ -51,7 +49,7 @@ class InThreads:
 
     def __call__(self, frame: Frame, function: Callable[..., Passed], *arguments: Any) -> Passed:
         """``function(frame, part, *arguments)`` of all parts, joined in order."""
-        return passes.joined(frame, self.map(lambda part: function(frame, part, *arguments), self._parts))
+        return chunks.joined(frame, self.map(lambda part: function(frame, part, *arguments), self._parts))
 
     def labels(self, frame: Frame, labelling: Labelling) -> Labels:
         """The label of each point."""
@@ -70,9 +68,7 @@ def has_passes(moves: tuple[Any, ...]) -> bool:
 
 def sample_of(run: Passes, frame: Frame) -> Picked:
     """About ``SAMPLE`` points, less the anchor."""
-    sample = run(frame, passes.drawn, min(1.0, SAMPLE / run.n_points)).picked
-    assert sample is not None  # noqa: S101  (the pass picks)
-    return sample
+    return run(frame, passes.drawn, min(1.0, SAMPLE / run.n_points)).picked
 
 
 def climbed(
@@ -89,11 +85,11 @@ def climbed(
     prior = frame.prior.of_sample(len(sample.numbers) / run.n_points)
     model = Model(frame.likelihood, prior, sample.points, sample.weights)
     problem = Problem.of(model, frame.backend, max_clusters)
-    starts, plan = Starts(init, LATER_STARTS, search.n_restarts), search.plan(deadline)
+    starts, plan = Starts(init, LATER, search.n_restarts), search.plan(deadline)
     found = best_of_restarts(problem, starts, plan, rng, unheard, search.n_jobs).state
     nothing = point_set(sample.points).rows(np.empty(0, dtype=np.int64))
     limits = Limits(max_clusters, search.max_sweeps, deadline.expired, reporter(search))
-    climb = Climb(run, frame, Start(passes.sums_in(frame, found), nothing), limits, rng)
+    climb = Climb(run, frame, Start(chunks.sums_in(frame, found), nothing), limits, rng)
     climb.climb(Merge in search.moves, SplitInPasses() if Split in search.moves else None)
     return _in_order(climb)
 
@@ -101,14 +97,14 @@ def climbed(
 def _in_order(climb: Climb) -> Climbed:
     """The clusters in order of first appearance, as a last pass finds them."""
     used = climb.labelling
-    (sums,), first = climb.run(climb.frame, passes.firsts, used)
-    assert first is not None  # noqa: S101  (the pass picks)
+    passed = climb.run(climb.frame, passes.firsts, used)
+    (sums,), first = passed.sums, passed.picked
     at = np.argsort(first.numbers, kind="stable")  # chunks may each have a first point of a slot
     slots, places = np.unique(first.slots[at], return_index=True)
     order = slots[np.argsort(places)]
     names = np.full(len(used.constants), -1)
     names[order] = np.arange(len(order))
-    clusters = Sums(sums.counts[order], sums.statistics[order])
+    clusters = sums.only(order)
     history = [*climb.history, max(climb.joint, climb.joint_of(climb.frame.prior, clusters))]
     return Climbed(clusters, used, names, history, climb.n_passes, climb.converged)
 

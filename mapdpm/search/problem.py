@@ -110,9 +110,8 @@ def observed(likelihood: Any, points: Any, weights: Weights = None) -> Observed:
     """``points`` under ``likelihood`` (None: the empirical Normal-Gamma); ValueError if it does not fit the points."""
     likelihood = fitting(likelihood, points, weights)
     anchor = anchor_for(likelihood, points)
-    if not np.any(anchor):
-        return Observed(likelihood, likelihood, points, anchor)
-    return Observed(likelihood, likelihood.shifted(anchor), points - anchor, anchor)
+    less = points - anchor if np.any(anchor) else points
+    return Observed(likelihood, less_anchor(likelihood, anchor), less, anchor)
 
 
 def fitting(likelihood: Any, points: Any, weights: Weights = None) -> Likelihood:
@@ -131,6 +130,11 @@ def check_likelihood(likelihood: Any, weighted: bool) -> None:
     if weighted and not hasattr(likelihood, "log_predictive_weighted"):
         msg = f"{type(likelihood).__name__} takes no sample_weight"
         raise ValueError(msg)
+
+
+def less_anchor(likelihood: Any, anchor: Vector) -> Any:
+    """``likelihood`` for points less ``anchor``."""
+    return likelihood.shifted(anchor) if np.any(anchor) else likelihood
 
 
 def anchor_for(likelihood: Any, points: Any) -> Vector:

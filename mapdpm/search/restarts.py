@@ -18,6 +18,9 @@ from mapdpm.threads import Threads
 AGAIN = ("gibbs", "best")
 """Starts from the best run so far: after a few Gibbs sweeps, or as it is, for ``Regroup`` to perturb it."""
 
+LATER = ("gibbs", "gibbs", "random-order")
+"""The starts of all runs but the first, in turn."""
+
 _SEQUENTIAL = ("sequential", "random-order")
 _ROUND = 4
 

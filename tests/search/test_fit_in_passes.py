@@ -1,5 +1,6 @@
 """Fits of many points are made in passes: modes as good as those of sweeps, by any number of threads."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -15,7 +16,7 @@ from mapdpm import (
     NormalKnownVariance,
     select_alpha,
 )
-from mapdpm.search import chunked, fit, fit_in_passes, passes
+from mapdpm.search import chunked, chunks, fit, fit_in_passes
 from mapdpm.search.moves import split_in_passes
 from tests.marks import complete_but, ends_early
 
@@ -27,7 +28,7 @@ def small_passes(monkeypatch):
     """Passes for fits of thousands of points: all sizes are a hundredth."""
     monkeypatch.setattr(fit, "MANY", 1000)
     monkeypatch.setattr(fit_in_passes, "SAMPLE", 500)
-    monkeypatch.setattr(passes, "PART", 300)
+    monkeypatch.setattr(chunks, "PART", 300)
     monkeypatch.setattr(chunked, "BETWEEN", 300)
     monkeypatch.setattr(chunked, "_FEWEST_BETWEEN", 5)
     monkeypatch.setattr(split_in_passes, "_PICKED", 400)
@@ -137,7 +138,7 @@ def test_labels_do_not_depend_on_the_parts_but_for_rounding(monkeypatch):
     """The sample and the halves are chosen by numbers of points. So parts change the last digits of sums only."""
     X, _ = blobs(4)
     whole = MAPDPM().fit(X)
-    monkeypatch.setattr(passes, "PART", 117)
+    monkeypatch.setattr(chunks, "PART", 117)
     parts = MAPDPM().fit(X)
     np.testing.assert_array_equal(whole.labels_, parts.labels_)
     np.testing.assert_allclose(parts.means_, whole.means_, rtol=1e-12, atol=1e-12)  # means of 3000 numbers
@@ -238,8 +239,7 @@ def test_sweeps_that_do_not_end_leave_time_for_moves():
     moves = []
     model = MAPDPM(callback=lambda progress: moves.append(progress.move) and None).fit(X)
     assert "split" in moves
-    longest = max(len(run) for run in " ".join("s" if move == "sweep" else "|" for move in moves).split("|"))
-    assert longest // 2 <= 100
+    assert max(len(list(run)) for move, run in itertools.groupby(moves) if move == "sweep") <= 100
     assert model.n_clusters_ > 10
 
 

@@ -11,21 +11,22 @@ import numpy as np
 from mapdpm.data import point_set
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels, Model, Weights
-from mapdpm.search import passes
+from mapdpm.search import chunks, passes
 from mapdpm.search.ascent import Plan, ascend
 from mapdpm.search.chunked import Climb, Tried
+from mapdpm.search.chunks import Frame, Labelling, Picked, Sums
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.split import AT_FIRST, LATER, SAMPLE, Sought, Split, Start
-from mapdpm.search.passes import Frame, Held, Labelling, Picked, Sums
 from mapdpm.search.problem import Problem
 from mapdpm.search.steps import started_from
 
+T = TypeVar("T")
+
 _PICKED = 4 * SAMPLE
 """Points of a cluster in which halves are sought: by two tries, on half of them each."""
+_STARTS = (AT_FIRST, LATER)
 _REFINEMENTS = 3
 _AT_A_TIME = 32  # clusters
-T = TypeVar("T")
-_STARTS = (AT_FIRST, LATER)
 _HOPE = 4.0  # a gain that grows so fast that it would be one after so many more passes
 _SAME = 0.02  # a cluster has changed if its weight, or the log marginal of a point, has changed by this
 
@@ -78,7 +79,7 @@ def _is_known(climb: Climb, k: int) -> bool:
 
 
 def _now(climb: Climb, k: int) -> Tried:
-    one = Sums(climb.clusters.counts[[k]], climb.clusters.statistics[[k]])
+    one = climb.clusters.only([k])
     return Tried(float(one.statistics[0, 0]), float(climb.marginals(one)[0]))
 
 
@@ -137,7 +138,7 @@ def best_parts(whole: _Whole, max_clusters: int | None, max_sweeps: int) -> tupl
     found = ascend(part, start, plan, np.random.default_rng(whole.seed))
     if found.state.n_clusters == 1 or not is_gain(found.history[-1] - found.history[0], found.history[0]):
         return None
-    return np.searchsorted(np.flatnonzero(found.state.counts), found.state.labels), passes.sums_in(
+    return np.searchsorted(np.flatnonzero(found.state.counts), found.state.labels), chunks.sums_in(
         whole.frame, found.state
     )
 
@@ -145,7 +146,7 @@ def best_parts(whole: _Whole, max_clusters: int | None, max_sweeps: int) -> tupl
 def best_halves(whole: _Whole, starts: tuple[Start, ...]) -> Labelling | None:
     """The tangents of the best two halves of the points; None if there are none."""
     found = Sought(whole.problem(None)).best_halves(starts, np.random.default_rng(whole.seed))
-    return None if found is None else passes.labelling_of(whole.frame, passes.sums_in(whole.frame, found))
+    return None if found is None else chunks.labelling_of(whole.frame, chunks.sums_in(whole.frame, found))
 
 
 def _split_small(climb: Climb, small: list[int], picked: Picked) -> int:
@@ -157,33 +158,24 @@ def _split_small(climb: Climb, small: list[int], picked: Picked) -> int:
     wholes = _wholes(climb, picked, list(places.values()))
     search = functools.partial(best_parts, max_clusters=cap, max_sweeps=climb.limits.max_passes)
     all_parts = dict(zip(places, _searched(climb, search, wholes), strict=True))
-    counts, statistics = climb.clusters
-    held, tried, n_splits = climb.labelling.held, list(climb.tried), 0
+    clusters, held, tried, n_splits = climb.clusters, climb.labelling.held, list(climb.tried), 0
     for k, parts in all_parts.items():
         tried[k] = _now(climb, k)
-        if parts is None or len(counts) + len(parts[1].counts) - 1 > climb.n_clusters + allowed:
+        if parts is None or len(clusters.counts) + len(parts[1].counts) - 1 > climb.n_clusters + allowed:
             continue
-        n_splits += 1
         labels, own = parts
-        slots = np.array([k, *range(len(counts), len(counts) + len(own.counts) - 1)])
-        held = _held_anew(held, k, picked.numbers[places[k]], slots[labels])
-        counts = np.concatenate([counts, own.counts[1:]])
-        statistics = np.concatenate([statistics, own.statistics[1:]])
-        counts[k], statistics[k], tried[k] = own.counts[0], own.statistics[0], None
-        tried += [None] * (len(own.counts) - 1)
+        K, more = len(clusters.counts), len(own.counts) - 1
+        slots = np.array([k, *range(K, K + more)])
+        clusters, held = clusters.parted(k, own), held.only(held.slots != k)
+        held = held.and_also(picked.numbers[places[k]], slots[labels])  # the climb drops those of larger clusters
+        tried[k] = None
+        tried += [None] * more
+        n_splits += 1
     if n_splits:
-        climb.take(Sums(counts, statistics), held, tried, Split.name, n_splits)
+        climb.take(clusters, held, tried, Split.name, n_splits)
     else:
         climb.tried = tried
     return n_splits
-
-
-def _held_anew(held: Held, k: int, numbers: Labels, slots: Labels) -> Held:
-    """``held`` without the points of slot k, and with its points ``numbers`` in ``slots``; the climb drops some."""
-    others = held.slots != k
-    numbers, slots = np.append(held.numbers[others], numbers), np.append(held.slots[others], slots)
-    order = np.argsort(numbers)
-    return Held(numbers[order], slots[order])
 
 
 def _sought(climb: Climb, large: list[int], picked: Picked) -> list[dict[int, Labelling]]:
@@ -201,7 +193,7 @@ def _sought(climb: Climb, large: list[int], picked: Picked) -> list[dict[int, La
 
 
 def _judged(climb: Climb, tries: list[dict[int, Labelling]]) -> dict[int, _Halves] | None:
-    """Of each cluster the best halves that gain, extended to all points; None if a cluster has gone meanwhile."""
+    """The best halves of each cluster that gain, extended to all points; None if a cluster has gone meanwhile."""
     best: dict[int, _Halves] = {}
     before: dict[tuple[int, int], float] = {}
     for _ in range(_REFINEMENTS):
@@ -214,12 +206,12 @@ def _judged(climb: Climb, tries: list[dict[int, Labelling]]) -> dict[int, _Halve
         best, hopeful = {}, False
         for number, (tried, each) in enumerate(zip(tries, sums, strict=True)):
             for j, k in enumerate(tuple(tried)):
-                two = Sums(each.counts[2 * j : 2 * j + 2], each.statistics[2 * j : 2 * j + 2])
+                two = each.only(slice(2 * j, 2 * j + 2))
                 gain, size = _gain(climb, k, two)
                 if gain is None:
                     del tried[k]
                     continue
-                tried[k] = passes.labelling_of(climb.frame, two)
+                tried[k] = chunks.labelling_of(climb.frame, two)
                 growth = gain - before.get((number, k), -np.inf)
                 hopeful |= gain + _HOPE * growth > 0.0 and growth > climb.frame.prior.unit
                 before[number, k] = gain
@@ -235,7 +227,7 @@ def _gain(climb: Climb, k: int, halves: Sums) -> tuple[float | None, float]:
     if halves.counts.min() == 0 or np.any(climb.is_small(halves.statistics[:, 0])):
         return None, 0.0
     prior = climb.prior_of_part()
-    whole = climb.joint_of(prior, Sums(climb.clusters.counts[[k]], climb.clusters.statistics[[k]]))
+    whole = climb.joint_of(prior, climb.clusters.only([k]))
     return climb.joint_of(prior, halves) - whole, whole
 
 
@@ -245,12 +237,10 @@ def _take(climb: Climb, halves: dict[int, _Halves]) -> int:
     chosen = ranked[: int(min(climb.n_allowed(), len(ranked)))]
     if not chosen:
         return 0
-    counts, statistics = climb.clusters.counts.copy(), climb.clusters.statistics.copy()
-    tried = list(climb.tried)
+    clusters, tried = climb.clusters, list(climb.tried)
     for k in chosen:
-        sums = halves[k].sums
-        counts[k], statistics[k], tried[k] = sums.counts[0], sums.statistics[0], None
-        counts, statistics = np.append(counts, sums.counts[1]), np.concatenate([statistics, sums.statistics[1:]])
+        clusters = clusters.parted(k, halves[k].sums)
+        tried[k] = None
         tried.append(None)
-    climb.take(Sums(counts, statistics), climb.labelling.held, tried, Split.name, len(chosen))
+    climb.take(clusters, climb.labelling.held, tried, Split.name, len(chosen))
     return len(chosen)
