@@ -18,6 +18,7 @@ from mapdpm.search import chunked, chunks, passes
 from mapdpm.search.chunked import Climb, Limits, Start
 from mapdpm.search.chunks import Chunk, Frame
 from mapdpm.search.fit_in_passes import InThreads
+from mapdpm.search.moves import split_in_passes
 from mapdpm.state import empty, statistics
 from mapdpm.testing.laws import row_of
 from tests.families import FAMILIES, example
@@ -156,6 +157,58 @@ def test_restless_points_are_those_that_a_sweep_would_move_first(name, weighted)
         expected.append(first.labels[0] != labels[i])
     np.testing.assert_array_equal(found, np.array(expected))
     assert 0 < found.sum() < len(X)
+
+
+def test_a_pass_says_whether_it_picked_all_that_would_move():
+    """Three outliers want a cluster of their own, if one may be opened; a quota of two leaves one of them."""
+    rng = np.random.default_rng(3)
+    X = np.vstack([rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 9.0, np.full((3, 2), -30.0)])
+    likelihood = NormalGamma(np.zeros(2), 0.01, 1.0, np.full(2, 0.5))
+    frame = chunks.frame_of(likelihood, PRIORS[0], np.zeros(2), "c")
+    clusters = chunks.sums_of(frame, X, None, np.repeat([0, 1, 0], (40, 40, 3)), 2)
+    labelling = chunks.labelling_of(frame, clusters)
+
+    def picked(may_open, most):
+        quota = chunks.Quota(most, 0.0)  # nobody because of the margin
+        return passes.restless(frame, Chunk(X, None, 0), labelling, clusters, may_open, quota, 1).picked
+
+    everyone = picked(may_open=True, most=50)
+    assert everyone.numbers.tolist() == [80, 81, 82]
+    assert everyone.is_complete
+    some = picked(may_open=True, most=2)
+    assert len(some.numbers) == 2
+    assert not some.is_complete
+    assert len(picked(may_open=False, most=50).numbers) == 0
+
+
+def test_a_point_that_was_moved_is_not_held_where_it_was():
+    """Of three points in a small cluster by the labelling, one was moved to the large one: two are held."""
+    X = np.r_[np.zeros(20), 50.0, 50.1, 50.2][:, None]
+    frame = chunks.frame_of(NormalGamma(0.0, 0.1, 1.0, 1.0).for_data(X), partition_prior(1e3, 0.0), np.zeros(1), "c")
+    before = chunks.sums_of(frame, X, None, np.repeat([0, 1], (20, 3)), 2)
+    after = chunks.sums_of(frame, X, None, np.repeat([0, 1, 0], (20, 2, 1)), 2)
+    limits = Limits(None, 50, lambda: False, lambda _: False)
+    climb = Climb(InThreads(X, None, 1), frame, Start(before, X[:0]), limits, np.random.default_rng(0))
+    moved = chunks.Held(np.array([22]), np.array([0]))
+    held = climb._held(chunks.labelling_of(frame, before), after, moved)
+    assert (held.numbers.tolist(), held.slots.tolist()) == ([20, 21], [1, 1])
+
+
+def test_halves_are_sought_on_samples_of_the_whole_cluster(monkeypatch):
+    """The points are sorted: a sample of those that come first would be one of the two clusters."""
+    seen = []
+    monkeypatch.setattr(split_in_passes, "_PICKED", 400)
+    monkeypatch.setattr(split_in_passes, "SAMPLE", 100)
+    monkeypatch.setattr(split_in_passes, "best_halves", lambda whole, starts: seen.append(whole.points))
+    X = np.repeat([0.0, 5.0], 1000)[:, None] + np.random.default_rng(0).normal(size=(2000, 1))
+    frame = chunks.frame_of(NormalGamma.empirical(X), PRIORS[0], np.zeros(1), "c")
+    start = Start(chunks.sums_of(frame, X, None, np.zeros(2000, dtype=np.int64), 1), X[:0])
+    limits = Limits(None, 50, lambda: False, lambda _: False)
+    climb = Climb(InThreads(X, None, 1), frame, start, limits, np.random.default_rng(0))
+    split_in_passes.SplitInPasses()(climb)
+    assert [len(sample) > 100 for sample in seen] == [True, True]
+    for sample in seen:
+        assert 0.4 < np.mean(sample > 2.5) < 0.6  # the share is .5, its standard error .035
 
 
 @pytest.mark.parametrize("name", ["python", "numba", "c"])
