@@ -18,7 +18,7 @@ from mapdpm.search.restarts import Starts, best_of_restarts
 from mapdpm.validation import Points, in_order_of_appearance
 
 SHARE = 0.1
-"""Of the sum of squared distances from the mean of all points: the price of a cluster, where none is given."""
+"""The price of a cluster where none is given: this share of the sum of squared distances from the mean."""
 _LATER_STARTS = ("best", "random-order")
 
 

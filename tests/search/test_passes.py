@@ -182,7 +182,7 @@ def test_a_pass_says_whether_it_picked_all_that_would_move():
 
 
 def test_a_point_that_was_moved_is_not_held_where_it_was():
-    """Of three points in a small cluster by the labelling, one was moved to the large one: two are held."""
+    """The labelling puts three points into a small cluster, and one has moved to the large one: two are held."""
     X = np.r_[np.zeros(20), 50.0, 50.1, 50.2][:, None]
     frame = chunks.frame_of(NormalGamma(0.0, 0.1, 1.0, 1.0).for_data(X), partition_prior(1e3, 0.0), np.zeros(1), "c")
     before = chunks.sums_of(frame, X, None, np.repeat([0, 1], (20, 3)), 2)
