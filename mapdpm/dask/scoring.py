@@ -29,10 +29,11 @@ def labels(model: Any, X: Any) -> Any:
     Examples
     --------
     >>> import dask.array as da, numpy as np
-    >>> from mapdpm import MAPDPM
+    >>> from mapdpm import MAPDPM, NormalGamma
     >>> from mapdpm.dask import fit
     >>> X = da.from_array(np.array([[0.0], [0.1], [50.0], [50.2]]), chunks=(2, 1))
-    >>> labels(fit(MAPDPM(), X), X).compute().tolist()
+    >>> model = fit(MAPDPM(likelihood=NormalGamma(0.0, 0.01, 1.0, 0.1)), X)
+    >>> labels(model, X).compute().tolist()
     [0, 0, 1, 1]
     """
     return _chunks(_labels if isinstance(model, MAPDPM) else _predicted, model, X, np.int64)
