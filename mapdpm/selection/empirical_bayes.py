@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 
 from mapdpm.backends import resolve
-from mapdpm.golden_section import golden_section
 from mapdpm.likelihoods import (
     BetaBernoulli,
     DirichletMultinomial,
@@ -18,6 +16,7 @@ from mapdpm.likelihoods import (
     NormalKnownVariance,
 )
 from mapdpm.protocol import Labels, Model, Vector
+from mapdpm.search.evidence import Box, largest
 from mapdpm.search.problem import Observed
 from mapdpm.selection.settings import Setting, changed_likelihood
 from mapdpm.state import empty
@@ -38,7 +37,6 @@ REACH = np.log(1e4)
 
 _TOLERANCE = 1e-7  # of a logarithm: about the root of rounding; a maximum looks flat below it
 _GAIN = 1e-10  # relative, of the log joint: the last cycle gains less
-_MOST_CYCLES = 50
 
 
 def start_of(setting: Setting, family: type) -> Setting:
@@ -58,9 +56,8 @@ def start_of(setting: Setting, family: type) -> Setting:
 def largest_marginal(observed: Observed, labels: Labels, start: Setting, current: Setting) -> Setting:
     """The setting of largest sum_k log p(x_{c_k}) for the fixed clusters ``labels``, by a search from ``current``.
 
-    A pattern search (Hooke and Jeeves 1961): golden section along each parameter, then along their joint change, until
-    a cycle gains nothing. Each parameter stays within a factor of 10,000 of its ``start``. The settings change the
-    likelihood of ``observed``. O(N D) for each of some hundred values tried.
+    Each parameter stays within a factor of 10,000 of its ``start``. The settings change the likelihood of ``observed``.
+    O(N D) for each of some hundred values tried.
     """
     K = int(labels.max()) + 1
 
@@ -79,35 +76,13 @@ def largest_marginal(observed: Observed, labels: Labels, start: Setting, current
 
     names = list(current)
     centre = np.log([start[name] for name in names])
-    logs = np.log([current[name] for name in names])
+    box = Box(centre - REACH, centre + REACH, _TOLERANCE, _GAIN)
 
     def at(place: Vector) -> float:
         return objective(dict(zip(names, np.exp(place).tolist(), strict=True)))
 
-    best = at(logs)
-    for _ in range(_MOST_CYCLES):
-        before, first = best, logs
-        for direction in (*np.eye(len(names)), None):
-            line = logs - first if direction is None else direction  # the joint change, along a ridge
-            far = float(np.abs(line).max())
-            if far > _TOLERANCE:
-                line = line / far
-                place = _best_along(at, logs, line, centre)
-                if (value := at(place)) > best:
-                    logs, best = place, value
-        if best - before <= _GAIN * (1.0 + abs(best)):
-            break
+    logs = largest(at, np.log([current[name] for name in names]), box)
     return dict(zip(names, np.exp(logs).tolist(), strict=True))
-
-
-def _best_along(at: Callable[[Vector], float], place: Vector, line: Vector, centre: Vector) -> Vector:
-    """The best place along a line, within ``REACH`` of the centre."""
-    moving = line != 0.0
-    ends = ((centre + np.outer((-REACH, REACH), np.ones(len(line))) - place)[:, moving]) / line[moving]
-    low, high = ends.min(axis=0).max(), ends.max(axis=0).min()
-    t = golden_section(lambda t: at(place + t * line), low, high, _TOLERANCE)
-    found: Vector = place + t * line
-    return found
 
 
 def warn_of_edges(start: Setting, current: Setting) -> None:
