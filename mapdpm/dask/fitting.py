@@ -25,7 +25,9 @@ from mapdpm.search.dp_means import Limits, dp_means
 from mapdpm.search.fit import Fitted
 from mapdpm.search.fit_in_passes import climbed, has_passes, in_order, sample_of
 from mapdpm.search.fit_means import SHARE, FittedMeans, within_range
+from mapdpm.search.fitted_prior import fitted_prior
 from mapdpm.search.problem import anchor_for, anchor_of, check_likelihood
+from mapdpm.search.widths import family_to_fit
 from mapdpm.state import mixture_of
 
 
@@ -93,17 +95,20 @@ def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, blocks: 
         msg = "init must be the name of a start where the points are in chunks, got labels"
         raise ValueError(msg)
     settings = model._settings(0)  # noqa: SLF001  (of one package)
-    if settings.likelihood is not None:
-        check_likelihood(settings.likelihood, weighted)
-        if not hasattr(settings.likelihood, "tangent"):
-            msg = f"{type(settings.likelihood).__name__} has no verb `tangent`, which passes over chunks need"
-            raise ValueError(msg)
-    run = OnDask(client, blocks, Read(settings.likelihood, settings.prior.discount))
-    likelihood: Any = settings.likelihood
-    if likelihood is None:
-        likelihood = NormalGamma.described_by(*variances_of(run.moments))  # type: ignore[arg-type]  # arrays have them
+    likelihood, family = settings.likelihood, family_to_fit(settings.likelihood)
+    if family is None and likelihood is not None:
+        check_likelihood(likelihood, weighted)
+    if not hasattr(NormalGamma if likelihood is None else family or likelihood, "tangent"):
+        msg = f"{type(likelihood).__name__} has no verb `tangent`, which passes over chunks need"
+        raise ValueError(msg)
+    run = OnDask(client, blocks, Read(family or likelihood, settings.prior.discount))
     deadline = Deadline(search.time_limit)
-    raw = sample_of(run, Frame(likelihood, settings.prior, np.zeros(run.n_features), "python"))
+    raw = sample_of(run, Frame(None, settings.prior, np.zeros(run.n_features), "python"))
+    if family is not None:
+        of_sample = settings.prior.of_sample(len(raw.numbers) / run.n_points)
+        likelihood = fitted_prior(family, raw.points, raw.weights, settings._replace(prior=of_sample)).prior
+    elif likelihood is None:
+        likelihood = NormalGamma.described_by(*variances_of(run.moments))  # type: ignore[arg-type]  # arrays have them
     likelihood = likelihood.for_data(raw.points)
     backend = resolve(search.backend, likelihood)
     frame = frame_of(likelihood, settings.prior, anchor_for(likelihood, raw.points), backend.name)

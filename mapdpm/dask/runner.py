@@ -15,7 +15,7 @@ from mapdpm.dask.blocks import Recipe
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import Names, column_names
 from mapdpm.likelihoods._parameters import joined_moments, moments_of
-from mapdpm.protocol import Likelihood, Vector
+from mapdpm.protocol import Vector
 from mapdpm.search import chunks, passes
 from mapdpm.search.chunks import Chunk, Frame, Passed
 from mapdpm.search.problem import present_points, taking_part
@@ -42,12 +42,12 @@ class Counted(NamedTuple):
 
 
 class Read(NamedTuple):
-    """How a worker turns a chunk into points: the likelihood that reads it (None: normal data), discount and unit.
+    """How a worker turns a chunk into points: the likelihood or family that reads it (None: normal), discount and unit.
 
     Points are multiplied by ``scale``, a power of two.
     """
 
-    likelihood: Likelihood | None
+    likelihood: Any
     discount: float
     scale: float = 1.0
 
@@ -185,7 +185,7 @@ def _counted(block: Any, read: Read) -> Counted:
             return Counted(0, 0, False, None, None)
         names = column_names(X)
         chunk = read.chunk(block, 0)
-        if read.likelihood is not None:
+        if read.likelihood is not None and not isinstance(read.likelihood, type):
             read.likelihood.for_data(chunk.points)
         has_moments = isinstance(chunk.points, np.ndarray)
         moments = moments_of(chunk.points, chunk.weights) if has_moments and chunk.n_points else None

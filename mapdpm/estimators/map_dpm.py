@@ -22,7 +22,9 @@ from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.search.ascent import FitProgress
 from mapdpm.search.checks import check_search
-from mapdpm.search.fit import FitSettings, WarmStart, fit
+from mapdpm.search.fit import FitSettings, WarmStart
+from mapdpm.search.fitted_prior import fit_with_prior
+from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState
 from mapdpm.validation import check_count, check_start, check_weights
 
@@ -187,7 +189,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         ValueError
             A parameter or the data is invalid; the message says where, and what was got.
         """
-        names, points = column_names(X), read_by(self.likelihood, X)
+        names, points = column_names(X), read_by(family_to_fit(self.likelihood) or self.likelihood, X)
         self._fit_points(points, sample_weight)
         self._remember(point_set(points).n_features, names)
         return self
@@ -196,7 +198,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         """``fit`` to points in the form that the likelihood reads; returns the warm start of the next fit."""
         n_points = point_set(points).n_points
         settings = self._settings(n_points)
-        fitted = fit(settings, points, check_weights(sample_weight, n_points, self.discount), warm)
+        fitted = fit_with_prior(settings, points, check_weights(sample_weight, n_points, self.discount), warm)
         self._take(fitted, None)
         return fitted.warm
 

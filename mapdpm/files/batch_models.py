@@ -15,6 +15,7 @@ from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.names import STARTS
 from mapdpm.search.checks import check_search
 from mapdpm.search.problem import ABSENT
+from mapdpm.search.widths import AUTO, family_to_fit
 from mapdpm.state import Mixture
 from mapdpm.validation import check_count, check_start
 
@@ -40,8 +41,7 @@ def common_extras(model: Any) -> dict[str, Any]:
     plain = {name: _plain(getattr(model, name)) for name in (*PARAMETERS, *RESULTS) if hasattr(model, name)}
     plain["moves"] = list(model.moves)
     plain["likelihood_"] = _listed(model.likelihood_)
-    plain["likelihood_family"] = None if model.likelihood is None else family_number(model.likelihood)
-    plain["likelihood"] = None if model.likelihood is None else _listed(model.likelihood)
+    plain |= _of_likelihood(model.likelihood)
     if hasattr(model, "feature_names_in_"):
         plain["feature_names_in_"] = model.feature_names_in_.tolist()
     if isinstance(model.random_state, (int, np.integer)):
@@ -54,6 +54,7 @@ def common_extras(model: Any) -> dict[str, Any]:
 def _check_parameters(model: Any) -> None:
     """ValueError where a parameter is invalid: the same when a file is written and when it is read."""
     check_search(model)
+    family_to_fit(model.likelihood)
     check_start(model.init, len(np.atleast_1d(model.init)), STARTS)
     if model.max_clusters is not None:
         check_count("max_clusters", model.max_clusters)
@@ -62,6 +63,24 @@ def _check_parameters(model: Any) -> None:
 def _plain(value: Any) -> Any:
     """A numpy number as a Python number, for JSON."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _of_likelihood(likelihood: Any) -> dict[str, Any]:
+    """The parameter ``likelihood``: a list of values, with the number of the family; or that its prior is fitted."""
+    if likelihood is None or isinstance(likelihood, str):
+        return {"likelihood_family": None, "likelihood": likelihood}
+    if isinstance(likelihood, type):
+        return {"likelihood_family": family_number(likelihood), "likelihood": AUTO}
+    return {"likelihood_family": family_number(type(likelihood)), "likelihood": _listed(likelihood)}
+
+
+def _likelihood_of(given: Any, number: Any, family: type[Any]) -> Any:
+    """The parameter ``likelihood`` that ``_of_likelihood`` wrote; ``family`` is that of files without a number."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return given if number is None else FAMILY_OF_NUMBER[number]
+    return (family if number is None else FAMILY_OF_NUMBER[number])(*given)
 
 
 def _listed(likelihood: Any) -> list[Any]:
@@ -126,8 +145,7 @@ def parameters_of(extras: dict[str, Any], family: type[Any]) -> dict[str, Any]:
     if not isinstance(moves, list):
         msg = "moves"
         raise ValueError(msg)
-    kind = family if number is None else FAMILY_OF_NUMBER[number]
-    return parameters | {"moves": tuple(moves), "likelihood": None if given is None else kind(*given)}
+    return parameters | {"moves": tuple(moves), "likelihood": _likelihood_of(given, number, family)}
 
 
 def _are_labels(labels: Any, counts: Any) -> bool:

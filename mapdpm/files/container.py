@@ -60,7 +60,7 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind:
 
     ValueError where the family has no number in the format, or a number of the model is too large for float32.
     """
-    family = family_number(mixture.likelihood)
+    family = family_number(type(mixture.likelihood))
     try:
         real = {"float64": _REALS[8], "float32": _REALS[4]}[dtype]
     except (KeyError, TypeError):
@@ -93,9 +93,8 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind:
     return data
 
 
-def family_number(likelihood: Any) -> int:
+def family_number(kind: type[Any]) -> int:
     """The number of a family in model files; ValueError where it has none."""
-    kind = type(likelihood)
     if kind not in FAMILY_NUMBERS:
         what = f"the likelihood {kind.__name__} has no number in the model format, so its models cannot be saved"
         msg = f"{what}; pickle or joblib can keep them"

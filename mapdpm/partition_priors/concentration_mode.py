@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from mapdpm.golden_section import golden_section
+from mapdpm.line_search import highest
 from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION
 from mapdpm.partition_priors.hyperpriors import GammaPrior
 
@@ -52,14 +52,14 @@ def _log_density(
 
 
 def _highest(f: Callable[[float], float], start: float) -> float:
-    """The place of the maximum uphill from ``start``: steps that double while it rises, then golden sections."""
+    """The place of the maximum uphill from ``start``: steps that double while it rises, then Brent's method."""
     t = _within(start)
     value = f(t)
     step = _STEP if f(_within(t + _STEP)) > f(_within(t - _STEP)) else -_STEP
     before = _within(t - step)
     while (to := _within(t + step)) != t and (further := f(to)) > value:
         before, t, value, step = t, to, further, 2.0 * step
-    return golden_section(f, min(before, to), max(before, to), _NEAR)
+    return highest(f, min(before, to), max(before, to), _NEAR, t)
 
 
 def _within(t: float) -> float:

@@ -1,4 +1,4 @@
-"""Parameters of a prior at the largest evidence: a pattern search over logarithms, without slopes."""
+"""Parameters of a prior at the largest evidence: a search over logarithms, without slopes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mapdpm.golden_section import golden_section
+from mapdpm.line_search import highest
 from mapdpm.protocol import Vector
 
 _MOST_CYCLES = 50
@@ -28,30 +28,41 @@ class Box(NamedTuple):
 def largest(at: Callable[[Vector], float], logs: Vector, box: Box) -> Vector:
     """The place in ``box`` where ``at`` is largest, by a search from ``logs``.
 
-    A pattern search (Hooke and Jeeves 1961): golden section along each logarithm, then along their joint change, until
-    a cycle gains nothing.
+    Powell's method (1964): Brent's along each of some directions in turn, which are the axes at first. The joint change
+    of such a cycle becomes a direction itself, in place of the one that gained most.
     """
-    best = at(logs)
+    directions, best = list(np.eye(len(logs))), at(logs)
     for _ in range(_MOST_CYCLES):
-        before, first = best, logs
-        for direction in (*np.eye(len(logs)), None):
-            line = logs - first if direction is None else direction  # the joint change, along a ridge
-            far = float(np.abs(line).max())
-            if far > box.tolerance:
-                line = line / far
-                place = _best_along(at, logs, line, box)
-                if (value := at(place)) > best:
-                    logs, best = place, value
+        before, first, gains = best, logs, []
+        for direction in directions:
+            logs, value = _best_along(at, (logs, best), direction, box)
+            gains.append(value - best)
+            best = value
         if best - before <= box.gain * (1.0 + abs(best)):
             break
+        change = logs - first
+        most = int(np.argmax(gains))
+        if _is_worth_it(at(np.clip(logs + change, box.low, box.high)), best, before, gains[most]):
+            direction = change / np.abs(change).max()
+            logs, best = _best_along(at, (logs, best), direction, box)
+            directions = [*directions[:most], *directions[most + 1 :], direction]
     return logs
 
 
-def _best_along(at: Callable[[Vector], float], place: Vector, line: Vector, box: Box) -> Vector:
-    """The best place along a line, within the box."""
+def _is_worth_it(further: float, best: float, before: float, most: float) -> bool:
+    """Whether the joint change of a cycle makes a good direction, by the value as far ahead again (Powell)."""
+    bend = 2.0 * (2.0 * best - before - further) * (best - before - most) ** 2
+    return further > before and bend < most * (further - before) ** 2
+
+
+def _best_along(
+    at: Callable[[Vector], float], place: tuple[Vector, float], line: Vector, box: Box
+) -> tuple[Vector, float]:
+    """The best place along a line, within the box, and its value; ``place`` with its own where none is better."""
+    logs, best = place
     moving = line != 0.0
-    ends = ((np.stack((box.low, box.high)) - place)[:, moving]) / line[moving]
+    ends = ((np.stack((box.low, box.high)) - logs)[:, moving]) / line[moving]
     low, high = ends.min(axis=0).max(), ends.max(axis=0).min()
-    t = golden_section(lambda t: at(place + t * line), low, high, box.tolerance)
-    found: Vector = place + t * line
-    return found
+    t = highest(lambda t: at(logs + t * line), low, high, box.tolerance, 0.0)
+    value = at(logs + t * line)
+    return (logs + t * line, value) if value > best else place

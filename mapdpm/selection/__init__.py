@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from mapdpm.data import point_set, read_by
+from mapdpm.likelihoods import NormalGamma
 from mapdpm.names import METHODS
 from mapdpm.partition_priors.hyperpriors import InverseGammaPrior, check_prior
 from mapdpm.rng import seeded
+from mapdpm.search.widths import family_to_fit
 from mapdpm.selection.alternation import empirical_priors, modes_of_alpha
 from mapdpm.selection.folds import Fold, folds_of
 from mapdpm.selection.job import Job, Step, StepReporter, with_feature_names
@@ -128,7 +130,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     check_callable("callback", callback)
     if prior is not None:
         check_prior("prior", prior)
-    points = read_by(likelihood, X)
+    points = read_by(family_to_fit(likelihood) or likelihood, X)
     names = _STREAM_PARAMETERS if method == "prequential" else _BATCH_PARAMETERS
     alternating = method in _ALTERNATING
     grid = settings_of(default_alphas(method) if alphas is None else alphas, names, 1 if alternating else 2)
@@ -141,10 +143,10 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
         dealt = folds_of(point_set(points).n_points, folds, groups=groups, blocked=blocked, random_state=random_state)
         return _cross_validated(job, X, dealt, warm_start, one_standard_error, n_jobs)
     if method == "nll":
-        return _by_joint(job, X, warm_start)
+        return _by_joint(job.with_prior(points), X, warm_start)
     if alternating:
-        return _ALTERNATING[method](job, X, InverseGammaPrior() if prior is None else prior)
-    return _prequential(job, check_count("folds", folds))
+        return _ALTERNATING[method](job.with_prior(points), X, InverseGammaPrior() if prior is None else prior)
+    return _prequential(_with_warmup(job), check_count("folds", folds))
 
 
 def _cross_validated(
@@ -157,7 +159,7 @@ def _cross_validated(
 
     def run(fold: int) -> None:
         train, test = (point_set(job.points).rows(numbers) for numbers in folds[fold])
-        for number, model in job.fits(train, warm_start):
+        for number, model in job.with_prior(train).fits(train, warm_start):
             scores[number, fold] = model.score(test)
             n_clusters[number, fold] = model.n_clusters_
             threads.check()
@@ -167,7 +169,7 @@ def _cross_validated(
         threads.each(run, range(len(folds)))
     rule = one_standard_error and len(folds) > 1
     chosen = simplest(scores, n_clusters) if rule else int(np.argmax(scores.mean(axis=1)))
-    model = job.model(job.grid[chosen], job.points).fit(X)
+    model = job.with_prior(job.points).model(job.grid[chosen], job.points).fit(X)
     return Selection("cv", job.grid, scores, n_clusters, chosen, model)
 
 
@@ -180,6 +182,15 @@ def _by_joint(job: Job, X: Any, warm_start: bool) -> Selection:
         if best is None or model.log_joint_ > best.log_joint_:
             best = model
     return Selection("nll", job.grid, scores, n_clusters, int(np.argmax(scores)), with_feature_names(best, X))
+
+
+def _with_warmup(job: Job) -> Job:
+    """The same job for streams: the prior of normal data is that of the warm-up, where it is to be fitted."""
+    family = family_to_fit(job.common["likelihood"])
+    if family not in {None, NormalGamma}:
+        msg = f"a stream fits the prior of normal data only; give one of {family.__name__}, as {family.__name__}(...)"
+        raise ValueError(msg)
+    return job if family is None else job._replace(common=job.common | {"likelihood": None})
 
 
 def _prequential(job: Job, blocks: int) -> Selection:

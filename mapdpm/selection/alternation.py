@@ -23,7 +23,7 @@ from mapdpm.selection.settings import Setting, split_setting
 
 _MOST_ROUNDS = 100
 _SAME = 1e-12  # relative, of alpha: the tolerance of its mode
-_SAME_BY_SECTION = 1e-6  # relative, of a parameter from golden section: its tolerance is the root of rounding
+_SAME_BY_SEARCH = 1e-6  # relative, of a parameter from a search: its tolerance is the root of rounding
 
 Update = Callable[[MAPDPM, Setting], Setting]
 
@@ -42,7 +42,7 @@ def empirical_priors(job: Job, X: Any, prior: Any) -> Selection:
         own, changes = split_setting(setting)
         start = empirical_bayes.start_of(changes, type(observed_data.likelihood))
         whole = own | {"alpha": own.get("alpha", 1.0)} | start
-        runs.append((whole, _marginal_update(job, prior, observed_data, start), _SAME_BY_SECTION))
+        runs.append((whole, _marginal_update(job, prior, observed_data, start), _SAME_BY_SEARCH))
     return _best("empirical-bayes", job, X, prior, runs)
 
 

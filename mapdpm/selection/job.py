@@ -6,8 +6,11 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from mapdpm.data import point_set
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.search.fitted_prior import fitted_prior
+from mapdpm.search.widths import family_to_fit
 from mapdpm.selection.path import fit_path
 from mapdpm.selection.settings import Setting, changed_likelihood, split_setting
 
@@ -54,6 +57,19 @@ class Job(NamedTuple):
     common: dict[str, Any]
     random_state: Any
     report: StepReporter
+
+    def with_prior(self, points: Any) -> Job:
+        """The same job with the prior fitted to ``points``, where that is asked for: once for all settings.
+
+        If settings name parameters of the likelihood, these are of the empirical prior.
+        """
+        family = family_to_fit(self.common["likelihood"])
+        if family is None:
+            return self
+        if any(split_setting(setting)[1] for setting in self.grid):
+            return self._replace(common=self.common | {"likelihood": family.empirical(points)})
+        settings = MAPDPM(random_state=self.random_state, **self.common)._settings(point_set(points).n_points)  # noqa: SLF001
+        return self._replace(common=self.common | {"likelihood": fitted_prior(family, points, None, settings).prior})
 
     def model(self, setting: Setting, X: Any) -> MAPDPM:
         """The unfitted model of ``setting``, for the points ``X``."""

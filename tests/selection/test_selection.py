@@ -144,7 +144,7 @@ def test_map_ends_where_neither_alpha_nor_the_partition_gains():
 def test_empirical_bayes_is_the_largest_marginal(family):
     """A simplex search on joints of raw data, at the same partition: near a maximum both see it as flat.
 
-    Log joints agree to 1e-8 of their size, where a golden section stops; so places agree to the root of that.
+    Log joints agree to 1e-8 of their size, where a search without slopes stops; so places agree to the root of that.
     """
     X = blobs(7, 150, K=12)
     found = select_alpha(X, [1.0], method="empirical-bayes", likelihood=family.empirical(X))

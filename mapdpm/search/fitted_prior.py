@@ -1,0 +1,151 @@
+"""A prior whose width is that of the data's own clusters: the largest evidence, along a path of fits to a sample."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.data import point_set
+from mapdpm.hashing import mixed_bits
+from mapdpm.protocol import Vector, Weights
+from mapdpm.search.checks import Deadline
+from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
+from mapdpm.search.moves.merge import Merge
+from mapdpm.search.moves.split import Split
+from mapdpm.search.problem import present_points, taking_part
+from mapdpm.search.widths import Widths, family_to_fit
+
+_STARTS = (None, 1e-2, 1e-4)
+"""Starts of the path: the empirical prior, and variances within clusters as shares of that of all points."""
+
+_SAMPLE, _FEWER, _MANY = 4096, 1024, 10_000
+"""How many points are searched first; fewer of many, where a fit with its prior takes three times that of a fit."""
+
+_FEW = 8  # points a cluster; then a larger sample is searched
+_LARGER = 4
+_ROUNDS = 5  # at most, from the best start on
+_SAME = 0.1  # of a logarithm: a prior that has changed less is the last
+_GAIN = 1e-3  # nats a point: so much better a prior of the clusters of all points has to be
+_SHARE_OF_TIME = 0.5  # of a time limit, for the path
+_LEAST_TIME = 1e-3
+_SALT = 26
+
+
+def fit_with_prior(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:
+    """``fit``, with the prior fitted first where ``settings.likelihood`` asks for that.
+
+    Then the result is that of ``fit`` with the prior that was found. If that comes from a sample, and another prior is
+    far better for the clusters of all points, they are fitted once more; the larger log joint wins.
+    """
+    family = family_to_fit(settings.likelihood)
+    if family is None:
+        return fit(settings, points, weights, warm)
+    started = time.monotonic()
+    found = fitted_prior(family, points, weights, settings)
+    fitted = fit(_with_time_left(settings._replace(likelihood=found.prior), started), points, weights)
+    if found.share == 1.0:
+        return fitted
+    place, gain = found.widths.largest(fitted.mixture, fitted.backend, found.place)
+    if gain <= _GAIN * fitted.mixture.counts.sum():
+        return fitted
+    settings = settings._replace(likelihood=found.widths.prior(place))
+    return max(fitted, fit(_with_time_left(settings, started), points, weights), key=lambda each: each.history[-1])
+
+
+class FittedPrior(NamedTuple):
+    """The prior of largest log joint, its place among the widths of the family, and the sample's share of points."""
+
+    prior: Any
+    widths: Widths
+    place: Vector
+    share: float
+
+
+def fitted_prior(family: Any, points: Any, weights: Weights, settings: FitSettings) -> FittedPrior:
+    """The prior of ``family`` under which log p(x, z) is largest, with clusters z that are found under it.
+
+    The path: fits to a sample of ``points``, under the empirical prior and under two of narrower clusters. Each is
+    followed by the parameters of largest evidence for its clusters, and the largest joint wins. From there, fits and
+    parameters alternate while the joint rises (docs/maths.md, section 26). ``settings`` say the prior of partitions,
+    ``max_clusters`` and the backend; the path has its own seed. It costs four to eight fits to the sample.
+    """
+    points, weights = taking_part(points, weights, present_points(weights))
+    n_points, limit = point_set(points).n_points, settings.search.time_limit
+    widths = Widths(family.empirical(points, weights).for_data(points))
+    deadline = Deadline(None if limit is None else _SHARE_OF_TIME * limit)
+    search = settings.search._replace(
+        moves=(Merge, Split), n_restarts=1, n_jobs=1, time_limit=None, random_state=None, verbose=0, callback=None
+    )
+    settings = settings._replace(init="sequential", search=search)
+    n = _SAMPLE if n_points < _MANY else _FEWER
+    starts = [widths.at(width) for width in _STARTS]
+    while True:
+        sample, kept, share = _sampled(points, weights, n)
+        of_sample = settings._replace(prior=settings.prior.of_sample(share))
+        best = _followed(_Path(widths, sample, kept, of_sample), starts, deadline)
+        if best.n_clusters * _FEW <= n or share == 1.0 or deadline.expired():
+            return FittedPrior(widths.prior(best.place), widths, best.place, share)
+        n, starts = n * _LARGER, [best.place]
+
+
+class _Step(NamedTuple):
+    """The place of largest evidence for the clusters of a fit, their log joint there, and the fit as a start."""
+
+    log_joint: float
+    place: Vector
+    n_clusters: int
+    warm: WarmStart | None
+
+
+class _Path(NamedTuple):
+    """Fits to a sample, each followed by the place of largest evidence."""
+
+    widths: Widths
+    sample: Any
+    weights: Weights
+    settings: FitSettings
+
+    def step(self, place: Vector, warm: WarmStart | None = None) -> _Step:
+        """A fit under the prior of ``place``, and then a better place."""
+        settings = self.settings._replace(likelihood=self.widths.prior(place))
+        fitted = fit(settings, self.sample, self.weights, warm)
+        place, gain = self.widths.largest(fitted.mixture, fitted.backend, place)
+        return _Step(fitted.history[-1] + gain, place, len(fitted.mixture.counts), fitted.warm)
+
+
+def _followed(path: _Path, starts: list[Vector], deadline: Deadline) -> _Step:
+    """The step of largest joint, from the best of ``starts`` on."""
+    best = path.step(starts[0])
+    for place in starts[1:]:
+        if not deadline.expired():
+            best = max(best, path.step(place), key=_joint)
+    for _ in range(_ROUNDS):
+        if deadline.expired():
+            break
+        before, best = best, max(best, path.step(best.place, best.warm), key=_joint)
+        if np.abs(best.place - before.place).max() <= _SAME:
+            break
+    return best
+
+
+def _joint(step: _Step) -> float:
+    return step.log_joint
+
+
+def _with_time_left(settings: FitSettings, started: float) -> FitSettings:
+    limit = settings.search.time_limit
+    if limit is None:
+        return settings
+    left = max(limit - (time.monotonic() - started), _LEAST_TIME)
+    return settings._replace(search=settings.search._replace(time_limit=left))
+
+
+def _sampled(points: Any, weights: Weights, n: int) -> tuple[Any, Weights, float]:
+    """``n`` points with their weights, and their share of all: those of the smallest hashes, in order."""
+    n_points = point_set(points).n_points
+    if n >= n_points:
+        return points, weights, 1.0
+    chosen = np.sort(np.argpartition(mixed_bits(np.arange(n_points), _SALT), n)[:n])
+    return point_set(points).rows(chosen), None if weights is None else weights[chosen], n / n_points

@@ -1,0 +1,118 @@
+"""The parameters of a prior that say how wide clusters are: their ranges, and those of largest evidence for clusters.
+
+A place in the search is the logarithm of each parameter, as a multiple of that of the family's empirical prior.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.likelihoods import (
+    BetaBernoulli,
+    DirichletMultinomial,
+    GammaPoisson,
+    NormalGamma,
+    NormalInverseWishart,
+    NormalKnownVariance,
+)
+from mapdpm.protocol import Vector
+from mapdpm.search.chunks import Frame, Sums, state_of
+from mapdpm.search.evidence import Box, largest
+from mapdpm.search.problem import less_anchor
+from mapdpm.state import Mixture
+
+AUTO = "auto"
+"""``likelihood=`` of normal data whose prior is fitted; the class of a family asks for the same of that family."""
+
+_TOLERANCE = 0.03  # of a logarithm: the evidence is flat there
+_GAIN_OF_CYCLE = 1e-5  # relative, of the evidence
+
+
+class Parameter(NamedTuple):
+    """The range of a parameter in the search: of multiples of the empirical value, or of the value itself.
+
+    At a start, one that ``follows`` is the width of clusters, or the empirical value times that.
+    """
+
+    low: float = 1e-6
+    high: float = 1e6
+    absolute: bool = False
+    follows: bool = True
+
+
+_COUNT = Parameter(1e-8, 1.0, absolute=True)  # a prior mean that counts as more than a point would be read off few
+
+FITTED: dict[type[Any], dict[str, Parameter]] = {
+    NormalGamma: {"c0": _COUNT, "b0": Parameter(), "a0": Parameter(0.25, 100.0, absolute=True, follows=False)},
+    NormalInverseWishart: {"c0": _COUNT, "psi0": Parameter()},
+    NormalKnownVariance: {"prior_variance": Parameter(follows=False), "variance": Parameter()},
+    DirichletMultinomial: {"beta": Parameter()},
+    GammaPoisson: {"a0": Parameter(), "b0": Parameter()},
+    BetaBernoulli: {"a0": Parameter(), "b0": Parameter()},
+}
+"""The parameters that are fitted, a line for each family."""
+
+
+def family_to_fit(likelihood: Any) -> Any:
+    """The family whose prior is to be fitted, where ``likelihood`` asks for that; else None."""
+    if isinstance(likelihood, str):
+        if likelihood != AUTO:
+            msg = f"likelihood must be {AUTO!r}, None, a family, or one with its prior, got {likelihood!r}"
+            raise ValueError(msg)
+        return NormalGamma
+    if not isinstance(likelihood, type):
+        return None
+    if likelihood not in FITTED:
+        known = ", ".join(family.__name__ for family in FITTED)
+        msg = f"there is no rule to fit the prior of {likelihood.__name__}: give one with its prior, or one of {known}"
+        raise ValueError(msg)
+    return likelihood
+
+
+class Widths:
+    """The parameters of a family that are fitted, from those of its ``empirical`` prior on."""
+
+    def __init__(self, empirical: Any) -> None:
+        self._empirical = empirical
+        self._rule = FITTED[type(empirical)]
+        ranges = [np.array([each.low, each.high]) / self._unit(name) for name, each in self._rule.items()]
+        low, high = np.log(ranges).T
+        self._box = Box(low, high, _TOLERANCE, _GAIN_OF_CYCLE)
+
+    def _unit(self, name: str) -> float:
+        return float(getattr(self._empirical, name)) if self._rule[name].absolute else 1.0
+
+    def at(self, width: float | None) -> Vector:
+        """The place where clusters have ``width`` times the variance of all points; None is that of the empirical."""
+        if width is None:
+            return np.zeros(len(self._rule))
+        return np.log([width / self._unit(name) if each.follows else 1.0 for name, each in self._rule.items()])
+
+    def prior(self, place: Vector) -> Any:
+        """The prior of a place."""
+        return self._empirical._replace(**self._values(self._empirical, place))
+
+    def largest(self, mixture: Mixture, backend: str, place: Vector) -> tuple[Vector, float]:
+        """The place of largest evidence, sum_k log p(x_{c_k}), for the clusters of ``mixture``; and its gain.
+
+        The gain is that on ``place``, from where the search begins. O(K D) for each of about a hundred places.
+        """
+        clusters = Sums(mixture.counts, mixture.statistics)
+        anchored = less_anchor(self._empirical, mixture.anchor)
+        frame = Frame(anchored, None, mixture.anchor, backend)
+
+        def evidence(there: Vector) -> float:
+            # the box keeps values in their domain; the checks of `_replace` would take longer than the evidence
+            values = anchored._asdict() | self._values(anchored, there)
+            likelihood = tuple.__new__(type(anchored), values.values())
+            rows = state_of(frame._replace(likelihood=likelihood), clusters)
+            return float(frame.backend.log_marginals(likelihood, rows).sum())
+
+        found = largest(evidence, np.clip(place, self._box.low, self._box.high), self._box)
+        return found, evidence(found) - evidence(place)
+
+    def _values(self, likelihood: Any, place: Vector) -> dict[str, Any]:
+        factors = np.exp(place).tolist()
+        return {name: getattr(likelihood, name) * factor for name, factor in zip(self._rule, factors, strict=True)}
