@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         NormalKnownVariance,
     )
     from mapdpm.likelihoods.drifting_normal import DriftingNormal
+    from mapdpm.merging.make import merge_tree
+    from mapdpm.merging.tree import MergeTree
     from mapdpm.models.dependent_dp import DependentDP
     from mapdpm.models.hdp import HDPMixture
     from mapdpm.models.hdp_hmm import HDPHMM
@@ -48,6 +50,7 @@ __all__ = [
     "DriftingNormal",
     "GammaPoisson",
     "HDPMixture",
+    "MergeTree",
     "NormalGamma",
     "NormalInverseWishart",
     "NormalKnownVariance",
@@ -57,6 +60,7 @@ __all__ = [
     "OnlineMAPDPM",
     "get_include",
     "load",
+    "merge_tree",
     "save",
     "select_alpha",
 ]
@@ -73,6 +77,7 @@ _HOMES = {
     "HDPHMM": "models.hdp_hmm",
     "HDPMixture": "models.hdp",
     "MAPDPM": "estimators.map_dpm",
+    "MergeTree": "merging.tree",
     "NormalGamma": "likelihoods",
     "NormalInverseWishart": "likelihoods",
     "NormalKnownVariance": "likelihoods",
@@ -81,6 +86,7 @@ _HOMES = {
     "OnlineHDPHMM": "stream.hdp_hmm",
     "OnlineMAPDPM": "stream.online",
     "load": "files.load_save",
+    "merge_tree": "merging.make",
     "save": "files.load_save",
     "select_alpha": "selection",
 }

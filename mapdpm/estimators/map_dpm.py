@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -17,6 +18,8 @@ from mapdpm.estimators.chunks import in_chunks, posteriors
 from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
+from mapdpm.merging.make import tree_of_mixture
+from mapdpm.merging.tree import MergeTree, checked_groups, group_of
 from mapdpm.names import STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model, Vector
@@ -202,11 +205,17 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         self._take(fitted, None)
         return fitted.warm
 
-    def predict(self, X: Any, novelty: bool = False) -> Labels:
+    def predict(self, X: Any, novelty: bool = False, groups: Any = None) -> Labels:
         """The best existing cluster for each point; with ``novelty``, -1 where a new cluster would be better.
 
-        argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing.
+        argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing. With
+        ``groups``, the group of that cluster: one integer for each cluster, as ``merge_tree().groups()`` has; or how
+        many, by the log joint.
         """
+        if groups is not None:
+            count = isinstance(groups, numbers.Integral)
+            chosen = self.merge_tree().groups(groups) if count else checked_groups(groups, self.n_clusters_)
+            return group_of(chosen, self.predict(X, novelty))
 
         def best(backend: Backend, model: Model, state: ClusterState) -> Labels:
             slots = np.empty(point_set(model.data).n_points, dtype=np.int64)
@@ -243,6 +252,38 @@ class MAPDPM(PackedMixture, WeightedEstimator):
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Mean log predictive density of the points of ``X``, in nats a point."""
         return float(self.score_samples(X).mean())
+
+    def merge_tree(self, criterion: str = "log-joint", *, prior: Any = None, X: Any = None) -> MergeTree:
+        """How the clusters merge, two at a time: components that together make a class, by a tree.
+
+        Parameters
+        ----------
+        criterion : {"log-joint", "overlap"}
+            "log-joint": the pair whose merger lowers log p(x, z) least, first: maths (19) to (21). "overlap": the two
+            of which one is most often taken for the other (Hennig 2010, DEMP); it follows bent shapes.
+        prior : Likelihood, optional
+            For "log-joint": another prior of the same family, to judge mergers by, such as the wide
+            ``NormalGamma.empirical(X)``. None is ``likelihood_``.
+        X : array-like, optional
+            For "overlap": points at which to compare clusters, such as those of the fit. None: by the statistics of
+            clusters alone, for normal families.
+
+        Returns
+        -------
+        MergeTree
+            ``linkage`` for scipy, ``labels(n_groups)`` of the points of the fit, ``groups(n_groups)`` of the clusters.
+            Heights are in nats.
+
+        Notes
+        -----
+        O(K^2 D); "overlap" at points O(N K^2).
+        """
+        self._check_fitted()
+        shares = None
+        if X is not None and criterion != "log-joint":
+            shares = self.predict_proba(X)[:, :-1]
+            shares = shares / shares.sum(axis=1, keepdims=True)
+        return tree_of_mixture(self._mixture, criterion, prior, shares, getattr(self, "labels_", None))
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
         """Write the model to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle.

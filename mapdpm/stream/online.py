@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+import numpy as np
+
 from mapdpm.files import container
+from mapdpm.merging.make import tree_of_mixture
+from mapdpm.merging.tree import MergeTree
+from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Vector
+from mapdpm.state import mixture_of
 from mapdpm.stream import pooling
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.pointwise import PointwiseLearner
@@ -174,6 +180,29 @@ class OnlineMAPDPM(PointwiseLearner):
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Mean log predictive density of the points of ``X``, in nats a point."""
         return float(self.score_samples(X).mean())
+
+    @exclusive
+    def merge_tree(self, criterion: str = "log-joint", *, prior: Any = None) -> MergeTree:
+        """How the clusters merge, two at a time, from their statistics; see ``MAPDPM.merge_tree``.
+
+        Leaves are the clusters in the order of ``ids``, and ``groups(n)`` has one group for each. There are no labels
+        of points: they are gone. Exact where no feature was missing. RuntimeError during the warm-up, ValueError where
+        ``log_alpha`` is below the smallest alpha.
+        """
+        learner = self.ready_learner()
+        if learner.stream.warming or not learner.stream.n_clusters:
+            raise self._not_ready()
+        clusters = learner.clusters()
+        alpha = self._setting(learner.n_features).alpha
+        if not alpha > 0.0 and criterion == "log-joint":
+            msg = f"log_alpha={self.log_alpha:g} has no alpha that is a number > 0; use criterion='overlap'"
+            raise ValueError(msg)
+        sums = clusters.weights[:, None]
+        rows = np.hstack([sums, clusters.means, clusters.variances * sums])
+        counts = np.maximum(np.rint(clusters.weights), 1.0).astype(np.int64)
+        anchor = np.zeros(learner.n_features)
+        mixture = mixture_of(learner.likelihood(), partition_prior(alpha or 1.0, 0.0), anchor, counts, rows)
+        return tree_of_mixture(mixture, criterion, prior, None, None)
 
     # ---- files, gateways ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,37 @@
+"""Mergers in the order of what they cost the log joint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapdpm.backends import resolve
+from mapdpm.merging.tree import MergeTree, tree_of
+from mapdpm.protocol import Labels
+from mapdpm.search.agglomeration import Agglomeration
+from mapdpm.search.problem import less_anchor
+from mapdpm.state import ClusterState, Mixture, mixture_of
+
+
+def tree_by_joint(mixture: Mixture, prior: Any, clusters: Labels | None) -> MergeTree:
+    """Merge the pair whose merger lowers log p(x, z) least, again and again: maths (19) to (21).
+
+    ``prior`` is a likelihood whose prior takes the place of that of the mixture; None is that. O(K^2 D).
+    """
+    if prior is not None:
+        if type(prior) is not type(mixture.likelihood):
+            got, wanted = type(prior).__name__, type(mixture.likelihood).__name__
+            msg = f"prior must be of the family of the model, {wanted}, got {got}"
+            raise ValueError(msg)
+        wide = less_anchor(prior.for_data(mixture.anchor[None]), mixture.anchor)
+        mixture = mixture_of(wide, mixture.prior, mixture.anchor, mixture.counts, mixture.statistics)
+    likelihood = mixture.likelihood
+    pairs = Agglomeration(likelihood, mixture.prior, resolve("auto", likelihood))
+    state = ClusterState(np.empty(0, dtype=np.int64), mixture.counts.copy(), mixture.state.rows[:-1].copy())
+    merged = []
+    for _ in range(len(mixture.counts) - 1):
+        pair = pairs.cheapest(state)
+        pairs.merge(state, pair)
+        merged.append(pair)
+    return tree_of([(pair.kept, pair.gone) for pair in merged], [pair.loss for pair in merged], clusters)

@@ -1,0 +1,105 @@
+"""``merge_tree``: the tree of given clusters, or of those of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapdpm.backends import resolve
+from mapdpm.data import point_set, read_by
+from mapdpm.merging.by_joint import tree_by_joint
+from mapdpm.merging.by_overlap import tree_by_overlap
+from mapdpm.merging.tree import MergeTree
+from mapdpm.partition_priors import partition_prior
+from mapdpm.protocol import Labels, Matrix, Model
+from mapdpm.search.chunks import Frame, sums_of
+from mapdpm.search.problem import observed
+from mapdpm.state import Mixture, mixture_of
+from mapdpm.validation import check_start, in_order_of_appearance
+
+CRITERIA = ("log-joint", "overlap")
+
+
+def merge_tree(
+    X: Any,
+    labels: Any,
+    criterion: str = "log-joint",
+    *,
+    likelihood: Any = None,
+    alpha: float = 1.0,
+    discount: float = 0.0,
+) -> MergeTree:
+    """How given clusters of ``X`` merge, such as a point estimate of a sampler's draws.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_points, n_features)
+        The points, in a form that ``likelihood`` reads.
+    labels : array-like of shape (n_points,)
+        The cluster of each point: integers. Leaves of the tree are clusters in order of first appearance.
+    criterion : {"log-joint", "overlap"}
+        "log-joint": the pair whose merger lowers log p(x, z) least, first. "overlap": the two of which one is most
+        often taken for the other, by the probabilities of clusters at the points of ``X`` (Hennig 2010, DEMP).
+    likelihood : Likelihood or None
+        The family with its prior; None is the empirical Normal-Gamma.
+    alpha, discount : float
+        Of the prior of partitions.
+
+    Returns
+    -------
+    MergeTree
+        ``linkage``, ``labels(n_groups)``, ``groups(n_groups)``, ``n_groups``.
+
+    Raises
+    ------
+    ValueError
+        Labels are not one integer a point, or an argument is invalid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [0.1], [1.0], [1.1], [9.0], [9.2]])
+    >>> merge_tree(X, [0, 0, 1, 1, 2, 2]).labels(2).tolist()
+    [0, 0, 0, 0, 1, 1]
+    """
+    check_criterion(criterion)
+    points = read_by(likelihood, X)
+    given = np.asarray(check_start(np.asarray(labels), point_set(points).n_points, ()))
+    clusters = in_order_of_appearance(given)
+    seen = observed(likelihood, points)
+    backend = resolve("auto", seen.likelihood)
+    frame = Frame(seen.shifted, None, seen.anchor, backend.name)
+    sums = sums_of(frame, seen.data, None, clusters, int(clusters.max()) + 1)
+    mixture = mixture_of(seen.shifted, partition_prior(alpha, discount), seen.anchor, *sums)
+    if criterion == "log-joint":
+        return tree_by_joint(mixture, None, clusters)
+    scores = np.empty((len(clusters), mixture.state.capacity))
+    backend.score(Model(seen.shifted, mixture.prior, seen.data), mixture.state, scores)
+    return tree_by_overlap(mixture, shares_of(scores), clusters)
+
+
+def tree_of_mixture(
+    mixture: Mixture, criterion: str, prior: Any, shares: Matrix | None, clusters: Labels | None
+) -> MergeTree:
+    """The tree of the clusters of a model; ``clusters`` are those of its points, ``shares`` those of some points."""
+    check_criterion(criterion)
+    if criterion == "log-joint":
+        return tree_by_joint(mixture, prior, clusters)
+    if prior is not None:
+        msg = "prior is for criterion='log-joint'; overlap has none"
+        raise ValueError(msg)
+    return tree_by_overlap(mixture, shares, clusters)
+
+
+def shares_of(scores: Matrix) -> Matrix:
+    """Posterior probabilities of existing clusters, (N, K), from scores, whose last column is a new cluster."""
+    shares: Matrix = np.exp(scores[:, :-1] - scores[:, :-1].max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def check_criterion(criterion: Any) -> None:
+    """ValueError where it is none of ``CRITERIA``."""
+    if criterion not in CRITERIA:
+        msg = f"criterion must be one of {', '.join(map(repr, CRITERIA))}, got {criterion!r}"
+        raise ValueError(msg)

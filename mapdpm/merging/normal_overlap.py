@@ -1,0 +1,111 @@
+"""The probability that a point of one normal cluster is taken for one of another: the tail of a quadratic form."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mapdpm.likelihoods import NormalGamma, NormalInverseWishart, NormalKnownVariance
+from mapdpm.protocol import Matrix, Vector
+from mapdpm.state import Mixture
+
+_BISECTIONS = 60
+_FARTHEST = 1e6  # of t, where its range has no end
+_FLAT = 1e-4  # |w|, below which the two terms of the tail cancel
+_DEEPEST = 37.0  # standard deviations: a tail of 1e-300
+
+_DIAGONAL = (NormalGamma, NormalKnownVariance)
+
+
+def misclassified(mixture: Mixture) -> Matrix:
+    """P(pi_j F_j(x) > pi_i F_i(x)) for x of cluster i, shape (K, K); rows are i. The diagonal means nothing.
+
+    Clusters are normals F with the expected precision of each, and weights pi of their sizes. ln (pi_j F_j / pi_i F_i)
+    is c + sum_d (a_d z_d^2 + b_d z_d) of independent standard normals z. Its tail is found by the saddlepoint
+    approximation of Lugannani and Rice (1980), mostly to a few per cent of itself. O(K^2 D); for full matrices O(K^2
+    D^3).
+    """
+    likelihood = mixture.likelihood
+    if not isinstance(likelihood, (*_DIAGONAL, NormalInverseWishart)):
+        msg = f"the overlap of clusters of {type(likelihood).__name__} needs points: give X"
+        raise ValueError(msg)
+    K = len(mixture.counts)
+    parameters = np.empty((K, likelihood.n_parameters()))
+    for row, own in zip(mixture.state.rows[:-1], parameters, strict=True):
+        likelihood.tangent(row, own)
+    log_weights = np.log(mixture.state.rows[:-1, 0])
+    form = _diagonal_forms if isinstance(likelihood, _DIAGONAL) else _full_forms
+    chances = np.empty((K, K))
+    for i in range(K):
+        c, a, b = form(parameters, i)
+        chances[i] = tail(c + log_weights - log_weights[i], a, b)
+    return chances
+
+
+def _diagonal_forms(parameters: Matrix, i: int) -> tuple[Vector, Matrix, Matrix]:
+    D = (parameters.shape[1] - 1) // 2
+    means, precisions = parameters[:, 1 : 1 + D], 2.0 * parameters[:, 1 + D :]
+    ratio = precisions / precisions[i]
+    apart = (means[i] - means) * np.sqrt(precisions)
+    return (0.5 * np.log(ratio) - 0.5 * apart**2).sum(axis=1), 0.5 * (1.0 - ratio), -apart * np.sqrt(ratio)
+
+
+def _full_forms(parameters: Matrix, i: int) -> tuple[Vector, Matrix, Matrix]:
+    K, D = len(parameters), int(np.sqrt(2 * parameters.shape[1] + 0.25) - 1.5)
+    roots = np.zeros((K, D, D))
+    rows, columns = np.tril_indices(D)
+    roots[:, rows, columns] = parameters[:, 1 + D :]  # W, where W'W is the precision matrix
+    apart = np.einsum("kde,ke->kd", roots, parameters[i, 1 : 1 + D] - parameters[:, 1 : 1 + D])
+    turned, scales, _ = np.linalg.svd(roots @ np.linalg.inv(roots[i]))
+    along = np.einsum("kde,kd->ke", turned, apart)
+    return (np.log(scales) - 0.5 * along**2).sum(axis=1), 0.5 * (1.0 - scales**2), -along * scales
+
+
+def tail(c: Vector, a: Matrix, b: Matrix) -> Vector:
+    """P(c + sum_d (a_d z_d^2 + b_d z_d) > 0) of independent standard normals z, for each row; see ``misclassified``."""
+    with np.errstate(all="ignore"):
+        t = _saddlepoint(c, a, b)
+        k, _, k2 = _cumulants(t, c, a, b)
+        w = np.sign(t) * np.sqrt(np.maximum(-2.0 * k, 0.0))
+        u = t * np.sqrt(k2)
+        w = np.clip(w, -_DEEPEST, _DEEPEST)
+        normal = np.array([0.5 * math.erfc(each / math.sqrt(2.0)) for each in w.tolist()])
+        chance = normal + np.exp(-0.5 * w * w) / math.sqrt(2.0 * math.pi) * (1.0 / u - 1.0 / w)
+        flat = np.abs(w) < _FLAT
+        skew = (8.0 * a**3 + 6.0 * a * b * b).sum(axis=1) / (2.0 * a * a + b * b).sum(axis=1) ** 1.5
+        chance = np.where(flat, 0.5 - skew / (6.0 * math.sqrt(2.0 * math.pi)), chance)
+    never = (c + _highest_of(a, b)) <= 0.0
+    return np.where(never, 0.0, np.clip(np.nan_to_num(chance), 0.0, 1.0))
+
+
+def _saddlepoint(c: Vector, a: Matrix, b: Matrix) -> Vector:
+    """The t at which the slope of the cumulant generating function is 0; it rises with t."""
+    low = np.max(np.where(a < 0.0, 0.5 / np.minimum(a, -0.5 / _FARTHEST), -_FARTHEST), axis=1)
+    high = np.min(np.where(a > 0.0, 0.5 / np.maximum(a, 0.5 / _FARTHEST), _FARTHEST), axis=1)
+    for _ in range(_BISECTIONS):
+        t = 0.5 * (low + high)
+        rises = _cumulants(t, c, a, b)[1] < 0.0
+        low, high = np.where(rises, t, low), np.where(rises, high, t)
+    found: Vector = 0.5 * (low + high)
+    return found
+
+
+def _cumulants(t: Vector, c: Vector, a: Matrix, b: Matrix) -> Any:
+    """The cumulant generating function of the form at ``t``, its slope, and the slope of that."""
+    q = 1.0 - 2.0 * t[:, None] * a
+    s = t[:, None] * b * b / q
+    return (
+        t * c + 0.5 * (t[:, None] * s - np.log(q)).sum(axis=1),
+        c + (a / q + s * (1.0 + t[:, None] * a / q)).sum(axis=1),
+        (2.0 * a * a / q**2 + b * b / q**3).sum(axis=1),
+    )
+
+
+def _highest_of(a: Matrix, b: Matrix) -> Vector:
+    """The largest value of sum_d (a_d z_d^2 + b_d z_d); infinite where one of the terms has none."""
+    peaks = np.where(
+        a < 0.0, -b * b / (4.0 * np.where(a < 0.0, a, -1.0)), np.where((a > 0.0) | (b != 0.0), np.inf, 0.0)
+    )
+    return np.asarray(peaks.sum(axis=1))
