@@ -21,6 +21,9 @@ STARTS = ("sequential", "random-order", "single")
 CHAIN_STARTS = ("sequential", "random", "single", "singletons")
 """``init=`` of ``samplers.sample``."""
 
+CRITERIA = ("log-joint", "overlap")
+"""``criterion=`` of ``merge_tree``."""
+
 METHODS = ("cv", "nll", "map", "empirical-bayes", "prequential")
 """``method=`` of ``select_alpha``."""
 

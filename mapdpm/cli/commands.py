@@ -25,10 +25,12 @@ from mapdpm.files.disk import write_file
 from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods._parameters import described
 from mapdpm.plots.canvas import KINDS
+from mapdpm.search.widths import AUTO
 
 PICTURE = Path("mapdpm_demo.png")
 
 _MOST_NAMES = 6
+_MOST_NUMBERS = 3
 
 
 def fit(arguments: argparse.Namespace) -> None:
@@ -46,16 +48,16 @@ def fit(arguments: argparse.Namespace) -> None:
     finally:
         progress.end()
     seconds = time.perf_counter() - started
+    labels = _grouped(arguments, model)
     if arguments.out is not None:
         model.save(arguments.out)
     if arguments.picture is not None:
-        write_file(arguments.picture, _picture(model, table, arguments.picture))
+        write_file(arguments.picture, _picture(model, table, labels, arguments.picture))
     if arguments.labels is not None:
-        records.write_text(
-            arguments.labels, records.lines(["label"], model.labels_[:, None].tolist(), arguments.format)
-        )
+        records.write_text(arguments.labels, records.lines(["label"], labels[:, None].tolist(), arguments.format))
     if not arguments.quiet:
-        summary = _summary(model, table, seconds, arguments.format)
+        grouped = None if arguments.n_groups is None else np.bincount(labels).tolist()
+        summary = _summary(model, table, seconds, arguments.format, grouped)
         if arguments.labels is not None and str(arguments.labels) == records.STDOUT:
             stderr.write(f"{summary}\n")
         else:
@@ -183,7 +185,10 @@ def show(arguments: argparse.Namespace) -> None:
 
 
 def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
-    """The family with its prior from the data, changed by ``--prior``; None is the default of MAPDPM."""
+    """The family whose prior is to be fitted; or with the prior of all points, changed by ``--prior``.
+
+    That is the prior where it is asked for, where a parameter is given or varied, and with groups.
+    """
     family, changes = PRIOR_FAMILIES[arguments.likelihood], dict(arguments.prior)
     if len(changes) < len(arguments.prior):
         names = ", ".join(name for name, _ in arguments.prior)
@@ -191,6 +196,9 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
         raise UsageError(msg)
     if arguments.standardize and not changes:
         warnings.warn("--standardize changes nothing without --prior, whose units it chooses", stacklevel=2)
+    fitted = not (changes or arguments.empirical_prior or vars(arguments).get("vary") or table.groups is not None)
+    if fitted:
+        return AUTO if family is NormalGamma else family
     if family is NormalGamma and not changes:
         return None
     unknown = [name for name in changes if name not in family._fields]
@@ -211,6 +219,17 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
         raise UsageError(msg) from None
 
 
+def _grouped(arguments: argparse.Namespace, model: Any) -> Any:
+    """The labels of the rows: clusters, or the groups into which ``--n-groups`` merges them."""
+    if arguments.n_groups is None:
+        return model.labels_
+    try:
+        return model.merge_tree(arguments.merge_by).labels(arguments.n_groups)
+    except ValueError as error:
+        msg = f"argument --n-groups: {error}"
+        raise UsageError(msg) from None
+
+
 def _check_picture(path: Path) -> None:
     plots.check_matplotlib()
     if path.suffix[1:] not in KINDS:
@@ -219,17 +238,18 @@ def _check_picture(path: Path) -> None:
         raise UsageError(msg)
 
 
-def _picture(model: Any, table: Table, path: Path) -> bytes:
+def _picture(model: Any, table: Table, labels: Any, path: Path) -> bytes:
     """A picture of the clusters in a plane; for a single column, of the density, or of the shares in groups."""
     one = model.n_features_in_ == 1
     if one and table.groups is not None:
         return plots.image(plots.groups(model), path.suffix[1:])
-    ax = plots.density(model, table) if one else plots.clusters(model, table, labels=model.labels_)
+    ax = plots.density(model, table) if one else plots.clusters(model, table, labels=labels)
     return plots.image(ax, path.suffix[1:])
 
 
-def _summary(model: Any, table: Table, seconds: float, kind: str) -> str:
+def _summary(model: Any, table: Table, seconds: float, kind: str, grouped: list[int] | None) -> str:
     rows, columns = table.values.shape
+    prior = {name: np.asarray(value).tolist() for name, value in model.likelihood_._asdict().items()}
     if kind == "jsonl":
         facts = {
             "rows": rows,
@@ -237,6 +257,8 @@ def _summary(model: Any, table: Table, seconds: float, kind: str) -> str:
             **({} if table.groups is None else {"groups": len(model.group_names_)}),
             "clusters": model.n_clusters_,
             "sizes": model.cluster_sizes_.tolist(),
+            **({} if grouped is None else {"merged": grouped}),
+            "prior": prior,
             "log_joint": model.log_joint_,
             "sweeps": model.n_sweeps_,
             "converged": model.converged_,
@@ -251,6 +273,8 @@ def _summary(model: Any, table: Table, seconds: float, kind: str) -> str:
         **({} if table.groups is None else {"groups": len(model.group_names_)}),
         "clusters": model.n_clusters_,
         "sizes": " ".join(map(str, model.cluster_sizes_.tolist())),
+        **({} if grouped is None else {"merged": " ".join(map(str, grouped))}),
+        "prior": _prior_line(prior),
         "log joint": f"{model.log_joint_:.6f} nats",
         "sweeps": model.n_sweeps_,
         "converged": "yes" if model.converged_ else "no",
@@ -258,6 +282,17 @@ def _summary(model: Any, table: Table, seconds: float, kind: str) -> str:
         "seconds": f"{seconds:.3f}",
     }
     return "\n".join(f"{name:<10} {value}" for name, value in shown.items())
+
+
+def _prior_line(prior: dict[str, Any]) -> str:
+    """The parameters of the prior, six digits each; a few of a vector."""
+
+    def text(value: Any) -> str:
+        if not isinstance(value, list):
+            return f"{value:.6g}"
+        return " ".join([f"{each:.6g}" for each in value[:_MOST_NUMBERS]] + ["..."] * (len(value) > _MOST_NUMBERS))
+
+    return ", ".join(f"{name} {text(value)}" for name, value in prior.items())
 
 
 def _shortened(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import mapdpm
 from mapdpm.cli import values
 from mapdpm.cli.stderr import report
-from mapdpm.names import BACKENDS, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS, WHEN_FULL
+from mapdpm.names import BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS, WHEN_FULL
 
 LIKELIHOODS = ("normal-gamma", "normal-known-variance")
 FORMATS = ("csv", "jsonl")
@@ -108,6 +108,10 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     results.add_argument("--labels", type=Path, metavar="FILE", help="write the cluster of each row; - is stdout")
     results.add_argument("--picture", type=Path, metavar="FILE", help="draw the clusters: .png, .pdf or .svg")
     _format_option(results, "labels and the summary")
+    text = "merge clusters into so many groups, by a tree: labels, picture and summary show groups"
+    results.add_argument("--n-groups", type=values.count, metavar="N", help=text)
+    text = "what merges first: what costs the log joint least, or what is hardest to tell apart (%(default)s)"
+    results.add_argument("--merge-by", choices=CRITERIA, default=CRITERIA[0], help=text)
     model = fit.add_argument_group("model")
     model.add_argument(
         "--alpha", type=values.positive, metavar="A", default=1.0, help="concentration, > 0 (%(default)s)"
@@ -145,6 +149,8 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
 
 
 def _prior_options(model: Any) -> None:
+    text = "take the prior from all points, as the paper does; else its width is that of the clusters found"
+    model.add_argument("--empirical-prior", action="store_true", help=text)
     model.add_argument("--likelihood", choices=LIKELIHOODS, default=LIKELIHOODS[0], help="family (%(default)s)")
     text = "set a parameter of the prior, as b0=0.5 or b0=0.5,2 (one a column); the others come from the data"
     model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)

@@ -11,14 +11,13 @@ from mapdpm.data import point_set, read_by
 from mapdpm.merging.by_joint import tree_by_joint
 from mapdpm.merging.by_overlap import tree_by_overlap
 from mapdpm.merging.tree import MergeTree
+from mapdpm.names import CRITERIA
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model
 from mapdpm.search.chunks import Frame, sums_of
 from mapdpm.search.problem import observed
 from mapdpm.state import Mixture, mixture_of
 from mapdpm.validation import check_start, in_order_of_appearance
-
-CRITERIA = ("log-joint", "overlap")
 
 
 def merge_tree(

@@ -16,6 +16,7 @@ from mapdpm.plots.scores import selection
 from mapdpm.plots.series import segments
 from mapdpm.plots.shares import groups
 from mapdpm.plots.traces import similarity, trace
+from mapdpm.plots.trees import tree
 from mapdpm.plots.words import topics
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.validation import check_points
@@ -37,6 +38,7 @@ __all__ = [
     "sizes",
     "topics",
     "trace",
+    "tree",
 ]
 
 _MINUS = "\N{MINUS SIGN}"
