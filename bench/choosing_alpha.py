@@ -123,10 +123,10 @@ def methods(uci: list[Any]) -> None:
         order = np.random.default_rng(0).permutation(len(X))  # the files are sorted by class
         for method in ("cv", "nll", "map", "empirical-bayes", "prequential"):
             if method == "prequential":
-                found = select_alpha(X[order], method=method, warmup=50, folds=2)
+                found = select_alpha(X[order], method=method, likelihood=None, warmup=50, folds=2)
                 labels, K = found.model.predict(X), found.model.n_clusters
             else:
-                found = select_alpha(X, method=method)
+                found = select_alpha(X, method=method, likelihood=None)
                 labels, K = found.model.labels_, found.model.n_clusters_
             nmi = metrics.normalized_mutual_info(classes, labels)
             cells += [f"{found.alpha:.3g}", str(K), f"{nmi:.2f}"]

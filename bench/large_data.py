@@ -110,13 +110,13 @@ def rare() -> tuple[Points, Labels]:
 def by_passes(**parameters: Any) -> MAPDPM:
     """An estimator that makes passes, whatever the number of points."""
     fits.MANY = 1
-    return MAPDPM(**parameters)
+    return MAPDPM(**({"likelihood": None} | parameters))
 
 
 def by_sweeps(**parameters: Any) -> MAPDPM:
     """An estimator that sweeps, whatever the number of points."""
     fits.MANY = 1 << 62
-    return MAPDPM(**parameters)
+    return MAPDPM(**({"likelihood": None} | parameters))
 
 
 def seconds(arguments: argparse.Namespace) -> None:
@@ -181,7 +181,9 @@ def on_workers(_: argparse.Namespace) -> None:
                 wait(made)
                 chunks = [dask.delayed(each) for each in made]
                 killer = Killer(client, n_kills)
-                model, took = timed(lambda c=chunks, k=killer, to=client: on_dask.fit(MAPDPM(callback=k), c, to))
+                model, took = timed(
+                    lambda c=chunks, k=killer, to=client: on_dask.fit(MAPDPM(likelihood=None, callback=k), c, to)
+                )
                 labels = np.concatenate(client.gather(client.compute(on_dask.labels(model, chunks))))
             rows.append(
                 (
@@ -222,7 +224,9 @@ def big(arguments: argparse.Namespace) -> None:
     with LocalCluster(n_workers=2, **LOCAL) as cluster, Client(cluster) as client:
         chunks = [dask.delayed(million)(j) for j in range(arguments.chunks)]
         seen: list[str] = []
-        model, took = timed(lambda: on_dask.fit(MAPDPM(callback=lambda p: seen.append(str(p))), chunks, client))
+        model, took = timed(
+            lambda: on_dask.fit(MAPDPM(likelihood=None, callback=lambda p: seen.append(str(p))), chunks, client)
+        )
         workers = client.run(peak_megabytes)
         print("\n".join(seen))
         z, X = made(arguments.chunks - 1)
@@ -251,7 +255,7 @@ def streams(_: argparse.Namespace) -> None:
     for N, D, K in SIZES:
         X, z = mixture(D, K).draw(N, 0)
         edges = [N * j // CHUNKS for j in range(CHUNKS + 1)]
-        whole = MAPDPM().fit(X[:: max(1, N // 50_000)])
+        whole = MAPDPM(likelihood=None).fit(X[:: max(1, N // 50_000)])
 
         def learned(
             X: Points = X, edges: list[int] = edges, prior: Any = whole.likelihood_, K: int = K

@@ -25,7 +25,7 @@ from mapdpm.testing.data import crp_mixture
 POINTS = 600
 ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20)
-NO_FEATURES = ("label", "id", "name")
+NO_FEATURES = ("label", "id", "name", "sp", "sex")
 TABLE_1 = {  # the column of MAP-DPM: mean, and two standard deviations
     "NMI": (0.71, 0.23),
     "iterations": (13.3, 13.9),
@@ -170,7 +170,10 @@ def uci_sets(data: Path | None, modes: dict[str, Any]) -> None:
         X, classes = read_set(data / "tabular" / s.file)
         n_classes = len(np.unique(classes))
         of_means = [DPMeans(n_clusters=n_classes, max_sweeps=1000, **options).fit(X) for options in modes.values()]
-        fits = [[MAPDPM(alpha, max_sweeps=1000, **options).fit(X) for alpha in ALPHAS] for options in modes.values()]
+        fits = [
+            [MAPDPM(alpha, likelihood=None, max_sweeps=1000, **options).fit(X) for alpha in ALPHAS]
+            for options in modes.values()
+        ]
         best = [max(models, key=lambda model: model.log_joint_) for models in fits]
         head = (s.name, str(n_classes))
         means.append((*head, *scores(of_means, classes, s.means_nmi, s.means_iterations)))

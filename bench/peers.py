@@ -5,7 +5,7 @@ Run: python bench/peers.py [--sizes 100000,2,10 ...] [--ways mapdpm KMeans Bayes
 makes them (no cluster below half a percent), means N(0, s^2), variances inverse gamma (3, 2). All on one core, in one
 process, in turn in each round:
 
-mapdpm                     MAPDPM(), which is told nothing
+mapdpm                     MAPDPM(likelihood=None), which is told nothing
 KMeans                     scikit-learn, told K, n_init=1
 BayesianGaussianMixture    scikit-learn, told K, diagonal; in the first round only
 bnpy                       memoized variational inference with birth, merge, delete and shuffle moves, from one cluster,
@@ -69,7 +69,7 @@ class Bnpy:
 
 
 WAYS: dict[str, Callable[[int, int], Any]] = {
-    "mapdpm": lambda _, __: MAPDPM(),
+    "mapdpm": lambda _, __: MAPDPM(likelihood=None),
     "KMeans": lambda K, seed: KMeans(K, n_init=1, random_state=seed),
     "BayesianGaussianMixture": lambda K, seed: BayesianGaussianMixture(
         n_components=K, covariance_type="diag", random_state=seed

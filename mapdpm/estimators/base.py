@@ -271,10 +271,10 @@ def _parameters_of(value: Any) -> dict[str, Any]:
 
 
 def _replaced(name: str, value: Any, changes: dict[str, Any]) -> Any:
-    if value is None:
-        first = next(iter(changes))
+    if value is None or isinstance(value, (str, type)):
+        first, shown = next(iter(changes)), value.__name__ if isinstance(value, type) else repr(value)
         hint = ", to NormalGamma.empirical(X) say" if name == "likelihood" else ""
-        msg = f"{name} is None, which has no parameter {first!r}; set {name} first{hint}"
+        msg = f"{name} is {shown}, which has no parameter {first!r}; set {name} first{hint}"
         raise ValueError(msg)
     known = _parameters_of(value)
     deep = hasattr(value, "set_params")

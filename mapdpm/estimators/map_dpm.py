@@ -44,8 +44,10 @@ class MAPDPM(PackedMixture, WeightedEstimator):
     ----------
     alpha : float > 0
         Concentration: the expected number of clusters grows as alpha log N.
-    likelihood : Likelihood or None
-        The family with its prior; None is the empirical Normal-Gamma of the paper (``NormalGamma.empirical``).
+    likelihood : "auto", Likelihood, a family, or None
+        The family with its prior. "auto": ``NormalGamma`` with a prior fitted to the data's own clusters, by the log
+        joint of both (maths, section 26). The class of a family, ``GammaPoisson`` say: the same for that family. None:
+        the empirical Normal-Gamma of the paper (``NormalGamma.empirical``), which expects clusters as wide as the data.
     discount : float in [0, 1)
         Discount of a Pitman-Yor process; 0 is the Dirichlet process. With a discount, alpha > -discount.
     max_clusters : int or None
@@ -120,6 +122,9 @@ class MAPDPM(PackedMixture, WeightedEstimator):
     sweeps do. ``init`` and ``n_restarts`` are then those of a sample of 65,536 points, and ``n_sweeps_`` counts passes.
     A fit that ends before it converges warns (``ConvergenceWarning``).
 
+    A fitted prior costs four to eight fits to a sample, of 1,024 points from 10,000 on and of up to 4,096 below; then
+    the fit is that of ``MAPDPM(likelihood=model.likelihood_)``, once or, where the sample was too small, twice.
+
     Moves cost as much as a few more sweeps: they use statistics, and samples of large clusters. Data is first
     shifted by a typical point, so an offset of 1e8 costs no digits. float32 data is not converted; statistics and
     decisions are in float64. The mode underestimates K: see docs/maths.md, section 6.
@@ -140,7 +145,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         self,
         alpha: float = 1.0,
         *,
-        likelihood: Any = None,
+        likelihood: Any = "auto",
         discount: float = 0.0,
         max_clusters: int | None = None,
         init: Any = "sequential",

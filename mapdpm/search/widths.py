@@ -5,6 +5,7 @@ A place in the search is the logarithm of each parameter, as a multiple of that 
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,8 +78,8 @@ class Widths:
     def __init__(self, empirical: Any) -> None:
         self._empirical = empirical
         self._rule = FITTED[type(empirical)]
-        ranges = [np.array([each.low, each.high]) / self._unit(name) for name, each in self._rule.items()]
-        low, high = np.log(ranges).T
+        ranges = [(each.low / self._unit(name), each.high / self._unit(name)) for name, each in self._rule.items()]
+        low, high = np.array([[math.log(edge) for edge in ends] for ends in ranges]).T
         self._box = Box(low, high, _TOLERANCE, _GAIN_OF_CYCLE)
 
     def _unit(self, name: str) -> float:
@@ -88,7 +89,8 @@ class Widths:
         """The place where clusters have ``width`` times the variance of all points; None is that of the empirical."""
         if width is None:
             return np.zeros(len(self._rule))
-        return np.log([width / self._unit(name) if each.follows else 1.0 for name, each in self._rule.items()])
+        factors = [width / self._unit(name) if each.follows else 1.0 for name, each in self._rule.items()]
+        return np.array([math.log(factor) for factor in factors])
 
     def prior(self, place: Vector) -> Any:
         """The prior of a place."""
@@ -114,5 +116,5 @@ class Widths:
         return found, evidence(found) - evidence(place)
 
     def _values(self, likelihood: Any, place: Vector) -> dict[str, Any]:
-        factors = np.exp(place).tolist()
+        factors = [math.exp(each) for each in place.tolist()]  # numpy's differ from one processor to another
         return {name: getattr(likelihood, name) * factor for name, factor in zip(self._rule, factors, strict=True)}

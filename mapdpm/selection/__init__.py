@@ -35,7 +35,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     alphas: Any = None,
     *,
     method: str = "cv",
-    likelihood: Any = None,
+    likelihood: Any = "auto",
     folds: Any = 5,
     groups: Any = None,
     blocked: bool = False,
@@ -74,8 +74,9 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
         the likelihood are starts; each is searched within a factor of 10,000. If a dict names none, "c0_scale" and
         "b0_scale" are searched (in other families, their counterparts).
     method : {"cv", "nll", "map", "empirical-bayes", "prequential"}
-    likelihood : Likelihood or None
-        None is the empirical prior of the fitted points, computed anew in each fold.
+    likelihood : "auto", Likelihood, a family, or None
+        As in ``MAPDPM``. A prior that is fitted, or the empirical one of None, is computed anew in each fold; with
+        ``warm_start`` once for all alphas. A setting that names parameters of the likelihood changes the empirical one.
     folds : int, splitter of scikit-learn, or iterable of (train, test)
         The folds of "cv". For "prequential", the number of blocks of time, each with its own score.
     groups : array-like of shape (n_points,), optional
@@ -143,9 +144,9 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
         dealt = folds_of(point_set(points).n_points, folds, groups=groups, blocked=blocked, random_state=random_state)
         return _cross_validated(job, X, dealt, warm_start, one_standard_error, n_jobs)
     if method == "nll":
-        return _by_joint(job.with_prior(points), X, warm_start)
+        return _by_joint(job.with_prior(points) if warm_start else job, X, warm_start)
     if alternating:
-        return _ALTERNATING[method](job.with_prior(points), X, InverseGammaPrior() if prior is None else prior)
+        return _ALTERNATING[method](job, X, InverseGammaPrior() if prior is None else prior)
     return _prequential(_with_warmup(job), check_count("folds", folds))
 
 
@@ -159,7 +160,7 @@ def _cross_validated(
 
     def run(fold: int) -> None:
         train, test = (point_set(job.points).rows(numbers) for numbers in folds[fold])
-        for number, model in job.with_prior(train).fits(train, warm_start):
+        for number, model in (job.with_prior(train) if warm_start else job).fits(train, warm_start):
             scores[number, fold] = model.score(test)
             n_clusters[number, fold] = model.n_clusters_
             threads.check()
@@ -169,7 +170,7 @@ def _cross_validated(
         threads.each(run, range(len(folds)))
     rule = one_standard_error and len(folds) > 1
     chosen = simplest(scores, n_clusters) if rule else int(np.argmax(scores.mean(axis=1)))
-    model = job.with_prior(job.points).model(job.grid[chosen], job.points).fit(X)
+    model = job.model(job.grid[chosen], job.points).fit(X)
     return Selection("cv", job.grid, scores, n_clusters, chosen, model)
 
 

@@ -15,6 +15,7 @@ from mapdpm.data import point_set
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior, NoInteriorModeError
 from mapdpm.search.problem import Observed, observed
+from mapdpm.search.widths import family_to_fit
 from mapdpm.selection import empirical_bayes
 from mapdpm.selection.job import Job, with_feature_names
 from mapdpm.selection.path import fit_path
@@ -30,13 +31,16 @@ Update = Callable[[MAPDPM, Setting], Setting]
 
 def modes_of_alpha(job: Job, X: Any, prior: Any) -> Selection:
     """Alternate fits with the mode of p(alpha | N, K) under ``prior``, from each setting as a start."""
+    job = job.with_prior(job.points)
     starts = [setting | {"alpha": setting.get("alpha", 1.0)} for setting in job.grid]
     return _best("map", job, X, prior, [(start, _mode_of_alpha(job, prior), _SAME) for start in starts])
 
 
 def empirical_priors(job: Job, X: Any, prior: Any) -> Selection:
     """As ``modes_of_alpha``; each update also sets the likelihood's parameters at their largest marginal likelihood."""
-    observed_data = observed(job.common["likelihood"], job.points)
+    family = family_to_fit(job.common["likelihood"])
+    start = job.common["likelihood"] if family is None else family.empirical(job.points)
+    observed_data = observed(start, job.points)
     runs = []
     for setting in job.grid:
         own, changes = split_setting(setting)

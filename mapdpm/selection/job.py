@@ -57,25 +57,29 @@ class Job(NamedTuple):
     common: dict[str, Any]
     random_state: Any
     report: StepReporter
+    fitted: Any = None
+    """The prior that was fitted, where one is to be."""
 
     def with_prior(self, points: Any) -> Job:
-        """The same job with the prior fitted to ``points``, where that is asked for: once for all settings.
-
-        If settings name parameters of the likelihood, these are of the empirical prior.
-        """
+        """The same job with the prior fitted to ``points``, where that is asked for: once for all settings."""
         family = family_to_fit(self.common["likelihood"])
-        if family is None:
+        if family is None or all(split_setting(setting)[1] for setting in self.grid):
             return self
-        if any(split_setting(setting)[1] for setting in self.grid):
-            return self._replace(common=self.common | {"likelihood": family.empirical(points)})
         settings = MAPDPM(random_state=self.random_state, **self.common)._settings(point_set(points).n_points)  # noqa: SLF001
-        return self._replace(common=self.common | {"likelihood": fitted_prior(family, points, None, settings).prior})
+        return self._replace(fitted=fitted_prior(family, points, None, settings).prior)
+
+    @property
+    def likelihood(self) -> Any:
+        """The likelihood of settings that name none of its parameters."""
+        return self.common["likelihood"] if self.fitted is None else self.fitted
 
     def model(self, setting: Setting, X: Any) -> MAPDPM:
         """The unfitted model of ``setting``, for the points ``X``."""
         own, of_likelihood = split_setting(setting)
-        parameters = self.common | own
-        parameters["likelihood"] = changed_likelihood(parameters["likelihood"], of_likelihood, X)
+        likelihood = self.likelihood
+        if of_likelihood:
+            likelihood = changed_likelihood(self.common["likelihood"], of_likelihood, X)
+        parameters = self.common | own | {"likelihood": likelihood}
         return MAPDPM(random_state=self.random_state, **parameters)
 
     def fits(self, points: Any, warm_start: bool) -> Iterator[tuple[int, MAPDPM]]:

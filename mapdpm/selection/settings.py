@@ -9,6 +9,7 @@ import numpy as np
 
 from mapdpm.likelihoods import FAMILIES, NormalGamma
 from mapdpm.partition_priors import partition_prior
+from mapdpm.search.widths import family_to_fit
 from mapdpm.validation import check_number
 
 ALPHAS = tuple(np.geomspace(0.1, 30.0, 10).tolist())
@@ -53,10 +54,11 @@ def split_setting(setting: Setting) -> tuple[Setting, Setting]:
 
 
 def changed_likelihood(likelihood: Any, changes: Setting, X: Any) -> Any:
-    """``likelihood`` (None: the empirical Normal-Gamma of ``X``) with new values, or multiples for ``NAME_scale``."""
+    """``likelihood``, or its empirical prior, with new values, or multiples for ``NAME_scale``."""
     if not changes:
         return likelihood
-    base = NormalGamma.empirical(X) if likelihood is None else likelihood
+    family = NormalGamma if likelihood is None else family_to_fit(likelihood)
+    base = likelihood if family is None else family.empirical(X)
     fields = base._fields
     values = {}
     for name, value in changes.items():

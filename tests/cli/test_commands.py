@@ -135,6 +135,8 @@ def test_every_option_reaches_the_model(folder, points):
     for name, value in wanted.items():
         argv += ["--" + names.get(name, name).replace("_", "-"), str(value)]
     assert cli.main([*argv, "--likelihood", "normal-known-variance"]) == 0
+    assert mapdpm.load("new.mdpm").likelihood is mapdpm.NormalKnownVariance
+    assert cli.main([*argv, "--likelihood", "normal-known-variance", "--empirical-prior"]) == 0
     model = mapdpm.load("new.mdpm")
     assert {name: getattr(model, name) for name in wanted} == wanted
     assert (model.init, model.backend, model.moves) == ("single", "python", ("regroup", "split"))

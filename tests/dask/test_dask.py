@@ -15,7 +15,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import mapdpm.dask as on_dask
-from mapdpm import MAPDPM, DirichletMultinomial, DPMeans, NormalGamma, load
+from mapdpm import MAPDPM, DirichletMultinomial, DPMeans, NormalGamma, NormalKnownVariance, load
 from mapdpm.search import fit_in_passes
 from mapdpm.validation import NotFittedError
 from tests.search.test_fit_in_passes import blobs
@@ -155,8 +155,17 @@ def test_dp_means():
 
 def test_a_sample_is_enough_to_start_from(monkeypatch):
     monkeypatch.setattr(fit_in_passes, "SAMPLE", 200)
-    model = on_dask.fit(MAPDPM(), chunks_of(X))
-    np.testing.assert_allclose(model.log_joint_, MAPDPM().fit(X).log_joint_, rtol=1e-12)
+    model = on_dask.fit(MAPDPM(likelihood=None), chunks_of(X))
+    np.testing.assert_allclose(model.log_joint_, MAPDPM(likelihood=None).fit(X).log_joint_, rtol=1e-12)
+
+
+def test_a_prior_is_fitted_to_the_sample():
+    """All points are in it here, so the prior is that of a fit in memory; and so are the clusters."""
+    for likelihood in ("auto", NormalKnownVariance):
+        model = on_dask.fit(MAPDPM(likelihood=likelihood), chunks_of(X))
+        in_memory = MAPDPM(likelihood=likelihood).fit(X)
+        assert model.likelihood_ == in_memory.likelihood_
+        np.testing.assert_allclose(model.log_joint_, in_memory.log_joint_, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +198,7 @@ def test_other_bad_input(tmp_path):
         ((MAPDPM(), tmp_path / "points.csv"), "neither npy nor parquet"),
         ((MAPDPM(), str(tmp_path / "none_*.npy")), "there is no file"),
         ((DPMeans(n_clusters=N + 1), blocks), "at most the number of points"),
-        ((MAPDPM(likelihood=NormalGamma), blocks), "the class NormalGamma itself"),
+        ((MAPDPM(likelihood=dict), blocks), "no rule to fit the prior of dict"),
         ((MAPDPM(likelihood=3), blocks), "likelihood must be one with its prior, .* got 3"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -28,7 +28,7 @@ def prior():
         (lambda X: MAPDPM(likelihood=NormalGamma(0.0, -1.0, 1.0, 1.0)).fit(X), "c0 must be > 0, got -1.0"),
         (
             lambda X: MAPDPM(likelihood="normal").fit(X),
-            "likelihood must be one with its prior, such as Norm.*, got 'normal'",
+            "likelihood must be 'auto', None, a family, or one with its prior, got 'normal'",
         ),
         (
             lambda X: MAPDPM(likelihood=NormalGamma([0.0] * 3, 1.0, 1.0, 1.0)).fit(X),
@@ -100,7 +100,10 @@ def prior():
             lambda X: MAPDPM().fit(X, sample_weight=np.full(120, 1e20)),
             "sample_weight must be 0 or between 1e-09 and 1e\\+09",
         ),
-        (lambda X: MAPDPM(likelihood=NormalGamma).fit(X), "likelihood must be .*, got the class NormalGamma itself"),
+        (
+            lambda X: MAPDPM(likelihood=dict).fit(X),
+            "there is no rule to fit the prior of dict: give one with its prior",
+        ),
         (lambda X: MAPDPM(moves=None).fit(X), "moves must be a tuple of names among .*, got None"),
         (lambda X: MAPDPM(likelihood=prior()._replace(c0=-1.0)).fit(X), "c0 must be > 0, got -1.0"),
         (lambda X: MAPDPM().predict(X), "not fitted yet; call fit first"),
@@ -126,9 +129,9 @@ def prior():
         ),
         (
             lambda X: MAPDPM(likelihood="normal").set_params(likelihood__c0=1),
-            "Invalid parameter 'c0' for likelihood str",
+            "likelihood is 'normal', which has no parameter 'c0'; set likelihood first",
         ),
-        (lambda X: MAPDPM().set_params(likelihood__c0=1.0), "likelihood is None, which has no parameter 'c0'; set"),
+        (lambda X: MAPDPM().set_params(likelihood__c0=1.0), "likelihood is 'auto', which has no parameter 'c0'; set"),
         (
             lambda X: MAPDPM(likelihood=prior()).set_params(likelihood__k=1),
             r"'k' for likelihood NormalGamma. .*\['a0', ",

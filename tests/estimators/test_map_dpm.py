@@ -368,5 +368,5 @@ def test_equal_points_under_an_alpha_above_their_number():
     """One sweep from either start finds the one cluster: only the sequential start itself takes long."""
     X = np.zeros((2000, 2))
     for init in ("sequential", "single"):
-        model = MAPDPM(alpha=1e6, init=init).fit(X)
+        model = MAPDPM(alpha=1e6, likelihood=None, init=init).fit(X)
         assert (model.n_clusters_, model.n_sweeps_) == (1, 1)

@@ -66,7 +66,7 @@ def test_round_trip_keeps_everything(tmp_path, family, discount):
 
 def test_empirical_prior_stays_empirical():
     X = np.random.default_rng(1).normal(size=(30, 2))
-    back = MAPDPM.from_bytes(MAPDPM(init=np.zeros(30, int)).fit(X).to_bytes())
+    back = MAPDPM.from_bytes(MAPDPM(likelihood=None, init=np.zeros(30, int)).fit(X).to_bytes())
     assert back.likelihood is None
     assert back.likelihood_ == NormalGamma.empirical(X)
     np.testing.assert_array_equal(back.init, np.zeros(30))

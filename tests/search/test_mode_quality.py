@@ -116,10 +116,10 @@ def test_a_start_with_one_cluster_ends_no_lower_than_one_with_the_truth():
         rng = np.random.default_rng(seed)
         means, labels = rng.normal(0.0, 8.0, (10, 2)), rng.integers(0, 10, 10_000)
         X = means[labels] + rng.normal(size=(10_000, 2))
-        assert MAPDPM(moves=()).fit(X).n_clusters_ <= 2
-        model = MAPDPM().fit(X)
+        assert MAPDPM(likelihood=None, moves=()).fit(X).n_clusters_ <= 2
+        model = MAPDPM(likelihood=None).fit(X)
         assert model.converged_
-        truth = MAPDPM(init=labels).fit(X)
+        truth = MAPDPM(likelihood=None, init=labels).fit(X)
         assert model.log_joint_ >= truth.log_joint_ - 2.0  # some 300 nats above the labels that made the data
 
 
