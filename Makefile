@@ -20,7 +20,8 @@ PAGES := $(filter-out c_kernels/%,$(filter docs/% %.md,$(FILES)))
 READ_PAGES := tests/docs tests/project tests/test_public_names.py tests/backends/test_functions.py
 CODE := $(filter-out $(PAGES) bench/% .ci/%,$(FILES))
 SHIPPED := $(filter mapdpm/% c_kernels/% examples/data/% %.in tests/project/wheel_check.py,$(FILES)) README.md $(KERNELS)
-PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+# Files in their order, which begins with those that compile most: what comes last takes seconds.
+PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PARALLEL = $(MAKE) --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) \
 	$(if $(findstring jobserver,$(MAKEFLAGS)),,-j $(WORKERS))
 
@@ -99,7 +100,7 @@ $(STAMPS)/python: $(STAMPS)/code $(CODE) .venv/tested
 	@touch $@
 
 $(STAMPS)/python-rest: $(STAMPS)/code $(CODE) .venv/tested
-	$(PYTEST) -m 'complete and not slow' tests
+	$(PYTEST) -m 'complete and not slow' --doctest-modules mapdpm tests
 	@touch $@
 
 # Where only pages have changed, the tests that read them do. Where the first stamp is new, all of tests/ has just run.

@@ -11,6 +11,7 @@ os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".cache" / "hyp
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 from hypothesis import HealthCheck, settings
+from pytest import DoctestItem  # noqa: PT013  (a class)
 
 # quick: the same examples in every run, so that a commit that passed passes again. slow: new ones each time, and more;
 # what fails is printed as a blob to reproduce it, and kept. Compiling makes first examples slow: no deadlines.
@@ -18,3 +19,15 @@ _SHARED = {"deadline": None, "print_blob": True, "suppress_health_check": [Healt
 settings.register_profile("quick", max_examples=50, derandomize=True, database=None, **_SHARED)
 settings.register_profile("slow", max_examples=1000, **_SHARED)
 settings.load_profile("quick")
+
+# Examples of docstrings that compile kernels for most of a minute, in the order in which they are run.
+COMPILED_FOR_LONG = ("mapdpm/models/dependent_dp.py", "mapdpm/samplers/dependent_dp.py")
+
+
+def pytest_collection_modifyitems(items):
+    """Leave examples that compile for long to `make test-all`; the last of them comes last, and finds kernels there."""
+    paths = {item: item.path.relative_to(ROOT).as_posix() for item in items if isinstance(item, DoctestItem)}
+    for item, path in paths.items():
+        if path in COMPILED_FOR_LONG:
+            item.add_marker("complete")
+    items.sort(key=lambda item: paths.get(item) == COMPILED_FOR_LONG[-1])

@@ -46,7 +46,7 @@ def test_backends_agree_on_exact_ties(backend):
         np.testing.assert_array_equal(means[0].labels_, means[1].labels_)
 
 
-@pytest.mark.parametrize("eighth", complete_but([0, 1], range(8)))
+@pytest.mark.parametrize("eighth", complete_but([1], range(8)))
 def test_c_and_python_agree_on_hostile_data(eighth):
     for i, case in list(enumerate(problems(100, 2, 40)))[eighth * 13 : eighth * 13 + 13]:
         agree(case, "c", "python", moves=MOVES if i % 8 == 0 else ())

@@ -120,6 +120,7 @@ def test_every_form_of_points(tmp_path):
     np.testing.assert_array_equal(scores.compute(), in_memory.score_samples(X))
 
 
+@pytest.mark.complete
 def test_counts_weights_and_priors():
     weights = np.random.default_rng(1).integers(0, 3, N).astype(float)
     for parameters in ({"discount": 0.2}, {"max_clusters": 3}):

@@ -18,7 +18,7 @@ from mapdpm.protocol import Model
 from mapdpm.testing.data import crp_mixture, hostile
 from mapdpm.testing.exact import partitions
 from tests.families import example
-from tests.marks import ends_early
+from tests.marks import complete_but, ends_early
 from tests.oracle import raw
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -199,6 +199,7 @@ def test_starts(backend):
     assert fits["single"].history_[0] == pytest.approx(raw.log_joint(X, np.zeros(60, int), prior(), 1.0), rel=1e-10)
 
 
+@pytest.mark.complete
 def test_restarts_keep_the_best_whatever_the_threads():
     X, _, likelihood = crp_mixture(np.random.default_rng(9), 300)
     one = MAPDPM(3.0, likelihood=likelihood, n_restarts=8, random_state=1).fit(X)
@@ -262,7 +263,7 @@ def test_many_outliers_leave_no_trace(backend):
         states.check(likelihood, X, None, state, tolerance=1e-9)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", complete_but(["c", "python"], BACKENDS))
 def test_capacity_grows_and_a_cap_holds(backend):
     X = 100.0 * np.arange(70.0)[:, None]
     likelihood = NormalKnownVariance(0.0, 1e6, 1.0)  # a neighbour at 100 deviations: -2,500 nats; a new cluster: -32

@@ -12,9 +12,11 @@ from mapdpm import OnlineMAPDPM
 from mapdpm.files.errors import ModelFileError
 from mutations import repaired
 from readers import READERS
+from tests.marks import complete_but
 
 EXAMPLES = {"mapdpm stream --state": 100, "mapdpm stream": 100, "Trace.load": 100}
 MANY = 20_000
+QUICK = READERS.keys() - {"Trace.load"}  # what it read is gone on with, and kernels are compiled
 _QUICK = {"suppress_health_check": list(HealthCheck), "deadline": None, "phases": (Phase.explicit, Phase.generate)}
 
 
@@ -33,14 +35,14 @@ def check(reader, data, folder):
     reader.use(found)
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", complete_but(QUICK, READERS))
 def test_examples_are_read(name, folder):
     reader = READERS[name]
     for data in reader.examples(folder):
         reader.use(reader.read(data, folder))
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", complete_but(QUICK, READERS))
 def test_mutated_examples(name, folder):
     """The same ones in every run."""
     fuzz(name, folder, settings(max_examples=EXAMPLES.get(name, 300), derandomize=True, database=None, **_QUICK))

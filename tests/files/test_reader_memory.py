@@ -49,6 +49,7 @@ def test_peak_memory(bench, tmp_path, name):
     assert bench.measured(reader, path) <= bench.SPARE + bench.RATIO * path.stat().st_size
 
 
+@pytest.mark.complete
 def test_the_measure_sees_memory(bench, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"1.25,2\n" * 1_000_000)

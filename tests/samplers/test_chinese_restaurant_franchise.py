@@ -86,6 +86,7 @@ def test_splits_and_merges_of_dishes_leave_it_invariant(family):
     assert np.count_nonzero(P) > len(P)  # it moves
 
 
+@pytest.mark.complete
 def test_a_whole_step():
     off, P = lag_of(ChineseRestaurantFranchise(ALPHA, GAMMA), sizes=(2, 1))
     assert off < 1e-12
@@ -192,7 +193,9 @@ def test_a_dish_drawn_anew_for_a_point_alone_shows(monkeypatch):
     assert lag_without_conjugacy(OneSeatGiven(2))[0] > 1e-3
 
 
-@pytest.mark.parametrize("sampler", [OneSeatGiven(0), OneSeatGiven(1), DishesGiven()])
+@pytest.mark.parametrize(
+    "sampler", [OneSeatGiven(0), OneSeatGiven(1), pytest.param(DishesGiven(), marks=pytest.mark.complete)]
+)
 def test_parameters_of_a_conjugate_family(sampler):
     X = np.array([[-0.6], [0.9]])
     family = NormalKnownVariance(0.0, 2.0, 1.0).for_data(X)

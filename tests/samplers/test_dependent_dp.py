@@ -15,6 +15,7 @@ from mapdpm.testing.enumeration import labellings
 from mapdpm.testing.quadrature import QuadratureRng
 from mapdpm.validation import in_order_of_appearance
 from tests.drifting import FULL, KNOWN, drifting_points
+from tests.marks import complete_but
 from tests.oracle import drift as oracle
 
 STICKS = {"a": [1.2, 1.0], "b": [0.8, 0.0]}  # two labels
@@ -102,7 +103,7 @@ def test_redrawing_a_label_by_quadrature(order, n_nodes):
 
 
 @NODES
-@pytest.mark.parametrize("kind", [0, 1, 2])
+@pytest.mark.parametrize("kind", complete_but([0, 2], [0, 1, 2]))
 @pytest.mark.parametrize("order", ["two points", pytest.param("the last in slice 0", marks=pytest.mark.slow)])
 def test_exchanges_by_quadrature(kind, order, n_nodes):
     off = Piece(ORDERS[order], n_nodes).broken_by(exchange(kind))
@@ -143,7 +144,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", complete_but(list(FAULTS)[:2], FAULTS))
 def test_faults_are_noticed(monkeypatch, fault):
     name, broken, part = FAULTS[fault]
     monkeypatch.setattr(_slices, name, broken)
@@ -152,6 +153,7 @@ def test_faults_are_noticed(monkeypatch, fault):
     assert off > ERROR_SEEN
 
 
+@pytest.mark.complete
 def test_a_new_cluster_without_the_spread_of_means_is_noticed():
     piece = Piece(ORDERS["two points"], 4)
     family = KNOWN.for_data(X)

@@ -86,11 +86,12 @@ def test_two_points_of_every_family(groups, family):
     assert lag_of(groups, family, n_nodes=10) < FAULT / 10
 
 
+@pytest.mark.complete
 def test_a_group_of_one_and_one_of_two():
     assert lag_of([0, 1, 1], n_nodes=3) < 1e-4
 
 
-@pytest.mark.parametrize("groups", TREES.values(), ids=TREES)
+@pytest.mark.parametrize("groups", complete_but(list(TREES.values())[1:], TREES.values()), ids=TREES)
 def test_trees(groups):
     assert lag_of(groups) < FAULT / 4
 

@@ -20,7 +20,8 @@ from tests.samplers.sequence_states import ALPHA, FAMILY, log_given_shares, samp
 # ---- concentrations --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("transitions", complete_but(["own"], ["shared", "own"]))
+@pytest.mark.complete
+@pytest.mark.parametrize("transitions", ["shared", "own"])
 def test_alpha_keeps_its_distribution(transitions):
     """Joint draws of alphas, labels and tables from the prior, then a step: alphas have their priors (odds 1e-5)."""
     prior, kappa, n = GammaPrior(2.0, 1.0), 1.5, 12
@@ -108,7 +109,7 @@ def test_compiled_and_plain_draw_the_same(kind, transitions):
     assert_compiled_is_plain(sampler, X, likelihood, rtol=1e-9, sequences=sequences)
 
 
-@pytest.mark.parametrize("kind", [HDPHMMDirectAssignment, HDPHMMBeam])
+@pytest.mark.parametrize("kind", complete_but([HDPHMMDirectAssignment], [HDPHMMDirectAssignment, HDPHMMBeam]))
 def test_states_that_stay_are_found(kind):
     X, sequences, z = machine()
     sampler = kind(1.0, 1.0, 5.0, likelihood=NormalKnownVariance(4.0, 25.0, 1.0), gamma_prior=GammaPrior(1, 1))
@@ -123,7 +124,7 @@ def test_states_that_stay_are_found(kind):
     assert np.ptp(trace.gamma) > 0.0 == np.ptp(trace.alpha)
 
 
-@pytest.mark.parametrize("kind", [HDPHMMDirectAssignment, HDPHMMBeam])
+@pytest.mark.parametrize("kind", complete_but([HDPHMMDirectAssignment], [HDPHMMDirectAssignment, HDPHMMBeam]))
 def test_sequences_have_transitions_of_their_own(kind):
     """Two machines with the same states, one of which goes around the other way."""
     rng, turns = np.random.default_rng(0), np.arange(120)

@@ -30,6 +30,7 @@ def two_clusters(n, distance, seed=0, D=5):
     return X
 
 
+@pytest.mark.complete
 def test_draws_do_not_depend_on_threads(monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 16)
     X = np.concatenate([two_clusters(60, 8.0), two_clusters(60, 8.0, seed=1) + 20.0])
@@ -38,13 +39,14 @@ def test_draws_do_not_depend_on_threads(monkeypatch):
     assert_threads_agree(lambda n_jobs: LaunchedSplitMerge(1.0, n_jobs=n_jobs, **model), X, 2, init="single")
 
 
+@pytest.mark.complete
 def test_resumed_chains_are_those_that_never_stopped(monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 16)
     X = two_clusters(40, 4.0)
     assert_resumes(CollapsedGibbs(1.0) + LaunchedSplitMerge(1.0) + RandomSplitMerge(1.0, n_proposals=3), X)
 
 
-@pytest.mark.parametrize("family", [NormalGamma, DirichletMultinomial])
+@pytest.mark.parametrize("family", complete_but([NormalGamma], [NormalGamma, DirichletMultinomial]))
 def test_chunks_sum_to_the_whole(family, monkeypatch):
     """The probability of the sides of 50 points, and the rows of sides that are drawn, in 1 and in 7 chunks."""
     rng = np.random.default_rng(3)

@@ -20,6 +20,7 @@ from mapdpm.samplers import (
 )
 from mapdpm.samplers.chain import Adapted
 from mapdpm.testing import kernels, rank_tests
+from tests.marks import complete_but
 
 FALSE_ALARM = 1e-5
 PRIOR = NormalGamma(0.0, 0.3, 1.5, 1.0)
@@ -74,7 +75,15 @@ CONTINUOUS = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(n, marks={"integrated": pytest.mark.slow, "sub-cluster splits": pytest.mark.complete}.get(n, ()))
+        pytest.param(
+            n,
+            marks={
+                "integrated": pytest.mark.slow,
+                "sub-cluster splits": pytest.mark.complete,
+                "uncollapsed": pytest.mark.complete,
+                "slice": pytest.mark.complete,
+            }.get(n, ()),
+        )
         for n in CONTINUOUS
     ],
 )
@@ -111,7 +120,12 @@ def test_hybrids_keep_the_joint(name):
     assert p_value(sampler, model, 3000) > FALSE_ALARM
 
 
-@pytest.mark.parametrize("fault", ["a cluster too many", "no Jacobian", "parameters of the prior"])
+@pytest.mark.parametrize(
+    "fault",
+    complete_but(
+        ["a cluster too many", "no Jacobian"], ["a cluster too many", "no Jacobian", "parameters of the prior"]
+    ),
+)
 def test_rank_tests_notice(fault, monkeypatch):
     sampler = CONTINUOUS["auxiliary"]
     if fault == "a cluster too many":
@@ -135,6 +149,7 @@ def test_rank_tests_notice(fault, monkeypatch):
     assert p_value(sampler, JOINT, 800) < FALSE_ALARM
 
 
+@pytest.mark.complete
 def test_ranks_of_a_reversible_sampler():
     """Splits and merges, then alpha; in reverse alpha, then splits and merges: each of the two is reversible."""
     sampler = SequentialSplitMerge(likelihood=PRIOR, **JOINT)

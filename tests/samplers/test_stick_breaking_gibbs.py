@@ -13,6 +13,7 @@ from mapdpm.samplers.given import ChainData
 from mapdpm.testing import exact, kernels
 from mapdpm.testing.enumeration import labellings
 from tests.families import FAMILIES
+from tests.marks import complete_but
 from tests.oracle import sticks as oracle
 from tests.samplers.labelled_states import (
     EACH,
@@ -32,7 +33,7 @@ from tests.samplers.labelled_states import (
 
 
 @EACH
-@pytest.mark.parametrize("name", STICKS)
+@pytest.mark.parametrize("name", complete_but(["DP", "PY"], STICKS))
 def test_gibbs_leaves_the_posterior_of_labels_invariant(name, n):
     likelihood, data = points(n)
     space = space_of(n)
@@ -82,7 +83,7 @@ def matrix_of_move(sampler, likelihood, data):
 
 @EACH
 @pytest.mark.parametrize("move", PROPOSALS)
-@pytest.mark.parametrize("name", STICKS)
+@pytest.mark.parametrize("name", complete_but(["DP", "PY"], STICKS))
 def test_moves_of_labels_are_metropolis_hastings(move, name, n):
     """The whole matrix, against proposals by loops over labels and the ratio of Beta functions."""
     likelihood, data = points(n)
@@ -106,7 +107,11 @@ def test_next_by_more_than_one():
 
 @pytest.mark.parametrize(
     ("moves", "rate"),
-    [(("swap",), None), (("permute",), 0.5), pytest.param(("next", "swap"), 1.0, marks=pytest.mark.slow)],
+    [
+        pytest.param(("swap",), None, marks=pytest.mark.complete),
+        pytest.param(("permute",), 0.5, marks=pytest.mark.complete),
+        pytest.param(("next", "swap"), 1.0, marks=pytest.mark.slow),
+    ],
 )
 def test_whole_steps_on_two_points(moves, rate):
     """With moves after each assignment."""
@@ -118,6 +123,7 @@ def test_whole_steps_on_two_points(moves, rate):
     assert broken_by(P, posterior(log_joints((a, b), likelihood, data, space.states))) < 1e-12
 
 
+@pytest.mark.complete
 def test_moves_mix_faster():
     likelihood, data = points()
     gibbs = kernels.matrix_of(sampler_of("DP"), likelihood, data, space_of(3))

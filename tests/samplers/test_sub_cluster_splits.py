@@ -1,5 +1,6 @@
 """Sub-cluster splits: each part of a step leaves the posterior invariant; any number of threads gives the same bits."""
 
+import functools
 from contextlib import nullcontext
 
 import numpy as np
@@ -25,8 +26,8 @@ from mapdpm.samplers import (
 from mapdpm.samplers.chain import Adapted
 from mapdpm.testing import kernels
 from mapdpm.testing.quadrature import QuadratureRng
-from tests.families import FAMILIES, example
-from tests.marks import complete_but
+from tests.families import FAMILIES, LEAST_ALIKE, example
+from tests.marks import by_cost, complete_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
 ALPHA = 0.7
@@ -66,6 +67,7 @@ def lag(sampler, likelihood, data, n, rng=None):
 # Three points are the fewest of which one moves. The error of quadrature falls from 1e-4 with 4 nodes to 3e-5 with 8.
 
 
+@functools.cache
 def sweep_lag(name, model, n_nodes, kind=Sweep, n=3):
     family, X = POINTS[name]
     return lag(kind(ALPHA, **MODELS[model]), family.for_data(X), X[:n], n, QuadratureRng(n_nodes))
@@ -110,7 +112,8 @@ def with_fault(name):
     return type("Broken", (Sweep,), {key: staticmethod(each) for key, each in SWEEP_FAULTS[name].items()})
 
 
-@pytest.mark.parametrize("fault", complete_but(["a sweep that empties is kept"], list(SWEEP_FAULTS)[:2]))
+@pytest.mark.complete
+@pytest.mark.parametrize("fault", list(SWEEP_FAULTS)[:2])
 def test_faults_of_sweeps_show(fault):
     assert sweep_lag("normal", "DP", 3) < 1e-3
     assert sweep_lag("normal", "DP", 3, with_fault(fault)) > 5e-2
@@ -191,7 +194,7 @@ def test_rows_are_those_of_all_chunks(merge, monkeypatch):
         states.check(chain.likelihood, X, None, chain.state)
 
 
-@pytest.mark.parametrize("family", complete_but([NormalGamma], FAMILIES))
+@pytest.mark.parametrize("family", by_cost([NormalGamma], LEAST_ALIKE, FAMILIES))
 def test_compiled_steps_are_plain_ones(family):
     likelihood, data = example(family, np.random.default_rng(6), n=12)
     sampler = SubClusterSplits(ALPHA)

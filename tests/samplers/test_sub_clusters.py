@@ -19,8 +19,8 @@ from mapdpm.samplers.chain import Adapted
 from mapdpm.samplers.given import ChainData
 from mapdpm.testing import exact, kernels, laws
 from mapdpm.testing.enumeration import partitions
-from tests.families import FAMILIES, example
-from tests.marks import complete_but
+from tests.families import FAMILIES, LEAST_ALIKE, example
+from tests.marks import by_cost, complete_but
 from tests.samplers.same_draws import assert_resumes, assert_threads_agree
 
 PRIOR = NormalGamma(0.0, 0.01, 2.0, 1.0)
@@ -46,8 +46,7 @@ def chain_of(sampler, likelihood, data, labels):
     return chain
 
 
-@pytest.mark.complete
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", by_cost([], (NormalGamma, *LEAST_ALIKE), FAMILIES))
 def test_compiled_steps_are_plain_ones(family):
     likelihood, data = example(family, np.random.default_rng(6), n=12)
     sampler = printed(deferred=False, super_clusters=True)
@@ -62,6 +61,7 @@ def test_compiled_steps_are_plain_ones(family):
         states.check(likelihood, data, None, one.state)
 
 
+@pytest.mark.complete
 def test_the_state_is_whole_in_chunks(monkeypatch):
     """Rows are those of the labels, whatever was moved, emptied, split and merged."""
     monkeypatch.setattr(_map_reduce, "CHUNK", 32)
@@ -130,6 +130,7 @@ def test_sides_of_one_kind_are_tossed_anew():
 # ---- whole printed steps ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("deferred", [True, False])
 def test_clear_clusters_are_found(deferred):
     """Three clusters 30 standard deviations apart, from ten random ones: they are merged, then split."""
@@ -158,6 +159,7 @@ def test_the_printed_variant_is_biased_and_the_exact_one_is_not():
     assert far_from_the_posterior(variant="printed") > 0.4
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("super_clusters", [False, True])
 def test_draws_do_not_depend_on_threads(super_clusters, monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 32)

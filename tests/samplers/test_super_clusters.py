@@ -33,7 +33,7 @@ def lag(sampler, likelihood, data, n):
     return np.abs(pi @ P - pi).max(), P[np.ix_(pi > 0.0, pi > 0.0)]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", complete_but(["finite"], MODELS))
 @pytest.mark.parametrize("family", complete_but([NormalGamma], FAMILIES))
 def test_posterior_is_invariant(family, model):
     off, P = lag(sampler_of(model), *points(family), 4)
@@ -58,7 +58,10 @@ def without_empty_components(prior, n_clusters, rng):
     return [prior._replace(alpha=prior.alpha * m / prior.n_components, n_components=int(m)) for m in n_clusters]
 
 
-@pytest.mark.parametrize(("model", "fault"), [("DP", with_all_of_alpha), ("finite", without_empty_components)])
+@pytest.mark.parametrize(
+    ("model", "fault"),
+    [pytest.param("DP", with_all_of_alpha, marks=pytest.mark.complete), ("finite", without_empty_components)],
+)
 def test_faults_show(model, fault, monkeypatch):
     monkeypatch.setattr(super_clusters, "prior_of_each", fault)
     assert lag(sampler_of(model), *points(), 4)[0] > 1e-3

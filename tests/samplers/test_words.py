@@ -16,6 +16,7 @@ from mapdpm.samplers import (
     sample,
 )
 from mapdpm.samplers.given import ChainData
+from tests.marks import complete_but
 from tests.samplers.same_draws import assert_resumes
 
 
@@ -58,7 +59,7 @@ def test_resumed_chains_are_those_that_never_stopped():
     assert_resumes(sampler, tokens, groups=groups)
 
 
-@pytest.mark.parametrize("kind", [DirectAssignment, ChineseRestaurantFranchise])
+@pytest.mark.parametrize("kind", complete_but([DirectAssignment], [DirectAssignment, ChineseRestaurantFranchise]))
 def test_words_in_groups_start_at_random(kind):
     """As many topics as the cube root of 750 tokens, 9, of about 83 each: all lie within 20 and 200, but for 1e-9."""
     tokens, groups = documents()

@@ -101,6 +101,7 @@ def test_a_mode_as_good_as_that_of_sweeps(name, monkeypatch):
     assert np.all(np.diff(np.unique(model.labels_, return_index=True)[1]) > 0)  # in order of first appearance
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("make", [counts_of_words, bits])
 @pytest.mark.usefixtures("small_passes")
 def test_counts_too(make, monkeypatch):
@@ -223,6 +224,7 @@ def test_held_points_and_points_at_the_cap_do_not_crowd_out_others(seed, monkeyp
         assert is_mode(model, X, monkeypatch)
 
 
+@pytest.mark.complete
 @pytest.mark.usefixtures("small_passes")
 def test_labels_and_sizes_agree_where_scores_tie():
     """A weight of 1e-6 beside 1e6 leaves no difference between clusters that are twins."""

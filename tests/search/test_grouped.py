@@ -62,7 +62,7 @@ def scores_by_hand(X, groups, labels, i, likelihood, weights, K):
     return scores
 
 
-@pytest.mark.parametrize("backend", complete_but(["c", "python"], ["c", "numba", "python"]))
+@pytest.mark.parametrize("backend", complete_but(["c"], ["c", "numba", "python"]))
 def test_a_sweep_moves_each_point_to_its_best_cluster(backend):
     """Point by point, from the raw points and the shares that the sweep holds; some points are alone."""
     for seed in range(20):
@@ -166,7 +166,7 @@ def test_backends_agree(other, likelihood):
         np.testing.assert_allclose(fits[0].history_, fits[1].history_, rtol=1e-10, atol=1e-8)
 
 
-@pytest.mark.parametrize("other", ["numba", "python"])
+@pytest.mark.parametrize("other", complete_but(["python"], ["numba", "python"]))
 def test_gibbs_sweeps_draw_alike(other):
     for seed in range(5):
         X, groups, z = grouped_points(seed)
@@ -181,6 +181,7 @@ def test_gibbs_sweeps_draw_alike(other):
         np.testing.assert_array_equal(*labels)
 
 
+@pytest.mark.complete
 def test_no_new_cluster_where_its_weight_is_zero():
     """Even for a point that is far from all clusters, and for one that is alone."""
     X, groups, z = grouped_points(1)
@@ -249,7 +250,10 @@ def argmax_is_found(n_sets, alpha, gamma):
 
 
 @pytest.mark.parametrize("n_sets", [6, pytest.param(150, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("alpha", "gamma"), [(0.5, 1.0), (3.0, 1.0), (20.0, 2.0)])
+@pytest.mark.parametrize(
+    ("alpha", "gamma"),
+    [(3.0, 1.0), *(pytest.param(*each, marks=pytest.mark.complete) for each in [(0.5, 1.0), (20.0, 2.0)])],
+)
 def test_few_points_end_in_the_exact_mode(n_sets, alpha, gamma):
     assert argmax_is_found(n_sets, alpha, gamma) >= 0.99 * n_sets
 

@@ -53,7 +53,7 @@ def slopes_of(frame, data, labels, K):
 
 @pytest.mark.parametrize("prior", PRIORS, ids=("dirichlet-process", "pitman-yor"))
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("n_moves", complete_but([300], [300, 10_000]))
+@pytest.mark.parametrize("n_moves", [*complete_but([300], [300, 1500]), pytest.param(10_000, marks=pytest.mark.slow)])
 def test_the_joint_rises_by_at_least_what_tangents_say(family, prior, n_moves):
     """J(z') - J(z) >= the sum of s_z'(x) - s_z(x), whatever moves at once: maths (97)."""
     frame, data = frame_of(family, seed=3, n=24, prior=prior)
@@ -132,7 +132,7 @@ def test_squared_distances_make_a_pass_of_lloyd():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["python", "numba", "c"])
+@pytest.mark.parametrize("name", complete_but(["c", "python"], ["python", "numba", "c"]))
 def test_restless_points_are_those_that_a_sweep_would_move_first(name, weighted):
     """Each point is tried by a sweep of its own, from a fresh copy; an outlier is left open, never overlooked."""
     rng = np.random.default_rng(7)
@@ -211,7 +211,7 @@ def test_halves_are_sought_on_samples_of_the_whole_cluster(monkeypatch):
         assert 0.4 < np.mean(sample > 2.5) < 0.6  # the share is .5, its standard error .035
 
 
-@pytest.mark.parametrize("name", ["python", "numba", "c"])
+@pytest.mark.parametrize("name", complete_but(["c", "python"], ["python", "numba", "c"]))
 def test_rows_are_made_anew_from_the_points_that_are_elsewhere(name):
     """An outlier that leaves destroys the row, which is then made of its base and of the points that are here."""
     rng = np.random.default_rng(5)
@@ -246,7 +246,7 @@ class Watched(Climb):
 
 @pytest.mark.parametrize("alpha", [0.5, 30.0, 1e3])
 @pytest.mark.parametrize("family", complete_but(BY_C, FAMILIES))
-@pytest.mark.parametrize("n_passes", complete_but([40], [40, 1000]))
+@pytest.mark.parametrize("n_passes", [*complete_but([40], [40, 200]), pytest.param(1000, marks=pytest.mark.slow)])
 def test_no_pass_lowers_the_joint(family, alpha, n_passes, monkeypatch):
     """Chunks of ten points, random starts, moves of one point among a few after each pass: many clusters vanish."""
     monkeypatch.setattr(chunks, "PART", 10)

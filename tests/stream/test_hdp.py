@@ -76,6 +76,7 @@ def test_same_as_the_naive_learner(name, half_life, when_full):
     assert [event.kind for event in ours.events] == [kind for kind, _, _ in naive.events][-len(ours.events) :]
 
 
+@pytest.mark.complete
 def test_the_streams_above_meet_every_kind_of_event():
     kinds = set()
     for half_life in (None, 150.0):

@@ -62,6 +62,7 @@ def test_same_as_the_naive_learner(name, half_life, when_full):
     np.testing.assert_allclose(ours.variances, [m.M2 / m.n for m in moments], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.complete
 def test_the_streams_above_meet_every_kind_of_event():
     kinds = set()
     for half_life in (None, 150.0):
