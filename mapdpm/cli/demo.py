@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mapdpm import plots
 from mapdpm.cli import tables
 from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.likelihoods import NormalGamma
 from mapdpm.metrics import adjusted_mutual_info, contingency
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.validation import check_points
@@ -35,8 +36,8 @@ class Windows(NamedTuple):
 class Demo(NamedTuple):
     """The result of the demo: the fitted model, the group of each window, their agreement with the activities, seconds.
 
-    ``groups`` are the clusters, merged by their tree into as many as there are activities. ``by_the_paper`` is the
-    model of the paper's algorithm and prior.
+    ``groups`` are the clusters, merged under the wide prior into as many as there are activities. ``by_the_paper`` is
+    the model of the paper's algorithm and prior.
     """
 
     model: MAPDPM
@@ -63,7 +64,8 @@ def run(path: str | Path | None = None) -> Demo:
     started = time.perf_counter()
     model = MAPDPM().fit(windows.features)
     seconds = time.perf_counter() - started
-    groups = model.merge_tree().labels(min(len(np.unique(windows.activities)), model.n_clusters_))
+    tree = model.merge_tree(prior=NormalGamma.empirical(windows.features))
+    groups = tree.labels(min(len(np.unique(windows.activities)), model.n_clusters_))
     ami = adjusted_mutual_info(windows.activities, groups)
     return Demo(model, groups, MAPDPM(likelihood=None, moves=()).fit(windows.features), windows, ami, seconds)
 
