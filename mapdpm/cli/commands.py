@@ -48,9 +48,9 @@ def fit(arguments: argparse.Namespace) -> None:
     finally:
         progress.end()
     seconds = time.perf_counter() - started
-    labels = _grouped(arguments, model)
     if arguments.out is not None:
         model.save(arguments.out)
+    labels = _grouped(arguments, model)
     if arguments.picture is not None:
         write_file(arguments.picture, _picture(model, table, labels, arguments.picture))
     if arguments.labels is not None:

@@ -18,7 +18,7 @@ from mapdpm.estimators.chunks import in_chunks, posteriors
 from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
-from mapdpm.merging.make import tree_of_mixture
+from mapdpm.merging.make import log_shares_of, tree_of_mixture
 from mapdpm.merging.tree import MergeTree, checked_groups, group_of
 from mapdpm.names import STARTS
 from mapdpm.partition_priors import partition_prior
@@ -122,8 +122,10 @@ class MAPDPM(PackedMixture, WeightedEstimator):
     sweeps do. ``init`` and ``n_restarts`` are then those of a sample of 65,536 points, and ``n_sweeps_`` counts passes.
     A fit that ends before it converges warns (``ConvergenceWarning``).
 
-    A fitted prior costs four to eight fits to a sample, of 1,024 points from 10,000 on and of up to 4,096 below; then
-    the fit is that of ``MAPDPM(likelihood=model.likelihood_)``, once or, where the sample was too small, twice.
+    A fitted prior costs four to eight fits to a sample, of 1,024 points from 10,000 on and of up to 4,096 below; more
+    where clusters have few points in it. Then the fit is that of ``MAPDPM(likelihood=model.likelihood_)``. Neither
+    ``callback`` nor ``verbose`` sees the sample. If values are whole numbers, or have few digits, no width is best, and
+    the prior ends at its narrowest with many clusters of equal points: use a family of counts, or give the prior.
 
     Moves cost as much as a few more sweeps: they use statistics, and samples of large clusters. Data is first
     shifted by a typical point, so an offset of 1e8 costs no digits. float32 data is not converted; statistics and
@@ -284,11 +286,8 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         O(K^2 D); "overlap" at points O(N K^2).
         """
         self._check_fitted()
-        shares = None
-        if X is not None and criterion != "log-joint":
-            shares = self.predict_proba(X)[:, :-1]
-            shares = shares / shares.sum(axis=1, keepdims=True)
-        return tree_of_mixture(self._mixture, criterion, prior, shares, getattr(self, "labels_", None))
+        log_shares = None if X is None else self._in_chunks(X, log_shares_of)
+        return tree_of_mixture(self._mixture, criterion, prior, log_shares, getattr(self, "labels_", None))
 
     def save(self, path: str | os.PathLike[str], dtype: str = "float64") -> None:
         """Write the model to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle.

@@ -56,6 +56,7 @@ class BetaBernoulli(NamedTuple):
         counts w times.
         """
         total, mean, _ = described(X, sample_weight)
+        check_entries(np.asarray(X), ~np.isin(X, (0.0, 1.0)), "zeros and ones")
         share = (total * mean + 1.0) / (total + 2.0)
         return cls(2.0 * share, 2.0 * (1.0 - share))
 

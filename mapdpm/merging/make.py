@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.backends import resolve
+from mapdpm.backends import Backend, resolve
 from mapdpm.data import point_set, read_by
 from mapdpm.merging.by_joint import tree_by_joint
 from mapdpm.merging.by_overlap import tree_by_overlap
@@ -16,8 +16,8 @@ from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model
 from mapdpm.search.chunks import Frame, sums_of
 from mapdpm.search.problem import observed
-from mapdpm.state import Mixture, mixture_of
-from mapdpm.validation import check_start, in_order_of_appearance
+from mapdpm.state import ClusterState, Mixture, mixture_of
+from mapdpm.validation import in_order_of_appearance
 
 
 def merge_tree(
@@ -36,7 +36,7 @@ def merge_tree(
     X : array-like of shape (n_points, n_features)
         The points, in a form that ``likelihood`` reads.
     labels : array-like of shape (n_points,)
-        The cluster of each point: integers. Leaves of the tree are clusters in order of first appearance.
+        The cluster of each point, -1 for none. Leaves of the tree are clusters in order of first appearance.
     criterion : {"log-joint", "overlap"}
         "log-joint": the pair whose merger lowers log p(x, z) least, first. "overlap": the two of which one is most
         often taken for the other, by the probabilities of clusters at the points of ``X`` (Hennig 2010, DEMP).
@@ -64,8 +64,7 @@ def merge_tree(
     """
     check_criterion(criterion)
     points = read_by(likelihood, X)
-    given = np.asarray(check_start(np.asarray(labels), point_set(points).n_points, ()))
-    clusters = in_order_of_appearance(given)
+    clusters = _checked_labels(labels, point_set(points).n_points)
     seen = observed(likelihood, points)
     backend = resolve("auto", seen.likelihood)
     frame = Frame(seen.shifted, None, seen.anchor, backend.name)
@@ -73,28 +72,49 @@ def merge_tree(
     mixture = mixture_of(seen.shifted, partition_prior(alpha, discount), seen.anchor, *sums)
     if criterion == "log-joint":
         return tree_by_joint(mixture, None, clusters)
-    scores = np.empty((len(clusters), mixture.state.capacity))
-    backend.score(Model(seen.shifted, mixture.prior, seen.data), mixture.state, scores)
-    return tree_by_overlap(mixture, shares_of(scores), clusters)
+    model = Model(seen.shifted, mixture.prior, seen.data)
+    return tree_by_overlap(mixture, log_shares_of(backend, model, mixture.state), clusters)
+
+
+def _checked_labels(labels: Any, n_points: int) -> Labels:
+    """Labels 0, 1, ... in order of first appearance; -1 stays. ValueError where they are not one integer a point."""
+    given = np.asarray(labels)
+    if given.shape != (n_points,) or given.dtype.kind not in "biu":
+        msg = (
+            f"labels must be one integer a point, shape ({n_points},), got shape {given.shape} and dtype {given.dtype}"
+        )
+        raise ValueError(msg)
+    given = given.astype(np.int64)
+    if not np.any(given >= 0):
+        msg = "labels must name a cluster, got -1 for all points"
+        raise ValueError(msg)
+    clusters = np.full(n_points, -1)
+    clusters[given >= 0] = in_order_of_appearance(given[given >= 0])
+    return clusters
 
 
 def tree_of_mixture(
-    mixture: Mixture, criterion: str, prior: Any, shares: Matrix | None, clusters: Labels | None
+    mixture: Mixture, criterion: str, prior: Any, log_shares: Matrix | None, clusters: Labels | None
 ) -> MergeTree:
-    """The tree of the clusters of a model; ``clusters`` are those of its points, ``shares`` those of some points."""
+    """The tree of the clusters of a model; ``clusters`` of its points, and ``log_shares`` at some points."""
     check_criterion(criterion)
     if criterion == "log-joint":
+        if log_shares is not None:
+            msg = "X is for criterion='overlap'; the log joint reads statistics only"
+            raise ValueError(msg)
         return tree_by_joint(mixture, prior, clusters)
     if prior is not None:
         msg = "prior is for criterion='log-joint'; overlap has none"
         raise ValueError(msg)
-    return tree_by_overlap(mixture, shares, clusters)
+    return tree_by_overlap(mixture, log_shares, clusters)
 
 
-def shares_of(scores: Matrix) -> Matrix:
-    """Posterior probabilities of existing clusters, (N, K), from scores, whose last column is a new cluster."""
-    shares: Matrix = np.exp(scores[:, :-1] - scores[:, :-1].max(axis=1, keepdims=True))
-    return shares / shares.sum(axis=1, keepdims=True)
+def log_shares_of(backend: Backend, model: Model, state: ClusterState) -> Matrix:
+    """Logarithms of the posterior probabilities of the clusters there are, (N, K): the last slot is a new one."""
+    scores = np.empty((point_set(model.data).n_points, state.capacity))
+    backend.score(model, state, scores)
+    known = scores[:, :-1]
+    return known - np.logaddexp.reduce(known, axis=1, keepdims=True)
 
 
 def check_criterion(criterion: Any) -> None:

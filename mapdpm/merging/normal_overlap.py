@@ -13,14 +13,16 @@ from mapdpm.state import Mixture
 
 _BISECTIONS = 60
 _FARTHEST = 1e6  # of t, where its range has no end
-_FLAT = 1e-4  # |w|, below which the two terms of the tail cancel
-_DEEPEST = 37.0  # standard deviations: a tail of 1e-300
+_FLAT = 1e-3  # |w|, below which the two terms of the tail cancel
+_DEEPEST = 30.0  # standard deviations; a tail of 1e-197
+_ROOT = math.sqrt(2.0 * math.pi)
+_SMALLEST_SPREAD = 1e-20  # of a form that is a constant: two equal clusters
 
 _DIAGONAL = (NormalGamma, NormalKnownVariance)
 
 
-def misclassified(mixture: Mixture) -> Matrix:
-    """P(pi_j F_j(x) > pi_i F_i(x)) for x of cluster i, shape (K, K); rows are i. The diagonal means nothing.
+def log_misclassified(mixture: Mixture) -> Matrix:
+    """ln P(pi_j F_j(x) > pi_i F_i(x)) for x of cluster i, shape (K, K); rows are i. The diagonal means nothing.
 
     Clusters are normals F with the expected precision of each, and weights pi of their sizes. ln (pi_j F_j / pi_i F_i)
     is c + sum_d (a_d z_d^2 + b_d z_d) of independent standard normals z. Its tail is found by the saddlepoint
@@ -40,7 +42,7 @@ def misclassified(mixture: Mixture) -> Matrix:
     chances = np.empty((K, K))
     for i in range(K):
         c, a, b = form(parameters, i)
-        chances[i] = tail(c + log_weights - log_weights[i], a, b)
+        chances[i] = log_tail(c + log_weights - log_weights[i], a, b)
     return chances
 
 
@@ -63,21 +65,29 @@ def _full_forms(parameters: Matrix, i: int) -> tuple[Vector, Matrix, Matrix]:
     return (np.log(scales) - 0.5 * along**2).sum(axis=1), 0.5 * (1.0 - scales**2), -along * scales
 
 
-def tail(c: Vector, a: Matrix, b: Matrix) -> Vector:
-    """P(c + sum_d (a_d z_d^2 + b_d z_d) > 0) of independent standard normals z, for each row; see ``misclassified``."""
+def log_tail(c: Vector, a: Matrix, b: Matrix) -> Vector:
+    """ln P(c + sum_d (a_d z_d^2 + b_d z_d) > 0) of independent standard normals z; see ``log_misclassified``."""
+    spread = (2.0 * a * a + b * b).sum(axis=1)
+    constant = spread < _SMALLEST_SPREAD
     with np.errstate(all="ignore"):
         t = _saddlepoint(c, a, b)
         k, _, k2 = _cumulants(t, c, a, b)
-        w = np.sign(t) * np.sqrt(np.maximum(-2.0 * k, 0.0))
-        u = t * np.sqrt(k2)
-        w = np.clip(w, -_DEEPEST, _DEEPEST)
-        normal = np.array([0.5 * math.erfc(each / math.sqrt(2.0)) for each in w.tolist()])
-        chance = normal + np.exp(-0.5 * w * w) / math.sqrt(2.0 * math.pi) * (1.0 / u - 1.0 / w)
-        flat = np.abs(w) < _FLAT
-        skew = (8.0 * a**3 + 6.0 * a * b * b).sum(axis=1) / (2.0 * a * a + b * b).sum(axis=1) ** 1.5
-        chance = np.where(flat, 0.5 - skew / (6.0 * math.sqrt(2.0 * math.pi)), chance)
-    never = (c + _highest_of(a, b)) <= 0.0
-    return np.where(never, 0.0, np.clip(np.nan_to_num(chance), 0.0, 1.0))
+        w, u = np.sign(t) * np.sqrt(np.maximum(-2.0 * k, 0.0)), t * np.sqrt(k2)
+        beside = _mills(w) + 1.0 / u - 1.0 / w
+        far = -0.5 * w * w - 0.5 * math.log(2.0 * math.pi) + np.log(np.where(beside > 0.0, beside, 1.0 / u))
+        skew = (8.0 * a**3 + 6.0 * a * b * b).sum(axis=1) / spread**1.5
+        near = np.log(0.5 - skew / (6.0 * math.sqrt(2.0 * math.pi)))
+        chance = np.minimum(np.where(np.abs(w) < _FLAT, near, far), 0.0)
+    never = c + _highest_of(a, b) <= 0.0
+    known = np.where(c == 0.0, math.log(0.5), np.where(c > 0.0, 0.0, -np.inf))
+    return np.where(constant, known, np.where(never, -np.inf, np.nan_to_num(chance, nan=0.0)))
+
+
+def _mills(w: Vector) -> Vector:
+    """(1 - Phi(w)) / phi(w) of a standard normal: beyond some deviations by three terms of its series."""
+    inside = np.minimum(w, _DEEPEST)
+    tails = np.array([0.5 * math.erfc(each / math.sqrt(2.0)) for each in inside.tolist()])
+    return np.where(w > _DEEPEST, (1.0 - (1.0 - 3.0 / w**2) / w**2) / w, tails * np.exp(0.5 * inside**2) * _ROOT)
 
 
 def _saddlepoint(c: Vector, a: Matrix, b: Matrix) -> Vector:

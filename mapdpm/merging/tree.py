@@ -48,9 +48,11 @@ class MergeTree(NamedTuple):
 
     @property
     def n_groups(self) -> int:
-        """The number of groups at the largest gap between heights, one at least; K is possible, 1 only if K = 1."""
-        heights = np.append(0.0, self._risen())
-        return self.n_clusters - int(np.argmax(np.diff(heights))) if len(self.losses) else 1
+        """The number of groups at the largest gap between heights, the fewest of several; 1 if no merger loses."""
+        gaps = np.diff(self._risen(), prepend=0.0)
+        if not np.any(gaps > 0.0):
+            return 1
+        return 1 + int(np.argmax(gaps[::-1])) + 1
 
     def groups(self, n_groups: int | None = None, *, height: float | None = None) -> Labels:
         """The group of each cluster, shape (K,), 0, 1, ... in order of first appearance.
@@ -100,7 +102,7 @@ def tree_of(pairs: Sequence[tuple[int, int]], losses: Sequence[float], clusters:
     linkage = np.empty((K - 1, 4))
     for t, (kept, gone) in enumerate(pairs):
         size[kept] += size[gone]
-        linkage[t] = (*sorted((node[kept], node[gone])), max(losses[t], 0.0), size[kept])
+        linkage[t] = (*sorted((node[kept], node[gone])), max(0.0, losses[t]), size[kept])
         node[kept] = K + t
     return MergeTree(linkage, np.array(losses, dtype=np.float64), clusters)
 
@@ -108,9 +110,9 @@ def tree_of(pairs: Sequence[tuple[int, int]], losses: Sequence[float], clusters:
 def checked_groups(groups: Any, n_clusters: int) -> Labels:
     """One group for each cluster; ValueError otherwise."""
     array = np.asarray(groups)
-    if array.shape != (n_clusters,) or array.dtype.kind not in "iu":
+    if array.shape != (n_clusters,) or array.dtype.kind not in "iu" or np.any(array < 0):
         msg = (
-            f"groups must have an integer for each of the {n_clusters} clusters, as merge_tree().groups() has, "
+            f"groups must have an integer >= 0 for each of the {n_clusters} clusters, as merge_tree().groups() has, "
             f"got shape {array.shape} and dtype {array.dtype}"
         )
         raise ValueError(msg)

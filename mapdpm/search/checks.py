@@ -17,6 +17,7 @@ from mapdpm.search.moves.catalogue import MOVES
 from mapdpm.validation import check_callable, check_count, check_number, check_start
 
 _SEED = 0
+_LEAST_TIME = 1e-6  # seconds; a limit is > 0
 
 
 class SearchSettings(NamedTuple):
@@ -92,6 +93,10 @@ class Deadline:
     def expired(self) -> bool:
         """Whether no time is left."""
         return time.monotonic() >= self._end
+
+    def left(self) -> float | None:
+        """The seconds left, as a ``time_limit``; None without a limit."""
+        return None if self._end == math.inf else max(self._end - time.monotonic(), _LEAST_TIME)
 
 
 def reporter(settings: SearchSettings) -> Callable[[FitProgress], bool]:

@@ -31,7 +31,8 @@ def largest(at: Callable[[Vector], float], logs: Vector, box: Box) -> Vector:
     Powell's method (1964): Brent's along each of some directions in turn, which are the axes at first. The joint change
     of such a cycle becomes a direction itself, in place of the one that gained most.
     """
-    directions, best = list(np.eye(len(logs))), at(logs)
+    axes = list(np.eye(len(logs)))
+    directions, best = axes, at(logs)
     for _ in range(_MOST_CYCLES):
         before, first, gains = best, logs, []
         for direction in directions:
@@ -39,7 +40,10 @@ def largest(at: Callable[[Vector], float], logs: Vector, box: Box) -> Vector:
             gains.append(value - best)
             best = value
         if best - before <= box.gain * (1.0 + abs(best)):
-            break
+            if directions is axes:
+                break
+            directions = axes  # others may all lead out of the box
+            continue
         change = logs - first
         most = int(np.argmax(gains))
         if _is_worth_it(at(np.clip(logs + change, box.low, box.high)), best, before, gains[most]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +26,9 @@ _FEW = 8  # points a cluster; then a larger sample is searched
 _LARGER = 4
 _ROUNDS = 5  # at most, from the best start on
 _SAME = 0.1  # of a logarithm: a prior that has changed less is the last
+_FITS_OF_ALL = 4  # at most
 _GAIN = 1e-3  # nats a point: so much better a prior of the clusters of all points has to be
 _SHARE_OF_TIME = 0.5  # of a time limit, for the path
-_LEAST_TIME = 1e-3
 _SALT = 26
 
 
@@ -37,21 +36,24 @@ def fit_with_prior(settings: FitSettings, points: Any, weights: Weights, warm: W
     """``fit``, with the prior fitted first where ``settings.likelihood`` asks for that.
 
     Then the result is that of ``fit`` with the prior that was found. If that comes from a sample, and another prior is
-    far better for the clusters of all points, they are fitted once more; the larger log joint wins.
+    far better for the clusters of all points, they are fitted again, while the log joint rises.
     """
     family = family_to_fit(settings.likelihood)
     if family is None:
         return fit(settings, points, weights, warm)
-    started = time.monotonic()
+    deadline = Deadline(settings.search.time_limit)
     found = fitted_prior(family, points, weights, settings)
-    fitted = fit(_with_time_left(settings._replace(likelihood=found.prior), started), points, weights)
-    if found.share == 1.0:
-        return fitted
-    place, gain = found.widths.largest(fitted.mixture, fitted.backend, found.place)
-    if gain <= _GAIN * fitted.mixture.counts.sum():
-        return fitted
-    settings = settings._replace(likelihood=found.widths.prior(place))
-    return max(fitted, fit(_with_time_left(settings, started), points, weights), key=lambda each: each.history[-1])
+    place, best = found.place, None
+    for _ in range(_FITS_OF_ALL):
+        fitted = fit(_under(settings, found.widths.prior(place), deadline), points, weights)
+        if best is not None and fitted.history[-1] <= best.history[-1]:
+            break
+        best = fitted
+        place, gain = found.widths.largest(fitted.mixture, fitted.backend, place)
+        if found.share == 1.0 or gain <= _GAIN * fitted.mixture.counts.sum():
+            break
+    assert best is not None  # noqa: S101  (the first fit is one)
+    return best
 
 
 class FittedPrior(NamedTuple):
@@ -76,15 +78,16 @@ def fitted_prior(family: Any, points: Any, weights: Weights, settings: FitSettin
     widths = Widths(family.empirical(points, weights).for_data(points))
     deadline = Deadline(None if limit is None else _SHARE_OF_TIME * limit)
     search = settings.search._replace(
-        moves=(Merge, Split), n_restarts=1, n_jobs=1, time_limit=None, random_state=None, verbose=0, callback=None
+        moves=(Merge, Split), n_restarts=1, n_jobs=1, random_state=None, verbose=0, callback=None
     )
-    settings = settings._replace(init="sequential", search=search)
+    init = "single" if isinstance(settings.init, str) and settings.init == "single" else "sequential"
+    settings = settings._replace(init=init, search=search)
     n = _SAMPLE if n_points < _MANY else _FEWER
     starts = [widths.at(width) for width in _STARTS]
     while True:
         sample, kept, share = _sampled(points, weights, n)
         of_sample = settings._replace(prior=settings.prior.of_sample(share))
-        best = _followed(_Path(widths, sample, kept, of_sample), starts, deadline)
+        best = _followed(_Path(widths, sample, kept, of_sample, deadline), starts)
         if best.n_clusters * _FEW <= n or share == 1.0 or deadline.expired():
             return FittedPrior(widths.prior(best.place), widths, best.place, share)
         n, starts = n * _LARGER, [best.place]
@@ -106,23 +109,24 @@ class _Path(NamedTuple):
     sample: Any
     weights: Weights
     settings: FitSettings
+    deadline: Deadline
 
     def step(self, place: Vector, warm: WarmStart | None = None) -> _Step:
         """A fit under the prior of ``place``, and then a better place."""
-        settings = self.settings._replace(likelihood=self.widths.prior(place))
+        settings = _under(self.settings, self.widths.prior(place), self.deadline)
         fitted = fit(settings, self.sample, self.weights, warm)
         place, gain = self.widths.largest(fitted.mixture, fitted.backend, place)
         return _Step(fitted.history[-1] + gain, place, len(fitted.mixture.counts), fitted.warm)
 
 
-def _followed(path: _Path, starts: list[Vector], deadline: Deadline) -> _Step:
+def _followed(path: _Path, starts: list[Vector]) -> _Step:
     """The step of largest joint, from the best of ``starts`` on."""
     best = path.step(starts[0])
     for place in starts[1:]:
-        if not deadline.expired():
+        if not path.deadline.expired():
             best = max(best, path.step(place), key=_joint)
     for _ in range(_ROUNDS):
-        if deadline.expired():
+        if path.deadline.expired():
             break
         before, best = best, max(best, path.step(best.place, best.warm), key=_joint)
         if np.abs(best.place - before.place).max() <= _SAME:
@@ -134,12 +138,9 @@ def _joint(step: _Step) -> float:
     return step.log_joint
 
 
-def _with_time_left(settings: FitSettings, started: float) -> FitSettings:
-    limit = settings.search.time_limit
-    if limit is None:
-        return settings
-    left = max(limit - (time.monotonic() - started), _LEAST_TIME)
-    return settings._replace(search=settings.search._replace(time_limit=left))
+def _under(settings: FitSettings, prior: Any, deadline: Deadline) -> FitSettings:
+    """``settings`` with this prior, in the time that is left."""
+    return settings._replace(likelihood=prior, search=settings.search._replace(time_limit=deadline.left()))
 
 
 def _sampled(points: Any, weights: Weights, n: int) -> tuple[Any, Weights, float]:

@@ -18,7 +18,7 @@ from mapdpm.likelihoods import (
     NormalInverseWishart,
     NormalKnownVariance,
 )
-from mapdpm.protocol import Vector
+from mapdpm.protocol import LARGEST, SMALLEST, Vector
 from mapdpm.search.chunks import Frame, Sums, state_of
 from mapdpm.search.evidence import Box, largest
 from mapdpm.search.problem import less_anchor
@@ -78,9 +78,16 @@ class Widths:
     def __init__(self, empirical: Any) -> None:
         self._empirical = empirical
         self._rule = FITTED[type(empirical)]
-        ranges = [(each.low / self._unit(name), each.high / self._unit(name)) for name, each in self._rule.items()]
+        ranges = [self._range(name) for name in self._rule]
         low, high = np.array([[math.log(edge) for edge in ends] for ends in ranges]).T
         self._box = Box(low, high, _TOLERANCE, _GAIN_OF_CYCLE)
+
+    def _range(self, name: str) -> tuple[float, float]:
+        """The range of the multiple, which keeps every entry within what a parameter may be."""
+        rule, unit = self._rule[name], self._unit(name)
+        entries = np.atleast_1d(getattr(self._empirical, name))
+        entries = entries[entries > 0.0]  # a matrix has zeros beside its diagonal
+        return max(rule.low / unit, SMALLEST / entries.min()), min(rule.high / unit, LARGEST / entries.max())
 
     def _unit(self, name: str) -> float:
         return float(getattr(self._empirical, name)) if self._rule[name].absolute else 1.0
@@ -90,7 +97,7 @@ class Widths:
         if width is None:
             return np.zeros(len(self._rule))
         factors = [width / self._unit(name) if each.follows else 1.0 for name, each in self._rule.items()]
-        return np.array([math.log(factor) for factor in factors])
+        return np.clip([math.log(factor) for factor in factors], self._box.low, self._box.high)
 
     def prior(self, place: Vector) -> Any:
         """The prior of a place."""

@@ -194,6 +194,41 @@ def test_a_stream_without_an_alpha_has_trees_by_overlap_only():
     assert stream.merge_tree("overlap").n_clusters == stream.n_clusters
 
 
+def test_a_point_far_from_all_clusters_is_one_of_them():
+    """A new cluster would have all of its probability; among those there are, it is that of the widest."""
+    X, _ = blobs(5)
+    model = MAPDPM(likelihood="auto").fit(X)
+    tree = model.merge_tree("overlap", X=np.concatenate([X, [[1e4, 1e4]]]))
+    assert np.all(np.isfinite(tree.losses))
+    assert hierarchy.is_valid_linkage(tree.linkage)
+
+
+def test_clusters_that_are_never_confused_merge_by_distance():
+    """Overlaps far below the smallest number: 0 and 100, 5000 and 5100, whatever the order."""
+    X = np.concatenate([place + 0.01 * np.random.default_rng(5).normal(size=(50, 1)) for place in (0, 5000, 100, 5100)])
+    model = MAPDPM(likelihood=NormalGamma(0.0, 1e-9, 2.0, 2e-4)).fit(X)
+    for points in (None, X):
+        tree = model.merge_tree("overlap", X=points)
+        assert tree.groups(2).tolist() == [0, 1, 0, 1]
+        assert np.all(np.isfinite(tree.linkage))
+
+
+def test_where_every_merger_gains_there_is_one_group():
+    x = np.random.default_rng(0).normal(size=(300, 1))
+    tree = mapdpm.merge_tree(x, np.arange(300) % 3)
+    assert np.all(tree.losses < 0.0)
+    assert tree.n_groups == 1
+
+
+def test_points_without_a_cluster_have_no_group():
+    X, z = blobs()
+    z[:5] = -1
+    tree = mapdpm.merge_tree(X, z)
+    assert tree.n_clusters == 7
+    assert tree.labels(3)[:5].tolist() == [-1] * 5
+    np.testing.assert_allclose(tree.losses, mapdpm.merge_tree(X[5:], z[5:], likelihood=NormalGamma.empirical(X)).losses)
+
+
 def test_one_cluster_is_a_tree_without_mergers():
     X = np.zeros((5, 1))
     tree = MAPDPM().fit(X).merge_tree()
@@ -215,9 +250,13 @@ def test_arguments_are_checked():
         tree.groups(2, height=1.0)
     with pytest.raises(ValueError, match="prior is for criterion='log-joint'"):
         model.merge_tree("overlap", prior=NormalGamma.empirical(X))
-    with pytest.raises(ValueError, match=f"an integer for each of the {K} clusters"):
+    with pytest.raises(ValueError, match=f"an integer >= 0 for each of the {K} clusters"):
         model.predict(X, groups=[0, 1])
-    with pytest.raises(ValueError, match="one label a point"):
+    with pytest.raises(ValueError, match="X is for criterion='overlap'"):
+        model.merge_tree(X=X)
+    with pytest.raises(ValueError, match="got -1 for all points"):
+        mapdpm.merge_tree(X, np.full(len(X), -1))
+    with pytest.raises(ValueError, match="labels must be one integer a point"):
         mapdpm.merge_tree(X, z[:-1])
     with pytest.raises(ValueError, match="not fitted"):
         MAPDPM().merge_tree()

@@ -246,6 +246,17 @@ def test_streams_take_the_prior_of_their_warm_up():
         select_alpha(X, [1.0, 3.0], method="prequential", likelihood=NormalKnownVariance)
 
 
+def test_tiny_units_stay_within_what_a_parameter_may_be():
+    X, _ = blobs(3, 10)
+    for small in (X * 1e-49, np.column_stack([X[:, 0], X[:, 1] * 1e-49])):
+        assert MAPDPM().fit(small).n_clusters_ >= 1
+
+
+def test_what_is_no_data_of_the_family_is_said():
+    with pytest.raises(ValueError, match="zeros and ones"):
+        MAPDPM(likelihood=BetaBernoulli).fit([[0.5, 1.0], [0.0, 1.0]])
+
+
 def test_a_sequence_of_numbers_of_one_cluster_is_fine():
     """Points that are all alike, one point, two points: no width is best, and nothing fails."""
     for X in (np.zeros((20, 2)), [[3.0]], [[1.0, 2.0], [1.0, 2.5]]):
