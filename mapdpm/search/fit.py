@@ -13,7 +13,7 @@ from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.chunks import frame_of, state_of
 from mapdpm.search.exhaustive import best_of_all
 from mapdpm.search.fit_in_passes import InThreads, climbed, has_passes, sample_of
-from mapdpm.search.moves.split import FutileSplits, remembering
+from mapdpm.search.moves.memory import Memory
 from mapdpm.search.problem import (
     Problem,
     anchor_for,
@@ -23,7 +23,7 @@ from mapdpm.search.problem import (
     taking_part,
     with_absent,
 )
-from mapdpm.search.restarts import LATER, Starts, best_of_restarts
+from mapdpm.search.restarts import LATER, Starts, best_of_restarts, remembering
 from mapdpm.state import ClusterState, Mixture, mixture_of, slots_in_order
 from mapdpm.validation import in_order_of_appearance
 
@@ -47,7 +47,7 @@ class WarmStart(NamedTuple):
     likelihood: Likelihood
     max_clusters: int | None
     state: ClusterState
-    futile: FutileSplits
+    memory: Memory
 
 
 class Fitted(NamedTuple):
@@ -83,18 +83,14 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     backend = resolve(search.backend, seen.likelihood)
     problem = Problem.of(Model(seen.shifted, settings.prior, seen.data, positive), backend, settings.max_clusters)
     start = _start_of(settings, present)
-    futile = FutileSplits(problem.n_points)
-    if warm is not None and warm.likelihood == seen.likelihood:
-        futile = warm.futile
+    memory = warm.memory if warm is not None and warm.likelihood == seen.likelihood else Memory(problem.n_points)
     plan = search.plan(deadline)
     if warm is not None and warm.max_clusters == settings.max_clusters:
-        found = ascend(problem, warm.state, remembering(plan, futile), search.generator(), report)
+        found = ascend(problem, warm.state, remembering(plan, memory), search.generator(), report)
     else:
-        alone = search.n_restarts == 1  # runs of several starts would take each other's clusters for their own
-        plan = remembering(plan, futile) if alone else plan
         later = LATER if plan.moves else ("random-order",)  # the paper's runs know nothing of each other
         starts = Starts(start, later, search.n_restarts)
-        found = best_of_restarts(problem, starts, plan, search.generator(), report, search.n_jobs)
+        found, memory = best_of_restarts(problem, starts, plan, search.generator(), report, search.n_jobs)
     if plan.moves and found.converged:
         found = best_of_all(problem, found)
     slots, labels = slots_in_order(found.state)
@@ -107,7 +103,7 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
         found.n_sweeps,
         found.converged,
         backend.name,
-        WarmStart(seen.likelihood, settings.max_clusters, found.state, futile),
+        WarmStart(seen.likelihood, settings.max_clusters, found.state, memory),
     )
 
 
@@ -139,7 +135,7 @@ def _fit_in_passes(
     labels = found.names[run.labels(frame, found.labelling)]
     K, cap = len(found.clusters.counts), settings.max_clusters
     state = state_of(frame, found.clusters, n_free=K if cap is None else min(K, cap - K))
-    warm = WarmStart(likelihood, cap, state._replace(labels=labels.copy()), FutileSplits(len(labels)))
+    warm = WarmStart(likelihood, cap, state._replace(labels=labels.copy()), Memory(len(labels)))
     return Fitted(
         likelihood,
         mixture_of(frame.likelihood, prior, frame.anchor, *found.clusters),

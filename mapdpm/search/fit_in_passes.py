@@ -86,10 +86,10 @@ def climbed(
     model = Model(frame.likelihood, prior, sample.points, sample.weights)
     problem = Problem.of(model, frame.backend, max_clusters)
     starts, plan = Starts(init, LATER, search.n_restarts), search.plan(deadline)
-    found = best_of_restarts(problem, starts, plan, rng, unheard, search.n_jobs).state
+    best, _ = best_of_restarts(problem, starts, plan, rng, unheard, search.n_jobs)
     nothing = point_set(sample.points).rows(np.empty(0, dtype=np.int64))
     limits = Limits(max_clusters, search.max_sweeps, deadline.expired, reporter(search))
-    climb = Climb(run, frame, Start(chunks.sums_in(frame, found), nothing), limits, rng)
+    climb = Climb(run, frame, Start(chunks.sums_in(frame, best.state), nothing), limits, rng)
     climb.climb(Merge in search.moves, SplitInPasses() if Split in search.moves else None)
     return _in_order(climb)
 

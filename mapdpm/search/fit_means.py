@@ -63,7 +63,7 @@ def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> Fitt
     if search.moves and not passes.stopped:
         problem = Problem.of(Model(family, ClusterPenalty(lam), data, positive), backend, settings.n_clusters)
         starts = Starts(labels, _LATER_STARTS, search.n_restarts)
-        run = best_of_restarts(problem, starts, search.plan(deadline), search.generator(), report, search.n_jobs)
+        run, _ = best_of_restarts(problem, starts, search.plan(deadline), search.generator(), report, search.n_jobs)
         run = best_of_all(problem, run) if run.converged else run
         labels, converged = run.state.labels, run.converged
         n_sweeps = run.n_sweeps + (n_sweeps if run.restart == 0 else 0)

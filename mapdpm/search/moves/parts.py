@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mapdpm.data import point_set
+from mapdpm.objective import within_tolerance
 from mapdpm.protocol import Labels
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState, compacted
@@ -15,6 +17,27 @@ def members(state: ClusterState) -> list[Labels]:
     short = state.labels.astype(np.uint16) if state.capacity <= np.iinfo(np.uint16).max else state.labels
     order = np.argsort(short, kind="stable")
     return np.split(order, np.cumsum(state.counts)[:-1])
+
+
+def nearest(
+    problem: Problem, state: ClusterState, places: list[Labels], most: int, rng: np.random.Generator
+) -> list[Labels]:
+    """For the points of each of some clusters: its slot, and up to ``most - 1`` others that score a random point best.
+
+    The best go first. O(K D) a cluster.
+    """
+    points = np.array([at[rng.integers(len(at))] for at in places], dtype=np.int64)
+    scores = np.empty((len(points), state.capacity))
+    problem.backend.score(problem.model._replace(data=point_set(problem.model.data).rows(points)), state, scores)
+    scores[:, state.counts == 0] = -np.inf
+    found = []
+    for own, row in zip(state.labels[points].tolist(), scores, strict=True):
+        group = [own]
+        for _ in range(1, min(most, state.n_clusters)):
+            row[group[-1]] = -np.inf
+            group.append(int(np.argmax(within_tolerance(row))))
+        found.append(np.array(group, dtype=np.int64))
+    return found
 
 
 def put_back(problem: Problem, state: ClusterState, slots: Labels, points: Labels, part: ClusterState) -> ClusterState:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -11,7 +10,7 @@ from mapdpm import objective
 from mapdpm.data import point_set
 from mapdpm.objective import is_gain
 from mapdpm.protocol import SMALLEST, Labels, Matrix, Vector
-from mapdpm.search.ascent import Plan
+from mapdpm.search.moves.memory import Memory
 from mapdpm.search.moves.order import best_cut, standardised
 from mapdpm.search.moves.parts import members, put_back
 from mapdpm.search.problem import Problem
@@ -24,8 +23,6 @@ _ATOMS = 64
 _DIRECTIONS = 3
 _SWEEPS = 10
 TRIES = 2
-_SAME = 0.98
-"""The share of its points that makes a cluster the one that could not be split before."""
 _POWER_STEPS = 12
 
 Start = Callable[[Problem, Matrix, np.random.Generator], Labels]
@@ -91,28 +88,6 @@ AT_FIRST: tuple[Start, ...] = (
 LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_differences, along_axes)
 
 
-class FutileSplits:
-    """Clusters without a gainful split, and the gain of the best split of each without the term for a new cluster.
-
-    This gain does not depend on alpha, so it holds in the next fit of the same points, too.
-    """
-
-    def __init__(self, n_points: int) -> None:
-        self._slots = np.full(n_points, -1, dtype=np.int64)  # that in which a point last was in vain
-        self._clusters: dict[int, tuple[int, float, float]] = {}
-
-    def note(self, slot: int, points: Labels, gain: float, size: float) -> None:
-        """Remember ``points`` of ``slot``; ``gain`` is a difference of terms as large as ``size``."""
-        self._slots[points] = slot
-        self._clusters[slot] = len(points), gain, size
-
-    def knows(self, slot: int, points: Labels, opening: float) -> bool:
-        """Whether ``points`` are a cluster that was tried, and opening another at ``opening`` nats would not gain."""
-        n_points, gain, size = self._clusters.get(slot, (0, 0.0, 0.0))
-        common = np.count_nonzero(self._slots[points] == slot)
-        return bool(common >= _SAME * max(len(points), n_points)) and not is_gain(gain + opening, size)
-
-
 class Split:
     """Splitting gains what merging the two parts would lose (docs/maths.md (19) to (21)).
 
@@ -132,13 +107,13 @@ class Split:
         rng: np.random.Generator,
         expired: Callable[[], bool],
         tries: int = TRIES,
-        futile: FutileSplits | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self.problem = problem
         self.rng = rng
         self._expired = expired
         self._tries = tries
-        self._futile = FutileSplits(problem.n_points) if futile is None else futile
+        self._memory = Memory(problem.n_points) if memory is None else memory
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Split clusters of ``state``; returns it or its larger successor, and the number of splits."""
@@ -148,11 +123,11 @@ class Split:
             slot, points = waiting.pop()
             # Another cluster beside those there are: the one term of the gain in which alpha is.
             opening = self.problem.model.prior.log_new(state.n_clusters, 1.0)
-            if len(points) < 2 or self._futile.knows(slot, points, opening):  # noqa: PLR2004  (two halves)
+            if len(points) < 2 or self._memory.knows(slot, points, opening):  # noqa: PLR2004  (two halves)
                 continue
             halves, gain, size = self._halves(state, slot, points)
-            if halves is None:
-                self._futile.note(slot, points, gain - opening, size)
+            if halves is None or not is_gain(gain, size):
+                self._memory.note(slot, points, gain - opening, size, None if halves is None else halves.labels)
                 continue
             state = put_back(self.problem, state, np.array([slot]), points, halves)
             split += 1
@@ -163,14 +138,14 @@ class Split:
         return state, split
 
     def _halves(self, state: ClusterState, slot: int, points: Labels) -> tuple[ClusterState | None, float, float]:
-        """Two clusters of ``points`` with a higher log joint than one, or None; the best gain, and its size."""
+        """The first two clusters of ``points`` that gain, or else the best two; the gain, and its size."""
         problem, others = self.problem, state.n_clusters - 1
         whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
         prior = problem.model.prior.given_other_clusters(others)
         before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.model.likelihood, whole))
-        all_points, sought, best = None, None, -np.inf
+        all_points, sought, best, gain = None, None, None, -np.inf
         large = len(points) > SAMPLE
-        for attempt in range(self._tries):
+        for attempt in range(TRIES if large else self._tries):
             if large or sought is None:
                 sample = point_set(problem.model.data).sample(points, SAMPLE, self.rng) if large else points
                 sought = Sought(problem.part(sample, others))
@@ -183,16 +158,11 @@ class Split:
                 after = objective.log_joint(
                     prior, halves, problem.backend.log_marginals(problem.model.likelihood, halves)
                 )
-                if is_gain(after - before, before):
-                    return halves, after - before, before
-                best = max(best, after - before)
-        return None, best, before
-
-
-def remembering(plan: Plan, futile: FutileSplits) -> Plan:
-    """``plan``, whose splits know which splits were futile in earlier runs on the same points."""
-    moves = tuple(functools.partial(Split, futile=futile) if move is Split else move for move in plan.moves)
-    return plan._replace(moves=moves)
+                if best is None or after - before > gain:
+                    best, gain = halves, after - before
+                if is_gain(gain, before):
+                    return best, gain, before
+        return best, gain, before
 
 
 class Sought:

@@ -15,7 +15,8 @@ from mapdpm.data import point_set
 from mapdpm.objective import is_gain
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.protocol import Labels
-from mapdpm.search.moves.split import AT_FIRST, LATER, SAMPLE, TRIES, FutileSplits, Sought, extended
+from mapdpm.search.moves.memory import Memory
+from mapdpm.search.moves.split import AT_FIRST, LATER, SAMPLE, TRIES, Sought, extended
 from mapdpm.search.sharing.problem import SharingState
 from mapdpm.state import ClusterState
 
@@ -91,7 +92,7 @@ class Split(SharingMove, abc.ABC):
 
     def __init__(self, problem: Any, rng: np.random.Generator, expired: Callable[[], bool]) -> None:
         super().__init__(problem, rng, expired)
-        self._futile = FutileSplits(problem.n_points)
+        self._memory = Memory(problem.n_points)
 
     @abc.abstractmethod
     def judged(
@@ -109,11 +110,11 @@ class Split(SharingMove, abc.ABC):
         while waiting and self.problem.flat.max_clusters != state.n_clusters and not self.expired():
             slot = waiting.pop()
             points = np.flatnonzero(state.labels == slot)
-            if len(points) < 2 or self._futile.knows(slot, points, 0.0):  # noqa: PLR2004  (two halves)
+            if len(points) < 2 or self._memory.knows(slot, points, 0.0):  # noqa: PLR2004  (two halves)
                 continue
             found, gain = self._divided(state, slot, points)
             if found is None:
-                self._futile.note(slot, points, gain, self.problem.log_joint(state))
+                self._memory.note(slot, points, gain, self.problem.log_joint(state))
                 continue
             state = found
             split += 1
