@@ -16,7 +16,7 @@ from mapdpm.state import ClusterState
 _GROUP = 6
 """So many clusters settle: those that change, and their nearest neighbours."""
 _PARTNERS = 3
-_SWEEPS = 10
+_SWEEPS = 5
 _MOST = 100
 """The most clusters that a call visits."""
 

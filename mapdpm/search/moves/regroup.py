@@ -15,7 +15,7 @@ _MOST = 5
 _SWEEPS = 30
 ROUNDS = 10
 _MOST_GROUPS = 300
-"""The limit of one call: not all of many clusters are visited in each round."""
+"""The limit of one run: not all of many clusters are visited in each round."""
 
 
 class Regroup:
@@ -36,13 +36,18 @@ class Regroup:
         self.rng = rng
         self._expired = expired
         self._rounds = rounds
+        self._n_tried = 0
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
-        """Visit the clusters of ``state`` some times; returns it or its successor, and how many groups improved."""
+        """Visit the clusters of ``state``; returns it or its successor, and how many groups improved.
+
+        All calls of a run together visit each cluster ``rounds`` times. So its cost is known, however often it gains.
+        """
         improved = 0
         used = np.flatnonzero(state.counts)
         turns = np.concatenate([self.rng.permutation(used) for _ in range(self._rounds)])
-        for slot in turns[:_MOST_GROUPS].tolist():
+        for slot in turns[self._n_tried : _MOST_GROUPS].tolist():
+            self._n_tried += 1
             if state.n_clusters < 2 or self._expired():  # noqa: PLR2004  (a group needs two)
                 break
             if state.counts[slot] == 0:
