@@ -27,7 +27,6 @@ LATER = ("best", "gibbs", "random-order")
 
 _SEQUENTIAL = ("sequential", "random-order")
 _ROUND = 4
-_PERTURBATIONS = 3
 
 
 class Starts(NamedTuple):
@@ -66,7 +65,10 @@ def best_of_restarts(
         threads.check()
         return False if report is unheard else threads.call(report, progress)
 
-    def once(restart: int, generator: np.random.Generator, best: _Run | None) -> _Run:
+    def run(restart: int, seed: int, best: _Run | None = None) -> _Run:
+        if best is not None and plan.expired():
+            return best
+        generator = np.random.default_rng(seed)
         start = starts.of(restart)
         goes_on = best is not None and isinstance(start, str) and start in AGAIN
         memory = best.memory.copied() if goes_on and best is not None else Memory(problem.n_points)
@@ -75,16 +77,6 @@ def best_of_restarts(
             state = _unless_one_is_better(problem, state)
         own = remembering(plan._replace(moves=_moves_of(plan, start, restart)), memory)
         return _Run(ascend(problem, state, own, generator, heard, restart), memory)
-
-    def run(restart: int, seed: int, best: _Run | None = None) -> _Run:
-        generator = np.random.default_rng(seed)
-        if best is None:
-            return once(restart, generator, None)
-        start = starts.of(restart)
-        for _ in range(_PERTURBATIONS if isinstance(start, str) and start == "gibbs" else 1):
-            if not plan.expired():
-                best = _better(best, once(restart, generator, best))
-        return best
 
     with threads:
         best = threads.each(run, [0], [int(rng.integers(2**63))])[0]
