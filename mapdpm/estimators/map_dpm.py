@@ -54,9 +54,9 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         Moves of many points at once, in the order in which they are tried. They escape modes that moves of single
         points cannot. The empty tuple is the paper's algorithm.
     n_restarts : int
-        Number of runs; the best log joint wins. The first run starts from ``init``. The others "regroup" the best result
-        so far, start from it after a few Gibbs sweeps, or start in random order; with ``moves=()`` they all start in
-        random order.
+        Number of runs; the best log joint wins. The first run starts from ``init``. The others "regroup" the best
+        result so far, start from it after a few Gibbs sweeps, or start in random order; with ``moves=()`` they all
+        start in random order.
     max_sweeps : int
         Most sweeps in a row, with no other move between: then the run ends although points still move.
     time_limit : float or None
