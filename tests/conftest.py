@@ -20,8 +20,12 @@ settings.register_profile("quick", max_examples=50, derandomize=True, database=N
 settings.register_profile("slow", max_examples=1000, **_SHARED)
 settings.load_profile("quick")
 
-# Examples of docstrings that compile kernels for most of a minute, in the order in which they are run.
-COMPILED_FOR_LONG = ("mapdpm/models/dependent_dp.py", "mapdpm/samplers/dependent_dp.py")
+# Examples of docstrings that compile kernels for ten seconds to a minute, in the order in which they are run.
+COMPILED_FOR_LONG = (
+    "mapdpm/samplers/random_split_merge.py",
+    "mapdpm/models/dependent_dp.py",
+    "mapdpm/samplers/dependent_dp.py",
+)
 
 
 def pytest_collection_modifyitems(items):

@@ -168,6 +168,7 @@ def test_draws_do_not_depend_on_threads(super_clusters, monkeypatch):
     assert_threads_agree(lambda n_jobs: printed(n_jobs=n_jobs, **model), X, 2, init=z, keep=("sides", "last"))
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize("first", [0, 1])
 def test_resumed_chains_are_those_that_never_stopped(first, monkeypatch):
     monkeypatch.setattr(_map_reduce, "CHUNK", 32)
