@@ -81,7 +81,6 @@ _MAKERS = {
 FAMILIES = tuple(_MAKERS)
 NORMAL = (NormalGamma, NormalKnownVariance, NormalInverseWishart)
 CONTINUOUS = (*NORMAL, GammaExponential)
-LEAST_ALIKE = (NormalInverseWishart, DirichletMultinomial)  # a matrix in each row; sparse counts
 DISCRETE = (Categorical, DirichletMultinomial, GammaPoisson, BetaBernoulli)
 
 

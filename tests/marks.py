@@ -1,4 +1,4 @@
-"""Marks for the tests that `make test` leaves to `make test-all`, and for those left to `make test-slow`."""
+"""Marks for the tests that `make test` leaves to `make test-all`."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -9,12 +9,6 @@ import pytest
 def complete_but(quick: Collection[Any], values: Iterable[Any]) -> list[Any]:
     """``values`` as parameters of a test, all but ``quick`` for `make test-all` only."""
     return [pytest.param(value, marks=() if value in quick else pytest.mark.complete) for value in values]
-
-
-def by_cost(quick: Collection[Any], complete: Collection[Any], values: Iterable[Any]) -> list[Any]:
-    """``values`` as parameters of a test: but for ``quick``, ``complete`` for `make test-all`, others with the slow."""
-    marks = pytest.mark.slow, pytest.mark.complete
-    return [pytest.param(value, marks=() if value in quick else marks[value in complete]) for value in values]
 
 
 ends_early = pytest.mark.filterwarnings("ignore::mapdpm.ConvergenceWarning")

@@ -30,7 +30,7 @@ from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.partition_priors.hierarchy import Hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, InverseGammaPrior
-from tests.marks import by_cost, complete_but, ends_early
+from tests.marks import complete_but, ends_early
 from tests.oracle import franchise as oracle
 from tests.search.test_grouped import PRIOR, grouped_points
 
@@ -115,9 +115,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", by_cost([], ["NormalInverseWishart", "DirichletMultinomial"], FAMILIES)
-)  # numba compiles
+@pytest.mark.parametrize("name", complete_but([], FAMILIES))  # numba compiles
 def test_every_family(name, data):
     X, groups = data
     family, transformed = FAMILIES[name]
