@@ -49,8 +49,10 @@ def fit_with_prior(settings: FitSettings, points: Any, weights: Weights, warm: W
         if best is not None and fitted.history[-1] <= best.history[-1]:
             break
         best = fitted
+        if found.share == 1.0:
+            break
         place, gain = found.widths.largest(fitted.mixture, fitted.backend, place)
-        if found.share == 1.0 or gain <= _GAIN * fitted.mixture.counts.sum():
+        if gain <= _GAIN * fitted.mixture.counts.sum():
             break
     assert best is not None  # noqa: S101  (the first fit is one)
     return best
