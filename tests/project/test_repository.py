@@ -1,6 +1,7 @@
 """The repository: the files at its root, and the hook that checks the subjects of commits."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -144,3 +145,9 @@ def test_files_of_the_package_are_small():
     lengths = sorted(len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / "mapdpm").rglob("*.py"))
     assert lengths[-1] <= 350
     assert lengths[len(lengths) // 2] <= 130
+
+
+def test_all_packages_are_in_the_wheel():
+    listed = set(re.findall(r'^  "(mapdpm[\w.]*)",', (ROOT / "pyproject.toml").read_text(), re.MULTILINE))
+    found = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "mapdpm").rglob("__init__.py")}
+    assert found <= listed
