@@ -53,7 +53,7 @@ def slopes_of(frame, data, labels, K):
 
 @pytest.mark.parametrize("prior", PRIORS, ids=("dirichlet-process", "pitman-yor"))
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("n_moves", complete_but([300], [300, 10_000]))
+@pytest.mark.parametrize("n_moves", [*complete_but([300], [300, 1500]), pytest.param(10_000, marks=pytest.mark.slow)])
 def test_the_joint_rises_by_at_least_what_tangents_say(family, prior, n_moves):
     """J(z') - J(z) >= the sum of s_z'(x) - s_z(x), whatever moves at once: maths (97)."""
     frame, data = frame_of(family, seed=3, n=24, prior=prior)
@@ -246,7 +246,7 @@ class Watched(Climb):
 
 @pytest.mark.parametrize("alpha", [0.5, 30.0, 1e3])
 @pytest.mark.parametrize("family", complete_but(BY_C, FAMILIES))
-@pytest.mark.parametrize("n_passes", complete_but([40], [40, 1000]))
+@pytest.mark.parametrize("n_passes", [*complete_but([40], [40, 200]), pytest.param(1000, marks=pytest.mark.slow)])
 def test_no_pass_lowers_the_joint(family, alpha, n_passes, monkeypatch):
     """Chunks of ten points, random starts, moves of one point among a few after each pass: many clusters vanish."""
     monkeypatch.setattr(chunks, "PART", 10)
