@@ -16,7 +16,7 @@ from mapdpm import (
     NormalKnownVariance,
     select_alpha,
 )
-from mapdpm.search import chunked, chunks, fit, fit_in_passes
+from mapdpm.search import chunked, chunks, fit, fit_in_passes, restarts
 from mapdpm.search.moves import split_in_passes
 from tests.marks import complete_but, ends_early
 
@@ -27,6 +27,7 @@ N = 3000
 def small_passes(monkeypatch):
     """Passes for fits of thousands of points: all sizes are a hundredth."""
     monkeypatch.setattr(fit, "MANY", 1000)
+    monkeypatch.setattr(restarts, "_MANY", 100)
     monkeypatch.setattr(fit_in_passes, "SAMPLE", 500)
     monkeypatch.setattr(chunks, "PART", 300)
     monkeypatch.setattr(chunked, "BETWEEN", 300)
