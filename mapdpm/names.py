@@ -21,6 +21,9 @@ STARTS = ("sequential", "random-order", "single")
 CHAIN_STARTS = ("sequential", "random", "single", "singletons")
 """``init=`` of ``samplers.sample``."""
 
+AUTO = "auto"
+"""``likelihood=`` of normal data whose prior is fitted; the class of a family asks for the same of that family."""
+
 CRITERIA = ("log-joint", "overlap")
 """``criterion=`` of ``merge_tree``."""
 

@@ -24,8 +24,8 @@ from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.disk import write_file
 from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods._parameters import described
+from mapdpm.names import AUTO
 from mapdpm.plots.canvas import KINDS
-from mapdpm.search.widths import AUTO
 
 PICTURE = Path("mapdpm_demo.png")
 

@@ -12,10 +12,10 @@ from mapdpm.files.container import FAMILY_OF_NUMBER, family_number
 from mapdpm.files.errors import ModelFileError
 from mapdpm.files.extras import checked_names, smallest_integers
 from mapdpm.likelihoods._parameters import flat_parameters
-from mapdpm.names import STARTS
+from mapdpm.names import AUTO, STARTS
 from mapdpm.search.checks import check_search
 from mapdpm.search.problem import ABSENT
-from mapdpm.search.widths import AUTO, family_to_fit
+from mapdpm.search.widths import family_to_fit
 from mapdpm.state import Mixture
 from mapdpm.validation import check_count, check_start
 

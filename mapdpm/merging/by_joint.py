@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends import resolve
+from mapdpm.likelihoods._restated import restated
 from mapdpm.merging.tree import MergeTree, tree_of
 from mapdpm.protocol import Labels
 from mapdpm.search.agglomeration import Agglomeration
@@ -25,7 +26,8 @@ def tree_by_joint(mixture: Mixture, prior: Any, clusters: Labels | None) -> Merg
             msg = f"prior must be of the family of the model, {wanted}, got {got}"
             raise ValueError(msg)
         wide = less_anchor(prior.for_data(mixture.anchor[None]), mixture.anchor)
-        mixture = mixture_of(wide, mixture.prior, mixture.anchor, mixture.counts, mixture.statistics)
+        statistics = restated(mixture.statistics, mixture.likelihood, wide)
+        mixture = mixture_of(wide, mixture.prior, mixture.anchor, mixture.counts, statistics)
     likelihood = mixture.likelihood
     pairs = Agglomeration(likelihood, mixture.prior, resolve("auto", likelihood))
     state = ClusterState(np.empty(0, dtype=np.int64), mixture.counts.copy(), mixture.state.rows[:-1].copy())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapdpm.merging.normal_overlap import log_misclassified
+from mapdpm.likelihoods._normal_overlap import log_misclassified
 from mapdpm.merging.tree import MergeTree, tree_of
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.state import Mixture
@@ -58,8 +58,9 @@ class _Pairwise:
     """Groups by the overlap of their clusters, two at a time."""
 
     def __init__(self, mixture: Mixture) -> None:
-        self._weights = np.log(mixture.state.rows[:-1, 0])
-        self._taken = self._weights[:, None] + log_misclassified(mixture)
+        rows = mixture.state.rows[:-1]
+        self._weights = np.log(rows[:, 0])
+        self._taken = self._weights[:, None] + log_misclassified(mixture.likelihood, rows)
         self.slots = list(range(len(self._weights)))
 
     def matrix(self) -> Matrix:

@@ -1,16 +1,30 @@
-"""Parameters of a prior at the largest evidence: a search over logarithms, without slopes."""
+"""The evidence of a prior for given clusters, and its largest value: a search over logarithms, without slopes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.backends import BACKENDS
+from mapdpm.likelihoods._restated import restated
 from mapdpm.line_search import highest
 from mapdpm.protocol import Vector
+from mapdpm.search.chunks import Frame, Sums, state_of
 
 _MOST_CYCLES = 50
+_NOWHERE = np.zeros(0)  # statistics have no anchor to go back to
+
+
+def log_evidence(likelihood: Any, made_by: Any, clusters: Sums, backend: str) -> float:
+    """sum_k log p(x_{c_k}) of clusters under the prior in ``likelihood``, from statistics alone; O(K D).
+
+    ``made_by`` is the likelihood under which the statistics were made.
+    """
+    clusters = clusters._replace(statistics=restated(clusters.statistics, made_by, likelihood))
+    state = state_of(Frame(likelihood, None, _NOWHERE, backend), clusters)
+    return float(BACKENDS[backend].log_marginals(likelihood, state).sum())
 
 
 class Box(NamedTuple):

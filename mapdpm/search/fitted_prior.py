@@ -20,13 +20,13 @@ _STARTS = (None, 1e-2, 1e-4)
 """Starts of the path: the empirical prior, and variances within clusters as shares of that of all points."""
 
 _SAMPLE, _FEWER, _MANY = 4096, 1024, 10_000
-"""How many points are searched first; fewer of many, where a fit with its prior takes three times that of a fit."""
+"""How many points are searched first; fewer of many, so that the search takes no longer than the fit."""
 
 _FEW = 8  # points a cluster; then a larger sample is searched
 _LARGER = 4
 _ROUNDS = 5  # at most, from the best start on
 _SAME = 0.1  # of a logarithm: a prior that has changed less is the last
-_FITS_OF_ALL = 4  # at most
+_MORE_FITS = 3  # of all points, at most
 _GAIN = 1e-3  # nats a point: so much better a prior of the clusters of all points has to be
 _SHARE_OF_TIME = 0.5  # of a time limit, for the path
 _SALT = 26
@@ -43,19 +43,17 @@ def fit_with_prior(settings: FitSettings, points: Any, weights: Weights, warm: W
         return fit(settings, points, weights, warm)
     deadline = Deadline(settings.search.time_limit)
     found = fitted_prior(family, points, weights, settings)
-    place, best = found.place, None
-    for _ in range(_FITS_OF_ALL):
-        fitted = fit(_under(settings, found.widths.prior(place), deadline), points, weights)
-        if best is not None and fitted.history[-1] <= best.history[-1]:
-            break
-        best = fitted
-        if found.share == 1.0:
-            break
+    place = found.place
+    fitted = fit(_under(settings, found.prior, deadline), points, weights)
+    for _ in range(0 if found.share == 1.0 else _MORE_FITS):
         place, gain = found.widths.largest(fitted.mixture, fitted.backend, place)
         if gain <= _GAIN * fitted.mixture.counts.sum():
             break
-    assert best is not None  # noqa: S101  (the first fit is one)
-    return best
+        again = fit(_under(settings, found.widths.prior(place), deadline), points, weights)
+        if again.history[-1] <= fitted.history[-1]:
+            break
+        fitted = again
+    return fitted
 
 
 class FittedPrior(NamedTuple):

@@ -18,14 +18,12 @@ from mapdpm.likelihoods import (
     NormalInverseWishart,
     NormalKnownVariance,
 )
+from mapdpm.names import AUTO
 from mapdpm.protocol import LARGEST, SMALLEST, Vector
-from mapdpm.search.chunks import Frame, Sums, state_of
-from mapdpm.search.evidence import Box, largest
+from mapdpm.search.chunks import Sums
+from mapdpm.search.evidence import Box, largest, log_evidence
 from mapdpm.search.problem import less_anchor
 from mapdpm.state import Mixture
-
-AUTO = "auto"
-"""``likelihood=`` of normal data whose prior is fitted; the class of a family asks for the same of that family."""
 
 _TOLERANCE = 0.03  # of a logarithm: the evidence is flat there
 _GAIN_OF_CYCLE = 1e-5  # relative, of the evidence
@@ -106,18 +104,16 @@ class Widths:
     def largest(self, mixture: Mixture, backend: str, place: Vector) -> tuple[Vector, float]:
         """The place of largest evidence, sum_k log p(x_{c_k}), for the clusters of ``mixture``; and its gain.
 
-        The gain is that on ``place``, from where the search begins. O(K D) for each of about a hundred places.
+        The gain is that on ``place``, from where the search begins. O(K D) for each place that is tried.
         """
         clusters = Sums(mixture.counts, mixture.statistics)
         anchored = less_anchor(self._empirical, mixture.anchor)
-        frame = Frame(anchored, None, mixture.anchor, backend)
 
         def evidence(there: Vector) -> float:
             # the box keeps values in their domain; the checks of `_replace` would take longer than the evidence
             values = anchored._asdict() | self._values(anchored, there)
             likelihood = tuple.__new__(type(anchored), values.values())
-            rows = state_of(frame._replace(likelihood=likelihood), clusters)
-            return float(frame.backend.log_marginals(likelihood, rows).sum())
+            return log_evidence(likelihood, mixture.likelihood, clusters, backend)
 
         found = largest(evidence, np.clip(place, self._box.low, self._box.high), self._box)
         return found, evidence(found) - evidence(place)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.likelihoods import NormalGamma, NormalInverseWishart, NormalKnownVariance
+from mapdpm.likelihoods.normal_gamma import NormalGamma
+from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
+from mapdpm.likelihoods.normal_known_variance import NormalKnownVariance
 from mapdpm.protocol import Matrix, Vector
-from mapdpm.state import Mixture
 
 _BISECTIONS = 60
 _FARTHEST = 1e6  # of t, where its range has no end
@@ -21,23 +22,21 @@ _SMALLEST_SPREAD = 1e-20  # of a form that is a constant: two equal clusters
 _DIAGONAL = (NormalGamma, NormalKnownVariance)
 
 
-def log_misclassified(mixture: Mixture) -> Matrix:
+def log_misclassified(likelihood: Any, rows: Matrix) -> Matrix:
     """ln P(pi_j F_j(x) > pi_i F_i(x)) for x of cluster i, shape (K, K); rows are i. The diagonal means nothing.
 
     Clusters are normals F with the expected precision of each, and weights pi of their sizes. ln (pi_j F_j / pi_i F_i)
     is c + sum_d (a_d z_d^2 + b_d z_d) of independent standard normals z. Its tail is found by the saddlepoint
-    approximation of Lugannani and Rice (1980), mostly to a few per cent of itself. O(K^2 D); for full matrices O(K^2
-    D^3).
+    approximation of Lugannani and Rice (1980). O(K^2 D); for full matrices O(K^2 D^3).
     """
-    likelihood = mixture.likelihood
     if not isinstance(likelihood, (*_DIAGONAL, NormalInverseWishart)):
         msg = f"the overlap of clusters of {type(likelihood).__name__} needs points: give X"
         raise ValueError(msg)
-    K = len(mixture.counts)
+    K = len(rows)
     parameters = np.empty((K, likelihood.n_parameters()))
-    for row, own in zip(mixture.state.rows[:-1], parameters, strict=True):
+    for row, own in zip(rows, parameters, strict=True):
         likelihood.tangent(row, own)
-    log_weights = np.log(mixture.state.rows[:-1, 0])
+    log_weights = np.log(rows[:, 0])
     form = _diagonal_forms if isinstance(likelihood, _DIAGONAL) else _full_forms
     chances = np.empty((K, K))
     for i in range(K):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from mapdpm import MAPDPM, DirichletMultinomial, NormalGamma, NormalInverseWishart, NormalKnownVariance
-from mapdpm.merging.normal_overlap import log_misclassified, log_tail
+from mapdpm.likelihoods._normal_overlap import log_misclassified, log_tail
 from tests.marks import complete_but, ends_early
 
 FULL_OR_DIAGONAL = (NormalGamma, NormalKnownVariance, NormalInverseWishart)
@@ -82,7 +82,7 @@ def test_clusters_of_a_model(family):
     model = MAPDPM(likelihood=family.empirical(X), init=np.repeat([0, 1, 2], 80), moves=(), max_sweeps=1)
     model.fit(X)
     mixture = model._mixture
-    chances, n = np.exp(log_misclassified(mixture)), 20_000
+    chances, n = np.exp(log_misclassified(mixture.likelihood, mixture.state.rows[:-1])), 20_000
     K = len(mixture.counts)
     parameters = np.empty((K, mixture.likelihood.n_parameters()))
     for row, own in zip(mixture.state.rows[:-1], parameters, strict=True):

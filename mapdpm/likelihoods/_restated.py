@@ -1,0 +1,28 @@
+"""Statistics of clusters under another prior of their family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
+from mapdpm.protocol import Matrix
+
+
+def restated(statistics: Matrix, made_by: Any, likelihood: Any) -> Matrix:
+    """``statistics`` (K, S) that were made under the prior of ``made_by``, as those under that of ``likelihood``.
+
+    The statistics of a family are sums over points, which know no prior. Only NormalInverseWishart keeps a factor of
+    the scatter with psi0 in it (maths (34)): psi0 is taken out, the other put in, and the sum factored again. O(K D^3).
+    """
+    if not isinstance(likelihood, NormalInverseWishart):
+        return statistics
+    D = len(likelihood.m0)
+    rows, columns = np.tril_indices(D)
+    factors = np.zeros((len(statistics), D, D))
+    factors[:, rows, columns] = statistics[:, 1 + D :]
+    squares = factors @ factors.swapaxes(1, 2) - made_by.psi0 + likelihood.psi0
+    changed = statistics.copy()
+    changed[:, 1 + D :] = np.linalg.cholesky(squares)[:, rows, columns]
+    return changed
