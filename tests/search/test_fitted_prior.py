@@ -67,6 +67,28 @@ def test_the_largest_is_found_along_ridges(seed):
     np.testing.assert_allclose(found, peak, atol=1e-4)
 
 
+def test_a_wall_of_the_box_does_not_end_the_search():
+    """Directions that a search has found may all lead out of the box; then the axes are tried again.
+
+    So no axis is left to gain by: at most what a search along it leaves, which ends within 0.03 of its peak, and what
+    the last cycle may gain, 1e-5 (1 + |value|). Without the axes, some of these 600 quadratics end far below.
+    """
+    box = Box(np.full(3, -6.0), np.full(3, 6.0), 0.03, 1e-5)
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        A, peak = rng.normal(size=(3, 3)), rng.uniform(-5.0, 5.0, 3)
+        shape = A @ A.T + 0.05 * np.eye(3)
+
+        def value(place, shape=shape, peak=peak):
+            return -float((place - peak) @ shape @ (place - peak))
+
+        found = largest(value, rng.uniform(-6.0, 6.0, 3), box)
+        for axis, bend in zip(np.eye(3), np.diag(shape), strict=True):
+            uphill = -float(axis @ shape @ (found - peak)) / bend
+            best = np.clip(found + uphill * axis, -6.0, 6.0)
+            assert value(best) - value(found) <= bend * 0.03**2 + 1e-5 * (1.0 - value(found))
+
+
 def test_the_largest_stays_in_the_box():
     box = Box(np.array([-1.0, -2.0]), np.array([1.0, 2.0]), 1e-6, 1e-12)
     found = largest(lambda t: float(t @ [1.0, -3.0]), np.zeros(2), box)
@@ -173,7 +195,7 @@ def test_many_points_are_searched_by_a_sample(size, monkeypatch):
     monkeypatch.setattr(fitted_prior, "fit", noted)
     model = MAPDPM(likelihood="auto").fit(X)
     assert sizes[0] == size
-    assert sizes.count(len(X)) <= 2
+    assert sizes.count(len(X)) == {400: 1, 100: 2}[size]
     assert model.n_clusters_ == 40
     assert adjusted_mutual_info_score(labels, model.labels_) == pytest.approx(1.0)
 
