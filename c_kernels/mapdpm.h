@@ -81,7 +81,8 @@ enum mapdpm_error {
 enum mapdpm_family {
     MAPDPM_NORMAL_GAMMA = 1,          /* parameters: m0[D], c0, a0, b0[D] */
     MAPDPM_NORMAL_KNOWN_VARIANCE = 2, /* parameters: m0[D], prior_variance[D], variance[D] */
-    MAPDPM_SQUARED_DISTANCE = 3       /* DP-means, batch only: scale[D], a typical squared distance */
+    MAPDPM_SQUARED_DISTANCE = 3,      /* DP-means, batch only: scale[D], a typical squared distance */
+    MAPDPM_NORMAL_INVERSE_WISHART = 4 /* batch only: m0[D], c0, nu0, psi0[D][D] */
 };
 
 /* A batch model: the values that scoring needs. Positions are relative to the anchor, which is subtracted from data

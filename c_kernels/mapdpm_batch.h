@@ -28,7 +28,7 @@ typedef struct mapdpm_clusters {
     int64_t capacity;
     int64_t *labels; /* [n_points], -1 for a point without a slot */
     int64_t *counts; /* [capacity] */
-    double *rows;    /* [capacity][mapdpm_row_size(n_features)], the cluster statistics */
+    double *rows;    /* [capacity][mapdpm_row_size(family, n_features)], the cluster statistics */
     const double *base; /* the same of points that are not here, for rows that are made anew; NULL: all points are here */
 } mapdpm_clusters;
 
@@ -62,9 +62,9 @@ typedef struct mapdpm_states {
 } mapdpm_states;
 
 /* The length of the cluster statistics of a slot: weight, mean[D], squares[D] | constant, exponent, log scale,
- * share left, centre[D], scale[D]. */
-int64_t mapdpm_row_size(int64_t n_features);
-size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity);
+ * share left, centre[D], scale[D]. Of a Normal-inverse-Wishart: see mapdpm_full_normal.h. */
+int64_t mapdpm_row_size(int32_t family, int64_t n_features);
+size_t mapdpm_workspace_bytes(int32_t family, int64_t n_features, int64_t capacity);
 
 /* All functions take a workspace of mapdpm_workspace_bytes, aligned for double. They return 0 or an error:
  * MAPDPM_E_ARGUMENT for a null pointer, a size below 1, or a label out of range (in a sweep also -1). */
@@ -99,8 +99,9 @@ int mapdpm_log_densities(const mapdpm_problem *problem, const mapdpm_clusters *c
 /* Recompute counts and statistics from the labels. */
 int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace);
 
-/* The log marginal of each slot, 0 for a free one. Needs no workspace. */
-int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *clusters, double *log_marginals);
+/* The log marginal of each slot, 0 for a free one. */
+int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                         double *log_marginals);
 
 /* The cheapest merges. For each slot k in use: the slot above k whose merge with k costs least, and that cost, less the
  * log weight of a new cluster; -1 and infinity if there is none. Only pairs with a slot of stale[k] != 0 are computed,
@@ -111,13 +112,13 @@ int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *cl
 /* The best clusterings of n_atoms cluster statistics into segments of their order. best and came_from are [n_atoms +
  * 1][width]: the log joint of the first r atoms in K clusters, and the start of the last cluster. With width 1, K is
  * any number. `beam` starts of the last cluster are kept; with n_atoms of them the result is exact. */
-size_t mapdpm_segments_bytes(int64_t n_features, int64_t beam, int64_t width);
+size_t mapdpm_segments_bytes(int32_t family, int64_t n_features, int64_t beam, int64_t width);
 int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double *atoms, int64_t n_atoms, int64_t beam,
                     int64_t width, double *best, int64_t *came_from);
 /* The best two clusters along an order of all points, by the log joint: order[0] to order[*first - 1], and the rest.
  * Cuts are tried between n_atoms runs of points of almost equal length; n_atoms is at least 2 and at most the number of
  * points. */
-size_t mapdpm_cut_bytes(int64_t n_features, int64_t n_atoms);
+size_t mapdpm_cut_bytes(int32_t family, int64_t n_features, int64_t n_atoms);
 int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *order, int64_t n_atoms, int64_t *first,
                double *log_joint);
 
@@ -136,7 +137,8 @@ int mapdpm_grouped_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clust
 
 /* Labels by tangents: slots[i] is the slot k of the highest constants[k] + parameters[k][0] - sum_d f_d (x_d - m_d)^2,
  * the lowest of equals, where parameters[n_slots][1 + 2 D] are a constant, m and f; margins[i] is by how much the
- * second best is lower. The workspace has mapdpm_tangent_bytes. Only the points of the problem are read. */
+ * second best is lower. For a Normal-inverse-Wishart the sum is |W (x - m)|^2 / 2, and W, lower triangular, follows m
+ * row by row. The workspace has mapdpm_tangent_bytes. Of the problem, only the points and the family are read. */
 size_t mapdpm_tangent_bytes(int64_t n_features);
 int mapdpm_tangent_slots(const mapdpm_problem *problem, int64_t n_slots, const double *constants,
                          const double *parameters, void *workspace, int64_t *slots, double *margins);
@@ -146,14 +148,15 @@ int mapdpm_tangent_slots(const mapdpm_problem *problem, int64_t n_slots, const d
 int mapdpm_restless(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                     unsigned char *restless);
 
-/* rows[k]: the union of the sufficient statistics parts[n_parts][capacity][1 + 2 D], joined in order. Reads no counts. */
-int mapdpm_join_rows(const mapdpm_problem *problem, const mapdpm_clusters *clusters, int64_t n_parts,
+/* rows[k]: the union of parts[n_parts][capacity][], joined in order. A part has the first 1 + 2 D entries of a row, or
+ * 1 + D + D (D + 1) / 2 of a Normal-inverse-Wishart. Reads no counts. */
+int mapdpm_join_rows(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t n_parts,
                      const double *parts);
 
 /* Move the cells of a slot, all points of a group in it at once, to the slots where they gain most, in order; the last
  * one stays. cells[n_cells] has the statistics of the points of cell_groups[n_cells] in the slot, to[n_cells] becomes
  * their slot. Edits counts, rows, table and weights, not the labels. Sets *gained to the sum of the gains. */
-size_t mapdpm_move_cells_bytes(int64_t n_features, int64_t n_cells);
+size_t mapdpm_move_cells_bytes(int32_t family, int64_t n_features, int64_t n_cells);
 int mapdpm_move_cells(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
                       void *workspace, int64_t slot, int64_t n_cells, const int64_t *cell_groups, const double *cells,
                       int64_t *to, double *gained);

@@ -5,7 +5,6 @@
 
 #include "mapdpm_batch.h"
 
-#define STATISTICS_REAL double
 #include "mapdpm_cluster_statistics.h"
 
 /* A gain must exceed this times (1 + its size): mapdpm/objective.py. */
@@ -45,12 +44,18 @@ static inline double log_normaliser(const mapdpm_problem *p, double total)
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
+/* Whether the functions know the family, and it has parameters. */
+static inline int has_family(const mapdpm_problem *p)
+{
+    return p != NULL && p->n_features >= 1 && p->family >= MAPDPM_NORMAL_GAMMA &&
+           p->family <= MAPDPM_NORMAL_INVERSE_WISHART && p->parameters != NULL;
+}
+
 /* Whether all required arguments are there and in range. */
 static inline int is_batch_call(const mapdpm_problem *p, const mapdpm_clusters *z)
 {
-    return p != NULL && z != NULL && p->n_features >= 1 && p->n_points >= 0 && z->capacity >= 1 &&
-           p->family >= MAPDPM_NORMAL_GAMMA && p->family <= MAPDPM_SQUARED_DISTANCE && p->parameters != NULL &&
-           z->counts != NULL && z->rows != NULL && (p->n_points == 0 || p->data != NULL);
+    return has_family(p) && z != NULL && p->n_points >= 0 && z->capacity >= 1 && z->counts != NULL &&
+           z->rows != NULL && (p->n_points == 0 || p->data != NULL);
 }
 
 /* Whether the groups can be read and edited. */

@@ -76,11 +76,15 @@ typedef struct score_table {
     int64_t n_used;    /* slots in use */
     int64_t free_slot; /* the lowest free one, or -1 */
     int64_t statistics_size;
+    int is_full;      /* 1: clusters have full covariance matrices; then is_product too, and there are no columns of
+                       * features */
     int is_product;   /* 1: a score is the log of a product over features; 0: a sum */
     int has_tails;    /* 1: tails of all columns are computed, and bound the scores (mapdpm_tails.h) */
     double *centre;   /* [D][stride] */
     double *scale;    /* [D][stride] g in the factors 1 + (x - centre)^2 / g; for sums, the factor of (x - centre)^2 */
     double *norm;     /* [n_groups][stride] 1 / the product of the g of GROUP features */
+    double *inverse;  /* [stride][D] for full matrices: 1 / the diagonal of the factor of each column */
+    double *solved;   /* [2][D][BLOCK] for full matrices: a block of points, and their distances in units of a cluster */
     double *constant; /* [stride], as all up to loo_exponent */
     double *exponent;
     double *log_weight;         /* log prior weight of joining, or of opening a cluster; -inf for a free slot */
@@ -98,7 +102,6 @@ typedef struct score_table {
     double *point_copies;       /* [BLOCK][D] points in double */
     double *scratch;            /* [D] */
     double *scratch_statistics; /* [statistics_size] */
-    double *empty;              /* [statistics_size] the statistics of an empty cluster */
     const double *x;            /* [D] the current point */
     const double *block;        /* [BLOCK][D] the current points */
     size_terms *size_cache;     /* [SIZE_CACHE] */
@@ -112,6 +115,12 @@ static inline int64_t n_groups(int64_t D)
 static inline int64_t round_up(int64_t n, int64_t to)
 {
     return (n + to - 1) / to * to;
+}
+
+/* Features that have a column each. */
+static inline int64_t features_with_columns(int32_t family, int64_t D)
+{
+    return is_full(family) ? 0 : D;
 }
 
 static const mapdpm_real *point(const score_table *table, int64_t i)
@@ -151,7 +160,7 @@ static const size_terms *size_terms_of(score_table *table, double n)
 
     if (terms->n != n) {
         terms->n = n;
-        terms->log_constant = student_log_constant(&table->likelihood, n);
+        terms->log_constant = statistics_log_constant(&table->likelihood, n);
         terms->log_weight = table->problem->weights ? 0.0 : n > 0.0 ? log_existing(table->problem, n, 1.0) : -INFINITY;
     }
     return terms;
@@ -193,16 +202,18 @@ static inline void set_upper_constant(score_table *table, int64_t column)
 ALWAYS_INLINE void set_column(score_table *table, int64_t column, double *statistics, const double *spread)
 {
     const int64_t D = table->likelihood.D, stride = table->stride;
-    const double *const constants = statistics_constants(statistics, D), *const centre =
-                                                                             statistics_centre(statistics, D);
-    const double *const inverse = statistics_scale(statistics, D), *const scale = table->is_product ? spread : inverse;
+    const double *const constants = statistics_constants(&table->likelihood, statistics);
+    const double *const centre = diagonal_centre(statistics, D), *const inverse = diagonal_scale(statistics, D);
+    const double *const scale = table->is_product ? spread : inverse;
     int64_t d;
 
-    for (d = 0; d < D; d++) {
+    if (table->is_full)
+        triangle_invert_diagonal(full_factor(statistics, D), table->inverse + column * D, D);
+    for (d = 0; d < D && !table->is_full; d++) {
         table->centre[d * stride + column] = centre[d];
         table->scale[d * stride + column] = scale[d];
     }
-    for (d = 0; d < D && table->is_product; d += GROUP) {
+    for (d = 0; d < D && table->is_product && !table->is_full; d += GROUP) {
         const int64_t last = d + GROUP < D ? d + GROUP : D;
         double product[2] = {1.0, 1.0};
         int64_t j;
@@ -230,15 +241,15 @@ static inline void set_leave_one_out_weight(score_table *table, int64_t slot)
     table->loo_lower_constant[column] = constant - SLACK * (1.0 + fabs(constant));
 }
 
-/* The constants of leave-one-out scores of points of weight 1, from the full statistics (docs/maths.md (10), (14)), and
- * of their bounds. */
+/* The constants of leave-one-out scores of points of weight 1, from the full statistics (docs/maths.md (10), (14),
+ * (109)), and of their bounds. */
 ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
 {
     const likelihood *const f = &table->likelihood;
     const int64_t D = f->D, column = slot + 1;
-    double *const statistics = statistics_of(table, slot), *const scale = statistics_scale(statistics, D);
-    double *const loo_scale = table->loo_scale + slot * D;
-    const double n = statistics[0], left = n - 1.0, log_b = statistics_constants(statistics, D)[2];
+    double *const statistics = statistics_of(table, slot), *const scale = diagonal_scale(statistics, D);
+    double *const loo_scale = table->loo_scale + slot * features_with_columns(f->kind, D);
+    const double n = statistics[0], left = n - 1.0, *const constants = statistics_constants(f, statistics);
     double share = 0.0, constant, exponent = 1.0;
     int64_t d;
 
@@ -246,7 +257,13 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
     table->loo_lower_constant[column] = -INFINITY; /* a point that is alone is scored in full */
     if (table->clusters->counts[slot] < 2 || table->problem->weights)
         return;
-    if (f->kind == MAPDPM_NORMAL_KNOWN_VARIANCE) {
+    if (table->is_full) {
+        const double cn = f->c0 + n;
+
+        share = (cn + 1.0) / (cn - 1.0);
+        constant = size_terms_of(table, left)->log_constant - constants[3];
+        exponent = constants[1] - 1.0;
+    } else if (f->kind == MAPDPM_NORMAL_KNOWN_VARIANCE) {
         for (d = 0; d < D; d++)
             loo_scale[d] = f->noise_scale[d] * ((f->noise_scale[d] + n * f->prior_variance[d]) /
                                                 (f->noise_scale[d] + left * f->prior_variance[d]));
@@ -260,7 +277,7 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
             const double cn = f->c0 + n;
 
             share = (cn + 1.0) / (cn - 1.0);
-            constant = (double)D * size_terms_of(table, left)->log_constant - 0.5 * log_b;
+            constant = (double)D * size_terms_of(table, left)->log_constant - 0.5 * constants[2];
             exponent = f->a0 + 0.5 * n - 0.5;
         } else {
             share = (n + 1.0) / left;
@@ -342,7 +359,7 @@ static void refresh_column(score_table *table, int64_t slot)
     double *const statistics = statistics_of(table, slot);
 
     if (is_free) {
-        memcpy(statistics, table->empty, (size_t)table->statistics_size * sizeof *statistics);
+        statistics_clear(&table->likelihood, statistics);
         table->log_weight[column] = table->upper_constant[column] = table->loo_lower_constant[column] = -INFINITY;
     } else {
         statistics_prepare_with(&table->likelihood, statistics, size_terms_of(table, statistics[0])->log_constant,

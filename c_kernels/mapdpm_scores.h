@@ -19,15 +19,33 @@ static inline int is_large(const score_table *table, double exponent)
     return table->is_product && exponent * (double)table->likelihood.D > LARGE_EXPONENT;
 }
 
-/* The tail of a point with a cluster: prod_d (1 + scale (x - centre)^2), or the sum of the terms. */
-ALWAYS_INLINE double tail_of(const score_table *table, const double *statistics, const double *x)
+static inline double *statistics_of_column(const score_table *table, int64_t column)
+{
+    return column > 0 ? statistics_of(table, column - 1) : table->likelihood.empty;
+}
+
+/* |R^-1 (x - centre)|^2 of a point with a column, for full covariance matrices. */
+ALWAYS_INLINE double distance_of(const score_table *table, int64_t column, const double *x)
 {
     const int64_t D = table->likelihood.D;
-    const double *const centre = statistics_centre((double *)statistics, D);
-    const double *const scale = statistics_scale((double *)statistics, D);
+    double *const statistics = statistics_of_column(table, column);
+
+    return triangle_solve(full_factor(statistics, D), table->inverse + column * D, x, full_centre(statistics, D),
+                          table->likelihood.scratch, D);
+}
+
+/* The tail of a point with a column: prod_d (1 + scale (x - centre)^2), or the sum of the terms; for full covariance
+ * matrices 1 + stretch times the distance. */
+ALWAYS_INLINE double tail_of(const score_table *table, int64_t column, const double *x)
+{
+    const int64_t D = table->likelihood.D;
+    double *const statistics = statistics_of_column(table, column);
+    const double *const centre = diagonal_centre(statistics, D), *const scale = diagonal_scale(statistics, D);
     double p[ACCUMULATORS];
     int64_t d, j;
 
+    if (table->is_full)
+        return 1.0 + full_constants(statistics, D)[2] * distance_of(table, column, x);
     for (j = 0; j < ACCUMULATORS; j++)
         p[j] = table->is_product ? 1.0 : 0.0;
     for (d = 0; d + ACCUMULATORS <= D && table->is_product; d += ACCUMULATORS)
@@ -47,13 +65,16 @@ ALWAYS_INLINE double tail_of(const score_table *table, const double *statistics,
 /* The score of a point with a column, whatever the other clusters are. */
 static inline double score_column(const score_table *table, int64_t column, const double *x)
 {
-    double *const statistics = column > 0 ? statistics_of(table, column - 1) : table->empty;
+    double *const statistics = statistics_of_column(table, column);
     const double exponent = table->exponent[column], weight = table->log_weight[column];
     double tail;
 
+    if (table->is_full)
+        return table->constant[column] + weight -
+               exponent * log1p(full_constants(statistics, table->likelihood.D)[2] * distance_of(table, column, x));
     if (is_large(table, exponent))
         return weight + statistics_log_predictive(&table->likelihood, statistics, x);
-    tail = tail_of(table, statistics, x);
+    tail = tail_of(table, column, x);
     if (!table->is_product)
         return table->constant[column] + weight - tail;
     if (!(tail < PRODUCT_HUGE))
@@ -73,7 +94,7 @@ static double *statistics_without(score_table *table, int64_t slot, int64_t i)
     statistics_clear(&table->likelihood, statistics);
     if (table->clusters->base != NULL)
         memcpy(statistics, table->clusters->base + slot * table->statistics_size,
-               (size_t)sufficient_size(table->likelihood.D) * sizeof *statistics);
+               (size_t)sufficient_size(table->likelihood.kind, table->likelihood.D) * sizeof *statistics);
     for (first = 0; first < N; first += 8) {
         const int64_t last = first + 8 < N ? first + 8 : N;
         int64_t there = last < first + 8;
@@ -90,13 +111,25 @@ static double *statistics_without(score_table *table, int64_t slot, int64_t i)
     return statistics;
 }
 
+/* log |psi_n without the point| / |psi_n|, docs/maths.md (109). It returns 0 if little would be left. */
+ALWAYS_INLINE int loo_log_share(const score_table *table, int64_t slot, const double *x, double *logs)
+{
+    const double c = table->likelihood.c0 + statistics_of(table, slot)[0];
+    const double lost = c / (c - 1.0) * distance_of(table, slot + 1, x);
+
+    if (!(1.0 - lost >= LEAST_SHARE_LEFT))
+        return 0;
+    *logs = log1p(-lost);
+    return 1;
+}
+
 /* log prod_d (1 - scale (x - centre)^2). It returns 0 if the full statistics cannot give it, because little would be
  * left. */
 ALWAYS_INLINE int loo_log_product(const score_table *table, int64_t slot, const double *x, double *logs)
 {
     const int64_t D = table->likelihood.D;
     const double *const scale = table->loo_scale + slot * D;
-    const double *const centre = statistics_centre(statistics_of(table, slot), D);
+    const double *const centre = diagonal_centre(statistics_of(table, slot), D);
     double p[ACCUMULATORS] = {1.0, 1.0, 1.0, 1.0}, least[ACCUMULATORS] = {1.0, 1.0, 1.0, 1.0}, lost = 0.0;
     int64_t d, j;
 
@@ -141,12 +174,12 @@ static inline int leave_one_out_in_closed_form(const score_table *table, int64_t
 {
     const int64_t D = table->likelihood.D;
     const double *const scale = table->loo_scale + slot * D;
-    const double *const centre = statistics_centre(statistics_of(table, slot), D);
+    const double *const centre = diagonal_centre(statistics_of(table, slot), D);
     double logs, sum = 0.0;
     int64_t d;
 
     if (table->is_product) {
-        if (!loo_log_product(table, slot, x, &logs))
+        if (!(table->is_full ? loo_log_share(table, slot, x, &logs) : loo_log_product(table, slot, x, &logs)))
             return 0;
         *score = table->loo_constant[slot + 1] + (table->exponent[slot + 1] - 1.0) * logs;
         return 1;
@@ -212,7 +245,7 @@ static inline int score_weighted(score_table *table, int64_t i, int64_t slot)
     int64_t k;
 
     table->scores[0] = log_new(p, table->n_used - alone, w) +
-                       statistics_log_predictive_weighted(&table->likelihood, table->empty, table->x, w);
+                       statistics_log_predictive_weighted(&table->likelihood, table->likelihood.empty, table->x, w);
     for (k = 0; k + 1 < table->n_columns; k++) {
         double *statistics = statistics_of(table, k);
 

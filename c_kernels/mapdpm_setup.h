@@ -38,8 +38,8 @@ static inline int products_fit(const score_table *table, int will_join)
         return 1;
     for (k = 0; k < table->clusters->capacity; k++)
         for (d = 0; d < f->D && table->clusters->counts[k] > 0; d++) {
-            const double mean = statistics_mean(statistics_of(table, k))[d];
-            const double squares = statistics_squares(statistics_of(table, k), f->D)[d];
+            const double mean = diagonal_mean(statistics_of(table, k))[d];
+            const double squares = diagonal_squares(statistics_of(table, k), f->D)[d];
 
             far = fabs(mean) > far ? fabs(mean) : far;
             most = squares > most ? squares : most;
@@ -54,18 +54,21 @@ static inline int products_fit(const score_table *table, int will_join)
     return 1;
 }
 
-static inline size_t workspace_doubles(int64_t n_features, int64_t capacity)
+static inline size_t workspace_doubles(int32_t family, int64_t n_features, int64_t capacity)
 {
-    const int64_t D = n_features, stride = round_up(capacity + 1, COLUMNS_PER_STEP);
+    const int64_t D = features_with_columns(family, n_features), stride = round_up(capacity + 1, COLUMNS_PER_STEP);
+    const int64_t of_full = is_full(family) ? n_features * (stride + 2 * BLOCK) : 0;
 
-    return (size_t)((2 * D + n_groups(D) + 11 + BLOCK) * stride + round_up(capacity * D, COLUMNS_PER_STEP) +
-                    (BLOCK + 1) * round_up(D, COLUMNS_PER_STEP) + 2 * statistics_size(D));
+    return (size_t)((2 * D + n_groups(D) + 11 + BLOCK) * stride + of_full + round_up(capacity * D, COLUMNS_PER_STEP) +
+                    (BLOCK + 1) * round_up(n_features, COLUMNS_PER_STEP) + statistics_size(family, n_features) +
+                    likelihood_doubles(family, n_features));
 }
 
-/* Divide the workspace, for a family and a stride. */
+/* Divide the workspace, for a problem and a stride. */
 static inline void lay_out(score_table *table, double *next)
 {
-    const int64_t D = table->likelihood.D;
+    const mapdpm_problem *const p = table->problem;
+    const int64_t D = features_with_columns(p->family, p->n_features);
 
     table->centre = next;
     table->scale = next += D * table->stride;
@@ -83,12 +86,26 @@ static inline void lay_out(score_table *table, double *next)
     table->scores = next += table->stride;
     table->tails = next += table->stride;
     table->loo_scale = next += BLOCK * table->stride;
-    table->point_copies = next += round_up(table->clusters->capacity * D, COLUMNS_PER_STEP);
-    table->scratch = next += BLOCK * round_up(D, COLUMNS_PER_STEP);
-    table->scratch_statistics = next += round_up(D, COLUMNS_PER_STEP);
-    table->empty = next += table->statistics_size;
-    table->size_cache = (size_terms *)(void *)(next + table->statistics_size);
+    table->inverse = next += round_up(table->clusters->capacity * D, COLUMNS_PER_STEP);
+    table->solved = next += table->is_full ? p->n_features * table->stride : 0;
+    table->point_copies = next += table->is_full ? 2 * BLOCK * p->n_features : 0;
+    table->scratch = next += BLOCK * round_up(p->n_features, COLUMNS_PER_STEP);
+    table->scratch_statistics = next += round_up(p->n_features, COLUMNS_PER_STEP);
+    next += table->statistics_size;
+    table->likelihood = likelihood_of(p->family, p->n_features, p->parameters, next);
+    next += likelihood_doubles(p->family, p->n_features);
+    table->size_cache = (size_terms *)(void *)next;
     table->candidates = (int64_t *)(void *)(table->size_cache + SIZE_CACHE);
+}
+
+/* 1 / scale of prepared statistics. It only reads them: other threads may read them too. */
+static inline const double *spread_of(const score_table *table, double *statistics)
+{
+    int64_t d;
+
+    for (d = 0; d < table->likelihood.D && !table->is_full; d++)
+        table->scratch[d] = 1.0 / diagonal_scale(statistics, table->likelihood.D)[d];
+    return table->scratch;
 }
 
 /* Set up the table for the first group, if the points have groups, or for the start of a sequence, if they have states.
@@ -97,14 +114,13 @@ static inline int set_up_sharing_table(score_table *table, const mapdpm_problem 
                                        const mapdpm_groups *groups, const mapdpm_states *states, void *workspace,
                                        int will_join)
 {
-    const int64_t D = p ? p->n_features : 0;
+    const int64_t D = p ? features_with_columns(p->family, p->n_features) : 0;
     int64_t k, d, column, used = 0;
     double *next;
 
     if (!is_batch_call(p, z) || workspace == NULL)
         return MAPDPM_E_ARGUMENT;
     next = (double *)(void *)((unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);
-    table->likelihood = likelihood_of(p->family, D, p->parameters);
     table->problem = p;
     table->clusters = z;
     table->groups = groups;
@@ -113,19 +129,17 @@ static inline int set_up_sharing_table(score_table *table, const mapdpm_problem 
     table->before = z->capacity;
     table->after = -1;
     table->end = p->n_points;
-    table->statistics_size = statistics_size(D);
+    table->is_full = is_full(p->family);
+    table->is_product = table->is_full || p->family == MAPDPM_NORMAL_GAMMA;
+    table->statistics_size = statistics_size(p->family, p->n_features);
     table->stride = round_up(z->capacity + 1, COLUMNS_PER_STEP);
     lay_out(table, next);
     for (k = 0; k < SIZE_CACHE; k++)
         table->size_cache[k].n = -1.0;
 
-    table->is_product = p->family == MAPDPM_NORMAL_GAMMA;
     table->has_tails = HAS_VECTORS && !p->weights && products_fit(table, will_join);
-    statistics_clear(&table->likelihood, table->empty);
-    statistics_prepare_with(&table->likelihood, table->empty, student_log_constant(&table->likelihood, 0.0),
-                            table->scratch);
     table->log_weight[0] = 0.0;
-    set_column(table, 0, table->empty, table->scratch);
+    set_column(table, 0, table->likelihood.empty, spread_of(table, table->likelihood.empty));
     for (d = 0; d < (2 * D + n_groups(D) + 5) * table->stride; d += table->stride) /* from centre to rough_exponent */
         for (column = 1; column < table->stride; column++)
             table->centre[d + column] = table->centre[d];
@@ -137,10 +151,8 @@ static inline int set_up_sharing_table(score_table *table, const mapdpm_problem 
     }
     table->n_columns = 1;
     for (k = 0; k < z->capacity; k++)
-        if (z->counts[k] > 0) { /* only reads the statistics: other threads may read them too */
-            for (d = 0; d < D; d++)
-                table->scratch[d] = 1.0 / statistics_scale(statistics_of(table, k), D)[d];
-            fill_column(table, k, table->scratch);
+        if (z->counts[k] > 0) {
+            fill_column(table, k, spread_of(table, statistics_of(table, k)));
             used++;
         }
     find_free_slot(table);

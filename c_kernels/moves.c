@@ -26,8 +26,8 @@ int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *z,
 
     if (!is_batch_call(problem, z) || both == NULL || stale == NULL || partners == NULL || losses == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
-    size = statistics_size(f.D);
+    size = statistics_size(problem->family, problem->n_features);
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters, both + size);
     for (k = 0; k < z->capacity; k++) {
         const double *const statistics = z->rows + k * size;
         int recompute;
@@ -47,10 +47,8 @@ int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *z,
 
             if (z->counts[j] == 0 || !(recompute || stale[j]))
                 continue;
-            memcpy(both, statistics, (size_t)sufficient_size(f.D) * sizeof *both);
-            statistics_merge(&f, both, other);
             loss = -(log_existing(problem, statistics[0], other[0]) - log_size_term(problem, other[0]) +
-                     statistics_log_merge(&f, both, statistics, other));
+                     statistics_union(&f, both, statistics, other));
             if (exceeds(-loss, -losses[k])) {
                 partners[k] = j;
                 losses[k] = loss;
@@ -60,11 +58,12 @@ int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *z,
     return MAPDPM_OK;
 }
 
-size_t mapdpm_segments_bytes(int64_t n_features, int64_t beam, int64_t width)
+size_t mapdpm_segments_bytes(int32_t family, int64_t n_features, int64_t beam, int64_t width)
 {
     if (n_features < 1 || beam < 1 || width < 1)
         return 0;
-    return sizeof(double) * ((size_t)(beam + 1) * ((size_t)statistics_size(n_features) + 1) + (size_t)width) +
+    return sizeof(double) * ((size_t)(beam + 1) * ((size_t)statistics_size(family, n_features) + 1) + (size_t)width +
+                             (size_t)likelihood_doubles(family, n_features)) +
            sizeof(int64_t) * (size_t)(beam + 1);
 }
 
@@ -99,14 +98,13 @@ int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double
     beam_state b;
     int ends;
 
-    if (problem == NULL || problem->n_features < 1 || problem->family < MAPDPM_NORMAL_GAMMA ||
-        problem->family > MAPDPM_SQUARED_DISTANCE || problem->parameters == NULL || workspace == NULL ||
-        atoms == NULL || n_atoms < 1 || beam < 1 || width < 1 || best == NULL || came_from == NULL)
+    if (!has_family(problem) || workspace == NULL || atoms == NULL || n_atoms < 1 || beam < 1 || width < 1 ||
+        best == NULL || came_from == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
-    size = statistics_size(f.D);
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters, (double *)workspace);
+    size = statistics_size(f.kind, f.D);
     b.n_starts = 0;
-    b.statistics = (double *)workspace;
+    b.statistics = (double *)workspace + likelihood_doubles(f.kind, f.D);
     b.values = b.statistics + (beam + 1) * size;
     opening = b.values + beam + 1;
     b.starts = (int64_t *)(void *)(opening + width);
@@ -153,11 +151,12 @@ int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double
     return MAPDPM_OK;
 }
 
-size_t mapdpm_cut_bytes(int64_t n_features, int64_t n_atoms)
+size_t mapdpm_cut_bytes(int32_t family, int64_t n_features, int64_t n_atoms)
 {
     if (n_features < 1 || n_atoms < 1)
         return 0;
-    return sizeof(double) * (size_t)((n_atoms + 1) * statistics_size(n_features) + n_atoms + n_features);
+    return sizeof(double) * (size_t)((n_atoms + 1) * statistics_size(family, n_features) + n_atoms + n_features +
+                                     likelihood_doubles(family, n_features));
 }
 
 /* Add an atom to a cluster. Returns the cluster's term of the log joint. */
@@ -170,17 +169,16 @@ static double log_joint_with(const mapdpm_problem *p, const likelihood *f, doubl
 int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *order, int64_t n_atoms, int64_t *first,
                double *log_joint)
 {
-    double *const cluster = (double *)workspace, *atoms, *joints, *x, best = -INFINITY;
+    double *cluster, *atoms, *joints, *x, best = -INFINITY;
     int64_t i, d, r, size;
     likelihood f;
 
-    if (problem == NULL || problem->n_features < 1 || problem->family < MAPDPM_NORMAL_GAMMA ||
-        problem->family > MAPDPM_SQUARED_DISTANCE || problem->parameters == NULL || problem->data == NULL ||
-        workspace == NULL || order == NULL || n_atoms < 2 || n_atoms > problem->n_points || first == NULL ||
-        log_joint == NULL)
+    if (!has_family(problem) || problem->data == NULL || workspace == NULL || order == NULL || n_atoms < 2 ||
+        n_atoms > problem->n_points || first == NULL || log_joint == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
-    size = statistics_size(f.D);
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters, (double *)workspace);
+    size = statistics_size(f.kind, f.D);
+    cluster = (double *)workspace + likelihood_doubles(f.kind, f.D);
     atoms = cluster + size;
     joints = atoms + n_atoms * size;
     x = joints + n_atoms;
@@ -208,11 +206,12 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
     return MAPDPM_OK;
 }
 
-size_t mapdpm_move_cells_bytes(int64_t n_features, int64_t n_cells)
+size_t mapdpm_move_cells_bytes(int32_t family, int64_t n_features, int64_t n_cells)
 {
     if (n_features < 1 || n_cells < 1)
         return 0;
-    return sizeof(double) * (size_t)((n_cells + 3) * statistics_size(n_features));
+    return sizeof(double) *
+           (size_t)((n_cells + 3) * statistics_size(family, n_features) + likelihood_doubles(family, n_features));
 }
 
 /* The arguments of a move of cells, and scratch space. */
@@ -227,9 +226,7 @@ typedef struct cell_move {
 /* The gain of a cell that joins a cluster, compared with a cluster of its own. `prior_weight` is that of the cluster. */
 static double gain_of_cell(const cell_move *m, const double *cluster, const double *cell, double prior_weight)
 {
-    memcpy(m->both, cluster, (size_t)sufficient_size(m->f.D) * sizeof *m->both);
-    statistics_merge(&m->f, m->both, cell);
-    return statistics_log_merge(&m->f, m->both, cluster, cell) + log_rising(prior_weight, cell[0]);
+    return statistics_union(&m->f, m->both, cluster, cell) + log_rising(prior_weight, cell[0]);
 }
 
 /* The slot where the cell of group j gains most, and the gain in *gained; `rest` is what its slot holds besides. */
@@ -278,11 +275,11 @@ int mapdpm_move_cells(const mapdpm_problem *problem, const mapdpm_clusters *clus
     for (c = 0; c < n_cells; c++)
         if (cell_groups[c] < 0 || cell_groups[c] >= groups->n_groups)
             return MAPDPM_E_ARGUMENT;
-    m.f = likelihood_of(problem->family, problem->n_features, problem->parameters);
-    m.size = statistics_size(m.f.D);
+    m.f = likelihood_of(problem->family, problem->n_features, problem->parameters, (double *)workspace);
+    m.size = statistics_size(m.f.kind, m.f.D);
     m.clusters = clusters;
     m.groups = groups;
-    m.both = (double *)workspace;
+    m.both = (double *)workspace + likelihood_doubles(m.f.kind, m.f.D);
     kept = m.both + m.size;
     later = kept + m.size;
     statistics_clear(&m.f, kept);

@@ -9,86 +9,109 @@ enum { LANES = 32 };
 
 size_t mapdpm_tangent_bytes(int64_t n_features)
 {
-    return n_features < 1 ? 0 : ALIGNMENT + sizeof(double) * LANES * (size_t)n_features;
+    return n_features < 1 ? 0 : ALIGNMENT + sizeof(double) * 2 * LANES * (size_t)n_features;
 }
 
-/* The score of one point with one slot; each operation is rounded as in score_lanes. */
-static double score_tangent(const double *x, int64_t step, int64_t D, double constant, const double *parameters)
+/* The parameters of all slots, and a tile of points. */
+typedef struct tangent_table {
+    int is_full;
+    int64_t D;
+    int64_t n_slots;
+    int64_t size; /* of the parameters of a slot */
+    const double *constants;
+    const double *parameters;
+    double *tile; /* [D][LANES] */
+    double *less; /* [D][LANES] the tile less the mean of a slot, for full covariance matrices */
+} tangent_table;
+
+/* The scores of LANES points, side by side in the tile, with a slot. */
+ALWAYS_INLINE void score_lanes(const tangent_table *t, int64_t slot, double *restrict score)
 {
-    const double *const centre = parameters + 1, *const factor = centre + D;
-    double score = constant + parameters[0];
-    int64_t d;
-
-    for (d = 0; d < D; d++) {
-        const double t = x[d * step] - centre[d];
-
-        score -= factor[d] * t * t;
-    }
-    return score;
-}
-
-/* Compare the scores of LANES points, side by side in tile[D][LANES], with the best so far. */
-ALWAYS_INLINE void score_lanes(const double *restrict tile, int64_t D, double constant, const double *parameters,
-                               int64_t slot, double *restrict best, double *restrict second, int64_t *restrict slots)
-{
-    const double *const centre = parameters + 1, *const factor = centre + D;
-    double score[LANES];
+    const double *const parameters = t->parameters + slot * t->size, *const centre = parameters + 1;
+    const double *const factor = centre + t->D;
     int64_t d, m;
 
     for (m = 0; m < LANES; m++)
-        score[m] = constant + parameters[0];
-    for (d = 0; d < D; d++) {
+        score[m] = t->constants[slot] + parameters[0];
+    for (d = 0; d < t->D; d++) {
         const double c = centre[d], f = factor[d];
 
         for (m = 0; m < LANES; m++) {
-            const double t = tile[d * LANES + m] - c;
+            const double x = t->tile[d * LANES + m] - c;
 
-            score[m] -= f * t * t;
+            score[m] -= f * x * x;
         }
     }
-    for (m = 0; m < LANES; m++) {
-        const int64_t is_better = score[m] > best[m];
-        const double least = is_better ? best[m] : score[m];
+}
 
-        second[m] = second[m] > least ? second[m] : least;
-        slots[m] = is_better ? slot : slots[m];
-        best[m] = is_better ? score[m] : best[m];
+/* The same for full covariance matrices. */
+ALWAYS_INLINE void score_full_lanes(const tangent_table *t, int64_t slot, double *restrict score)
+{
+    const double *const parameters = t->parameters + slot * t->size, *const centre = parameters + 1;
+    const double *w = centre + t->D;
+    double *const restrict less = t->less, z[LANES], squares[LANES];
+    int64_t d, k, m;
+
+    for (d = 0; d < t->D; d++)
+        for (m = 0; m < LANES; m++)
+            less[d * LANES + m] = t->tile[d * LANES + m] - centre[d];
+    for (m = 0; m < LANES; m++)
+        squares[m] = 0.0;
+    for (d = 0; d < t->D; w += ++d) {
+        for (m = 0; m < LANES; m++)
+            z[m] = 0.0;
+        for (k = 0; k <= d; k++)
+            for (m = 0; m < LANES; m++)
+                z[m] += w[k] * less[k * LANES + m];
+        for (m = 0; m < LANES; m++)
+            squares[m] += z[m] * z[m];
     }
+    for (m = 0; m < LANES; m++)
+        score[m] = t->constants[slot] + (parameters[0] - 0.5 * squares[m]);
 }
 
-/* The lowest slot within the tolerance of the best, for point m of the tile. */
-static int64_t lowest_of_equals(const double *tile, int64_t m, int64_t D, int64_t n_slots, const double *constants,
-                                const double *parameters, double best)
+ALWAYS_INLINE void score_slot(const tangent_table *t, int64_t slot, double *restrict score)
 {
-    const double least = best - TOLERANCE * (1.0 + fabs(best));
-    int64_t k;
-
-    for (k = 0; k + 1 < n_slots; k++)
-        if (score_tangent(tile + m, LANES, D, constants[k], parameters + k * (1 + 2 * D)) >= least)
-            break;
-    return k;
+    if (t->is_full)
+        score_full_lanes(t, slot, score);
+    else
+        score_lanes(t, slot, score);
 }
 
+/* Label the n points of the tile: the best slot of each, or the lowest within the tolerance of the best. */
 CLONES
-static void score_tile(const double *tile, int64_t n, int64_t D, int64_t n_slots, const double *constants,
-                       const double *parameters, int64_t *slots, double *margins)
+static void score_tile(const tangent_table *t, int64_t n, int64_t *slots, double *margins)
 {
-    double best[LANES], second[LANES];
-    int64_t found[LANES], k, m;
+    double best[LANES], second[LANES], score[LANES];
+    int64_t found[LANES], k, m, equals = 0;
 
     for (m = 0; m < LANES; m++) {
         best[m] = second[m] = -INFINITY;
         found[m] = 0;
     }
-    for (k = 0; k < n_slots; k++)
-        score_lanes(tile, D, constants[k], parameters + k * (1 + 2 * D), k, best, second, found);
+    for (k = 0; k < t->n_slots; k++) {
+        score_slot(t, k, score);
+        for (m = 0; m < LANES; m++) {
+            const int64_t is_better = score[m] > best[m];
+            const double least = is_better ? best[m] : score[m];
+
+            second[m] = second[m] > least ? second[m] : least;
+            found[m] = is_better ? k : found[m];
+            best[m] = is_better ? score[m] : best[m];
+        }
+    }
     for (m = 0; m < n; m++) {
         margins[m] = best[m] - second[m];
         slots[m] = found[m];
-        if (margins[m] <= TOLERANCE * (1.0 + fabs(best[m])))
-            slots[m] = lowest_of_equals(tile, m, D, n_slots, constants, parameters, best[m]);
-        if (slots[m] != found[m]) /* another slot is as good, or better within the tolerance */
-            margins[m] = 0.0;
+        equals |= margins[m] <= TOLERANCE * (1.0 + fabs(best[m]));
+    }
+    for (k = 0; k < t->n_slots && equals; k++) {
+        score_slot(t, k, score);
+        for (m = 0; m < n; m++)
+            if (k < slots[m] && score[m] >= best[m] - TOLERANCE * (1.0 + fabs(best[m]))) {
+                slots[m] = k;
+                margins[m] = 0.0; /* another slot is as good, or better within the tolerance */
+            }
     }
 }
 
@@ -96,21 +119,28 @@ int mapdpm_tangent_slots(const mapdpm_problem *p, int64_t n_slots, const double 
                          void *workspace, int64_t *slots, double *margins)
 {
     const int64_t D = p ? p->n_features : 0;
-    double *tile;
+    tangent_table t;
     int64_t i, m, d;
 
     if (p == NULL || D < 1 || p->n_points < 0 || (p->n_points > 0 && p->data == NULL) || n_slots < 1 ||
         constants == NULL || parameters == NULL || workspace == NULL || slots == NULL || margins == NULL)
         return MAPDPM_E_ARGUMENT;
-    tile = (double *)(void *)((unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);
-    memset(tile, 0, sizeof *tile * LANES * (size_t)D);
+    t.is_full = is_full(p->family);
+    t.D = D;
+    t.n_slots = n_slots;
+    t.size = sufficient_size(p->family, D); /* a constant, means, and as many factors as sums of squares */
+    t.constants = constants;
+    t.parameters = parameters;
+    t.tile = (double *)(void *)((unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);
+    t.less = t.tile + LANES * D;
+    memset(t.tile, 0, sizeof *t.tile * LANES * (size_t)D);
     for (i = 0; i < p->n_points; i += LANES) {
         const int64_t n = i + LANES < p->n_points ? LANES : p->n_points - i;
 
         for (m = 0; m < n; m++)
             for (d = 0; d < D; d++)
-                tile[d * LANES + m] = p->data[(i + m) * D + d];
-        score_tile(tile, n, D, n_slots, constants, parameters, slots + i, margins + i);
+                t.tile[d * LANES + m] = p->data[(i + m) * D + d];
+        score_tile(&t, n, slots + i, margins + i);
     }
     return MAPDPM_OK;
 }
@@ -174,16 +204,17 @@ int mapdpm_restless(const mapdpm_problem *problem, const mapdpm_clusters *cluste
     return MAPDPM_OK;
 }
 
-int mapdpm_join_rows(const mapdpm_problem *problem, const mapdpm_clusters *z, int64_t n_parts, const double *parts)
+int mapdpm_join_rows(const mapdpm_problem *problem, const mapdpm_clusters *z, void *workspace, int64_t n_parts,
+                     const double *parts)
 {
     int64_t k, j, size, n;
     likelihood f;
 
-    if (!is_batch_call(problem, z) || n_parts < 0 || parts == NULL)
+    if (!is_batch_call(problem, z) || workspace == NULL || n_parts < 0 || parts == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
-    size = statistics_size(f.D);
-    n = sufficient_size(f.D);
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters, (double *)workspace);
+    size = statistics_size(f.kind, f.D);
+    n = sufficient_size(f.kind, f.D);
     for (k = 0; k < z->capacity; k++) {
         statistics_clear(&f, z->rows + k * size);
         for (j = 0; j < n_parts; j++)

@@ -7,16 +7,16 @@
 /* The longest wait, in blocks of points, before the sweep tests again whether points certainly stay. */
 enum { LONGEST_BACKOFF = 256 };
 
-int64_t mapdpm_row_size(int64_t n_features)
+int64_t mapdpm_row_size(int32_t family, int64_t n_features)
 {
-    return statistics_size(n_features);
+    return statistics_size(family, n_features);
 }
 
-size_t mapdpm_workspace_bytes(int64_t n_features, int64_t capacity)
+size_t mapdpm_workspace_bytes(int32_t family, int64_t n_features, int64_t capacity)
 {
     if (n_features < 1 || capacity < 1)
         return 0;
-    return ALIGNMENT + sizeof(double) * workspace_doubles(n_features, capacity) + SIZE_CACHE * sizeof(size_terms) +
+    return ALIGNMENT + sizeof(double) * workspace_doubles(family, n_features, capacity) + SIZE_CACHE * sizeof(size_terms) +
            sizeof(int64_t) * (size_t)round_up(capacity + 1, COLUMNS_PER_STEP);
 }
 
@@ -80,10 +80,8 @@ static int64_t visit_block(score_table *table, int64_t i, unsigned certain, int 
         for (later = q + 1; later < BLOCK && table->has_tails; later++) { /* two columns have changed */
             const int64_t to = table->clusters->labels[i + q];
 
-            table->tails[later * table->stride + from + 1] =
-                tail_of(table, statistics_of(table, from), table->block + later * D);
-            table->tails[later * table->stride + to + 1] =
-                tail_of(table, statistics_of(table, to), table->block + later * D);
+            table->tails[later * table->stride + from + 1] = tail_of(table, from + 1, table->block + later * D);
+            table->tails[later * table->stride + to + 1] = tail_of(table, to + 1, table->block + later * D);
         }
     }
     return q;
@@ -291,6 +289,50 @@ int mapdpm_grouped_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clust
     return MAPDPM_OK;
 }
 
+/* Add all points, or those of one slot, to the statistics of their slots, which are clear. */
+static void add_points(const mapdpm_problem *problem, const mapdpm_clusters *z, const likelihood *f, int64_t only,
+                       double *x)
+{
+    const int64_t size = statistics_size(f->kind, f->D);
+    int64_t i;
+
+    for (i = 0; i < problem->n_points; i++) {
+        if (z->labels[i] < 0 || (only >= 0 && z->labels[i] != only))
+            continue;
+        to_double(problem->data + i * f->D, x, f->D);
+        statistics_add(f, z->rows + z->labels[i] * size, x, weight(problem, i));
+    }
+}
+
+/* The same for full covariance matrices, by sums of squares about the means. */
+CLONES
+static void add_points_to_full(const mapdpm_problem *problem, const mapdpm_clusters *z, const likelihood *f, double *x)
+{
+    const int64_t size = full_size(f->D);
+    int64_t i, k;
+
+    for (k = 0; k < z->capacity; k++)
+        if (z->counts[k] > 0)
+            memset(z->rows + k * size, 0, (size_t)full_sufficient(f->D) * sizeof *x);
+    for (i = 0; i < problem->n_points; i++) {
+        if (z->labels[i] < 0)
+            continue;
+        to_double(problem->data + i * f->D, x, f->D);
+        full_add_mean(f, z->rows + z->labels[i] * size, x, weight(problem, i));
+    }
+    for (i = 0; i < problem->n_points; i++) {
+        if (z->labels[i] < 0)
+            continue;
+        to_double(problem->data + i * f->D, x, f->D);
+        full_add_square(f, z->rows + z->labels[i] * size, x, weight(problem, i));
+    }
+    for (k = 0; k < z->capacity; k++)
+        if (z->counts[k] > 0 && !full_factorise_sums(f, z->rows + k * size)) {
+            statistics_clear(f, z->rows + k * size);
+            add_points(problem, z, f, k, x);
+        }
+}
+
 int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *z, void *workspace)
 {
     double *const x = (double *)workspace;
@@ -299,23 +341,22 @@ int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *z, v
 
     if (!is_batch_call(problem, z) || x == NULL || !are_labels_in_range(problem, z, -1))
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
-    size = statistics_size(f.D);
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters, x + problem->n_features);
+    size = statistics_size(f.kind, f.D);
     for (k = 0; k < z->capacity; k++) {
         z->counts[k] = 0;
         statistics_clear(&f, z->rows + k * size);
     }
-    for (i = 0; i < problem->n_points; i++) {
-        const int64_t slot = z->labels[i];
-
-        if (slot < 0)
-            continue;
-        to_double(problem->data + i * f.D, x, f.D);
-        z->counts[slot]++;
-        statistics_add(&f, z->rows + slot * size, x, weight(problem, i));
-    }
+    for (i = 0; i < problem->n_points; i++)
+        if (z->labels[i] >= 0)
+            z->counts[z->labels[i]]++;
+    if (is_full(f.kind))
+        add_points_to_full(problem, z, &f, x);
+    else
+        add_points(problem, z, &f, -1, x);
     for (k = 0; k < z->capacity; k++)
-        statistics_prepare(&f, z->rows + k * size);
+        if (z->counts[k] > 0)
+            statistics_prepare(&f, z->rows + k * size);
     return MAPDPM_OK;
 }
 
@@ -331,15 +372,17 @@ int mapdpm_settle(const mapdpm_problem *problem, const mapdpm_clusters *clusters
     return error;
 }
 
-int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *z, double *log_marginals)
+int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *z, void *workspace,
+                         double *log_marginals)
 {
-    int64_t k;
+    int64_t k, size;
     likelihood f;
 
-    if (!is_batch_call(problem, z) || log_marginals == NULL)
+    if (!is_batch_call(problem, z) || workspace == NULL || log_marginals == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters);
+    f = likelihood_of(problem->family, problem->n_features, problem->parameters, (double *)workspace);
+    size = statistics_size(f.kind, f.D);
     for (k = 0; k < z->capacity; k++)
-        log_marginals[k] = z->counts[k] > 0 ? statistics_log_marginal(&f, z->rows + k * statistics_size(f.D)) : 0.0;
+        log_marginals[k] = z->counts[k] > 0 ? statistics_log_marginal(&f, z->rows + k * size) : 0.0;
     return MAPDPM_OK;
 }

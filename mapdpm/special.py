@@ -52,6 +52,16 @@ def log_gamma_excess(x: float) -> float:
     return _HALF_LOG_2PI - 0.5 * log(x) + _stirling_tail(x)
 
 
+@jitable
+def multigamma_excess(nu: float, D: int) -> float:
+    """sum_{j < D} lnGamma((nu - j) / 2) less D (nu / 2 ln(nu / 2) - nu / 2), its large terms; for nu > D - 1."""
+    total = 0.0
+    for j in range(D):
+        a = 0.5 * (nu - j)
+        total += log_gamma_excess(a) + a * log1p(-j / nu) - 0.5 * j * (log(0.5 * nu) - 1.0)
+    return total
+
+
 _MOST_IN_TABLE = 256
 _LOG_FACTORIALS = np.array([lgamma(x + 1.0) for x in range(_MOST_IN_TABLE + 1)])
 

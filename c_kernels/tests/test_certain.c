@@ -9,7 +9,7 @@
 enum { N = 240, MOST_FEATURES = 40, CAPACITY = 12, K = 7 };
 
 static mapdpm_real data[N * MOST_FEATURES];
-static double parameters[3 * MOST_FEATURES + 2];
+static double parameters[MOST_FEATURES + 2 + MOST_FEATURES * MOST_FEATURES];
 static int64_t labels[N], counts[CAPACITY];
 static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL, NULL};
 static uint64_t state = 88172645463325252u;
@@ -68,6 +68,11 @@ static void set_parameters(int family, int64_t D, const shape *s)
         parameters[D + 1] = 1.0;
         for (d = 0; d < D; d++)
             parameters[D + 2 + d] = unit * (d % 2 ? 0.1 : 3.0);
+    } else if (family == MAPDPM_NORMAL_INVERSE_WISHART) {
+        parameters[D] = 0.1;
+        parameters[D + 1] = (double)D + 2.0;
+        for (d = 0; d < D * D; d++) /* a decimal order between neighbours on the diagonal, correlations of 1 / 2 or less */
+            parameters[D + 2 + d] = unit * (d / D == d % D ? (d % D % 2 ? 0.1 : 1.0) : 0.1 / (double)D);
     } else {
         for (d = 0; d < D && family == MAPDPM_SQUARED_DISTANCE; d++)
             parameters[d] = unit;
@@ -104,12 +109,12 @@ static void check_candidates(score_table *table, int64_t i, int64_t slot, const 
 /* Returns the number of certain points. */
 static int64_t check_bounds(const mapdpm_problem *p)
 {
-    const size_t bytes = mapdpm_workspace_bytes(p->n_features, CAPACITY);
+    const size_t bytes = mapdpm_workspace_bytes(p->family, p->n_features, CAPACITY);
     void *const workspace = malloc(bytes);
     int64_t found = 0;
     score_table table;
 
-    clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p->n_features));
+    clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p->family, p->n_features));
     CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
     CHECK(set_up_table(&table, p, &clusters, workspace, 1) == MAPDPM_OK);
 #if HAS_VECTORS
@@ -177,7 +182,7 @@ int main(void)
 
     for (i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (j = 0; j < sizeof widths / sizeof *widths; j++)
-            for (family = MAPDPM_NORMAL_GAMMA; family <= MAPDPM_SQUARED_DISTANCE; family++)
+            for (family = MAPDPM_NORMAL_GAMMA; family <= MAPDPM_NORMAL_INVERSE_WISHART; family++)
                 for (with = 0; with < 2; with++) {
                     mapdpm_problem p = {family, N, widths[j], data, NULL, parameters, 1.0, 0.0, 0.0};
                     int64_t found;
@@ -195,7 +200,9 @@ int main(void)
                     found = check_bounds(&p);
 #if HAS_VECTORS
                     /* If clusters lie apart, almost all points must be certain, else bounds are useless. */
-                    if (i == 0 && widths[j] >= 8 && family == MAPDPM_NORMAL_GAMMA)
+                    if (i == 0 && widths[j] >= 8 &&
+                        (family == MAPDPM_NORMAL_GAMMA || /* a covariance matrix needs more points than features */
+                         (family == MAPDPM_NORMAL_INVERSE_WISHART && widths[j] <= 17)))
                         CHECK(found > N * 8 / 10);
 #endif
                     if (getenv("MAPDPM_TOLD"))

@@ -32,8 +32,8 @@ static partition new_partition(void)
 {
     partition p = {{0}, {0}, {CAPACITY, NULL, NULL, NULL, NULL}, NULL};
 
-    p.clusters.rows = malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(D));
-    p.workspace = malloc(mapdpm_workspace_bytes(D, CAPACITY));
+    p.clusters.rows = malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D));
+    p.workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY));
     return p;
 }
 
@@ -113,7 +113,7 @@ static double joint_of(const mapdpm_problem *problem, partition *p, const double
     double marginals[CAPACITY], joint = 0;
     int64_t j, k;
 
-    CHECK(mapdpm_log_marginals(problem, clusters_of(p), marginals) == MAPDPM_OK);
+    CHECK(mapdpm_log_marginals(problem, clusters_of(p), p->workspace, marginals) == MAPDPM_OK);
     for (k = 0; k < CAPACITY; k++) {
         joint += marginals[k];
         for (j = 0; j < GROUPS; j++)
@@ -297,10 +297,10 @@ static void a_birth_is_for_its_path(void)
 static void cells_gain_what_they_say(int32_t family, uint64_t *state)
 {
     const mapdpm_problem problem = problem_of(family);
-    const int64_t size = mapdpm_row_size(D);
+    const int64_t size = mapdpm_row_size(family, D);
     partition p = new_partition(), cells = new_partition();
     int64_t names[GROUPS], to[GROUPS], i, j, slot, round, moves = 0;
-    unsigned char *const space = malloc(mapdpm_move_cells_bytes(D, GROUPS));
+    unsigned char *const space = malloc(mapdpm_move_cells_bytes(family, D, GROUPS));
     double *const rows = malloc(sizeof(double) * GROUPS * (size_t)size);
 
     for (round = 0; round < 10; round++) {
@@ -404,7 +404,7 @@ static void wrong_arguments_are_refused(void)
     CHECK(MOVE(-1, 1) == MAPDPM_E_ARGUMENT && MOVE(CAPACITY, 1) == MAPDPM_E_ARGUMENT && MOVE(0, 0) == MAPDPM_E_ARGUMENT);
     name = GROUPS;
     CHECK(MOVE(0, 1) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_move_cells_bytes(0, 1) == 0 && mapdpm_move_cells_bytes(1, 0) == 0);
+    CHECK(mapdpm_move_cells_bytes(1, 0, 1) == 0 && mapdpm_move_cells_bytes(1, 1, 0) == 0);
     free_partition(&p);
 }
 

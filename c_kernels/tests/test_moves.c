@@ -11,6 +11,7 @@ static mapdpm_real data[N * D];
 static double gamma_parameters[2 * D + 2] = {0, 0.5, 0, 0.1, 1, 1, 2, 0.5};
 static double known_parameters[3 * D] = {0, 0.5, 0, 9, 9, 9, 1, 2, 0.5};
 static double distance_parameters[D] = {1, 1, 1};
+static double full_parameters[2 + D + D * D] = {0, 0.5, 0, 0.1, 4.5, 1, 0.3, 0, 0.3, 2, -0.4, 0, -0.4, 0.5};
 static int64_t labels[N], counts[CAPACITY];
 static double *rows, *workspace;
 static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL, NULL};
@@ -34,10 +35,10 @@ static double log_joint(const mapdpm_problem *p)
     int64_t k, used = 0;
 
     CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
-    CHECK(mapdpm_log_marginals(p, &clusters, marginals) == MAPDPM_OK);
+    CHECK(mapdpm_log_marginals(p, &clusters, workspace, marginals) == MAPDPM_OK);
     for (k = 0; k < CAPACITY; k++)
         if (counts[k] > 0) {
-            joint += marginals[k] + log_size(p, rows[k * mapdpm_row_size(D)]);
+            joint += marginals[k] + log_size(p, rows[k * mapdpm_row_size(p->family, D)]);
             joint += log_opening(p, used++);
         }
     return joint;
@@ -100,8 +101,8 @@ static void best_segments(const mapdpm_problem *p, int64_t width)
 {
     static double best[(N + 1) * WIDTH], enumerated[WIDTH];
     static int64_t came_from[(N + 1) * WIDTH];
-    double *const space = malloc(mapdpm_segments_bytes(D, N, width));
-    double *atoms = malloc(sizeof *atoms * (size_t)(N * mapdpm_row_size(D)));
+    double *const space = malloc(mapdpm_segments_bytes(p->family, D, N, width));
+    double *atoms = malloc(sizeof *atoms * (size_t)(N * mapdpm_row_size(p->family, D)));
     int64_t cut, i, k, r, j;
 
     for (k = 0; k < WIDTH; k++)
@@ -120,7 +121,7 @@ static void best_segments(const mapdpm_problem *p, int64_t width)
     for (i = 0; i < N; i++)
         labels[i] = i;
     (void)log_joint(p);
-    for (i = 0; i < N * mapdpm_row_size(D); i++)
+    for (i = 0; i < N * mapdpm_row_size(p->family, D); i++)
         atoms[i] = rows[i];
     CHECK(mapdpm_segments(p, space, atoms, N, N, width, best, came_from) == MAPDPM_OK);
     if (width == 1) {
@@ -141,7 +142,7 @@ static void best_segments(const mapdpm_problem *p, int64_t width)
     CHECK(mapdpm_segments(p, space, atoms, 1, 1, 1, best, came_from) == MAPDPM_OK);
     CHECK(mapdpm_segments(p, space, atoms, 0, 1, 1, best, came_from) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_segments(p, NULL, atoms, N, N, 1, best, came_from) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_segments_bytes(D, 0, 1) == 0);
+    CHECK(mapdpm_segments_bytes(p->family, D, 0, 1) == 0);
     free(space);
     free(atoms);
 }
@@ -149,7 +150,7 @@ static void best_segments(const mapdpm_problem *p, int64_t width)
 /* The best cut of a reversed order, among all cuts. An array that is no order is refused. */
 static void best_two_clusters(const mapdpm_problem *p)
 {
-    double *const space = malloc(mapdpm_cut_bytes(D, N)), best = -INFINITY, shared, joint;
+    double *const space = malloc(mapdpm_cut_bytes(p->family, D, N)), best = -INFINITY, shared, joint;
     int64_t order[N], i, cut, where = 0, first;
 
     for (i = 0; i < N; i++)
@@ -172,7 +173,7 @@ static void best_two_clusters(const mapdpm_problem *p)
     CHECK(mapdpm_cut(p, NULL, order, N, &first, &joint) == MAPDPM_E_ARGUMENT);
     order[3] = N;
     CHECK(mapdpm_cut(p, space, order, N, &first, &joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_cut_bytes(D, 0) == 0);
+    CHECK(mapdpm_cut_bytes(p->family, D, 0) == 0);
     free(space);
 }
 
@@ -193,7 +194,7 @@ static void gibbs_draws(const mapdpm_problem *p)
 
         for (i = 0; i < N; i++)
             found += labels[i] == k;
-        CHECK(found == counts[k] && fabs(rows[k * mapdpm_row_size(D)] - (double)found) < 1e-12);
+        CHECK(found == counts[k] && fabs(rows[k * mapdpm_row_size(p->family, D)] - (double)found) < 1e-12);
         total += found;
     }
     CHECK(total == N);
@@ -211,22 +212,24 @@ static void gibbs_draws(const mapdpm_problem *p)
 
 int main(void)
 {
-    static const int32_t families[] = {MAPDPM_NORMAL_GAMMA, MAPDPM_NORMAL_KNOWN_VARIANCE, MAPDPM_SQUARED_DISTANCE};
-    const double *const parameters[] = {gamma_parameters, known_parameters, distance_parameters};
+    static const int32_t families[] = {MAPDPM_NORMAL_GAMMA, MAPDPM_NORMAL_KNOWN_VARIANCE, MAPDPM_SQUARED_DISTANCE,
+                                       MAPDPM_NORMAL_INVERSE_WISHART};
+    const double *const parameters[] = {gamma_parameters, known_parameters, distance_parameters, full_parameters};
     uint64_t seed = 5;
     int64_t i, f;
     int discounted;
 
-    rows = malloc(sizeof *rows * (size_t)(CAPACITY * mapdpm_row_size(D)));
-    workspace = malloc(mapdpm_workspace_bytes(D, CAPACITY));
+    rows = malloc(sizeof *rows * (size_t)(CAPACITY * mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D)));
+    workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY) +
+                       mapdpm_workspace_bytes(MAPDPM_NORMAL_INVERSE_WISHART, D, CAPACITY));
     clusters.rows = rows;
     for (i = 0; i < N * D; i++)
         data[i] = (mapdpm_real)(2.0 * check_uniform(&seed));
-    for (f = 0; f < 3; f++)
+    for (f = 0; f < 4; f++)
         for (discounted = 0; discounted < 2; discounted++) {
             mapdpm_problem p = {families[f], N, D, data, NULL, parameters[f], 0.7, 0.0, 0.0};
 
-            p.discount = discounted && f < 2 ? 0.4 : 0.0;
+            p.discount = discounted && f != 2 ? 0.4 : 0.0;
             p.penalty = f == 2 ? 1.5 : 0.0;
             cheapest_merges(&p);
             best_segments(&p, WIDTH);
@@ -237,7 +240,7 @@ int main(void)
             gibbs_draws(&p);
             CHECK(mapdpm_merge_losses(&p, &clusters, workspace, NULL, labels, rows) == MAPDPM_E_ARGUMENT);
             CHECK(mapdpm_merge_losses(NULL, &clusters, workspace, counts, labels, rows) == MAPDPM_E_ARGUMENT);
-            p.family = 4;
+            p.family = MAPDPM_NORMAL_INVERSE_WISHART + 1;
             CHECK(mapdpm_gibbs_sweep(&p, &clusters, workspace, rows) == MAPDPM_E_ARGUMENT);
         }
     free(rows);

@@ -296,7 +296,7 @@ static void join(const mapdpm_problem *p, partition *into, int64_t n_parts, cons
     for (k = 0; k < CAPACITY; k++)
         into->counts[k] = -1 - k;
     memset(into->rows, 0x7f, sizeof into->rows);
-    CHECK(mapdpm_join_rows(p, &z, n_parts, parts) == MAPDPM_OK);
+    CHECK(mapdpm_join_rows(p, &z, workspace, n_parts, parts) == MAPDPM_OK);
     for (k = 0; k < CAPACITY; k++)
         CHECK(into->counts[k] == -1 - k);
 }
@@ -454,7 +454,7 @@ static void refused(const mapdpm_problem *p, const mapdpm_clusters *z)
     unsigned char restless[N];
 
     CHECK(mapdpm_restless(p, z, workspace, restless) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_join_rows(p, z, 1, parts) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_join_rows(p, z, workspace, 1, parts) == MAPDPM_E_ARGUMENT);
 }
 
 static void wrong_clusters_are_refused(const mapdpm_problem *right)
@@ -487,7 +487,7 @@ static void wrong_clusters_are_refused(const mapdpm_problem *right)
     p.parameters = NULL;
     refused(&p, &right_clusters);
     p = *right;
-    p.family = MAPDPM_SQUARED_DISTANCE + 1;
+    p.family = MAPDPM_NORMAL_INVERSE_WISHART + 1;
     refused(&p, &right_clusters);
 }
 
@@ -508,8 +508,8 @@ static void wrong_arguments_are_refused(const mapdpm_problem *p)
     CHECK(mapdpm_restless(p, &z, workspace, restless) == MAPDPM_E_ARGUMENT);
     z.labels = NULL;
     CHECK(mapdpm_restless(p, &z, workspace, restless) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_join_rows(p, &z, 1, NULL) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_join_rows(p, &z, -1, weights) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_join_rows(p, &z, workspace, 1, NULL) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_join_rows(p, &z, workspace, -1, weights) == MAPDPM_E_ARGUMENT);
 }
 
 /* No points: no point moves, and nothing is read. */
@@ -563,8 +563,8 @@ int main(void)
     size_t i;
     int variant;
 
-    CHECK(mapdpm_row_size(D) == ROW);
-    workspace = (double *)malloc(mapdpm_workspace_bytes(D, CAPACITY));
+    CHECK(mapdpm_row_size(MAPDPM_NORMAL_GAMMA, D) == ROW);
+    workspace = (double *)malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY));
     set_parameters();
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         tangents_are_those_of_slow_sums(sizes[i], 1);

@@ -27,8 +27,8 @@ static partition new_partition(int64_t capacity)
     partition p = {{0}, {0}, {0, NULL, NULL, NULL, NULL}, NULL};
 
     p.clusters.capacity = capacity;
-    p.clusters.rows = malloc(sizeof(double) * (size_t)(capacity * mapdpm_row_size(D)));
-    p.workspace = malloc(mapdpm_workspace_bytes(D, capacity));
+    p.clusters.rows = malloc(sizeof(double) * (size_t)(capacity * mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D)));
+    p.workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, capacity));
     return p;
 }
 
@@ -141,10 +141,10 @@ static void rows_are_those_of_the_labels(const mapdpm_problem *problem, partitio
     double edited[CAPACITY], made[CAPACITY];
     int64_t k;
 
-    CHECK(mapdpm_log_marginals(problem, clusters_of(p), edited) == MAPDPM_OK);
+    CHECK(mapdpm_log_marginals(problem, clusters_of(p), p->workspace, edited) == MAPDPM_OK);
     memcpy(other->labels, p->labels, sizeof p->labels);
     CHECK(mapdpm_statistics(problem, clusters_of(other), other->workspace) == MAPDPM_OK);
-    CHECK(mapdpm_log_marginals(problem, clusters_of(other), made) == MAPDPM_OK);
+    CHECK(mapdpm_log_marginals(problem, clusters_of(other), other->workspace, made) == MAPDPM_OK);
     for (k = 0; k < CAPACITY; k++)
         CHECK(fabs(edited[k] - made[k]) <= 1e-9 * (1 + fabs(made[k])));
 }
@@ -163,7 +163,7 @@ static double joint_of(const mapdpm_problem *problem, partition *p, const double
     double marginals[CAPACITY], joint = 0;
 
     CHECK(mapdpm_statistics(problem, clusters_of(p), p->workspace) == MAPDPM_OK);
-    CHECK(mapdpm_log_marginals(problem, clusters_of(p), marginals) == MAPDPM_OK);
+    CHECK(mapdpm_log_marginals(problem, clusters_of(p), p->workspace, marginals) == MAPDPM_OK);
     count_transitions(problem, p->labels, CAPACITY, counted, sums);
     for (k = 0; k < CAPACITY; k++)
         joint += marginals[k];
@@ -189,7 +189,7 @@ static int64_t visit_all(const mapdpm_problem *problem, partition *p, int may_gr
 /* One more visit moves nothing, and changes no bit of anything. */
 static void nothing_changes(const mapdpm_problem *problem, partition *p)
 {
-    const size_t size = (size_t)(p->clusters.capacity * mapdpm_row_size(D));
+    const size_t size = (size_t)(p->clusters.capacity * mapdpm_row_size(problem->family, D));
     int64_t old_table[ROWS * CAPACITY], old_sizes[ROWS], old_labels[N], old_counts[CAPACITY];
     double old_weights[ROWS], old_rows[CAPACITY * 64];
 
@@ -236,7 +236,7 @@ static void one_call_is_many_calls(int32_t family, uint64_t *state)
 {
     const mapdpm_problem problem = problem_of(family);
     partition p = new_partition(CAPACITY), other = new_partition(CAPACITY);
-    const size_t bytes = sizeof(double) * (size_t)(CAPACITY * mapdpm_row_size(D));
+    const size_t bytes = sizeof(double) * (size_t)(CAPACITY * mapdpm_row_size(family, D));
     int64_t start_table[ROWS * CAPACITY], start_sizes[ROWS], order[N], i, s, round, n = 0;
     double start_weights[ROWS], single_weights[ROWS];
 
@@ -483,7 +483,7 @@ static void wrong_states_are_refused(void)
     WRONG_PROBLEM(n_features, 0);
     WRONG_PROBLEM(n_points, -1);
     WRONG_PROBLEM(family, MAPDPM_NORMAL_GAMMA - 1);
-    WRONG_PROBLEM(family, MAPDPM_SQUARED_DISTANCE + 1);
+    WRONG_PROBLEM(family, MAPDPM_NORMAL_INVERSE_WISHART + 1);
 
 #define WRONG_STATES(field, value)                                                                                    \
     states.field = value;                                                                                             \

@@ -12,6 +12,8 @@ static mapdpm_real data[N * D];
 static double weights[N];
 static double gamma_parameters[2 * D + 2] = {0, 0, 0, 0, 0, 0.1, 1, 1, 1, 2, 1, 0.5};
 static double known_parameters[3 * D] = {0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 1, 1, 2, 1, 0.5};
+/* m0, c0, nu0, and psi0: 1 on the diagonal, 0.25 beside it */
+static double full_parameters[D + 2 + D * D] = {0, 0, 0, 0, 0, 0.1, 7};
 static int64_t labels[N], counts[CAPACITY], order[N];
 static double *rows, *workspace;
 static mapdpm_clusters clusters = {CAPACITY, labels, counts, NULL, NULL};
@@ -22,11 +24,11 @@ static double log_joint(const mapdpm_problem *p)
     int64_t k, used = 0;
 
     CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
-    CHECK(mapdpm_log_marginals(p, &clusters, marginals) == MAPDPM_OK);
+    CHECK(mapdpm_log_marginals(p, &clusters, workspace, marginals) == MAPDPM_OK);
     joint = 0;
     for (k = 0; k < CAPACITY; k++)
         if (counts[k] > 0) {
-            const double n = rows[k * mapdpm_row_size(D)];
+            const double n = rows[k * mapdpm_row_size(p->family, D)];
 
             joint += marginals[k] + lgamma(n - p->discount) - lgamma(1 - p->discount);
             joint += log(p->alpha + (double)used++ * p->discount);
@@ -60,9 +62,9 @@ static void fits(mapdpm_problem *p)
     int64_t position = 0, moved = 1, sweeps = 0, i;
     double before, after;
 
-    memset(counts, 0, sizeof counts);
     for (i = 0; i < N; i++)
         labels[i] = -1;
+    CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK); /* all slots are free, and their rows empty */
     CHECK(mapdpm_sequential_start(p, &clusters, workspace, order, N, 0, &position) == MAPDPM_OK && position == N);
     before = log_joint(p);
     while (moved > 0 && sweeps++ < 100) {
@@ -92,9 +94,9 @@ static void grows(mapdpm_problem *p)
     int64_t position = 0, i;
 
     tight.capacity = 1;
-    memset(counts, 0, sizeof counts);
     for (i = 0; i < N; i++)
         labels[i] = -1;
+    CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK); /* all slots are free, and their rows empty */
     CHECK(mapdpm_sequential_start(p, &tight, workspace, order, N, 1, &position) == MAPDPM_OK);
     CHECK(position == 1); /* the first point takes the only slot; then none is free */
     CHECK(mapdpm_sequential_start(p, &tight, workspace, order, N, 0, &position) == MAPDPM_OK);
@@ -103,13 +105,16 @@ static void grows(mapdpm_problem *p)
 
 int main(void)
 {
+    static const int32_t families[] = {MAPDPM_NORMAL_GAMMA, MAPDPM_NORMAL_KNOWN_VARIANCE, MAPDPM_NORMAL_INVERSE_WISHART};
+    const double *const parameters[] = {gamma_parameters, known_parameters, full_parameters};
     uint64_t state = 88172645463325252u;
     mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
     int64_t i, d;
     int variant;
 
-    rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(D));
-    workspace = (double *)malloc(mapdpm_workspace_bytes(D, CAPACITY));
+    rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D));
+    workspace = (double *)malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY) +
+                                 mapdpm_workspace_bytes(MAPDPM_NORMAL_INVERSE_WISHART, D, CAPACITY));
     clusters.rows = rows;
     CHECK(mapdpm_sweep(NULL, &clusters, workspace, 0, &i, &d) == MAPDPM_E_ARGUMENT);
     for (i = 0; i < N; i++) {
@@ -121,13 +126,14 @@ int main(void)
         order[i] = i;
     }
     data[7] = 1000; /* an outlier for which the leave-one-out score must not cancel */
-    for (variant = 0; variant < 8; variant++) {
-        const int known = variant & 1;
-
-        p.family = known ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_GAMMA;
-        p.parameters = known ? known_parameters : gamma_parameters;
-        p.weights = variant & 2 ? weights : NULL;
-        p.discount = variant & 4 ? 0.3 : 0.0;
+    for (i = 0; i < D; i++)
+        for (d = 0; d < D; d++)
+            full_parameters[D + 2 + i * D + d] = i == d ? 1.0 : i - d == 1 || d - i == 1 ? 0.25 : 0.0;
+    for (variant = 0; variant < 12; variant++) {
+        p.family = families[variant % 3];
+        p.parameters = parameters[variant % 3];
+        p.weights = variant / 3 & 1 ? weights : NULL;
+        p.discount = variant / 6 ? 0.3 : 0.0;
         fits(&p);
         scores(&p);
         grows(&p);

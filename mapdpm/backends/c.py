@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.backends.c_calls import TWINS, call_of, check, is_built, width_of, without_points
+from mapdpm.backends.c_calls import TWINS, call_of, check, is_built, shape_of, without_points
 from mapdpm.backends.c_passes import CPasses
 from mapdpm.backends.c_states import CStates
 from mapdpm.backends.grouped import GroupCounts
@@ -76,7 +76,7 @@ class CBackend(CStates, CPasses):
         call = call_of(without_points(likelihood, None), state)
         result = np.empty(state.capacity)
         into = call.ffi.from_buffer("double[]", result, require_writable=True)
-        check(call, call.lib.mapdpm_log_marginals(call.problem, call.clusters, into))
+        check(call, call.lib.mapdpm_log_marginals(call.problem, call.clusters, call.workspace, into))
         return result
 
     def score(self, model: Model, state: ClusterState, scores: Matrix) -> None:
@@ -120,7 +120,7 @@ class CBackend(CStates, CPasses):
     ) -> None:
         call = call_of(without_points(likelihood, prior), None)
         n_atoms, width = len(atoms), best.shape[1]
-        workspace = np.empty(call.lib.mapdpm_segments_bytes(width_of(likelihood), beam, width) // 8 + 1)
+        workspace = np.empty(call.lib.mapdpm_segments_bytes(*shape_of(likelihood), beam, width) // 8 + 1)
         check(
             call,
             call.lib.mapdpm_segments(
@@ -142,7 +142,7 @@ class CBackend(CStates, CPasses):
         n_atoms: int,
     ) -> tuple[int, float]:
         call = call_of(model, None)
-        workspace = np.empty(call.lib.mapdpm_cut_bytes(model.data.shape[1], n_atoms) // 8 + 1)
+        workspace = np.empty(call.lib.mapdpm_cut_bytes(*shape_of(model.likelihood), n_atoms) // 8 + 1)
         space = call.ffi.from_buffer("unsigned char[]", workspace, require_writable=True)
         first, joint = call.ffi.new("int64_t *"), call.ffi.new("double *")
         points = call.ffi.from_buffer("int64_t[]", order)
@@ -203,7 +203,7 @@ class CBackend(CStates, CPasses):
         to: Labels,
     ) -> float:
         call = call_of(without_points(likelihood, None), state, counts)
-        workspace = np.empty(call.lib.mapdpm_move_cells_bytes(width_of(likelihood), len(groups)) // 8 + 1)
+        workspace = np.empty(call.lib.mapdpm_move_cells_bytes(*shape_of(likelihood), len(groups)) // 8 + 1)
         gained = call.ffi.new("double *")
         view = call.ffi.from_buffer
         check(

@@ -41,9 +41,14 @@ def without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) ->
     return Model(likelihood, prior, _no_points(width_of(likelihood)))
 
 
-def width_of(likelihood: Likelihood) -> int:
-    """The number of features: the statistics are a weight, means and sums of squares."""
-    return (likelihood.n_statistics() - 1) // 2
+def width_of(likelihood: Any) -> int:
+    """The number of features: the length of the first parameter."""
+    return len(likelihood[0])
+
+
+def shape_of(likelihood: Any) -> tuple[int, int]:
+    """The number of the family, and of features: what sizes of workspaces depend on."""
+    return TWINS[type(likelihood)], width_of(likelihood)
 
 
 @functools.cache
@@ -71,7 +76,7 @@ def call_of(model: Model, state: ClusterState | None, counts: GroupCounts | None
     if state is None:
         return Call(lib, ffi, problem, ffi.NULL, ffi.NULL, ffi.NULL, views)
     view = ffi.from_buffer
-    workspace = np.empty(lib.mapdpm_workspace_bytes(model.data.shape[1], state.capacity) // 8 + 1)
+    workspace = np.empty(lib.mapdpm_workspace_bytes(*shape_of(model.likelihood), state.capacity) // 8 + 1)
     clusters = ffi.new("mapdpm_clusters *")
     clusters.capacity = state.capacity
     clusters.labels = labels = view("int64_t[]", state.labels, require_writable=True)

@@ -46,5 +46,7 @@ class CPasses:
         call = call_of(without_points(likelihood, None), state)
         check(
             call,
-            call.lib.mapdpm_join_rows(call.problem, call.clusters, len(parts), call.ffi.from_buffer("double[]", parts)),
+            call.lib.mapdpm_join_rows(
+                call.problem, call.clusters, call.workspace, len(parts), call.ffi.from_buffer("double[]", parts)
+            ),
         )

@@ -7,6 +7,7 @@ is ``c_kernels/snapshot.c``. Every field is checked on load, whatever the CRC sa
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 import zlib
@@ -23,7 +24,7 @@ from mapdpm.likelihoods._parameters import flat_parameters, frozen
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.hierarchy import hierarchy
 from mapdpm.partition_priors.transitions import transitions
-from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
+from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.state import Mixture, mixture_of
 from mapdpm.validation import LARGEST_WEIGHT, LARGEST_WHOLE, check_points
 
@@ -50,6 +51,7 @@ FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
 _CRC = struct.Struct("<I")
+_ROUNDING = 1e-6  # of a real of four bytes, and some
 _PIECE = 1 << 20  # bytes read at once: memory is taken for bytes that are there, not for those that are announced
 _REALS: dict[int, np.dtype[Any]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}
 _ARRAY_TYPES = {name: np.dtype(name) for name in ("<i8", "<i4", "<i2", "|i1", "<f8")}
@@ -241,24 +243,23 @@ def _check_fields(header: tuple[Any, ...]) -> None:
         _check(fine, f"{name} is {value}")
 
 
-def _check_body(likelihood: Likelihood, anchor: Vector, counts: Labels, statistics: Matrix) -> None:
-    D = len(anchor)
-    squares = statistics[:, 1 + D :]
+def _check_body(likelihood: Any, anchor: Vector, counts: Labels, statistics: Matrix) -> None:
     checks = (
         ("anchor is not finite", np.all(np.isfinite(anchor))),
         ("length of its statistics is wrong", statistics.shape[1] == likelihood.n_statistics()),
         ("statistics are not finite", np.all(np.isfinite(statistics))),
         ("a cluster is empty", np.all(counts >= 1) and np.all(statistics[:, 0] > 0)),
-        ("sums of squares are negative", np.all(squares >= 0)),
     )
     for what, fine in checks:
         _check(bool(fine), what)
+    least = likelihood.least_statistics()
+    _check(bool(np.all(statistics >= least - _ROUNDING * np.abs(least))), "sums of squares are negative")
 
 
 def _check_reach(likelihood: Any, anchor: Vector, counts: Labels, statistics: Matrix, discount: float) -> None:
     """ValueError for clusters that no data which a fit accepts can have: their densities would overflow."""
     check_points(anchor[None])
-    weights, D = statistics[:, 0], len(anchor)
+    weights = statistics[:, 0]
     n = counts.astype(np.float64)
     _check(n.sum() <= LARGEST_WHOLE, "counts are too large")
     # Within a factor of two, for weights are rounded when they are added, and reals may have four bytes.
@@ -266,8 +267,10 @@ def _check_reach(likelihood: Any, anchor: Vector, counts: Labels, statistics: Ma
     _check(bool(np.all(within)), "a weight does not fit its count")
     # A mean, and a standard deviation, is within the range of the points: half of it, for rounding.
     with np.errstate(over="ignore"):
-        deviations = np.sqrt(statistics[:, 1 + D :] / weights[:, None])
-        for distances in (statistics[:, 1 : 1 + D] - likelihood.m0, deviations):
+        rows = np.zeros((len(counts), likelihood.size()))
+        rows[:, : statistics.shape[1]] = statistics
+        means, variances = likelihood.moments(rows)
+        for distances in (means - likelihood.m0, np.sqrt(variances)):
             likelihood.for_data(likelihood.m0 + 0.5 * distances)
 
 
@@ -298,13 +301,13 @@ class _Reader:
 
 def _restored_likelihood(kind: Any, parameters: Vector, D: int) -> Any:
     fields, position = [], 0
-    vectors = kind.vectors
     for name in kind._fields:
-        n = D if name in vectors else 1
+        shape = (D,) * kind.axes.get(name, 0)  # of a number, a vector or a matrix
+        n = math.prod(shape)
         value = parameters[position : position + n]
         if len(value) < n:
             break
-        fields.append(frozen(value.copy()) if name in vectors else float(value[0]))
+        fields.append(frozen(value.reshape(shape).copy()) if shape else float(value[0]))
         position += n
     if position != len(parameters) or len(fields) != len(kind._fields):
         msg = f"{kind.__name__} does not have {len(parameters)} parameters"

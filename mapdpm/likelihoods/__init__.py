@@ -15,6 +15,7 @@ from mapdpm.likelihoods.normal_known_variance import NormalKnownVariance
 __all__ = [
     "FAMILIES",
     "FAMILY_NUMBERS",
+    "STREAM_FAMILIES",
     "BetaBernoulli",
     "Categorical",
     "DirichletMultinomial",
@@ -35,5 +36,8 @@ FAMILIES: tuple[type[Any], ...] = (
 )
 """All that there are."""
 
-FAMILY_NUMBERS: dict[type[Any], int] = {NormalGamma: 1, NormalKnownVariance: 2}
+FAMILY_NUMBERS: dict[type[Any], int] = {NormalGamma: 1, NormalKnownVariance: 2, NormalInverseWishart: 4}
 """``enum mapdpm_family`` of mapdpm.h: the name of a family in C and in model files."""
+
+STREAM_FAMILIES: tuple[type[Any], ...] = (NormalGamma, NormalKnownVariance)
+"""Those of a stream learner, and of a chip."""

@@ -62,7 +62,7 @@ def parameters(
                 check(made)
             return made
 
-        cls.vectors = vectors  # type: ignore[attr-defined]
+        cls.axes = axes  # type: ignore[attr-defined]
         cls._make = classmethod(lambda kind, values: kind(*values))  # type: ignore[attr-defined]  # _replace checks too
         cls.__new__ = new  # type: ignore[method-assign, assignment]
         cls.__eq__ = _equal  # type: ignore[assignment]

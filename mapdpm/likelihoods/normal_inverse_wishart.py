@@ -15,7 +15,7 @@ from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods._moments import LEAST_SHARE, LOG_PI
 from mapdpm.likelihoods._parameters import check_range, described, fitted_to, frozen, parameters
 from mapdpm.protocol import LARGEST, Labels, Matrix, RngVerbs, Values, Vector
-from mapdpm.special import digamma_of, log_gamma_excess, log_rising
+from mapdpm.special import digamma_of, log_rising, multigamma_excess
 
 _SCALARS = 5
 """Behind the statistics: constant, exponent, stretch, log |psi_n| / 2, and what removals have left (``remove``)."""
@@ -106,6 +106,13 @@ class NormalInverseWishart(NamedTuple):
         firsts = 1 + D + np.cumsum(lengths) - lengths
         squares = np.add.reduceat(rows[:, : self.n_statistics()] ** 2, firsts, axis=1)
         return rows[:, 1 : 1 + D].copy(), np.maximum(squares - np.diag(self.psi0), 0.0) / rows[:, :1]
+
+    def least_statistics(self) -> Vector:
+        """The lower bound of each entry of the statistics, -inf where it has none; pivots: that of psi0."""
+        D = self.m0.shape[0]
+        bounds = np.full(self.n_statistics(), -np.inf)
+        bounds[[tri.diagonal(1 + D, d) for d in range(D)]] = np.diag(np.linalg.cholesky(self.psi0))
+        return bounds
 
     def size(self) -> int:
         D = self.m0.shape[0]
@@ -270,7 +277,8 @@ class NormalInverseWishart(NamedTuple):
             r2 += 2.0 * log(other[p] / union[p])
         total = 0.5 * (nu1 * r1 + nu2 * r2 - nu0 * r0)
         total += 0.5 * D * log((c0 + row[0]) / c0 * ((c0 + other[0]) / (c0 + union[0])))
-        return total + _excess(nu, D) + _excess(nu0, D) - _excess(nu1, D) - _excess(nu2, D)
+        total += multigamma_excess(nu, D) + multigamma_excess(nu0, D)
+        return total - multigamma_excess(nu1, D) - multigamma_excess(nu2, D)
 
     def n_parameters(self) -> int:
         D = self.m0.shape[0]
@@ -337,13 +345,3 @@ def _pull(prior: NormalInverseWishart, row: Vector) -> float:
     for d in range(D):
         z[d] = row[1 + d] - prior.m0[d]
     return prior.c0 * (row[0] / (prior.c0 + row[0])) * tri.solve(row, 1 + D, z, D)
-
-
-@jitable
-def _excess(nu: float, D: int) -> float:
-    """sum_j lnG((nu - j) / 2) less D (nu / 2 log(nu / 2) - nu / 2), without its large terms."""
-    total = 0.0
-    for j in range(D):
-        a = 0.5 * (nu - j)
-        total += log_gamma_excess(a) + a * log1p(-j / nu) - 0.5 * j * (log(0.5 * nu) - 1.0)
-    return total

@@ -83,6 +83,10 @@ class NormalKnownVariance(NamedTuple):
         """Sample means and variances of clusters."""
         return mo.moments(rows)
 
+    def least_statistics(self) -> Vector:
+        """The lower bound of each entry of the statistics; -inf where it has none."""
+        return mo.least(self.m0.shape[0])
+
     def size(self) -> int:
         return mo.row_size(self.m0.shape[0])
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm import names
-from mapdpm.likelihoods import FAMILY_NUMBERS, NormalKnownVariance
+from mapdpm.likelihoods import STREAM_FAMILIES, NormalKnownVariance
 from mapdpm.validation import check_choice, check_count, check_number
 
 LEAST_NUMBER = 1e-9
@@ -223,7 +223,7 @@ def _flag(name: str, value: Any) -> bool:
 
 
 def _likelihood(name: str, value: Any) -> Any:  # noqa: ARG001  (as all checks)
-    if value is not None and (isinstance(value, type) or type(value) not in FAMILY_NUMBERS):
+    if value is not None and (isinstance(value, type) or type(value) not in STREAM_FAMILIES):
         msg = (
             f"a stream knows NormalGamma and NormalKnownVariance, each with its prior, got {value!r}; MAPDPM runs any "
             "other in batch"

@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from mapdpm import MAPDPM, DPMeans, GammaPoisson, NormalGamma, NormalKnownVariance
+from mapdpm import MAPDPM, DPMeans, GammaPoisson, NormalGamma, NormalInverseWishart, NormalKnownVariance
 from tests.marks import complete_but
 from tests.oracle.raw import exact_log_factorial
 
@@ -69,6 +69,9 @@ def test_no_label_differs(name):
         same([MAPDPM(alpha, likelihood=family, moves=(), backend=b) for b in ("c", "numba")], X)
     known = NormalKnownVariance(X.mean(axis=0, dtype=np.float64), scale, 0.02 * scale)
     same([MAPDPM(1.0, likelihood=known, moves=(), discount=0.2, backend=b) for b in ("c", "numba")], X)
+    D = X.shape[1]
+    full = NormalInverseWishart(X.mean(axis=0, dtype=np.float64), 0.05, D + 2.0, 0.05 * scale)
+    same([MAPDPM(1.0, likelihood=full, moves=(), backend=b) for b in ("c", "numba")], X)
     lam = 0.05 * float(scale.sum())
     same([DPMeans(lam, moves=(), backend=b) for b in ("c", "numba")], X)
 

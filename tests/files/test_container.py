@@ -21,7 +21,6 @@ from mapdpm import (
     DirichletMultinomial,
     GammaPoisson,
     NormalGamma,
-    NormalInverseWishart,
     NormalKnownVariance,
 )
 from mapdpm.backends import _c32, _c64
@@ -437,7 +436,6 @@ def test_an_empty_history_is_refused():
 
 NO_FORMAT = {
     Categorical: lambda: Categorical(beta=1.0),
-    NormalInverseWishart: lambda: NormalInverseWishart(m0=3.0, c0=0.1, nu0=4.0, psi0=np.eye(2)),
     DirichletMultinomial: lambda: DirichletMultinomial(beta=1.0),
     GammaPoisson: lambda: GammaPoisson(a0=1.0, b0=1.0),
     BetaBernoulli: lambda: BetaBernoulli(a0=1.0, b0=1.0),

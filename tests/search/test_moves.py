@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mapdpm import MAPDPM, NormalGamma, NormalKnownVariance
+from mapdpm import MAPDPM, NormalGamma, NormalInverseWishart, NormalKnownVariance
 from mapdpm import state as states
 from mapdpm.backends import resolve
 from mapdpm.likelihoods._squared_distance import SquaredDistance
@@ -29,6 +29,7 @@ from tests.oracle import raw
 from tests.oracle import search as oracle
 
 BACKENDS = ("c", "numba", "python")
+FAMILIES = (NormalGamma, NormalKnownVariance, NormalInverseWishart)
 
 
 def never():
@@ -46,8 +47,11 @@ def small_case(rng, n=7, family=NormalGamma):
     m0, scale = rng.normal(size=D), rng.uniform(0.3, 2.0, D)
     if family is NormalGamma:
         likelihood = NormalGamma(m0, rng.uniform(0.05, 1.0), rng.uniform(0.5, 3.0), scale)
-    else:
+    elif family is NormalKnownVariance:
         likelihood = NormalKnownVariance(m0, rng.uniform(1.0, 20.0), scale).for_data(X)
+    else:
+        psi0 = np.diag(scale) + 0.3 * scale.min() * (1.0 - np.eye(D))
+        likelihood = NormalInverseWishart(m0, rng.uniform(0.05, 1.0), D + rng.uniform(-0.5, 3.0), psi0)
     labels = np.unique(rng.integers(0, rng.integers(1, n + 1), n), return_inverse=True)[1]
     return X, likelihood, labels.astype(np.int64)
 
@@ -71,7 +75,7 @@ def pairs_of(problem, state):
 
 
 @pytest.mark.parametrize("backend", complete_but(["c", "python"], BACKENDS))
-@pytest.mark.parametrize("family", [NormalGamma, NormalKnownVariance])
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("discount", [0.0, 0.4])
 def test_merging_costs_what_the_joint_loses(backend, family, discount):
     for seed in range(10):
@@ -191,7 +195,7 @@ def test_the_best_clustering_consistent_with_an_order(backend):
     """300 cases (100 in plain Python) against all 2^(n - 1) clusterings, a third with a discount, a third capped."""
     for seed in range(100 if backend == "python" else 300):
         rng = np.random.default_rng([4, seed])
-        X, likelihood, _ = small_case(rng, int(rng.integers(1, 8)), (NormalGamma, NormalKnownVariance)[seed % 2])
+        X, likelihood, _ = small_case(rng, int(rng.integers(1, 8)), FAMILIES[seed % 3])
         alpha, discount, cap = rng.uniform(0.2, 5.0), 0.4 * (seed % 3 == 0), 2 if seed % 3 == 1 else None
         problem = problem_of(X, likelihood, partition_prior(alpha, discount), backend, cap)
         order = rng.permutation(len(X))
@@ -206,7 +210,7 @@ def test_the_best_clustering_consistent_with_an_order(backend):
 def test_the_best_cut_is_the_best_of_all(backend):
     for seed in range(30):
         rng = np.random.default_rng([5, seed])
-        X, likelihood, _ = small_case(rng, 9, NormalGamma if seed % 2 else NormalKnownVariance)
+        X, likelihood, _ = small_case(rng, 9, FAMILIES[seed % 3])
         discount = 0.3 * (seed % 3 == 0)
         problem = problem_of(X, likelihood, partition_prior(1.0, discount), backend)
         labels = best_cut(problem, X[:, :1], 64)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from mapdpm import NormalGamma, NormalKnownVariance
+from mapdpm import NormalGamma, NormalInverseWishart, NormalKnownVariance
 from mapdpm.backends import BACKENDS
 from mapdpm.data import point_set
 from mapdpm.likelihoods._squared_distance import SquaredDistance
@@ -26,7 +26,7 @@ from tests.marks import complete_but
 
 UNIT = 2.0**-52
 PRIORS = (partition_prior(1.0, 0.0), partition_prior(0.7, 0.4))
-BY_C = (NormalGamma, NormalKnownVariance)
+BY_C = (NormalGamma, NormalKnownVariance, NormalInverseWishart)
 
 
 def frame_of(family, seed=0, n=40, prior=PRIORS[0], backend="python"):

@@ -1,0 +1,106 @@
+/* A family with its parameters, and the functions of weights that families share: mapdpm/special.py. Internal. */
+#ifndef MAPDPM_LIKELIHOOD_H
+#define MAPDPM_LIKELIHOOD_H
+
+#include "mapdpm_batch.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LOG_2PI 1.8378770664093453
+#define LOG_PI 1.1447298858494002
+/* A product becomes a logarithm when it leaves these bounds. */
+#define PRODUCT_TINY 1e-100
+#define PRODUCT_HUGE 1e100
+/* The share of the weight, or of the squares, that removals must leave. Less has lost four digits, and the statistics
+ * must be rebuilt. */
+#define LEAST_SHARE_LEFT 1e-4
+/* Independent sums or products over the features, so that a processor need not wait for one to finish before the
+ * next. */
+enum { ACCUMULATORS = 4 };
+
+/* Functions that run for each point are inlined into their caller, and so into each clone of it for a processor. */
+#if defined(__GNUC__)
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE static inline
+#endif
+
+/* noise_scale is b0 of the Normal-Gamma, or the variance of the known-variance family. Normal-Gamma has also m0, c0 and
+ * a0; known variance has m0 and prior_variance; squared distance has noise_scale alone; Normal-inverse-Wishart has m0,
+ * c0, nu0 and psi0. */
+typedef struct likelihood {
+    int32_t kind;
+    int64_t D;
+    const double *m0;
+    const double *noise_scale;
+    const double *prior_variance;
+    const double *psi0; /* [D][D] */
+    double c0;
+    double a0;
+    double nu0;
+    double *empty;   /* the statistics of an empty cluster, with what follows from them */
+    double *scratch; /* [2][D]; the caller's own, for clusters are read by several threads */
+} likelihood;
+
+/* Whether clusters have full covariance matrices. */
+static inline int is_full(int32_t kind) { return kind == MAPDPM_NORMAL_INVERSE_WISHART; }
+
+/* The family without its empty cluster and its scratch space. */
+static inline likelihood family_of(int32_t kind, int64_t D, const double *parameters)
+{
+    likelihood f;
+
+    memset(&f, 0, sizeof f);
+    f.kind = kind;
+    f.D = D;
+    f.m0 = parameters;
+    if (kind == MAPDPM_NORMAL_GAMMA) {
+        f.c0 = parameters[D];
+        f.a0 = parameters[D + 1];
+        f.noise_scale = parameters + D + 2;
+    } else if (kind == MAPDPM_SQUARED_DISTANCE) {
+        f.m0 = NULL;
+        f.noise_scale = parameters;
+    } else if (is_full(kind)) {
+        f.c0 = parameters[D];
+        f.nu0 = parameters[D + 1];
+        f.psi0 = parameters + D + 2;
+    } else {
+        f.prior_variance = parameters + D;
+        f.noise_scale = parameters + 2 * D;
+    }
+    return f;
+}
+
+static inline double stirling_tail(double x)
+{
+    const double r = 1 / (x * x);
+    const double tail = 1.0 / 1188 - r * (691.0 / 360360);
+
+    return (1.0 / 12 - r * (1.0 / 360 - r * (1.0 / 1260 - r * (1.0 / 1680 - r * tail)))) / x;
+}
+
+/* log Gamma(a + h) - log Gamma(a), without either of the two: mapdpm/special.py. */
+static inline double log_rising(double a, double h)
+{
+    double shift = 1;
+
+    while (a < 10 || a + h < 10) {
+        shift *= a / (a + h);
+        a += 1;
+    }
+    return log(shift) + ((a - 0.5) * log1p(h / a) + h * (log(a + h) - 1)) +
+           (stirling_tail(a + h) - stirling_tail(a));
+}
+
+/* log Gamma(x) - x log x + x: mapdpm/special.py. */
+static inline double log_gamma_excess(double x)
+{
+    if (x < 10)
+        return lgamma(x) - x * log(x) + x;
+    return 0.5 * (LOG_2PI - log(x)) + stirling_tail(x);
+}
+
+
+#endif
