@@ -175,7 +175,7 @@ static inline int leave_one_out_in_closed_form(const score_table *table, int64_t
     const int64_t D = table->likelihood.D;
     const double *const scale = table->loo_scale + slot * D;
     const double *const centre = diagonal_centre(statistics_of(table, slot), D);
-    double logs, sum = 0.0;
+    double logs = 0.0, sum = 0.0;
     int64_t d;
 
     if (table->is_product) {
