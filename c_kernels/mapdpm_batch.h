@@ -11,6 +11,9 @@ extern "C" {
 #endif
 
 /* cdef: begin */
+/* Added to MAPDPM_NORMAL_GAMMA or MAPDPM_NORMAL_KNOWN_VARIANCE: NaN is a missing value, and is integrated out. */
+enum mapdpm_batch_family { MAPDPM_SKIPPING = 16 };
+
 typedef struct mapdpm_problem {
     int32_t family;
     int64_t n_points;
@@ -62,7 +65,8 @@ typedef struct mapdpm_states {
 } mapdpm_states;
 
 /* The length of the cluster statistics of a slot: weight, mean[D], squares[D] | constant, exponent, log scale,
- * share left, centre[D], scale[D]. Of a Normal-inverse-Wishart: see mapdpm_full_normal.h. */
+ * share left, centre[D], scale[D]. Of a Normal-inverse-Wishart: see mapdpm_full_normal.h; with missing values:
+ * mapdpm_skipping.h. */
 int64_t mapdpm_row_size(int32_t family, int64_t n_features);
 size_t mapdpm_workspace_bytes(int32_t family, int64_t n_features, int64_t capacity);
 
@@ -138,7 +142,8 @@ int mapdpm_grouped_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clust
 /* Labels by tangents: slots[i] is the slot k of the highest constants[k] + parameters[k][0] - sum_d f_d (x_d - m_d)^2,
  * the lowest of equals, where parameters[n_slots][1 + 2 D] are a constant, m and f; margins[i] is by how much the
  * second best is lower. For a Normal-inverse-Wishart the sum is |W (x - m)|^2 / 2, and W, lower triangular, follows m
- * row by row. The workspace has mapdpm_tangent_bytes. Of the problem, only the points and the family are read. */
+ * row by row. With missing values each feature has a constant: constants[D], m[D], f[D]. The workspace has
+ * mapdpm_tangent_bytes. Of the problem, only the points and the family are read. */
 size_t mapdpm_tangent_bytes(int64_t n_features);
 int mapdpm_tangent_slots(const mapdpm_problem *problem, int64_t n_slots, const double *constants,
                          const double *parameters, void *workspace, int64_t *slots, double *margins);
@@ -149,7 +154,7 @@ int mapdpm_restless(const mapdpm_problem *problem, const mapdpm_clusters *cluste
                     unsigned char *restless);
 
 /* rows[k]: the union of parts[n_parts][capacity][], joined in order. A part has the first 1 + 2 D entries of a row, or
- * 1 + D + D (D + 1) / 2 of a Normal-inverse-Wishart. Reads no counts. */
+ * 1 + D + D (D + 1) / 2 of a Normal-inverse-Wishart, or 1 + 3 D with missing values. Reads no counts. */
 int mapdpm_join_rows(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t n_parts,
                      const double *parts);
 

@@ -6,15 +6,16 @@
 
 #include "mapdpm_diagonal.h"
 #include "mapdpm_full_normal.h"
+#include "mapdpm_skipping.h"
 
 static inline int64_t sufficient_size(int32_t family, int64_t D)
 {
-    return is_full(family) ? full_sufficient(D) : diagonal_sufficient(D);
+    return is_full(family) ? full_sufficient(D) : is_skipping(family) ? skipping_sufficient(D) : diagonal_sufficient(D);
 }
 
 static inline int64_t statistics_size(int32_t family, int64_t D)
 {
-    return is_full(family) ? full_size(D) : diagonal_size(D);
+    return is_full(family) ? full_size(D) : is_skipping(family) ? skipping_size(D) : diagonal_size(D);
 }
 
 /* What the log predictive consists of, but for the point: first a constant and an exponent. */
@@ -26,7 +27,9 @@ static inline double *statistics_constants(const likelihood *f, double *statisti
 /* The log constant of the predictive, as far as it depends on the cluster's weight alone. */
 static inline double statistics_log_constant(const likelihood *f, double n)
 {
-    return is_full(f->kind) ? full_log_constant(f, n) : student_log_constant(f, n);
+    return is_full(f->kind)       ? full_log_constant(f, n)
+           : is_skipping(f->kind) ? skipping_log_constant(f, n)
+                                  : student_log_constant(f, n);
 }
 
 /* Compute the derived entries from the sufficient statistics. log_constant is that of the weight. Normal-Gamma also
@@ -35,6 +38,8 @@ ALWAYS_INLINE void statistics_prepare_with(const likelihood *f, double *statisti
 {
     if (is_full(f->kind))
         full_prepare_with(f, statistics, log_constant);
+    else if (is_skipping(f->kind))
+        skipping_prepare(f, statistics);
     else
         diagonal_prepare_with(f, statistics, log_constant, spread);
 }
@@ -59,6 +64,8 @@ static inline likelihood likelihood_of(int32_t family, int64_t D, const double *
     f.scratch = room + statistics_size(family, D);
     if (is_full(family))
         full_init(&f, f.empty);
+    else if (is_skipping(family))
+        skipping_init(&f, f.empty);
     else
         diagonal_init(&f, f.empty);
     statistics_prepare(&f, f.empty);
@@ -74,6 +81,8 @@ ALWAYS_INLINE void statistics_add(const likelihood *f, double *statistics, const
 {
     if (is_full(f->kind))
         full_add(f, statistics, x, w);
+    else if (is_skipping(f->kind))
+        skipping_add(f, statistics, x, w);
     else
         diagonal_add(f, statistics, x, w);
 }
@@ -83,6 +92,8 @@ static inline void statistics_merge(const likelihood *f, double *statistics, con
 {
     if (is_full(f->kind))
         full_merge(f, statistics, other);
+    else if (is_skipping(f->kind))
+        skipping_merge(f, statistics, other);
     else
         diagonal_merge(f, statistics, other);
 }
@@ -91,35 +102,43 @@ static inline void statistics_merge(const likelihood *f, double *statistics, con
  * statistics were rebuilt. */
 ALWAYS_INLINE int statistics_remove(const likelihood *f, double *statistics, const double *x, double w)
 {
-    return is_full(f->kind) ? full_remove(f, statistics, x, w) : diagonal_remove(f, statistics, x, w);
+    return is_full(f->kind)       ? full_remove(f, statistics, x, w)
+           : is_skipping(f->kind) ? skipping_remove(f, statistics, x, w)
+                                  : diagonal_remove(f, statistics, x, w);
 }
 
 /* log p(x | statistics). The derived entries are up to date. */
 static inline double statistics_log_predictive(const likelihood *f, double *statistics, const double *x)
 {
-    return is_full(f->kind) ? full_log_predictive(f, statistics, x) : diagonal_log_predictive(f, statistics, x);
+    return is_full(f->kind)       ? full_log_predictive(f, statistics, x)
+           : is_skipping(f->kind) ? skipping_log_predictive(f, statistics, x)
+                                  : diagonal_log_predictive(f, statistics, x);
 }
 
 /* L(statistics + w x) - L(statistics), where L is the log marginal. */
 static inline double statistics_log_predictive_weighted(const likelihood *f, double *statistics, const double *x,
                                                         double w)
 {
-    return is_full(f->kind) ? full_log_predictive_weighted(f, statistics, x, w)
-                            : diagonal_log_predictive_weighted(f, statistics, x, w);
+    return is_full(f->kind)       ? full_log_predictive_weighted(f, statistics, x, w)
+           : is_skipping(f->kind) ? skipping_log_predictive_weighted(f, statistics, x, w)
+                                  : diagonal_log_predictive_weighted(f, statistics, x, w);
 }
 
 /* L(statistics): the log density of the cluster's points, with the parameters integrated out. */
 static inline double statistics_log_marginal(const likelihood *f, const double *statistics)
 {
-    return is_full(f->kind) ? full_log_marginal(f, statistics) : diagonal_log_marginal(f, statistics);
+    return is_full(f->kind)       ? full_log_marginal(f, statistics)
+           : is_skipping(f->kind) ? skipping_log_marginal(f, statistics)
+                                  : diagonal_log_marginal(f, statistics);
 }
 
 /* L(both) - L(statistics) - L(other), where `both` is the union, without the large terms that cancel. */
 static inline double statistics_log_merge(const likelihood *f, const double *both, const double *statistics,
                                           const double *other)
 {
-    return is_full(f->kind) ? full_log_merge(f, both, statistics, other)
-                            : diagonal_log_merge(f, both, statistics, other);
+    return is_full(f->kind)       ? full_log_merge(f, both, statistics, other)
+           : is_skipping(f->kind) ? skipping_log_merge(f, both, statistics, other)
+                                  : diagonal_log_merge(f, both, statistics, other);
 }
 
 /* The union of two clusters, into both[statistics_size]; returns statistics_log_merge. */

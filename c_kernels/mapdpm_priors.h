@@ -47,8 +47,10 @@ static inline double log_normaliser(const mapdpm_problem *p, double total)
 /* Whether the functions know the family, and it has parameters. */
 static inline int has_family(const mapdpm_problem *p)
 {
-    return p != NULL && p->n_features >= 1 && p->family >= MAPDPM_NORMAL_GAMMA &&
-           p->family <= MAPDPM_NORMAL_INVERSE_WISHART && p->parameters != NULL;
+    const int32_t last = p && is_skipping(p->family) ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_INVERSE_WISHART;
+
+    return p != NULL && p->n_features >= 1 && plain_family(p->family) >= MAPDPM_NORMAL_GAMMA &&
+           plain_family(p->family) <= last && p->parameters != NULL;
 }
 
 /* Whether all required arguments are there and in range. */

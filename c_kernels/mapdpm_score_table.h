@@ -76,12 +76,12 @@ typedef struct score_table {
     int64_t n_used;    /* slots in use */
     int64_t free_slot; /* the lowest free one, or -1 */
     int64_t statistics_size;
-    int is_full;      /* 1: clusters have full covariance matrices; then is_product too, and there are no columns of
-                       * features */
+    int is_full;      /* 1: clusters have full covariance matrices; then is_product too */
+    int64_t n_wide;   /* features that have columns; none of full matrices, and none with missing values */
     int is_product;   /* 1: a score is the log of a product over features; 0: a sum */
     int has_tails;    /* 1: tails of all columns are computed, and bound the scores (mapdpm_tails.h) */
-    double *centre;   /* [D][stride] */
-    double *scale;    /* [D][stride] g in the factors 1 + (x - centre)^2 / g; for sums, the factor of (x - centre)^2 */
+    double *centre;   /* [n_wide][stride] */
+    double *scale;    /* [n_wide][stride] g in the factors 1 + (x - centre)^2 / g; for sums, the factor of (x - centre)^2 */
     double *norm;     /* [n_groups][stride] 1 / the product of the g of GROUP features */
     double *inverse;  /* [stride][D] for full matrices: 1 / the diagonal of the factor of each column */
     double *solved;   /* [2][D][BLOCK] for full matrices: a block of points, and their distances in units of a cluster */
@@ -95,7 +95,7 @@ typedef struct score_table {
     double *loo_lower_constant; /* lower bound: this - loo_exponent log(1 - loo_share ...) */
     double *loo_share;
     double *loo_exponent;
-    double *loo_scale;          /* [capacity][D] */
+    double *loo_scale;          /* [capacity][n_wide] */
     double *scores;             /* [stride] */
     int64_t *candidates;        /* [stride] columns that may have the best score */
     double *tails;              /* [BLOCK][stride] products, or sums, of points with columns */
@@ -120,7 +120,7 @@ static inline int64_t round_up(int64_t n, int64_t to)
 /* Features that have a column each. */
 static inline int64_t features_with_columns(int32_t family, int64_t D)
 {
-    return is_full(family) ? 0 : D;
+    return is_full(family) || is_skipping(family) ? 0 : D;
 }
 
 static const mapdpm_real *point(const score_table *table, int64_t i)
@@ -154,7 +154,7 @@ static inline void load_point(score_table *table, int64_t i)
 
 /* ---- updating columns -------------------------------------------------------------------------------------------- */
 
-static const size_terms *size_terms_of(score_table *table, double n)
+static const size_terms *size_terms_of(const score_table *table, double n)
 {
     size_terms *const terms = table->size_cache + ((uint64_t)n & (SIZE_CACHE - 1));
 
@@ -201,19 +201,20 @@ static inline void set_upper_constant(score_table *table, int64_t column)
  * scale. */
 ALWAYS_INLINE void set_column(score_table *table, int64_t column, double *statistics, const double *spread)
 {
-    const int64_t D = table->likelihood.D, stride = table->stride;
+    const int64_t D = table->n_wide, stride = table->stride;
     const double *const constants = statistics_constants(&table->likelihood, statistics);
     const double *const centre = diagonal_centre(statistics, D), *const inverse = diagonal_scale(statistics, D);
     const double *const scale = table->is_product ? spread : inverse;
     int64_t d;
 
     if (table->is_full)
-        triangle_invert_diagonal(full_factor(statistics, D), table->inverse + column * D, D);
-    for (d = 0; d < D && !table->is_full; d++) {
+        triangle_invert_diagonal(full_factor(statistics, table->likelihood.D),
+                                 table->inverse + column * table->likelihood.D, table->likelihood.D);
+    for (d = 0; d < D; d++) {
         table->centre[d * stride + column] = centre[d];
         table->scale[d * stride + column] = scale[d];
     }
-    for (d = 0; d < D && table->is_product && !table->is_full; d += GROUP) {
+    for (d = 0; d < D && table->is_product; d += GROUP) {
         const int64_t last = d + GROUP < D ? d + GROUP : D;
         double product[2] = {1.0, 1.0};
         int64_t j;
@@ -248,7 +249,7 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
     const likelihood *const f = &table->likelihood;
     const int64_t D = f->D, column = slot + 1;
     double *const statistics = statistics_of(table, slot), *const scale = diagonal_scale(statistics, D);
-    double *const loo_scale = table->loo_scale + slot * features_with_columns(f->kind, D);
+    double *const loo_scale = table->loo_scale + slot * table->n_wide;
     const double n = statistics[0], left = n - 1.0, *const constants = statistics_constants(f, statistics);
     double share = 0.0, constant, exponent = 1.0;
     int64_t d;
@@ -257,7 +258,9 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
     table->loo_lower_constant[column] = -INFINITY; /* a point that is alone is scored in full */
     if (table->clusters->counts[slot] < 2 || table->problem->weights)
         return;
-    if (table->is_full) {
+    if (is_skipping(f->kind)) {
+        constant = 0.0; /* each feature has its own */
+    } else if (table->is_full) {
         const double cn = f->c0 + n;
 
         share = (cn + 1.0) / (cn - 1.0);

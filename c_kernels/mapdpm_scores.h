@@ -69,6 +69,8 @@ static inline double score_column(const score_table *table, int64_t column, cons
     const double exponent = table->exponent[column], weight = table->log_weight[column];
     double tail;
 
+    if (is_skipping(table->likelihood.kind))
+        return weight + skipping_log_predictive(&table->likelihood, statistics, x);
     if (table->is_full)
         return table->constant[column] + weight -
                exponent * log1p(full_constants(statistics, table->likelihood.D)[2] * distance_of(table, column, x));
@@ -168,6 +170,52 @@ ALWAYS_INLINE int loo_log_product(const score_table *table, int64_t slot, const 
     return 1;
 }
 
+/* The leave-one-out log predictive of feature d of a point, with missing values (docs/maths.md (10), (14)). It returns 0
+ * if the full statistics cannot give it, because little would be left. */
+ALWAYS_INLINE int loo_of_feature(const score_table *table, double *row, int64_t d, double x, double *score)
+{
+    const likelihood *const f = &table->likelihood;
+    const int64_t D = f->D;
+    const double n = entries_of(row, D, COUNT)[d], c = f->c0 + n, t = x - entries_of(row, D, CENTRE)[d];
+    const double noise = f->noise_scale[d];
+
+    if (n <= 1.0) { /* no other point has this feature */
+        const likelihood one = feature_of(f, d);
+        double own[ENTRIES];
+
+        gather(f->empty, D, d, own);
+        *score = diagonal_log_predictive(&one, own, &x);
+    } else if (plain_family(f->kind) == MAPDPM_NORMAL_GAMMA) {
+        const double lost = (c + 1.0) / (c - 1.0) * entries_of(row, D, SCALE)[d] * t * t;
+
+        if (!(1.0 - lost >= LEAST_SHARE_LEFT))
+            return 0;
+        *score = size_terms_of(table, n - 1.0)->log_constant - 0.5 * entries_of(row, D, LOG_SCALE)[d] +
+                 (entries_of(row, D, EXPONENT)[d] - 1.0) * log1p_of(-lost);
+    } else {
+        const double prior = f->prior_variance[d];
+        const double variance = noise * ((noise + n * prior) / (noise + (n - 1.0) * prior));
+
+        *score = -0.5 * (LOG_2PI + log_positive(variance) + variance / (noise * noise) * t * t);
+    }
+    return 1;
+}
+
+/* The same of the whole point, and its log weight. */
+static inline int loo_skipping(const score_table *table, int64_t slot, const double *x, double *score)
+{
+    double term = 0.0;
+    int64_t d;
+
+    *score = table->loo_constant[slot + 1];
+    for (d = 0; d < table->likelihood.D; d++) {
+        if (is_there(x[d]) && !loo_of_feature(table, statistics_of(table, slot), d, x[d], &term))
+            return 0;
+        *score += is_there(x[d]) ? term : 0.0;
+    }
+    return 1;
+}
+
 /* The leave-one-out score of a point with its own slot, which holds other points too, from the full statistics. It
  * returns 0 if they cannot give it. */
 static inline int leave_one_out_in_closed_form(const score_table *table, int64_t slot, const double *x, double *score)
@@ -178,6 +226,8 @@ static inline int leave_one_out_in_closed_form(const score_table *table, int64_t
     double logs = 0.0, sum = 0.0;
     int64_t d;
 
+    if (is_skipping(table->likelihood.kind))
+        return loo_skipping(table, slot, x, score);
     if (table->is_product) {
         if (!(table->is_full ? loo_log_share(table, slot, x, &logs) : loo_log_product(table, slot, x, &logs)))
             return 0;

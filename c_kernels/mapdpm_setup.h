@@ -68,7 +68,7 @@ static inline size_t workspace_doubles(int32_t family, int64_t n_features, int64
 static inline void lay_out(score_table *table, double *next)
 {
     const mapdpm_problem *const p = table->problem;
-    const int64_t D = features_with_columns(p->family, p->n_features);
+    const int64_t D = table->n_wide;
 
     table->centre = next;
     table->scale = next += D * table->stride;
@@ -103,8 +103,8 @@ static inline const double *spread_of(const score_table *table, double *statisti
 {
     int64_t d;
 
-    for (d = 0; d < table->likelihood.D && !table->is_full; d++)
-        table->scratch[d] = 1.0 / diagonal_scale(statistics, table->likelihood.D)[d];
+    for (d = 0; d < table->n_wide; d++)
+        table->scratch[d] = 1.0 / diagonal_scale(statistics, table->n_wide)[d];
     return table->scratch;
 }
 
@@ -114,7 +114,6 @@ static inline int set_up_sharing_table(score_table *table, const mapdpm_problem 
                                        const mapdpm_groups *groups, const mapdpm_states *states, void *workspace,
                                        int will_join)
 {
-    const int64_t D = p ? features_with_columns(p->family, p->n_features) : 0;
     int64_t k, d, column, used = 0;
     double *next;
 
@@ -130,6 +129,7 @@ static inline int set_up_sharing_table(score_table *table, const mapdpm_problem 
     table->after = -1;
     table->end = p->n_points;
     table->is_full = is_full(p->family);
+    table->n_wide = features_with_columns(p->family, p->n_features);
     table->is_product = table->is_full || p->family == MAPDPM_NORMAL_GAMMA;
     table->statistics_size = statistics_size(p->family, p->n_features);
     table->stride = round_up(z->capacity + 1, COLUMNS_PER_STEP);
@@ -137,10 +137,11 @@ static inline int set_up_sharing_table(score_table *table, const mapdpm_problem 
     for (k = 0; k < SIZE_CACHE; k++)
         table->size_cache[k].n = -1.0;
 
-    table->has_tails = HAS_VECTORS && !p->weights && products_fit(table, will_join);
+    table->has_tails = HAS_VECTORS && !p->weights && !is_skipping(p->family) && products_fit(table, will_join);
     table->log_weight[0] = 0.0;
     set_column(table, 0, table->likelihood.empty, spread_of(table, table->likelihood.empty));
-    for (d = 0; d < (2 * D + n_groups(D) + 5) * table->stride; d += table->stride) /* from centre to rough_exponent */
+    /* from centre to rough_exponent */
+    for (d = 0; d < (2 * table->n_wide + n_groups(table->n_wide) + 5) * table->stride; d += table->stride)
         for (column = 1; column < table->stride; column++)
             table->centre[d + column] = table->centre[d];
     for (column = 1; column < table->stride; column++)

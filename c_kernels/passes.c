@@ -14,10 +14,10 @@ size_t mapdpm_tangent_bytes(int64_t n_features)
 
 /* The parameters of all slots, and a tile of points. */
 typedef struct tangent_table {
-    int is_full;
+    int32_t family;
     int64_t D;
     int64_t n_slots;
-    int64_t size; /* of the parameters of a slot */
+    int64_t size; /* entries of the parameters of a slot */
     const double *constants;
     const double *parameters;
     double *tile; /* [D][LANES] */
@@ -70,10 +70,29 @@ ALWAYS_INLINE void score_full_lanes(const tangent_table *t, int64_t slot, double
         score[m] = t->constants[slot] + (parameters[0] - 0.5 * squares[m]);
 }
 
+/* The same with missing values. */
+ALWAYS_INLINE void score_skipping_lanes(const tangent_table *t, int64_t slot, double *restrict score)
+{
+    const double *const constant = t->parameters + slot * t->size, *const centre = constant + t->D;
+    const double *const factor = centre + t->D;
+    int64_t d, m;
+
+    for (m = 0; m < LANES; m++)
+        score[m] = t->constants[slot];
+    for (d = 0; d < t->D; d++)
+        for (m = 0; m < LANES; m++) {
+            const double x = t->tile[d * LANES + m] - centre[d], term = constant[d] - factor[d] * x * x;
+
+            score[m] += is_there(x) ? term : 0.0;
+        }
+}
+
 ALWAYS_INLINE void score_slot(const tangent_table *t, int64_t slot, double *restrict score)
 {
-    if (t->is_full)
+    if (is_full(t->family))
         score_full_lanes(t, slot, score);
+    else if (is_skipping(t->family))
+        score_skipping_lanes(t, slot, score);
     else
         score_lanes(t, slot, score);
 }
@@ -125,10 +144,10 @@ int mapdpm_tangent_slots(const mapdpm_problem *p, int64_t n_slots, const double 
     if (p == NULL || D < 1 || p->n_points < 0 || (p->n_points > 0 && p->data == NULL) || n_slots < 1 ||
         constants == NULL || parameters == NULL || workspace == NULL || slots == NULL || margins == NULL)
         return MAPDPM_E_ARGUMENT;
-    t.is_full = is_full(p->family);
+    t.family = p->family;
     t.D = D;
     t.n_slots = n_slots;
-    t.size = sufficient_size(p->family, D); /* a constant, means, and as many factors as sums of squares */
+    t.size = is_skipping(p->family) ? 3 * D : sufficient_size(p->family, D);
     t.constants = constants;
     t.parameters = parameters;
     t.tile = (double *)(void *)((unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);

@@ -8,33 +8,6 @@
  * ulp. */
 static const double NEGLIGIBLE_NATS = 45.0;
 
-/* log x for x = 2^k (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1]: k ln 2 + log(1 + f), by fdlibm's series in f / (2 +
- * f). The error is below 1 ulp. Compilers vectorise it, which libm's log prevents. x is positive, finite and not
- * subnormal. */
-static inline double log_positive(double x)
-{
-    const uint64_t half = UINT64_C(0x3fe6a09e667f3bcd), magic = UINT64_C(0x4330000000000000); /* sqrt(1/2), 2^52 */
-    uint64_t bits, mantissa, power;
-    double f, s, z, w, r, e;
-
-    memcpy(&bits, &x, sizeof bits);
-    bits += UINT64_C(0x3ff0000000000000) - half;
-    power = bits >> 52 | magic;
-    mantissa = (bits & UINT64_C(0x000fffffffffffff)) + half;
-    memcpy(&e, &power, sizeof e);
-    memcpy(&f, &mantissa, sizeof f);
-    e -= 4503599627371519.0; /* 2^52 + 1023 */
-    f -= 1.0;
-    s = f / (2.0 + f);
-    z = s * s;
-    w = z * z;
-    r = w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01)) +
-        z * (6.666666666666735130e-01 +
-             w * (2.857142874366239149e-01 + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01)));
-    return e * 6.93147180369123816490e-01 -
-           ((0.5 * f * f - (s * (0.5 * f * f + r) + e * 1.90821492927058770002e-10)) - f);
-}
-
 CLONES
 static void log_all(double *restrict products, int64_t n)
 {

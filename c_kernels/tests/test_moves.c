@@ -7,7 +7,7 @@
 
 enum { N = 8, D = 3, CAPACITY = 8, WIDTH = N + 1 };
 
-static mapdpm_real data[N * D];
+static mapdpm_real data[N * D], data_with_holes[N * D];
 static double gamma_parameters[2 * D + 2] = {0, 0.5, 0, 0.1, 1, 1, 2, 0.5};
 static double known_parameters[3 * D] = {0, 0.5, 0, 9, 9, 9, 1, 2, 0.5};
 static double distance_parameters[D] = {1, 1, 1};
@@ -213,21 +213,26 @@ static void gibbs_draws(const mapdpm_problem *p)
 int main(void)
 {
     static const int32_t families[] = {MAPDPM_NORMAL_GAMMA, MAPDPM_NORMAL_KNOWN_VARIANCE, MAPDPM_SQUARED_DISTANCE,
-                                       MAPDPM_NORMAL_INVERSE_WISHART};
-    const double *const parameters[] = {gamma_parameters, known_parameters, distance_parameters, full_parameters};
+                                       MAPDPM_NORMAL_INVERSE_WISHART, MAPDPM_NORMAL_GAMMA + MAPDPM_SKIPPING,
+                                       MAPDPM_NORMAL_KNOWN_VARIANCE + MAPDPM_SKIPPING};
+    const double *const parameters[] = {gamma_parameters, known_parameters, distance_parameters,
+                                        full_parameters,  gamma_parameters, known_parameters};
     uint64_t seed = 5;
     int64_t i, f;
     int discounted;
 
-    rows = malloc(sizeof *rows * (size_t)(CAPACITY * mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D)));
+    rows = malloc(sizeof *rows * CAPACITY * (size_t)(mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D) +
+                                                     mapdpm_row_size(MAPDPM_NORMAL_GAMMA + MAPDPM_SKIPPING, D)));
     workspace = malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY) +
                        mapdpm_workspace_bytes(MAPDPM_NORMAL_INVERSE_WISHART, D, CAPACITY));
     clusters.rows = rows;
     for (i = 0; i < N * D; i++)
-        data[i] = (mapdpm_real)(2.0 * check_uniform(&seed));
-    for (f = 0; f < 4; f++)
+        data[i] = data_with_holes[i] = (mapdpm_real)(2.0 * check_uniform(&seed));
+    for (i = 1; i < N * D; i += i % 2 ? 5 : 4) /* every point has a value */
+        data_with_holes[i] = (mapdpm_real)NAN;
+    for (f = 0; f < 6; f++)
         for (discounted = 0; discounted < 2; discounted++) {
-            mapdpm_problem p = {families[f], N, D, data, NULL, parameters[f], 0.7, 0.0, 0.0};
+            mapdpm_problem p = {families[f], N, D, f < 4 ? data : data_with_holes, NULL, parameters[f], 0.7, 0.0, 0.0};
 
             p.discount = discounted && f != 2 ? 0.4 : 0.0;
             p.penalty = f == 2 ? 1.5 : 0.0;

@@ -8,7 +8,7 @@
 
 enum { N = 60, D = 5, CAPACITY = 16 };
 
-static mapdpm_real data[N * D];
+static mapdpm_real data[N * D], data_with_holes[N * D];
 static double weights[N];
 static double gamma_parameters[2 * D + 2] = {0, 0, 0, 0, 0, 0.1, 1, 1, 1, 2, 1, 0.5};
 static double known_parameters[3 * D] = {0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 1, 1, 2, 1, 0.5};
@@ -105,14 +105,19 @@ static void grows(mapdpm_problem *p)
 
 int main(void)
 {
-    static const int32_t families[] = {MAPDPM_NORMAL_GAMMA, MAPDPM_NORMAL_KNOWN_VARIANCE, MAPDPM_NORMAL_INVERSE_WISHART};
-    const double *const parameters[] = {gamma_parameters, known_parameters, full_parameters};
+    static const int32_t families[] = {MAPDPM_NORMAL_GAMMA, MAPDPM_NORMAL_KNOWN_VARIANCE, MAPDPM_NORMAL_INVERSE_WISHART,
+                                       MAPDPM_NORMAL_GAMMA + MAPDPM_SKIPPING,
+                                       MAPDPM_NORMAL_KNOWN_VARIANCE + MAPDPM_SKIPPING};
+    const double *const parameters[] = {gamma_parameters, known_parameters, full_parameters, gamma_parameters,
+                                        known_parameters};
     uint64_t state = 88172645463325252u;
     mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
     int64_t i, d;
     int variant;
 
-    rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D));
+    rows = (double *)malloc(sizeof(double) * CAPACITY *
+                            (size_t)(mapdpm_row_size(MAPDPM_NORMAL_INVERSE_WISHART, D) +
+                                     mapdpm_row_size(MAPDPM_NORMAL_GAMMA + MAPDPM_SKIPPING, D)));
     workspace = (double *)malloc(mapdpm_workspace_bytes(MAPDPM_NORMAL_GAMMA, D, CAPACITY) +
                                  mapdpm_workspace_bytes(MAPDPM_NORMAL_INVERSE_WISHART, D, CAPACITY));
     clusters.rows = rows;
@@ -129,11 +134,14 @@ int main(void)
     for (i = 0; i < D; i++)
         for (d = 0; d < D; d++)
             full_parameters[D + 2 + i * D + d] = i == d ? 1.0 : i - d == 1 || d - i == 1 ? 0.25 : 0.0;
-    for (variant = 0; variant < 12; variant++) {
-        p.family = families[variant % 3];
-        p.parameters = parameters[variant % 3];
-        p.weights = variant / 3 & 1 ? weights : NULL;
-        p.discount = variant / 6 ? 0.3 : 0.0;
+    for (i = 0; i < N * D; i++) /* every point has a value, but not the last cluster in feature 1 */
+        data_with_holes[i] = i % 7 == 3 || (i % D == 1 && i / D % 4 == 3) ? (mapdpm_real)NAN : data[i];
+    for (variant = 0; variant < 20; variant++) {
+        p.family = families[variant % 5];
+        p.data = p.family > MAPDPM_SKIPPING ? data_with_holes : data;
+        p.parameters = parameters[variant % 5];
+        p.weights = variant / 5 & 1 ? weights : NULL;
+        p.discount = variant / 10 ? 0.3 : 0.0;
         fits(&p);
         scores(&p);
         grows(&p);
