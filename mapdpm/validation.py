@@ -62,7 +62,7 @@ def check_points(X: Any, *, missing: bool = False) -> Points:
             msg = f"X has 0 {what} (shape={array.shape}) while a minimum of 1 is required."
             raise ValueError(msg)
     if missing:
-        _check_some(array)
+        _check_some(array, X)
     else:
         _check_finite("X", array, X)
     return array
@@ -245,9 +245,9 @@ def _place(place: Sequence[int], given: Any) -> str:
     return f"{text} ({names[place[1]]!r})" if isinstance(names, Sized) and len(names) > place[-1] else text  # type: ignore[index]
 
 
-def _check_some(array: NDArray[Any]) -> None:
+def _check_some(array: NDArray[Any], given: Any) -> None:
     absent = np.isnan(array)
-    _check_finite("X", np.where(absent, 0.0, array))
+    _check_finite("X", np.where(absent, 0.0, array), given)
     empty = np.flatnonzero(absent.all(axis=1))
     if len(empty):
         msg = f"X has no value at all in row {empty[0]} (counted from 0; {len(empty)} such rows); leave such points out"

@@ -52,10 +52,14 @@ class Dense(NamedTuple):
         return np.sort(rng.choice(members, n, replace=False))
 
 
-def read_by(likelihood: Any, X: Any) -> Any:
-    """The points of ``X``, checked, in the form that ``likelihood`` reads; ValueError if that is impossible."""
-    read = getattr(likelihood, "read", check_points)
-    return read(X)
+def read_by(likelihood: Any, X: Any, missing: str = "error") -> Any:
+    """The points of ``X``, checked, in the form that ``likelihood`` reads; ValueError if that is impossible.
+
+    ``missing`` is one of ``names.MISSING``: with "skip", NaN in a dense array is a missing value.
+    """
+    if hasattr(likelihood, "read"):
+        return likelihood.read(X)
+    return check_points(X, missing=missing == "skip")
 
 
 def point_set(data: Any) -> PointSet:
