@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.backends import Backend, resolve
-from mapdpm.data import point_set
+from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.estimators.chunks import in_chunks, posteriors
@@ -27,7 +27,6 @@ from mapdpm.search.ascent import FitProgress
 from mapdpm.search.checks import check_search
 from mapdpm.search.fit import FitSettings, WarmStart
 from mapdpm.search.fitted_prior import fit_with_prior
-from mapdpm.search.problem import read_values
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState
 from mapdpm.validation import check_count, check_start, check_weights
@@ -208,7 +207,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         ValueError
             A parameter or the data is invalid; the message says where, and what was got.
         """
-        names, points = column_names(X), read_values(family_to_fit(self.likelihood) or self.likelihood, X, self.missing)
+        names, points = column_names(X), read_by(family_to_fit(self.likelihood) or self.likelihood, X, self.missing)
         self._fit_points(points, sample_weight)
         self._remember(point_set(points).n_features, names)
         return self

@@ -144,17 +144,6 @@ def is_there(value: float) -> bool:
     return value == value  # noqa: PLR0124
 
 
-def check_skips(kind: Any) -> None:
-    """ValueError for a family, or one with its prior, under which missing values have no exact density here."""
-    if hasattr(kind, "log_predictive") and not hasattr(kind, "feature"):
-        name = (kind if isinstance(kind, type) else type(kind)).__name__
-        msg = (
-            f"missing={_SKIP!r} is exact for families of independent features, which {name} is not; use NormalGamma, "
-            "NormalKnownVariance, GammaPoisson or BetaBernoulli, or remove or impute missing values"
-        )
-        raise ValueError(msg)
-
-
 def empirical_prior(family: Any, X: Any, sample_weight: Any = None, missing: str = MISSING[0]) -> Any:
     """``family.empirical`` of points whose values may be ``missing``: a word that not every family knows."""
     if missing == _SKIP:

@@ -8,13 +8,11 @@ import numpy as np
 
 from mapdpm import objective
 from mapdpm.backends import Backend
-from mapdpm.data import point_set, read_by
+from mapdpm.data import point_set
 from mapdpm.likelihoods import NormalGamma
-from mapdpm.likelihoods._skipping import check_skips, skipping
-from mapdpm.names import MISSING
+from mapdpm.likelihoods._skipping import skipping
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector, Weights
 from mapdpm.state import ClusterState, blank_row, empty, resized
-from mapdpm.validation import check_choice
 
 _FIRST_CAPACITY = 16
 _ANCHOR_SAMPLE = 1023
@@ -98,14 +96,6 @@ class Problem(NamedTuple):
         return self._replace(
             model=model, max_clusters=None if self.max_clusters is None else self.max_clusters - n_others
         )
-
-
-def read_values(likelihood: Any, X: Any, missing: Any) -> Any:
-    """The points of ``X`` in the form that a family reads; ValueError where that cannot have values ``missing``."""
-    check_choice("missing", missing, MISSING)
-    if missing == MISSING[1]:
-        check_skips(likelihood)
-    return read_by(likelihood, X, missing)
 
 
 class Observed(NamedTuple):

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.data import point_set
+from mapdpm.data import point_set, read_by
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.names import METHODS, MISSING
 from mapdpm.partition_priors.hyperpriors import InverseGammaPrior, check_prior
 from mapdpm.rng import seeded
-from mapdpm.search.problem import read_values
 from mapdpm.search.widths import family_to_fit
 from mapdpm.selection.alternation import empirical_priors, modes_of_alpha
 from mapdpm.selection.folds import Fold, folds_of
@@ -132,7 +131,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     check_callable("callback", callback)
     if prior is not None:
         check_prior("prior", prior)
-    points = read_values(family_to_fit(likelihood) or likelihood, X, parameters.get("missing", MISSING[0]))
+    points = read_by(family_to_fit(likelihood) or likelihood, X, parameters.get("missing", MISSING[0]))
     names = _STREAM_PARAMETERS if method == "prequential" else _BATCH_PARAMETERS
     alternating = method in _ALTERNATING
     grid = settings_of(default_alphas(method) if alphas is None else alphas, names, 1 if alternating else 2)
