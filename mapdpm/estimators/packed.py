@@ -74,7 +74,7 @@ class PackedMixture(Estimator):
         scikit_learn.warn_unless(fitted.converged)
 
     def _read(self, X: Any) -> Any:
-        return read_by(self.likelihood_, X, MISSING[skips(self._mixture.likelihood)])
+        return read_by(self.likelihood_, X, MISSING[1] if skips(self._mixture.likelihood) else None)
 
     def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
         """Set the mixture, the likelihood, the backend, and the attributes that describe the clusters."""

@@ -152,6 +152,16 @@ def test_files_keep_every_bit(tmp_path, points, family):
     np.testing.assert_allclose(small.score_samples(points), model.score_samples(points), rtol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_file_of_a_feature_that_nobody_has(dtype):
+    """The anchor is rounded to float32, and means follow it; there is none of such a feature."""
+    X = np.array([[50.1, 51.3], [50.5, 51.57], [90.2, NAN], [90.5, NAN]])
+    model = MAPDPM(likelihood=PRIOR, missing="skip").fit(X)
+    back = MAPDPM.from_bytes(model.to_bytes(dtype))
+    np.testing.assert_allclose(back.score_samples(X), model.score_samples(X), rtol=1e-5)
+    np.testing.assert_allclose(back.means_, model.means_, rtol=1e-6)
+
+
 def test_a_file_says_that_it_counts_features(model, points):
     data = model.to_bytes()
     flags, n_statistics = struct.unpack_from("<H", data, 10)[0], struct.unpack_from("<I", data, 24)[0]

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from mapdpm import MAPDPM, BetaBernoulli, GammaPoisson, NormalGamma, NormalKnownVariance
+from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.search import fit, fit_in_passes
+from mapdpm.search.chunks import Frame, sums_of
+from mapdpm.search.evidence import log_evidence
 from mapdpm.search.moves.order import standardised
 from mapdpm.search.problem import anchor_of
 from mapdpm.testing import backends
@@ -89,6 +92,18 @@ def test_fitted_priors(family):
     assert min(np.mean(model.labels_ == z), np.mean(model.labels_ != z)) <= 0.05
     again = MAPDPM(likelihood=model.likelihood_, missing="skip", backend="python").fit(with_gaps(X, 0.2))
     assert again.log_joint_ == model.log_joint_
+
+
+@pytest.mark.parametrize("family", SKIPPING)
+def test_the_evidence_of_another_prior(family):
+    """By which priors are fitted: sum_k log p(x_{c_k}) from statistics, and by scipy from raw data."""
+    rng = np.random.default_rng(4)
+    likelihood, X = example(family, rng, 20)
+    X, z, other = with_gaps(X, 0.5), np.arange(20) % 3, example(family, rng, 4)[0]
+    made_by = Skipping(likelihood, 3)
+    sums = sums_of(Frame(made_by, None, np.zeros(3), "python"), X, None, z, 3)
+    expected = math.fsum(oracle.log_marginal(X[z == k], other) for k in range(3))
+    assert log_evidence(other, made_by, sums, "python") == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("likelihood", ["auto", None, NormalKnownVariance(0.0, 60.0, 1.0)])
