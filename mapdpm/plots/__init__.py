@@ -11,7 +11,7 @@ from mapdpm.estimators.dp_means import DPMeans
 from mapdpm.plots import canvas
 from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
-from mapdpm.plots.planes import Columns, plane_of, whole
+from mapdpm.plots.planes import Columns, plane_of, read_points, whole
 from mapdpm.plots.scores import selection
 from mapdpm.plots.series import segments
 from mapdpm.plots.shares import groups
@@ -19,7 +19,6 @@ from mapdpm.plots.traces import similarity, trace
 from mapdpm.plots.trees import tree
 from mapdpm.plots.words import topics
 from mapdpm.protocol import Labels, Matrix, Vector
-from mapdpm.validation import check_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +85,7 @@ def clusters(
     """
     if model is not None or labels is None:
         canvas.check_model(model)
-    points = check_points(X, missing=getattr(model, "missing", None) == "skip").astype(np.float64)
+    points = read_points(model, X)
     labels = _check_labels(model.predict(X) if labels is None else labels, len(points))
     points = whole(points, labels)
     classes = None if classes is None else _one_a_point("classes", classes, len(points))

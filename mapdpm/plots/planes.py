@@ -9,6 +9,7 @@ import numpy as np
 
 from mapdpm.data.frames import column_names
 from mapdpm.protocol import Labels, Matrix
+from mapdpm.validation import check_points
 
 _MOST_LISTED = 12
 
@@ -29,6 +30,12 @@ def plane_of(points: Matrix, columns: Columns, chosen: Any) -> Plane:
         return _principal(points)
     first, second = (0, 1) if chosen is None else columns.pair(chosen)
     return Plane(points[:, [first, second]], (columns.titles[first], columns.titles[second]))
+
+
+def read_points(model: Any, X: Any) -> Matrix:
+    """The points of ``X``, checked; values may be missing where the model skips them."""
+    points: Matrix = check_points(X, missing=getattr(model, "missing", None) == "skip").astype(np.float64)
+    return points
 
 
 def whole(points: Matrix, labels: Labels) -> Matrix:

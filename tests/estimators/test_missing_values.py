@@ -174,7 +174,7 @@ def test_a_file_says_that_it_counts_features(model, points):
 
 
 def test_c_refuses_what_it_does_not_know(model):
-    """Also with the statistics that it expects: a file of one feature, of one statistic more."""
+    """Whatever the flags say: rows are longer than those that it knows."""
     lib, ffi = _c64.lib, _c64.ffi
     data = model.to_bytes()
     assert lib.mapdpm_model_shape(data, len(data), ffi.new("mapdpm_model *")) == lib.MAPDPM_E_DAMAGED

@@ -588,6 +588,7 @@ def test_missing_values_are_drawn_at_the_mean_of_their_cluster():
     assert model.labels_.tolist() == [0, 0, 0, 1, 1]
     drawn = np.concatenate([c.get_offsets() for c in plots.clusters(model, X).collections if len(c.get_offsets())])
     np.testing.assert_allclose(np.sort(drawn[:, 1]), [1.0, 2.0, 2.0, 2.0, 3.0])  # a cluster without any: that of all
-    assert plots.clusters(model, X, labels=model.labels_) is not None
+    dots = [c.get_offsets() for c in plots.density(model, X).collections if isinstance(c, PathCollection)]
+    np.testing.assert_allclose(np.sort(np.concatenate(dots)[:, 1]), [1.0, 2.0, 2.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="X contains NaN"):
         plots.clusters(None, X, labels=model.labels_)
