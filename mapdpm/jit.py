@@ -58,6 +58,11 @@ def optional(default: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
+def made_of(family: Any, values: tuple[Any, ...]) -> Any:
+    """A tuple of the class of ``family``, of ``values`` that need no check; kernels may call it."""
+    return tuple.__new__(type(family), values)
+
+
 @functools.cache
 def _seam() -> Any:
     import numba  # noqa: PLC0415  (loading it costs a second: only who compiles pays)
@@ -75,7 +80,13 @@ def _seam() -> Any:
         for verb, member in vars(protocol).items():
             if inspect.isfunction(member) and not verb.startswith("_"):
                 register(verb, inspect.signature(_bare(member)))
+    numba.extending.overload(made_of, jit_options=_INLINE)(_bare(_made_in_kernels))
     return numba
+
+
+def _made_in_kernels(family: Any, values: Any) -> Any:  # noqa: ARG001  (numba passes their types)
+    kind = family.instance_class
+    return lambda family, values: kind(*values)  # noqa: ARG005
 
 
 @functools.cache

@@ -37,7 +37,7 @@ WHEN_GROUPS_FULL = ("error", "replace")
 """``when_groups_full=`` of a stream of groups; likewise."""
 
 MISSING = ("error", "skip")
-"""``missing=`` of a stream."""
+"""``missing=`` of ``MAPDPM`` and of a stream."""
 
 DTYPES = ("float64", "float32")
 """``dtype=`` of a stream, and of a file."""

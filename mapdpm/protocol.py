@@ -69,6 +69,9 @@ class LikelihoodVerbs(Protocol):
     def log_merge(self, union: Vector, row: Vector, other: Vector) -> float:
         """L(union) - L(row) - L(other), ``union`` the merged row of the two; from their statistics alone."""
 
+    def feature(self, d: int) -> Any:
+        """The family of feature ``d`` alone, where features are independent: a family without it needs whole points."""
+
     def n_parameters(self) -> int:
         """How many numbers ``draw`` fills. A family without it and the two below is for collapsed methods only."""
 

@@ -37,10 +37,11 @@ class NotNumbersError(ValueError, TypeError):
     """Data that numbers cannot be made of: a TypeError too, as ``float`` has it, and scikit-learn."""
 
 
-def check_points(X: Any, *, missing: bool = False) -> Points:
+def check_points(X: Any, *, missing: bool = False, cure: str = "") -> Points:
     """``X`` as a C-contiguous 2-D array of finite floats; float32 stays float32, all else becomes float64.
 
-    With ``missing``, NaN is a value that is missing, and each point must have one that is not.
+    With ``missing``, NaN is a value that is missing, and each point must have one that is not. ``cure`` is what else
+    messages say against NaN.
 
     Raises
     ------
@@ -62,9 +63,9 @@ def check_points(X: Any, *, missing: bool = False) -> Points:
             msg = f"X has 0 {what} (shape={array.shape}) while a minimum of 1 is required."
             raise ValueError(msg)
     if missing:
-        _check_some(array)
+        _check_some(array, X)
     else:
-        _check_finite("X", array, X)
+        _check_finite("X", array, X, cure)
     return array
 
 
@@ -245,22 +246,24 @@ def _place(place: Sequence[int], given: Any) -> str:
     return f"{text} ({names[place[1]]!r})" if isinstance(names, Sized) and len(names) > place[-1] else text  # type: ignore[index]
 
 
-def _check_some(array: NDArray[Any]) -> None:
+def _check_some(array: NDArray[Any], given: Any) -> None:
     absent = np.isnan(array)
-    _check_finite("X", np.where(absent, 0.0, array))
+    _check_finite("X", np.where(absent, 0.0, array), given)
     empty = np.flatnonzero(absent.all(axis=1))
     if len(empty):
         msg = f"X has no value at all in row {empty[0]} (counted from 0; {len(empty)} such rows); leave such points out"
         raise ValueError(msg)
 
 
-def _check_finite(name: str, array: NDArray[Any], given: Any = None) -> None:
+def _check_finite(name: str, array: NDArray[Any], given: Any = None, cure: str = "") -> None:
     if float(array.min()) >= -_LARGEST_ENTRY and float(array.max()) <= _LARGEST_ENTRY:  # NaN is neither
         return
     wrong = np.argwhere(~(np.abs(array) <= _LARGEST_ENTRY))
     place, value = _place(wrong[0].tolist(), given), array[tuple(wrong[0])]
     what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}, beyond {_LARGEST_ENTRY:g},"
-    msg = f"{name} contains {what} at {place} (counted from 0; {len(wrong)} in all); remove or impute such points"
+    also = cure if np.isnan(value) else ""
+    counted = f"counted from 0; {len(wrong)} in all"
+    msg = f"{name} contains {what} at {place} ({counted}); remove or impute such points{also}"
     raise ValueError(msg)
 
 

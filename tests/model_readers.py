@@ -65,8 +65,9 @@ def written(data, folder, name):
 
 @functools.cache
 def batch_examples(folder=None):
-    """Both families and real types, with and without a discount, weights, names, labels as a start, extras."""
+    """Both families and real types, with and without a discount, weights, names, labels, extras, missing values."""
     X = points()
+    gaps = np.where(np.arange(120).reshape(60, 2) % 5 == 3, np.nan, X)
     fixed = NormalKnownVariance(4.0, 60.0, 1.0)
     frame = tables.Table(("height", "width"), X)
     models = [
@@ -74,8 +75,9 @@ def batch_examples(folder=None):
         MAPDPM(1.0, likelihood=fixed, discount=0.3).fit(X),
         MAPDPM(init=[0, 1] * 30, max_clusters=9, random_state=3, time_limit=9.0, n_jobs=2).fit(X[:, :1]),
         MAPDPM(likelihood=NormalGamma(0.0, 0.1, 1.0, 1.0)).fit(X, sample_weight=np.linspace(0.0, 2.0, 60)),
+        MAPDPM(likelihood=NormalGamma(0.0, 0.1, 1.0, 1.0), missing="skip").fit(gaps),
     ]
-    bare = [container.pack(model._mixture, {}) for model in models[:2]]
+    bare = [container.pack(model._mixture, {}) for model in (*models[:2], models[-1])]
     return [model.to_bytes(dtype) for model in models for dtype in ("float64", "float32")] + bare
 
 

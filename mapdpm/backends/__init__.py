@@ -15,6 +15,7 @@ from mapdpm.backends import c, c_calls
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.backends.python import NUMBA, PYTHON
 from mapdpm.backends.states import Rows
+from mapdpm.likelihoods._skipping import called
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
@@ -162,12 +163,12 @@ def resolve(name: str, likelihood: Likelihood) -> Backend:
         backend = BACKENDS[name]
         if not backend.implements(likelihood):
             why = _HOW_TO_GET.get(name, "it does not implement that family; use backend='auto'")
-            msg = f"backend {name!r} cannot run {type(likelihood).__name__}: {why}"
+            msg = f"backend {name!r} cannot run {called(likelihood)}: {why}"
             raise ValueError(msg)
         return backend
     backend = next(b for b in BACKENDS.values() if b.implements(likelihood))
     if backend is PYTHON and not jit.available():
         hint = "pip install 'mapdpm[numba]'" if c_calls.is_built() else c_calls.NOT_BUILT
-        msg = f"{type(likelihood).__name__} runs in plain Python, some 300 times slower than compiled: {hint}"
+        msg = f"{called(likelihood)} runs in plain Python, some 300 times slower than compiled: {hint}"
         warnings.warn(msg, RuntimeWarning, stacklevel=2)
     return backend

@@ -39,7 +39,8 @@ def fit(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
-    table = tables.read_csv(arguments.data, beside_groups(choice, arguments.groups), arguments.delimiter)
+    gaps = arguments.missing == "skip"
+    table = tables.read_csv(arguments.data, beside_groups(choice, arguments.groups), arguments.delimiter, gaps=gaps)
     progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
     model = model_of(arguments, _likelihood(arguments, table), progress)
     started = time.perf_counter()
@@ -70,9 +71,9 @@ def tune(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         _check_picture(arguments.picture)
     choice = warned if arguments.columns is None else chosen(",".join(arguments.columns))
-    table = tables.read_csv(arguments.data, choice, arguments.delimiter)
+    table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=arguments.missing == "skip")
     progress = ProgressLine(quiet=arguments.quiet, verbose=arguments.verbose)
-    given = {"max_clusters": arguments.max_clusters, "discount": arguments.discount}
+    given = {name: getattr(arguments, name) for name in ("max_clusters", "discount", "missing")}
     common = {name: value for name, value in given.items() if value}
     prior = _likelihood(arguments, table)
     grid = tuning.settings(arguments, prior, table)
@@ -206,12 +207,13 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
         known = ", ".join(family._fields)
         msg = f"argument --prior: {arguments.likelihood} has no parameter {unknown[0]!r}; it has {known}"
         raise UsageError(msg)
-    prior = family.empirical(table)
+    missing = arguments.missing or "error"
+    prior = family.empirical(table, missing=missing)
     try:
         if not arguments.standardize:
             return prior._replace(**changes)
         # The model is the same in any units: the prior is put into standard units, changed, and put back.
-        _, centre, variance = described(table)
+        _, centre, variance = described(table, missing=missing)
         scale = np.sqrt(variance)
         return prior.shifted(centre).scaled(1.0 / scale)._replace(**changes).scaled(scale).shifted(-centre)
     except ValueError as error:

@@ -66,7 +66,7 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
         msg = f"argument --groups: {arguments.model} holds no model of fit --groups"
         raise UsageError(msg)
     choice = beside_groups(choice, arguments.groups)
-    gaps = isinstance(model, OnlineMAPDPM) and model.missing == "skip"
+    gaps = getattr(model, "missing", None) == "skip"
     table = tables.read_csv(arguments.data, choice, arguments.delimiter, gaps=gaps)
     found, wanted = table.values.shape[1], model.n_features_in_
     if found != wanted:
@@ -80,7 +80,7 @@ def model_and_table(arguments: argparse.Namespace) -> tuple[Any, Table]:
 
 def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> Any:
     """The model of ``mapdpm fit``: MAPDPM, or with ``--groups`` HDPMixture; UsageError for options of the other."""
-    others = ("discount", "init", "n-groups") if arguments.groups is not None else ("gamma",)
+    others = ("discount", "init", "n-groups", "missing") if arguments.groups is not None else ("gamma",)
     for option in others:
         if getattr(arguments, option.replace("-", "_")) not in {None, 0.0}:
             what = "leave it out with --groups" if arguments.groups is not None else "needs --groups"
@@ -106,7 +106,8 @@ def model_of(arguments: argparse.Namespace, likelihood: Any, callback: Any) -> A
         common["moves"] = arguments.moves
     if arguments.groups is not None:
         return HDPMixture(arguments.alpha, 1.0 if arguments.gamma is None else arguments.gamma, **common)
-    return MAPDPM(arguments.alpha, discount=arguments.discount, init=arguments.init or "sequential", **common)
+    own: dict[str, Any] = {"init": arguments.init or "sequential", "missing": arguments.missing or "error"}
+    return MAPDPM(arguments.alpha, discount=arguments.discount, **own, **common)
 
 
 def check_convertible(model: MAPDPM | OnlineMAPDPM, arguments: argparse.Namespace) -> None:

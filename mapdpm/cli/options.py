@@ -154,6 +154,7 @@ def _prior_options(model: Any) -> None:
     model.add_argument("--likelihood", choices=LIKELIHOODS, default=LIKELIHOODS[0], help="family (%(default)s)")
     text = "set a parameter of the prior, as b0=0.5 or b0=0.5,2 (one a column); the others come from the data"
     model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
+    model.add_argument("--missing", choices=MISSING, help="a blank cell, NA or nan is an error, or skipped (error)")
     text = "--prior is in units of each column's standard deviation, from its mean; the data keeps its units"
     model.add_argument("--standardize", action="store_true", help=text)
 

@@ -13,15 +13,15 @@ from mapdpm.validation import ConvergenceWarning, NotFittedError, caller_level
 E = TypeVar("E", bound=Exception)
 
 
-def tags() -> Any:
-    """The tags of our estimators: clusterers that need no y, and transform dense finite numbers."""
+def tags(allow_nan: bool) -> Any:
+    """The tags of our estimators: clusterers that need no y, and transform dense numbers, finite or also NaN."""
     from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags  # noqa: PLC0415  (scikit-learn is asking)
 
     return Tags(
         estimator_type="clusterer",
         target_tags=TargetTags(required=False),
         transformer_tags=TransformerTags(),
-        input_tags=InputTags(),
+        input_tags=InputTags(allow_nan=allow_nan),
     )
 
 

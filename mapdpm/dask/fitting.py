@@ -91,6 +91,9 @@ def fit(model: Any, X: Any, client: Any = None, *, sample_weight: Any = None) ->
 
 
 def _fit_mixture(model: MAPDPM, search: SearchSettings, client: Client, blocks: list[Any], weighted: bool) -> MAPDPM:
+    if model.missing == "skip":
+        msg = "missing='skip' is for points in memory: use model.fit, or impute missing values"
+        raise ValueError(msg)
     if not isinstance(model.init, str):
         msg = "init must be the name of a start where the points are in chunks, got labels"
         raise ValueError(msg)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.data.point_set import PointSet
+from mapdpm.names import MISSING
 from mapdpm.protocol import Labels, Matrix, Vector
-from mapdpm.validation import check_points
+from mapdpm.validation import check_choice, check_points
 
 
 class Dense(NamedTuple):
@@ -52,10 +53,26 @@ class Dense(NamedTuple):
         return np.sort(rng.choice(members, n, replace=False))
 
 
-def read_by(likelihood: Any, X: Any) -> Any:
-    """The points of ``X``, checked, in the form that ``likelihood`` reads; ValueError if that is impossible."""
-    read = getattr(likelihood, "read", check_points)
-    return read(X)
+def read_by(likelihood: Any, X: Any, missing: str | None = None) -> Any:
+    """The points of ``X``, checked, in the form that ``likelihood`` reads; ValueError if that is impossible.
+
+    ``missing`` is one of ``names.MISSING``, where the user has that choice: with "skip", NaN in a dense array is a
+    missing value.
+    """
+    if missing is not None:
+        check_choice("missing", missing, MISSING)
+    whole = hasattr(likelihood, "log_predictive") and not hasattr(likelihood, "feature")
+    if whole and missing == "skip":
+        name = (likelihood if isinstance(likelihood, type) else type(likelihood)).__name__
+        msg = (
+            f"missing='skip' is exact for families of independent features, which {name} is not; use NormalGamma, "
+            "NormalKnownVariance, GammaPoisson or BetaBernoulli, or remove or impute missing values"
+        )
+        raise ValueError(msg)
+    if hasattr(likelihood, "read"):
+        return likelihood.read(X)
+    cure = "" if missing is None or whole else ", or set missing='skip' for NaN"
+    return check_points(X, missing=missing == "skip", cure=cure)
 
 
 def point_set(data: Any) -> PointSet:

@@ -140,7 +140,7 @@ class Estimator(Parameters, abc.ABC):
 
     def __sklearn_tags__(self) -> Any:
         """The tags by which scikit-learn knows the kind of an estimator."""
-        return scikit_learn.tags()
+        return scikit_learn.tags(allow_nan=getattr(self, "missing", None) == "skip")
 
     _routed: ClassVar[dict[str, str]]
     """The metadata that each method takes; for each, a class has ``set_{method}_request``."""

@@ -53,6 +53,10 @@ class MAPDPM(PackedMixture, WeightedEstimator):
     max_clusters : int or None
         Largest number of clusters: once reached, a point that would open another joins the best existing one. None: no
         limit.
+    missing : {"error", "skip"}
+        "skip": NaN is a missing value, and is integrated out: exact, for families of independent features
+        (``NormalGamma``, ``NormalKnownVariance``, ``GammaPoisson``, ``BetaBernoulli``). A point needs one value at
+        least. It runs in numba or Python, not in C. "error": NaN is an error.
     init : {"sequential", "random-order", "single"} or array of shape (n_points,)
         The start. "sequential": one pass in which points join clusters in the order of the data. "random-order": the
         same in random order. (With ``moves``, both start from one cluster of all points where that is better.)
@@ -92,7 +96,8 @@ class MAPDPM(PackedMixture, WeightedEstimator):
     cluster_sizes_ : ndarray of shape (K,)
         Number of points in each cluster.
     means_, variances_ : ndarray of shape (K, n_features)
-        Sample mean and variance (ddof 0, weighted) of each cluster; only where the family has them.
+        Sample mean and variance (ddof 0, weighted) of each cluster; only where the family has them. Where a cluster
+        has no value of a feature, the prior mean and 0, as in a stream.
     log_joint_ : float
         log p(x, z) in nats, all constants included.
     history_ : ndarray
@@ -150,6 +155,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         likelihood: Any = "auto",
         discount: float = 0.0,
         max_clusters: int | None = None,
+        missing: str = "error",
         init: Any = "sequential",
         moves: tuple[str, ...] = ("merge", "split"),
         n_restarts: int = 1,
@@ -165,6 +171,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         self.likelihood = likelihood
         self.discount = discount
         self.max_clusters = max_clusters
+        self.missing = missing
         self.init = init
         self.moves = moves
         self.n_restarts = n_restarts
@@ -182,7 +189,8 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         Parameters
         ----------
         X : array-like or DataFrame (pandas, polars) of shape (n_points, n_features)
-            Finite numbers; for ``DirichletMultinomial`` counts, dense or as a sparse matrix of scipy. Not changed.
+            Finite numbers; for ``DirichletMultinomial`` counts, dense or as a sparse matrix of scipy. With
+            ``missing="skip"`` NaN is a missing value. Not changed.
         y : ignored
         sample_weight : array-like of shape (n_points,), optional
             Weights. An integer weight counts as that many copies of the point, in the log joint of a partition and in
@@ -199,7 +207,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         ValueError
             A parameter or the data is invalid; the message says where, and what was got.
         """
-        names, points = column_names(X), read_by(family_to_fit(self.likelihood) or self.likelihood, X)
+        names, points = column_names(X), read_by(family_to_fit(self.likelihood) or self.likelihood, X, self.missing)
         self._fit_points(points, sample_weight)
         self._remember(point_set(points).n_features, names)
         return self
@@ -247,7 +255,10 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         return self._framed(self.predict_proba(X), X)
 
     def score_samples(self, X: Any) -> Vector:
-        """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal."""
+        """Log predictive density of each point (Raykov2014 (17)), in nats with all constants; high is normal.
+
+        With ``missing="skip"`` that of the values that are there: compare points with the same missing features only.
+        """
 
         def density(backend: Backend, model: Model, state: ClusterState) -> Vector:
             densities = np.empty(point_set(model.data).n_points)
@@ -318,7 +329,8 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         search = check_search(self)
         prior = partition_prior(self.alpha, self.discount)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
-        return FitSettings(self.likelihood, prior, cap, check_start(self.init, n_points, STARTS), search)
+        init = check_start(self.init, n_points, STARTS)
+        return FitSettings(self.likelihood, prior, cap, init, search, self.missing)
 
     def _in_chunks(self, X: Any, found: Callable[[Backend, Model, ClusterState], NDArray[Any]]) -> NDArray[Any]:
         """``found`` of the points of ``X``, chunk by chunk, joined in order."""

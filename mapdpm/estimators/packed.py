@@ -14,6 +14,8 @@ from mapdpm.estimators.base import Estimator
 from mapdpm.files import container
 from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.likelihoods import FAMILY_NUMBERS
+from mapdpm.likelihoods._skipping import plain, skips
+from mapdpm.names import MISSING
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.search.fit import Fitted
 from mapdpm.search.sharing.fit import SharingFit
@@ -41,7 +43,7 @@ class PackedMixture(Estimator):
         """State for pickle, copy and joblib: the mixture as the bytes of a model file, checked on reading."""
         state = dict(self.__dict__)
         mixture = state.get("_mixture")
-        if mixture is not None and type(mixture.likelihood) in FAMILY_NUMBERS:
+        if mixture is not None and type(plain(mixture.likelihood)) in FAMILY_NUMBERS:
             state["_mixture"] = container.pack(mixture, {}, kind=self._kind)
         return state
 
@@ -52,7 +54,7 @@ class PackedMixture(Estimator):
 
     def _restore(self, mixture: Mixture, restored: Restored, extras: dict[str, Any]) -> None:
         """Set the attributes of a fit that were read from a file; a file from a device has few."""
-        self._adopt(mixture, restored.likelihood, backends.resolve("auto", restored.likelihood).name)
+        self._adopt(mixture, restored.likelihood, backends.resolve("auto", mixture.likelihood).name)
         self._remember(len(mixture.anchor), restored.names)
         for name in (*RESULTS, "history_"):
             if name in extras:
@@ -72,7 +74,7 @@ class PackedMixture(Estimator):
         scikit_learn.warn_unless(fitted.converged)
 
     def _read(self, X: Any) -> Any:
-        return read_by(self.likelihood_, X)
+        return read_by(self.likelihood_, X, MISSING[1] if skips(self._mixture.likelihood) else None)
 
     def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
         """Set the mixture, the likelihood, the backend, and the attributes that describe the clusters."""
@@ -82,5 +84,5 @@ class PackedMixture(Estimator):
         self.n_clusters_ = len(mixture.counts)
         self.cluster_sizes_ = mixture.counts.copy()
         if hasattr(likelihood, "moments"):
-            means, variances = likelihood.moments(mixture.state.rows[:-1])
+            means, variances = mixture.likelihood.moments(mixture.state.rows[:-1])
             self.means_, self.variances_ = means + mixture.anchor, variances

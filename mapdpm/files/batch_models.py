@@ -12,14 +12,15 @@ from mapdpm.files.container import FAMILY_OF_NUMBER, family_number
 from mapdpm.files.errors import ModelFileError
 from mapdpm.files.extras import checked_names, smallest_integers
 from mapdpm.likelihoods._parameters import flat_parameters
-from mapdpm.names import AUTO, STARTS
+from mapdpm.likelihoods._skipping import plain, skips
+from mapdpm.names import AUTO, MISSING, STARTS
 from mapdpm.search.checks import check_search
 from mapdpm.search.problem import ABSENT
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import Mixture
-from mapdpm.validation import check_count, check_start
+from mapdpm.validation import check_choice, check_count, check_start
 
-PARAMETERS = ("max_clusters", "n_restarts", "max_sweeps", "time_limit", "backend", "n_jobs", "verbose")
+PARAMETERS = ("max_clusters", "missing", "n_restarts", "max_sweeps", "time_limit", "backend", "n_jobs", "verbose")
 RESULTS = ("log_joint_", "n_sweeps_", "converged_")
 """Attributes that are plain numbers."""
 
@@ -56,6 +57,7 @@ def _check_parameters(model: Any) -> None:
     check_search(model)
     family_to_fit(model.likelihood)
     check_start(model.init, len(np.atleast_1d(model.init)), STARTS)
+    check_choice("missing", getattr(model, "missing", MISSING[0]), MISSING)
     if model.max_clusters is not None:
         check_count("max_clusters", model.max_clusters)
 
@@ -99,11 +101,11 @@ def restored_estimator(cls: Any, mixture: Mixture, extras: dict[str, Any]) -> Re
     """The estimator for a model read from a file; ``extras`` are checked, and may be empty."""
     prior: Any = mixture.prior
     try:
-        likelihood = mixture.likelihood.shifted(-mixture.anchor)
+        likelihood = plain(mixture.likelihood).shifted(-mixture.anchor)
     except ValueError as error:
         msg = f"the model file is damaged: its anchor and its prior do not fit each other ({error})"
         raise ModelFileError(msg) from None
-    parameters: dict[str, Any] = {"likelihood": likelihood}
+    parameters: dict[str, Any] = {"likelihood": likelihood, "missing": MISSING[skips(mixture.likelihood)]}
     names = None
     if extras:
         with reading_extras():
@@ -127,8 +129,9 @@ def reading_extras() -> Iterator[None]:
 
 def checked_likelihood(extras: dict[str, Any], mixture: Mixture) -> Any:
     """``likelihood_`` of the extras, checked: it must equal that of the model, up to rounding by a shift or float32."""
-    likelihood = type(mixture.likelihood)(*extras["likelihood_"])
-    ours, theirs = flat_parameters(likelihood.shifted(mixture.anchor)), flat_parameters(mixture.likelihood)
+    of_model = plain(mixture.likelihood)
+    likelihood = type(of_model)(*extras["likelihood_"])
+    ours, theirs = flat_parameters(likelihood.shifted(mixture.anchor)), flat_parameters(of_model)
     size = 1.0 + np.abs(flat_parameters(likelihood)).max()
     if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=1e-6, atol=1e-12 * size):
         msg = "likelihood_ is not that of the model"

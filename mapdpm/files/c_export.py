@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import mapdpm
 from mapdpm.files import container
+from mapdpm.likelihoods._skipping import skips
 from mapdpm.models.hdp import HDPMixture
 from mapdpm.models.hdp_hmm import HDPHMM
 from mapdpm.stream.hdp import OnlineHDP
@@ -132,6 +133,9 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
         msg = f"streams have no discount, but the model has discount={model.discount}; fit it with discount=0"
         raise ValueError(msg)
     saved, _ = container.unpack(model.to_bytes())
+    if skips(saved.likelihood):
+        msg = "a model with missing='skip' has no C code; fit it with missing='error', or OnlineMAPDPM(missing='skip')"
+        raise ValueError(msg)
     n_clusters, n_features = len(saved.counts), len(saved.anchor)
     slots = 2 * n_clusters if max_clusters is None else max_clusters
     if slots < n_clusters:

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from mapdpm.files.errors import ModelFileError
 from mapdpm.files.extras import pack_extras, unpack_extras
+from mapdpm.files.statistics import Moments
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters, frozen
+from mapdpm.likelihoods._skipping import Skipping, plain, skips
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.hierarchy import hierarchy
 from mapdpm.partition_priors.transitions import transitions
@@ -49,9 +51,11 @@ _KINDS = {
 _STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, SUMMARY}
 FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 
+MISSING = 1
+"""The flag of a batch model with missing values: its statistics count each feature."""
+
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
 _CRC = struct.Struct("<I")
-_ROUNDING = 1e-6  # of a real of four bytes, and some
 _PIECE = 1 << 20  # bytes read at once: memory is taken for bytes that are there, not for those that are announced
 _REALS: dict[int, np.dtype[Any]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}
 _ARRAY_TYPES = {name: np.dtype(name) for name in ("<i8", "<i4", "<i2", "|i1", "<f8")}
@@ -62,14 +66,14 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind:
 
     ValueError where the family has no number in the format, or a number of the model is too large for float32.
     """
-    family = family_number(type(mixture.likelihood))
+    family = family_number(type(plain(mixture.likelihood)))
     try:
         real = {"float64": _REALS[8], "float32": _REALS[4]}[dtype]
     except (KeyError, TypeError):
         msg = f"dtype must be 'float64' or 'float32', got {dtype!r}"
         raise ValueError(msg) from None
     mixture = _with_anchor(mixture, mixture.anchor.astype(real).astype(np.float64))
-    parameters = flat_parameters(mixture.likelihood)
+    parameters = flat_parameters(plain(mixture.likelihood))
     n_clusters, n_statistics = mixture.statistics.shape
     tail = pack_extras(extras)
     prior = mixture.prior
@@ -84,7 +88,8 @@ def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind:
     )
     sizes = (len(mixture.anchor), n_clusters, len(parameters), n_statistics, len(tail))
     total = _HEADER.size + len(body) + _CRC.size
-    head = _HEADER.pack(MAGIC, FORMAT, kind, real.itemsize, family, 0, *sizes, total)
+    flags = MISSING if skips(mixture.likelihood) else 0
+    head = _HEADER.pack(MAGIC, FORMAT, kind, real.itemsize, family, flags, *sizes, total)
     data = head + body + _CRC.pack(zlib.crc32(head + body))
     if dtype == "float32":
         try:
@@ -107,7 +112,7 @@ def family_number(kind: type[Any]) -> int:
 def unpack(data: bytes, wanted: int = BATCH) -> tuple[Mixture, dict[str, Any]]:
     """The model in ``data``, of kind ``wanted``, every field checked; ModelFileError says what is wrong."""
     header = _checked_header(data, wanted)
-    _, _, _, real_size, family, _, D, K, n_parameters, n_statistics, n_extras, _ = header
+    _, _, _, real_size, family, flags, D, K, n_parameters, n_statistics, n_extras, _ = header
     reader = _Reader(data, _HEADER.size, _REALS[real_size])
     concentrations = reader.reals(2)
     anchor, parameters = reader.reals(D), reader.reals(n_parameters)
@@ -117,6 +122,7 @@ def unpack(data: bytes, wanted: int = BATCH) -> tuple[Mixture, dict[str, Any]]:
     try:
         prior = _prior_of(wanted, concentrations)
         likelihood = _restored_likelihood(FAMILY_OF_NUMBER[family], parameters, D)
+        likelihood = Skipping(likelihood, D) if flags else likelihood
     except ValueError as error:
         msg = f"the model file is damaged: {error}"
         raise ModelFileError(msg) from None
@@ -229,13 +235,13 @@ def _checked_header(data: bytes, wanted: int) -> tuple[Any, ...]:
 
 def _check_fields(header: tuple[Any, ...]) -> None:
     """ModelFileError where a field of the header has an invalid value."""
-    _, version, kind, real_size, family, reserved, D, K, *_ = header
+    _, version, kind, real_size, family, flags, D, K, *_ = header
     fields = (
         ("format", version, version == FORMAT),
         ("kind", kind, kind in _KINDS),
         ("size of a real", real_size, real_size in _REALS),
         ("family", family, family in FAMILY_OF_NUMBER),
-        ("reserved field", reserved, reserved == 0),
+        ("field of flags", flags, flags == 0 or (flags == MISSING and kind == BATCH)),
         ("number of features", D, D >= 1),
         ("number of clusters", K, K >= 1 or kind == SUMMARY),
     )
@@ -244,22 +250,28 @@ def _check_fields(header: tuple[Any, ...]) -> None:
 
 
 def _check_body(likelihood: Any, anchor: Vector, counts: Labels, statistics: Matrix) -> None:
+    fits = statistics.shape[1] == likelihood.n_statistics()
+    _check(fits, "length of its statistics is wrong")
+    weights, of_features, means, squares = Moments.of(likelihood, statistics)
+    nowhere = of_features == 0.0
     checks = (
         ("anchor is not finite", np.all(np.isfinite(anchor))),
-        ("length of its statistics is wrong", statistics.shape[1] == likelihood.n_statistics()),
         ("statistics are not finite", np.all(np.isfinite(statistics))),
-        ("a cluster is empty", np.all(counts >= 1) and np.all(statistics[:, 0] > 0)),
+        ("a cluster is empty", np.all(counts >= 1) and np.all(weights > 0) and np.all(np.any(~nowhere, axis=1))),
+        # Within a factor of two, for both are rounded sums.
+        ("weights of features do not fit", np.all((of_features >= 0) & (0.5 * of_features <= weights[:, None]))),
+        ("a feature without points has moments", not np.any(means[nowhere]) and not np.any(squares[nowhere])),
+        ("sums of squares are negative", np.all(squares >= 0)),
     )
     for what, fine in checks:
         _check(bool(fine), what)
-    least = likelihood.least_statistics()
-    _check(bool(np.all(statistics >= least - _ROUNDING * np.abs(least))), "sums of squares are negative")
 
 
 def _check_reach(likelihood: Any, anchor: Vector, counts: Labels, statistics: Matrix, discount: float) -> None:
     """ValueError for clusters that no data which a fit accepts can have: their densities would overflow."""
     check_points(anchor[None])
-    weights = statistics[:, 0]
+    weights, of_features, means, squares = Moments.of(likelihood, statistics)
+    family = plain(likelihood)
     n = counts.astype(np.float64)
     _check(n.sum() <= LARGEST_WHOLE, "counts are too large")
     # Within a factor of two, for weights are rounded when they are added, and reals may have four bytes.
@@ -267,11 +279,9 @@ def _check_reach(likelihood: Any, anchor: Vector, counts: Labels, statistics: Ma
     _check(bool(np.all(within)), "a weight does not fit its count")
     # A mean, and a standard deviation, is within the range of the points: half of it, for rounding.
     with np.errstate(over="ignore"):
-        rows = np.zeros((len(counts), likelihood.size()))
-        rows[:, : statistics.shape[1]] = statistics
-        means, variances = likelihood.moments(rows)
-        for distances in (means - likelihood.m0, np.sqrt(variances)):
-            likelihood.for_data(likelihood.m0 + 0.5 * distances)
+        deviations = np.sqrt(squares / np.where(of_features > 0.0, of_features, 1.0))
+        for distances in (means - family.m0, deviations):
+            family.for_data(family.m0 + 0.5 * distances)
 
 
 def _check(fine: bool, what: str) -> None:
@@ -321,7 +331,8 @@ def _with_anchor(mixture: Mixture, anchor: Vector) -> Mixture:
     if not np.any(lag):
         return mixture
     statistics = mixture.statistics.copy()
-    statistics[:, 1 : 1 + len(lag)] += lag
+    moments = Moments.of(mixture.likelihood, statistics)
+    moments.means[:] += lag * (moments.of_features > 0.0)
     return mixture_of(mixture.likelihood.shifted(-lag), mixture.prior, anchor, mixture.counts, statistics)
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, Matrix, Vector
 
@@ -110,13 +108,6 @@ def merge(row: Vector, other: Vector, D: int) -> None:
         delta = other[1 + d] - row[1 + d]
         row[1 + d] += delta * (m / total)
         row[1 + D + d] += other[1 + D + d] + delta * delta * (n * m / total)
-
-
-def least(n_features: int) -> Vector:
-    """The lower bound of each entry of the statistics: squares are not negative."""
-    bounds = np.full(n_moments(n_features), -math.inf)
-    bounds[1 + n_features :] = 0.0
-    return bounds
 
 
 def moments(rows: Matrix) -> tuple[Matrix, Matrix]:

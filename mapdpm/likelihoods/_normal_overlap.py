@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.likelihoods._skipping import called, plain, skips
 from mapdpm.likelihoods.normal_gamma import NormalGamma
 from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
 from mapdpm.likelihoods.normal_known_variance import NormalKnownVariance
@@ -29,15 +30,18 @@ def log_misclassified(likelihood: Any, rows: Matrix) -> Matrix:
     is c + sum_d (a_d z_d^2 + b_d z_d) of independent standard normals z. Its tail is found by the saddlepoint
     approximation of Lugannani and Rice (1980). O(K^2 D); for full matrices O(K^2 D^3).
     """
-    if not isinstance(likelihood, (*_DIAGONAL, NormalInverseWishart)):
-        msg = f"the overlap of clusters of {type(likelihood).__name__} needs points: give X"
+    diagonal = isinstance(plain(likelihood), _DIAGONAL)
+    if not diagonal and not isinstance(likelihood, NormalInverseWishart):
+        msg = f"the overlap of clusters of {called(likelihood)} needs points: give X"
         raise ValueError(msg)
     K = len(rows)
     parameters = np.empty((K, likelihood.n_parameters()))
     for row, own in zip(rows, parameters, strict=True):
         likelihood.tangent(row, own)
+    if skips(likelihood):  # a constant for each feature; no form reads them
+        parameters = parameters[:, likelihood.n_features - 1 :]
     log_weights = np.log(rows[:, 0])
-    form = _diagonal_forms if isinstance(likelihood, _DIAGONAL) else _full_forms
+    form = _diagonal_forms if diagonal else _full_forms
     chances = np.empty((K, K))
     for i in range(K):
         c, a, b = form(parameters, i)

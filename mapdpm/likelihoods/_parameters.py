@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mapdpm.likelihoods import _moments as mo
+from mapdpm.names import MISSING
 from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector, Weights
-from mapdpm.validation import check_number, check_points, check_weights
+from mapdpm.validation import check_choice, check_number, check_points, check_weights
 
 C = TypeVar("C", bound=type)
 
@@ -107,33 +108,49 @@ def flat_parameters(likelihood: Any) -> Vector:
 
 
 def check_range(X: Matrix, centre: Vector, scale: Vector) -> None:
-    """ValueError for a point so many prior scales from the prior mean that squares would overflow."""
+    """ValueError for a point so many prior scales from the prior mean that squares would overflow; NaN is none."""
     farthest = max(abs(float(X.max())), abs(float(X.min())))  # of all columns: much faster
     if np.all(farthest + np.abs(centre) <= LARGEST_Z * scale):
         return
-    z = np.maximum(np.abs(X.max(axis=0) - centre), np.abs(X.min(axis=0) - centre)) / scale
+    z = np.fmax(np.abs(np.fmax.reduce(X) - centre), np.abs(np.fmin.reduce(X) - centre)) / scale
     if np.any(z > LARGEST_Z):
-        column = int(np.argmax(z))
+        column = int(np.nanargmax(z))
         msg = (
             f"column {column} reaches {z[column]:.1e} prior scales from the prior mean (limit {LARGEST_Z:.0e}): rescale"
         )
         raise ValueError(msg)
 
 
-def described(X: Any, sample_weight: Any = None) -> tuple[float, Vector, Vector]:
+def described(X: Any, sample_weight: Any = None, missing: str = "error") -> tuple[float, Vector, Vector]:
     """The moments that set empirical priors: total weight (number of points), mean and variance (ddof 0) of columns.
 
-    A constant column has no scale; its variance counts as 1. An offset costs no digits.
+    A constant column has no scale; its variance counts as 1. An offset costs no digits. With ``missing`` "skip", each
+    column has the mean and the variance of the values that are there; 0 and 1 where there are none.
     """
-    points = check_points(X)
+    check_choice("missing", missing, MISSING)
+    points = check_points(X, missing=missing == "skip")
     weights = check_weights(sample_weight, len(points), 0.0)
+    if missing == "skip" and np.isnan(points).any():
+        total = float(len(points) if weights is None else weights.sum())
+        return variances_of(np.concatenate([[total], _column_moments(points, weights).ravel()]))
     return variances_of(joined_moments([moments_of(points, weights)]))
+
+
+def _column_moments(points: Any, weights: Weights) -> Matrix:
+    """Means, and variances times the total weight of all points, of the values in each column that are not NaN."""
+    total, found = float(len(points) if weights is None else weights.sum()), np.zeros((2, points.shape[1]))
+    for d, column in enumerate(points.T):
+        there = ~np.isnan(column)
+        own, mean, squares = moments_of(column[there, None], None if weights is None else weights[there])
+        if own > 0.0:
+            found[:, d] = mean, squares * (total / own)
+    return found
 
 
 def moments_of(points: Any, weights: Weights) -> Vector:
     """The total weight, means, and sums of squared deviations from them; 4096 points at a time need no second copy."""
     n = len(points)
-    parts = [slice(first, first + _PART) for first in range(0, n, _PART)]
+    parts = [slice(first, first + _PART) for first in range(0, max(n, 1), _PART)]
     return joined_moments([_moments(points[part], None if weights is None else weights[part]) for part in parts])
 
 

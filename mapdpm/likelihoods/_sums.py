@@ -21,8 +21,11 @@ def is_exact(n: float, w: float) -> bool:
 
 
 def check_entries(X: Matrix, wrong: Any, rule: str) -> None:
-    """ValueError with the first entry of ``X`` where the array ``wrong`` is True, and the ``rule`` that it breaks."""
-    if np.any(wrong):
-        row, column = np.argwhere(wrong)[0]
+    """ValueError with the first entry of ``X`` where the array ``wrong`` is True, and the ``rule`` that it breaks.
+
+    NaN is a missing value, and breaks none.
+    """
+    if np.any(wrong) and np.any(wrong & ~np.isnan(X)):
+        row, column = np.argwhere(wrong & ~np.isnan(X))[0]
         msg = f"X must hold {rule}, but there is {X[row, column]:g} at row {row}, column {column} (counted from 0)"
         raise ValueError(msg)

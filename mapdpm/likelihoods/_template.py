@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.jit import made_of
 from mapdpm.likelihoods._parameters import fitted_to, parameters
 from mapdpm.protocol import LARGEST, Matrix, RngVerbs, Values, Vector
 from mapdpm.special import digamma_of, log_rising
@@ -58,6 +59,10 @@ class GammaExponential(NamedTuple):
             raise ValueError(msg)
         likelihood: GammaExponential = fitted_to(self, X)
         return likelihood
+
+    def feature(self, d: int) -> GammaExponential:
+        """Features are independent, so values may be missing."""
+        return made_of(self, (self.a0, self.b0[d : d + 1]))
 
     def size(self) -> int:
         return 1 + 2 * self.b0.shape[0] + 1

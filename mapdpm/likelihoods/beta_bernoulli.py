@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.jit import made_of
 from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._parameters import described, fitted_to, parameters
 from mapdpm.likelihoods._sums import check_entries, is_exact
@@ -49,22 +50,26 @@ class BetaBernoulli(NamedTuple):
     b0: Values
 
     @classmethod
-    def empirical(cls, X: Any, sample_weight: Any = None) -> BetaBernoulli:
+    def empirical(cls, X: Any, sample_weight: Any = None, *, missing: str = "error") -> BetaBernoulli:
         """a0 + b0 = 2, as of a uniform prior, with the share of ones in each column as mean.
 
         The share is (ones + 1) / (N + 2), so that it is neither 0 nor 1. With ``sample_weight`` a point of weight w
-        counts w times.
+        counts w times. With ``missing="skip"`` NaN is a missing value; ones are N times their share of the values that
+        are there.
         """
-        total, mean, _ = described(X, sample_weight)
-        check_entries(np.asarray(X), ~np.isin(X, (0.0, 1.0)), "zeros and ones")
+        total, mean, _ = described(X, sample_weight, missing)
+        _check_binary(np.asarray(X))
         share = (total * mean + 1.0) / (total + 2.0)
         return cls(2.0 * share, 2.0 * (1.0 - share))
 
     def for_data(self, X: Matrix) -> BetaBernoulli:
         """Self with one entry a feature in every vector; ValueError for an entry other than 0 and 1."""
-        check_entries(X, (X != 0.0) & (X != 1.0), "zeros and ones")
+        _check_binary(X)
         likelihood: BetaBernoulli = fitted_to(self, X)
         return likelihood
+
+    def feature(self, d: int) -> BetaBernoulli:
+        return made_of(self, (self.a0[d : d + 1], self.b0[d : d + 1]))
 
     def size(self) -> int:
         return 2 + 3 * self.a0.shape[0]
@@ -183,3 +188,7 @@ class BetaBernoulli(NamedTuple):
             log_odds = parameters[d] - parameters[D + d] - (other[d] - other[D + d])
             total += (exp(parameters[d]) - exp(other[d])) * log_odds
         return total
+
+
+def _check_binary(X: Matrix) -> None:
+    check_entries(X, (X != 0.0) & (X != 1.0), "zeros and ones")

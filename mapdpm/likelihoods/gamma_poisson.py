@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.data.counts import MOST
-from mapdpm.jit import jitable
+from mapdpm.jit import jitable, made_of
 from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._parameters import described, fitted_to, parameters
 from mapdpm.likelihoods._sums import check_entries, is_exact
@@ -53,19 +53,23 @@ class GammaPoisson(NamedTuple):
     b0: Values
 
     @classmethod
-    def empirical(cls, X: Any, sample_weight: Any = None) -> GammaPoisson:
+    def empirical(cls, X: Any, sample_weight: Any = None, *, missing: str = "error") -> GammaPoisson:
         """a0 = 1, b0 = 1 / mean of each column: rates are exponential about the mean of all (b0 = 1 where it is 0).
 
-        With ``sample_weight`` a point of weight w counts w times.
+        With ``sample_weight`` a point of weight w counts w times. With ``missing="skip"`` NaN is a missing value, and
+        means are those of the values that are there.
         """
-        _, mean, _ = described(X, sample_weight)
+        _, mean, _ = described(X, sample_weight, missing)
         return cls(1.0, 1.0 / np.where(mean > 0.0, mean, 1.0))
 
     def for_data(self, X: Matrix) -> GammaPoisson:
         """Self with one entry a feature in every vector; ValueError for an entry that is no count."""
-        check_entries(X, ~((X >= 0.0) & (X <= MOST) & (np.floor(X) == X)), "counts, whole numbers from 0 to 1e9")
+        check_entries(X, (X < 0.0) | (X > MOST) | (np.floor(X) != X), "counts, whole numbers from 0 to 1e9")
         likelihood: GammaPoisson = fitted_to(self, X)
         return likelihood
+
+    def feature(self, d: int) -> GammaPoisson:
+        return made_of(self, (self.a0[d : d + 1], self.b0[d : d + 1]))
 
     def size(self) -> int:
         return 4 + 2 * self.a0.shape[0]

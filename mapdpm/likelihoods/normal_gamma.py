@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.jit import jitable
+from mapdpm.jit import jitable, made_of
 from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, LOG_PI, PREPARED, TINY
@@ -61,13 +61,14 @@ class NormalGamma(NamedTuple):
     b0: Values
 
     @classmethod
-    def empirical(cls, X: Any, sample_weight: Any = None) -> NormalGamma:
+    def empirical(cls, X: Any, sample_weight: Any = None, *, missing: str = "error") -> NormalGamma:
         """The empirical prior of Raykov2014 section 4.2: m0 = mean, c0 = 10 / N, a0 = 1, b0 = variance (ddof 0).
 
         A column of zero variance has no scale of its own and gets b0 = 1. With ``sample_weight`` a point of weight w
-        counts w times, in N too.
+        counts w times, in N too. With ``missing="skip"`` NaN is a missing value: mean and variance are those of the
+        values that are there (0 and 1 of none), and N is the number of points.
         """
-        return cls.described_by(*described(X, sample_weight))
+        return cls.described_by(*described(X, sample_weight, missing))
 
     @classmethod
     def described_by(cls, total: float, mean: Vector, variance: Vector) -> NormalGamma:
@@ -92,9 +93,8 @@ class NormalGamma(NamedTuple):
         """Sample means and variances of clusters."""
         return mo.moments(rows)
 
-    def least_statistics(self) -> Vector:
-        """The lower bound of each entry of the statistics; -inf where it has none."""
-        return mo.least(self.m0.shape[0])
+    def feature(self, d: int) -> NormalGamma:
+        return made_of(self, (self.m0[d : d + 1], self.c0, self.a0, self.b0[d : d + 1]))
 
     def size(self) -> int:
         return mo.row_size(self.m0.shape[0])

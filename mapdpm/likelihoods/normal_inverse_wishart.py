@@ -6,6 +6,7 @@ from math import log, log1p, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mapdpm.counting_sort import by_slot
 from mapdpm.jit import jitable
@@ -19,6 +20,8 @@ from mapdpm.special import digamma_of, log_rising, multigamma_excess
 
 _SCALARS = 5
 """Behind the statistics: constant, exponent, stretch, log |psi_n| / 2, and what removals have left (``remove``)."""
+
+_ROUNDING = 1e-5  # of pivots in float32, and some
 
 
 def _check_freedom(prior: Any) -> None:
@@ -107,12 +110,12 @@ class NormalInverseWishart(NamedTuple):
         squares = np.add.reduceat(rows[:, : self.n_statistics()] ** 2, firsts, axis=1)
         return rows[:, 1 : 1 + D].copy(), np.maximum(squares - np.diag(self.psi0), 0.0) / rows[:, :1]
 
-    def least_statistics(self) -> Vector:
-        """The lower bound of each entry of the statistics, -inf where it has none; pivots: that of psi0."""
+    def are_factors(self, statistics: Matrix) -> NDArray[np.bool_]:
+        """Whether each row of ``statistics`` can be that of points: no pivot is below that of psi0."""
         D = self.m0.shape[0]
-        bounds = np.full(self.n_statistics(), -np.inf)
-        bounds[[tri.diagonal(1 + D, d) for d in range(D)]] = np.diag(np.linalg.cholesky(self.psi0))
-        return bounds
+        pivots = statistics[:, [tri.diagonal(1 + D, d) for d in range(D)]]
+        least = np.diag(np.linalg.cholesky(self.psi0))
+        return np.all(pivots >= (1.0 - _ROUNDING) * least, axis=1)
 
     def size(self) -> int:
         D = self.m0.shape[0]

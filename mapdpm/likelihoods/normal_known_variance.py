@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.jit import jitable
+from mapdpm.jit import jitable, made_of
 from mapdpm.likelihoods import _draws as draws
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.likelihoods._moments import HUGE, LOG_2PI, PREPARED, TINY
@@ -54,14 +54,15 @@ class NormalKnownVariance(NamedTuple):
     variance: Values
 
     @classmethod
-    def empirical(cls, X: Any, sample_weight: Any = None) -> NormalKnownVariance:
+    def empirical(cls, X: Any, sample_weight: Any = None, *, missing: str = "error") -> NormalKnownVariance:
         """m0 = mean, prior_variance = variance of the data (ddof 0), variance = a tenth of it.
 
         The tenth is a convention: the variance within clusters cannot be read off before clusters are known. A
         column of zero variance has no scale of its own and counts as of variance 1. With ``sample_weight`` a point of
-        weight w counts w times.
+        weight w counts w times. With ``missing="skip"`` NaN is a missing value, and mean and variance are those of the
+        values that are there (0 and 1 of none).
         """
-        _, mean, variance = described(X, sample_weight)
+        _, mean, variance = described(X, sample_weight, missing)
         return cls(mean, variance, _WITHIN * variance)
 
     def for_data(self, X: Matrix) -> NormalKnownVariance:
@@ -83,9 +84,8 @@ class NormalKnownVariance(NamedTuple):
         """Sample means and variances of clusters."""
         return mo.moments(rows)
 
-    def least_statistics(self) -> Vector:
-        """The lower bound of each entry of the statistics; -inf where it has none."""
-        return mo.least(self.m0.shape[0])
+    def feature(self, d: int) -> NormalKnownVariance:
+        return made_of(self, (self.m0[d : d + 1], self.prior_variance[d : d + 1], self.variance[d : d + 1]))
 
     def size(self) -> int:
         return mo.row_size(self.m0.shape[0])

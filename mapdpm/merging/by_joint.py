@@ -8,6 +8,7 @@ import numpy as np
 
 from mapdpm.backends import resolve
 from mapdpm.likelihoods._restated import restated
+from mapdpm.likelihoods._skipping import like, plain
 from mapdpm.merging.tree import MergeTree, tree_of
 from mapdpm.protocol import Labels
 from mapdpm.search.agglomeration import Agglomeration
@@ -21,13 +22,14 @@ def tree_by_joint(mixture: Mixture, prior: Any, clusters: Labels | None) -> Merg
     ``prior`` is a likelihood whose prior takes the place of that of the mixture; None is that. O(K^2 D).
     """
     if prior is not None:
-        if type(prior) is not type(mixture.likelihood):
-            got, wanted = type(prior).__name__, type(mixture.likelihood).__name__
+        family = type(plain(mixture.likelihood))
+        if type(prior) is not family:
+            got, wanted = type(prior).__name__, family.__name__
             msg = f"prior must be of the family of the model, {wanted}, got {got}"
             raise ValueError(msg)
         wide = less_anchor(prior.for_data(mixture.anchor[None]), mixture.anchor)
         statistics = restated(mixture.statistics, mixture.likelihood, wide)
-        mixture = mixture_of(wide, mixture.prior, mixture.anchor, mixture.counts, statistics)
+        mixture = mixture_of(like(mixture.likelihood, wide), mixture.prior, mixture.anchor, mixture.counts, statistics)
     likelihood = mixture.likelihood
     pairs = Agglomeration(likelihood, mixture.prior, resolve("auto", likelihood))
     state = ClusterState(np.empty(0, dtype=np.int64), mixture.counts.copy(), mixture.state.rows[:-1].copy())

@@ -11,7 +11,7 @@ from mapdpm.estimators.dp_means import DPMeans
 from mapdpm.plots import canvas
 from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
-from mapdpm.plots.planes import Columns, plane_of
+from mapdpm.plots.planes import Columns, plane_of, read_points, whole
 from mapdpm.plots.scores import selection
 from mapdpm.plots.series import segments
 from mapdpm.plots.shares import groups
@@ -19,7 +19,6 @@ from mapdpm.plots.traces import similarity, trace
 from mapdpm.plots.trees import tree
 from mapdpm.plots.words import topics
 from mapdpm.protocol import Labels, Matrix, Vector
-from mapdpm.validation import check_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +61,7 @@ def clusters(
     model : MAPDPM, DPMeans or HDPMixture
         A fitted model, which predicts labels if none are given; it may be None if they are.
     X : array-like or DataFrame of shape (n_points, n_features)
-        Finite numbers.
+        Finite numbers. Of a model with ``missing="skip"``, a missing value is drawn at the mean of its cluster.
     features : pair of int or str, optional
         Two columns to draw as they are, by index or name: the names of ``X`` where it is a DataFrame, else
         ``feature_names_in_``. None: both of two features; of more, the two principal directions of the standardised
@@ -86,8 +85,9 @@ def clusters(
     """
     if model is not None or labels is None:
         canvas.check_model(model)
-    points = check_points(X).astype(np.float64)
+    points = read_points(model, X)
     labels = _check_labels(model.predict(X) if labels is None else labels, len(points))
+    points = whole(points, labels)
     classes = None if classes is None else _one_a_point("classes", classes, len(points))
     plane = plane_of(points, Columns(X, model, points.shape[1]), features)
     names, counts = (each.tolist() for each in np.unique(labels, return_counts=True))

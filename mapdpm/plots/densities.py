@@ -8,9 +8,8 @@ import numpy as np
 
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.plots import canvas, meshes
-from mapdpm.plots.planes import Columns
+from mapdpm.plots.planes import Columns, read_points, whole
 from mapdpm.protocol import Matrix, Vector
-from mapdpm.validation import check_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +30,7 @@ def density(model: Any, X: Any = None, *, ax: Axes | None = None) -> Axes:
     model : MAPDPM
         Fitted.
     X : array-like or DataFrame of shape (n_points, n_features), optional
-        Finite numbers. Their range is drawn; without them, four standard deviations about each cluster.
+        Points, as in ``clusters``. Their range is drawn; without them, four standard deviations about each cluster.
     ax : matplotlib Axes, optional
         Where to draw; None makes a new figure (``ax.figure``), unknown to pyplot.
 
@@ -51,7 +50,7 @@ def density(model: Any, X: Any = None, *, ax: Axes | None = None) -> Axes:
     """
     _check(model)
     labels = None if X is None else model.predict(X)  # before the rest, for it checks X
-    points = None if X is None else check_points(X).astype(np.float64)
+    points = None if labels is None else whole(read_points(model, X), labels)
     corners = meshes.box(model, points)
     ax = canvas.axes(ax)
     titles = Columns(X, model, model.n_features_in_).titles

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.data.frames import column_names
-from mapdpm.protocol import Matrix
+from mapdpm.protocol import Labels, Matrix
+from mapdpm.validation import check_points
 
 _MOST_LISTED = 12
 
@@ -29,6 +30,32 @@ def plane_of(points: Matrix, columns: Columns, chosen: Any) -> Plane:
         return _principal(points)
     first, second = (0, 1) if chosen is None else columns.pair(chosen)
     return Plane(points[:, [first, second]], (columns.titles[first], columns.titles[second]))
+
+
+def read_points(model: Any, X: Any) -> Matrix:
+    """The points of ``X``, checked; values may be missing where the model skips them."""
+    points: Matrix = check_points(X, missing=getattr(model, "missing", None) == "skip").astype(np.float64)
+    return points
+
+
+def whole(points: Matrix, labels: Labels) -> Matrix:
+    """``points`` with each missing value at the mean of those with its label; of all, or at 0, where there are none."""
+    absent = np.isnan(points)
+    if not absent.any():
+        return points
+    filled = np.where(absent, _means(points), points)
+    for label in np.unique(labels):
+        own = labels == label
+        means = _means(points[own])
+        filled[own] = np.where(absent[own] & ~absent[own].all(axis=0), means, filled[own])
+    return filled
+
+
+def _means(points: Matrix) -> Matrix:
+    """The mean of the values that are there in each column, 0 of none."""
+    there = ~np.isnan(points)
+    means: Matrix = np.where(there, points, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    return means
 
 
 def _principal(points: Matrix) -> Plane:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mapdpm.backends import BACKENDS
 from mapdpm.likelihoods._restated import restated
+from mapdpm.likelihoods._skipping import like
 from mapdpm.line_search import highest
 from mapdpm.protocol import Vector
 from mapdpm.search.chunks import Frame, Sums, state_of
@@ -23,6 +24,7 @@ def log_evidence(likelihood: Any, made_by: Any, clusters: Sums, backend: str) ->
     ``made_by`` is the likelihood under which the statistics were made.
     """
     clusters = clusters._replace(statistics=restated(clusters.statistics, made_by, likelihood))
+    likelihood = like(made_by, likelihood)
     state = state_of(Frame(likelihood, None, _NOWHERE, backend), clusters)
     return float(BACKENDS[backend].log_marginals(likelihood, state).sum())
 

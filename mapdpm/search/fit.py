@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from mapdpm.backends import resolve
 from mapdpm.data import point_set
+from mapdpm.likelihoods._skipping import skipping
 from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
 from mapdpm.search.ascent import ascend
 from mapdpm.search.checks import Deadline, SearchSettings, reporter
@@ -39,6 +40,8 @@ class FitSettings(NamedTuple):
     max_clusters: int | None
     init: str | Labels
     search: SearchSettings
+    missing: str = "error"
+    """One of ``names.MISSING``: with "skip", NaN is a missing value."""
 
 
 class WarmStart(NamedTuple):
@@ -79,8 +82,8 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     taken, positive = taking_part(points, weights, present)
     if warm is None and _is_for_passes(settings, taken):
         return _fit_in_passes(settings, taken, positive, deadline, lambda labels: with_absent(labels, weights, present))
-    seen = observed(settings.likelihood, taken, positive)
-    backend = resolve(search.backend, seen.likelihood)
+    seen = observed(settings.likelihood, taken, positive, settings.missing)
+    backend = resolve(search.backend, seen.shifted)
     problem = Problem.of(Model(seen.shifted, settings.prior, seen.data, positive), backend, settings.max_clusters)
     start = _start_of(settings, present)
     memory = warm.memory if warm is not None and warm.likelihood == seen.likelihood else Memory(problem.n_points)
@@ -126,9 +129,10 @@ def _fit_in_passes(
 ) -> Fitted:
     """``fit`` in passes; ``with_others`` adds the labels of points that do not take part."""
     search, prior = settings.search, settings.prior
-    likelihood = fitting(settings.likelihood, points, weights)
-    backend = resolve(search.backend, likelihood)
-    frame = frame_of(likelihood, prior, anchor_for(likelihood, points), backend.name)
+    likelihood = fitting(settings.likelihood, points, weights, settings.missing)
+    reader = skipping(likelihood, settings.missing)
+    backend = resolve(search.backend, reader)
+    frame = frame_of(reader, prior, anchor_for(likelihood, points), backend.name)
     run = InThreads(points, weights, search.n_jobs)
     sample = sample_of(run, frame)
     found = climbed(run, frame, sample, str(settings.init), settings.max_clusters, search, deadline)

@@ -8,6 +8,7 @@ import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.hashing import mixed_bits
+from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.protocol import Vector, Weights
 from mapdpm.search.checks import Deadline
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
@@ -75,7 +76,7 @@ def fitted_prior(family: Any, points: Any, weights: Weights, settings: FitSettin
     """
     points, weights = taking_part(points, weights, present_points(weights))
     n_points, limit = point_set(points).n_points, settings.search.time_limit
-    widths = Widths(family.empirical(points, weights).for_data(points))
+    widths = Widths(empirical_prior(family, points, weights, settings.missing).for_data(points))
     deadline = Deadline(None if limit is None else _SHARE_OF_TIME * limit)
     search = settings.search._replace(
         moves=(Merge, Split), n_restarts=1, n_jobs=1, random_state=None, verbose=0, callback=None

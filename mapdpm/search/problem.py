@@ -10,6 +10,7 @@ from mapdpm import objective
 from mapdpm.backends import Backend
 from mapdpm.data import point_set
 from mapdpm.likelihoods import NormalGamma
+from mapdpm.likelihoods._skipping import skipping
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector, Weights
 from mapdpm.state import ClusterState, blank_row, empty, resized
 
@@ -98,7 +99,7 @@ class Problem(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """Points and their family: as the user gave it, and shifted with the data to lie near 0."""
+    """Points and their family: as the user gave it, and shifted with the data to lie near 0, as kernels read it."""
 
     likelihood: Likelihood
     shifted: Likelihood
@@ -106,17 +107,20 @@ class Observed(NamedTuple):
     anchor: Vector
 
 
-def observed(likelihood: Any, points: Any, weights: Weights = None) -> Observed:
-    """``points`` under ``likelihood`` (None: the empirical Normal-Gamma); ValueError if it does not fit the points."""
-    likelihood = fitting(likelihood, points, weights)
+def observed(likelihood: Any, points: Any, weights: Weights = None, missing: str = "error") -> Observed:
+    """``points`` under ``likelihood`` (None: the empirical Normal-Gamma); ValueError if it does not fit the points.
+
+    With ``missing`` "skip", the shifted one takes NaN for a missing value.
+    """
+    likelihood = fitting(likelihood, points, weights, missing)
     anchor = anchor_for(likelihood, points)
     less = points - anchor if np.any(anchor) else points
-    return Observed(likelihood, less_anchor(likelihood, anchor), less, anchor)
+    return Observed(likelihood, skipping(less_anchor(likelihood, anchor), missing), less, anchor)
 
 
-def fitting(likelihood: Any, points: Any, weights: Weights = None) -> Likelihood:
+def fitting(likelihood: Any, points: Any, weights: Weights = None, missing: str = "error") -> Likelihood:
     """``likelihood`` (None: the empirical Normal-Gamma) for ``points``; ValueError if it does not fit them."""
-    likelihood = NormalGamma.empirical(points, weights) if likelihood is None else likelihood
+    likelihood = NormalGamma.empirical(points, weights, missing=missing) if likelihood is None else likelihood
     check_likelihood(likelihood, weights is not None)
     return likelihood.for_data(points)
 
@@ -148,13 +152,15 @@ def anchor_for(likelihood: Any, points: Any) -> Vector:
 
 
 def anchor_of(points: Matrix) -> Vector:
-    """A typical point: the median of each column over one or two thousand rows.
+    """A typical point: the median of each column over one or two thousand rows; 0 where they have no value.
 
     Subtraction is exact near it (Sterbenz), so an offset costs no digits. A mean would follow outliers.
     """
     step = max(1, len(points) // _ANCHOR_SAMPLE)
-    sample = np.sort(points[::step], axis=0)
-    middle: Vector = sample[len(sample) // 2].copy()
+    sample = np.sort(points[::step], axis=0)  # NaN comes last
+    n_values = len(sample) - np.isnan(sample).sum(axis=0)
+    middle: Vector = sample[n_values // 2, np.arange(sample.shape[1])]
+    middle[n_values == 0] = 0.0
     return middle
 
 

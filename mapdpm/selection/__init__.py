@@ -9,7 +9,7 @@ import numpy as np
 
 from mapdpm.data import point_set, read_by
 from mapdpm.likelihoods import NormalGamma
-from mapdpm.names import METHODS
+from mapdpm.names import METHODS, MISSING
 from mapdpm.partition_priors.hyperpriors import InverseGammaPrior, check_prior
 from mapdpm.rng import seeded
 from mapdpm.search.widths import family_to_fit
@@ -98,7 +98,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
         Called after each fit with a ``Step``.
     **parameters
         Other parameters of ``MAPDPM``, or of ``OnlineMAPDPM`` for "prequential" (where ``max_clusters`` defaults to
-        64).
+        64), such as ``missing="skip"``.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     check_callable("callback", callback)
     if prior is not None:
         check_prior("prior", prior)
-    points = read_by(family_to_fit(likelihood) or likelihood, X)
+    points = read_by(family_to_fit(likelihood) or likelihood, X, parameters.get("missing", MISSING[0]))
     names = _STREAM_PARAMETERS if method == "prequential" else _BATCH_PARAMETERS
     alternating = method in _ALTERNATING
     grid = settings_of(default_alphas(method) if alphas is None else alphas, names, 1 if alternating else 2)
@@ -204,7 +204,7 @@ def _prequential(job: Job, blocks: int) -> Selection:
     for number, setting in enumerate(job.grid):
         own, of_likelihood = split_setting(setting)
         parameters = {"max_clusters": _STREAM_CLUSTERS} | job.common | own
-        parameters["likelihood"] = changed_likelihood(parameters["likelihood"], of_likelihood, job.points)
+        parameters["likelihood"] = changed_likelihood(parameters["likelihood"], of_likelihood, job.points, job.missing)
         model = OnlineMAPDPM(**parameters)
         for block, part in enumerate(np.array_split(job.points, blocks)):
             densities = model.learn_many_scored(part)[1]

@@ -13,6 +13,7 @@ import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior, NoInteriorModeError
 from mapdpm.search.problem import Observed, observed
 from mapdpm.search.widths import family_to_fit
@@ -39,8 +40,8 @@ def modes_of_alpha(job: Job, X: Any, prior: Any) -> Selection:
 def empirical_priors(job: Job, X: Any, prior: Any) -> Selection:
     """As ``modes_of_alpha``; each update also sets the likelihood's parameters at their largest marginal likelihood."""
     family = family_to_fit(job.common["likelihood"])
-    start = job.common["likelihood"] if family is None else family.empirical(job.points)
-    observed_data = observed(start, job.points)
+    start = job.common["likelihood"] if family is None else empirical_prior(family, job.points, missing=job.missing)
+    observed_data = observed(start, job.points, missing=job.missing)
     runs = []
     for setting in job.grid:
         own, changes = split_setting(setting)

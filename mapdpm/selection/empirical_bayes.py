@@ -51,7 +51,7 @@ def largest_marginal(observed: Observed, labels: Labels, start: Setting, current
     Each parameter stays within a factor of 10,000 of its ``start``. The settings change the likelihood of ``observed``.
     O(N D), and O(K D) for each value that is tried.
     """
-    backend = resolve("auto", observed.likelihood).name
+    backend = resolve("auto", observed.shifted).name
     frame = Frame(observed.shifted, None, observed.anchor, backend)
     clusters = sums_of(frame, observed.data, None, labels, int(labels.max()) + 1)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from mapdpm.data import point_set
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.map_dpm import MAPDPM
+from mapdpm.names import MISSING
 from mapdpm.search.fitted_prior import fitted_prior
 from mapdpm.search.widths import family_to_fit
 from mapdpm.selection.path import fit_path
@@ -69,6 +70,11 @@ class Job(NamedTuple):
         return self._replace(fitted=fitted_prior(family, points, None, settings).prior)
 
     @property
+    def missing(self) -> str:
+        """What NaN means: one of ``names.MISSING``."""
+        return str(self.common.get("missing", MISSING[0]))
+
+    @property
     def likelihood(self) -> Any:
         """The likelihood of settings that name none of its parameters."""
         return self.common["likelihood"] if self.fitted is None else self.fitted
@@ -78,7 +84,7 @@ class Job(NamedTuple):
         own, of_likelihood = split_setting(setting)
         likelihood = self.likelihood
         if of_likelihood:
-            likelihood = changed_likelihood(self.common["likelihood"], of_likelihood, X)
+            likelihood = changed_likelihood(self.common["likelihood"], of_likelihood, X, self.missing)
         parameters = self.common | own | {"likelihood": likelihood}
         return MAPDPM(random_state=self.random_state, **parameters)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.likelihoods import FAMILIES, NormalGamma
+from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.partition_priors import partition_prior
 from mapdpm.search.widths import family_to_fit
 from mapdpm.validation import check_number
@@ -53,12 +54,12 @@ def split_setting(setting: Setting) -> tuple[Setting, Setting]:
     return own, {name: value for name, value in setting.items() if name not in own}
 
 
-def changed_likelihood(likelihood: Any, changes: Setting, X: Any) -> Any:
+def changed_likelihood(likelihood: Any, changes: Setting, X: Any, missing: str = "error") -> Any:
     """``likelihood``, or its empirical prior, with new values, or multiples for ``NAME_scale``."""
     if not changes:
         return likelihood
     family = NormalGamma if likelihood is None else family_to_fit(likelihood)
-    base = likelihood if family is None else family.empirical(X)
+    base = likelihood if family is None else empirical_prior(family, X, missing=missing)
     fields = base._fields
     values = {}
     for name, value in changes.items():

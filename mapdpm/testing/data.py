@@ -46,6 +46,7 @@ class Case(NamedTuple):
     weights: Vector | None = None
     init: Any = "sequential"
     max_clusters: int | None = None
+    missing: str = "error"
 
 
 def small(generator: np.random.Generator) -> Case:

@@ -32,6 +32,8 @@ def check_likelihood(likelihood: Likelihood, data: Any, n_points: int, seed: int
     many_are_one_after_another(likelihood, data, order)
     if hasattr(likelihood, "log_predictive_weighted"):
         weight_is_repetition(likelihood, data, order)
+    if hasattr(likelihood, "feature"):
+        features_are_independent(likelihood, data, order)
     if hasattr(likelihood, "tangent"):
         tangent_is_below(likelihood, data, order)
     if hasattr(likelihood, "tangent") and hasattr(likelihood, "log_predictive_weighted"):
@@ -146,6 +148,15 @@ def weight_is_repetition(likelihood: LikelihoodVerbs, data: Any, order: Any, tim
     _close(gain, math.fsum(terms), [L, *terms], likelihood)
     _close(likelihood.log_marginal(heavy), L, [L, *terms], likelihood)
     _close(likelihood.log_marginal(heavy) - before, gain, [L, before, *terms], likelihood)
+
+
+def features_are_independent(likelihood: LikelihoodVerbs, data: Matrix, order: Any) -> None:
+    """The log marginal is the sum of those of ``feature(d)``, the families of single columns."""
+    terms = []
+    for d in range(data.shape[1]):
+        one, column = likelihood.feature(d), np.ascontiguousarray(data[:, d : d + 1])
+        terms.append(one.log_marginal(row_of(one, column, order)))
+    _close(likelihood.log_marginal(row_of(likelihood, data, order)), math.fsum(terms), terms, likelihood)
 
 
 def tangent_is_below(likelihood: LikelihoodVerbs, data: Any, order: Any) -> None:

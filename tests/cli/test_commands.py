@@ -143,6 +143,31 @@ def test_every_option_reaches_the_model(folder, points):
     assert model.likelihood_ == mapdpm.NormalKnownVariance.empirical(points)
 
 
+def test_missing_values(folder, points, capsys):
+    """A blank cell, NA or nan, in fit, tune, predict and score; the model says whether they may be there."""
+    gaps = points.copy()
+    gaps[::3, 0] = np.nan
+    blank = {0: "", 3: "NA", 6: "nan"}
+    cells = [[blank.get(i, "?") if np.isnan(x) else repr(x) for x in row] for i, row in enumerate(gaps.tolist())]
+    Path("gaps.csv").write_text("height,width\n" + "".join(f"{a},{b}\n" for a, b in cells))
+    assert_refused(capsys, ["fit", "gaps.csv"], 1, "line 2, column 1 (height) is blank")
+    assert_refused(capsys, ["predict", "model.mdpm", "gaps.csv"], 1, "line 2, column 1 (height) is blank")
+    argv = ["fit", "gaps.csv", "--missing", "skip", "--out", "new.mdpm", "--labels", "labels.csv", "--picture", "p.png"]
+    assert cli.main([*argv, "--standardize", "--prior", "b0=0.1"]) == 0
+    frame, model = pd.DataFrame(gaps, columns=["height", "width"]), mapdpm.load("new.mdpm")
+    assert model.missing == "skip"
+    np.testing.assert_array_equal(model.fit(frame).labels_, np.loadtxt("labels.csv", skiprows=1, dtype=int))
+    assert model.likelihood_.b0[0] == pytest.approx(0.1 * np.nanvar(gaps[:, 0]), rel=1e-9)
+    capsys.readouterr()
+    assert cli.main(["predict", "new.mdpm", "gaps.csv"]) == 0
+    assert lines_of(capsys)[1:] == [str(label) for label in model.predict(frame)]
+    assert cli.main(["score", "new.mdpm", "gaps.csv", "--mean"]) == 0
+    assert lines_of(capsys) == [repr(model.score(frame))]
+    tuned = ["tune", "gaps.csv", "--missing", "skip", "--method", "nll", "--alphas", "1,2", "--out", "tuned.mdpm"]
+    assert cli.main(tuned) == 0
+    assert mapdpm.load("tuned.mdpm").missing == "skip"
+
+
 def test_choices_are_those_of_the_library():
     assert backends.names() == ("auto", *options.BACKENDS)
     assert tuple(MOVES) == options.MOVES

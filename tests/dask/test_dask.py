@@ -219,6 +219,17 @@ def test_columns_are_those_of_the_fit():
         on_dask.labels(MAPDPM(), chunks_of(X))
 
 
+def test_missing_values_are_for_points_in_memory():
+    """A model that was fitted there reads them in chunks."""
+    gaps = X.copy()
+    gaps[::4, 0] = np.nan
+    with pytest.raises(ValueError, match="missing='skip' is for points in memory"):
+        on_dask.fit(MAPDPM(missing="skip"), chunks_of(gaps))
+    model = MAPDPM(missing="skip", likelihood=NormalGamma(0.0, 0.01, 1.0, 1.0)).fit(gaps)
+    for function, expected in ((on_dask.labels, model.labels_), (on_dask.predict, model.predict(gaps))):
+        np.testing.assert_array_equal(np.concatenate(dask.compute(*function(model, chunks_of(gaps)))), expected)
+
+
 def test_a_closed_client_is_refused_and_a_client_that_closes_ends_the_fit(cluster):
     with Client(cluster, set_as_default=False) as closed:
         pass

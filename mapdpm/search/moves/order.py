@@ -16,9 +16,17 @@ _ROUNDING = 1e-12
 
 
 def standardised(data: Any) -> Matrix:
-    """Points as vectors with mean 0 and standard deviation 1 in each column (0 in a constant one)."""
+    """Points as vectors with mean 0 and standard deviation 1 in each column (0 in a constant one).
+
+    A missing value is at the mean of its column.
+    """
     vectors = point_set(data).as_vectors()
     columns = np.array(vectors.T, dtype=np.float64, order="C")  # numpy is slow along the first of two axes
+    absent = np.isnan(columns)
+    if absent.any():
+        columns[absent] = 0.0
+        sums, n_values = columns.sum(axis=1), np.maximum(np.count_nonzero(~absent, axis=1), 1)
+        columns += absent * (sums / n_values)[:, None]
     largest = np.abs(columns).max(axis=1)
     columns -= columns.mean(axis=1, keepdims=True)
     scale = np.sqrt(np.einsum("dn,dn->d", columns, columns) / columns.shape[1])
