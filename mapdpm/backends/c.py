@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.backends.c_calls import TWINS, call_of, check, is_built, shape_of, without_points
+from mapdpm.backends.c_calls import call_of, check, has_twin, is_built, shape_of, without_points
 from mapdpm.backends.c_passes import CPasses
 from mapdpm.backends.c_states import CStates
 from mapdpm.backends.grouped import GroupCounts
@@ -21,7 +21,7 @@ class CBackend(CStates, CPasses):
 
     def implements(self, likelihood: Any) -> bool:
         """Whether C implements the family, and the compiled modules exist."""
-        return type(likelihood) in TWINS and is_built()
+        return has_twin(likelihood) and is_built()
 
     def sequential_start(
         self,

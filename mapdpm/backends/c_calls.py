@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.backends.grouped import GroupCounts
-from mapdpm.likelihoods import FAMILY_NUMBERS
+from mapdpm.likelihoods import FAMILY_NUMBERS, STREAM_FAMILIES
 from mapdpm.likelihoods._parameters import flat_parameters
+from mapdpm.likelihoods._skipping import plain, skips
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.protocol import Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
@@ -22,6 +23,7 @@ NOT_BUILT = (
     "or work in another folder, where Python finds the installed mapdpm"
 )
 TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
+_SKIPPING = 16  # MAPDPM_SKIPPING of mapdpm_batch.h
 
 
 class Call(NamedTuple):
@@ -38,17 +40,18 @@ class Call(NamedTuple):
 
 def without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) -> Model:
     """The model of a function that reads statistics only."""
-    return Model(likelihood, prior, _no_points(width_of(likelihood)))
+    return Model(likelihood, prior, _no_points(shape_of(likelihood)[1]))
 
 
-def width_of(likelihood: Any) -> int:
-    """The number of features: the length of the first parameter."""
-    return len(likelihood[0])
+def has_twin(likelihood: Any) -> bool:
+    """Whether C has the family; with missing values, only of independent features."""
+    return type(plain(likelihood)) in (STREAM_FAMILIES if skips(likelihood) else TWINS)
 
 
 def shape_of(likelihood: Any) -> tuple[int, int]:
-    """The number of the family, and of features: what sizes of workspaces depend on."""
-    return TWINS[type(likelihood)], width_of(likelihood)
+    """The number of the family in C, and of features: what sizes of workspaces depend on."""
+    family = plain(likelihood)
+    return TWINS[type(family)] + _SKIPPING * skips(likelihood), len(family[0])
 
 
 @functools.cache
@@ -122,8 +125,8 @@ def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
         return known[1]
     _, ffi = library(data.dtype)
     problem = ffi.new("mapdpm_problem *")
-    problem.family = TWINS[type(likelihood)]
-    problem.n_points, problem.n_features = data.shape
+    problem.family, problem.n_features = shape_of(likelihood)
+    problem.n_points = len(data)
     views = [ffi.from_buffer("mapdpm_real[]", data), ffi.from_buffer("double[]", _parameters(likelihood))]
     problem.data, problem.parameters = views
     if weights is not None:
@@ -143,7 +146,7 @@ def _parameters(likelihood: Likelihood) -> Vector:
     global _last_parameters  # noqa: PLW0603  (one assignment, so threads see a pair that belongs together)
     known, parameters = _last_parameters
     if known is not likelihood:
-        parameters = flat_parameters(likelihood)
+        parameters = flat_parameters(plain(likelihood))
         _last_parameters = likelihood, parameters
     return parameters
 
