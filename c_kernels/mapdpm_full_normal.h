@@ -145,8 +145,8 @@ static inline void full_add_square(const likelihood *f, double *row, const doubl
             L[j] += w * y[i] * y[j];
 }
 
-/* The factor of psi0 and the squares. It returns 0 if rounding has destroyed too much: squares lose digits that rotations
- * keep, where features nearly depend on each other, as when an outlier is in the cluster. */
+/* The factor of psi0 and the squares. It returns 0 if rounding has destroyed too much: squares lose digits that
+ * rotations keep, where features nearly depend on each other, as when an outlier is in the cluster. */
 static inline int full_factorise_sums(const likelihood *f, double *row)
 {
     double *const L = row + 1 + f->D, *const before = f->scratch, least = 1.0;

@@ -243,7 +243,7 @@ static inline void set_leave_one_out_weight(score_table *table, int64_t slot)
 }
 
 /* The constants of leave-one-out scores of points of weight 1, from the full statistics (docs/maths.md (10), (14),
- * (109)), and of their bounds. */
+ * (113)), and of their bounds. */
 ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
 {
     const likelihood *const f = &table->likelihood;

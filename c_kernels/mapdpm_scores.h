@@ -63,7 +63,7 @@ ALWAYS_INLINE double tail_of(const score_table *table, int64_t column, const dou
 }
 
 /* The score of a point with a column, whatever the other clusters are. */
-static inline double score_column(const score_table *table, int64_t column, const double *x)
+ALWAYS_INLINE double score_column(const score_table *table, int64_t column, const double *x)
 {
     double *const statistics = statistics_of_column(table, column);
     const double exponent = table->exponent[column], weight = table->log_weight[column];
@@ -113,7 +113,7 @@ static double *statistics_without(score_table *table, int64_t slot, int64_t i)
     return statistics;
 }
 
-/* log |psi_n without the point| / |psi_n|, docs/maths.md (109). It returns 0 if little would be left. */
+/* log |psi_n without the point| / |psi_n|, docs/maths.md (113). It returns 0 if little would be left. */
 ALWAYS_INLINE int loo_log_share(const score_table *table, int64_t slot, const double *x, double *logs)
 {
     const double c = table->likelihood.c0 + statistics_of(table, slot)[0];
@@ -170,28 +170,28 @@ ALWAYS_INLINE int loo_log_product(const score_table *table, int64_t slot, const 
     return 1;
 }
 
-/* The leave-one-out log predictive of feature d of a point, with missing values (docs/maths.md (10), (14)). It returns 0
- * if the full statistics cannot give it, because little would be left. */
+/* The leave-one-out log predictive of feature d of a point, with missing values (docs/maths.md (10), (14)). It returns
+ * 0 if the full statistics cannot give it, because little would be left. */
 ALWAYS_INLINE int loo_of_feature(const score_table *table, double *row, int64_t d, double x, double *score)
 {
     const likelihood *const f = &table->likelihood;
     const int64_t D = f->D;
-    const double n = entries_of(row, D, COUNT)[d], c = f->c0 + n, t = x - entries_of(row, D, CENTRE)[d];
+    const double n = entries_of(row, D, FEATURE_COUNT)[d], c = f->c0 + n, t = x - entries_of(row, D, FEATURE_CENTRE)[d];
     const double noise = f->noise_scale[d];
 
     if (n <= 1.0) { /* no other point has this feature */
         const likelihood one = feature_of(f, d);
-        double own[ENTRIES];
+        double own[FEATURE_ENTRIES];
 
         gather(f->empty, D, d, own);
         *score = diagonal_log_predictive(&one, own, &x);
     } else if (plain_family(f->kind) == MAPDPM_NORMAL_GAMMA) {
-        const double lost = (c + 1.0) / (c - 1.0) * entries_of(row, D, SCALE)[d] * t * t;
+        const double lost = (c + 1.0) / (c - 1.0) * entries_of(row, D, FEATURE_SCALE)[d] * t * t;
 
         if (!(1.0 - lost >= LEAST_SHARE_LEFT))
             return 0;
-        *score = size_terms_of(table, n - 1.0)->log_constant - 0.5 * entries_of(row, D, LOG_SCALE)[d] +
-                 (entries_of(row, D, EXPONENT)[d] - 1.0) * log1p_of(-lost);
+        *score = size_terms_of(table, n - 1.0)->log_constant - 0.5 * entries_of(row, D, FEATURE_LOG_SCALE)[d] +
+                 (entries_of(row, D, FEATURE_EXPONENT)[d] - 1.0) * log1p_of(-lost);
     } else {
         const double prior = f->prior_variance[d];
         const double variance = noise * ((noise + n * prior) / (noise + (n - 1.0) * prior));
@@ -270,15 +270,23 @@ static inline double score_new_for_lone_point(score_table *table, int64_t slot)
     return score;
 }
 
+/* The scores of the current point with all columns that are in use. */
+CLONES
+static void score_columns(const score_table *table)
+{
+    int64_t k;
+
+    for (k = 0; k < table->n_columns; k++)
+        table->scores[k] = k > 0 && table->clusters->counts[k - 1] == 0 ? -INFINITY : score_column(table, k, table->x);
+}
+
 /* All scores of point i, the current point, if all weights are 1. slot is its own slot, or -1. Returns whether the
  * point is alone in it. */
 static inline int score_unweighted(score_table *table, int64_t i, int64_t slot)
 {
     const int alone = slot >= 0 && table->clusters->counts[slot] == 1;
-    int64_t k;
 
-    for (k = 0; k < table->n_columns; k++)
-        table->scores[k] = k > 0 && table->clusters->counts[k - 1] == 0 ? -INFINITY : score_column(table, k, table->x);
+    score_columns(table);
     if (alone)
         table->scores[0] = score_new_for_lone_point(table, slot);
     if (slot >= 0)

@@ -1,8 +1,8 @@
 /* Clusters of points with missing values, under families of independent features: the twin of
  * mapdpm/likelihoods/_skipping.py. Internal; static inlines only.
  *
- * A feature of a cluster is a cluster of one feature, whose points are those with a value there. The layout: weight, then
- * of each feature count[D], mean[D], squares[D] | constant[D], exponent[D], log scale[D], share left[D], centre[D],
+ * A feature of a cluster is a cluster of one feature, whose points are those with a value there. The layout: weight,
+ * then of each feature count[D], mean[D], squares[D] | constant[D], exponent[D], log scale[D], share left[D], centre[D],
  * scale[D]. What a feature has is gathered, and the functions of mapdpm_diagonal.h do the rest.
  */
 #ifndef MAPDPM_SKIPPING_H
@@ -11,10 +11,21 @@
 #include "mapdpm_diagonal.h"
 
 /* What each feature has. */
-enum { COUNT, MEAN, SQUARES, CONSTANT, EXPONENT, LOG_SCALE, SHARE_LEFT, CENTRE, SCALE, ENTRIES };
+enum {
+    FEATURE_COUNT,
+    FEATURE_MEAN,
+    FEATURE_SQUARES,
+    FEATURE_CONSTANT,
+    FEATURE_EXPONENT,
+    FEATURE_LOG_SCALE,
+    FEATURE_SHARE_LEFT,
+    FEATURE_CENTRE,
+    FEATURE_SCALE,
+    FEATURE_ENTRIES
+};
 
-static inline int64_t skipping_sufficient(int64_t D) { return 1 + CONSTANT * D; }
-static inline int64_t skipping_size(int64_t D) { return 1 + ENTRIES * D; }
+static inline int64_t skipping_sufficient(int64_t D) { return 1 + FEATURE_CONSTANT * D; }
+static inline int64_t skipping_size(int64_t D) { return 1 + FEATURE_ENTRIES * D; }
 /* One entry of all features. */
 static inline double *entries_of(double *row, int64_t D, int entry) { return row + 1 + entry * D; }
 static inline int is_there(double x) { return x == x; }
@@ -36,7 +47,7 @@ ALWAYS_INLINE void gather(const double *row, int64_t D, int64_t d, double *own)
 {
     int j;
 
-    for (j = 0; j < ENTRIES; j++)
+    for (j = 0; j < FEATURE_ENTRIES; j++)
         own[j] = row[1 + j * D + d];
 }
 
@@ -44,7 +55,7 @@ ALWAYS_INLINE void scatter(double *row, int64_t D, int64_t d, const double *own)
 {
     int j;
 
-    for (j = 0; j < ENTRIES; j++)
+    for (j = 0; j < FEATURE_ENTRIES; j++)
         row[1 + j * D + d] = own[j];
 }
 
@@ -52,10 +63,10 @@ ALWAYS_INLINE void scatter(double *row, int64_t D, int64_t d, const double *own)
 ALWAYS_INLINE void skipping_prepare_feature(const likelihood *f, double *row, int64_t d, double log_constant)
 {
     const likelihood one = feature_of(f, d);
-    double own[ENTRIES];
+    double own[FEATURE_ENTRIES];
 
     gather(row, f->D, d, own);
-    diagonal_prepare_with(&one, own, log_constant, own + SCALE);
+    diagonal_prepare_with(&one, own, log_constant, own + FEATURE_SCALE);
     scatter(row, f->D, d, own);
 }
 
@@ -81,7 +92,7 @@ static inline void skipping_init(const likelihood *f, double *row)
 
     memset(row, 0, (size_t)skipping_size(f->D) * sizeof *row);
     for (d = 0; d < f->D; d++)
-        entries_of(row, f->D, SHARE_LEFT)[d] = 1.0;
+        entries_of(row, f->D, FEATURE_SHARE_LEFT)[d] = 1.0;
 }
 
 static inline void skipping_add(const likelihood *f, double *row, const double *x, double w)
@@ -92,7 +103,7 @@ static inline void skipping_add(const likelihood *f, double *row, const double *
     for (d = 0; d < f->D; d++)
         if (is_there(x[d])) {
             const likelihood one = feature_of(f, d);
-            double own[ENTRIES];
+            double own[FEATURE_ENTRIES];
 
             gather(row, f->D, d, own);
             diagonal_add(&one, own, x + d, w);
@@ -110,11 +121,11 @@ static inline int skipping_remove(const likelihood *f, double *row, const double
     for (d = 0; d < f->D; d++)
         if (is_there(x[d])) {
             const likelihood one = feature_of(f, d);
-            double own[ENTRIES];
+            double own[FEATURE_ENTRIES];
             int is_fine = 1;
 
             gather(row, f->D, d, own);
-            if (own[COUNT] == w && is_whole)
+            if (own[FEATURE_COUNT] == w && is_whole)
                 gather(f->empty, f->D, d, own);
             else
                 is_fine = diagonal_remove(&one, own, x + d, w);
@@ -132,39 +143,42 @@ static inline void skipping_merge(const likelihood *f, double *row, const double
     row[0] += other[0];
     for (d = 0; d < f->D; d++) {
         const likelihood one = feature_of(f, d);
-        double own[ENTRIES], added[CONSTANT];
+        double own[FEATURE_ENTRIES], added[FEATURE_CONSTANT];
         int j;
 
         gather(row, f->D, d, own);
-        for (j = 0; j < CONSTANT; j++)
+        for (j = 0; j < FEATURE_CONSTANT; j++)
             added[j] = other[1 + j * f->D + d];
         diagonal_merge(&one, own, added);
         scatter(row, f->D, d, own);
     }
 }
 
-/* terms[d]: the log predictives of the features with a value, 0 of the others. Loops over features run as vectors. */
+/* log p(x | row). Loops over features run as vectors: a term with a missing value is NaN, and left out last. */
 ALWAYS_INLINE double skipping_log_predictive(const likelihood *f, double *row, const double *x)
 {
     const int64_t D = f->D;
-    const double *const restrict constant = entries_of(row, D, CONSTANT);
-    const double *const restrict exponent = entries_of(row, D, EXPONENT);
-    const double *const restrict centre = entries_of(row, D, CENTRE), *const restrict scale = entries_of(row, D, SCALE);
+    const double *const restrict constant = entries_of(row, D, FEATURE_CONSTANT);
+    const double *const restrict exponent = entries_of(row, D, FEATURE_EXPONENT);
+    const double *const restrict centre = entries_of(row, D, FEATURE_CENTRE);
+    const double *const restrict scale = entries_of(row, D, FEATURE_SCALE);
     double *const restrict terms = f->scratch, sums[ACCUMULATORS] = {0, 0, 0, 0};
     int64_t d, j;
 
     if (plain_family(f->kind) == MAPDPM_NORMAL_GAMMA)
         for (d = 0; d < D; d++) {
-            const double t = x[d] - centre[d], u = is_there(t) ? t * t * scale[d] : 0.0;
+            const double t = x[d] - centre[d];
 
-            terms[d] = is_there(t) ? constant[d] - exponent[d] * log1p_of(u) : 0.0;
+            terms[d] = constant[d] - exponent[d] * log1p_of(t * t * scale[d]) + (t - t);
         }
     else
         for (d = 0; d < D; d++) {
             const double t = x[d] - centre[d];
 
-            terms[d] = is_there(t) ? constant[d] - t * t * scale[d] : 0.0;
+            terms[d] = constant[d] - t * t * scale[d];
         }
+    for (d = 0; d < D; d++)
+        terms[d] = is_there(terms[d]) ? terms[d] : 0.0;
     for (d = 0; d + ACCUMULATORS <= D; d += ACCUMULATORS)
         for (j = 0; j < ACCUMULATORS; j++)
             sums[j] += terms[d + j];
@@ -181,7 +195,7 @@ static inline double skipping_log_predictive_weighted(const likelihood *f, doubl
     for (d = 0; d < f->D; d++)
         if (is_there(x[d])) {
             const likelihood one = feature_of(f, d);
-            double own[ENTRIES];
+            double own[FEATURE_ENTRIES];
 
             gather(row, f->D, d, own);
             total += diagonal_log_predictive_weighted(&one, own, x + d, w);
@@ -196,7 +210,7 @@ static inline double skipping_log_marginal(const likelihood *f, const double *ro
 
     for (d = 0; d < f->D; d++) {
         const likelihood one = feature_of(f, d);
-        double own[ENTRIES];
+        double own[FEATURE_ENTRIES];
 
         gather(row, f->D, d, own);
         total += diagonal_log_marginal(&one, own);
@@ -213,7 +227,7 @@ static inline double skipping_log_merge(const likelihood *f, const double *both,
     for (d = 0; d < f->D; d++)
         if (row[1 + d] > 0.0 && other[1 + d] > 0.0) {
             const likelihood one = feature_of(f, d);
-            double three[3][ENTRIES];
+            double three[3][FEATURE_ENTRIES];
 
             gather(both, f->D, d, three[0]);
             gather(row, f->D, d, three[1]);

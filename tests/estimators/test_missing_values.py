@@ -289,8 +289,8 @@ def test_refusals(points, model):
         MAPDPM(likelihood=NormalInverseWishart, missing="skip").fit(points)
     with pytest.raises(ValueError, match="which NormalInverseWishart is not"):
         select_alpha(points, likelihood=NormalInverseWishart, missing="skip")
-    with pytest.raises(ValueError, match="backend 'c' cannot run NormalGamma with missing='skip'"):
-        MAPDPM(likelihood=PRIOR, missing="skip", backend="c").fit(points)
+    with pytest.raises(ValueError, match="backend 'c' cannot run GammaPoisson with missing='skip'"):
+        MAPDPM(likelihood=GammaPoisson, missing="skip", backend="c").fit([[1.0, NAN], [2.0, 3.0]])
     with pytest.raises(ValueError, match="a model with missing='skip' has no C code"):
         as_stream(model)
 

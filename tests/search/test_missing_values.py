@@ -63,7 +63,7 @@ def test_the_log_joint_is_that_of_the_values_that_are_there():
     expected = oracle.log_joint(X, model.labels_, model.likelihood_, 1.0)
     assert model.log_joint_ == pytest.approx(expected, rel=ROUNDING)
     assert np.all(np.diff(model.history_) >= 0.0)
-    assert model.backend_ == "numba"
+    assert model.backend_ == "c"
 
 
 @pytest.mark.parametrize("family", complete_but([NormalGamma], SKIPPING))
