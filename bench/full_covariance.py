@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 from sklearn.preprocessing import StandardScaler
 
-from bench.machine import about
+from machine import about
 from mapdpm import MAPDPM, NormalGamma, NormalInverseWishart
 from mapdpm.backends import BACKENDS
 from mapdpm.partition_priors import partition_prior
@@ -112,7 +112,7 @@ def main() -> None:
     """Print lines."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     for line in (*(shape(*each) for each in SHAPES), breast_cancer()):
-        print(json.dumps(about("full_covariance") | line))
+        print(json.dumps({"bench": "full_covariance", **about(), **line}), flush=True)
 
 
 if __name__ == "__main__":

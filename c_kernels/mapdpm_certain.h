@@ -19,6 +19,100 @@
 #define UNROLLED _Pragma("GCC unroll 4")
 #endif
 
+static const double ROUGH_LOG_OF_ONE = 4503599627370496.0 + 1023.0 * 2199023255552.0; /* 2^52 + 1023 2^41 */
+
+/* Lower bounds of the logarithms of tails, in ROUGH_LOG_UNITs: log2(1 + f) >= f. */
+static inline __attribute__((always_inline)) void to_rough_log(vector *tail)
+{
+    *tail = (vector)((bit_vector)*tail >> 11 | UINT64_C(0x4330000000000000)) - ROUGH_LOG_OF_ONE;
+}
+
+/* ---- full covariance matrices: most columns are out of question after the first rows of their factors ------------- */
+
+/* A quarter of the rows, a sixteenth of the work. */
+static inline int64_t first_rows(int64_t D)
+{
+    return D > 32 ? round_up(D / 4, 4) : 8;
+}
+
+/* With few columns, or few rows, there is nothing to save. */
+static inline int is_worth_stages(const score_table *table)
+{
+    return table->is_full && table->n_columns > COLUMNS_PER_STEP && table->likelihood.D > 2 * first_rows(0);
+}
+
+/* Whether a slot is one of the first n labels. */
+static inline int is_among(const int64_t *labels, int n, int64_t slot)
+{
+    int q, found = 0;
+
+    for (q = 0; q < n; q++)
+        found |= labels[q] == slot;
+    return found;
+}
+
+/* The tails of the current block with the slots of its points. */
+static __attribute__((noinline)) CLONES void own_full_tails(const score_table *table, const int64_t *labels)
+{
+    vector tail;
+    int q;
+
+    load_lanes(table, round_up(table->n_columns, COLUMNS_PER_STEP));
+    for (q = 0; q < BLOCK; q++)
+        if (!is_among(labels, q, labels[q]))
+            full_tail_of_block(table, labels[q] + 1, table->likelihood.D, &tail);
+}
+
+/* A lower bound of a leave-one-out score, from that score. */
+static inline double below_score(const score_table *table, int64_t slot, double score)
+{
+    return score - SLACK * (1.0 + fabs(score)) -
+           ROUNDING * (double)(table->likelihood.D + 4) * table->loo_exponent[slot + 1];
+}
+
+/* Beyond it the logarithm of the share that is left multiplies the rounding of the loss. */
+static const double MOST_LOST = 0.95;
+
+/* Lower bounds of leave-one-out scores that have none yet: points far out in their clusters are usual where these have
+ * few points for their features. */
+static inline void full_lower_bounds(const score_table *table, const int64_t *labels, double *least)
+{
+    int q;
+
+    for (q = 0; q < BLOCK; q++) {
+        const int64_t column = labels[q] + 1;
+        const double lost = table->loo_share[column] * (table->tails[q * table->stride + column] - 1.0);
+
+        if (!(least[q] > -INFINITY) && table->clusters->counts[labels[q]] > 1 && lost < MOST_LOST)
+            least[q] = below_score(table, labels[q],
+                                   table->loo_constant[column] + (table->exponent[column] - 1.0) * log1p(-lost));
+    }
+}
+
+/* The tails with all other columns. Where no score with the block can exceed least[BLOCK], they are lower bounds. */
+static __attribute__((noinline)) CLONES void other_full_tails(const score_table *table, const int64_t *labels,
+                                                              const double *least)
+{
+    const vector limit = {least[0], least[1], least[2], least[3]};
+    vector tail;
+    int64_t k;
+
+    for (k = 0; k < table->n_columns; k++) { /* without a branch that has to wait for a tail */
+        bit_vector below;
+
+        table->candidates[k] = !is_column_used(table, k) || is_among(labels, BLOCK, k - 1);
+        if (table->candidates[k])
+            continue;
+        full_tail_of_block(table, k, first_rows(table->likelihood.D), &tail);
+        to_rough_log(&tail);
+        below = (bit_vector)(table->upper_constant[k] - table->rough_exponent[k] * tail <= limit);
+        table->candidates[k] = (int64_t)(below[0] & below[1] & below[2] & below[3] & 1);
+    }
+    for (k = 0; k < table->n_columns; k++)
+        if (!table->candidates[k])
+            full_tail_of_block(table, k, table->likelihood.D, &tail);
+}
+
 /* Everything from here on is a bound that allows for each rounding. A fused multiply-add is as good, and faster. */
 #if defined(__clang__)
 #pragma clang fp contract(fast)
@@ -26,8 +120,6 @@
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=fast")
 #endif
-
-static const double ROUGH_LOG_OF_ONE = 4503599627370496.0 + 1023.0 * 2199023255552.0; /* 2^52 + 1023 2^41 */
 
 /* The kinds of bounds. SUMS need no logarithm. The logarithm of PRODUCTS is bounded by its exponent and a cubic below
  * log(1 + f), at most 0.6 % too low. ROUGH_PRODUCTS cost half as much and use log2(1 + f) >= f. A product is at least
@@ -44,7 +136,7 @@ static inline __attribute__((always_inline)) void to_upper_bound(const score_tab
     const bit_vector parts = (bit_vector)*tail;
 
     if (kind == ROUGH_PRODUCTS) {
-        *tail = (vector)(parts >> 11 | UINT64_C(0x4330000000000000)) - ROUGH_LOG_OF_ONE;
+        to_rough_log(tail);
     } else if (kind == PRODUCTS) {
         const vector power =
             (vector)(parts >> 52 | UINT64_C(0x4330000000000000)) - 4503599627371519.0; /* 2^52 + 1023 */
@@ -119,8 +211,15 @@ static inline __attribute__((always_inline)) int64_t count_certain_with(score_ta
 
     for (*certain = 15; *certain == 15 && i + BLOCK <= table->end; i += BLOCK) {
         load_block(table, i);
-        tails_of_block(table, n_columns, is_product);
-        loo_lower_bounds(table, table->clusters->labels + i, least, is_product);
+        if (is_product && is_worth_stages(table)) {
+            own_full_tails(table, table->clusters->labels + i);
+            loo_lower_bounds(table, table->clusters->labels + i, least, is_product);
+            full_lower_bounds(table, table->clusters->labels + i, least);
+            other_full_tails(table, table->clusters->labels + i, least);
+        } else {
+            tails_of_block(table, n_columns, is_product);
+            loo_lower_bounds(table, table->clusters->labels + i, least, is_product);
+        }
         *certain = only_one_above_with(table, n_columns, least, is_product ? ROUGH_PRODUCTS : SUMS);
         if (*certain != 15 && is_product)
             *certain = only_one_above_with(table, n_columns, least, PRODUCTS);
@@ -200,7 +299,7 @@ static inline unsigned certain_by_exact_score(score_table *table, int64_t i, dou
     for (q = 0; q < BLOCK; q++)
         if (!(certain >> q & 1) && table->clusters->counts[labels[q]] > 1 &&
             leave_one_out_in_closed_form(table, labels[q], table->block + q * D, &own)) {
-            least[q] = own - SLACK * (1.0 + fabs(own)) - ROUNDING * (double)D * table->loo_exponent[labels[q] + 1];
+            least[q] = below_score(table, labels[q], own);
             recheck = 1;
         }
     return recheck ? only_one_above(table, least) : certain;

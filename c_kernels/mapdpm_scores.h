@@ -24,6 +24,12 @@ static inline double *statistics_of_column(const score_table *table, int64_t col
     return column > 0 ? statistics_of(table, column - 1) : table->likelihood.empty;
 }
 
+/* Whether a column is that of a new cluster, or of a slot in use. */
+static inline int is_column_used(const score_table *table, int64_t k)
+{
+    return k == 0 || (k < table->n_columns && table->clusters->counts[k - 1] > 0);
+}
+
 /* |R^-1 (x - centre)|^2 of a point with a column, for full covariance matrices. */
 ALWAYS_INLINE double distance_of(const score_table *table, int64_t column, const double *x)
 {
@@ -277,7 +283,7 @@ static void score_columns(const score_table *table)
     int64_t k;
 
     for (k = 0; k < table->n_columns; k++)
-        table->scores[k] = k > 0 && table->clusters->counts[k - 1] == 0 ? -INFINITY : score_column(table, k, table->x);
+        table->scores[k] = is_column_used(table, k) ? score_column(table, k, table->x) : -INFINITY;
 }
 
 /* All scores of point i, the current point, if all weights are 1. slot is its own slot, or -1. Returns whether the
