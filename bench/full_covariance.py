@@ -2,7 +2,7 @@
 
 Run: python bench/full_covariance.py. Times are nanoseconds a point, medians of interleaved rounds in one process. The
 clusters are known to all; BayesianGaussianMixture(full) is given their number, and its iterations are those after the
-first. The breast cancer data of scikit-learn is fitted whole, from the paper's prior.
+first. All run in one thread. The breast cancer data of scikit-learn is fitted whole, from the paper's prior.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from machine import about
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
-from machine import about
 from mapdpm import MAPDPM, NormalGamma, NormalInverseWishart
 from mapdpm.backends import BACKENDS
 from mapdpm.partition_priors import partition_prior
@@ -111,6 +112,7 @@ def breast_cancer() -> dict[str, Any]:
 def main() -> None:
     """Print lines."""
     warnings.simplefilter("ignore", ConvergenceWarning)
+    threadpool_limits(1)
     for line in (*(shape(*each) for each in SHAPES), breast_cancer()):
         print(json.dumps({"bench": "full_covariance", **about(), **line}), flush=True)
 
