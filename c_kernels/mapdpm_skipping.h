@@ -114,10 +114,13 @@ static inline void skipping_add(const likelihood *f, double *row, const double *
 /* The inverse of skipping_add. A feature that loses its last point is empty; whole weights say so exactly. */
 static inline int skipping_remove(const likelihood *f, double *row, const double *x, double w)
 {
+    const double left = row[0] - w;
     const int is_whole = w == floor(w);
     int64_t d;
 
-    row[0] -= w;
+    if (left < LEAST_SHARE_LEFT * row[0] && !(left > 0.0 && is_whole && row[0] == floor(row[0])))
+        return 0;
+    row[0] = left;
     for (d = 0; d < f->D; d++)
         if (is_there(x[d])) {
             const likelihood one = feature_of(f, d);

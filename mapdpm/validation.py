@@ -189,7 +189,7 @@ def _numeric(name: str, values: Any) -> NDArray[Any]:
         msg = f"{name} has masked entries; remove or impute such points"
         raise ValueError(msg)
     try:
-        array = np.asarray(values)
+        array = _with_nan(np.asarray(values))
     except (ValueError, TypeError) as error:
         msg = f"{name} must be a rectangular array of numbers, but {_odd_row(values) or error}"
         raise ValueError(msg) from None
@@ -211,6 +211,15 @@ def _numeric(name: str, values: Any) -> NDArray[Any]:
     except (TypeError, ValueError, OverflowError) as error:
         msg = f"{name} must hold numbers only{_first_not_a_number(array, values)}: {error}"
         raise NotNumbersError(msg) from None
+
+
+def _with_nan(array: NDArray[Any]) -> NDArray[Any]:
+    """``array`` with NaN for pandas' own missing value, which nullable columns have."""
+    pandas = sys.modules.get("pandas")
+    if array.dtype != object or pandas is None:
+        return array
+    absent = np.frompyfunc(lambda value: value is pandas.NA, 1, 1)(array).astype(bool)
+    return np.where(absent, np.nan, array) if absent.any() else array
 
 
 def _odd_row(values: Any) -> str:

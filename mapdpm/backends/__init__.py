@@ -139,7 +139,7 @@ BACKENDS: dict[str, Backend] = {"c": c.C, "numba": NUMBA, "python": PYTHON}
 """The backends, in the order in which "auto" tries them."""
 
 _HOW_TO_GET = {
-    "c": "the compiled kernels know families of normal data, where they are installed; use backend='auto'",
+    "c": "C has families of normal data, where the compiled kernels are installed; use backend='auto'",
     "numba": "numba is not installed; try: pip install 'mapdpm[numba]'",
 }
 

@@ -56,7 +56,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
     missing : {"error", "skip"}
         "skip": NaN is a missing value, and is integrated out: exact, for families of independent features
         (``NormalGamma``, ``NormalKnownVariance``, ``GammaPoisson``, ``BetaBernoulli``). A point needs one value at
-        least. It runs in numba or Python, not in C. "error": NaN is an error.
+        least. C has the two normal families. "error": NaN is an error.
     init : {"sequential", "random-order", "single"} or array of shape (n_points,)
         The start. "sequential": one pass in which points join clusters in the order of the data. "random-order": the
         same in random order. (With ``moves``, both start from one cluster of all points where that is better.)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import mapdpm
 from mapdpm.files import container
+from mapdpm.likelihoods import STREAM_FAMILIES
 from mapdpm.likelihoods._skipping import skips
 from mapdpm.models.hdp import HDPMixture
 from mapdpm.models.hdp_hmm import HDPHMM
@@ -125,17 +126,9 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
             )
             raise ValueError(msg)
         return model
-    if isinstance(model, (HDPMixture, HDPHMM, OnlineHDP)):
-        what = "states in time" if isinstance(model, HDPHMM) else "groups"
-        msg = f"a model of {what} has no C code yet; MAPDPM, OnlineMAPDPM and OnlineHDPHMM have"
-        raise ValueError(msg)
-    if model.discount > 0.0:
-        msg = f"streams have no discount, but the model has discount={model.discount}; fit it with discount=0"
-        raise ValueError(msg)
+    _check_exportable(model)
     saved, _ = container.unpack(model.to_bytes())
-    if skips(saved.likelihood):
-        msg = "a model with missing='skip' has no C code; fit it with missing='error', or OnlineMAPDPM(missing='skip')"
-        raise ValueError(msg)
+    _check_family(saved.likelihood)
     n_clusters, n_features = len(saved.counts), len(saved.anchor)
     slots = 2 * n_clusters if max_clusters is None else max_clusters
     if slots < n_clusters:
@@ -147,6 +140,28 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
         weight, mean, squares = row[0], row[1 : 1 + n_features], row[1 + n_features :]
         learner.insert(float(weight), saved.anchor + mean, squares / weight)
     return stream
+
+
+def _check_exportable(model: Any) -> None:
+    """ValueError for a model that no stream learner can go on with."""
+    if isinstance(model, (HDPMixture, HDPHMM, OnlineHDP)):
+        what = "states in time" if isinstance(model, HDPHMM) else "groups"
+        msg = f"a model of {what} has no C code yet; MAPDPM, OnlineMAPDPM and OnlineHDPHMM have"
+        raise ValueError(msg)
+    if model.discount > 0.0:
+        msg = f"streams have no discount, but the model has discount={model.discount}; fit it with discount=0"
+        raise ValueError(msg)
+
+
+def _check_family(likelihood: Any) -> None:
+    """ValueError for a family that no stream learner has, or for missing values, which count each feature."""
+    if skips(likelihood):
+        msg = "a model with missing='skip' has no C code; fit it with missing='error', or OnlineMAPDPM(missing='skip')"
+        raise ValueError(msg)
+    if type(likelihood) not in STREAM_FAMILIES:
+        known = " and ".join(each.__name__ for each in STREAM_FAMILIES)
+        msg = f"a model of {type(likelihood).__name__} has no C code; {known} have: fit one of these"
+        raise ValueError(msg)
 
 
 def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:

@@ -50,6 +50,7 @@ _KINDS = {
 }
 _STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, SUMMARY}
 FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
+_SKIPPING = {number for family, number in FAMILY_NUMBERS.items() if hasattr(family, "feature")}
 
 MISSING = 1
 """The flag of a batch model with missing values: its statistics count each feature."""
@@ -241,7 +242,7 @@ def _check_fields(header: tuple[Any, ...]) -> None:
         ("kind", kind, kind in _KINDS),
         ("size of a real", real_size, real_size in _REALS),
         ("family", family, family in FAMILY_OF_NUMBER),
-        ("field of flags", flags, flags == 0 or (flags == MISSING and kind == BATCH)),
+        ("field of flags", flags, flags == 0 or (flags == MISSING and kind == BATCH and family in _SKIPPING)),
         ("number of features", D, D >= 1),
         ("number of clusters", K, K >= 1 or kind == SUMMARY),
     )
@@ -261,7 +262,7 @@ def _check_body(likelihood: Any, anchor: Vector, counts: Labels, statistics: Mat
         # Within a factor of two, for both are rounded sums.
         ("weights of features do not fit", np.all((of_features >= 0) & (0.5 * of_features <= weights[:, None]))),
         ("a feature without points has moments", not np.any(means[nowhere]) and not np.any(squares[nowhere])),
-        ("sums of squares are negative", np.all(squares >= 0)),
+        ("sums of squares are negative, or a factor does not fit the prior", np.all(squares >= 0)),
     )
     for what, fine in checks:
         _check(bool(fine), what)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.jit import jitable
+from mapdpm.likelihoods._moments import LEAST_SHARE
 from mapdpm.likelihoods._sums import is_exact
 from mapdpm.names import MISSING
 from mapdpm.protocol import Matrix, Vector
@@ -58,7 +59,10 @@ class Skipping(NamedTuple):
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
         """The inverse of ``add``. A feature that loses its last point is empty; whole weights say so exactly."""
         D = self.n_features
-        row[0] -= w
+        left = row[0] - w
+        if left < LEAST_SHARE * row[0] and not (left > 0.0 and is_exact(row[0], w)):
+            return False
+        row[0] = left
         for d in range(D):
             if is_there(data[i, d]):
                 own = row[1 + d :: D]

@@ -204,3 +204,11 @@ def multiply_out(row: Vector, at: int, other: Vector, D: int, less: Matrix) -> N
             for k in range(j + 1):
                 t += row[p + k] * row[q + k] + other[p + k] * other[q + k]
             row[p + j] = t
+
+
+def squared_rows(rows: Matrix, at: int, D: int) -> Matrix:
+    """The diagonal of L L' of each row, shape (K, D)."""
+    lengths = np.arange(1, D + 1)
+    firsts = np.cumsum(lengths) - lengths
+    squares: Matrix = np.add.reduceat(rows[:, at : at + length(D)] ** 2, firsts, axis=1)
+    return squares

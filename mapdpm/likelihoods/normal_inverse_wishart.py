@@ -21,7 +21,7 @@ from mapdpm.special import digamma_of, log_rising, multigamma_excess
 _SCALARS = 5
 """Behind the statistics: constant, exponent, stretch, log |psi_n| / 2, and what removals have left (``remove``)."""
 
-_ROUNDING = 1e-5  # of pivots in float32, and some
+_ROUNDING = 1e-6  # of a diagonal in float32, and some
 
 
 def _check_freedom(prior: Any) -> None:
@@ -105,17 +105,15 @@ class NormalInverseWishart(NamedTuple):
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Sample means and variances of clusters, each (K, D)."""
         D = self.m0.shape[0]
-        lengths = np.arange(1, D + 1)
-        firsts = 1 + D + np.cumsum(lengths) - lengths
-        squares = np.add.reduceat(rows[:, : self.n_statistics()] ** 2, firsts, axis=1)
-        return rows[:, 1 : 1 + D].copy(), np.maximum(squares - np.diag(self.psi0), 0.0) / rows[:, :1]
+        squares = tri.squared_rows(rows, 1 + D, D) - np.diag(self.psi0)
+        return rows[:, 1 : 1 + D].copy(), np.maximum(squares, 0.0) / rows[:, :1]
 
     def are_factors(self, statistics: Matrix) -> NDArray[np.bool_]:
-        """Whether each row of ``statistics`` can be that of points: no pivot is below that of psi0."""
+        """Whether each row can be that of points: no pivot is below that of psi0, up to rounding of the diagonal."""
         D = self.m0.shape[0]
         pivots = statistics[:, [tri.diagonal(1 + D, d) for d in range(D)]]
-        least = np.diag(np.linalg.cholesky(self.psi0))
-        return np.all(pivots >= (1.0 - _ROUNDING) * least, axis=1)
+        least = np.diag(np.linalg.cholesky(self.psi0)) ** 2 - _ROUNDING * D * tri.squared_rows(statistics, 1 + D, D)
+        return np.all((pivots > 0.0) & (pivots**2 >= least), axis=1)
 
     def size(self) -> int:
         D = self.m0.shape[0]

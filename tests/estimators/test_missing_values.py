@@ -303,3 +303,22 @@ def test_whole_numbers_and_domains():
         MAPDPM(likelihood=BetaBernoulli, **common).fit([[1.0, NAN], [1.0, 2.0]])
     with pytest.raises(ValueError, match=r"column 1 reaches .* prior scales"):
         MAPDPM(likelihood=NormalGamma(0.0, 1.0, 1.0, 1.0), **common).fit([[1.0, NAN], [1.0, 1e40]])
+
+
+def test_missing_values_of_pandas():
+    """Nullable columns hold pandas.NA, which is no number."""
+    frame = pd.DataFrame({"a": pd.array([1, 2, None, 8], dtype="Int64"), "b": [1.0, None, 1.5, 9.0]})
+    plain = np.array([[1.0, 1.0], [2.0, NAN], [NAN, 1.5], [8.0, 9.0]])
+    models = [MAPDPM(missing="skip").fit(X) for X in (frame, frame.astype(object), plain)]
+    assert len({model.log_joint_ for model in models}) == 1
+    with pytest.raises(ValueError, match=r"X contains NaN at row 1, column 1 \('b'\)"):
+        MAPDPM().fit(frame)
+
+
+@pytest.mark.parametrize("backend", ["c", "python"])
+def test_a_point_that_is_nearly_all_of_a_cluster_leaves_the_others_their_weight(backend):
+    X, weights = np.array([[0.0, NAN], [NAN, 0.1], [NAN, 0.1], [NAN, 0.1]]), [1e9, 1e-8, 1e-8, 1e-8]
+    model = MAPDPM(
+        1e-10, likelihood=NormalGamma([0, 0], 0.1, 1, [1, 1]), missing="skip", moves=(), init=[0] * 4, backend=backend
+    )
+    assert model.fit(X, sample_weight=weights).converged_

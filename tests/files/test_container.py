@@ -21,6 +21,7 @@ from mapdpm import (
     DirichletMultinomial,
     GammaPoisson,
     NormalGamma,
+    NormalInverseWishart,
     NormalKnownVariance,
 )
 from mapdpm.backends import _c32, _c64
@@ -28,6 +29,7 @@ from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of
 from mapdpm.likelihoods import FAMILIES, FAMILY_NUMBERS
 from mapdpm.likelihoods._template import GammaExponential
+from mapdpm.state import mixture_of
 
 
 def fitted(family=NormalGamma, **parameters):
@@ -468,3 +470,36 @@ def test_a_likelihood_set_after_the_fit_is_refused_likewise():
     model.likelihood = GammaPoisson(a0=1.0, b0=1.0)
     with pytest.raises(ValueError, match="GammaPoisson has no number in the model format"):
         model.to_bytes()
+
+
+def full(psi0, X):
+    return MAPDPM(likelihood=NormalInverseWishart(np.zeros(X.shape[1]), 0.1, X.shape[1] + 1.0, psi0)).fit(X)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("thin", [1.0, 1e-6, 1e-11])
+def test_full_covariances_come_back_bit_for_bit(seed, thin):
+    """Also where psi0 is nearly singular, and points lie in the plane that it nearly spans."""
+    rng = np.random.default_rng(seed)
+    mixing = rng.normal(size=(4, 3))
+    X = rng.normal(size=(30, 3)) @ mixing.T if seed % 2 else np.repeat(rng.normal(size=(2, 4)), 5, axis=0)
+    model = full(mixing @ mixing.T + thin * np.eye(4), X)
+    other = MAPDPM.from_bytes(model.to_bytes())
+    np.testing.assert_array_equal(other.score_samples(X), model.score_samples(X))
+    np.testing.assert_array_equal(other._mixture.statistics, model._mixture.statistics)
+
+
+def test_forged_full_covariances_are_refused():
+    X = np.random.default_rng(3).normal(size=(20, 2))
+    mixture = full(np.eye(2), X)._mixture
+    for entry, value in ((3, 0.9), (3, -2.0), (5, 0.0)):  # pivots of psi0 are 1
+        statistics = mixture.statistics.copy()
+        statistics[0, entry] = value
+        forged = mixture_of(mixture.likelihood, mixture.prior, mixture.anchor, mixture.counts, statistics)
+        with pytest.raises(ValueError, match="a factor does not fit the prior"):
+            container.unpack(container.pack(forged, {}))
+    data = bytearray(container.pack(mixture, {}))
+    data[10] = container.MISSING
+    data[-4:] = zlib.crc32(data[:-4]).to_bytes(4, "little")
+    with pytest.raises(ValueError, match="field of flags is 1"):
+        container.unpack(bytes(data))
