@@ -19,50 +19,6 @@
 #define UNROLLED _Pragma("GCC unroll 4")
 #endif
 
-static const double ROUGH_LOG_OF_ONE = 4503599627370496.0 + 1023.0 * 2199023255552.0; /* 2^52 + 1023 2^41 */
-
-/* Lower bounds of the logarithms of tails, in ROUGH_LOG_UNITs: log2(1 + f) >= f. */
-static inline __attribute__((always_inline)) void to_rough_log(vector *tail)
-{
-    *tail = (vector)((bit_vector)*tail >> 11 | UINT64_C(0x4330000000000000)) - ROUGH_LOG_OF_ONE;
-}
-
-/* ---- full covariance matrices: most columns are out of question after the first rows of their factors ------------- */
-
-/* A quarter of the rows, a sixteenth of the work. */
-static inline int64_t first_rows(int64_t D)
-{
-    return D > 32 ? round_up(D / 4, 4) : 8;
-}
-
-/* With few columns, or few rows, there is nothing to save. */
-static inline int is_worth_stages(const score_table *table)
-{
-    return table->is_full && table->n_columns > COLUMNS_PER_STEP && table->likelihood.D > 2 * first_rows(0);
-}
-
-/* Whether a slot is one of the first n labels. */
-static inline int is_among(const int64_t *labels, int n, int64_t slot)
-{
-    int q, found = 0;
-
-    for (q = 0; q < n; q++)
-        found |= labels[q] == slot;
-    return found;
-}
-
-/* The tails of the current block with the slots of its points. */
-static __attribute__((noinline)) CLONES void own_full_tails(const score_table *table, const int64_t *labels)
-{
-    vector tail;
-    int q;
-
-    load_lanes(table, round_up(table->n_columns, COLUMNS_PER_STEP));
-    for (q = 0; q < BLOCK; q++)
-        if (!is_among(labels, q, labels[q]))
-            full_tail_of_block(table, labels[q] + 1, table->likelihood.D, &tail);
-}
-
 /* A lower bound of a leave-one-out score, from that score. */
 static inline double below_score(const score_table *table, int64_t slot, double score)
 {
@@ -87,30 +43,6 @@ static inline void full_lower_bounds(const score_table *table, const int64_t *la
             least[q] = below_score(table, labels[q],
                                    table->loo_constant[column] + (table->exponent[column] - 1.0) * log1p(-lost));
     }
-}
-
-/* The tails with all other columns. Where no score with the block can exceed least[BLOCK], they are lower bounds. */
-static __attribute__((noinline)) CLONES void other_full_tails(const score_table *table, const int64_t *labels,
-                                                              const double *least)
-{
-    const vector limit = {least[0], least[1], least[2], least[3]};
-    vector tail;
-    int64_t k;
-
-    for (k = 0; k < table->n_columns; k++) { /* without a branch that has to wait for a tail */
-        bit_vector below;
-
-        table->candidates[k] = !is_column_used(table, k) || is_among(labels, BLOCK, k - 1);
-        if (table->candidates[k])
-            continue;
-        full_tail_of_block(table, k, first_rows(table->likelihood.D), &tail);
-        to_rough_log(&tail);
-        below = (bit_vector)(table->upper_constant[k] - table->rough_exponent[k] * tail <= limit);
-        table->candidates[k] = (int64_t)(below[0] & below[1] & below[2] & below[3] & 1);
-    }
-    for (k = 0; k < table->n_columns; k++)
-        if (!table->candidates[k])
-            full_tail_of_block(table, k, table->likelihood.D, &tail);
 }
 
 /* Everything from here on is a bound that allows for each rounding. A fused multiply-add is as good, and faster. */
@@ -211,7 +143,7 @@ static inline __attribute__((always_inline)) int64_t count_certain_with(score_ta
 
     for (*certain = 15; *certain == 15 && i + BLOCK <= table->end; i += BLOCK) {
         load_block(table, i);
-        if (is_product && is_worth_stages(table)) {
+        if (is_product && has_two_stages(table)) {
             own_full_tails(table, table->clusters->labels + i);
             loo_lower_bounds(table, table->clusters->labels + i, least, is_product);
             full_lower_bounds(table, table->clusters->labels + i, least);

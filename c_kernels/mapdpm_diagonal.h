@@ -100,35 +100,6 @@ ALWAYS_INLINE int diagonal_remove(const likelihood *f, double *statistics, const
     return *diagonal_share_left(statistics, f->D) >= LEAST_SHARE_LEFT;
 }
 
-/* The logarithm of a product of positive factors. The product itself may leave the range of a double, so the exponents
- * are removed as it grows. */
-ALWAYS_INLINE double log_product(const double *factors, int64_t D)
-{
-    const uint64_t mantissa = UINT64_C(0x000fffffffffffff), one = UINT64_C(0x3ff0000000000000);
-    double p[ACCUMULATORS] = {1, 1, 1, 1};
-    uint64_t exponents[ACCUMULATORS] = {0, 0, 0, 0}, bits;
-    int64_t d, j;
-
-    for (d = 0; d + ACCUMULATORS <= D; d += ACCUMULATORS)
-        for (j = 0; j < ACCUMULATORS; j++) {
-            p[j] *= factors[d + j];
-            memcpy(&bits, p + j, sizeof bits);
-            exponents[j] += bits >> 52;
-            bits = (bits & mantissa) | one;
-            memcpy(p + j, &bits, sizeof bits);
-        }
-    exponents[0] += exponents[1] + exponents[2] + exponents[3];
-    exponents[0] -= UINT64_C(1023) * (uint64_t)d;
-    for (j = 0; d + j < D; j++) {
-        p[j] *= factors[d + j];
-        memcpy(&bits, p + j, sizeof bits);
-        exponents[0] += (bits >> 52) - 1023;
-        bits = (bits & mantissa) | one;
-        memcpy(p + j, &bits, sizeof bits);
-    }
-    return log((p[0] * p[1]) * (p[2] * p[3])) + (double)(int64_t)exponents[0] * 0.6931471805599453;
-}
-
 /* The excess of the scale b_n of the Normal-Gamma posterior over b0. */
 static inline double b_growth(const likelihood *f, const double *statistics, int64_t d)
 {

@@ -169,10 +169,11 @@ static inline int full_factorise_sums(const likelihood *f, double *row)
 /* |factor^-1 (x - centre)|^2. */
 static inline double full_distance(const likelihood *f, const double *factor, const double *centre, const double *x)
 {
-    double *const inverse = f->scratch + f->D;
+    double *const inverse = f->scratch + f->D, total = 0.0;
 
     triangle_invert_diagonal(factor, inverse, f->D);
-    return triangle_solve(factor, inverse, x, centre, f->scratch, f->D);
+    triangle_solve(factor, inverse, x, centre, f->scratch, f->D, &total);
+    return total;
 }
 
 static inline double full_log_predictive(const likelihood *f, double *row, const double *x)

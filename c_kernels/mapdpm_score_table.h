@@ -29,6 +29,11 @@
 #define HAS_VECTORS 0
 #endif
 
+#if HAS_VECTORS
+typedef double vector __attribute__((vector_size(32), may_alias));
+typedef uint64_t bit_vector __attribute__((vector_size(32), may_alias));
+#endif
+
 /* The number of columns is a multiple of this: the widest kernel computes so many in one step. */
 enum { COLUMNS_PER_STEP = 8 };
 

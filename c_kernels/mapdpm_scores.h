@@ -34,10 +34,11 @@ static inline int is_column_used(const score_table *table, int64_t k)
 ALWAYS_INLINE double distance_of(const score_table *table, int64_t column, const double *x)
 {
     const int64_t D = table->likelihood.D;
-    double *const statistics = statistics_of_column(table, column);
+    double *const statistics = statistics_of_column(table, column), total = 0.0;
 
-    return triangle_solve(full_factor(statistics, D), table->inverse + column * D, x, full_centre(statistics, D),
-                          table->likelihood.scratch, D);
+    triangle_solve(full_factor(statistics, D), table->inverse + column * D, x, full_centre(statistics, D),
+                   table->likelihood.scratch, D, &total);
+    return total;
 }
 
 /* The tail of a point with a column: prod_d (1 + scale (x - centre)^2), or the sum of the terms; for full covariance

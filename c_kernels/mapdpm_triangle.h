@@ -36,47 +36,9 @@ static inline void triangle_invert_diagonal(const double *L, double *inverse, in
         inverse[i] = 1.0 / L[triangle_diagonal(i)];
 }
 
-/* z = L^-1 (x - centre); returns its squared length. inverse[i] is 1 / L_ii; z may be x. Four rows at a time, so that
- * a processor need not wait for one sum to finish before the next. */
-ALWAYS_INLINE double triangle_solve(const double *L, const double *inverse, const double *x, const double *centre,
-                                    double *z, int64_t D)
-{
-    double total = 0.0;
-    int64_t i, j;
-
-    for (i = 0; i + 4 <= D; i += 4) {
-        const double *const r0 = L + triangle_length(i), *const r1 = r0 + i + 1, *const r2 = r1 + i + 2;
-        const double *const r3 = r2 + i + 3;
-        double t0 = x[i] - centre[i], t1 = x[i + 1] - centre[i + 1], t2 = x[i + 2] - centre[i + 2];
-        double t3 = x[i + 3] - centre[i + 3];
-
-        for (j = 0; j < i; j++) {
-            t0 -= r0[j] * z[j];
-            t1 -= r1[j] * z[j];
-            t2 -= r2[j] * z[j];
-            t3 -= r3[j] * z[j];
-        }
-        t0 *= inverse[i];
-        t1 = (t1 - r1[i] * t0) * inverse[i + 1];
-        t2 = (t2 - r2[i] * t0 - r2[i + 1] * t1) * inverse[i + 2];
-        t3 = (t3 - r3[i] * t0 - r3[i + 1] * t1 - r3[i + 2] * t2) * inverse[i + 3];
-        z[i] = t0;
-        z[i + 1] = t1;
-        z[i + 2] = t2;
-        z[i + 3] = t3;
-        total = total + t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3;
-    }
-    for (; i < D; i++) {
-        const double *const r = L + triangle_length(i);
-        double t = x[i] - centre[i];
-
-        for (j = 0; j < i; j++)
-            t -= r[j] * z[j];
-        z[i] = t * inverse[i];
-        total += z[i] * z[i];
-    }
-    return total;
-}
+#define SOLVE triangle_solve
+#define SOLVE_NUMBER double
+#include "mapdpm_solve.h"
 
 /* The factor of L L' + v v' in place of L, by rotations; v is overwritten. */
 static inline void triangle_update(double *L, double *v, int64_t D)
