@@ -278,7 +278,8 @@ def complaint_of(cell: str, value: float | None, row: Sequence[str]) -> str:
     """The error message for a cell that holds no finite number: the problem, and what to do."""
     text = cell.strip()
     if text.lower() in MISSING:
-        return f"is {'missing: ' + repr(text) if text else 'blank'}; remove or fill such rows, or --missing skip"
+        found = f"missing: {text!r}" if text else "blank"
+        return f"is {found}; remove or fill such rows, or learn with --missing skip"
     if value is None:
         separated = any(mark in text for mark in ";\t ")
         numbers = [place for place, other in enumerate(row, 1) if value_of(other) is not None]

@@ -12,7 +12,7 @@ from mapdpm.protocol import Matrix, Vector
 
 
 class Moments(NamedTuple):
-    """Views of the statistics of clusters: their weights (K,), and of each feature weight, mean and M2, (K, D)."""
+    """The weights of clusters (K,), and the weight, mean and M2 of each feature, (K, D); means are a view."""
 
     weights: Vector
     of_features: Matrix

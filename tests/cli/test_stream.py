@@ -178,7 +178,10 @@ WRONG = [
     ("1", "line 4 has 1 column, but the first has 2"),
     ("1,2,3", "line 4 has 3 columns, but the first has 2"),
     ("x,2", "line 4, column 1 (height) is not a number: 'x'; the columns of numbers are --columns 2"),
-    ("1,", "line 4, column 2 (width) is blank; remove or fill such rows, or --missing skip"),
+    (
+        "1,",
+        "line 4, column 2 (width) is blank; remove or fill such rows, or learn with --missing skip",
+    ),
     ("nan,2", "line 4, column 1 (height) is not a finite number: 'nan'; remove or fill such rows"),
     ("1,-inf", "line 4, column 2 (width) is not a finite number: '-inf'; remove or fill such rows"),
     ('"1,2', "line 4 is not CSV: unexpected end of data"),
