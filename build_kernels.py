@@ -100,6 +100,7 @@ def builder(module: str, real: str) -> FFI:
             ("MAPDPM_MISSING", None),
             ("MAPDPM_GROUPS", None),
             ("MAPDPM_STATES", None),
+            ("MAPDPM_SURPRISE", None),
         ],
         extra_compile_args=_FLAGS,
         libraries=["m"] if os.name == "posix" else [],

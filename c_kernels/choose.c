@@ -80,8 +80,14 @@ real stream_score_new(const mapdpm_stream *s, const real *x, real least, real *b
     return *bound < least ? *bound : opening - (s->a0 + HALF) * (logs + math_log1p(sum));
 }
 
-/* The best cluster so far; the two clusters with the highest upper bounds; and the sum of exp(score - top) of all
- * scores that matter. */
+/* The sum of exp(score - top) of all scores that matter. */
+typedef struct {
+    real top;
+    real sum;
+} score_sum;
+
+/* The best cluster so far; the two clusters with the highest upper bounds; the sum of all scores; and if some clusters
+ * are rare, that of the others. */
 typedef struct {
     uint32_t best;
     uint32_t candidate;
@@ -89,36 +95,41 @@ typedef struct {
     real best_score;
     real candidate_bound;
     real runner_up_bound;
-    real top;
-    real sum;
+    score_sum all;
+    score_sum common;
+    int has_rare;
 } ranking;
 
 /* A cluster with a lower score cannot win, nor change the density. */
 static real least_score(const ranking *r, int with_density)
 {
-    return with_density && r->top - NEGLIGIBLE < r->best_score ? r->top - NEGLIGIBLE : r->best_score;
+    const real top = r->has_rare && r->common.top < r->all.top ? r->common.top : r->all.top;
+
+    return with_density && top - NEGLIGIBLE < r->best_score ? top - NEGLIGIBLE : r->best_score;
 }
 
-static void add_score(ranking *r, real score)
+static void add_score(score_sum *s, real score)
 {
-    if (score > r->top) {
-        r->sum = r->sum * math_exp(r->top - score) + 1;
-        r->top = score;
-    } else if (score > r->top - NEGLIGIBLE) {
-        r->sum += math_exp(score - r->top);
+    if (score > s->top) {
+        s->sum = s->sum * math_exp(s->top - score) + 1;
+        s->top = score;
+    } else if (score > s->top - NEGLIGIBLE) {
+        s->sum += math_exp(score - s->top);
     }
 }
 
 /* A score may round above its bound. If the bound is below the best score, the score is ignored, so that the same
  * cluster wins with and without a density. The candidate and the runner-up are ranked by bounds alone. */
-static void rank_score(ranking *r, uint32_t k, real score, real bound, int with_density)
+static void rank_score(const mapdpm_stream *s, ranking *r, uint32_t k, real score, real bound, int with_density)
 {
     if (bound > r->best_score && score > r->best_score) {
         r->best = k;
         r->best_score = score;
     }
     if (with_density)
-        add_score(r, score);
+        add_score(&r->all, score);
+    if (r->has_rare && !is_rare(s, k))
+        add_score(&r->common, score);
 }
 
 static void rank_bound(ranking *r, uint32_t k, real bound)
@@ -187,14 +198,14 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
     if (r->candidate == NONE)
         return;
     r->best = r->candidate;
-    r->best_score = r->top = score_of_tail(s, x, r->candidate, tail);
+    r->best_score = r->all.top = score_of_tail(s, x, r->candidate, tail);
     if (!with_density && r->runner_up_bound < r->best_score)
         return;
     for (first = 0; first < s->width; first += BLOCK) {
         n = stream_bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
             if (bounds[j] > least_score(r, with_density))
-                rank_score(r, first + j, score_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
+                rank_score(s, r, first + j, score_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
     }
 }
 
@@ -224,7 +235,7 @@ static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, i
             total += weight;
         }
         score = density(s, v, x) + math_log(weight);
-        rank_score(r, k, score, score, with_density);
+        rank_score(s, r, k, score, score, with_density);
         rank_bound(r, k, score);
     }
     return total;
@@ -255,14 +266,27 @@ real stream_unit_term(const mapdpm_stream *s, const real *x)
     return total;
 }
 
+static int has_rare_clusters(const mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; HAS_SURPRISE(s) && k < s->width; k++)
+        if (is_used(s, k) && is_rare(s, k))
+            return 1;
+    return 0;
+}
+
 choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
 {
-    ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, 0};
-    choice c = {NONE, NONE, 0, 1, 0};
+    static const score_sum none = {-LARGEST_REAL, 0};
+    ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, {0, 0}, {0, 0}, 0};
+    choice c = {NONE, NONE, 0, 1, 0, 0, 0, 0};
     real total_weight = 0, opening, bound;
 
     if (IS_TIMED(s))
         return states_choose(s, x, with_density);
+    all.all = all.common = none;
+    all.has_rare = with_density && has_rare_clusters(s);
     if (is_prepared(s)) {
         rank_by_score_table(s, x, &all, with_density);
         if (with_density)
@@ -271,16 +295,22 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
         total_weight = rank_by_moments(s, x, &all, with_density, &c.has_aged);
     }
     opening = stream_score_new(s, x, least_score(&all, with_density), &bound);
-    if (with_density)
-        add_score(&all, opening);
+    if (with_density) {
+        add_score(&all.all, opening);
+        add_score(&all.common, opening);
+    }
     c.best = all.best;
     c.second = all.candidate == all.best ? all.runner_up : all.candidate;
     c.opens = c.best == NONE || (bound > all.best_score && opening > all.best_score);
     if (with_density) {
         const real all_weight = total_weight + s->alpha;
 
-        c.density = all.top + math_log(all.sum) - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) +
-                    stream_unit_term(s, x);
+        const real sum = all.all.top + math_log(all.all.sum);
+
+        c.density = sum - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + stream_unit_term(s, x);
+        c.novelty = math_exp(opening - all.all.top) / all.all.sum;
+        c.common = all.has_rare ? all.common.top + math_log(all.common.sum) : sum;
+        c.weight = all_weight;
     }
     return c;
 }

@@ -29,6 +29,8 @@ void stream_clear_slot(mapdpm_stream *s, uint32_t k)
         groups_clear(s, k);
     if (HAS_STATES(s))
         states_clear(s, k);
+    if (HAS_SURPRISE(s))
+        standing_of(s)[k] = 0;
     constants_of(s)[k] = -LARGEST_REAL;
     merge_partner_of(s)[k] = NONE;
     trials_of(s)[k] = 0;
@@ -53,6 +55,8 @@ void stream_refresh(mapdpm_stream *s, uint32_t k)
         s->width = k + 1;
     if (is_prepared(s))
         prepare(s, view_of(s, k, s->now), k);
+    else if (HAS_SURPRISE(s) && !HAS_MISSING(s)) /* as of the last point of the cluster */
+        prepare(s, view_of(s, k, last_times_of(s)[k]), k);
 }
 
 /* Bring the moments of a slot up to the current time. */
@@ -101,6 +105,8 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     if (HAS_BASE(s))
         base_merge(s, to, from);
+    if (HAS_SURPRISE(s))
+        surprise_merge(s, to, from);
     if ((int32_t)(last_seen_of(s)[from] - last_seen_of(s)[to]) > 0)
         last_seen_of(s)[to] = last_seen_of(s)[from];
     ids_of(s)[to] = kept;

@@ -101,7 +101,7 @@ static void rate_by_moments(const mapdpm_stream *s, const real *x, real *densiti
  * density. */
 choice states_choose(const mapdpm_stream *s, const real *x, int with_density)
 {
-    choice c = {NONE, NONE, 0, 1, 0};
+    choice c = {NONE, NONE, 0, 1, 0, 0, 0, 0};
     real *const p = state_scores(s), *const densities = smoothed_of(s);
     real top = -LARGEST_REAL, sum = 0, less = 1, opening = predict_states(s, p), bound, score;
     uint32_t k;

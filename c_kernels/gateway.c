@@ -7,6 +7,8 @@ static void seat(mapdpm_stream *s, uint32_t k, real tables)
     stream_refresh(s, k);
     if (HAS_BASE(s))
         base_none(s, k);
+    if (HAS_SURPRISE(s))
+        surprise_seat(s, k);
     if (IS_GROUPED(s))
         groups_seat(s, k, tables);
 }
@@ -131,7 +133,11 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
         }
         s->n_seen += to_uint64(*slot + HALF);
         seat(s, e, IS_GROUPED(from) ? tables_seen(from, k, decay) : 1);
+        if (HAS_SURPRISE(s) && HAS_SURPRISE(from))
+            standing_of(s)[e] = standing_of(from)[k] & ~RARE;
     }
+    if (error == MAPDPM_OK && HAS_SURPRISE(s) && HAS_SURPRISE(from))
+        surprise_pool(s, from);
     return error;
 }
 
@@ -191,6 +197,12 @@ static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
 
         x[i] = y[i];
         y[i] = t;
+    }
+    if (HAS_SURPRISE(s)) {
+        const uint32_t standing = standing_of(s)[a];
+
+        standing_of(s)[a] = standing_of(s)[b];
+        standing_of(s)[b] = standing;
     }
     if (HAS_GROUPS(s))
         groups_swap(s, a, b);
@@ -303,6 +315,8 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
     while (s->n_clusters > n && merge_best_slots(s, LARGEST_REAL))
         ;
     put_in_order(s, WARMUP(s));
+    if (HAS_SURPRISE(s))
+        surprise_judge_all(s);
     s->n_events = 0;
     s->at_event = 0;
     memset(event_ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING_SIZE(s));

@@ -48,6 +48,9 @@ typedef MAPDPM_REAL mapdpm_real;
     ((32 + ((5 + 2 * (size_t)(D)) + (size_t)(K) * (13 + 6 * (size_t)(K)) + 3 * (size_t)(L) * ((size_t)(D) + (K))) *     \
               sizeof(mapdpm_real) + 12 * (size_t)(L) + 7) / 8 * 8)
 
+/* The further bytes of a learner that knows how surprising a point is. */
+#define MAPDPM_SURPRISE_BYTES(K) ((41 * sizeof(mapdpm_real) + 4 * ((size_t)(K) + 3) + 7) / 8 * 8)
+
 /* The further bytes of a learner of groups that can have a base; the last term where it has missing values. */
 #define MAPDPM_BASE_BYTES(D, K)                                                                                        \
     ((((size_t)(K) + 1) * ((sizeof(mapdpm_real) == 4 ? 2 : 1) * (1 + 2 * (size_t)(D))) + (size_t)(K)) *                \
@@ -144,7 +147,8 @@ enum mapdpm_event_kind {
     MAPDPM_SPLIT = 2,   /* id stays with the heavier part; other is the new one */
     MAPDPM_MERGED = 3,  /* id is now part of other */
     MAPDPM_EVICTED = 4, /* id, to free a slot */
-    MAPDPM_AGED = 5     /* id, whose weight has decayed too far */
+    MAPDPM_AGED = 5,    /* id, whose weight has decayed too far */
+    MAPDPM_PRIOR = 6    /* no cluster: the prior of the warm-up was revisited, and has changed */
 };
 
 typedef struct mapdpm_options {
@@ -167,6 +171,10 @@ typedef struct mapdpm_options {
                                     * MAPDPM_STATES, alpha > 0, no window and no groups): a point is learned when `lag`
                                     * later points are known, or three times as many at most. Up to 1024 */
     mapdpm_real kappa;             /* >= 0: the additional weight of a state after itself, in transitions */
+    uint32_t surprise;             /* 1: the learner knows how surprising a point is, for mapdpm_assess (only with
+                                    * MAPDPM_SURPRISE, without groups and states) */
+    mapdpm_real rare;              /* 0 <= rare < 1: the lightest clusters are rare while together they have at most
+                                    * this share of all points. Rare clusters do not make a point less surprising */
 } mapdpm_options;
 
 typedef struct mapdpm_event {
@@ -198,7 +206,8 @@ typedef struct mapdpm_stream {
     uint32_t next_id;
     uint32_t turn;
     uint32_t n_clusters;
-    uint32_t family;
+    uint16_t family;
+    uint16_t surprise;
     uint32_t when_full;
     uint8_t missing;
     uint8_t with_base;
@@ -243,6 +252,31 @@ int mapdpm_learn_at(mapdpm_stream *stream, const mapdpm_real *x, int64_t microse
  * scores[n] may be NULL. *done is the number of points learned; it is below n only after an error. */
 int mapdpm_learn_many(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
                       mapdpm_real *scores, size_t *done);
+
+/* ---- anomalies --------------------------------------------------------------------------------------------------- */
+
+/* How unusual a point is. All reals are NaN during the warm-up. */
+typedef struct mapdpm_assessment {
+    uint32_t id;             /* the best existing cluster; MAPDPM_NO_ID if there is none */
+    mapdpm_real log_density; /* as of mapdpm_predict, at the time of the point */
+    mapdpm_real novelty;     /* the probability that the point belongs to a new cluster */
+    mapdpm_real surprise;    /* the share of points that are expected to be at least as unusual: small is unusual. NaN
+                              * unless options.surprise is 1 */
+} mapdpm_assessment;
+
+/* Assess a point as mapdpm_learn would find it next, or mapdpm_learn_at at *microseconds, which may be NULL. Changes
+ * nothing; but as it sets the time for a while, no other call may run at the same time. */
+int mapdpm_assess(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *microseconds,
+                  mapdpm_assessment *assessment);
+
+/* Assess a point, then learn it. The id is that of the cluster that learned it. An error changes nothing. */
+int mapdpm_learn_assessed(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *microseconds,
+                          mapdpm_assessment *assessment);
+
+/* The same for n points. microseconds[n] may be NULL. If `learns` is 0, all are assessed as the next point. *done is the
+ * number of points assessed; it is below n only after an error. */
+int mapdpm_assess_many(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *microseconds, size_t n, int learns,
+                       mapdpm_assessment *assessments, size_t *done);
 
 /* ---- groups: clusters that several sensors, devices or sessions share, each in its own proportions --------------- */
 

@@ -6,6 +6,8 @@
 
 enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4, SUMMARY = 5, STREAM_OF_STATES = 7 };
 enum { REAL = sizeof(mapdpm_real) };
+/* The place of the flags in the header, and the flag of a stream that knows surprises. */
+enum { FLAGS = 10, WITH_SURPRISE = 2 };
 
 #define MAGIC UINT32_C(0x4d50444d) /* MDPM */
 

@@ -25,6 +25,11 @@
  * and points[3 lag][D] that wait | what a file leaves out: scratch scores[K] and smoothed[K], the probabilities of
  * transitions steps[K + 1][K] and opening[K + 1], scratch moments of a block (reals) | slots[3 lag] of points that wait,
  * scratch (uint32).
+ *
+ * A learner that knows surprises has behind it: the share of rare clusters, counts[SURPRISE_BINS] of tails (reals) |
+ * standing[K], the slot to check next, points from one halving of the counts to the next, points since
+ * the last (uint32). The standing of a cluster is its number of points, without forgetting;
+ * its highest bit marks a rare cluster.
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -157,6 +162,27 @@ static inline uint32_t *group_numbers_of(const mapdpm_stream *s)
 }
 static inline uint32_t *group_seen_of(const mapdpm_stream *s) { return group_numbers_of(s) + groups_of(s); }
 static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_seen_of(s) + groups_of(s); }
+
+/* ---- surprise ---------------------------------------------------------------------------------------------------- */
+
+enum { SURPRISE_BINS = 40, SURPRISE_REALS = 1 + SURPRISE_BINS };
+/* The mark of a rare cluster in its standing, and the limit of the rest. */
+#define RARE UINT32_C(0x80000000)
+#define MOST_STANDING UINT32_C(0x3fffffff)
+static inline real *rare_share(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more); }
+static inline real *tail_counts(const mapdpm_stream *s) { return rare_share(s) + 1; }
+static inline uint32_t *standing_of(const mapdpm_stream *s)
+{
+    return (uint32_t *)(void *)(rare_share(s) + SURPRISE_REALS);
+}
+enum { SURPRISE_WORDS = 3 };
+static inline uint32_t *next_to_check(const mapdpm_stream *s) { return standing_of(s) + SLOTS(s); }
+static inline uint32_t *counting_period(const mapdpm_stream *s) { return next_to_check(s) + 1; }
+static inline uint32_t *counted_in_period(const mapdpm_stream *s) { return next_to_check(s) + 2; }
+static inline int is_rare(const mapdpm_stream *s, uint32_t k)
+{
+    return HAS_SURPRISE(s) && (standing_of(s)[k] & RARE) != 0;
+}
 
 /* ---- states in time ---------------------------------------------------------------------------------------------- */
 

@@ -20,6 +20,10 @@
 #define EXTRAPOLATION ((real)4)
 /* One in so many points of a cluster is followed by an attempt to split it, the others by an attempt to merge it. */
 #define LOOK_PERIOD 4u
+/* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
+#define EMPIRICAL_POINTS ((real)10)
+/* The least variance within clusters, as a share of the variance of all points. */
+#define LEAST_SHARE ((real)1e-4)
 /* Losses within so many nats are ties. */
 #define TIE_NATS ((real)1e-3)
 /* Added to a variance, so that a constant feature does not divide by zero. */
@@ -54,6 +58,9 @@ typedef struct {
     int has_aged; /* the weight of a cluster is below FORGOTTEN_WEIGHT */
     int opens;
     real density;
+    real novelty; /* the probability of a new cluster */
+    real common;  /* the log of the sum of all weighted densities but those of rare clusters */
+    real weight;  /* of all clusters, and alpha */
 } choice;
 
 MAPDPM_INTERNAL int stream_reset(mapdpm_stream *s, const mapdpm_options *options);
@@ -79,7 +86,21 @@ MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id
 MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
+MAPDPM_INTERNAL real stream_unit_for(real variance);
+MAPDPM_INTERNAL void stream_prepare_opening(mapdpm_stream *s);
+MAPDPM_INTERNAL real stream_gain_of_split(const mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
+
+/* With surprise (surprise.c). */
+MAPDPM_INTERNAL real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c);
+MAPDPM_INTERNAL real surprise_rank(const mapdpm_stream *s, real nats);
+MAPDPM_INTERNAL void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight);
+MAPDPM_INTERNAL void surprise_judge_all(mapdpm_stream *s);
+MAPDPM_INTERNAL void surprise_seat(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+MAPDPM_INTERNAL void surprise_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share);
+MAPDPM_INTERNAL void surprise_pool(mapdpm_stream *s, const mapdpm_stream *from);
 
 /* With groups (groups.c). */
 MAPDPM_INTERNAL void groups_reset(mapdpm_stream *s, const mapdpm_options *options);
@@ -249,7 +270,7 @@ static inline real state_weight(const mapdpm_stream *s, uint32_t k)
     return at_least(s->alpha * (state_tables(s)[k] / *state_total(s)), LEAST_PSEUDO_COUNT);
 }
 
-/* Whether the score table is kept up to date. It is not if every point would change all of it. */
+/* Whether clusters are scored by the score table. They are not if every point would change all of it. */
 static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !HAS_MISSING(s); }
 
 #endif

@@ -42,6 +42,23 @@ static inline int math_split(mapdpm_real x, mapdpm_real *f)
     return k;
 }
 
+/* 2^k, which is a normal number. */
+static inline mapdpm_real math_power_of_2(int k)
+{
+    mapdpm_real x;
+
+    if (MATH_IS_FLOAT) {
+        const uint32_t bits = (uint32_t)(k + 127) << 23;
+
+        memcpy(&x, &bits, 4);
+    } else {
+        const uint64_t bits = (uint64_t)(k + 1023) << 52;
+
+        memcpy(&x, &bits, sizeof x);
+    }
+    return x;
+}
+
 /* k ln 2 + log(1 + f): the atanh series in s = f / (2 + f), with fdlibm's coefficients. Even and odd terms are
  * separate, so that neither waits for the other. */
 static inline mapdpm_real math_log_of(int k, mapdpm_real f)

@@ -62,10 +62,14 @@ static inline real to_real(uint64_t n)
 
 static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
 
-/* The factor that the weight of a cluster has decayed by since it last learned. */
+/* The factor that the weight of a cluster has decayed by since it last learned, and minus its logarithm. */
+static inline real elapsed(const mapdpm_stream *s, uint32_t k, int64_t now)
+{
+    return FORGETS(s) ? to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate : 0;
+}
 static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
-    return FORGETS(s) ? math_exp(-to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate) : 1;
+    return FORGETS(s) ? math_exp(-elapsed(s, k, now)) : 1;
 }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
@@ -221,8 +225,9 @@ static inline real posterior_b(real noise_scale, real shrinkage, real mean, real
     return noise_scale + HALF * (squares + shrinkage * mean * mean);
 }
 
-/* log p(x | moments). If x is NULL: its constant, exponent, centres and scales, into column k of the score table. */
-static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k)
+/* log p(x | moments), or if at_peak its highest value where x has values. If x is NULL: its constant, exponent, centres
+ * and scales, into column k of the score table. */
+static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k, int at_peak)
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
@@ -255,7 +260,7 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
         if (x == NULL) {
             centres_of(s, d)[k] = shrink * mean[d];
             scales_of(s, d)[k] = scale;
-        } else {
+        } else if (!at_peak) {
             const real t = coordinate(s, x, d) - shrink * mean[d];
 
             multiply_one_plus(&excess, &tail, t * t * scale);
@@ -274,7 +279,7 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
     return total - (p.a + HALF) * (tail + math_log1p(excess));
 }
 
-static inline real known_variance_density(const mapdpm_stream *s, view v, const real *x, size_t k)
+static inline real known_variance_density(const mapdpm_stream *s, view v, const real *x, size_t k, int at_peak)
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
@@ -297,7 +302,7 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
         if (x == NULL) {
             centres_of(s, d)[k] = centre;
             scales_of(s, d)[k] = HALF / wide;
-        } else {
+        } else if (!at_peak) {
             const real t = coordinate(s, x, d) - centre;
 
             sum += t * t * (HALF / wide);
@@ -316,7 +321,13 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
 /* log p(x | moments), from the moments. */
 static inline real density(const mapdpm_stream *s, view v, const real *x)
 {
-    return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0) : known_variance_density(s, v, x, 0);
+    return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0, 0) : known_variance_density(s, v, x, 0, 0);
+}
+
+/* The highest log density of a point with the same missing values as x. */
+static inline real peak(const mapdpm_stream *s, view v, const real *x)
+{
+    return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0, 1) : known_variance_density(s, v, x, 0, 1);
 }
 
 /* Fill column k of the score table. Then each density, times the weight if there is one, costs a product for each
@@ -324,9 +335,9 @@ static inline real density(const mapdpm_stream *s, view v, const real *x)
 static inline void prepare(const mapdpm_stream *s, view v, size_t k)
 {
     if (IS_GAMMA(s))
-        (void)normal_gamma_density(s, v, NULL, k);
+        (void)normal_gamma_density(s, v, NULL, k, 0);
     else
-        (void)known_variance_density(s, v, NULL, k);
+        (void)known_variance_density(s, v, NULL, k, 0);
 }
 
 /* Clusters that are compared at once: as many as vectors hold, or one if the code must be small. */

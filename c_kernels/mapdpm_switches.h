@@ -94,6 +94,12 @@ void *memset(void *to, int byte, size_t n);
 #define HAS_STATES(s) ((void)(s), 0)
 #endif
 
+#ifdef MAPDPM_SURPRISE
+#define HAS_SURPRISE(s) ((s)->surprise != 0)
+#else
+#define HAS_SURPRISE(s) ((void)(s), 0)
+#endif
+
 #ifdef MAPDPM_NO_KNOWN_VARIANCE
 #define IS_GAMMA(s) ((void)(s), 1)
 #else
@@ -131,7 +137,8 @@ static inline int is_compiled_for(const mapdpm_options *o)
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
            FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window &&
-           HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) && HAS_STATES(o) == (o->lag > 0);
+           HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) &&
+           HAS_STATES(o) == (o->lag > 0) && HAS_SURPRISE(o) == (o->surprise != 0);
 }
 
 #endif

@@ -38,9 +38,18 @@ int stream_check_point(const mapdpm_stream *s, const real *x)
     return n_there > 0 ? MAPDPM_OK : MAPDPM_E_NUMBER;
 }
 
+/* Whether it is time: at the end of the warm-up, and whenever as many points have come once more, while there are at
+ * most two clusters. More of them show that the prior is narrow enough. A prior that was given stays. */
+static int revisits_prior(const mapdpm_stream *s)
+{
+    return WARMUP(s) > 0 && !HAS_GROUPS(s) && !HAS_STATES(s) && modulo(s->n_seen, WARMUP(s)) == 0 &&
+           (s->n_clusters <= 2 || s->n_seen == WARMUP(s));
+}
+
 static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
 {
     const size_t i = (size_t)s->n_seen, D = FEATURES(s);
+    int error;
 
     memcpy(points_of(s) + i * D, x, D * sizeof(real));
     times_of(s)[i] = s->now;
@@ -50,7 +59,12 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
         groups_admit(s);
         point_rows_of(s)[i] = *row_of(s);
     }
-    return s->n_seen == WARMUP(s) ? stream_end_warmup(s) : MAPDPM_OK;
+    if (s->n_seen < WARMUP(s))
+        return MAPDPM_OK;
+    error = stream_end_warmup(s);
+    if (error == MAPDPM_OK && revisits_prior(s))
+        stream_revisit_prior(s);
+    return error;
 }
 
 /* Add the point to slot k, new or not. Then try one change that may follow: a merge with the second best slot, a merge
@@ -91,9 +105,26 @@ static int check_opening(const mapdpm_stream *s, const choice *c, int64_t before
     return c->has_aged && (!IS_TIMED(s) || states_will_age(s, before)) ? MAPDPM_OK : MAPDPM_E_FULL;
 }
 
-static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score)
+static void assess_nothing(mapdpm_assessment *a)
+{
+    a->id = NONE;
+    a->log_density = a->novelty = a->surprise = not_a_number();
+}
+
+static void assess(const mapdpm_stream *s, const choice *c, real nats, mapdpm_assessment *a)
+{
+    a->id = c->best == NONE ? NONE : ids_of(s)[c->best];
+    a->log_density = c->density;
+    a->novelty = c->novelty;
+    a->surprise = HAS_SURPRISE(s) ? surprise_rank(s, nats) : not_a_number();
+}
+
+/* Learn a point, and assess it before if `a` is not NULL. */
+static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score, mapdpm_assessment *a)
 {
     const int64_t before = s->now;
+    const int with_density = score != NULL || HAS_SURPRISE(s) || a != NULL;
+    real nats = 0;
     choice c;
     uint32_t k;
     int error = stream_check_point(s, x);
@@ -108,9 +139,11 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (IS_WARMING(s)) {
         if (score)
             *score = not_a_number();
+        if (a)
+            assess_nothing(a);
         return learn_warming(s, x, id);
     }
-    c = stream_choose(s, x, score != NULL);
+    c = stream_choose(s, x, with_density);
     k = c.best;
     if (c.opens)
         error = check_opening(s, &c, before);
@@ -126,7 +159,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
         s->now = now;
         if (c.has_aged)
             stream_remove_aged(s);
-        c = stream_choose(s, x, score != NULL);
+        c = stream_choose(s, x, with_density);
         k = c.best;
         if (s->next_id == NONE) /* it did not open a state before what waited was learned */
             c.opens = 0;
@@ -135,6 +168,10 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             return MAPDPM_E_IDS;
         }
     }
+    if (HAS_SURPRISE(s))
+        nats = surprise_nats(s, x, &c);
+    if (a)
+        assess(s, &c, nats, a);
     s->n_seen++;
     if (IS_GROUPED(s))
         groups_admit(s);
@@ -159,17 +196,21 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
         k = states_learn(s, k, c.opens, x);
     else
         k = join(s, k, c.second, x);
+    if (HAS_SURPRISE(s))
+        surprise_count(s, nats, k, c.weight);
     if (score)
         *score = c.density;
     *id = ids_of(s)[k];
     if (WINDOW(s) > 0)
         stream_revisit(s, x, *id);
+    if (revisits_prior(s))
+        stream_revisit_prior(s);
     return MAPDPM_OK;
 }
 
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
-int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
+static int learn_next(mapdpm_stream *s, const real *x, uint32_t *id, real *score, mapdpm_assessment *a)
 {
     uint32_t unused;
     int error;
@@ -178,13 +219,14 @@ int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
         return MAPDPM_E_ARGUMENT;
     if (s->clock == CLOCK_MICROSECONDS || s->now >= INT64_MAX / 2)
         return MAPDPM_E_TIME;
-    error = learn(s, x, s->now + 1, id ? id : &unused, score);
+    error = learn(s, x, s->now + 1, id ? id : &unused, score, a);
     if (error == MAPDPM_OK)
         s->clock = CLOCK_POINTS;
     return error;
 }
 
-int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score)
+static int learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score,
+                    mapdpm_assessment *a)
 {
     uint32_t unused;
     const int starts = s != NULL && s->clock == CLOCK_UNKNOWN;
@@ -204,7 +246,7 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
         for (k = 0; k < s->width; k++)
             last_times_of(s)[k] = microseconds;
     }
-    error = learn(s, x, microseconds, id ? id : &unused, score);
+    error = learn(s, x, microseconds, id ? id : &unused, score, a);
     if (error == MAPDPM_OK)
         s->clock = CLOCK_MICROSECONDS;
     else
@@ -214,6 +256,16 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
     if (starts && error != MAPDPM_OK && IS_GROUPED(s))
         groups_total(s);
     return error;
+}
+
+int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
+{
+    return learn_next(s, x, id, score, NULL);
+}
+
+int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score)
+{
+    return learn_at(s, x, microseconds, id, score, NULL);
 }
 
 int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
@@ -275,6 +327,82 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
         error = mapdpm_predict(s, x + i * FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
         if (error != MAPDPM_OK)
             break;
+    }
+    *done = i;
+    return error;
+}
+
+/* ---- assessments ------------------------------------------------------------------------------------------------- */
+
+/* The time of the next point. *time is s->now for points without times, until the first one, whose time is any. */
+static int next_time(const mapdpm_stream *s, const int64_t *microseconds, int64_t *time)
+{
+    *time = s->now;
+    if (s->clock == CLOCK_UNKNOWN)
+        return MAPDPM_OK;
+    if ((s->clock == CLOCK_POINTS && microseconds) || s->now >= INT64_MAX / 2)
+        return MAPDPM_E_TIME;
+    if (s->clock == CLOCK_POINTS)
+        *time = s->now + 1;
+    else if (microseconds)
+        *time = *microseconds;
+    return *time < s->now || *time > INT64_MAX / 2 ? MAPDPM_E_TIME : MAPDPM_OK;
+}
+
+int mapdpm_assess(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
+{
+    int64_t time, before;
+    choice c;
+    int error;
+
+    if (s == NULL || x == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
+        return MAPDPM_E_ARGUMENT;
+    error = stream_check_point(s, x);
+    if (error == MAPDPM_OK)
+        error = next_time(s, microseconds, &time);
+    if (error != MAPDPM_OK)
+        return error;
+    assess_nothing(a);
+    if (IS_WARMING(s))
+        return MAPDPM_OK;
+    before = s->now;
+    s->now = time;
+    c = stream_choose(s, x, 1);
+    assess(s, &c, HAS_SURPRISE(s) ? surprise_nats(s, x, &c) : 0, a);
+    s->now = before;
+    return MAPDPM_OK;
+}
+
+int mapdpm_learn_assessed(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
+{
+    mapdpm_assessment found;
+    uint32_t id = NONE;
+    int error;
+
+    if (s == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
+        return MAPDPM_E_ARGUMENT;
+    error = microseconds ? learn_at(s, x, *microseconds, &id, NULL, &found) : learn_next(s, x, &id, NULL, &found);
+    if (error != MAPDPM_OK)
+        return error;
+    *a = found;
+    a->id = id;
+    return MAPDPM_OK;
+}
+
+int mapdpm_assess_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, int learns,
+                       mapdpm_assessment *assessments, size_t *done)
+{
+    size_t i;
+    int error = MAPDPM_OK;
+
+    if (s == NULL || x == NULL || assessments == NULL || done == NULL)
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < n && error == MAPDPM_OK; i += error == MAPDPM_OK) {
+        const real *const point = x + i * FEATURES(s);
+        const int64_t *const time = microseconds ? microseconds + i : NULL;
+
+        error = learns ? mapdpm_learn_assessed(s, point, time, assessments + i)
+                       : mapdpm_assess(s, point, time, assessments + i);
     }
     *done = i;
     return error;

@@ -54,6 +54,8 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     add_compensated(slot, size, -part);
     if (HAS_BASE(s))
         base_split(s, k, e, share);
+    if (HAS_SURPRISE(s))
+        surprise_split(s, k, e, share);
     if (IS_TIMED(s))
         states_split(s, k, e, lighter, share);
     last_seen_of(s)[e] = last_seen_of(s)[k];
@@ -228,6 +230,18 @@ uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
     return victim;
 }
 
+/* The gain of a split of slot k beyond what it must gain; below 0 if it has no two halves. */
+real stream_gain_of_split(const mapdpm_stream *s, uint32_t k)
+{
+    const real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
+
+    if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF))
+        return -1;
+    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has removed too much */
+        return -1;
+    return split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k));
+}
+
 /* Split slot k if that raises the log joint by more than the cost of freeing a slot for it. Returns the slot of half
  * h. */
 uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
@@ -238,9 +252,7 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 
     if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == NONE)
         return k;
-    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has removed too much */
-        return k;
-    gain = split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k));
+    gain = stream_gain_of_split(s, k);
     if (gain > 0) {
         const size_t lighter = n1 > n0 ? 0 : 1;
         const uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, k, gain);

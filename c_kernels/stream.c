@@ -22,6 +22,8 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->lag > LARGEST_LAG || (o->lag > 0 && (o->max_groups > 0 || o->window > 0)))
         return 0;
+    if (o->surprise > 1 || (o->surprise && (o->max_groups > 0 || o->lag > 0)))
+        return 0;
     return (o->max_groups > 0 || o->with_base == 0) && is_compiled_for(o);
 }
 
@@ -31,7 +33,8 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     uint64_t D, K, B, bytes;
 
     memset(s, 0, sizeof *s);
-    s->family = (uint32_t)o->family;
+    s->family = (uint16_t)o->family;
+    s->surprise = (uint16_t)o->surprise;
     s->n_features = o->n_features;
     s->max_clusters = o->max_clusters;
     s->warmup = o->warmup;
@@ -65,6 +68,8 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
 
         bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(real) + 4 * waiting;
     }
+    if (HAS_SURPRISE(s))
+        bytes += SURPRISE_REALS * sizeof(real) + 4 * (K + SURPRISE_WORDS);
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
@@ -78,19 +83,25 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
 }
 
 /* 2^-round(log2(variance) / 2), so that the multiplication is exact. */
-static real unit_for(real variance)
+real stream_unit_for(real variance)
 {
-    real f, unit;
+    real f;
     const int k = math_split(variance, &f), half = k >= 0 ? k / 2 : -((1 - k) / 2);
 
-    if (MATH_IS_FLOAT) {
-        const uint32_t bits = (uint32_t)(127 - half) << 23;
-        memcpy(&unit, &bits, 4);
-    } else {
-        const uint64_t bits = (uint64_t)(1023 - half) << 52;
-        memcpy(&unit, &bits, sizeof unit);
-    }
-    return unit;
+    return math_power_of_2(-half);
+}
+
+/* The density of a new cluster by the score table. Column 0 is only used on the way. */
+void stream_prepare_opening(mapdpm_stream *s)
+{
+    const real constant = constants_of(s)[0];
+    size_t d;
+
+    prepare(s, empty_view(s), 0);
+    s->opening = constants_of(s)[0] + s->log_alpha;
+    for (d = 0; d < FEATURES(s); d++)
+        prior_scale(s)[d] = scales_of(s, d)[0];
+    constants_of(s)[0] = constant; /* that of a free slot must stay */
 }
 
 /* Set the prior from the parameters of the family, in the user's units. All slots are empty. */
@@ -113,7 +124,7 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
         if (!is_gamma && !is_within(prior_variance / variances[d], SMALL, LARGE))
             return MAPDPM_E_ARGUMENT;
         anchor_of(s)[d] = m0;
-        unit_of(s)[d] = unit_for(variances[d]);
+        unit_of(s)[d] = stream_unit_for(variances[d]);
         noise_scale_of(s)[d] = variances[d] * unit_of(s)[d] * unit_of(s)[d];
         prior_variance_of(s)[d] = prior_variance * unit_of(s)[d] * unit_of(s)[d];
         s->log_units += math_log(unit_of(s)[d]);
@@ -123,10 +134,7 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
         s->a0 = parameters[D + 1];
         s->excess = math_excess(s->a0, &s->root);
     }
-    prepare(s, empty_view(s), 0);
-    s->opening = constants_of(s)[0] + s->log_alpha;
-    for (d = 0; d < D; d++)
-        prior_scale(s)[d] = scales_of(s, d)[0];
+    stream_prepare_opening(s);
     stream_clear_slot(s, 0);
     return MAPDPM_OK;
 }
@@ -148,6 +156,8 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         return MAPDPM_E_ARGUMENT;
     if (HAS_STATES(o) && !is_within(o->kappa, 0, LARGE))
         return MAPDPM_E_ARGUMENT;
+    if (HAS_SURPRISE(o) && !(o->rare >= 0 && o->rare < 1))
+        return MAPDPM_E_ARGUMENT;
     if (o->warmup > 0 && (o->family != MAPDPM_NORMAL_GAMMA || o->warmup < 2))
         return MAPDPM_E_ARGUMENT;
     memset(s, 0, mapdpm_stream_bytes(o));
@@ -162,6 +172,8 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         stream_clear_slot(s, k);
     for (i = 0; i < WINDOW(s); i++)
         window_ids_of(s)[i] = NONE;
+    if (HAS_SURPRISE(s))
+        *rare_share(s) = o->rare;
     if (HAS_GROUPS(s))
         groups_reset(s, o);
     if (HAS_STATES(s))
@@ -202,6 +214,10 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
         o->when_groups_full = *groups_full_of(s);
         o->with_base = s->with_base;
         o->gamma = *gamma_of(s);
+    }
+    if (HAS_SURPRISE(s)) {
+        o->surprise = 1;
+        o->rare = *rare_share(s);
     }
     if (HAS_STATES(s)) {
         o->lag = s->lag;

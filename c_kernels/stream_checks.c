@@ -97,7 +97,7 @@ static int is_event(const mapdpm_stream *s, size_t i)
     const uint32_t *const event = event_ring_of(s) + WORDS_PER_EVENT * i;
 
     return i >= s->n_events ||
-           (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_AGED && event[1] < s->next_id && event[2] < s->next_id);
+           (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_PRIOR && event[1] < s->next_id && event[2] < s->next_id);
 }
 
 /* Whether a kept point is valid: one of a warm-up that is not over, or one of the window. */
@@ -225,6 +225,21 @@ static int are_states(const mapdpm_stream *s)
     return *state_id_of(s) == NONE || *state_id_of(s) < s->next_id;
 }
 
+/* Whether learning could have counted tails like this. */
+static int are_counts(const mapdpm_stream *s)
+{
+    size_t i;
+
+    for (i = 0; i < SURPRISE_BINS; i++)
+        if (!is_between(tail_counts(s)[i], 0, MOST_WEIGHT))
+            return 0;
+    for (i = 0; i < SLOTS(s); i++)
+        if ((standing_of(s)[i] & ~RARE) > MOST_STANDING)
+            return 0;
+    return *next_to_check(s) < SLOTS(s) && *counting_period(s) <= MOST_STANDING &&
+           *counted_in_period(s) <= MOST_STANDING;
+}
+
 /* Whether learning could have left this learner. */
 int stream_is_valid(const mapdpm_stream *s)
 {
@@ -261,5 +276,7 @@ int stream_is_valid(const mapdpm_stream *s)
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
             return 0;
+    if (HAS_SURPRISE(s) && !are_counts(s))
+        return 0;
     return HAS_GROUPS(s) ? are_groups(s) : !HAS_STATES(s) || are_states(s);
 }

@@ -27,6 +27,8 @@ static void transfer_options(cursor *c, mapdpm_options *o, int kind)
     transfer(c, &o->alpha, 1, REAL);
     transfer(c, &o->log_alpha, 1, REAL);
     transfer(c, &o->half_life, 1, REAL);
+    if (o->surprise)
+        transfer(c, &o->rare, 1, REAL);
     if (kind == STREAM_OF_STATES) {
         transfer(c, &o->lag, 1, 4);
         transfer(c, &o->gamma, 1, REAL);
@@ -58,6 +60,10 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
     transfer(c, slot_of(s, 0), K * slot_size(s), REAL);
     transfer(c, points_of(s), B * FEATURES(s), REAL);
     transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s), 4);
+    if (HAS_SURPRISE(s)) {
+        transfer(c, tail_counts(s), SURPRISE_BINS, REAL);
+        transfer(c, standing_of(s), (size_t)SLOTS(s) + SURPRISE_WORDS, 4);
+    }
     if (HAS_GROUPS(s)) {
         transfer(c, n_groups_of(s), 1, 4);
         transfer(c, all_tables_of(s), group_reals(s), REAL);
@@ -72,9 +78,9 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
 
 enum { COUNTERS = 3 * 8 + 6 * 4 };
 
-static size_t options_bytes(int kind)
+static size_t options_bytes(int kind, int has_surprise)
 {
-    return 4 * 4 + 3 * REAL + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
+    return 4 * 4 + 3 * REAL + (has_surprise ? REAL : 0) + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
 }
 
 static int kind_of(const mapdpm_stream *s)
@@ -87,6 +93,8 @@ static uint64_t more_bytes(const mapdpm_stream *s)
 {
     const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s);
 
+    if (HAS_SURPRISE(s))
+        return REAL * (uint64_t)SURPRISE_BINS + 4 * ((uint64_t)SLOTS(s) + SURPRISE_WORDS);
     if (HAS_GROUPS(s))
         return REAL * (uint64_t)group_reals(s) + 4 * words;
     return HAS_STATES(s) ? 8 + 4 * TIME_WORDS + REAL * (uint64_t)(time_reals(s) - 2) : 0;
@@ -96,7 +104,7 @@ static uint64_t body_bytes(const mapdpm_stream *s)
 {
     const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
 
-    return options_bytes(kind_of(s)) + COUNTERS + more_bytes(s) +
+    return options_bytes(kind_of(s), HAS_SURPRISE(s)) + COUNTERS + more_bytes(s) +
            REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
            4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
 }
@@ -126,6 +134,7 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     sizes[3] = (uint32_t)slot_size(s);
     sizes[4] = 0;
     c.p = mapdpm_file_begin(file, kind_of(s), (int32_t)s->family, sizes, total);
+    (void)put_bytes(file + FLAGS, HAS_SURPRISE(s) ? WITH_SURPRISE : 0, 2);
     c.reads = 0;
     (void)mapdpm_get_options(s, &o);
     transfer_options(&c, &o, kind_of(s));
@@ -151,9 +160,10 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     error = mapdpm_file_check(file, file_bytes, kind);
     if (error != MAPDPM_OK)
         return error;
-    if (file_bytes < HEADER + options_bytes(kind) + COUNTERS + CRC)
-        return MAPDPM_E_DAMAGED;
     memset(o, 0, sizeof *o);
+    o->surprise = get_bytes(file + FLAGS, 2) == WITH_SURPRISE;
+    if (file_bytes < HEADER + options_bytes(kind, o->surprise != 0) + COUNTERS + CRC)
+        return MAPDPM_E_DAMAGED;
     o->family = (int32_t)get_bytes(file + 8, 2);
     o->n_features = get32(file + 12);
     o->max_clusters = get32(file + 16);
@@ -204,7 +214,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
-    at = HEADER + options_bytes(kind_of(s));
+    at = HEADER + options_bytes(kind_of(s), HAS_SURPRISE(s));
     c.p = (unsigned char *)(uintptr_t)(file + at);
     c.reads = 1;
     parameters = half_of(s, 0, 0); /* free memory until the slots are read */

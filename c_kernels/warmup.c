@@ -9,11 +9,6 @@ enum { ROUNDS = 2, SWEEPS = 10, STARTS = 3 };
 /* The bit in the label of a point that marks the second half, while its cluster is being divided. */
 #define SECOND_HALF UINT32_C(0x80000000)
 
-/* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
-#define EMPIRICAL_POINTS ((real)10)
-/* The least variance within clusters, as a share of the variance of all points. */
-#define LEAST_SHARE ((real)1e-4)
-
 /* The first guess: the share of the total variance that lies within clusters, and a0. */
 typedef struct {
     real share;
@@ -304,6 +299,8 @@ static void create_clusters(mapdpm_stream *s)
             stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
         }
         add_warmup_point(s, i, k, weight);
+        if (HAS_SURPRISE(s))
+            standing_of(s)[k]++;
         if (HAS_GROUPS(s))
             groups_add(s, k, point_rows_of(s)[i], weight);
         labels[i] = ids_of(s)[k];
@@ -312,6 +309,8 @@ static void create_clusters(mapdpm_stream *s)
     }
     for (k = 0; HAS_BASE(s) && k < s->width; k++)
         base_none(s, k);
+    if (HAS_SURPRISE(s))
+        surprise_judge_all(s);
     if (HAS_GROUPS(s))
         groups_settle(s);
     if (HAS_STATES(s))

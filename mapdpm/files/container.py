@@ -55,6 +55,9 @@ _SKIPPING = {number for family, number in FAMILY_NUMBERS.items() if hasattr(fami
 MISSING = 1
 """The flag of a batch model with missing values: its statistics count each feature."""
 
+SURPRISE = 2
+"""The flag of a stream learner that knows how surprising a point is."""
+
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
 _CRC = struct.Struct("<I")
 _PIECE = 1 << 20  # bytes read at once: memory is taken for bytes that are there, not for those that are announced
@@ -242,7 +245,13 @@ def _check_fields(header: tuple[Any, ...]) -> None:
         ("kind", kind, kind in _KINDS),
         ("size of a real", real_size, real_size in _REALS),
         ("family", family, family in FAMILY_OF_NUMBER),
-        ("field of flags", flags, flags == 0 or (flags == MISSING and kind == BATCH and family in _SKIPPING)),
+        (
+            "field of flags",
+            flags,
+            flags == 0
+            or (flags == MISSING and kind == BATCH and family in _SKIPPING)
+            or (flags == SURPRISE and kind == STREAM),
+        ),
         ("number of features", D, D >= 1),
         ("number of clusters", K, K >= 1 or kind == SUMMARY),
     )

@@ -13,10 +13,11 @@ from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.stream.c_options import modules, options_of
 from mapdpm.stream.errors import ErrorContext, exception_for
-from mapdpm.stream.records import Clusters, Event
+from mapdpm.stream.records import Assessment, Clusters, Event
 from mapdpm.stream.settings import DTYPES, StreamSettings, check_point
 
-_KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out"}
+_KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out", 6: "prior revisited"}
+_NO_CLUSTER = 6  # the kind of an event that is of no cluster
 _ALIGNMENT = 8
 NO_GROUP = 2**32 - 1
 """The number of no group: MAPDPM_NO_ID."""
@@ -157,6 +158,8 @@ class Learner:
             with_base=bool(o.with_base),
             lag=int(o.lag),
             kappa=self._number(o.kappa),
+            surprise=bool(o.surprise),
+            rare=self._number(o.rare),
         )
 
     def _number(self, real: float) -> float:
@@ -205,6 +208,30 @@ class Learner:
         if error:
             self.fail(error, points[done[0]], int(done[0]), learned=learns)
         return numbers.astype(np.int64), densities.astype(np.float64)
+
+    def assess_many(self, points: NDArray[Any], microseconds: NDArray[np.int64] | None, learns: bool) -> Assessment:
+        """Assess points of the learner's real type, each before it is learned, or all as the next point."""
+        times = self.ffi.NULL if microseconds is None else self.ffi.from_buffer("int64_t[]", microseconds)
+        real = self.dtype.name
+        fields = [("id", "uint32"), ("log_density", real), ("novelty", real), ("surprise", real)]
+        found = np.empty(len(points), dtype=np.dtype(fields, align=True))  # the structure of C
+        done = self.ffi.new("size_t *")
+        into = self.ffi.cast("mapdpm_assessment *", self.ffi.from_buffer(found, require_writable=True))
+        each = self.ffi.from_buffer("mapdpm_real[]", points)
+        error = self.lib.mapdpm_assess_many(self.stream, each, times, len(points), learns, into, done)
+        if error:
+            self.fail(error, points[done[0]], int(done[0]), learned=learns)
+        ids = found["id"].astype(np.int64)
+        ids[ids == NO_GROUP] = -1
+        return Assessment(ids, *(found[name].astype(np.float64) for name in ("log_density", "novelty", "surprise")))
+
+    def assess(self, x: Any, microseconds: int | None = None, *, learns: bool) -> Assessment:
+        """Assess a point, and learn it then."""
+        at = self.ffi.NULL if microseconds is None else self.ffi.new("int64_t *", microseconds)
+        a = self.ffi.new("mapdpm_assessment *")
+        ask = self.lib.mapdpm_learn_assessed if learns else self.lib.mapdpm_assess
+        self.check(ask(self.stream, x, at, a), x)
+        return Assessment(-1 if a.id == NO_GROUP else a.id, a.log_density, a.novelty, a.surprise)
 
     def clusters(self) -> Clusters:
         """All clusters, with their decayed weights."""
@@ -318,7 +345,8 @@ class Learner:
         for i in range(max(0, total - ring), total):
             if self.lib.mapdpm_get_event(self.stream, i, event) == 0:
                 other = int(event.other) if event.kind in (2, 3) else None
-                found.append(Event(_KINDS[event.kind], int(event.id), other, int(event.when)))
+                number = -1 if event.kind == _NO_CLUSTER else int(event.id)
+                found.append(Event(_KINDS[event.kind], number, other, int(event.when)))
         return found
 
     def resolve(self, number: int) -> int:

@@ -32,6 +32,7 @@ def options_of(ffi: Any, setting: StreamSettings) -> tuple[Any, Any]:
     options.max_groups, options.gamma = setting.max_groups, setting.gamma
     options.with_base = setting.with_base
     options.lag, options.kappa = setting.lag, setting.kappa
+    options.surprise, options.rare = setting.surprise, setting.rare
     options.when_groups_full = WHEN_GROUPS_FULL[setting.when_groups_full]
     parameters = None
     if setting.likelihood is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +15,11 @@ from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Vector
 from mapdpm.state import mixture_of
 from mapdpm.stream import pooling
+from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.pointwise import PointwiseLearner
-from mapdpm.stream.settings import LEAST_NUMBER, StreamSettings, dp_means_parameters
+from mapdpm.stream.records import Assessment
+from mapdpm.stream.settings import LEAST_NUMBER, StreamSettings, dp_means_parameters, microseconds_of_many
 
 
 class OnlineMAPDPM(PointwiseLearner):
@@ -57,6 +60,12 @@ class OnlineMAPDPM(PointwiseLearner):
         The real type of the learner, as on a chip. In float32 sums are compensated.
     window : int
         Number of recent points to keep. Each step visits one of them again and moves it to its best cluster.
+    surprise : bool
+        Whether the learner counts how unusual its points were, for the ``surprise`` of ``assess_one``. It costs 320
+        bytes, 4 a slot, and time for each point.
+    rare : float >= 0, < 1
+        The lightest clusters are rare while together they have at most this share of all points. Rare clusters do not
+        make a point less surprising: what is rare does not become normal by repetition.
     log_alpha : float or None
         Logarithm of alpha, instead of ``alpha``, where alpha is too small for a float: see ``dp_means``.
 
@@ -96,7 +105,7 @@ class OnlineMAPDPM(PointwiseLearner):
     (2, 2000, True)
     """
 
-    _own: ClassVar = ("max_clusters", "window", "log_alpha")
+    _own: ClassVar = ("max_clusters", "window", "log_alpha", "surprise", "rare")
 
     def __init__(  # noqa: PLR0913  (the public signature; everything but max_clusters by name)
         self,
@@ -111,6 +120,8 @@ class OnlineMAPDPM(PointwiseLearner):
         missing: str = "error",
         dtype: str = "float64",
         window: int = 0,
+        surprise: bool = True,
+        rare: float = 0.02,
         log_alpha: float | None = None,
     ) -> None:
         self.max_clusters = max_clusters
@@ -123,6 +134,8 @@ class OnlineMAPDPM(PointwiseLearner):
         self.missing = missing
         self.dtype = dtype
         self.window = window
+        self.surprise = surprise
+        self.rare = rare
         self.log_alpha = log_alpha
         self._begin()
 
@@ -158,6 +171,7 @@ class OnlineMAPDPM(PointwiseLearner):
             half_life=half_life,
             when_full=when_full,
             missing=missing,
+            surprise=False,
             **dp_means_parameters(lam, centre, n_features, dtype),
         )
 
@@ -180,6 +194,45 @@ class OnlineMAPDPM(PointwiseLearner):
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Mean log predictive density of the points of ``X``, in nats a point."""
         return float(self.score_samples(X).mean())
+
+    # ---- anomalies ---------------------------------------------------------------------------------------------------
+
+    def assess_one(self, x: Any, t: float | None = None) -> Assessment:
+        """How unusual x would be as the next point, at the time ``t``: id, log density, novelty, surprise.
+
+        ``novelty`` is P(new cluster | x) = alpha p(x) / (sum_k n_k p(x | k) + alpha p(x)). ``surprise`` is a tail
+        probability: on data like those so far, a point has a surprise of at most p with probability p. It compares the
+        log density of x under all clusters that are not rare with a draw from them (docs/maths.md (118)), and then with
+        the points so far (119). Changes nothing; O(K D). All are nan during the warm-up.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+        >>> model = OnlineMAPDPM(max_clusters=8).partial_fit(X)
+        >>> near, far = model.assess_one([1.0, 0.0]), model.assess_one([6.0, 0.0])
+        >>> near.surprise > 0.1, far.surprise < 1e-5, bool(far.novelty > near.novelty)
+        (True, True, True)
+        """
+        found: Assessment = self._call_on_point(partial(Learner.assess, learns=False), x, t)
+        return found
+
+    def learn_assessed(self, x: Any, t: float | None = None) -> Assessment:
+        """``assess_one`` and ``learn_one`` in one call; ``id`` is the cluster that has learned x."""
+        found: Assessment = self._call_on_point(partial(Learner.assess, learns=True), x, t)
+        return found
+
+    @exclusive
+    def assess_many(self, X: Any, t: Any = None) -> Assessment:
+        """``assess_one`` of each point of ``X``: an ``Assessment`` of arrays, shape (N,). Changes nothing."""
+        learner, points = self._checked(X)
+        return learner.assess_many(points, microseconds_of_many(t, len(points)), learns=False)
+
+    @exclusive
+    def learn_many_assessed(self, X: Any, t: Any = None) -> Assessment:
+        """``learn_assessed`` of each point of ``X`` in order: an ``Assessment`` of arrays, shape (N,)."""
+        learner, points = self._checked(X)
+        return learner.assess_many(points, microseconds_of_many(t, len(points)), learns=True)
 
     @exclusive
     def merge_tree(self, criterion: str = "log-joint", *, prior: Any = None) -> MergeTree:

@@ -30,6 +30,10 @@ BANK_KEY = "alpha_bank"
 """Key of the bank among the extras of a file."""
 
 
+_NOT_OF_A_BANK = {"alpha", "log_alpha", "surprise", "rare"}
+"""Parameters of a learner that a bank does not have, or has many of."""
+
+
 class OnlineAlphaSelector(OnlineMAPDPM):
     r"""A bank of stream learners over a grid of alpha, in fixed memory, that behaves as the best of them.
 
@@ -75,7 +79,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
     (2, True)
     """
 
-    log_alpha = None
+    log_alpha, surprise, rare = None, False, 0.0
     merged = OnlineMAPDPM.merged  # of many devices: one learner, not a bank
     dp_means = OnlineMAPDPM.dp_means
 
@@ -163,6 +167,13 @@ class OnlineAlphaSelector(OnlineMAPDPM):
             self._switches.append(Event("switched", before, bank.best, self.n_seen))
         return answer
 
+    def _refuse_to_assess(self, *_: Any, **__: Any) -> Any:
+        """ValueError: the learners of a bank keep no record of surprise."""
+        msg = "a bank of alphas does not assess points; use OnlineMAPDPM with the alpha that it has chosen"
+        raise ValueError(msg)
+
+    assess_one = assess_many = learn_assessed = learn_many_assessed = _refuse_to_assess
+
     # ---- files ---------------------------------------------------------------------------------------------------
 
     def _file(self) -> bytes:
@@ -190,9 +201,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
         if BANK_KEY not in extras:
             msg = "the model file holds a single learner, no bank of alphas; OnlineMAPDPM.from_bytes reads it"
             raise ModelFileError(msg)
-        parameters = {
-            name: value for name, value in alone.get_params(deep=False).items() if name not in {"alpha", "log_alpha"}
-        }
+        parameters = {name: value for name, value in alone.get_params(deep=False).items() if name not in _NOT_OF_A_BANK}
         try:
             plain = extras[BANK_KEY]
             alphas, scores = (

@@ -68,6 +68,8 @@ class StreamSettings(NamedTuple):
     with_base: bool = False
     lag: int = 0
     kappa: float = 0.0
+    surprise: bool = False
+    rare: float = 0.0
 
     @property
     def max_states(self) -> int:
@@ -209,6 +211,14 @@ def _not_negative(name: str, value: Any) -> float:
     return number
 
 
+def _share(name: str, value: Any) -> float:
+    number = check_number(name, value)
+    if not 0.0 <= number < 1.0:
+        msg = f"{name} must be a share of all points, at least 0 and less than 1, got {value!r}"
+        raise ValueError(msg)
+    return number
+
+
 def _choice(name: str, value: Any) -> str:
     check_choice(name, value, _CHOICES[name])
     chosen: str = value
@@ -243,5 +253,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "gamma": _positive,
     "kappa": _not_negative,
     "with_base": _flag,
+    "surprise": _flag,
+    "rare": _share,
     "likelihood": _likelihood,
 }

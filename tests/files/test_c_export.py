@@ -43,7 +43,7 @@ def test_a_fit_goes_on_in_c_with_the_same_bits(tmp_path, capsys, dtype):
     assert "4 clusters" in capsys.readouterr().out
     real = "float" if dtype == "float32" else "double"
     X = points(seed=2).astype(dtype)
-    rows, left = goes_on(tmp_path / "out", X, f"-DMAPDPM_REAL={real}", name="watch")
+    rows, left = goes_on(tmp_path / "out", X, f"-DMAPDPM_REAL={real}", "-DMAPDPM_SURPRISE", name="watch")
     here = as_stream(mapdpm.load(tmp_path / "m.mdpm"), dtype=dtype)
     twin = OnlineMAPDPM.from_bytes(here.to_bytes())
     scores = np.array([twin.ready_learner().learn_scored(x.tolist())[1] for x in X])
@@ -90,7 +90,7 @@ def test_missing_values_ask_for_their_switch(tmp_path):
     with pytest.raises(subprocess.CalledProcessError):
         goes_on(tmp_path, points(5), "-DMAPDPM_REAL=float")
     X = points(50, missing=True).astype(np.float32)
-    rows, left = goes_on(tmp_path, X, "-DMAPDPM_REAL=float", "-DMAPDPM_MISSING")
+    rows, left = goes_on(tmp_path, X, "-DMAPDPM_REAL=float", "-DMAPDPM_MISSING", "-DMAPDPM_SURPRISE")
     np.testing.assert_array_equal(rows[:, 0], model.learn_many(X))
     assert left == model.to_bytes()
 

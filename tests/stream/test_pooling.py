@@ -136,7 +136,7 @@ def test_merged_names_its_prior():
 
 def test_clusters_that_have_decayed_to_nothing():
     """A file in which the clock is far ahead of all points: learning would have let the clusters age out."""
-    model = OnlineMAPDPM(8, likelihood=PRIOR, half_life=100.0)
+    model = OnlineMAPDPM(8, likelihood=PRIOR, half_life=100.0, surprise=False)
     model.learn_many([[20.0 * k, 0.0] for k in range(6)], t=range(6))
     data = bytearray(model.to_bytes())
     assert data[144:152] == (5_000_000).to_bytes(8, "little")

@@ -25,7 +25,8 @@ def test_each_learner_has_the_bits_of_one_by_itself(dtype, likelihood):
     X = blobs(900)
     selector = OnlineAlphaSelector(GRID, 8, likelihood=likelihood, half_life=300, dtype=dtype)
     _, densities = selector.learn_many_scored(X)
-    single = [OnlineMAPDPM(8, alpha=alpha, likelihood=likelihood, half_life=300, dtype=dtype) for alpha in GRID]
+    same = {"likelihood": likelihood, "half_life": 300, "dtype": dtype, "surprise": False}
+    single = [OnlineMAPDPM(8, alpha=alpha, **same) for alpha in GRID]
     alone = np.array([each.learn_many_scored(X)[1] for each in single])
     assert [each.to_bytes() for each in single] == selector._bank.state()[1]
     # each point has the density of one of them, that of the learner that answered
@@ -167,7 +168,7 @@ def test_damaged_files_are_refused():
 
 
 def test_memory_is_that_of_the_learners():
-    one = OnlineMAPDPM(16, n_features=3).nbytes
+    one = OnlineMAPDPM(16, n_features=3, surprise=False).nbytes
     selector = OnlineAlphaSelector(np.geomspace(0.01, 10.0, 7), 16, n_features=3)
     head_and_scores = 32 + 7 * 2 * 8
     assert selector.nbytes == 7 * one + head_and_scores

@@ -152,6 +152,12 @@ void *memset(void *to, int byte, size_t n);
 #define HAS_STATES(s) ((void)(s), 0)
 #endif
 
+#ifdef MAPDPM_SURPRISE
+#define HAS_SURPRISE(s) ((s)->surprise != 0)
+#else
+#define HAS_SURPRISE(s) ((void)(s), 0)
+#endif
+
 #ifdef MAPDPM_NO_KNOWN_VARIANCE
 #define IS_GAMMA(s) ((void)(s), 1)
 #else
@@ -189,13 +195,16 @@ static inline int is_compiled_for(const mapdpm_options *o)
     return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
            FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window &&
-           HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) && HAS_STATES(o) == (o->lag > 0);
+           HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) &&
+           HAS_STATES(o) == (o->lag > 0) && HAS_SURPRISE(o) == (o->surprise != 0);
 }
 
 #endif
 
 enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4, SUMMARY = 5, STREAM_OF_STATES = 7 };
 enum { REAL = sizeof(mapdpm_real) };
+/* The place of the flags in the header, and the flag of a stream that knows surprises. */
+enum { FLAGS = 10, WITH_SURPRISE = 2 };
 
 #define MAGIC UINT32_C(0x4d50444d) /* MDPM */
 
@@ -331,7 +340,8 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
     if (get_bytes(file + 4, 2) != MAPDPM_FORMAT ||
         (file[6] != BATCH && file[6] != STREAM && file[6] != STREAM_OF_GROUPS && file[6] != SUMMARY &&
          file[6] != STREAM_OF_STATES) ||
-        (file[7] != 4 && file[7] != 8) || total != file_bytes || get_bytes(file + 10, 2) != 0)
+        (file[7] != 4 && file[7] != 8) || total != file_bytes ||
+        (get_bytes(file + FLAGS, 2) != 0 && !(file[6] == STREAM && get_bytes(file + FLAGS, 2) == WITH_SURPRISE)))
         return MAPDPM_E_DAMAGED;
     if (file[6] != kind)
         return MAPDPM_E_KIND;
@@ -556,6 +566,11 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
  * and points[3 lag][D] that wait | what a file leaves out: scratch scores[K] and smoothed[K], the probabilities of
  * transitions steps[K + 1][K] and opening[K + 1], scratch moments of a block (reals) | slots[3 lag] of points that wait,
  * scratch (uint32).
+ *
+ * A learner that knows surprises has behind it: the share of rare clusters, counts[SURPRISE_BINS] of tails (reals) |
+ * standing[K], the slot to check next, points from one halving of the counts to the next, points since
+ * the last (uint32). The standing of a cluster is its number of points, without forgetting;
+ * its highest bit marks a rare cluster.
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -687,6 +702,27 @@ static inline uint32_t *group_numbers_of(const mapdpm_stream *s)
 static inline uint32_t *group_seen_of(const mapdpm_stream *s) { return group_numbers_of(s) + groups_of(s); }
 static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_seen_of(s) + groups_of(s); }
 
+/* ---- surprise ---------------------------------------------------------------------------------------------------- */
+
+enum { SURPRISE_BINS = 40, SURPRISE_REALS = 1 + SURPRISE_BINS };
+/* The mark of a rare cluster in its standing, and the limit of the rest. */
+#define RARE UINT32_C(0x80000000)
+#define MOST_STANDING UINT32_C(0x3fffffff)
+static inline real *rare_share(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more); }
+static inline real *tail_counts(const mapdpm_stream *s) { return rare_share(s) + 1; }
+static inline uint32_t *standing_of(const mapdpm_stream *s)
+{
+    return (uint32_t *)(void *)(rare_share(s) + SURPRISE_REALS);
+}
+enum { SURPRISE_WORDS = 3 };
+static inline uint32_t *next_to_check(const mapdpm_stream *s) { return standing_of(s) + SLOTS(s); }
+static inline uint32_t *counting_period(const mapdpm_stream *s) { return next_to_check(s) + 1; }
+static inline uint32_t *counted_in_period(const mapdpm_stream *s) { return next_to_check(s) + 2; }
+static inline int is_rare(const mapdpm_stream *s, uint32_t k)
+{
+    return HAS_SURPRISE(s) && (standing_of(s)[k] & RARE) != 0;
+}
+
 /* ---- states in time ---------------------------------------------------------------------------------------------- */
 
 enum { TIME_WORDS = 6 };
@@ -808,6 +844,23 @@ static inline int math_split(mapdpm_real x, mapdpm_real *f)
     }
     *f = x - 1;
     return k;
+}
+
+/* 2^k, which is a normal number. */
+static inline mapdpm_real math_power_of_2(int k)
+{
+    mapdpm_real x;
+
+    if (MATH_IS_FLOAT) {
+        const uint32_t bits = (uint32_t)(k + 127) << 23;
+
+        memcpy(&x, &bits, 4);
+    } else {
+        const uint64_t bits = (uint64_t)(k + 1023) << 52;
+
+        memcpy(&x, &bits, sizeof x);
+    }
+    return x;
 }
 
 /* k ln 2 + log(1 + f): the atanh series in s = f / (2 + f), with fdlibm's coefficients. Even and odd terms are
@@ -1039,10 +1092,14 @@ static inline real to_real(uint64_t n)
 
 static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
 
-/* The factor that the weight of a cluster has decayed by since it last learned. */
+/* The factor that the weight of a cluster has decayed by since it last learned, and minus its logarithm. */
+static inline real elapsed(const mapdpm_stream *s, uint32_t k, int64_t now)
+{
+    return FORGETS(s) ? to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate : 0;
+}
 static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
-    return FORGETS(s) ? math_exp(-to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate) : 1;
+    return FORGETS(s) ? math_exp(-elapsed(s, k, now)) : 1;
 }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
@@ -1198,8 +1255,9 @@ static inline real posterior_b(real noise_scale, real shrinkage, real mean, real
     return noise_scale + HALF * (squares + shrinkage * mean * mean);
 }
 
-/* log p(x | moments). If x is NULL: its constant, exponent, centres and scales, into column k of the score table. */
-static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k)
+/* log p(x | moments), or if at_peak its highest value where x has values. If x is NULL: its constant, exponent, centres
+ * and scales, into column k of the score table. */
+static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k, int at_peak)
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
@@ -1232,7 +1290,7 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
         if (x == NULL) {
             centres_of(s, d)[k] = shrink * mean[d];
             scales_of(s, d)[k] = scale;
-        } else {
+        } else if (!at_peak) {
             const real t = coordinate(s, x, d) - shrink * mean[d];
 
             multiply_one_plus(&excess, &tail, t * t * scale);
@@ -1251,7 +1309,7 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
     return total - (p.a + HALF) * (tail + math_log1p(excess));
 }
 
-static inline real known_variance_density(const mapdpm_stream *s, view v, const real *x, size_t k)
+static inline real known_variance_density(const mapdpm_stream *s, view v, const real *x, size_t k, int at_peak)
 {
     const size_t D = FEATURES(s), step = count_step(s);
     const real *const counts = step ? counts_in(s, v.moments) : v.moments;
@@ -1274,7 +1332,7 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
         if (x == NULL) {
             centres_of(s, d)[k] = centre;
             scales_of(s, d)[k] = HALF / wide;
-        } else {
+        } else if (!at_peak) {
             const real t = coordinate(s, x, d) - centre;
 
             sum += t * t * (HALF / wide);
@@ -1293,7 +1351,13 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
 /* log p(x | moments), from the moments. */
 static inline real density(const mapdpm_stream *s, view v, const real *x)
 {
-    return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0) : known_variance_density(s, v, x, 0);
+    return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0, 0) : known_variance_density(s, v, x, 0, 0);
+}
+
+/* The highest log density of a point with the same missing values as x. */
+static inline real peak(const mapdpm_stream *s, view v, const real *x)
+{
+    return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0, 1) : known_variance_density(s, v, x, 0, 1);
 }
 
 /* Fill column k of the score table. Then each density, times the weight if there is one, costs a product for each
@@ -1301,9 +1365,9 @@ static inline real density(const mapdpm_stream *s, view v, const real *x)
 static inline void prepare(const mapdpm_stream *s, view v, size_t k)
 {
     if (IS_GAMMA(s))
-        (void)normal_gamma_density(s, v, NULL, k);
+        (void)normal_gamma_density(s, v, NULL, k, 0);
     else
-        (void)known_variance_density(s, v, NULL, k);
+        (void)known_variance_density(s, v, NULL, k, 0);
 }
 
 /* Clusters that are compared at once: as many as vectors hold, or one if the code must be small. */
@@ -1835,6 +1899,10 @@ static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term
 #define EXTRAPOLATION ((real)4)
 /* One in so many points of a cluster is followed by an attempt to split it, the others by an attempt to merge it. */
 #define LOOK_PERIOD 4u
+/* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
+#define EMPIRICAL_POINTS ((real)10)
+/* The least variance within clusters, as a share of the variance of all points. */
+#define LEAST_SHARE ((real)1e-4)
 /* Losses within so many nats are ties. */
 #define TIE_NATS ((real)1e-3)
 /* Added to a variance, so that a constant feature does not divide by zero. */
@@ -1869,6 +1937,9 @@ typedef struct {
     int has_aged; /* the weight of a cluster is below FORGOTTEN_WEIGHT */
     int opens;
     real density;
+    real novelty; /* the probability of a new cluster */
+    real common;  /* the log of the sum of all weighted densities but those of rare clusters */
+    real weight;  /* of all clusters, and alpha */
 } choice;
 
 MAPDPM_INTERNAL int stream_reset(mapdpm_stream *s, const mapdpm_options *options);
@@ -1894,7 +1965,21 @@ MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id
 MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
+MAPDPM_INTERNAL real stream_unit_for(real variance);
+MAPDPM_INTERNAL void stream_prepare_opening(mapdpm_stream *s);
+MAPDPM_INTERNAL real stream_gain_of_split(const mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
+
+/* With surprise (surprise.c). */
+MAPDPM_INTERNAL real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c);
+MAPDPM_INTERNAL real surprise_rank(const mapdpm_stream *s, real nats);
+MAPDPM_INTERNAL void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight);
+MAPDPM_INTERNAL void surprise_judge_all(mapdpm_stream *s);
+MAPDPM_INTERNAL void surprise_seat(mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
+MAPDPM_INTERNAL void surprise_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share);
+MAPDPM_INTERNAL void surprise_pool(mapdpm_stream *s, const mapdpm_stream *from);
 
 /* With groups (groups.c). */
 MAPDPM_INTERNAL void groups_reset(mapdpm_stream *s, const mapdpm_options *options);
@@ -2064,7 +2149,7 @@ static inline real state_weight(const mapdpm_stream *s, uint32_t k)
     return at_least(s->alpha * (state_tables(s)[k] / *state_total(s)), LEAST_PSEUDO_COUNT);
 }
 
-/* Whether the score table is kept up to date. It is not if every point would change all of it. */
+/* Whether clusters are scored by the score table. They are not if every point would change all of it. */
 static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !HAS_MISSING(s); }
 
 #endif
@@ -2090,6 +2175,8 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->lag > LARGEST_LAG || (o->lag > 0 && (o->max_groups > 0 || o->window > 0)))
         return 0;
+    if (o->surprise > 1 || (o->surprise && (o->max_groups > 0 || o->lag > 0)))
+        return 0;
     return (o->max_groups > 0 || o->with_base == 0) && is_compiled_for(o);
 }
 
@@ -2099,7 +2186,8 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     uint64_t D, K, B, bytes;
 
     memset(s, 0, sizeof *s);
-    s->family = (uint32_t)o->family;
+    s->family = (uint16_t)o->family;
+    s->surprise = (uint16_t)o->surprise;
     s->n_features = o->n_features;
     s->max_clusters = o->max_clusters;
     s->warmup = o->warmup;
@@ -2133,6 +2221,8 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
 
         bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(real) + 4 * waiting;
     }
+    if (HAS_SURPRISE(s))
+        bytes += SURPRISE_REALS * sizeof(real) + 4 * (K + SURPRISE_WORDS);
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
@@ -2146,19 +2236,25 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
 }
 
 /* 2^-round(log2(variance) / 2), so that the multiplication is exact. */
-static real unit_for(real variance)
+real stream_unit_for(real variance)
 {
-    real f, unit;
+    real f;
     const int k = math_split(variance, &f), half = k >= 0 ? k / 2 : -((1 - k) / 2);
 
-    if (MATH_IS_FLOAT) {
-        const uint32_t bits = (uint32_t)(127 - half) << 23;
-        memcpy(&unit, &bits, 4);
-    } else {
-        const uint64_t bits = (uint64_t)(1023 - half) << 52;
-        memcpy(&unit, &bits, sizeof unit);
-    }
-    return unit;
+    return math_power_of_2(-half);
+}
+
+/* The density of a new cluster by the score table. Column 0 is only used on the way. */
+void stream_prepare_opening(mapdpm_stream *s)
+{
+    const real constant = constants_of(s)[0];
+    size_t d;
+
+    prepare(s, empty_view(s), 0);
+    s->opening = constants_of(s)[0] + s->log_alpha;
+    for (d = 0; d < FEATURES(s); d++)
+        prior_scale(s)[d] = scales_of(s, d)[0];
+    constants_of(s)[0] = constant; /* that of a free slot must stay */
 }
 
 /* Set the prior from the parameters of the family, in the user's units. All slots are empty. */
@@ -2181,7 +2277,7 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
         if (!is_gamma && !is_within(prior_variance / variances[d], SMALL, LARGE))
             return MAPDPM_E_ARGUMENT;
         anchor_of(s)[d] = m0;
-        unit_of(s)[d] = unit_for(variances[d]);
+        unit_of(s)[d] = stream_unit_for(variances[d]);
         noise_scale_of(s)[d] = variances[d] * unit_of(s)[d] * unit_of(s)[d];
         prior_variance_of(s)[d] = prior_variance * unit_of(s)[d] * unit_of(s)[d];
         s->log_units += math_log(unit_of(s)[d]);
@@ -2191,10 +2287,7 @@ int stream_set_prior(mapdpm_stream *s, const real *parameters)
         s->a0 = parameters[D + 1];
         s->excess = math_excess(s->a0, &s->root);
     }
-    prepare(s, empty_view(s), 0);
-    s->opening = constants_of(s)[0] + s->log_alpha;
-    for (d = 0; d < D; d++)
-        prior_scale(s)[d] = scales_of(s, d)[0];
+    stream_prepare_opening(s);
     stream_clear_slot(s, 0);
     return MAPDPM_OK;
 }
@@ -2216,6 +2309,8 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         return MAPDPM_E_ARGUMENT;
     if (HAS_STATES(o) && !is_within(o->kappa, 0, LARGE))
         return MAPDPM_E_ARGUMENT;
+    if (HAS_SURPRISE(o) && !(o->rare >= 0 && o->rare < 1))
+        return MAPDPM_E_ARGUMENT;
     if (o->warmup > 0 && (o->family != MAPDPM_NORMAL_GAMMA || o->warmup < 2))
         return MAPDPM_E_ARGUMENT;
     memset(s, 0, mapdpm_stream_bytes(o));
@@ -2230,6 +2325,8 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
         stream_clear_slot(s, k);
     for (i = 0; i < WINDOW(s); i++)
         window_ids_of(s)[i] = NONE;
+    if (HAS_SURPRISE(s))
+        *rare_share(s) = o->rare;
     if (HAS_GROUPS(s))
         groups_reset(s, o);
     if (HAS_STATES(s))
@@ -2270,6 +2367,10 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
         o->when_groups_full = *groups_full_of(s);
         o->with_base = s->with_base;
         o->gamma = *gamma_of(s);
+    }
+    if (HAS_SURPRISE(s)) {
+        o->surprise = 1;
+        o->rare = *rare_share(s);
     }
     if (HAS_STATES(s)) {
         o->lag = s->lag;
@@ -2406,6 +2507,8 @@ void stream_clear_slot(mapdpm_stream *s, uint32_t k)
         groups_clear(s, k);
     if (HAS_STATES(s))
         states_clear(s, k);
+    if (HAS_SURPRISE(s))
+        standing_of(s)[k] = 0;
     constants_of(s)[k] = -LARGEST_REAL;
     merge_partner_of(s)[k] = NONE;
     trials_of(s)[k] = 0;
@@ -2430,6 +2533,8 @@ void stream_refresh(mapdpm_stream *s, uint32_t k)
         s->width = k + 1;
     if (is_prepared(s))
         prepare(s, view_of(s, k, s->now), k);
+    else if (HAS_SURPRISE(s) && !HAS_MISSING(s)) /* as of the last point of the cluster */
+        prepare(s, view_of(s, k, last_times_of(s)[k]), k);
 }
 
 /* Bring the moments of a slot up to the current time. */
@@ -2478,6 +2583,8 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     if (HAS_BASE(s))
         base_merge(s, to, from);
+    if (HAS_SURPRISE(s))
+        surprise_merge(s, to, from);
     if ((int32_t)(last_seen_of(s)[from] - last_seen_of(s)[to]) > 0)
         last_seen_of(s)[to] = last_seen_of(s)[from];
     ids_of(s)[to] = kept;
@@ -3909,8 +4016,14 @@ real stream_score_new(const mapdpm_stream *s, const real *x, real least, real *b
     return *bound < least ? *bound : opening - (s->a0 + HALF) * (logs + math_log1p(sum));
 }
 
-/* The best cluster so far; the two clusters with the highest upper bounds; and the sum of exp(score - top) of all
- * scores that matter. */
+/* The sum of exp(score - top) of all scores that matter. */
+typedef struct {
+    real top;
+    real sum;
+} score_sum;
+
+/* The best cluster so far; the two clusters with the highest upper bounds; the sum of all scores; and if some clusters
+ * are rare, that of the others. */
 typedef struct {
     uint32_t best;
     uint32_t candidate;
@@ -3918,36 +4031,41 @@ typedef struct {
     real best_score;
     real candidate_bound;
     real runner_up_bound;
-    real top;
-    real sum;
+    score_sum all;
+    score_sum common;
+    int has_rare;
 } ranking;
 
 /* A cluster with a lower score cannot win, nor change the density. */
 static real least_score(const ranking *r, int with_density)
 {
-    return with_density && r->top - NEGLIGIBLE < r->best_score ? r->top - NEGLIGIBLE : r->best_score;
+    const real top = r->has_rare && r->common.top < r->all.top ? r->common.top : r->all.top;
+
+    return with_density && top - NEGLIGIBLE < r->best_score ? top - NEGLIGIBLE : r->best_score;
 }
 
-static void add_score(ranking *r, real score)
+static void add_score(score_sum *s, real score)
 {
-    if (score > r->top) {
-        r->sum = r->sum * math_exp(r->top - score) + 1;
-        r->top = score;
-    } else if (score > r->top - NEGLIGIBLE) {
-        r->sum += math_exp(score - r->top);
+    if (score > s->top) {
+        s->sum = s->sum * math_exp(s->top - score) + 1;
+        s->top = score;
+    } else if (score > s->top - NEGLIGIBLE) {
+        s->sum += math_exp(score - s->top);
     }
 }
 
 /* A score may round above its bound. If the bound is below the best score, the score is ignored, so that the same
  * cluster wins with and without a density. The candidate and the runner-up are ranked by bounds alone. */
-static void rank_score(ranking *r, uint32_t k, real score, real bound, int with_density)
+static void rank_score(const mapdpm_stream *s, ranking *r, uint32_t k, real score, real bound, int with_density)
 {
     if (bound > r->best_score && score > r->best_score) {
         r->best = k;
         r->best_score = score;
     }
     if (with_density)
-        add_score(r, score);
+        add_score(&r->all, score);
+    if (r->has_rare && !is_rare(s, k))
+        add_score(&r->common, score);
 }
 
 static void rank_bound(ranking *r, uint32_t k, real bound)
@@ -4016,14 +4134,14 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
     if (r->candidate == NONE)
         return;
     r->best = r->candidate;
-    r->best_score = r->top = score_of_tail(s, x, r->candidate, tail);
+    r->best_score = r->all.top = score_of_tail(s, x, r->candidate, tail);
     if (!with_density && r->runner_up_bound < r->best_score)
         return;
     for (first = 0; first < s->width; first += BLOCK) {
         n = stream_bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
             if (bounds[j] > least_score(r, with_density))
-                rank_score(r, first + j, score_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
+                rank_score(s, r, first + j, score_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
     }
 }
 
@@ -4053,7 +4171,7 @@ static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, i
             total += weight;
         }
         score = density(s, v, x) + math_log(weight);
-        rank_score(r, k, score, score, with_density);
+        rank_score(s, r, k, score, score, with_density);
         rank_bound(r, k, score);
     }
     return total;
@@ -4084,14 +4202,27 @@ real stream_unit_term(const mapdpm_stream *s, const real *x)
     return total;
 }
 
+static int has_rare_clusters(const mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; HAS_SURPRISE(s) && k < s->width; k++)
+        if (is_used(s, k) && is_rare(s, k))
+            return 1;
+    return 0;
+}
+
 choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
 {
-    ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, 0};
-    choice c = {NONE, NONE, 0, 1, 0};
+    static const score_sum none = {-LARGEST_REAL, 0};
+    ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, {0, 0}, {0, 0}, 0};
+    choice c = {NONE, NONE, 0, 1, 0, 0, 0, 0};
     real total_weight = 0, opening, bound;
 
     if (IS_TIMED(s))
         return states_choose(s, x, with_density);
+    all.all = all.common = none;
+    all.has_rare = with_density && has_rare_clusters(s);
     if (is_prepared(s)) {
         rank_by_score_table(s, x, &all, with_density);
         if (with_density)
@@ -4100,18 +4231,402 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
         total_weight = rank_by_moments(s, x, &all, with_density, &c.has_aged);
     }
     opening = stream_score_new(s, x, least_score(&all, with_density), &bound);
-    if (with_density)
-        add_score(&all, opening);
+    if (with_density) {
+        add_score(&all.all, opening);
+        add_score(&all.common, opening);
+    }
     c.best = all.best;
     c.second = all.candidate == all.best ? all.runner_up : all.candidate;
     c.opens = c.best == NONE || (bound > all.best_score && opening > all.best_score);
     if (with_density) {
         const real all_weight = total_weight + s->alpha;
 
-        c.density = all.top + math_log(all.sum) - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) +
-                    stream_unit_term(s, x);
+        const real sum = all.all.top + math_log(all.all.sum);
+
+        c.density = sum - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + stream_unit_term(s, x);
+        c.novelty = math_exp(opening - all.all.top) / all.all.sum;
+        c.common = all.has_rare ? all.common.top + math_log(all.common.sum) : sum;
+        c.weight = all_weight;
     }
     return c;
+}
+
+/* ==== surprise.c ==================================================================================================== */
+
+/* How unusual a point is: the calibrated tail probability of its log density (docs/maths.md, section 30).
+ *
+ * First the tail of the learner's own predictive: the probability that a draw has so low a density. Then the rank of
+ * this number among those of all points so far, which are counted in bins. The last counts have an exponential tail.
+ */
+
+/* Bins of -log(tail probability), in nats: so many for each doubling of 1 + nats. */
+enum { BINS_PER_DOUBLING = 4 };
+/* The tail holds at least so many counts. */
+#define TAIL_COUNTS ((real)8)
+/* The nats of the points in the tail that are assumed before there are any. */
+#define TAIL_PRIOR ((real)1)
+/* Counts are halved after FIRST_PERIOD points, then after twice as many each time: the learner itself changes most when
+ * it is young. No period is longer than MOST_PERIOD or, with forgetting, than MEMORY times the weight of all clusters or
+ * LEAST_PERIOD. */
+enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
+#define MOST_PERIOD UINT32_C(2097152)
+#define MEMORY ((real)32)
+
+/* ---- tails of densities ------------------------------------------------------------------------------------------ */
+
+/* The number factor exp(-nats). */
+typedef struct {
+    real nats;
+    real factor;
+} small_number;
+
+/* *sum += weight * x, where x may be far smaller than the sum. */
+static void add_small(small_number *sum, real weight, small_number x)
+{
+    if (!(sum->factor > 0) || x.nats < sum->nats) {
+        sum->factor = sum->factor > 0 ? sum->factor * math_exp(x.nats - sum->nats) : 0;
+        sum->factor += weight * x.factor;
+        sum->nats = x.nats;
+    } else if (x.nats < sum->nats + NEGLIGIBLE) {
+        sum->factor += weight * x.factor * math_exp(sum->nats - x.nats);
+    }
+}
+
+/* 1 / sqrt x for a positive normal x, by Newton's steps without a division. */
+static real inverse_root(real x)
+{
+    real f, y;
+    const int k = math_split(x, &f), half = k >= 0 ? k / 2 : -((1 - k) / 2);
+    const real scale = math_power_of_2(-half), rest = x * scale * scale; /* in [0.7, 2.9) */
+    int i;
+
+    y = (real)1.25 - (real)0.25 * rest; /* above 0, and below sqrt(3 / rest) */
+    for (i = 0; i < (MATH_IS_FLOAT ? 4 : 5); i++)
+        y *= (real)1.5 - HALF * rest * y * y;
+    return y * scale;
+}
+
+/* exp(z^2) erfc(z) for z >= 0, with a relative error of 1.2e-7 (Press et al., Numerical Recipes, erfcc). */
+static real scaled_erfc(real z)
+{
+    static const real c[] = {(real)0.17087277,  (real)-0.82215223, (real)1.48851587, (real)-1.13520398,
+                             (real)0.27886807,  (real)-0.18628806, (real)0.09678418, (real)0.37409196,
+                             (real)1.00002368,  (real)-1.26551223};
+    const real t = 1 / (1 + HALF * z);
+    real polynomial = 0;
+    size_t i;
+
+    for (i = 0; i < sizeof c / sizeof *c; i++)
+        polynomial = polynomial * t + c[i];
+    return t * math_exp(polynomial);
+}
+
+/* P(Z > r) of a standard normal Z. */
+static small_number normal_tail(real r)
+{
+    const real z = (r < 0 ? -r : r) * (real)0.70710678118654752;
+    small_number tail;
+
+    tail.nats = z * z;
+    tail.factor = HALF * scaled_erfc(z);
+    if (r < 0) {
+        tail.factor = 1 - tail.factor * math_exp(-tail.nats);
+        tail.nats = 0;
+    }
+    return tail;
+}
+
+/* P(G > x) of a Gamma variable G of shape n / 2, for x > 0 and n <= MOST_TERMS: a finite sum (docs/maths.md (116)). */
+enum { MOST_TERMS = 32 };
+static small_number short_tail(uint32_t n, real x)
+{
+#define R(i) (real)(2.0 / (i))
+    static const real reciprocals[MOST_TERMS - 2] = {
+        R(1), R(2), R(3), R(4), R(5), R(6), R(7), R(8), R(9), R(10),
+        R(11), R(12), R(13), R(14), R(15), R(16), R(17), R(18), R(19), R(20),
+        R(21), R(22), R(23), R(24), R(25), R(26), R(27), R(28), R(29), R(30)};
+#undef R
+    const real bounded = x < 500 ? x : 500; /* so that no power overflows */
+    const uint32_t least = n % 2 ? 1 : 0;
+    small_number tail = {x, 1};
+    uint32_t i;
+
+    for (i = n; i > least + 2; i -= 2)
+        tail.factor = 1 + bounded * reciprocals[i - 3] * tail.factor;
+    if (least) {
+        const real inverse = inverse_root(x), root = x * inverse;
+
+        tail.factor = scaled_erfc(root) + (n > 1 ? (real)1.1283791670955126 * root * tail.factor : 0);
+    }
+    return tail;
+}
+
+/* The same for any shape k: a saddlepoint, Barndorff-Nielsen's r* (docs/maths.md (117)). From k = 16 on it is at most
+ * 0.2 % too large, for all tails down to 1e-20. */
+static small_number long_tail(real k, real x)
+{
+    const real d = x / k - 1;
+    real q, r; /* q = 2 (d - log(1 + d)) / d^2, without what cancels */
+
+    if (d < (real)0.4 && d > (real)-0.4) {
+        const real s = d / (2 + d), w = s * s;
+        const real series = (real)(1.0 / 3) +
+                            w * ((real)(1.0 / 5) +
+                                 w * ((real)(1.0 / 7) +
+                                      w * ((real)(1.0 / 9) + w * ((real)(1.0 / 11) + w * (real)(1.0 / 13)))));
+
+        q = (2 - 4 * s * series / (2 + d)) / (2 + d);
+    } else {
+        q = 2 * (d - math_log(1 + d)) / (d * d);
+    }
+    r = d * k * q * inverse_root(k * q);
+    if (d < (real)1e-3 && d > (real)-1e-3)
+        return normal_tail(r + inverse_root(k) / 3);
+    return normal_tail(r - HALF * math_log(q) / r);
+}
+
+static small_number gamma_tail(uint32_t n, real x)
+{
+    static const small_number all = {0, 1};
+
+    if (!(x > (real)1e-6))
+        return all;
+    return n <= MOST_TERMS ? short_tail(n, x) : long_tail(HALF * (real)n, x);
+}
+
+/* The probability that a draw from a cluster of n points has a log density so many nats below the highest one. It is
+ * exact for known variances and in the limit of many points; else Bartlett's approximation (docs/maths.md (115)). */
+static small_number tail_of_draw(const mapdpm_stream *s, real n, uint32_t n_features, real below)
+{
+    real x = below > 0 ? below : 0;
+
+    if (IS_GAMMA(s)) {
+        const real exponent = s->a0 + HALF * n + HALF, shrink = 1 - (real)0.75 / exponent;
+
+        x *= shrink > (real)0.25 ? shrink : (real)0.25;
+    }
+    return gamma_tail(n_features, x);
+}
+
+static uint32_t features_there(const mapdpm_stream *s, const real *x)
+{
+    uint32_t d, n = 0;
+
+    if (!HAS_MISSING(s))
+        return FEATURES(s);
+    for (d = 0; d < FEATURES(s); d++)
+        n += (uint32_t)is_present(x[d]);
+    return n;
+}
+
+real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c)
+{
+    const uint32_t n_features = features_there(s, x);
+    small_number sum = {0, 0};
+    real known = 0;
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++) {
+        real decay, weight, highest;
+
+        if (!is_used(s, k))
+            continue;
+        decay = decay_of(s, k, s->now);
+        weight = *slot_of(s, k) * decay;
+        if (weight < FORGOTTEN_WEIGHT)
+            continue;
+        if (is_rare(s, k))
+            continue;
+        known += weight;
+        if (HAS_MISSING(s))
+            highest = peak(s, view_of(s, k, s->now), x) + math_log(weight);
+        else
+            highest = constants_of(s)[k] - elapsed(s, k, s->now);
+        add_small(&sum, weight, tail_of_draw(s, weight, n_features, highest - c->common));
+    }
+    if (!(known > 0)) {
+        known = 1;
+        add_small(&sum, 1,
+                  tail_of_draw(s, 0, n_features, (HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening) - c->common));
+    }
+    return at_least(sum.nats - math_log(sum.factor / known), 0);
+}
+
+/* ---- their distribution so far ----------------------------------------------------------------------------------- */
+
+static real start_of_bin(uint32_t i)
+{
+    return math_power_of_2((int)(i / BINS_PER_DOUBLING)) *
+               (1 + (real)(i % BINS_PER_DOUBLING) / (real)BINS_PER_DOUBLING) - 1;
+}
+
+/* By the leading bits of 1 + nats. */
+static uint32_t bin_of(real nats)
+{
+    const real z = 1 + nats;
+    uint32_t i;
+
+    if (!(nats < start_of_bin(SURPRISE_BINS)))
+        return SURPRISE_BINS - 1;
+    if (MATH_IS_FLOAT) {
+        memcpy(&i, &z, 4);
+        i = (i >> 21) - 4 * 127;
+    } else {
+        uint64_t bits;
+
+        memcpy(&bits, &z, sizeof z);
+        i = (uint32_t)(bits >> 50) - 4 * 1023;
+    }
+    return i < SURPRISE_BINS ? i : SURPRISE_BINS - 1;
+}
+
+/* The number of points, each of weight 1, that are as precise as the counts, relative to the weight of the counts. Those
+ * from before the last halving have weights 1/2, 1/4, ...: OLD_PRECISION is the mean of their squares over their mean,
+ * where periods double. */
+#define OLD_PRECISION ((real)0.42857143)
+static real precision_of(const mapdpm_stream *s, real all)
+{
+    const real recent = (real)*counted_in_period(s), old = at_least(all - recent, 0);
+
+    return all > 0 ? (old + recent) / (OLD_PRECISION * old + recent) : 1;
+}
+
+real surprise_rank(const mapdpm_stream *s, real nats)
+{
+    const real *const counts = tail_counts(s);
+    const uint32_t bin = bin_of(nats);
+    real all = 0, above = 0, beyond = 0, share, width, precision;
+    uint32_t i, tail = SURPRISE_BINS;
+
+    for (i = 0; i < SURPRISE_BINS; i++)
+        all += counts[i];
+    precision = precision_of(s, all);
+    all = all * precision + 1;
+    while (tail > 0 && above < TAIL_COUNTS) { /* the tail starts at the bin `tail`, with `above` counts */
+        tail--;
+        if (!(counts[tail] > 0))
+            continue;
+        width = start_of_bin(tail + 1) - start_of_bin(tail);
+        above += counts[tail] * precision;
+        beyond += counts[tail] * precision * (start_of_bin(tail) + width / (2 + width / 3));
+    }
+    if (bin >= tail) {
+        const real start = start_of_bin(tail), c = (nats - start) / (TAIL_PRIOR + at_least(beyond - above * start, 0));
+
+        return (above + 1) / all * math_exp(-(TAIL_PRIOR * c + above * math_log1p(c)));
+    }
+    for (i = tail, share = above; i > bin + 1; i--)
+        share += counts[i - 1] * precision;
+    width = math_exp(start_of_bin(bin) - start_of_bin(bin + 1));
+    share += (math_exp(start_of_bin(bin) - nats) - width) / (1 - width) * (counts[bin] * precision + 1);
+    return share / all;
+}
+
+/* ---- rare clusters ----------------------------------------------------------------------------------------------- */
+
+/* Mark slot k as rare, or not. */
+static void judge(mapdpm_stream *s, uint32_t k)
+{
+    uint32_t *const standing = standing_of(s), own = standing[k] & ~RARE;
+    uint64_t lighter = own, all = own;
+    uint32_t j;
+
+    for (j = 0; j < s->width; j++)
+        if (j != k && is_used(s, j)) {
+            const uint32_t other = standing[j] & ~RARE;
+
+            all += other;
+            lighter += other < own || (other == own && j < k) ? other : 0;
+        }
+    standing[k] = own | (to_real(lighter) <= *rare_share(s) * to_real(all) ? RARE : 0);
+}
+
+void surprise_judge_all(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k))
+            judge(s, k);
+}
+
+/* The points of an inserted cluster have the standing of points that were learned. */
+void surprise_seat(mapdpm_stream *s, uint32_t k)
+{
+    const real n = *slot_of(s, k);
+
+    standing_of(s)[k] = n < (real)MOST_STANDING ? (uint32_t)(n + HALF) : MOST_STANDING;
+}
+
+void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
+{
+    const uint32_t sum = (standing_of(s)[to] & ~RARE) + (standing_of(s)[from] & ~RARE);
+
+    standing_of(s)[to] = sum < MOST_STANDING ? sum : MOST_STANDING;
+    standing_of(s)[from] = 0;
+    judge(s, to);
+}
+
+/* Slot e has been given a share of the points of slot k. */
+void surprise_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
+{
+    const uint32_t all = standing_of(s)[k] & ~RARE, part = (uint32_t)((real)all * share);
+
+    standing_of(s)[e] = part < all ? part : all;
+    standing_of(s)[k] = all - standing_of(s)[e];
+    judge(s, k);
+    judge(s, e);
+}
+
+static void halve_counts(mapdpm_stream *s, int with_standing)
+{
+    uint32_t *const standing = standing_of(s), i;
+
+    for (i = 0; i < SURPRISE_BINS; i++)
+        tail_counts(s)[i] *= HALF;
+    for (i = 0; with_standing && i < SLOTS(s); i++)
+        standing[i] = (standing[i] & RARE) | (((standing[i] & ~RARE) + 1) / 2);
+}
+
+static uint32_t longest_period(const mapdpm_stream *s, real weight)
+{
+    const real memory = weight * MEMORY;
+
+    if (!FORGETS(s) || !(memory < (real)MOST_PERIOD))
+        return MOST_PERIOD;
+    return memory > (real)LEAST_PERIOD ? (uint32_t)memory : (uint32_t)LEAST_PERIOD;
+}
+
+/* Count a point that has joined slot k, where the weight of all clusters was `weight`. */
+void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight)
+{
+    uint32_t *const next = next_to_check(s), *const period = counting_period(s), *const counted = counted_in_period(s);
+
+    tail_counts(s)[bin_of(nats)] += 1;
+    if ((standing_of(s)[k] & ~RARE) < MOST_STANDING)
+        standing_of(s)[k]++;
+    if (++*counted >= (*period > 0 ? *period : (uint32_t)FIRST_PERIOD)) {
+        const uint32_t most = longest_period(s, weight), twice = 2 * *counted;
+
+        halve_counts(s, twice >= most);
+        *period = twice < most ? twice : most;
+        *counted = 0;
+    }
+    judge(s, k);
+    *next = *next + 1 < SLOTS(s) ? *next + 1 : 0;
+    if (is_used(s, *next)) /* its share may have changed though it was not seen */
+        judge(s, *next);
+}
+
+/* Add what another learner has counted. */
+void surprise_pool(mapdpm_stream *s, const mapdpm_stream *from)
+{
+    uint32_t i;
+
+    if (*counting_period(from) > *counting_period(s))
+        *counting_period(s) = *counting_period(from);
+    for (i = 0; i < SURPRISE_BINS; i++)
+        tail_counts(s)[i] += tail_counts(from)[i];
 }
 
 /* ==== filter.c ====================================================================================================== */
@@ -4218,7 +4733,7 @@ static void rate_by_moments(const mapdpm_stream *s, const real *x, real *densiti
  * density. */
 choice states_choose(const mapdpm_stream *s, const real *x, int with_density)
 {
-    choice c = {NONE, NONE, 0, 1, 0};
+    choice c = {NONE, NONE, 0, 1, 0, 0, 0, 0};
     real *const p = state_scores(s), *const densities = smoothed_of(s);
     real top = -LARGEST_REAL, sum = 0, less = 1, opening = predict_states(s, p), bound, score;
     uint32_t k;
@@ -4329,6 +4844,8 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     add_compensated(slot, size, -part);
     if (HAS_BASE(s))
         base_split(s, k, e, share);
+    if (HAS_SURPRISE(s))
+        surprise_split(s, k, e, share);
     if (IS_TIMED(s))
         states_split(s, k, e, lighter, share);
     last_seen_of(s)[e] = last_seen_of(s)[k];
@@ -4503,6 +5020,18 @@ uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
     return victim;
 }
 
+/* The gain of a split of slot k beyond what it must gain; below 0 if it has no two halves. */
+real stream_gain_of_split(const mapdpm_stream *s, uint32_t k)
+{
+    const real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
+
+    if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF))
+        return -1;
+    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has removed too much */
+        return -1;
+    return split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k));
+}
+
 /* Split slot k if that raises the log joint by more than the cost of freeing a slot for it. Returns the slot of half
  * h. */
 uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
@@ -4513,9 +5042,7 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 
     if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == NONE)
         return k;
-    if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has removed too much */
-        return k;
-    gain = split_gain(s, k) - HYSTERESIS - math_log(*slot_of(s, k));
+    gain = stream_gain_of_split(s, k);
     if (gain > 0) {
         const size_t lighter = n1 > n0 ? 0 : 1;
         const uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, k, gain);
@@ -4675,11 +5202,6 @@ enum { ROUNDS = 2, SWEEPS = 10, STARTS = 3 };
 
 /* The bit in the label of a point that marks the second half, while its cluster is being divided. */
 #define SECOND_HALF UINT32_C(0x80000000)
-
-/* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
-#define EMPIRICAL_POINTS ((real)10)
-/* The least variance within clusters, as a share of the variance of all points. */
-#define LEAST_SHARE ((real)1e-4)
 
 /* The first guess: the share of the total variance that lies within clusters, and a0. */
 typedef struct {
@@ -4971,6 +5493,8 @@ static void create_clusters(mapdpm_stream *s)
             stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
         }
         add_warmup_point(s, i, k, weight);
+        if (HAS_SURPRISE(s))
+            standing_of(s)[k]++;
         if (HAS_GROUPS(s))
             groups_add(s, k, point_rows_of(s)[i], weight);
         labels[i] = ids_of(s)[k];
@@ -4979,6 +5503,8 @@ static void create_clusters(mapdpm_stream *s)
     }
     for (k = 0; HAS_BASE(s) && k < s->width; k++)
         base_none(s, k);
+    if (HAS_SURPRISE(s))
+        surprise_judge_all(s);
     if (HAS_GROUPS(s))
         groups_settle(s);
     if (HAS_STATES(s))
@@ -5072,6 +5598,186 @@ int stream_end_warmup(mapdpm_stream *s)
     return MAPDPM_OK;
 }
 
+/* ==== prior.c ======================================================================================================= */
+
+/* The prior that the warm-up set is revisited: b0 follows the variance within the learner's own clusters, and c0 the
+ * spread of their means, where that raises the log joint (docs/maths.md, section 31). One call takes O(K D) steps.
+ */
+
+/* The cells of K clusters and D features that the first c0 counts for, and the least c0 as a share of it. */
+#define PRIOR_CELLS ((real)2)
+#define LEAST_C0 ((real)0.2)
+
+/* Where b0 comes from: the moments of clusters, or those of their halves, where there are two. */
+enum { FROM_CLUSTERS = 0, FROM_HALVES = 1 };
+
+/* The sum of squares of a feature about the grand mean, and about the means of clusters or halves; and the degrees of
+ * freedom of the second. */
+typedef struct {
+    real total;
+    real points;
+    real within;
+    real degrees;
+} spread;
+
+static void add_within(const mapdpm_stream *s, spread *f, const real *moments, real decay, size_t d)
+{
+    f->within += squares_in(s, moments)[d] * decay;
+    f->degrees += at_least(counts_in(s, moments)[d * count_step(s)] * decay - 1, 0);
+}
+
+static spread spread_of(const mapdpm_stream *s, size_t d, int source)
+{
+    spread f = {0, 0, 0, 0};
+    real sum = 0;
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            const real decay = decay_of(s, k, s->now), n = counts_in(s, slot_of(s, k))[d * count_step(s)] * decay;
+
+            f.points += n;
+            sum += n * mean_in(s, slot_of(s, k))[d];
+        }
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
+            const real decay = decay_of(s, k, s->now), away = mean_in(s, slot)[d] - sum / f.points;
+
+            f.total += (squares_in(s, slot)[d] + counts_in(s, slot)[d * count_step(s)] * away * away) * decay;
+            if (source == FROM_HALVES && *h0 >= LEAST_HALF && *h1 >= LEAST_HALF) {
+                add_within(s, &f, h0, decay, d);
+                add_within(s, &f, h1, decay, d);
+            } else {
+                add_within(s, &f, slot, decay, d);
+            }
+        }
+    return f;
+}
+
+/* c0 from the squared means of clusters, in units of the variance within: at most that of the warm-up, for a cluster
+ * far from the prior mean must not be taken for a wide one. */
+static real c0_of_means(const mapdpm_stream *s, real most)
+{
+    real sum = PRIOR_CELLS / most, cells = PRIOR_CELLS;
+    uint32_t k;
+    size_t d;
+
+    for (k = 0; k < s->width; k++)
+        for (d = 0; is_used(s, k) && d < FEATURES(s); d++)
+            if (counts_in(s, slot_of(s, k))[d * count_step(s)] > 0) {
+                const real mean = mean_in(s, slot_of(s, k))[d];
+
+                sum += mean * (mean / noise_scale_of(s)[d]) * s->a0;
+                cells += 1;
+            }
+    return cells / sum < most ? at_least(cells / sum, most * LEAST_C0) : most;
+}
+
+/* What depends on the parameters, but no moments. */
+static void set_c0(mapdpm_stream *s, real c0)
+{
+    s->c0 = c0;
+    stream_prepare_opening(s);
+}
+
+/* The log joint but for terms that do not depend on the prior. With halves, as if clusters were split where that
+ * gains. */
+static real joint_of(mapdpm_stream *s, int source)
+{
+    const real prior_term = log_prior(s);
+    real joint = 0, unused;
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k)) {
+            joint += log_joint_term(s, view_of(s, k, s->now), prior_term, &unused);
+            if (source == FROM_HALVES)
+                joint += at_least(stream_gain_of_split(s, k), 0);
+        }
+    return joint;
+}
+
+/* Set b0 and c0 for a source, and return the log joint. The b0 before remains in `kept`. */
+static real try_source(mapdpm_stream *s, int source, const real *kept, real most_c0)
+{
+    size_t d;
+
+    for (d = 0; d < FEATURES(s); d++) {
+        const spread f = spread_of(s, d, source);
+        const real least = LEAST_SHARE * f.total / f.points;
+        real *const b0 = noise_scale_of(s) + d;
+
+        *b0 = kept[d];
+        if (f.degrees > 0 && f.total > 0 && s->a0 * at_least(f.within / f.degrees, least) < kept[d])
+            *b0 = s->a0 * at_least(f.within / f.degrees, least);
+    }
+    set_c0(s, c0_of_means(s, most_c0));
+    return joint_of(s, source);
+}
+
+/* Give the moments the units of the new prior: powers of 2, so that no digit is lost. */
+static void change_units(mapdpm_stream *s, real *moments, size_t d, real ratio)
+{
+    mean_in(s, moments)[d] *= ratio;
+    squares_in(s, moments)[d] *= ratio * ratio;
+}
+
+static void adopt(mapdpm_stream *s)
+{
+    uint32_t k;
+    size_t d, i;
+
+    s->log_units = 0;
+    for (d = 0; d < FEATURES(s); d++) {
+        real *const unit = unit_of(s) + d, *const b0 = noise_scale_of(s) + d;
+        const real ratio = stream_unit_for(*b0 / *unit / *unit) / *unit;
+
+        *unit *= ratio;
+        *b0 *= ratio * ratio;
+        s->log_units += math_log(*unit);
+        for (k = 0; k < SLOTS(s); k++) {
+            for (i = 0; i <= (COMPENSATED ? half_size(s) : 0); i += half_size(s))
+                change_units(s, slot_of(s, k) + i, d, ratio);
+            change_units(s, half_of(s, k, 0), d, ratio);
+            change_units(s, half_of(s, k, 1), d, ratio);
+        }
+    }
+    set_c0(s, s->c0);
+    for (k = 0; k < s->width; k++)
+        merge_partner_of(s)[k] = NONE;
+    stream_record(s, MAPDPM_PRIOR, 0, 0);
+}
+
+void stream_revisit_prior(mapdpm_stream *s)
+{
+    real *const kept = prior_variance_of(s); /* 0 in this family */
+    const real c0 = s->c0, most_c0 = EMPIRICAL_POINTS / (real)WARMUP(s);
+    const size_t bytes = FEATURES(s) * sizeof(real);
+    real joint, best;
+    int source = FROM_CLUSTERS;
+    uint32_t k;
+
+    memcpy(kept, noise_scale_of(s), bytes);
+    joint = joint_of(s, FROM_CLUSTERS);
+    best = try_source(s, FROM_CLUSTERS, kept, most_c0);
+    if (try_source(s, FROM_HALVES, kept, most_c0) > best + HYSTERESIS) {
+        source = FROM_HALVES;
+        best = joint_of(s, FROM_HALVES);
+    }
+    if (best > joint + HYSTERESIS) {
+        (void)try_source(s, source, kept, most_c0);
+        adopt(s);
+    } else {
+        memcpy(noise_scale_of(s), kept, bytes);
+        set_c0(s, c0);
+    }
+    memset(kept, 0, bytes);
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k))
+            stream_refresh(s, k);
+}
+
 /* ==== online.c ====================================================================================================== */
 
 /* The stream learner: it takes one point with all its consequences in O(K D) time, in the caller's memory
@@ -5113,9 +5819,18 @@ int stream_check_point(const mapdpm_stream *s, const real *x)
     return n_there > 0 ? MAPDPM_OK : MAPDPM_E_NUMBER;
 }
 
+/* Whether it is time: at the end of the warm-up, and whenever as many points have come once more, while there are at
+ * most two clusters. More of them show that the prior is narrow enough. A prior that was given stays. */
+static int revisits_prior(const mapdpm_stream *s)
+{
+    return WARMUP(s) > 0 && !HAS_GROUPS(s) && !HAS_STATES(s) && modulo(s->n_seen, WARMUP(s)) == 0 &&
+           (s->n_clusters <= 2 || s->n_seen == WARMUP(s));
+}
+
 static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
 {
     const size_t i = (size_t)s->n_seen, D = FEATURES(s);
+    int error;
 
     memcpy(points_of(s) + i * D, x, D * sizeof(real));
     times_of(s)[i] = s->now;
@@ -5125,7 +5840,12 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
         groups_admit(s);
         point_rows_of(s)[i] = *row_of(s);
     }
-    return s->n_seen == WARMUP(s) ? stream_end_warmup(s) : MAPDPM_OK;
+    if (s->n_seen < WARMUP(s))
+        return MAPDPM_OK;
+    error = stream_end_warmup(s);
+    if (error == MAPDPM_OK && revisits_prior(s))
+        stream_revisit_prior(s);
+    return error;
 }
 
 /* Add the point to slot k, new or not. Then try one change that may follow: a merge with the second best slot, a merge
@@ -5166,9 +5886,26 @@ static int check_opening(const mapdpm_stream *s, const choice *c, int64_t before
     return c->has_aged && (!IS_TIMED(s) || states_will_age(s, before)) ? MAPDPM_OK : MAPDPM_E_FULL;
 }
 
-static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score)
+static void assess_nothing(mapdpm_assessment *a)
+{
+    a->id = NONE;
+    a->log_density = a->novelty = a->surprise = not_a_number();
+}
+
+static void assess(const mapdpm_stream *s, const choice *c, real nats, mapdpm_assessment *a)
+{
+    a->id = c->best == NONE ? NONE : ids_of(s)[c->best];
+    a->log_density = c->density;
+    a->novelty = c->novelty;
+    a->surprise = HAS_SURPRISE(s) ? surprise_rank(s, nats) : not_a_number();
+}
+
+/* Learn a point, and assess it before if `a` is not NULL. */
+static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score, mapdpm_assessment *a)
 {
     const int64_t before = s->now;
+    const int with_density = score != NULL || HAS_SURPRISE(s) || a != NULL;
+    real nats = 0;
     choice c;
     uint32_t k;
     int error = stream_check_point(s, x);
@@ -5183,9 +5920,11 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (IS_WARMING(s)) {
         if (score)
             *score = not_a_number();
+        if (a)
+            assess_nothing(a);
         return learn_warming(s, x, id);
     }
-    c = stream_choose(s, x, score != NULL);
+    c = stream_choose(s, x, with_density);
     k = c.best;
     if (c.opens)
         error = check_opening(s, &c, before);
@@ -5201,7 +5940,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
         s->now = now;
         if (c.has_aged)
             stream_remove_aged(s);
-        c = stream_choose(s, x, score != NULL);
+        c = stream_choose(s, x, with_density);
         k = c.best;
         if (s->next_id == NONE) /* it did not open a state before what waited was learned */
             c.opens = 0;
@@ -5210,6 +5949,10 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             return MAPDPM_E_IDS;
         }
     }
+    if (HAS_SURPRISE(s))
+        nats = surprise_nats(s, x, &c);
+    if (a)
+        assess(s, &c, nats, a);
     s->n_seen++;
     if (IS_GROUPED(s))
         groups_admit(s);
@@ -5234,17 +5977,21 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
         k = states_learn(s, k, c.opens, x);
     else
         k = join(s, k, c.second, x);
+    if (HAS_SURPRISE(s))
+        surprise_count(s, nats, k, c.weight);
     if (score)
         *score = c.density;
     *id = ids_of(s)[k];
     if (WINDOW(s) > 0)
         stream_revisit(s, x, *id);
+    if (revisits_prior(s))
+        stream_revisit_prior(s);
     return MAPDPM_OK;
 }
 
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
-int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
+static int learn_next(mapdpm_stream *s, const real *x, uint32_t *id, real *score, mapdpm_assessment *a)
 {
     uint32_t unused;
     int error;
@@ -5253,13 +6000,14 @@ int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
         return MAPDPM_E_ARGUMENT;
     if (s->clock == CLOCK_MICROSECONDS || s->now >= INT64_MAX / 2)
         return MAPDPM_E_TIME;
-    error = learn(s, x, s->now + 1, id ? id : &unused, score);
+    error = learn(s, x, s->now + 1, id ? id : &unused, score, a);
     if (error == MAPDPM_OK)
         s->clock = CLOCK_POINTS;
     return error;
 }
 
-int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score)
+static int learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score,
+                    mapdpm_assessment *a)
 {
     uint32_t unused;
     const int starts = s != NULL && s->clock == CLOCK_UNKNOWN;
@@ -5279,7 +6027,7 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
         for (k = 0; k < s->width; k++)
             last_times_of(s)[k] = microseconds;
     }
-    error = learn(s, x, microseconds, id ? id : &unused, score);
+    error = learn(s, x, microseconds, id ? id : &unused, score, a);
     if (error == MAPDPM_OK)
         s->clock = CLOCK_MICROSECONDS;
     else
@@ -5289,6 +6037,16 @@ int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
     if (starts && error != MAPDPM_OK && IS_GROUPED(s))
         groups_total(s);
     return error;
+}
+
+int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
+{
+    return learn_next(s, x, id, score, NULL);
+}
+
+int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score)
+{
+    return learn_at(s, x, microseconds, id, score, NULL);
 }
 
 int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
@@ -5355,6 +6113,82 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
     return error;
 }
 
+/* ---- assessments ------------------------------------------------------------------------------------------------- */
+
+/* The time of the next point. *time is s->now for points without times, until the first one, whose time is any. */
+static int next_time(const mapdpm_stream *s, const int64_t *microseconds, int64_t *time)
+{
+    *time = s->now;
+    if (s->clock == CLOCK_UNKNOWN)
+        return MAPDPM_OK;
+    if ((s->clock == CLOCK_POINTS && microseconds) || s->now >= INT64_MAX / 2)
+        return MAPDPM_E_TIME;
+    if (s->clock == CLOCK_POINTS)
+        *time = s->now + 1;
+    else if (microseconds)
+        *time = *microseconds;
+    return *time < s->now || *time > INT64_MAX / 2 ? MAPDPM_E_TIME : MAPDPM_OK;
+}
+
+int mapdpm_assess(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
+{
+    int64_t time, before;
+    choice c;
+    int error;
+
+    if (s == NULL || x == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
+        return MAPDPM_E_ARGUMENT;
+    error = stream_check_point(s, x);
+    if (error == MAPDPM_OK)
+        error = next_time(s, microseconds, &time);
+    if (error != MAPDPM_OK)
+        return error;
+    assess_nothing(a);
+    if (IS_WARMING(s))
+        return MAPDPM_OK;
+    before = s->now;
+    s->now = time;
+    c = stream_choose(s, x, 1);
+    assess(s, &c, HAS_SURPRISE(s) ? surprise_nats(s, x, &c) : 0, a);
+    s->now = before;
+    return MAPDPM_OK;
+}
+
+int mapdpm_learn_assessed(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
+{
+    mapdpm_assessment found;
+    uint32_t id = NONE;
+    int error;
+
+    if (s == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
+        return MAPDPM_E_ARGUMENT;
+    error = microseconds ? learn_at(s, x, *microseconds, &id, NULL, &found) : learn_next(s, x, &id, NULL, &found);
+    if (error != MAPDPM_OK)
+        return error;
+    *a = found;
+    a->id = id;
+    return MAPDPM_OK;
+}
+
+int mapdpm_assess_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, int learns,
+                       mapdpm_assessment *assessments, size_t *done)
+{
+    size_t i;
+    int error = MAPDPM_OK;
+
+    if (s == NULL || x == NULL || assessments == NULL || done == NULL)
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < n && error == MAPDPM_OK; i += error == MAPDPM_OK) {
+        const real *const point = x + i * FEATURES(s);
+        const int64_t *const time = microseconds ? microseconds + i : NULL;
+
+        error = learns ? mapdpm_learn_assessed(s, point, time, assessments + i)
+                       : mapdpm_assess(s, point, time, assessments + i);
+    }
+    *done = i;
+    return error;
+}
+
 /* ==== gateway.c ===================================================================================================== */
 
 /* Many learners into one: clusters are inserted by their statistics, then merged by the log joint. */
@@ -5365,6 +6199,8 @@ static void seat(mapdpm_stream *s, uint32_t k, real tables)
     stream_refresh(s, k);
     if (HAS_BASE(s))
         base_none(s, k);
+    if (HAS_SURPRISE(s))
+        surprise_seat(s, k);
     if (IS_GROUPED(s))
         groups_seat(s, k, tables);
 }
@@ -5489,7 +6325,11 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
         }
         s->n_seen += to_uint64(*slot + HALF);
         seat(s, e, IS_GROUPED(from) ? tables_seen(from, k, decay) : 1);
+        if (HAS_SURPRISE(s) && HAS_SURPRISE(from))
+            standing_of(s)[e] = standing_of(from)[k] & ~RARE;
     }
+    if (error == MAPDPM_OK && HAS_SURPRISE(s) && HAS_SURPRISE(from))
+        surprise_pool(s, from);
     return error;
 }
 
@@ -5549,6 +6389,12 @@ static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
 
         x[i] = y[i];
         y[i] = t;
+    }
+    if (HAS_SURPRISE(s)) {
+        const uint32_t standing = standing_of(s)[a];
+
+        standing_of(s)[a] = standing_of(s)[b];
+        standing_of(s)[b] = standing;
     }
     if (HAS_GROUPS(s))
         groups_swap(s, a, b);
@@ -5661,6 +6507,8 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
     while (s->n_clusters > n && merge_best_slots(s, LARGEST_REAL))
         ;
     put_in_order(s, WARMUP(s));
+    if (HAS_SURPRISE(s))
+        surprise_judge_all(s);
     s->n_events = 0;
     s->at_event = 0;
     memset(event_ring_of(s), 0, WORDS_PER_EVENT * sizeof(uint32_t) * (size_t)RING_SIZE(s));
@@ -6165,7 +7013,7 @@ static int is_event(const mapdpm_stream *s, size_t i)
     const uint32_t *const event = event_ring_of(s) + WORDS_PER_EVENT * i;
 
     return i >= s->n_events ||
-           (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_AGED && event[1] < s->next_id && event[2] < s->next_id);
+           (event[0] >= MAPDPM_CREATED && event[0] <= MAPDPM_PRIOR && event[1] < s->next_id && event[2] < s->next_id);
 }
 
 /* Whether a kept point is valid: one of a warm-up that is not over, or one of the window. */
@@ -6293,6 +7141,21 @@ static int are_states(const mapdpm_stream *s)
     return *state_id_of(s) == NONE || *state_id_of(s) < s->next_id;
 }
 
+/* Whether learning could have counted tails like this. */
+static int are_counts(const mapdpm_stream *s)
+{
+    size_t i;
+
+    for (i = 0; i < SURPRISE_BINS; i++)
+        if (!is_between(tail_counts(s)[i], 0, MOST_WEIGHT))
+            return 0;
+    for (i = 0; i < SLOTS(s); i++)
+        if ((standing_of(s)[i] & ~RARE) > MOST_STANDING)
+            return 0;
+    return *next_to_check(s) < SLOTS(s) && *counting_period(s) <= MOST_STANDING &&
+           *counted_in_period(s) <= MOST_STANDING;
+}
+
 /* Whether learning could have left this learner. */
 int stream_is_valid(const mapdpm_stream *s)
 {
@@ -6329,6 +7192,8 @@ int stream_is_valid(const mapdpm_stream *s)
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
             return 0;
+    if (HAS_SURPRISE(s) && !are_counts(s))
+        return 0;
     return HAS_GROUPS(s) ? are_groups(s) : !HAS_STATES(s) || are_states(s);
 }
 
@@ -6361,6 +7226,8 @@ static void transfer_options(cursor *c, mapdpm_options *o, int kind)
     transfer(c, &o->alpha, 1, REAL);
     transfer(c, &o->log_alpha, 1, REAL);
     transfer(c, &o->half_life, 1, REAL);
+    if (o->surprise)
+        transfer(c, &o->rare, 1, REAL);
     if (kind == STREAM_OF_STATES) {
         transfer(c, &o->lag, 1, 4);
         transfer(c, &o->gamma, 1, REAL);
@@ -6392,6 +7259,10 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
     transfer(c, slot_of(s, 0), K * slot_size(s), REAL);
     transfer(c, points_of(s), B * FEATURES(s), REAL);
     transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s), 4);
+    if (HAS_SURPRISE(s)) {
+        transfer(c, tail_counts(s), SURPRISE_BINS, REAL);
+        transfer(c, standing_of(s), (size_t)SLOTS(s) + SURPRISE_WORDS, 4);
+    }
     if (HAS_GROUPS(s)) {
         transfer(c, n_groups_of(s), 1, 4);
         transfer(c, all_tables_of(s), group_reals(s), REAL);
@@ -6406,9 +7277,9 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
 
 enum { COUNTERS = 3 * 8 + 6 * 4 };
 
-static size_t options_bytes(int kind)
+static size_t options_bytes(int kind, int has_surprise)
 {
-    return 4 * 4 + 3 * REAL + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
+    return 4 * 4 + 3 * REAL + (has_surprise ? REAL : 0) + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
 }
 
 static int kind_of(const mapdpm_stream *s)
@@ -6421,6 +7292,8 @@ static uint64_t more_bytes(const mapdpm_stream *s)
 {
     const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s);
 
+    if (HAS_SURPRISE(s))
+        return REAL * (uint64_t)SURPRISE_BINS + 4 * ((uint64_t)SLOTS(s) + SURPRISE_WORDS);
     if (HAS_GROUPS(s))
         return REAL * (uint64_t)group_reals(s) + 4 * words;
     return HAS_STATES(s) ? 8 + 4 * TIME_WORDS + REAL * (uint64_t)(time_reals(s) - 2) : 0;
@@ -6430,7 +7303,7 @@ static uint64_t body_bytes(const mapdpm_stream *s)
 {
     const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
 
-    return options_bytes(kind_of(s)) + COUNTERS + more_bytes(s) +
+    return options_bytes(kind_of(s), HAS_SURPRISE(s)) + COUNTERS + more_bytes(s) +
            REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
            4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
 }
@@ -6460,6 +7333,7 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
     sizes[3] = (uint32_t)slot_size(s);
     sizes[4] = 0;
     c.p = mapdpm_file_begin(file, kind_of(s), (int32_t)s->family, sizes, total);
+    (void)put_bytes(file + FLAGS, HAS_SURPRISE(s) ? WITH_SURPRISE : 0, 2);
     c.reads = 0;
     (void)mapdpm_get_options(s, &o);
     transfer_options(&c, &o, kind_of(s));
@@ -6485,9 +7359,10 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     error = mapdpm_file_check(file, file_bytes, kind);
     if (error != MAPDPM_OK)
         return error;
-    if (file_bytes < HEADER + options_bytes(kind) + COUNTERS + CRC)
-        return MAPDPM_E_DAMAGED;
     memset(o, 0, sizeof *o);
+    o->surprise = get_bytes(file + FLAGS, 2) == WITH_SURPRISE;
+    if (file_bytes < HEADER + options_bytes(kind, o->surprise != 0) + COUNTERS + CRC)
+        return MAPDPM_E_DAMAGED;
     o->family = (int32_t)get_bytes(file + 8, 2);
     o->n_features = get32(file + 12);
     o->max_clusters = get32(file + 16);
@@ -6538,7 +7413,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
-    at = HEADER + options_bytes(kind_of(s));
+    at = HEADER + options_bytes(kind_of(s), HAS_SURPRISE(s));
     c.p = (unsigned char *)(uintptr_t)(file + at);
     c.reads = 1;
     parameters = half_of(s, 0, 0); /* free memory until the slots are read */

@@ -1,0 +1,376 @@
+/* How unusual a point is: the calibrated tail probability of its log density (docs/maths.md, section 30).
+ *
+ * First the tail of the learner's own predictive: the probability that a draw has so low a density. Then the rank of
+ * this number among those of all points so far, which are counted in bins. The last counts have an exponential tail.
+ */
+#include "mapdpm_learner.h"
+
+/* Bins of -log(tail probability), in nats: so many for each doubling of 1 + nats. */
+enum { BINS_PER_DOUBLING = 4 };
+/* The tail holds at least so many counts. */
+#define TAIL_COUNTS ((real)8)
+/* The nats of the points in the tail that are assumed before there are any. */
+#define TAIL_PRIOR ((real)1)
+/* Counts are halved after FIRST_PERIOD points, then after twice as many each time: the learner itself changes most when
+ * it is young. No period is longer than MOST_PERIOD or, with forgetting, than MEMORY times the weight of all clusters or
+ * LEAST_PERIOD. */
+enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
+#define MOST_PERIOD UINT32_C(2097152)
+#define MEMORY ((real)32)
+
+/* ---- tails of densities ------------------------------------------------------------------------------------------ */
+
+/* The number factor exp(-nats). */
+typedef struct {
+    real nats;
+    real factor;
+} small_number;
+
+/* *sum += weight * x, where x may be far smaller than the sum. */
+static void add_small(small_number *sum, real weight, small_number x)
+{
+    if (!(sum->factor > 0) || x.nats < sum->nats) {
+        sum->factor = sum->factor > 0 ? sum->factor * math_exp(x.nats - sum->nats) : 0;
+        sum->factor += weight * x.factor;
+        sum->nats = x.nats;
+    } else if (x.nats < sum->nats + NEGLIGIBLE) {
+        sum->factor += weight * x.factor * math_exp(sum->nats - x.nats);
+    }
+}
+
+/* 1 / sqrt x for a positive normal x, by Newton's steps without a division. */
+static real inverse_root(real x)
+{
+    real f, y;
+    const int k = math_split(x, &f), half = k >= 0 ? k / 2 : -((1 - k) / 2);
+    const real scale = math_power_of_2(-half), rest = x * scale * scale; /* in [0.7, 2.9) */
+    int i;
+
+    y = (real)1.25 - (real)0.25 * rest; /* above 0, and below sqrt(3 / rest) */
+    for (i = 0; i < (MATH_IS_FLOAT ? 4 : 5); i++)
+        y *= (real)1.5 - HALF * rest * y * y;
+    return y * scale;
+}
+
+/* exp(z^2) erfc(z) for z >= 0, with a relative error of 1.2e-7 (Press et al., Numerical Recipes, erfcc). */
+static real scaled_erfc(real z)
+{
+    static const real c[] = {(real)0.17087277,  (real)-0.82215223, (real)1.48851587, (real)-1.13520398,
+                             (real)0.27886807,  (real)-0.18628806, (real)0.09678418, (real)0.37409196,
+                             (real)1.00002368,  (real)-1.26551223};
+    const real t = 1 / (1 + HALF * z);
+    real polynomial = 0;
+    size_t i;
+
+    for (i = 0; i < sizeof c / sizeof *c; i++)
+        polynomial = polynomial * t + c[i];
+    return t * math_exp(polynomial);
+}
+
+/* P(Z > r) of a standard normal Z. */
+static small_number normal_tail(real r)
+{
+    const real z = (r < 0 ? -r : r) * (real)0.70710678118654752;
+    small_number tail;
+
+    tail.nats = z * z;
+    tail.factor = HALF * scaled_erfc(z);
+    if (r < 0) {
+        tail.factor = 1 - tail.factor * math_exp(-tail.nats);
+        tail.nats = 0;
+    }
+    return tail;
+}
+
+/* P(G > x) of a Gamma variable G of shape n / 2, for x > 0 and n <= MOST_TERMS: a finite sum (docs/maths.md (116)). */
+enum { MOST_TERMS = 32 };
+static small_number short_tail(uint32_t n, real x)
+{
+#define R(i) (real)(2.0 / (i))
+    static const real reciprocals[MOST_TERMS - 2] = {
+        R(1), R(2), R(3), R(4), R(5), R(6), R(7), R(8), R(9), R(10),
+        R(11), R(12), R(13), R(14), R(15), R(16), R(17), R(18), R(19), R(20),
+        R(21), R(22), R(23), R(24), R(25), R(26), R(27), R(28), R(29), R(30)};
+#undef R
+    const real bounded = x < 500 ? x : 500; /* so that no power overflows */
+    const uint32_t least = n % 2 ? 1 : 0;
+    small_number tail = {x, 1};
+    uint32_t i;
+
+    for (i = n; i > least + 2; i -= 2)
+        tail.factor = 1 + bounded * reciprocals[i - 3] * tail.factor;
+    if (least) {
+        const real inverse = inverse_root(x), root = x * inverse;
+
+        tail.factor = scaled_erfc(root) + (n > 1 ? (real)1.1283791670955126 * root * tail.factor : 0);
+    }
+    return tail;
+}
+
+/* The same for any shape k: a saddlepoint, Barndorff-Nielsen's r* (docs/maths.md (117)). From k = 16 on it is at most
+ * 0.2 % too large, for all tails down to 1e-20. */
+static small_number long_tail(real k, real x)
+{
+    const real d = x / k - 1;
+    real q, r; /* q = 2 (d - log(1 + d)) / d^2, without what cancels */
+
+    if (d < (real)0.4 && d > (real)-0.4) {
+        const real s = d / (2 + d), w = s * s;
+        const real series = (real)(1.0 / 3) +
+                            w * ((real)(1.0 / 5) +
+                                 w * ((real)(1.0 / 7) +
+                                      w * ((real)(1.0 / 9) + w * ((real)(1.0 / 11) + w * (real)(1.0 / 13)))));
+
+        q = (2 - 4 * s * series / (2 + d)) / (2 + d);
+    } else {
+        q = 2 * (d - math_log(1 + d)) / (d * d);
+    }
+    r = d * k * q * inverse_root(k * q);
+    if (d < (real)1e-3 && d > (real)-1e-3)
+        return normal_tail(r + inverse_root(k) / 3);
+    return normal_tail(r - HALF * math_log(q) / r);
+}
+
+static small_number gamma_tail(uint32_t n, real x)
+{
+    static const small_number all = {0, 1};
+
+    if (!(x > (real)1e-6))
+        return all;
+    return n <= MOST_TERMS ? short_tail(n, x) : long_tail(HALF * (real)n, x);
+}
+
+/* The probability that a draw from a cluster of n points has a log density so many nats below the highest one. It is
+ * exact for known variances and in the limit of many points; else Bartlett's approximation (docs/maths.md (115)). */
+static small_number tail_of_draw(const mapdpm_stream *s, real n, uint32_t n_features, real below)
+{
+    real x = below > 0 ? below : 0;
+
+    if (IS_GAMMA(s)) {
+        const real exponent = s->a0 + HALF * n + HALF, shrink = 1 - (real)0.75 / exponent;
+
+        x *= shrink > (real)0.25 ? shrink : (real)0.25;
+    }
+    return gamma_tail(n_features, x);
+}
+
+static uint32_t features_there(const mapdpm_stream *s, const real *x)
+{
+    uint32_t d, n = 0;
+
+    if (!HAS_MISSING(s))
+        return FEATURES(s);
+    for (d = 0; d < FEATURES(s); d++)
+        n += (uint32_t)is_present(x[d]);
+    return n;
+}
+
+real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c)
+{
+    const uint32_t n_features = features_there(s, x);
+    small_number sum = {0, 0};
+    real known = 0;
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++) {
+        real decay, weight, highest;
+
+        if (!is_used(s, k))
+            continue;
+        decay = decay_of(s, k, s->now);
+        weight = *slot_of(s, k) * decay;
+        if (weight < FORGOTTEN_WEIGHT)
+            continue;
+        if (is_rare(s, k))
+            continue;
+        known += weight;
+        if (HAS_MISSING(s))
+            highest = peak(s, view_of(s, k, s->now), x) + math_log(weight);
+        else
+            highest = constants_of(s)[k] - elapsed(s, k, s->now);
+        add_small(&sum, weight, tail_of_draw(s, weight, n_features, highest - c->common));
+    }
+    if (!(known > 0)) {
+        known = 1;
+        add_small(&sum, 1,
+                  tail_of_draw(s, 0, n_features, (HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening) - c->common));
+    }
+    return at_least(sum.nats - math_log(sum.factor / known), 0);
+}
+
+/* ---- their distribution so far ----------------------------------------------------------------------------------- */
+
+static real start_of_bin(uint32_t i)
+{
+    return math_power_of_2((int)(i / BINS_PER_DOUBLING)) *
+               (1 + (real)(i % BINS_PER_DOUBLING) / (real)BINS_PER_DOUBLING) - 1;
+}
+
+/* By the leading bits of 1 + nats. */
+static uint32_t bin_of(real nats)
+{
+    const real z = 1 + nats;
+    uint32_t i;
+
+    if (!(nats < start_of_bin(SURPRISE_BINS)))
+        return SURPRISE_BINS - 1;
+    if (MATH_IS_FLOAT) {
+        memcpy(&i, &z, 4);
+        i = (i >> 21) - 4 * 127;
+    } else {
+        uint64_t bits;
+
+        memcpy(&bits, &z, sizeof z);
+        i = (uint32_t)(bits >> 50) - 4 * 1023;
+    }
+    return i < SURPRISE_BINS ? i : SURPRISE_BINS - 1;
+}
+
+/* The number of points, each of weight 1, that are as precise as the counts, relative to the weight of the counts. Those
+ * from before the last halving have weights 1/2, 1/4, ...: OLD_PRECISION is the mean of their squares over their mean,
+ * where periods double. */
+#define OLD_PRECISION ((real)0.42857143)
+static real precision_of(const mapdpm_stream *s, real all)
+{
+    const real recent = (real)*counted_in_period(s), old = at_least(all - recent, 0);
+
+    return all > 0 ? (old + recent) / (OLD_PRECISION * old + recent) : 1;
+}
+
+real surprise_rank(const mapdpm_stream *s, real nats)
+{
+    const real *const counts = tail_counts(s);
+    const uint32_t bin = bin_of(nats);
+    real all = 0, above = 0, beyond = 0, share, width, precision;
+    uint32_t i, tail = SURPRISE_BINS;
+
+    for (i = 0; i < SURPRISE_BINS; i++)
+        all += counts[i];
+    precision = precision_of(s, all);
+    all = all * precision + 1;
+    while (tail > 0 && above < TAIL_COUNTS) { /* the tail starts at the bin `tail`, with `above` counts */
+        tail--;
+        if (!(counts[tail] > 0))
+            continue;
+        width = start_of_bin(tail + 1) - start_of_bin(tail);
+        above += counts[tail] * precision;
+        beyond += counts[tail] * precision * (start_of_bin(tail) + width / (2 + width / 3));
+    }
+    if (bin >= tail) {
+        const real start = start_of_bin(tail), c = (nats - start) / (TAIL_PRIOR + at_least(beyond - above * start, 0));
+
+        return (above + 1) / all * math_exp(-(TAIL_PRIOR * c + above * math_log1p(c)));
+    }
+    for (i = tail, share = above; i > bin + 1; i--)
+        share += counts[i - 1] * precision;
+    width = math_exp(start_of_bin(bin) - start_of_bin(bin + 1));
+    share += (math_exp(start_of_bin(bin) - nats) - width) / (1 - width) * (counts[bin] * precision + 1);
+    return share / all;
+}
+
+/* ---- rare clusters ----------------------------------------------------------------------------------------------- */
+
+/* Mark slot k as rare, or not. */
+static void judge(mapdpm_stream *s, uint32_t k)
+{
+    uint32_t *const standing = standing_of(s), own = standing[k] & ~RARE;
+    uint64_t lighter = own, all = own;
+    uint32_t j;
+
+    for (j = 0; j < s->width; j++)
+        if (j != k && is_used(s, j)) {
+            const uint32_t other = standing[j] & ~RARE;
+
+            all += other;
+            lighter += other < own || (other == own && j < k) ? other : 0;
+        }
+    standing[k] = own | (to_real(lighter) <= *rare_share(s) * to_real(all) ? RARE : 0);
+}
+
+void surprise_judge_all(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; k < s->width; k++)
+        if (is_used(s, k))
+            judge(s, k);
+}
+
+/* The points of an inserted cluster have the standing of points that were learned. */
+void surprise_seat(mapdpm_stream *s, uint32_t k)
+{
+    const real n = *slot_of(s, k);
+
+    standing_of(s)[k] = n < (real)MOST_STANDING ? (uint32_t)(n + HALF) : MOST_STANDING;
+}
+
+void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
+{
+    const uint32_t sum = (standing_of(s)[to] & ~RARE) + (standing_of(s)[from] & ~RARE);
+
+    standing_of(s)[to] = sum < MOST_STANDING ? sum : MOST_STANDING;
+    standing_of(s)[from] = 0;
+    judge(s, to);
+}
+
+/* Slot e has been given a share of the points of slot k. */
+void surprise_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
+{
+    const uint32_t all = standing_of(s)[k] & ~RARE, part = (uint32_t)((real)all * share);
+
+    standing_of(s)[e] = part < all ? part : all;
+    standing_of(s)[k] = all - standing_of(s)[e];
+    judge(s, k);
+    judge(s, e);
+}
+
+static void halve_counts(mapdpm_stream *s, int with_standing)
+{
+    uint32_t *const standing = standing_of(s), i;
+
+    for (i = 0; i < SURPRISE_BINS; i++)
+        tail_counts(s)[i] *= HALF;
+    for (i = 0; with_standing && i < SLOTS(s); i++)
+        standing[i] = (standing[i] & RARE) | (((standing[i] & ~RARE) + 1) / 2);
+}
+
+static uint32_t longest_period(const mapdpm_stream *s, real weight)
+{
+    const real memory = weight * MEMORY;
+
+    if (!FORGETS(s) || !(memory < (real)MOST_PERIOD))
+        return MOST_PERIOD;
+    return memory > (real)LEAST_PERIOD ? (uint32_t)memory : (uint32_t)LEAST_PERIOD;
+}
+
+/* Count a point that has joined slot k, where the weight of all clusters was `weight`. */
+void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight)
+{
+    uint32_t *const next = next_to_check(s), *const period = counting_period(s), *const counted = counted_in_period(s);
+
+    tail_counts(s)[bin_of(nats)] += 1;
+    if ((standing_of(s)[k] & ~RARE) < MOST_STANDING)
+        standing_of(s)[k]++;
+    if (++*counted >= (*period > 0 ? *period : (uint32_t)FIRST_PERIOD)) {
+        const uint32_t most = longest_period(s, weight), twice = 2 * *counted;
+
+        halve_counts(s, twice >= most);
+        *period = twice < most ? twice : most;
+        *counted = 0;
+    }
+    judge(s, k);
+    *next = *next + 1 < SLOTS(s) ? *next + 1 : 0;
+    if (is_used(s, *next)) /* its share may have changed though it was not seen */
+        judge(s, *next);
+}
+
+/* Add what another learner has counted. */
+void surprise_pool(mapdpm_stream *s, const mapdpm_stream *from)
+{
+    uint32_t i;
+
+    if (*counting_period(from) > *counting_period(s))
+        *counting_period(s) = *counting_period(from);
+    for (i = 0; i < SURPRISE_BINS; i++)
+        tail_counts(s)[i] += tail_counts(from)[i];
+}

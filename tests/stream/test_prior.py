@@ -1,0 +1,90 @@
+"""The prior of the warm-up is revisited: it narrows where a stream is stuck in one cluster."""
+
+import numpy as np
+import pytest
+
+from mapdpm import NormalGamma, OnlineMAPDPM, metrics
+from tests.drifting_squares import squares
+
+
+def kinds(model):
+    return [event.kind for event in model.events]
+
+
+@pytest.mark.parametrize("gap", [1.0, 2.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_moving_squares(seed, gap):
+    """The warm-up often ends in one cluster; by default settings the squares are found all the same."""
+    X, classes = squares(10_000, np.random.default_rng(seed), gap=gap)
+    model = OnlineMAPDPM()
+    ids = model.learn_many(X)
+    assert metrics.adjusted_mutual_info(classes[200:], ids[200:]) > 0.9
+
+
+def blurred(n, rng):
+    """Four squares that sway by six sides during the warm-up, so that it takes them for one cluster; then they rest."""
+    classes = rng.integers(0, 4, n)
+    points = rng.uniform(size=(n, 2)) + 2.0 * np.column_stack([classes % 2, classes // 2])
+    t = np.arange(200)
+    points[:200] += 3.0 * np.column_stack([np.sin(t / 11), np.cos(t / 7)])
+    return points, classes
+
+
+@pytest.mark.parametrize("half_life", [60.0, 200.0, None])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_leaves_the_one_cluster_of_the_warmup(seed, half_life):
+    """It never did where the prior stayed: one cluster to the end, and an AMI of 0, with a half-life."""
+    X, classes = blurred(6000, np.random.default_rng(seed))
+    model = OnlineMAPDPM(half_life=half_life).partial_fit(X[:200])
+    assert model.n_clusters == 1
+    before = model.likelihood_
+    ids = model.learn_many(X[200:])
+    assert np.all(model.likelihood_.b0 < before.b0 / 4)
+    assert model.n_clusters == 4
+    assert metrics.adjusted_mutual_info(classes[1000:], ids[800:]) > 0.6
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("D", [1, 2, 5])
+def test_one_normal_cluster_stays_as_it_is(D, dtype):
+    """Nothing is gained, so nothing changes, however long the stream."""
+    X = 1e3 + np.random.default_rng(D).normal(size=(20_000, D))
+    model = OnlineMAPDPM(dtype=dtype).partial_fit(X[:200])
+    prior = model.likelihood_
+    model.partial_fit(X[200:])
+    assert model.n_clusters == 1
+    assert "prior revisited" not in kinds(model)
+    assert repr(model.likelihood_) == repr(prior)
+
+
+def test_a_prior_that_was_given_stays():
+    X, _ = squares(3000, np.random.default_rng(0))
+    prior = NormalGamma(X.mean(axis=0), 0.1, 4.0, 8.0)
+    model = OnlineMAPDPM(likelihood=prior).partial_fit(X)
+    assert "prior revisited" not in kinds(model)
+    np.testing.assert_allclose(model.likelihood_.b0, 8.0)
+
+
+def test_far_clusters_lower_c0_and_are_not_taken_for_wide_ones():
+    """The spread of means is part of the prior: 100 deviations apart, c0 falls to a fifth, and an event says so."""
+    rng = np.random.default_rng(0)
+    X = 100.0 * rng.integers(0, 5, (200, 1)) + rng.normal(size=(200, 2))
+    model = OnlineMAPDPM().partial_fit(X)
+    assert model.likelihood_.c0 == pytest.approx(0.2 * 10 / 200)
+    assert kinds(model)[-1] == "prior revisited"
+    assert model.events[-1].id == -1
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"half_life": 100.0}, {"dtype": "float32"}, {"missing": "skip"}, {"window": 50}]
+)
+def test_files_go_on_with_the_same_bits(settings):
+    """Units are powers of two of the prior, so moments change with them: a file must hold both as they are."""
+    X, _ = squares(4000, np.random.default_rng(1), gap=1.0)
+    X = 1e-3 * X
+    whole = OnlineMAPDPM(**settings).partial_fit(X)
+    part = OnlineMAPDPM(**settings)
+    for chunk in np.split(X, [150, 200, 201, 399, 400, 1000, 2001]):
+        part.partial_fit(chunk)
+        part = OnlineMAPDPM.from_bytes(part.to_bytes())
+    assert part.to_bytes() == whole.to_bytes()

@@ -1,0 +1,243 @@
+"""Surprise is a tail probability: against draws from the predictive, and on streams of the model."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+from mapdpm import NormalGamma, NormalKnownVariance, OnlineMAPDPM
+from mapdpm.files.errors import ModelFileError
+
+LEVELS = (0.5, 0.1, 0.01, 0.001)
+
+
+def separated(rng, D, n=1200, spread=10.0):
+    """A stream of some normal clusters, far apart."""
+    centres = spread * rng.normal(size=(rng.integers(2, 7), D))
+    return centres[rng.integers(0, len(centres), n)] + rng.normal(size=(n, D))
+
+
+def deviations(surprises, levels=LEVELS):
+    """For each level the count at or below it, in standard errors of a binomial count."""
+    n = len(surprises)
+    return [(np.sum(surprises <= p) - n * p) / np.sqrt(n * p * (1 - p)) for p in levels]
+
+
+# ---- the tail of the predictive, before there are counts -------------------------------------------------------------
+
+
+def inserted(likelihood, clusters, **settings):
+    """A learner that holds clusters, and has counted nothing: its surprise is the tail of its predictive."""
+    D = len(clusters[0][1])
+    model = OnlineMAPDPM(8, likelihood=likelihood, n_features=D, **settings)
+    for weight, mean, variance in clusters:
+        model.ready_learner().insert(weight, np.asarray(mean, float), np.asarray(variance, float))
+    return model
+
+
+def draws(likelihood, clusters, n, rng):
+    """n draws from the posterior predictives of clusters, by their parameters: precision, mean, point."""
+    D, weights = len(clusters[0][1]), np.array([weight for weight, _, _ in clusters])
+    points = np.empty((n, D))
+    for k, rows in enumerate(np.split(rng.permutation(n), np.cumsum(rng.multinomial(n, weights / weights.sum()))[:-1])):
+        weight, mean, variance = (np.asarray(each, float) for each in clusters[k])
+        if isinstance(likelihood, NormalGamma):
+            c = likelihood.c0 + weight
+            b = likelihood.b0 + 0.5 * weight * (variance + likelihood.c0 / c * (mean - likelihood.m0) ** 2)
+            precision = rng.gamma(likelihood.a0 + weight / 2, 1.0, (len(rows), D)) / b
+            centre = (likelihood.c0 * likelihood.m0 + weight * mean) / c
+            points[rows] = rng.normal(rng.normal(centre, (c * precision) ** -0.5), precision**-0.5)
+        else:
+            ratio = 1 / likelihood.prior_variance + weight / likelihood.variance
+            centre = (likelihood.m0 / likelihood.prior_variance + weight * mean / likelihood.variance) / ratio
+            points[rows] = rng.normal(rng.normal(centre, ratio**-0.5, (len(rows), D)), likelihood.variance**0.5)
+    return points
+
+
+@pytest.mark.parametrize("D", [1, 2, 3, 8, 31, 40])
+@pytest.mark.parametrize("known", [False, True], ids=["gamma", "known variance"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_it_is_the_tail_of_the_predictive(D, known, dtype):
+    """Against 40,000 draws. Five standard errors, and what Bartlett's and the saddlepoint's approximations may err."""
+    rng = np.random.default_rng(D)
+    ones = np.ones(D)
+    prior = (
+        NormalKnownVariance(0.0 * ones, 400.0 * ones, ones) if known else NormalGamma(0.0 * ones, 0.01, 2.0, 2 * ones)
+    )
+    clusters = [(60.0, -30 * ones, ones), (90.0, 0 * ones, ones if known else 4 * ones), (30.0, 30 * ones, ones)]
+    model = inserted(prior, clusters, dtype=dtype, rare=0.0)
+    values = model.score_samples(draws(prior, clusters, 40_000, rng))
+    asked = draws(prior, clusters, 300, rng)
+    found = model.assess_many(asked)
+    expected = np.mean(values[:, None] <= found.log_density, axis=0)
+    error = np.sqrt(expected * (1 - expected) / len(values)) + 1 / len(values)
+    np.testing.assert_array_less(np.abs(found.surprise - expected), 5 * error + 0.03 * expected)
+
+
+def test_missing_values_are_left_out():
+    """A point without its second feature is as surprising as in a learner of the first alone."""
+    prior = NormalGamma(0.0, 0.01, 2.0, 2.0)
+    both = inserted(prior, [(60.0, [0, 5], [1, 3]), (40.0, [30, 5], [2, 1])], missing="skip")
+    first = inserted(prior, [(60.0, [0], [1]), (40.0, [30], [2])])
+    for x in (0.3, 2.0, -4.0, 33.0, 15.0):
+        assert both.assess_one([x, np.nan]).surprise == pytest.approx(first.assess_one([x]).surprise, rel=1e-9)
+
+
+def test_far_points_keep_their_order():
+    model = inserted(NormalKnownVariance(0.0, 1e4, 1.0), [(100.0, [0.0, 0.0], [1.0, 1.0])])
+    found = model.assess_many([[float(x), 0.0] for x in range(2, 60, 2)]).surprise
+    assert np.all(np.diff(found[:18]) < 0)  # until exp underflows
+    assert np.all(np.diff(found) <= 0)
+
+
+# ---- calibration -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("half_life", [None, 500.0])
+@pytest.mark.parametrize("D", [1, 2, 8])
+def test_it_is_calibrated(D, half_life):
+    """60 streams in units from 1e-6 to 1e6: within four standard errors of a binomial count."""
+    rng = np.random.default_rng(D)
+    found = []
+    for unit in 10.0 ** rng.uniform(-6, 6, 60):
+        X = unit * separated(rng, D)
+        found.append(OnlineMAPDPM(half_life=half_life).learn_many_assessed(X).surprise[200:])
+    assert np.max(np.abs(deviations(np.concatenate(found)))) < 4.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("half_life", [None, 1000.0])
+@pytest.mark.parametrize("D", [2, 3, 8])
+def test_a_thousand_streams(D, half_life):
+    """10^6 points, p down to 1e-4: within four standard errors."""
+    rng = np.random.default_rng(100 + D)
+    found = [
+        OnlineMAPDPM(half_life=half_life).learn_many_assessed(separated(rng, D)).surprise[200:] for _ in range(1000)
+    ]
+    assert np.max(np.abs(deviations(np.concatenate(found), (*LEVELS, 1e-4)))) < 4.0
+
+
+@pytest.mark.parametrize("freedom", [3, 5])
+def test_heavy_tails_are_learned(freedom):
+    """Student's t is no normal cluster: the tail of the predictive is far too light, and the counts mend it."""
+    X = np.random.default_rng(1).standard_t(freedom, size=(20_000, 2))
+    model = OnlineMAPDPM().partial_fit(X[:2000])
+    found = model.learn_many_assessed(X[2000:]).surprise
+    assert 0.09 < np.mean(found <= 0.1) < 0.11
+    assert 0.007 < np.mean(found <= 0.01) < 0.013
+    assert 0.0003 < np.mean(found <= 0.001) < 0.002
+
+
+# ---- rare clusters ---------------------------------------------------------------------------------------------------
+
+
+def attacks(rng):
+    """Normal points; then the same attack again and again: five bursts of 40 in 10,000 points."""
+    X = rng.normal(size=(12_000, 2))
+    is_attack = np.zeros(len(X), bool)
+    for start in range(2000, 12_000, 2000):
+        is_attack[start : start + 40] = True
+    X[is_attack] = [9.0, 9.0] + 0.1 * rng.normal(size=(is_attack.sum(), 2))
+    return X, is_attack
+
+
+def test_what_is_rare_does_not_become_normal_by_repetition():
+    X, is_attack = attacks(np.random.default_rng(0))
+    model = OnlineMAPDPM()
+    found = model.learn_many_assessed(X)
+    assert model.n_clusters == 2  # the attack has a cluster of its own
+    assert found.log_density[is_attack][-1] > found.log_density[2000] + 10.0
+    careless = OnlineMAPDPM(rare=0.0).learn_many_assessed(X).surprise
+    first = np.arange(2000, 12_000, 2000)
+    assert np.max(found.surprise[first]) < 0.03  # one in sixty points was an attack
+    assert np.all(found.surprise[first[1:]] < careless[first[1:]] / 4)
+    for i in range(0, 40, 10):  # within a burst it rises as attacks grow more frequent
+        assert np.max(found.surprise[first + i]) < 0.12
+
+
+# ---- one call or another, files, gateways ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{}, {"half_life": 300.0}, {"missing": "skip"}, {"dtype": "float32"}])
+def test_assess_then_learn_is_learn_assessed(settings):
+    X = separated(np.random.default_rng(3), 3, 600)
+    if settings.get("missing"):
+        X[::5, 1] = np.nan
+    one, other, many = (OnlineMAPDPM(**settings) for _ in range(3))
+    found = many.learn_many_assessed(X)
+    for i, x in enumerate(X):
+        before = one.to_bytes() if i else b""
+        first = one.assess_one(x)
+        assert i == 0 or one.to_bytes() == before
+        number = one.learn_one(x)
+        second = other.learn_assessed(x)
+        np.testing.assert_array_equal(first[1:], second[1:])
+        np.testing.assert_array_equal(second, [each[i] for each in found])
+        assert second.id == number
+    assert one.to_bytes() == other.to_bytes() == many.to_bytes()
+
+
+def test_times():
+    X, t = separated(np.random.default_rng(3), 2, 600), np.cumsum(np.random.default_rng(0).exponential(size=600))
+    model = OnlineMAPDPM(half_life=100.0)
+    model.learn_many(X[:500], t[:500])
+    later = model.assess_many(X[500:501].repeat(3, axis=0), [t[499], t[500], t[500] + 500.0])
+    assert later.novelty[0] < later.novelty[1] < later.novelty[2]
+    np.testing.assert_array_equal(model.assess_one(X[500])[1:], [each[0] for each in later[1:]])
+    second = model.learn_assessed(X[500], t[500])
+    np.testing.assert_array_equal(second[1:], [each[1] for each in later[1:]])
+    with pytest.raises(ValueError, match="time"):
+        model.assess_one(X[501], t[0])
+    untimed = OnlineMAPDPM(half_life=100.0).partial_fit(X)
+    with pytest.raises(ValueError, match="time"):
+        untimed.assess_one(X[0], 5.0)
+
+
+def test_before_there_are_clusters():
+    model = OnlineMAPDPM(n_features=2)
+    assert model.assess_one([0.0, 1.0])[:1] == (-1,)
+    first = model.learn_assessed([0.0, 1.0])
+    assert first.id == 0
+    assert np.all(np.isnan(first[1:]))
+    stated = OnlineMAPDPM(likelihood=NormalGamma(0.0, 0.1, 2.0, 2.0), n_features=1)
+    near, far = stated.assess_one([0.0]), stated.assess_one([1e6])
+    assert (near.id, near.novelty) == (-1, 1.0)
+    assert far.surprise < 1e-3 < near.surprise
+
+
+def test_files_and_settings():
+    X = separated(np.random.default_rng(5), 2, 1500)
+    model = OnlineMAPDPM(8, rare=0.05).partial_fit(X[:900])
+    again = OnlineMAPDPM.from_bytes(model.to_bytes())
+    assert (again.surprise, again.rare) == (True, 0.05)
+    np.testing.assert_array_equal(model.learn_many_assessed(X[900:]), again.learn_many_assessed(X[900:]))
+    assert model.to_bytes() == again.to_bytes()
+    plain = OnlineMAPDPM(8, surprise=False).partial_fit(X)
+    assert len(model.to_bytes()) - len(plain.to_bytes()) <= 400
+    assert np.isnan(plain.assess_one(X[0]).surprise)
+    assert plain.assess_one(X[0]).log_density == plain.score_one(X[0])
+    with pytest.raises(ValueError, match="rare must be a share of all points"):
+        OnlineMAPDPM(rare=1.0)
+
+
+def test_damaged_counts_are_refused():
+    model = OnlineMAPDPM(4, likelihood=NormalGamma(0.0, 0.1, 2.0, 2.0), n_features=1).partial_fit([[0.0], [9.0]])
+    for value in (-1.0, np.nan, np.inf):
+        data = bytearray(model.to_bytes())
+        at = len(data) - 4 - 4 * (4 + 3) - 8
+        data[at : at + 8] = np.float64(value).tobytes()
+        data[-4:] = zlib.crc32(data[:-4]).to_bytes(4, "little")
+        with pytest.raises(ModelFileError):
+            OnlineMAPDPM.from_bytes(bytes(data))
+
+
+def test_a_gateway_adds_the_counts_of_its_devices():
+    """Heavy tails that two devices have learned are known to the gateway."""
+    X = np.random.default_rng(1).standard_t(3, size=(20_000, 2))
+    devices = [OnlineMAPDPM().partial_fit(part) for part in np.split(X[:10_000], 2)]
+    gateway = OnlineMAPDPM.merged(devices)
+    assert gateway.to_bytes() == OnlineMAPDPM.merged(devices[::-1]).to_bytes()
+    assert gateway.to_bytes() == OnlineMAPDPM.merged([gateway]).to_bytes()
+    found = gateway.learn_many_assessed(X[10_000:]).surprise
+    assert np.mean(found[:1000] <= 0.001) < 0.008
+    assert 0.0003 < np.mean(found <= 0.001) < 0.002
