@@ -339,6 +339,11 @@ int mapdpm_pool(mapdpm_stream *stream, const mapdpm_stream *from);
 int mapdpm_insert(mapdpm_stream *stream, const mapdpm_cluster *cluster, const mapdpm_real *mean,
                   const mapdpm_real *variance);
 
+/* The same for a learner of missing values: counts[n_features] are the weights of the points with a value in each
+ * feature, and each variance is M2 / count. NULL: all points have all values. */
+int mapdpm_insert_counted(mapdpm_stream *stream, const mapdpm_cluster *cluster, const mapdpm_real *counts,
+                          const mapdpm_real *mean, const mapdpm_real *variance);
+
 /* Merge clusters while that raises the log joint; then merge those that cost it least until n are left. Slots get an
  * order of their own; ids and events begin anew. The order in which clusters were inserted does not matter. */
 int mapdpm_reduce(mapdpm_stream *stream, uint32_t n);

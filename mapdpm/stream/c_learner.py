@@ -268,16 +268,15 @@ class Learner:
 
     # ---- gateways, the prior, events ---------------------------------------------------------------------------------
 
-    def insert(self, weight: float, mean: Vector, variance: Vector) -> None:
-        """Insert a cluster, given by its statistics."""
+    def insert(self, weight: float, mean: Vector, variance: Vector, counts: Vector | None = None) -> None:
+        """Insert a cluster, given by its statistics: the mean less ``anchor``, and the counts of values, if any."""
         cluster = self.ffi.new("mapdpm_cluster *")
         cluster.weight = weight
         cluster.weight_low = weight - float(cluster.weight)
         with np.errstate(over="ignore"):
-            given = [np.ascontiguousarray(each, dtype=self.dtype) for each in (mean - self.anchor(), variance)]
-        error = self.lib.mapdpm_insert(
-            self.stream, cluster, *(self.ffi.from_buffer("mapdpm_real[]", each) for each in given)
-        )
+            given = [None if each is None else np.array(each, dtype=self.dtype) for each in (counts, mean, variance)]
+        views = [self.ffi.NULL if each is None else self.ffi.from_buffer("mapdpm_real[]", each) for each in given]
+        error = self.lib.mapdpm_insert_counted(self.stream, cluster, *views)
         if error:
             self.fail(error)
 

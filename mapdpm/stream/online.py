@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
 from mapdpm.merging.make import tree_of_mixture
 from mapdpm.merging.tree import MergeTree
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Vector
 from mapdpm.state import mixture_of
-from mapdpm.stream import pooling
+from mapdpm.stream import from_batch, pooling
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.pointwise import PointwiseLearner
 from mapdpm.stream.settings import LEAST_NUMBER, StreamSettings, dp_means_parameters
@@ -160,6 +161,40 @@ class OnlineMAPDPM(PointwiseLearner):
             missing=missing,
             **dp_means_parameters(lam, centre, n_features, dtype),
         )
+
+    @classmethod
+    def from_model(
+        cls,
+        model: MAPDPM,
+        *,
+        max_clusters: int | None = None,
+        half_life: float | None = None,
+        when_full: str = "least-loss",
+        window: int = 0,
+        dtype: str = "float64",
+    ) -> OnlineMAPDPM:
+        """A learner that goes on where a fit has ended: its clusters, prior, alpha and names; ``model`` is unchanged.
+
+        Clusters go by their statistics: weight n_k, mean and M2 of each feature. Ids are the labels 0..K-1, and
+        ``n_seen`` is the number of points fitted (the weights of a cluster, rounded). ``predict`` and
+        ``score_samples`` are then those of ``model`` up to rounding. Halves are empty: a cluster of the fit splits only
+        by points that come later. ``max_clusters`` None is max(16, 2 K). O(K D).
+
+        NotFittedError where ``model`` is not fitted. ValueError where it is no MAPDPM, has a discount or a family that
+        streams do not know, or has more clusters than ``max_clusters``; ``merged`` merges clusters.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mapdpm import MAPDPM
+        >>> X = np.random.default_rng(0).normal(size=(400, 2)) + 12.0 * (np.arange(400)[:, None] % 2)
+        >>> fitted = MAPDPM().fit(X)
+        >>> stream = OnlineMAPDPM.from_model(fitted, half_life=1000)
+        >>> stream.weights.tolist(), stream.n_seen, stream.learn_one([12.0, 12.0]) == fitted.predict([[12.0, 12.0]])[0]
+        ([200.0, 200.0], 400, True)
+        """
+        given = {"half_life": half_life, "when_full": when_full, "window": window, "dtype": dtype}
+        return from_batch.stream_of(cls, model, max_clusters, given)
 
     # ---- many points, each on its own --------------------------------------------------------------------------------
 
