@@ -29,6 +29,7 @@ SOURCES = (
     "gateway.c",
     "summary.c",
     "bank.c",
+    "alarm.c",
     "stream_checks.c",
     "stream_snapshot.c",
 )
