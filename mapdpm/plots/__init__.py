@@ -16,6 +16,7 @@ from mapdpm.plots.scores import selection
 from mapdpm.plots.series import segments
 from mapdpm.plots.shares import groups
 from mapdpm.plots.streams import draw_stream
+from mapdpm.plots.surprises import surprise
 from mapdpm.plots.traces import similarity, trace
 from mapdpm.plots.trees import tree
 from mapdpm.plots.words import topics
@@ -37,6 +38,7 @@ __all__ = [
     "selection",
     "similarity",
     "sizes",
+    "surprise",
     "topics",
     "trace",
     "tree",
