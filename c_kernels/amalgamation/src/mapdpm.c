@@ -6104,17 +6104,17 @@ static int update(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t now)
     const int64_t since = now - alarm->last;
 
     alarm->now = now;
-    if (alarm->active && (low ? since > alarm->hold : since >= alarm->hold)) { /* it was quiet for long enough */
+    if (alarm->active != 0 && (low ? since > alarm->hold : since >= alarm->hold)) { /* it was quiet for long enough */
         alarm->active = 0;
         alarm->run = 0;
     }
-    if (!low) {
-        if (!alarm->active)
+    if (low == 0) {
+        if (alarm->active == 0)
             alarm->run = 0;
         return 0;
     }
     alarm->last = now;
-    if (alarm->active)
+    if (alarm->active != 0)
         return 0;
     alarm->run++;
     if (alarm->run < alarm->debounce)
@@ -6134,7 +6134,7 @@ int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t mi
 {
     if (alarm == NULL || !(surprise >= 0) || microseconds > INT64_MAX / 2 || microseconds < -(INT64_MAX / 2))
         return 0;
-    if (!alarm->active && alarm->run == 0) /* there is no past that matters */
+    if (alarm->active == 0 && alarm->run == 0) /* there is no past that matters */
         alarm->now = alarm->last = microseconds;
     return update(alarm, surprise, microseconds > alarm->now ? microseconds : alarm->now);
 }
