@@ -6134,9 +6134,9 @@ int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t mi
 {
     if (alarm == NULL || !(surprise >= 0) || microseconds > INT64_MAX / 2 || microseconds < -(INT64_MAX / 2))
         return 0;
-    if (alarm->active == 0 && alarm->run == 0) /* there is no past that matters */
-        alarm->now = alarm->last = microseconds;
-    return update(alarm, surprise, microseconds > alarm->now ? microseconds : alarm->now);
+    if ((alarm->active == 0u && alarm->run == 0u) || microseconds > alarm->now) /* or there is no past that matters */
+        return update(alarm, surprise, microseconds);
+    return update(alarm, surprise, alarm->now);
 }
 
 /* ==== stream_checks.c =============================================================================================== */
