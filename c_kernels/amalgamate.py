@@ -31,6 +31,7 @@ SOURCES = (
     "gateway.c",
     "summary.c",
     "bank.c",
+    "alarm.c",
     "stream_checks.c",
     "stream_snapshot.c",
 )

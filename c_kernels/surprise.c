@@ -265,7 +265,7 @@ real surprise_rank(const mapdpm_stream *s, real nats)
         share += counts[i - 1] * precision;
     width = math_exp(start_of_bin(bin) - start_of_bin(bin + 1));
     share += (math_exp(start_of_bin(bin) - nats) - width) / (1 - width) * (counts[bin] * precision + 1);
-    return share / all;
+    return share < all ? share / all : 1;
 }
 
 /* ---- rare clusters ----------------------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mapdpm.models.hdp import HDPMixture
     from mapdpm.models.hdp_hmm import HDPHMM
     from mapdpm.selection import select_alpha
+    from mapdpm.stream.alarm import Alarm
     from mapdpm.stream.hdp import OnlineHDP
     from mapdpm.stream.hdp_hmm import OnlineHDPHMM
     from mapdpm.stream.online import OnlineMAPDPM
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "HDPHMM",
     "MAPDPM",
+    "Alarm",
     "BetaBernoulli",
     "Categorical",
     "ConvergenceWarning",
@@ -66,6 +68,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Alarm": "stream.alarm",
     "BetaBernoulli": "likelihoods",
     "DPMeans": "estimators.dp_means",
     "DependentDP": "models.dependent_dp",

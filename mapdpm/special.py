@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import lgamma, log, log1p, pi
+from math import exp, expm1, inf, lgamma, log, log1p, pi
 from typing import Any, TypeVar
 
 import numpy as np
@@ -198,3 +198,22 @@ def trigamma(x: NDArray[np.float64]) -> NDArray[np.float64]:
     steps: NDArray[np.float64] = sum((1.0 / (x + i) ** 2 for i in range(int(_STIRLING_FROM))), np.zeros_like(x))
     y = x + _STIRLING_FROM
     return 1.0 / y + 0.5 / (y * y) + _trigamma_tail(y) + steps
+
+
+def log_waiting_time(log_p: float, q: float, n: float) -> float:
+    """Log of the expected number of independent trials until n successes in a row, maths (140).
+
+    ``log_p`` is the log probability of a success, and ``q`` = 1 - p; -inf for n = 0. Both are given, so that neither a
+    p near 0 nor one near 1 loses digits.
+
+    Examples
+    --------
+    >>> round(exp(log_waiting_time(log(0.5), 0.5, 3)), 9)  # three heads
+    14.0
+    """
+    if n <= 0.0:
+        return -inf
+    if q <= 0.0:
+        return log(n)
+    growth = -n * log_p
+    return growth + log1p(-exp(-growth)) - log(q) if growth > 1.0 else log(expm1(growth)) - log(q)

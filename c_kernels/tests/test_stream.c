@@ -625,6 +625,7 @@ static void gateways(int32_t family)
     insert_all(t, 1);
     c.weight = 1;
     CHECK(mapdpm_insert(s, &c, ok, ok) == MAPDPM_E_SPACE && s->n_clusters == 12 && total_weight(s) == 90);
+    CHECK(mapdpm_insert_counted(s, &c, ok, ok, ok) == MAPDPM_E_ARGUMENT); /* it has no missing values */
     CHECK(mapdpm_reduce(s, 12) == MAPDPM_OK && mapdpm_reduce(t, 12) == MAPDPM_OK);
     CHECK(are_equal(s, t));
     CHECK(s->n_clusters == 3 && total_weight(s) == 90 && s->n_events == 0);

@@ -77,6 +77,34 @@ class Broker(NamedTuple):
         return "it does not answer as an MQTT broker does; if it wants a certificate, give --cert and --key"
 
 
+class Status(NamedTuple):
+    """A topic that says whether the command runs: retained, and ``offline`` by the broker if it dies (a last will)."""
+
+    topic: str | None
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace, subscription: Any) -> Status:
+        """The topic that the command line names; UsageError where it is none."""
+        topic = arguments.status_topic
+        if topic is not None and (not topic or set(topic) & set("+#") or subscription.subscribes_to(topic)):
+            msg = f"argument --status-topic: must be one topic, and not among those of --topic, got {topic!r}"
+            raise UsageError(msg)
+        if topic is not None and topic in {arguments.publish, arguments.alert_topic}:
+            msg = f"argument --status-topic: must be a topic of its own, got {topic!r}"
+            raise UsageError(msg)
+        return cls(topic)
+
+    def set_will(self, client: Any) -> None:
+        """Leave the last will with the broker, at the next connection."""
+        if self.topic is not None:
+            client.will_set(self.topic, "offline", qos=1, retain=True)
+
+    def say(self, client: Any, text: str) -> None:
+        """Publish ``online`` or ``offline``."""
+        if self.topic is not None:
+            client.publish(self.topic, text, qos=1, retain=True)
+
+
 _UNKNOWN = {18, 19, 20, 21}  # OpenSSL's numbers: no chain of certificates leads to an authority that is trusted
 
 
@@ -196,3 +224,15 @@ def _password(arguments: argparse.Namespace) -> str | None:
 def _warn(arguments: argparse.Namespace, text: str) -> None:
     if not arguments.quiet:
         report(f"warning: {text}")
+
+
+def paho() -> Any:
+    """The client of paho-mqtt; ImportError where it is not installed, or too old."""
+    try:
+        from paho.mqtt import client  # noqa: PLC0415  (an extra)
+    except ImportError:
+        client = None
+    if not hasattr(client, "CallbackAPIVersion"):
+        msg = "--mqtt needs paho-mqtt 2.0 or newer: pip install 'mapdpm[mqtt]'"
+        raise ImportError(msg)
+    return client

@@ -22,6 +22,8 @@ from mapdpm.stream.selector import BANK_KEY
 LEARNER = ("max_clusters", "alpha", "half_life", "warmup", "when_full", "missing", "dtype")
 STATES = ("gamma", "kappa", "lag")
 """Parameters of a learner of states, besides."""
+ALARM = ("alarm", "alarm_hold", "alarm_debounce")
+"""Settings of the alarm, which a run may change."""
 OTHERS = {
     "likelihood": "normal-gamma",
     "prior": None,
@@ -31,6 +33,7 @@ OTHERS = {
     "format": "jsonl",
     "states": None,
     "pause": None,
+    **dict.fromkeys(ALARM),
 }
 """Settings that are no parameters of a learner, with their defaults."""
 
@@ -40,7 +43,7 @@ _MARKED = 4096  # bytes before a position whose check sum identifies a file
 
 
 class Saved(NamedTuple):
-    """The contents of a state file; in a file that Python wrote, the last four are None."""
+    """The contents of a state file; in a file that Python wrote, the last five are None."""
 
     model: OnlineMAPDPM | OnlineHDPHMM
     settings: dict[str, Any]
@@ -48,6 +51,8 @@ class Saved(NamedTuple):
     input: dict[str, Any] | None
     output: dict[str, Any] | None
     counts: dict[str, int] | None
+    alarm: dict[str, Any] | None = None
+    """The alarm, and the position in its alerts; None without an alarm."""
 
 
 def read(path: Path) -> Saved | None:
@@ -65,12 +70,12 @@ def read(path: Path) -> Saved | None:
             own = parameters_of(model)
             family = "normal-known-variance" if isinstance(model.likelihood_, NormalKnownVariance) else "normal-gamma"
             return Saved(model, own | {"likelihood": family, "prior": None}, None, None, None, None)
-        parts = [held[name] for name in Saved._fields[1:]]
-        found = Saved(model, *parts)
+        parts = [held[name] for name in Saved._fields[1:-1]]
+        found = Saved(model, *parts)._replace(alarm=held.get("alarm"))
         settings, _, read_to, written_to, counts = parts
         settings["states"] = of_states or None
         if not (
-            all(isinstance(part, dict) for part in parts)
+            all(isinstance(part, dict) for part in (*parts, found.alarm or {}))
             and values.is_character(settings["delimiter"])
             and settings["format"] in FORMATS
             and all(isinstance(part["path"], str) for part in (read_to, written_to))
@@ -99,6 +104,8 @@ def write(path: Path, saved: Saved) -> None:
     """Replace the file ``path``; UnwritableError where that fails, and the old file is unchanged."""
     held = saved._asdict()
     del held["model"]
+    if saved.alarm is None:
+        del held["alarm"]
     disk.write_file(path, container.with_extras(saved.model.to_bytes(), {_KEY: held}))
 
 
@@ -107,14 +114,14 @@ def merged_settings(given: dict[str, Any], saved: Saved | None, path: Path | Non
     if saved is None:
         return OTHERS | given
     for name, value in given.items():
-        was = saved.settings.get(name, value)
+        was = value if name in ALARM else saved.settings.get(name, value)
         if value != was:
             option = f"--{name.replace('_', '-')}"
             begun = "without it" if was is None else f"with {_shown(was)}"
             hint = f"leave {option} out, or begin another state"
             msg = f"argument {option}: {path} was begun {begun}, got {_shown(value)}; {hint}"
             raise UsageError(msg)
-    return OTHERS | given | saved.settings
+    return OTHERS | given | saved.settings | {name: given[name] for name in ALARM if name in given}
 
 
 def mark(file: int, offset: int) -> dict[str, int]:

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mapdpm.cli.broker import Broker, client_id
+from mapdpm.cli.broker import Broker, Status, client_id, paho
 from mapdpm.cli.feed import RefusedInputError, Signals, cells_of
 from mapdpm.cli.stderr import report
 
@@ -52,11 +52,11 @@ class Subscription:
     headed = False
 
     def __init__(self, arguments: argparse.Namespace, signals: Signals) -> None:
-        _paho()  # or an error, before all others
+        paho()  # or an error, before all others
         self._broker = Broker.of(arguments)
         self.name = f"topic {arguments.topic}"
         self.identity = f"mqtt://{self._broker}/{arguments.topic}"
-        self.unsent: dict[int, str] = {}  # results by the numbers of their messages
+        self.unsent: dict[int, tuple[str, str]] = {}  # topics and results by the numbers of their messages
         self._topic, self._qos = arguments.topic, 1 if arguments.qos is None else arguments.qos
         self._at, self._signals, self._quiet = str(self._broker), signals, arguments.quiet
         self._number = self._connection = self._waiting = 0
@@ -69,6 +69,8 @@ class Subscription:
         self._client_id = client_id(arguments)
         self._leaves = arguments.client_id is None and arguments.state is None  # nobody will know the id again
         self._client = self._new_client(clean_session=False)  # the broker keeps messages while this client is away
+        self._status = Status.of(arguments, self)
+        self._status.set_will(self._client)
         self._client.manual_ack_set(True)
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
@@ -156,6 +158,7 @@ class Subscription:
 
     def close(self) -> None:
         """Disconnect from the broker, which keeps the messages that come from now on."""
+        self._status.say(self._client, "offline")
         self._client.disconnect()
         until = time.monotonic() + _GOODBYE
         while self._client.socket() is not None and self._client.want_write() and time.monotonic() < until:
@@ -169,10 +172,14 @@ class Subscription:
 
     # ---- for a Publication -------------------------------------------------------------------------------------------
 
-    def publish(self, topic: str, text: str) -> None:
+    def publish(self, topic: str, text: str, qos: int = 1) -> None:
         """Send a result; it is in ``unsent`` until the broker has taken it."""
-        info = self._client.publish(topic, text, qos=1)
-        self.unsent[info.mid] = text
+        info = self._client.publish(topic, text, qos=qos)
+        self.unsent[info.mid] = topic, text
+
+    def unsent_to(self, topic: str) -> list[str]:
+        """The results for a topic that the broker may lack."""
+        return [text for to, text in self.unsent.values() if to == topic]
 
     def drain(self) -> None:
         """Wait until the broker has taken all results, is not connected, or some seconds have passed."""
@@ -182,7 +189,7 @@ class Subscription:
 
     def subscribes_to(self, topic: str) -> bool:
         """Whether messages to ``topic`` would come back as points."""
-        return bool(_paho().topic_matches_sub(self._topic, topic))
+        return bool(paho().topic_matches_sub(self._topic, topic))
 
     # ---- the network -------------------------------------------------------------------------------------------------
 
@@ -201,8 +208,8 @@ class Subscription:
                 raise ConnectionError(msg)
 
     def _new_client(self, *, clean_session: bool) -> Any:
-        paho = _paho()
-        client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean_session)
+        lib = paho()
+        client = lib.Client(lib.CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean_session)
         self._broker.set_up(client)
         return client
 
@@ -269,6 +276,7 @@ class Subscription:
                 self._failure = f"argument --topic: {error}"
         else:
             self._report(f"connected to {self._at} again")
+        self._status.say(self._client, "online")
         self._connection += 1
         self._delay = _FIRST_DELAY
 
@@ -324,14 +332,3 @@ class Subscription:
 
 def _cell(value: Any) -> str:
     return "" if value is None else json.dumps(value)
-
-
-def _paho() -> Any:
-    try:
-        from paho.mqtt import client  # noqa: PLC0415  (an extra)
-    except ImportError:
-        client = None
-    if not hasattr(client, "CallbackAPIVersion"):
-        msg = "--mqtt needs paho-mqtt 2.0 or newer: pip install 'mapdpm[mqtt]'"
-        raise ImportError(msg)
-    return client

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import mapdpm
 from mapdpm.cli import values
+from mapdpm.cli.broker_options import alarm_options, broker_options
 from mapdpm.cli.stderr import report
 from mapdpm.names import BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS, WHEN_FULL
 
@@ -259,28 +260,8 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     state.add_argument("--checkpoint-points", type=values.count, metavar="N", help=text)
     text = "most seconds between checkpoints, where points come (10)"
     state.add_argument("--checkpoint-seconds", type=values.positive, metavar="T", help=text)
-    _broker_options(stream.add_argument_group("MQTT"))
-
-
-def _broker_options(broker: argparse._ArgumentGroup) -> None:
-    text = "points come from this broker; also a URL, mqtt:// or mqtts:// (TLS)"
-    broker.add_argument("--mqtt", type=values.address, metavar="[USER@]HOST[:PORT]", help=text)
-    broker.add_argument("--topic", help="topic of the points")
-    broker.add_argument("--publish", metavar="TOPIC", help="topic of the results, instead of --output")
-    text = "0: a message may be lost; 1: each is counted once (1)"
-    broker.add_argument("--qos", type=int, choices=(0, 1), help=text)
-    text = "name under which the broker keeps messages (a secret one, kept beside --state)"
-    broker.add_argument("--client-id", metavar="ID", help=text)
-    text = "encrypt the connection, and check the certificate and the name of the broker"
-    broker.add_argument("--tls", action="store_const", const=True, help=text)
-    text = "certificates of the authorities to trust, in PEM (those of the system)"
-    broker.add_argument("--ca-file", type=Path, metavar="FILE", help=text)
-    text = "certificate of this client, in PEM, for a broker that asks for one"
-    broker.add_argument("--cert", type=Path, metavar="FILE", help=text)
-    broker.add_argument("--key", type=Path, metavar="FILE", help="its private key, in PEM (in the file of --cert)")
-    broker.add_argument("--user", metavar="NAME", help="name to log in with")
-    text = f"file with the password in its first line (the variable {values.PASSWORD})"
-    broker.add_argument("--password-file", type=Path, metavar="FILE", help=text)
+    alarm_options(stream.add_argument_group("alarms"))
+    broker_options(stream.add_argument_group("MQTT"))
 
 
 def _export_options(export: argparse.ArgumentParser) -> None:

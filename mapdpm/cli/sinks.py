@@ -141,25 +141,32 @@ class Written:
 class Publication:
     """A sink: results as messages to a topic. Those that the broker may lack are part of the state."""
 
-    def __init__(self, subscription: Subscription, topic: str, position: dict[str, Any] | None) -> None:
+    def __init__(
+        self,
+        subscription: Subscription,
+        topic: str,
+        position: dict[str, Any] | None,
+        option: str = "--publish",
+        qos: int = 1,
+    ) -> None:
         if not topic or set(topic) & set("+#") or subscription.subscribes_to(topic):
-            msg = f"argument --publish: must be one topic, and not among those of --topic, got {topic!r}"
+            msg = f"argument {option}: must be one topic, and not among those of --topic, got {topic!r}"
             raise UsageError(msg)
-        self._subscription, self._topic = subscription, topic
+        self._subscription, self._topic, self._qos = subscription, topic, qos
         if position is not None and position["path"] == topic:
             for text in position["unsent"]:
-                subscription.publish(topic, str(text))
+                subscription.publish(topic, str(text), qos)
 
     def write(self, line: str) -> None:
         """Send a result, now or when there is a connection."""
-        self._subscription.publish(self._topic, line.rstrip("\n"))
+        self._subscription.publish(self._topic, line.rstrip("\n"), self._qos)
 
     def flush(self) -> None:
         """Nothing to do: results are sent at once."""
 
     def sync(self) -> dict[str, Any]:
         """The results that may have to be sent again."""
-        return {"path": self._topic, "unsent": list(self._subscription.unsent.values())}
+        return {"path": self._topic, "unsent": self._subscription.unsent_to(self._topic)}
 
     def finish(self) -> None:
         """Wait for the broker to take the last ones."""

@@ -6,13 +6,14 @@ import argparse
 import contextlib
 import json
 import math
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mapdpm.cli import checkpoint, mqtt, stream_arguments
+from mapdpm.cli import alarms, checkpoint, mqtt, stream_arguments
 from mapdpm.cli.checkpoint import Saved
 from mapdpm.cli.columns import chosen, listed, place_of, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
@@ -38,14 +39,20 @@ def run(arguments: argparse.Namespace) -> None:
     saved = None if arguments.state is None else checkpoint.read(arguments.state)
     settings = checkpoint.merged_settings(stream_arguments.given(arguments), saved, arguments.state)
     stream_arguments.check_states(settings)
+    alarms.check(arguments, settings)
     model = stream_arguments.learner(settings) if saved is None else saved.model
     with Signals() as signals, contextlib.ExitStack() as stack:
         source = _source(arguments, signals)
         stack.callback(source.close)
         sink = _sink(arguments, settings, saved, source, signals)
         stack.callback(sink.close)
-        Stream(arguments, settings, model, source, sink).run(saved, signals)
+        alarm = alarms.alarms_of(arguments, settings, saved, source, signals)
+        if alarm is not None:
+            stack.callback(alarm.sink.close)
+        Stream(arguments, settings, model, source, sink, alarm).run(saved, signals)
     signals.end()
+    if arguments.alarm_exit and alarm is not None and alarm.n_alerts:
+        sys.exit(alarms.ALERT_CODE)
 
 
 class Stream:
@@ -58,9 +65,11 @@ class Stream:
         model: OnlineMAPDPM | OnlineHDPHMM,
         source: Source,
         sink: Sink,
+        alarm: alarms.Alarms | None = None,
     ) -> None:
         self._arguments, self._settings, self._model = arguments, settings, model
-        self._source, self._sink = source, sink
+        self._source, self._sink, self._alarm = source, sink, alarm
+        self._sinks = [sink] if alarm is None else [sink, alarm.sink]
         self._fields: Fields | None = None
         self._header_allowed = True  # the next item may be a header
         self._counts = {"learned": 0, "skipped": 0}
@@ -77,7 +86,8 @@ class Stream:
             self._resume(saved)
         try:
             self._loop(signals)
-            self._sink.finish()
+            for sink in self._sinks:
+                sink.finish()
         except UnwritableError:
             raise
         except BlockedError as error:
@@ -89,9 +99,10 @@ class Stream:
                 self._commit()
             raise
         self._commit(anyway=True)
+        alerts = "" if self._alarm is None else f", {counted(self._alarm.n_alerts, 'alert')}"
         self._report(
             f"{counted(self._counts['learned'], 'point')} learned, {self._counts['skipped']} skipped, "
-            f"{counted(self._model.n_clusters, 'cluster')}; {self._source.progress()}"
+            f"{counted(self._model.n_clusters, 'cluster')}{alerts}; {self._source.progress()}"
         )
 
     def _resume(self, saved: Saved) -> None:
@@ -128,7 +139,7 @@ class Stream:
                     self._commit()
                 if left <= 0:
                     break
-            self._sink.flush()
+            self._flush()
             if self._arguments.state is None or self._source.wants_commit() or self._due():
                 self._commit()
 
@@ -145,7 +156,7 @@ class Stream:
             before = self._model.n_events
             self._pause(t)
             try:
-                number, score = self._model.learn_scored(x, t)
+                number, score = self._learn(x, t)
             except (ValueError, StreamFullError) as error:
                 msg = f": {error}"
                 raise RefusedInputError(msg) from None
@@ -162,6 +173,17 @@ class Stream:
         self._source.taken(item)
         self._uncommitted += 1
         return 1
+
+    def _learn(self, x: list[float], t: float | None) -> tuple[int, float]:
+        """Learn a point; its id, and its log density before."""
+        if self._alarm is None:
+            return self._model.learn_scored(x, t)
+        assert self._fields is not None  # noqa: S101  (it has chosen x)
+        return self._alarm.learn(self._model, x, t, self._fields.chosen_names())
+
+    def _flush(self) -> None:
+        for sink in self._sinks:
+            sink.flush()
 
     def _pause(self, t: float | None) -> None:
         """End the sequence if the point comes after a pause."""
@@ -261,12 +283,12 @@ class Stream:
         """Bring the output to disk, then the state, then tell the input: a crash between loses and repeats nothing."""
         if self._arguments.state is not None and self._fields is not None and (anyway or self._uncommitted):
             output = self._sink.sync()
-            saved = Saved(
-                self._model, self._settings, self._fields._asdict(), self._source.position(), output, self._counts
-            )
+            alarm = None if self._alarm is None else self._alarm.saved()
+            columns, position = self._fields._asdict(), self._source.position()
+            saved = Saved(self._model, self._settings, columns, position, output, self._counts, alarm)
             checkpoint.write(self._arguments.state, saved)
         else:
-            self._sink.flush()
+            self._flush()
         self._source.committed()
         self._uncommitted, self._committed = 0, time.monotonic()
 

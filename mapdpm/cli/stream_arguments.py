@@ -12,7 +12,10 @@ from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import STDIN
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
 
-_MQTT = ("topic", "publish", "qos", "client_id", "tls", "user", "password_file")
+_MQTT = (
+    *("topic", "publish", "qos", "client_id", "tls", "user", "password_file"),
+    *("alert_topic", "alert_qos", "status_topic"),
+)
 _TLS = ("ca_file", "cert", "key")
 
 

@@ -28,6 +28,11 @@ def not_negative(text: str) -> float:
     return _checked(float, text, lambda value: 0.0 <= value < math.inf, "a number >= 0")
 
 
+def probability(text: str) -> float:
+    """A number between 0 and 1."""
+    return _checked(float, text, lambda value: 0.0 < value < 1.0, "a number > 0 and < 1")
+
+
 def discount(text: str) -> float:
     """A number in [0, 1)."""
     return _checked(float, text, lambda value: 0.0 <= value < 1.0, "a number in [0, 1)")

@@ -169,6 +169,11 @@ class OnlineMAPDPMClusterer(_Adapter, Clusterer):  # type: ignore[misc]  # river
         return int(self.model.ids[self.model.weights.argmax()]) if row is None else self.model.predict_one(row)
 
     @property
+    def n_clusters(self) -> int:
+        """Number of clusters; 0 during the warm-up."""
+        return self.model.n_clusters
+
+    @property
     def centers(self) -> dict[int, dict[Hashable, float]]:
         """Mean of each cluster by its id, in the form of river's metrics of clusterings."""
         if not self.model.n_clusters:

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import mapdpm
-from mapdpm.files import container
-from mapdpm.likelihoods import STREAM_FAMILIES
-from mapdpm.likelihoods._skipping import skips
 from mapdpm.models.hdp import HDPMixture
 from mapdpm.models.hdp_hmm import HDPHMM
 from mapdpm.stream.hdp import OnlineHDP
@@ -127,19 +124,8 @@ def as_stream(model: Any, *, max_clusters: int | None = None, dtype: str = "floa
             raise ValueError(msg)
         return model
     _check_exportable(model)
-    saved, _ = container.unpack(model.to_bytes())
-    _check_family(saved.likelihood)
-    n_clusters, n_features = len(saved.counts), len(saved.anchor)
-    slots = 2 * n_clusters if max_clusters is None else max_clusters
-    if slots < n_clusters:
-        msg = f"max_clusters must be at least {n_clusters}, the clusters of the model, got {max_clusters}"
-        raise ValueError(msg)
-    stream = OnlineMAPDPM(slots, alpha=model.alpha, likelihood=model.likelihood_, n_features=n_features, dtype=dtype)
-    learner = stream.ready_learner()
-    for row in saved.statistics:
-        weight, mean, squares = row[0], row[1 : 1 + n_features], row[1 + n_features :]
-        learner.insert(float(weight), saved.anchor + mean, squares / weight)
-    return stream
+    slots = 2 * getattr(model, "n_clusters_", 0) or None if max_clusters is None else max_clusters
+    return OnlineMAPDPM.from_model(model, max_clusters=slots, dtype=dtype)
 
 
 def _check_exportable(model: Any) -> None:
@@ -147,20 +133,6 @@ def _check_exportable(model: Any) -> None:
     if isinstance(model, (HDPMixture, HDPHMM, OnlineHDP)):
         what = "states in time" if isinstance(model, HDPHMM) else "groups"
         msg = f"a model of {what} has no C code yet; MAPDPM, OnlineMAPDPM and OnlineHDPHMM have"
-        raise ValueError(msg)
-    if model.discount > 0.0:
-        msg = f"streams have no discount, but the model has discount={model.discount}; fit it with discount=0"
-        raise ValueError(msg)
-
-
-def _check_family(likelihood: Any) -> None:
-    """ValueError for a family that no stream learner has, or for missing values, which count each feature."""
-    if skips(likelihood):
-        msg = "a model with missing='skip' has no C code; fit it with missing='error', or OnlineMAPDPM(missing='skip')"
-        raise ValueError(msg)
-    if type(likelihood) not in STREAM_FAMILIES:
-        known = " and ".join(each.__name__ for each in STREAM_FAMILIES)
-        msg = f"a model of {type(likelihood).__name__} has no C code; {known} have: fit one of these"
         raise ValueError(msg)
 
 

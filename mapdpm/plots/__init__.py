@@ -15,10 +15,13 @@ from mapdpm.plots.planes import Columns, plane_of, read_points, whole
 from mapdpm.plots.scores import selection
 from mapdpm.plots.series import segments
 from mapdpm.plots.shares import groups
+from mapdpm.plots.streams import draw_stream
+from mapdpm.plots.surprises import surprise
 from mapdpm.plots.traces import similarity, trace
 from mapdpm.plots.trees import tree
 from mapdpm.plots.words import topics
-from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.protocol import Labels, Vector
+from mapdpm.stream.online import OnlineMAPDPM
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +38,7 @@ __all__ = [
     "selection",
     "similarity",
     "sizes",
+    "surprise",
     "topics",
     "trace",
     "tree",
@@ -49,19 +53,24 @@ _ROUNDING = 1e-10  # relative to the value: smaller differences are rounding, no
 
 
 def clusters(
-    model: Any, X: Any, *, features: Any = None, labels: Any = None, classes: Any = None, ax: Axes | None = None
+    model: Any, X: Any = None, *, features: Any = None, labels: Any = None, classes: Any = None, ax: Axes | None = None
 ) -> Axes:
     """Draw points in a plane, each in the colour of its cluster.
 
     Ellipses show one standard deviation of each cluster's points (their sample covariance) in that plane. Clusters of
     fewer than three points have none, nor has a picture of a single feature.
 
+    Of an ``OnlineMAPDPM``, whose points are gone, means and standard deviations are those of its statistics, and the
+    principal directions those of its mixture; names are ids. One feature is drawn against the weight. ``X`` may add
+    points, in the colours of ``predict``; one feature is then a band about each mean, and ``classes`` are not drawn.
+
     Parameters
     ----------
-    model : MAPDPM, DPMeans or HDPMixture
+    model : MAPDPM, DPMeans, HDPMixture or OnlineMAPDPM
         A fitted model, which predicts labels if none are given; it may be None if they are.
     X : array-like or DataFrame of shape (n_points, n_features)
-        Finite numbers. Of a model with ``missing="skip"``, a missing value is drawn at the mean of its cluster.
+        Finite numbers; a stream needs none. Of a model with ``missing="skip"``, a missing value is drawn at the mean of
+        its cluster.
     features : pair of int or str, optional
         Two columns to draw as they are, by index or name: the names of ``X`` where it is a DataFrame, else
         ``feature_names_in_``. None: both of two features; of more, the two principal directions of the standardised
@@ -83,8 +92,13 @@ def clusters(
         matplotlib is missing, ``model`` is no fitted model, ``features`` are not two columns of ``X``, or ``X``,
         ``labels`` and ``classes`` do not fit together.
     """
+    if isinstance(model, OnlineMAPDPM):
+        return draw_stream(model, X, features, labels, ax)
     if model is not None or labels is None:
         canvas.check_model(model)
+    if X is None:
+        msg = "X is missing: only a stream is drawn without points"
+        raise ValueError(msg)
     points = read_points(model, X)
     labels = _check_labels(model.predict(X) if labels is None else labels, len(points))
     points = whole(points, labels)
@@ -97,7 +111,9 @@ def clusters(
     drawn = [plane.points[labels == name] for name in names if name >= 0]
     for name, own in zip((name for name in names if name >= 0), drawn, strict=True):
         if points.shape[1] > 1:
-            _draw_ellipse(ax, own, canvas.colour(name, n_clusters), canvas.scale_of(n_clusters))
+            shade = canvas.colour(name, n_clusters)
+            if len(own) >= _FEWEST:
+                canvas.draw_ellipse(ax, own.mean(axis=0).tolist(), np.cov(own.T), shade, canvas.scale_of(n_clusters))
         canvas.write_name(ax, name, n_clusters, own.mean(axis=0).tolist(), beside=len(own) < _FEWEST)
     canvas.write_title(ax.xaxis, plane.titles[0])
     canvas.write_title(ax.yaxis, plane.titles[1])
@@ -200,19 +216,6 @@ def _one_a_point(name: str, values: Any, n_points: int) -> NDArray[Any]:
         msg = f"{name} must have one entry a point, shape ({n_points},), got shape {array.shape}"
         raise ValueError(msg)
     return array
-
-
-def _draw_ellipse(ax: Axes, points: Matrix, colour: Any, scale: float) -> None:
-    """Draw one standard deviation about the mean of a cluster as an ellipse; one or two points have none."""
-    from matplotlib.patches import Ellipse  # noqa: PLC0415
-
-    if len(points) < _FEWEST:
-        return
-    squares, directions = np.linalg.eigh(np.cov(points.T))
-    height, width = (2.0 * np.sqrt(np.maximum(squares, 0.0))).tolist()
-    angle = float(np.degrees(np.arctan2(directions[1, 1], directions[0, 1])))
-    style: dict[str, Any] = {"angle": angle, "fill": False, "edgecolor": colour, "linewidth": 2.0 * scale}
-    ax.add_patch(Ellipse(points.mean(axis=0).tolist(), width, height, **style))
 
 
 def _scale_to_the_end(ax: Axes, values: Vector) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +122,17 @@ def scale_of(n_clusters: int) -> float:
     return 1.0 if n_clusters <= _MOST_LARGE else 0.6
 
 
+def draw_ellipse(ax: Axes, mean: list[float], covariance: Matrix, shade: Any, scale: float) -> None:
+    """Draw one standard deviation about a mean, from the covariance, shape (2, 2)."""
+    from matplotlib.patches import Ellipse  # noqa: PLC0415
+
+    squares, directions = np.linalg.eigh(covariance)
+    height, width = (2.0 * np.sqrt(np.maximum(squares, 0.0))).tolist()
+    angle = float(np.degrees(np.arctan2(directions[1, 1], directions[0, 1])))
+    style: dict[str, Any] = {"angle": angle, "fill": False, "edgecolor": shade, "linewidth": 2.0 * scale}
+    ax.add_patch(Ellipse((mean[0], mean[1]), width, height, **style))
+
+
 def write_name(ax: Axes, label: int, n_clusters: int, place: list[float], *, beside: bool = False) -> None:
     """Write the name of a cluster at ``place`` (2 entries, in units of the axes) or ``beside`` it, with an outline."""
     from matplotlib.patheffects import withStroke  # noqa: PLC0415
@@ -145,14 +156,17 @@ def draw_legend(ax: Axes, entries: list[Any]) -> None:
         text.set_parse_math(False)
 
 
-def entries_of(sizes: Mapping[int, int], n_clusters: int, what: str = "cluster") -> list[Any]:
+def entries_of(
+    sizes: Mapping[int, int], n_clusters: int, what: str = "cluster", names: Sequence[int] | None = None
+) -> list[Any]:
     """Legend entries for the largest clusters, and the number of others; ``sizes`` has the points of each.
 
-    Key -1 stands for points without a cluster.
+    Key -1 stands for points without a cluster. ``names`` are those of the clusters, where they are not 0, 1, 2.
     """
     clusters = {label: size for label, size in sizes.items() if label >= 0}
     shown = sorted(sorted(clusters, key=lambda label: -clusters[label])[:_MOST_IN_LEGEND])
-    entries = [_entry(colour(k, n_clusters), "o", f"{what} {k} ({counted(clusters[k])})") for k in shown]
+    called = range(n_clusters) if names is None else names
+    entries = [_entry(colour(k, n_clusters), "o", f"{what} {called[k]} ({counted(clusters[k])})") for k in shown]
     if len(shown) < len(clusters):
         entries.append(_entry("none", "", f"and {len(clusters) - len(shown)} more"))
     if -1 in sizes:

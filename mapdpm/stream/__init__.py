@@ -1,5 +1,6 @@
 """Streams: the learner in fixed memory, a bank of learners over alpha, and the C library beneath them."""
 
+from mapdpm.stream.alarm import Alarm, Alert, Episode
 from mapdpm.stream.errors import StreamFullError
 from mapdpm.stream.hdp import OnlineHDP
 from mapdpm.stream.hdp_hmm import OnlineHDPHMM
@@ -7,7 +8,18 @@ from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.selector import OnlineAlphaSelector
 
-__all__ = ["Clusters", "Event", "OnlineAlphaSelector", "OnlineHDP", "OnlineHDPHMM", "OnlineMAPDPM", "StreamFullError"]
+__all__ = [
+    "Alarm",
+    "Alert",
+    "Clusters",
+    "Episode",
+    "Event",
+    "OnlineAlphaSelector",
+    "OnlineHDP",
+    "OnlineHDPHMM",
+    "OnlineMAPDPM",
+    "StreamFullError",
+]
 
 
 def __dir__() -> list[str]:

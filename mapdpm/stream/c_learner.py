@@ -13,7 +13,7 @@ from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.stream.c_options import modules, options_of
 from mapdpm.stream.errors import ErrorContext, exception_for
-from mapdpm.stream.records import Assessment, Clusters, Event
+from mapdpm.stream.records import Clusters, Event
 from mapdpm.stream.settings import DTYPES, StreamSettings, check_point
 
 _KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out", 6: "prior revisited"}
@@ -209,30 +209,6 @@ class Learner:
             self.fail(error, points[done[0]], int(done[0]), learned=learns)
         return numbers.astype(np.int64), densities.astype(np.float64)
 
-    def assess_many(self, points: NDArray[Any], microseconds: NDArray[np.int64] | None, learns: bool) -> Assessment:
-        """Assess points of the learner's real type, each before it is learned, or all as the next point."""
-        times = self.ffi.NULL if microseconds is None else self.ffi.from_buffer("int64_t[]", microseconds)
-        real = self.dtype.name
-        fields = [("id", "uint32"), ("log_density", real), ("novelty", real), ("surprise", real)]
-        found = np.empty(len(points), dtype=np.dtype(fields, align=True))  # the structure of C
-        done = self.ffi.new("size_t *")
-        into = self.ffi.cast("mapdpm_assessment *", self.ffi.from_buffer(found, require_writable=True))
-        each = self.ffi.from_buffer("mapdpm_real[]", points)
-        error = self.lib.mapdpm_assess_many(self.stream, each, times, len(points), learns, into, done)
-        if error:
-            self.fail(error, points[done[0]], int(done[0]), learned=learns)
-        ids = found["id"].astype(np.int64)
-        ids[ids == NO_GROUP] = -1
-        return Assessment(ids, *(found[name].astype(np.float64) for name in ("log_density", "novelty", "surprise")))
-
-    def assess(self, x: Any, microseconds: int | None = None, *, learns: bool) -> Assessment:
-        """Assess a point, and learn it then."""
-        at = self.ffi.NULL if microseconds is None else self.ffi.new("int64_t *", microseconds)
-        a = self.ffi.new("mapdpm_assessment *")
-        ask = self.lib.mapdpm_learn_assessed if learns else self.lib.mapdpm_assess
-        self.check(ask(self.stream, x, at, a), x)
-        return Assessment(-1 if a.id == NO_GROUP else a.id, a.log_density, a.novelty, a.surprise)
-
     def clusters(self) -> Clusters:
         """All clusters, with their decayed weights."""
         lib, ffi, D = self.lib, self.ffi, self.n_features
@@ -295,16 +271,15 @@ class Learner:
 
     # ---- gateways, the prior, events ---------------------------------------------------------------------------------
 
-    def insert(self, weight: float, mean: Vector, variance: Vector) -> None:
-        """Insert a cluster, given by its statistics."""
+    def insert(self, weight: float, mean: Vector, variance: Vector, counts: Vector | None = None) -> None:
+        """Insert a cluster, given by its statistics: the mean less ``anchor``, and the counts of values, if any."""
         cluster = self.ffi.new("mapdpm_cluster *")
         cluster.weight = weight
         cluster.weight_low = weight - float(cluster.weight)
         with np.errstate(over="ignore"):
-            given = [np.ascontiguousarray(each, dtype=self.dtype) for each in (mean - self.anchor(), variance)]
-        error = self.lib.mapdpm_insert(
-            self.stream, cluster, *(self.ffi.from_buffer("mapdpm_real[]", each) for each in given)
-        )
+            given = [None if each is None else np.array(each, dtype=self.dtype) for each in (counts, mean, variance)]
+        views = [self.ffi.NULL if each is None else self.ffi.from_buffer("mapdpm_real[]", each) for each in given]
+        error = self.lib.mapdpm_insert_counted(self.stream, cluster, *views)
         if error:
             self.fail(error)
 

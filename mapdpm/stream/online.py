@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
 from mapdpm.merging.make import tree_of_mixture
 from mapdpm.merging.tree import MergeTree
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Vector
 from mapdpm.state import mixture_of
-from mapdpm.stream import pooling
-from mapdpm.stream.c_learner import Learner
+from mapdpm.stream import assessing, from_batch, pooling
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.pointwise import PointwiseLearner
 from mapdpm.stream.records import Assessment
@@ -175,6 +175,40 @@ class OnlineMAPDPM(PointwiseLearner):
             **dp_means_parameters(lam, centre, n_features, dtype),
         )
 
+    @classmethod
+    def from_model(
+        cls,
+        model: MAPDPM,
+        *,
+        max_clusters: int | None = None,
+        half_life: float | None = None,
+        when_full: str = "least-loss",
+        window: int = 0,
+        dtype: str = "float64",
+    ) -> OnlineMAPDPM:
+        """A learner that goes on where a fit has ended: its clusters, prior, alpha and names; ``model`` is unchanged.
+
+        Clusters go by their statistics: weight n_k, mean and M2 of each feature. Ids are the labels 0..K-1, and
+        ``n_seen`` is the number of points fitted (the weights of a cluster, rounded). ``predict`` and
+        ``score_samples`` are then those of ``model`` up to rounding. Halves are empty: a cluster of the fit splits only
+        by points that come later. ``max_clusters`` None is max(16, 2 K). O(K D).
+
+        NotFittedError where ``model`` is not fitted. ValueError where it is no MAPDPM, has a discount or a family that
+        streams do not know, or has more clusters than ``max_clusters``; ``merged`` merges clusters.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mapdpm import MAPDPM
+        >>> X = np.random.default_rng(0).normal(size=(400, 2)) + 12.0 * (np.arange(400)[:, None] % 2)
+        >>> fitted = MAPDPM().fit(X)
+        >>> stream = OnlineMAPDPM.from_model(fitted, half_life=1000)
+        >>> stream.weights.tolist(), stream.n_seen, stream.learn_one([0.0, 0.0]), fitted.predict([[0.0, 0.0]]).tolist()
+        ([200.0, 200.0], 400, 0, [0])
+        """
+        given = {"half_life": half_life, "when_full": when_full, "window": window, "dtype": dtype}
+        return from_batch.stream_of(cls, model, max_clusters, given)
+
     # ---- many points, each on its own --------------------------------------------------------------------------------
 
     @exclusive
@@ -214,25 +248,25 @@ class OnlineMAPDPM(PointwiseLearner):
         >>> near.surprise > 0.1, far.surprise < 1e-5, bool(far.novelty > near.novelty)
         (True, True, True)
         """
-        found: Assessment = self._call_on_point(partial(Learner.assess, learns=False), x, t)
+        found: Assessment = self._call_on_point(partial(assessing.assess, learns=False), x, t)
         return found
 
     def learn_assessed(self, x: Any, t: float | None = None) -> Assessment:
         """``assess_one`` and ``learn_one`` in one call; ``id`` is the cluster that has learned x."""
-        found: Assessment = self._call_on_point(partial(Learner.assess, learns=True), x, t)
+        found: Assessment = self._call_on_point(partial(assessing.assess, learns=True), x, t)
         return found
 
     @exclusive
     def assess_many(self, X: Any, t: Any = None) -> Assessment:
         """``assess_one`` of each point of ``X``: an ``Assessment`` of arrays, shape (N,). Changes nothing."""
         learner, points = self._checked(X)
-        return learner.assess_many(points, microseconds_of_many(t, len(points)), learns=False)
+        return assessing.assess_many(learner, points, microseconds_of_many(t, len(points)), learns=False)
 
     @exclusive
     def learn_many_assessed(self, X: Any, t: Any = None) -> Assessment:
         """``learn_assessed`` of each point of ``X`` in order: an ``Assessment`` of arrays, shape (N,)."""
         learner, points = self._checked(X)
-        return learner.assess_many(points, microseconds_of_many(t, len(points)), learns=True)
+        return assessing.assess_many(learner, points, microseconds_of_many(t, len(points)), learns=True)
 
     @exclusive
     def merge_tree(self, criterion: str = "log-joint", *, prior: Any = None) -> MergeTree:

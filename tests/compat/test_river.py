@@ -164,6 +164,7 @@ def test_same_ids_and_scores_as_on_arrays(parameters, missing, dtype):
     assert clusterer.model.to_bytes() == detector.model.to_bytes() == model.to_bytes()
     centers = [[center[name] for name in "abc"] for center in clusterer.centers.values()]
     assert list(clusterer.centers) == model.ids.tolist()
+    assert clusterer.n_clusters == len(clusterer.centers) > 0
     assert centers == model.means.tolist()
 
 
@@ -222,6 +223,7 @@ def test_a_likelihood_says_how_many_features_there_are():
 def test_centers_have_the_names_there_are():
     clusterer = OnlineMAPDPMClusterer(likelihood=PRIOR, n_features=3)
     assert clusterer.centers == {}
+    assert clusterer.n_clusters == 0
     clusterer.learn_one({"a": 2.0})
     assert clusterer.centers == {0: {"a": 2.0}}
 
@@ -416,8 +418,7 @@ def test_pipelines_and_metrics_of_clusterings():
     X = blobs(600)
     for x, _ in stream.iter_array(X):
         pipeline.learn_one(x)
-        if clusterer.centers:
-            ratio.update(scaler.transform_one(x), pipeline.predict_one(x), clusterer.centers)
+        ratio.update(scaler.transform_one(x), pipeline.predict_one(x), clusterer.centers)  # also in the warm-up
     assert 0.0 < ratio.get() < 0.5  # river's is the ratio of distances: low is good
     for (x, _), middle in zip(stream.iter_array(X), X.mean(axis=1), strict=True):
         rand.update(round(middle / 9.0), pipeline.predict_one(x))

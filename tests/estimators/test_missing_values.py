@@ -291,8 +291,12 @@ def test_refusals(points, model):
         select_alpha(points, likelihood=NormalInverseWishart, missing="skip")
     with pytest.raises(ValueError, match="backend 'c' cannot run GammaPoisson with missing='skip'"):
         MAPDPM(likelihood=GammaPoisson, missing="skip", backend="c").fit([[1.0, NAN], [2.0, 3.0]])
-    with pytest.raises(ValueError, match="a model with missing='skip' has no C code"):
-        as_stream(model)
+
+
+def test_it_goes_on_in_c_with_its_missing_values(points, model):
+    stream = as_stream(model, dtype="float64")
+    assert stream.missing == "skip"
+    np.testing.assert_allclose(stream.score_samples(points), model.score_samples(points), atol=1e-9)
 
 
 def test_whole_numbers_and_domains():

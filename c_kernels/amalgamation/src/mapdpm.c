@@ -6207,20 +6207,30 @@ static void seat(mapdpm_stream *s, uint32_t k, real tables)
 
 int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *mean, const real *variance)
 {
+    return mapdpm_insert_counted(s, cluster, NULL, mean, variance);
+}
+
+int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *counts, const real *mean,
+                          const real *variance)
+{
     real *slot;
-    uint32_t k;
+    uint64_t n;
+    uint32_t j, k;
     size_t d;
 
     if (s == NULL || HAS_STATES(s) || cluster == NULL || mean == NULL || variance == NULL)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
-    if (!(cluster->weight > 0 && cluster->weight <= MOST_WEIGHT && cluster->weight_low >= -cluster->weight &&
+    if ((counts != NULL && !HAS_MISSING(s)) ||
+        !(cluster->weight > 0 && cluster->weight <= MOST_WEIGHT && cluster->weight_low >= -cluster->weight &&
           cluster->weight_low <= cluster->weight))
         return MAPDPM_E_ARGUMENT;
     for (d = 0; d < FEATURES(s); d++) {
         const real centre = mean[d] * unit_of(s)[d], spread = variance[d] * unit_of(s)[d] * unit_of(s)[d];
 
+        if (counts != NULL && !(counts[d] >= 0 && counts[d] <= MOST_WEIGHT))
+            return MAPDPM_E_ARGUMENT;
         if (!(centre >= -COORDINATE_LIMIT && centre <= COORDINATE_LIMIT && spread >= 0 &&
               spread <= COORDINATE_LIMIT * COORDINATE_LIMIT))
             return MAPDPM_E_RANGE;
@@ -6239,14 +6249,19 @@ int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *m
     if (COMPENSATED)
         slot[half_size(s)] = cluster->weight_low;
     for (d = 0; d < FEATURES(s); d++) {
-        const real unit = unit_of(s)[d];
+        const real unit = unit_of(s)[d], count = counts ? counts[d] : cluster->weight;
 
         if (HAS_MISSING(s))
-            counts_in(s, slot)[d] = cluster->weight;
-        mean_in(s, slot)[d] = mean[d] * unit;
-        squares_in(s, slot)[d] = variance[d] * unit * unit * cluster->weight;
+            counts_in(s, slot)[d] = count;
+        mean_in(s, slot)[d] = count > 0 ? mean[d] * unit : 0;
+        squares_in(s, slot)[d] = variance[d] * unit * unit * count;
     }
-    s->n_seen += to_uint64(cluster->weight + HALF);
+    n = to_uint64(cluster->weight + HALF);
+    s->n_seen += n;
+    for (j = 0; j < s->width; j++) /* the others do not become idle by this */
+        if (is_used(s, j))
+            last_seen_of(s)[j] += (uint32_t)n;
+    last_seen_of(s)[k] = (uint32_t)s->n_seen;
     seat(s, k, 1);
     return MAPDPM_OK;
 }
@@ -6911,6 +6926,65 @@ int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, real *score)
         return MAPDPM_E_ARGUMENT;
     *score = scores_of(b)[i];
     return MAPDPM_OK;
+}
+
+/* ==== alarm.c ======================================================================================================= */
+
+/* Alarms: an alert where surprises stay at or below a level, one for each episode (docs/alarms.md). */
+
+int mapdpm_alarm_init(mapdpm_alarm *alarm, mapdpm_real level, int64_t hold, uint32_t debounce)
+{
+    if (alarm == NULL || !(level > 0 && level < 1) || hold < 0 || hold > INT64_MAX / 2 || debounce < 1)
+        return MAPDPM_E_ARGUMENT;
+    alarm->now = 0;
+    alarm->last = 0;
+    alarm->hold = hold;
+    alarm->level = level;
+    alarm->debounce = debounce;
+    alarm->run = 0;
+    alarm->active = 0;
+    return MAPDPM_OK;
+}
+
+static int update(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t now)
+{
+    const int low = surprise <= alarm->level;
+    const int64_t since = now - alarm->last;
+
+    alarm->now = now;
+    if (alarm->active != 0 && (low ? since > alarm->hold : since >= alarm->hold)) { /* it was quiet for long enough */
+        alarm->active = 0;
+        alarm->run = 0;
+    }
+    if (low == 0) {
+        if (alarm->active == 0)
+            alarm->run = 0;
+        return 0;
+    }
+    alarm->last = now;
+    if (alarm->active != 0)
+        return 0;
+    alarm->run++;
+    if (alarm->run < alarm->debounce)
+        return 0;
+    alarm->active = 1;
+    return 1;
+}
+
+int mapdpm_alarm_update(mapdpm_alarm *alarm, mapdpm_real surprise)
+{
+    if (alarm == NULL || !(surprise >= 0) || alarm->now >= INT64_MAX / 2)
+        return 0;
+    return update(alarm, surprise, alarm->now + 1);
+}
+
+int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t microseconds)
+{
+    if (alarm == NULL || !(surprise >= 0) || microseconds > INT64_MAX / 2 || microseconds < -(INT64_MAX / 2))
+        return 0;
+    if ((alarm->active == 0u && alarm->run == 0u) || microseconds > alarm->now) /* or there is no past that matters */
+        return update(alarm, surprise, microseconds);
+    return update(alarm, surprise, alarm->now);
 }
 
 /* ==== stream_checks.c =============================================================================================== */

@@ -373,6 +373,11 @@ int mapdpm_pool(mapdpm_stream *stream, const mapdpm_stream *from);
 int mapdpm_insert(mapdpm_stream *stream, const mapdpm_cluster *cluster, const mapdpm_real *mean,
                   const mapdpm_real *variance);
 
+/* The same for a learner of missing values: counts[n_features] are the weights of the points with a value in each
+ * feature, and each variance is M2 / count. NULL: all points have all values. */
+int mapdpm_insert_counted(mapdpm_stream *stream, const mapdpm_cluster *cluster, const mapdpm_real *counts,
+                          const mapdpm_real *mean, const mapdpm_real *variance);
+
 /* Merge clusters while that raises the log joint; then merge those that cost it least until n are left. Slots get an
  * order of their own; ids and events begin anew. The order in which clusters were inserted does not matter. */
 int mapdpm_reduce(mapdpm_stream *stream, uint32_t n);
@@ -447,6 +452,29 @@ mapdpm_stream *mapdpm_bank_stream(mapdpm_bank *bank, uint32_t i);
 
 /* The score of learner i less that of learner 0, in nats. */
 int mapdpm_bank_score(const mapdpm_bank *bank, uint32_t i, mapdpm_real *score);
+
+/* ---- alarms ------------------------------------------------------------------------------------------------------ */
+
+/* An alarm takes the surprise of each point, its tail probability. It alerts when debounce points in a row were at or
+ * below the level. The episode then lasts until hold points in a row, or hold microseconds, were above it. */
+typedef struct mapdpm_alarm {
+    int64_t now;  /* the number of points, or the time of the last one */
+    int64_t last; /* the last point at or below the level, in the same unit */
+    int64_t hold;
+    mapdpm_real level;
+    uint32_t debounce;
+    uint32_t run;    /* points in a row at or below the level, before the alert */
+    uint32_t active; /* 1 in an episode */
+} mapdpm_alarm;
+
+/* MAPDPM_E_ARGUMENT unless 0 < level < 1, hold >= 0 and debounce >= 1. */
+int mapdpm_alarm_init(mapdpm_alarm *alarm, mapdpm_real level, int64_t hold, uint32_t debounce);
+
+/* Take a surprise. Returns 1 on an alert, the first of an episode, else 0. NaN, as in a warm-up, is no evidence: it
+ * changes nothing. hold counts points; with mapdpm_alarm_update_at it is in microseconds. Use one of the two. A time
+ * that goes backwards counts as the time before. */
+int mapdpm_alarm_update(mapdpm_alarm *alarm, mapdpm_real surprise);
+int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t microseconds);
 
 /* The CRC-32 (of zlib and Ethernet) of n bytes, continued from crc; start with 0. */
 uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n);

@@ -1,0 +1,163 @@
+"""The alarm of ``mapdpm stream``: it takes the surprise of each point, and writes a line of JSON for each alert."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from typing import Any
+
+from mapdpm.cli import stderr
+from mapdpm.cli.checkpoint import ALARM, Saved
+from mapdpm.cli.feed import Signals, Source
+from mapdpm.cli.mqtt import Subscription
+from mapdpm.cli.options import UsageError
+from mapdpm.cli.records import STDOUT
+from mapdpm.cli.sinks import Printed, Publication, Sink, Written
+from mapdpm.files.errors import ModelFileError
+from mapdpm.stream.alarm import Alarm
+
+ALERT_CODE = 3
+"""The exit code of ``--alarm-exit``."""
+
+_DEFAULTS = {"alarm_hold": 100.0, "alarm_debounce": 1}
+_NEEDS_ALARM = ("alarm_hold", "alarm_debounce", "alerts", "alarm_exit", "alert_topic", "alert_qos")
+
+
+class Alarms:
+    """An alarm, and the sink of its alerts."""
+
+    def __init__(self, alarm: Alarm, sink: Sink) -> None:
+        self._alarm, self.sink = alarm, sink
+        self.n_alerts = 0
+
+    def learn(self, model: Any, x: list[float], t: float | None, names: list[str] | None) -> tuple[int, float]:
+        """Learn a point, and write an alert if it makes one; the id and the log density before."""
+        found = model.learn_assessed(x, t)
+        if self._alarm.update(found.surprise, t) is not None:
+            self.n_alerts += 1
+            told = [None if math.isnan(value) else value for value in x]
+            alert = {
+                "point": self._alarm.number,
+                "time": t,
+                "id": int(found.id),
+                "surprise": float(found.surprise),
+                "novelty": _finite(found.novelty),
+                "score": _finite(found.log_density),
+                "values": told if names is None else dict(zip(names, told, strict=True)),
+            }
+            self.sink.write(json.dumps(alert) + "\n")
+        return found.id, found.log_density
+
+    def saved(self) -> dict[str, Any]:
+        """What a checkpoint keeps: the alarm, and the position in its alerts, which are on disk then."""
+        return {"state": self._alarm.to_dict(), "output": self.sink.sync()}
+
+
+class Reported:
+    """Alerts as lines on stderr."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def write(self, line: str) -> None:
+        """Printed with the next flush."""
+        self._lines.append(line)
+
+    def flush(self) -> None:
+        """Print; nobody may be there to read."""
+        text, self._lines = "".join(self._lines), []
+        if text:
+            stderr.write(text)
+
+    def sync(self) -> dict[str, Any]:
+        """Print; stderr has no position."""
+        self.flush()
+        return {"path": "stderr"}
+
+    def finish(self) -> None:
+        """Print the last alerts."""
+        self.flush()
+
+    def close(self) -> None:
+        """Nothing to do: stderr stays open."""
+
+
+def check(arguments: argparse.Namespace, settings: dict[str, Any]) -> None:
+    """UsageError for options of alarms that do not go together."""
+    if settings["alarm"] is None:
+        for name in _NEEDS_ALARM:
+            if getattr(arguments, name, None) not in {None, False}:
+                msg = f"argument --{name.replace('_', '-')}: needs --alarm"
+                raise UsageError(msg)
+        return
+    output, alerts = arguments.output, arguments.alerts
+    prints = not arguments.publish and (output is None or str(output) == STDOUT)
+    wrongs = (
+        (settings["states"], "--alarm: not with --states"),
+        (alerts and arguments.alert_topic, "--alert-topic: alerts go there or to --alerts, not both"),
+        (str(alerts) == STDOUT and prints, "--alerts: results go to standard output; send them to --output"),
+        (alerts and alerts.suffix == ".gz", "--alerts: alerts are not compressed as they come"),
+        (
+            alerts and str(alerts) != STDOUT and output and alerts.resolve() == output.resolve(),
+            "--alerts: name another file than --output",
+        ),
+        (arguments.alert_qos is not None and not alert_topic(arguments), "--alert-qos: needs --alert-topic"),
+    )
+    for wrong, text in wrongs:
+        if wrong:
+            msg = f"argument {text}"
+            raise UsageError(msg)
+
+
+def alert_topic(arguments: argparse.Namespace) -> str | None:
+    """The topic of the alerts; None where they go elsewhere."""
+    if arguments.alerts is not None or arguments.mqtt is None:
+        return None
+    named: str | None = arguments.alert_topic
+    return named or (f"{arguments.publish}/alerts" if arguments.publish else None)
+
+
+def alarms_of(
+    arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved | None, source: Source, signals: Signals
+) -> Alarms | None:
+    """The alarm of a run, as a checkpoint left it; None without ``--alarm``."""
+    if settings["alarm"] is None:
+        return None
+    held = None if saved is None else saved.alarm
+    try:
+        level, hold, debounce = (_DEFAULTS.get(name) if settings[name] is None else settings[name] for name in ALARM)
+        alarm, position = Alarm(level, hold, debounce), None  # type: ignore[arg-type]  # numbers, or a ValueError
+        if held is not None:
+            before, position = Alarm.from_dict(held["state"]), dict(held["output"])
+            same = (before.level, before.hold, before.debounce) == (alarm.level, alarm.hold, alarm.debounce)
+            alarm = before if same else alarm
+        sink = _sink(arguments, position, source, signals)
+    except UsageError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        if held is None or "begin another state" in str(error):
+            raise
+        msg = f"{arguments.state}: the model file is damaged: its alarm cannot be read ({error})"
+        raise ModelFileError(msg) from None
+    return Alarms(alarm, sink)
+
+
+def _sink(arguments: argparse.Namespace, position: dict[str, Any] | None, source: Source, signals: Signals) -> Sink:
+    topic = alert_topic(arguments)
+    if topic is not None and isinstance(source, Subscription):
+        if topic == arguments.publish:
+            msg = f"argument --alert-topic: must be another topic than that of the results, got {topic!r}"
+            raise UsageError(msg)
+        return Publication(
+            source, topic, position, "--alert-topic", 1 if arguments.alert_qos is None else arguments.alert_qos
+        )
+    if arguments.alerts is None:
+        return Reported()
+    if str(arguments.alerts) == STDOUT:
+        return Printed("", signals)
+    return Written(arguments.alerts, "", position, arguments.state)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,42 @@
+"""Assessments of points by the C library: how unusual they are, before they are learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.stream.c_learner import NO_GROUP, Learner
+from mapdpm.stream.records import Assessment
+
+_NO_ID = NO_GROUP
+"""The id of no cluster: MAPDPM_NO_ID."""
+
+
+def assess(learner: Learner, x: Any, microseconds: int | None = None, *, learns: bool) -> Assessment:
+    """Assess a point, and learn it then, or not."""
+    at = learner.ffi.NULL if microseconds is None else learner.ffi.new("int64_t *", microseconds)
+    found = learner.ffi.new("mapdpm_assessment *")
+    ask = learner.lib.mapdpm_learn_assessed if learns else learner.lib.mapdpm_assess
+    learner.check(ask(learner.stream, x, at, found), x)
+    number = -1 if found.id == _NO_ID else found.id
+    return Assessment(number, found.log_density, found.novelty, found.surprise)
+
+
+def assess_many(
+    learner: Learner, points: NDArray[Any], microseconds: NDArray[np.int64] | None, *, learns: bool
+) -> Assessment:
+    """Assess points of the learner's real type, each before it is learned, or all as the next point."""
+    ffi, real = learner.ffi, learner.dtype.name
+    times = ffi.NULL if microseconds is None else ffi.from_buffer("int64_t[]", microseconds)
+    fields = [("id", "uint32"), ("log_density", real), ("novelty", real), ("surprise", real)]
+    found = np.empty(len(points), dtype=np.dtype(fields, align=True))  # the structure of C
+    into = ffi.cast("mapdpm_assessment *", ffi.from_buffer(found, require_writable=True))
+    done, values = ffi.new("size_t *"), ffi.from_buffer("mapdpm_real[]", points)
+    error = learner.lib.mapdpm_assess_many(learner.stream, values, times, len(points), learns, into, done)
+    if error:
+        learner.fail(error, points[done[0]], int(done[0]), learned=learns)
+    ids = found["id"].astype(np.int64)
+    ids[ids == _NO_ID] = -1
+    return Assessment(ids, *(found[name].astype(np.float64) for name in ("log_density", "novelty", "surprise")))
