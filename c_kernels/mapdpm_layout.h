@@ -28,7 +28,7 @@
  *
  * A learner that knows surprises has behind it: the share of rare clusters, counts[SURPRISE_BINS] of tails (reals) |
  * standing[K], the slot to check next, points from one halving of the counts to the next, points since
- * the last (uint32). The standing of a cluster is its number of points, without forgetting;
+ * the last, points since an extreme one, those left out of its episode (uint32). The standing of a cluster is its number of points, without forgetting;
  * its highest bit marks a rare cluster.
  */
 #ifndef MAPDPM_LAYOUT_H
@@ -175,10 +175,12 @@ static inline uint32_t *standing_of(const mapdpm_stream *s)
 {
     return (uint32_t *)(void *)(rare_share(s) + SURPRISE_REALS);
 }
-enum { SURPRISE_WORDS = 3 };
+enum { SURPRISE_WORDS = 5 };
 static inline uint32_t *next_to_check(const mapdpm_stream *s) { return standing_of(s) + SLOTS(s); }
 static inline uint32_t *counting_period(const mapdpm_stream *s) { return next_to_check(s) + 1; }
 static inline uint32_t *counted_in_period(const mapdpm_stream *s) { return next_to_check(s) + 2; }
+static inline uint32_t *since_extreme(const mapdpm_stream *s) { return next_to_check(s) + 3; }
+static inline uint32_t *left_out_in_run(const mapdpm_stream *s) { return next_to_check(s) + 4; }
 static inline int is_rare(const mapdpm_stream *s, uint32_t k)
 {
     return HAS_SURPRISE(s) && (standing_of(s)[k] & RARE) != 0;

@@ -93,6 +93,7 @@ MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
 
 /* With surprise (surprise.c). */
+MAPDPM_INTERNAL void surprise_reset(mapdpm_stream *s, real rare);
 MAPDPM_INTERNAL real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c);
 MAPDPM_INTERNAL real surprise_rank(const mapdpm_stream *s, real nats);
 MAPDPM_INTERNAL void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight);

@@ -173,7 +173,7 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
     for (i = 0; i < WINDOW(s); i++)
         window_ids_of(s)[i] = NONE;
     if (HAS_SURPRISE(s))
-        *rare_share(s) = o->rare;
+        surprise_reset(s, o->rare);
     if (HAS_GROUPS(s))
         groups_reset(s, o);
     if (HAS_STATES(s))

@@ -7,8 +7,9 @@
 
 /* Bins of -log(tail probability), in nats: so many for each doubling of 1 + nats. */
 enum { BINS_PER_DOUBLING = 4 };
-/* The tail holds at least so many counts. */
-#define TAIL_COUNTS ((real)8)
+/* The tail holds at least so many counts. Its slope comes from the lower half of them, so that a few outliers have no
+ * influence. */
+#define TAIL_COUNTS ((real)16)
 /* The nats of the points in the tail that are assumed before there are any. */
 #define TAIL_PRIOR ((real)1)
 /* Counts are halved after FIRST_PERIOD points, then after twice as many each time: the learner itself changes most when
@@ -17,6 +18,10 @@ enum { BINS_PER_DOUBLING = 4 };
 enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
 #define MOST_PERIOD UINT32_C(2097152)
 #define MEMORY ((real)32)
+/* Points of such a surprise are extreme. One that comes within APART points of another is not counted, so that an
+ * episode counts once; but no more than LONGEST_RUN are left out in a row. */
+#define EXTREME ((real)1e-3)
+enum { APART = 16, LONGEST_RUN = 64 };
 
 /* ---- tails of densities ------------------------------------------------------------------------------------------ */
 
@@ -237,31 +242,56 @@ static real precision_of(const mapdpm_stream *s, real all)
     return all > 0 ? (old + recent) / (OLD_PRECISION * old + recent) : 1;
 }
 
+/* The tail: where it starts, the counts in it, those of its lower part, and the nats by which these exceed the start; the
+ * others count as if they ended there (type II censoring). */
+typedef struct {
+    uint32_t bin;
+    real counts;
+    real lower;
+    real nats;
+} tail_of_counts;
+
+static tail_of_counts find_tail(const real *counts, real precision)
+{
+    tail_of_counts tail = {SURPRISE_BINS, 0, 0, 0};
+    real start;
+    uint32_t i;
+
+    while (tail.bin > 0 && tail.counts < TAIL_COUNTS) {
+        tail.bin--;
+        tail.counts += counts[tail.bin] * precision;
+    }
+    start = start_of_bin(tail.bin);
+    for (i = tail.bin; i < SURPRISE_BINS && tail.lower < HALF * tail.counts; i++)
+        if (counts[i] > 0) {
+            const real width = start_of_bin(i + 1) - start_of_bin(i);
+
+            tail.lower += counts[i] * precision;
+            tail.nats += counts[i] * precision * (start_of_bin(i) - start + width / (2 + width / 3));
+        }
+    tail.nats += (tail.counts - tail.lower) * (start_of_bin(i) - start);
+    return tail;
+}
+
 real surprise_rank(const mapdpm_stream *s, real nats)
 {
     const real *const counts = tail_counts(s);
     const uint32_t bin = bin_of(nats);
-    real all = 0, above = 0, beyond = 0, share, width, precision;
-    uint32_t i, tail = SURPRISE_BINS;
+    real all = 0, share, width, precision;
+    tail_of_counts tail;
+    uint32_t i;
 
     for (i = 0; i < SURPRISE_BINS; i++)
         all += counts[i];
     precision = precision_of(s, all);
     all = all * precision + 1;
-    while (tail > 0 && above < TAIL_COUNTS) { /* the tail starts at the bin `tail`, with `above` counts */
-        tail--;
-        if (!(counts[tail] > 0))
-            continue;
-        width = start_of_bin(tail + 1) - start_of_bin(tail);
-        above += counts[tail] * precision;
-        beyond += counts[tail] * precision * (start_of_bin(tail) + width / (2 + width / 3));
-    }
-    if (bin >= tail) {
-        const real start = start_of_bin(tail), c = (nats - start) / (TAIL_PRIOR + at_least(beyond - above * start, 0));
+    tail = find_tail(counts, precision);
+    if (bin >= tail.bin) {
+        const real c = (nats - start_of_bin(tail.bin)) / (TAIL_PRIOR + tail.nats);
 
-        return (above + 1) / all * math_exp(-(TAIL_PRIOR * c + above * math_log1p(c)));
+        return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + tail.lower * math_log1p(c)));
     }
-    for (i = tail, share = above; i > bin + 1; i--)
+    for (i = tail.bin, share = tail.counts; i > bin + 1; i--)
         share += counts[i - 1] * precision;
     width = math_exp(start_of_bin(bin) - start_of_bin(bin + 1));
     share += (math_exp(start_of_bin(bin) - nats) - width) / (1 - width) * (counts[bin] * precision + 1);
@@ -343,12 +373,30 @@ static uint32_t longest_period(const mapdpm_stream *s, real weight)
     return memory > (real)LEAST_PERIOD ? (uint32_t)memory : (uint32_t)LEAST_PERIOD;
 }
 
+/* Whether a point counts: not if it goes on with an episode of extreme points. */
+static int counts_as_new(mapdpm_stream *s, real surprise)
+{
+    uint32_t *const since = since_extreme(s), *const left_out = left_out_in_run(s);
+    const int goes_on = *since < APART && surprise <= EXTREME && *left_out < LONGEST_RUN;
+
+    if (surprise <= EXTREME) {
+        *since = 0;
+        *left_out += (uint32_t)goes_on;
+    } else if (*since < APART) {
+        ++*since;
+    } else {
+        *left_out = 0;
+    }
+    return !goes_on;
+}
+
 /* Count a point that has joined slot k, where the weight of all clusters was `weight`. */
 void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight)
 {
     uint32_t *const next = next_to_check(s), *const period = counting_period(s), *const counted = counted_in_period(s);
 
-    tail_counts(s)[bin_of(nats)] += 1;
+    if (counts_as_new(s, surprise_rank(s, nats)))
+        tail_counts(s)[bin_of(nats)] += 1;
     if ((standing_of(s)[k] & ~RARE) < MOST_STANDING)
         standing_of(s)[k]++;
     if (++*counted >= (*period > 0 ? *period : (uint32_t)FIRST_PERIOD)) {
@@ -362,6 +410,13 @@ void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight)
     *next = *next + 1 < SLOTS(s) ? *next + 1 : 0;
     if (is_used(s, *next)) /* its share may have changed though it was not seen */
         judge(s, *next);
+}
+
+/* Nothing is counted yet: no point is extreme. */
+void surprise_reset(mapdpm_stream *s, real rare)
+{
+    *rare_share(s) = rare;
+    *since_extreme(s) = APART;
 }
 
 /* Add what another learner has counted. */
