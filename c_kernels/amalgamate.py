@@ -31,6 +31,10 @@ SOURCES = (
     "bank.c",
     "stream_checks.c",
     "stream_snapshot.c",
+    "features.c",
+    "features_steps.c",
+    "features_blocks.c",
+    "features_snapshot.c",
 )
 PROLOGUE = """/* mapdpm: the stream learner and model files.
  *

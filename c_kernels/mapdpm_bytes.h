@@ -5,6 +5,7 @@
 #include "mapdpm_switches.h"
 
 enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4, SUMMARY = 5, STREAM_OF_STATES = 7 };
+enum { TRANSFORMERS = 12 };
 enum { REAL = sizeof(mapdpm_real) };
 
 #define MAGIC UINT32_C(0x4d50444d) /* MDPM */
