@@ -44,11 +44,13 @@ class _Amplitude(_Block):
             raise ValueError(msg)
         self._begin()
 
-    def _compile(self, source: int, steps: list[Step]) -> int:
+    def compile_into(self, source: int, steps: list[Step]) -> int:
+        """Append the steps of this transformer; return the number of its result."""
         steps.append(Step(self._kind, source, n=int(self.window), centred=int(self.centred)))
         return len(steps)
 
-    def _named(self, names: list[str]) -> list[str]:
+    def names_for(self, names: list[str]) -> list[str]:
+        """Names of the columns of results."""
         return [f"{name} {self._what}" for name in names]
 
 
@@ -116,8 +118,8 @@ class CrestFactor(_Amplitude):
 class BandEnergy(_Block):
     """The mean square of each block in bands of frequencies: docs/maths.md (136).
 
-    A band [low, high) has the DFT bins k >= 1 of the block with low <= k rate / window < high; a band up to rate / 2 has
-    that bin too. The energy of bin k is 2 |X_k|^2 / window^2, and half of that at rate / 2: bands that cover all
+    A band [low, high) has the DFT bins k >= 1 of the block with low <= k rate / window < high; a band up to rate / 2
+    has that bin too. The energy of bin k is 2 |X_k|^2 / window^2, and half of that at rate / 2: bands that cover all
     frequencies add up to the mean square about the mean of the block. No window function is applied. By Goertzel's
     recurrence: O(D) a sample for each bin; 2 reals a feature and bin. A block with a NaN sample gives NaN.
 
@@ -181,7 +183,8 @@ class BandEnergy(_Block):
             raise ValueError(msg)
         return first, end
 
-    def _compile(self, source: int, steps: list[Step]) -> int:
+    def compile_into(self, source: int, steps: list[Step]) -> int:
+        """Append the steps of this transformer; return the number of its result."""
         last = 0
         for first, end in self.bins():
             steps.append(Step(c_pipeline.BAND, source, n=int(self.window), first=first, end=end))
@@ -190,7 +193,8 @@ class BandEnergy(_Block):
             last = len(steps)
         return last
 
-    def _named(self, names: list[str]) -> list[str]:
+    def names_for(self, names: list[str]) -> list[str]:
+        """Names of the columns of results."""
         return [f"{name} {low:g}-{high:g} Hz" for low, high in _pairs(self.bands) for name in names]
 
 

@@ -32,7 +32,7 @@ class Step(NamedTuple):
 
 
 class Pipeline:
-    """A pipeline in a fixed block of memory. Its caller lets one thread at a time change it."""
+    """A pipeline in a fixed block of memory, which holds one. Its caller lets one thread at a time change it."""
 
     def __init__(self, dtype: str, memory: NDArray[np.int64]) -> None:
         self.lib, self.ffi = modules(dtype)
@@ -40,7 +40,9 @@ class Pipeline:
         self._memory = memory
         self.head = self.ffi.from_buffer("mapdpm_features *", memory)  # and keeps it alive
         self.nbytes = memory.nbytes
-        self._out = self.ffi.NULL
+        self.n_features, self.width = int(self.head.n_features), int(self.head.width)
+        self._out = self.ffi.new("mapdpm_real[]", self.width)
+        self._time = self.ffi.new("int64_t *")
 
     @classmethod
     def new(cls, dtype: str, steps: list[Step], n_features: int) -> Pipeline:
@@ -54,9 +56,10 @@ class Pipeline:
                 f"at most {MOST_STEPS} steps, 65536 columns and 2 GB are possible"
             )
             raise ValueError(msg)
-        pipeline = cls(dtype, np.zeros(n_bytes // _ALIGNMENT, dtype=np.int64))
-        lib.mapdpm_features_init(pipeline.head, n_bytes, given, len(steps), n_features)
-        return pipeline._bound()
+        memory = np.zeros(n_bytes // _ALIGNMENT, dtype=np.int64)
+        head = ffi.from_buffer("mapdpm_features *", memory)
+        lib.mapdpm_features_init(head, n_bytes, given, len(steps), n_features)
+        return cls(dtype, memory)
 
     @classmethod
     def read(cls, dtype: str, data: bytes) -> tuple[Pipeline | None, str]:
@@ -65,21 +68,16 @@ class Pipeline:
         file, n_bytes = ffi.from_buffer("unsigned char[]", data), ffi.new("size_t *")
         error = lib.mapdpm_features_memory(file, len(data), n_bytes)
         if not error:
-            pipeline = cls(dtype, np.zeros(n_bytes[0] // _ALIGNMENT, dtype=np.int64))
-            error = lib.mapdpm_features_read(pipeline.head, n_bytes[0], file, len(data))
+            memory = np.zeros(n_bytes[0] // _ALIGNMENT, dtype=np.int64)
+            head = ffi.from_buffer("mapdpm_features *", memory)
+            error = lib.mapdpm_features_read(head, n_bytes[0], file, len(data))
         if error:
             return None, ffi.string(lib.mapdpm_error_name(error)).decode()
-        return pipeline._bound(), "ok"
-
-    def _bound(self) -> Pipeline:
-        self.n_features, self.width = int(self.head.n_features), int(self.head.width)
-        self._out = self.ffi.new("mapdpm_real[]", self.width)
-        self._time = self.ffi.new("int64_t *")
-        return self
+        return cls(dtype, memory), "ok"
 
     def copy(self) -> Pipeline:
         """Another pipeline in the same state."""
-        return Pipeline(self.dtype.name, self._memory.copy())._bound()
+        return Pipeline(self.dtype.name, self._memory.copy())
 
     def become(self, other: Pipeline) -> None:
         """Take over the state of ``other``, a copy of this pipeline."""

@@ -82,14 +82,16 @@ class Chain(_Parts):
         """Number of points from one result to the next."""
         return math.prod(step.every for step in self.steps)
 
-    def _compile(self, source: int, steps: list[Step]) -> int:
+    def compile_into(self, source: int, steps: list[Step]) -> int:
+        """Append the steps of this transformer; return the number of its result."""
         for part in self.steps:
-            source = part._compile(source, steps)
+            source = part.compile_into(source, steps)
         return source
 
-    def _named(self, names: list[str]) -> list[str]:
+    def names_for(self, names: list[str]) -> list[str]:
+        """Names of the columns of results."""
         for part in self.steps:
-            names = part._named(names)
+            names = part.names_for(names)
         return names
 
     def __repr__(self) -> str:
@@ -144,16 +146,18 @@ class Union(_Parts):
         """Number of points from one result to the next."""
         return self.members[0].every
 
-    def _compile(self, source: int, steps: list[Step]) -> int:
-        last = self.members[0]._compile(source, steps)
+    def compile_into(self, source: int, steps: list[Step]) -> int:
+        """Append the steps of this transformer; return the number of its result."""
+        last = self.members[0].compile_into(source, steps)
         for part in self.members[1:]:
-            second = part._compile(source, steps)
+            second = part.compile_into(source, steps)
             steps.append(Step(c_pipeline.JOIN, last, second=second))
             last = len(steps)
         return last
 
-    def _named(self, names: list[str]) -> list[str]:
-        return [name for part in self.members for name in part._named(names)]
+    def names_for(self, names: list[str]) -> list[str]:
+        """Names of the columns of results."""
+        return [name for part in self.members for name in part.names_for(names)]
 
     def __repr__(self) -> str:
         """The text that makes such a union."""

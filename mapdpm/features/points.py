@@ -69,19 +69,21 @@ class Lag(_OnePoint):
         checked_window("n", n, most=LONGEST_LAG)
         self._begin()
 
-    def _compile(self, source: int, steps: list[Step]) -> int:
+    def compile_into(self, source: int, steps: list[Step]) -> int:
+        """Append the steps of this transformer; return the number of its result."""
         steps.append(Step(c_pipeline.LAG, source, n=int(self.n)))
         return len(steps)
 
-    def _named(self, names: list[str]) -> list[str]:
+    def names_for(self, names: list[str]) -> list[str]:
+        """Names of the columns of results."""
         return names + [f"{name} lag {k}" for k in range(1, self.n + 1) for name in names]
 
 
 class Difference(_OnePoint):
     """The point less that ``n`` points before it: x_t - x_(t-n), docs/maths.md (131).
 
-    Before n points are known, the first point stands for those before it: so the first result is 0. NaN if one of the two
-    is. O(D) a point; D n reals.
+    Before n points are known, the first point stands for those before it: so the first result is 0. NaN if one of the
+    two is. O(D) a point; D n reals.
 
     Parameters
     ----------
@@ -108,21 +110,23 @@ class Difference(_OnePoint):
         checked_window("n", n)
         self._begin()
 
-    def _compile(self, source: int, steps: list[Step]) -> int:
+    def compile_into(self, source: int, steps: list[Step]) -> int:
+        """Append the steps of this transformer; return the number of its result."""
         steps.append(Step(c_pipeline.DIFFERENCE, source, n=int(self.n)))
         return len(steps)
 
-    def _named(self, names: list[str]) -> list[str]:
+    def names_for(self, names: list[str]) -> list[str]:
+        """Names of the columns of results."""
         return [f"{name} difference {self.n}" for name in names]
 
 
 class Centre(_OnePoint):
     """The point less the mean of the ``window`` points before it, docs/maths.md (132).
 
-    The point itself is not in the mean, so an outlier does not pull the mean towards itself. The first result is 0; until
-    the window is full, the mean is that of all points so far. NaN gives NaN, and means leave it out. A constant stream
-    gives exactly 0. The sum is replaced by a new one each ``window`` points, so rounding does not add up. O(D) a point;
-    D (window + 4) reals.
+    The point itself is not in the mean, so an outlier does not pull the mean towards itself. The first result is 0;
+    until the window is full, the mean is that of all points so far. NaN gives NaN, and means leave it out. A constant
+    stream gives exactly 0. The sum is replaced by a new one each ``window`` points, so rounding does not add up. O(D) a
+    point; D (window + 4) reals.
 
     Parameters
     ----------
@@ -149,19 +153,21 @@ class Centre(_OnePoint):
         checked_window("window", window)
         self._begin()
 
-    def _compile(self, source: int, steps: list[Step]) -> int:
+    def compile_into(self, source: int, steps: list[Step]) -> int:
+        """Append the steps of this transformer; return the number of its result."""
         steps.append(Step(c_pipeline.CENTRE, source, n=int(self.window)))
         return len(steps)
 
-    def _named(self, names: list[str]) -> list[str]:
+    def names_for(self, names: list[str]) -> list[str]:
+        """Names of the columns of results."""
         return [f"{name} centred" for name in names]
 
 
 class Seasonal(_OnePoint):
     """The point less the mean of its hour or day, of the points before it: docs/maths.md (133).
 
-    A bin's mean is plain, or its visits count half after ``half_life`` visits. A bin without a visit has the mean of all
-    points so far; the first result is 0. NaN gives NaN, and means leave it out. O(D) a point; 2 D (bins + 1) reals.
+    A bin's mean is plain, or its visits count half after ``half_life`` visits. A bin without a visit has the mean of
+    all points so far; the first result is 0. NaN gives NaN, and means leave it out. O(D) a point; 2 D (bins + 1) reals.
 
     Parameters
     ----------
@@ -222,10 +228,12 @@ class Seasonal(_OnePoint):
             raise ValueError(msg)
         return minutes
 
-    def _compile(self, source: int, steps: list[Step]) -> int:
+    def compile_into(self, source: int, steps: list[Step]) -> int:
+        """Append the steps of this transformer; return the number of its result."""
         step = Step(c_pipeline.SEASONAL, source, n=BINS[self.by], offset=self._minutes(), half_life=self._half_life())
         steps.append(step)
         return len(steps)
 
-    def _named(self, names: list[str]) -> list[str]:
+    def names_for(self, names: list[str]) -> list[str]:
+        """Names of the columns of results."""
         return [f"{name} seasonal {self.by}" for name in names]

@@ -28,13 +28,11 @@ def restored(data: bytes, like: Transformer | None = None) -> Transformer:
     except ValueError as error:
         msg = f"the model file is damaged: {error}"
         raise ModelFileError(msg) from None
-    if found.dtype != dtype or not pipeline.matches(found._steps()):
+    if found.dtype != dtype or not pipeline.matches(found.c_steps()):
         msg = f"the model file is damaged: its steps are not those of {found!r}"
         raise ModelFileError(msg)
     names = checked_names(extras, pipeline.n_features)
-    found._pipeline = pipeline
-    if names is not None:
-        found.feature_names_in_ = names
+    found.adopt(pipeline, names)
     return found
 
 
@@ -42,9 +40,7 @@ def revived(cls: Any, parameters: dict[str, Any], state: bytes | None, more: dic
     """The transformer of a pickle: its class, its parameters, its file, and more attributes."""
     made = cls(**parameters)
     if state is not None:
-        kept = restored(state, made)
-        made._pipeline = kept._pipeline
-        if "feature_names_in_" in vars(kept):
-            made.feature_names_in_ = kept.feature_names_in_
+        kept = vars(restored(state, made))
+        made.adopt(kept["_pipeline"], kept.get("feature_names_in_"))
     made.__dict__.update(more)
     return made

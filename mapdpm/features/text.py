@@ -17,7 +17,7 @@ _LONGEST = 10_000
 
 
 def parse(text: str, dtype: str | None = None) -> Transformer:
-    """The transformer of a text such as ``"Lag(2) | Seasonal('hour')"``: calls with literals, joined by ``|`` and ``+``.
+    """The transformer of a text such as ``"Lag(2) | Seasonal('hour')"``: calls with literals, joined by | and +.
 
     The repr of every transformer is such a text. ``dtype`` is the real type of the parts whose text names none.
     Nothing of the text is run. ValueError says what is wrong with it, and where.

@@ -63,11 +63,11 @@ class Transformer(Parameters, abc.ABC):
         """Whether each point needs its time ``t``."""
 
     @abc.abstractmethod
-    def _compile(self, source: int, steps: list[Step]) -> int:
+    def compile_into(self, source: int, steps: list[Step]) -> int:
         """Append the steps of this transformer of the result ``source``; return the number of its own result."""
 
     @abc.abstractmethod
-    def _named(self, names: list[str]) -> list[str]:
+    def names_for(self, names: list[str]) -> list[str]:
         """Names of the columns of results, for those of the points."""
 
     def __or__(self, other: Any) -> Chain:
@@ -151,13 +151,8 @@ class Transformer(Parameters, abc.ABC):
     @exclusive
     def fit(self, X: Any, y: Any = None, t: Any = None) -> Self:  # noqa: ARG002  (as scikit-learn calls it)
         """Forget everything; only the number and the names of the columns of ``X`` are taken."""
-        self._pipeline = None
-        self.__dict__.pop("feature_names_in_", None)
         points = check_points(X, missing=True, blank=True)
-        self._pipeline = self._new(points.shape[1])
-        names = column_names(X)
-        if names is not None:
-            self.feature_names_in_ = names
+        self.adopt(self._new(points.shape[1]), column_names(X))
         return self
 
     def transform(self, X: Any, t: Any = None) -> Any:
@@ -169,7 +164,7 @@ class Transformer(Parameters, abc.ABC):
         rows = self._new(points.shape[1]).many(points, times)[0]
         chosen = getattr(self, "_sklearn_output_config", {}).get("transform") or scikit_learn.container()
         names = column_names(X) if self._pipeline is None else None
-        named = self._named(self._names_in(points.shape[1], names))
+        named = self.names_for(self._names_in(points.shape[1], names))
         return framed(rows, chosen, named, X if self.every == 1 else None)
 
     def fit_transform(self, X: Any, y: Any = None, t: Any = None) -> Any:
@@ -200,7 +195,7 @@ class Transformer(Parameters, abc.ABC):
         ):
             msg = "input_features is not equal to feature_names_in_"
             raise ValueError(msg)
-        return np.array(self._named(self._names_in(n, input_features)), dtype=object)
+        return np.array(self.names_for(self._names_in(n, input_features)), dtype=object)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Set the container that ``transform`` returns: "default" (an array), "pandas" or "polars"; None keeps it."""
@@ -220,8 +215,7 @@ class Transformer(Parameters, abc.ABC):
         new = type(self)(**changed.get_params(deep=False))
         for name in new.get_params(deep=False):
             setattr(self, name, getattr(new, name))
-        self._pipeline = None
-        self.__dict__.pop("feature_names_in_", None)
+        self.adopt(None, None)
         return self
 
     # ---- sizes, files ------------------------------------------------------------------------------------------------
@@ -290,18 +284,26 @@ class Transformer(Parameters, abc.ABC):
         self._lock = Lock()
         self._pipeline = None
 
+    def adopt(self, pipeline: Pipeline | None, names: Names | None) -> None:
+        """Go on from the state of a pipeline of these steps, or None: no points and no columns yet."""
+        self._pipeline = pipeline
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+
     @property
     def _name(self) -> str:
         return type(self).__name__
 
-    def _steps(self) -> list[Step]:
+    def c_steps(self) -> list[Step]:
+        """The steps of the C library."""
         steps: list[Step] = []
-        self._compile(0, steps)
+        self.compile_into(0, steps)
         return steps
 
     def _new(self, n_features: int) -> Pipeline:
         """A pipeline that has seen nothing."""
-        return Pipeline.new(self.dtype, self._steps(), n_features)
+        return Pipeline.new(self.dtype, self.c_steps(), n_features)
 
     def _names_in(self, n_features: int, names: Any = None) -> list[str]:
         if names is None:

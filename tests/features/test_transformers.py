@@ -242,7 +242,7 @@ def test_the_repr_of_every_transformer_is_its_text():
         again = features.parse(repr(each))
         assert repr(again) == repr(each)
         assert type(again) is type(each)
-        assert again._steps() == each._steps()
+        assert again.c_steps() == each.c_steps()
         assert again.dtype == each.dtype
     assert repr(features.parse("Lag(2) | (Lag(1) | Lag(3))")) == "Lag(n=2) | Lag(n=1) | Lag(n=3)"
     assert repr(features.parse("Lag(2)", "float32")) == "Lag(n=2, dtype='float32')"

@@ -7540,8 +7540,8 @@ static int is_part_of_block(const planned_step *p, const real *state, const uint
     if (words[0] >= p->step.n)
         return 0;
     for (d = 0; d < D; d++)
-        if (words[1 + d] > words[0])
-            return 0;
+        if (words[1 + d] > words[0] || (words[1 + d] == 0 && !are_between(state + d, 1, 0, 0)))
+            return 0; /* squares about a mean without values could become negative */
     if (!are_between(state, D, -most, most))
         return 0;
     if (p->step.kind == MAPDPM_STEP_BAND)
