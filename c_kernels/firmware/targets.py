@@ -141,7 +141,7 @@ TARGETS = (
     *(pipelines(hosted("clang-O3-native", "clang -O3 -march=native", "clang", real)) for real in REALS),
     *(pipelines(powerpc(real)) for real in REALS),
     *(pipelines(wasm(real)) for real in REALS),
-    pipelines(cortex("cortex-m0", M0, "microbit", size="16K"))._replace(is_quick=True),
+    pipelines(cortex("cortex-m0", M0, "microbit", size="16K")),
     pipelines(cortex("cortex-m4f", M4F, "mps2-an386")),
     pipelines(riscv("rv32imac", "rv32imac", "ilp32", 32)),
     pipelines(AVR),

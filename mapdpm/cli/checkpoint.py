@@ -10,8 +10,11 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mapdpm.cli import values
 from mapdpm.cli.options import FORMATS, UsageError
+from mapdpm.features import Transformer
 from mapdpm.files import container, disk
 from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
@@ -28,19 +31,20 @@ OTHERS = {
     "delimiter": ",",
     "columns": None,
     "time": None,
+    "features": None,
     "format": "jsonl",
     "states": None,
     "pause": None,
 }
 """Settings that are no parameters of a learner, with their defaults."""
 
-_KEY = "stream"
+_KEY, _FEATURES = "stream", "stream_features"
 _MOST = 1 << 63
 _MARKED = 4096  # bytes before a position whose check sum identifies a file
 
 
 class Saved(NamedTuple):
-    """The contents of a state file; in a file that Python wrote, the last four are None."""
+    """The contents of a state file; in a file that Python wrote, the last five are None."""
 
     model: OnlineMAPDPM | OnlineHDPHMM
     settings: dict[str, Any]
@@ -48,6 +52,7 @@ class Saved(NamedTuple):
     input: dict[str, Any] | None
     output: dict[str, Any] | None
     counts: dict[str, int] | None
+    features: Transformer | None = None
 
 
 def read(path: Path) -> Saved | None:
@@ -65,10 +70,11 @@ def read(path: Path) -> Saved | None:
             own = parameters_of(model)
             family = "normal-known-variance" if isinstance(model.likelihood_, NormalKnownVariance) else "normal-gamma"
             return Saved(model, own | {"likelihood": family, "prior": None}, None, None, None, None)
-        parts = [held[name] for name in Saved._fields[1:]]
-        found = Saved(model, *parts)
+        parts = [held[name] for name in Saved._fields[1:-1]]
+        found = Saved(model, *parts)._replace(features=_features_of(extras))
         settings, _, read_to, written_to, counts = parts
         settings["states"] = of_states or None
+        settings.setdefault("features", None)
         if not (
             all(isinstance(part, dict) for part in parts)
             and values.is_character(settings["delimiter"])
@@ -99,7 +105,22 @@ def write(path: Path, saved: Saved) -> None:
     """Replace the file ``path``; UnwritableError where that fails, and the old file is unchanged."""
     held = saved._asdict()
     del held["model"]
-    disk.write_file(path, container.with_extras(saved.model.to_bytes(), {_KEY: held}))
+    features = held.pop("features")
+    extras: dict[str, Any] = {_KEY: held}
+    if features is not None:
+        extras[_FEATURES] = np.frombuffer(features.to_bytes(), dtype=np.int8)
+    disk.write_file(path, container.with_extras(saved.model.to_bytes(), extras))
+
+
+def _features_of(extras: dict[str, Any]) -> Transformer | None:
+    """The features of a stream, in their state; ModelFileError where they are damaged."""
+    kept = extras.get(_FEATURES)
+    if kept is None:
+        return None
+    if not isinstance(kept, np.ndarray):
+        msg = "the model file is damaged: its features are no array of bytes"
+        raise ModelFileError(msg)
+    return Transformer.from_bytes(kept.tobytes())
 
 
 def merged_settings(given: dict[str, Any], saved: Saved | None, path: Path | None) -> dict[str, Any]:

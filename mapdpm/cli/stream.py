@@ -22,6 +22,7 @@ from mapdpm.cli.records import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
+from mapdpm.cli.stream_features import Pipeline
 from mapdpm.cli.tables import STDIN, counted, is_text
 from mapdpm.files.errors import ModelFileError, UnwritableError
 from mapdpm.stream import Event, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
@@ -39,37 +40,39 @@ def run(arguments: argparse.Namespace) -> None:
     settings = checkpoint.merged_settings(stream_arguments.given(arguments), saved, arguments.state)
     stream_arguments.check_states(settings)
     model = stream_arguments.learner(settings) if saved is None else saved.model
+    features = Pipeline.of(settings, saved, arguments.state)
     with Signals() as signals, contextlib.ExitStack() as stack:
         source = _source(arguments, signals)
         stack.callback(source.close)
         sink = _sink(arguments, settings, saved, source, signals)
         stack.callback(sink.close)
-        Stream(arguments, settings, model, source, sink).run(saved, signals)
+        Stream(arguments, settings, (features, model), source, sink).run(saved, signals)
     signals.end()
 
 
 class Stream:
-    """One run: the items of ``source`` are learned, and the results go to ``sink``."""
+    """One run: features of the items of ``source`` are learned, and the results go to ``sink``."""
 
     def __init__(
         self,
         arguments: argparse.Namespace,
         settings: dict[str, Any],
-        model: OnlineMAPDPM | OnlineHDPHMM,
+        learns: tuple[Pipeline, OnlineMAPDPM | OnlineHDPHMM],
         source: Source,
         sink: Sink,
     ) -> None:
-        self._arguments, self._settings, self._model = arguments, settings, model
+        self._arguments, self._settings = arguments, settings
+        self._features, self._model = learns
         self._source, self._sink = source, sink
         self._fields: Fields | None = None
         self._header_allowed = True  # the next item may be a header
         self._counts = {"learned": 0, "skipped": 0}
         self._n_warnings = self._uncommitted = 0
         self._committed = time.monotonic()
-        self._gaps = model.missing == "skip"
-        self._states = model if isinstance(model, OnlineHDPHMM) else None
+        self._gaps = self._model.missing == "skip"
+        self._states = self._model if isinstance(self._model, OnlineHDPHMM) else None
         self._text = _as_csv if settings["format"] == "csv" else _as_json
-        self._begun_with = (model.n_features, getattr(model, "feature_names_in_", None))
+        self._begun_with = (self._model.n_features, getattr(self._model, "feature_names_in_", None))
 
     def run(self, saved: Saved | None, signals: Signals) -> None:
         """Learn until the end, a signal or an error, then commit what was learned, unless it cannot be written."""
@@ -99,7 +102,7 @@ class Stream:
         path = self._arguments.state
         try:
             if saved.columns is not None:
-                self._fields = Fields.revived(saved.columns, self._model.n_features_in_)
+                self._fields = Fields.revived(saved.columns, self._features.n_columns(self._model.n_features_in_))
             if saved.counts is not None:
                 self._counts = {name: saved.counts[name] for name in self._counts}
             if saved.input is None:
@@ -142,26 +145,34 @@ class Stream:
                 return 0
             assert self._fields is not None  # noqa: S101  (_is_header saw to it)
             x, t = self._fields.point(cells, gaps=self._gaps)
+            result = self._features.result(x, t)
             before = self._model.n_events
-            self._pause(t)
-            try:
-                number, score = self._model.learn_scored(x, t)
-            except (ValueError, StreamFullError) as error:
-                msg = f": {error}"
-                raise RefusedInputError(msg) from None
+            if result is not None:
+                self._pause(t)
+                number, score = self._learned(result, t)
         except RefusedInputError as refused:
             self._refuse(item, refused)
             if chooses:
                 self._forget_columns()
         else:
-            self._counts["learned"] += 1
-            new = self._model.n_events - before
-            events = self._model.events[-new:] if new else []
-            run = None if self._states is None else self._states.run_length
-            self._sink.write(self._text(number, score, events, run))
+            if result is not None:
+                self._counts["learned"] += 1
+                new = self._model.n_events - before
+                events = self._model.events[-new:] if new else []
+                run = None if self._states is None else self._states.run_length
+                self._sink.write(self._text(number, score, events, run))
         self._source.taken(item)
         self._uncommitted += 1
         return 1
+
+    def _learned(self, x: list[float], t: float | None) -> tuple[int, float]:
+        """Learn a point; RefusedInputError where the learner refuses it, and the features forget it, too."""
+        try:
+            return self._model.learn_scored(x, t)
+        except (ValueError, StreamFullError) as error:
+            self._features.undo()
+            msg = f": {error}"
+            raise RefusedInputError(msg) from None
 
     def _pause(self, t: float | None) -> None:
         """End the sequence if the point comes after a pause."""
@@ -226,7 +237,7 @@ class Stream:
         return header
 
     def _start(self, name: str, fields: Fields) -> None:
-        D = len(fields.places)
+        D, names = self._features.begin(len(fields.places), fields.chosen_names())
         known = getattr(self._model, "n_features_in_", D)
         if known != D:
             other = "--prior" if self._model.n_seen == 0 else self._arguments.state
@@ -235,7 +246,6 @@ class Stream:
             raise ValueError(msg)
         if not hasattr(self._model, "n_features_in_"):
             self._model.set_params(n_features=D)
-        names = fields.chosen_names()
         if names is not None:
             self._model.feature_names_in_ = np.array(names, dtype=object)
         self._fields = fields
@@ -261,9 +271,8 @@ class Stream:
         """Bring the output to disk, then the state, then tell the input: a crash between loses and repeats nothing."""
         if self._arguments.state is not None and self._fields is not None and (anyway or self._uncommitted):
             output = self._sink.sync()
-            saved = Saved(
-                self._model, self._settings, self._fields._asdict(), self._source.position(), output, self._counts
-            )
+            columns, place, features = self._fields._asdict(), self._source.position(), self._features.transformer
+            saved = Saved(self._model, self._settings, columns, place, output, self._counts, features)
             checkpoint.write(self._arguments.state, saved)
         else:
             self._sink.flush()

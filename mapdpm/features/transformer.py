@@ -284,6 +284,11 @@ class Transformer(Parameters, abc.ABC):
         self._lock = Lock()
         self._pipeline = None
 
+    @exclusive
+    def copied_pipeline(self) -> Pipeline | None:
+        """A copy of the state, for ``adopt``."""
+        return None if self._pipeline is None else self._pipeline.copy()
+
     def adopt(self, pipeline: Pipeline | None, names: Names | None) -> None:
         """Go on from the state of a pipeline of these steps, or None: no points and no columns yet."""
         self._pipeline = pipeline
