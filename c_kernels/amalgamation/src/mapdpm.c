@@ -927,7 +927,8 @@ static inline mapdpm_real math_exp(mapdpm_real x)
 /* The root of x >= 0, correctly rounded: a digit at a time, as in fdlibm. */
 static inline mapdpm_real math_sqrt(mapdpm_real x)
 {
-    enum { DIGITS = MATH_IS_FLOAT ? 23 : 52, BIAS = MATH_IS_FLOAT ? 127 : 1023 };
+    const unsigned digits = MATH_IS_FLOAT ? 23u : 52u;
+    const int bias = MATH_IS_FLOAT ? 127 : 1023;
     uint64_t bits = 0, digit, rest, root = 0, twice = 0;
     int exponent = 0;
 
@@ -945,14 +946,14 @@ static inline mapdpm_real math_sqrt(mapdpm_real x)
     } else {
         memcpy(&bits, &x, sizeof x);
     }
-    exponent += (int)(bits >> DIGITS) - BIAS;
-    rest = (bits & ((UINT64_C(1) << DIGITS) - 1)) | UINT64_C(1) << DIGITS;
+    exponent += (int)(bits >> digits) - bias;
+    rest = (bits & ((UINT64_C(1) << digits) - 1)) | UINT64_C(1) << digits;
     if (exponent % 2 != 0) {
         rest += rest;
         exponent--;
     }
     rest += rest;
-    for (digit = UINT64_C(1) << (DIGITS + 1); digit != 0; digit >>= 1) {
+    for (digit = UINT64_C(1) << (digits + 1); digit != 0; digit >>= 1) {
         const uint64_t trial = twice + digit;
 
         if (trial <= rest) {
@@ -963,7 +964,7 @@ static inline mapdpm_real math_sqrt(mapdpm_real x)
         rest += rest;
     }
     root += rest != 0 ? root & 1u : 0u;
-    bits = (root >> 1) + ((uint64_t)(exponent / 2 + BIAS - 1) << DIGITS);
+    bits = (root >> 1) + ((uint64_t)(exponent / 2 + bias - 1) << digits);
     if (MATH_IS_FLOAT) {
         const uint32_t word = (uint32_t)bits;
 
