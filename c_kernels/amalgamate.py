@@ -34,6 +34,10 @@ SOURCES = (
     "alarm.c",
     "stream_checks.c",
     "stream_snapshot.c",
+    "features.c",
+    "features_steps.c",
+    "features_blocks.c",
+    "features_snapshot.c",
 )
 PROLOGUE = """/* mapdpm: the stream learner and model files.
  *

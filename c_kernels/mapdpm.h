@@ -476,6 +476,86 @@ int mapdpm_alarm_init(mapdpm_alarm *alarm, mapdpm_real level, int64_t hold, uint
 int mapdpm_alarm_update(mapdpm_alarm *alarm, mapdpm_real surprise);
 int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t microseconds);
 
+/* ---- features: causal transformers before a learner -------------------------------------------------------------- */
+
+/* The kinds of steps, and the fields of mapdpm_step that each uses besides its source. All other fields are 0. */
+enum mapdpm_step_kind {
+    MAPDPM_STEP_LAG = 1,        /* n: the point, and the n points before it; the newest first */
+    MAPDPM_STEP_DIFFERENCE = 2, /* n: the point less that n points before it */
+    MAPDPM_STEP_CENTRE = 3,     /* n: the point less the mean of the n points before it */
+    MAPDPM_STEP_SEASONAL = 4,   /* n, offset, half_life: the point less the mean of its hour of the day (n = 24), day of
+                                 * the week (7) or hour of the week (168) before it. Only with times */
+    MAPDPM_STEP_RMS = 5,        /* n, centred: of blocks of n points, the root mean square */
+    MAPDPM_STEP_CREST = 6,      /* n, centred: of blocks, the largest absolute value over the root mean square */
+    MAPDPM_STEP_BAND = 7,       /* n, first, end: of blocks, the mean square in the DFT bins first <= k < end, with
+                                 * 1 <= first and end <= n / 2 + 1 */
+    MAPDPM_STEP_JOIN = 8        /* second: the features of the source, and behind them those of the second source */
+};
+
+/* A step of a pipeline: a function of the result of an earlier step. */
+typedef struct mapdpm_step {
+    uint32_t kind;         /* enum mapdpm_step_kind */
+    uint32_t source;       /* 0: the point; i: the result of the i-th step, counted from 1 */
+    uint32_t second;       /* likewise */
+    uint32_t n;            /* points: at most 65535 of LAG, else 2^20 */
+    uint32_t first;
+    uint32_t end;
+    int32_t offset;        /* of local time from UTC, in minutes, up to a day */
+    uint32_t centred;      /* 1: about the mean of the block; 0: about 0 */
+    mapdpm_real half_life; /* in visits; 0: no forgetting */
+} mapdpm_step;
+
+/* A pipeline: the head of the caller's memory, all of which may be moved. The fields are private. */
+typedef struct mapdpm_features {
+    uint32_t bytes;
+    uint32_t n_features;
+    uint32_t n_steps;
+    uint32_t width;
+    uint32_t n_state;
+    uint32_t n_derived;
+    uint32_t n_words;
+    uint32_t timed;
+} mapdpm_features;
+
+/* The bytes of a pipeline of 1 to 64 steps, a multiple of 8; 0 if a step is invalid, if two steps that are joined do
+ * not give results at the same points, or if sizes overflow. */
+size_t mapdpm_features_bytes(const mapdpm_step *steps, uint32_t n_steps, uint32_t n_features);
+
+/* Make a pipeline in the caller's memory, aligned for uint64_t. */
+int mapdpm_features_init(mapdpm_features *features, size_t bytes, const mapdpm_step *steps, uint32_t n_steps,
+                         uint32_t n_features);
+
+/* Forget all points. */
+int mapdpm_features_reset(mapdpm_features *features);
+
+/* The length of a result: the features of the last step. */
+uint32_t mapdpm_features_width(const mapdpm_features *features);
+
+/* Transform one point x[n_features]. Returns 1 if a result came out, which is in out[width] then, else 0. The time, in
+ * microseconds since 1970 (UTC), may be NULL without a seasonal step. A value may be NaN. An error changes nothing:
+ * MAPDPM_E_NUMBER for infinity, MAPDPM_E_RANGE beyond 2^50 (double: 2^480), MAPDPM_E_TIME. Results are cut there. */
+int mapdpm_features_step(mapdpm_features *features, const mapdpm_real *x, const int64_t *microseconds,
+                         mapdpm_real *out);
+
+/* Transform n points one after the other. The results go to out[.][width], and the numbers of their points, counted
+ * from 0, to rows[.], which may be NULL; *done is the number of results. Errors are found before anything changes; then
+ * *done is the number of the point at fault. */
+int mapdpm_features_many(mapdpm_features *features, const mapdpm_real *x, const int64_t *microseconds, size_t n,
+                         mapdpm_real *out, size_t *rows, size_t *done);
+
+/* Step i of a pipeline, counted from 0. */
+int mapdpm_features_get_step(const mapdpm_features *features, uint32_t i, mapdpm_step *step);
+
+/* The whole pipeline, bit for bit, in the container of docs/format.md. */
+size_t mapdpm_features_file_bytes(const mapdpm_features *features);
+int mapdpm_features_write(const mapdpm_features *features, unsigned char *file, size_t capacity, size_t *file_bytes);
+
+/* The bytes of memory that the pipeline in a file needs. Checks the header, the CRC and the steps. */
+int mapdpm_features_memory(const unsigned char *file, size_t file_bytes, size_t *bytes);
+
+/* Make a pipeline in the caller's memory from a file. Every field is checked. Python's additions are skipped. */
+int mapdpm_features_read(mapdpm_features *features, size_t bytes, const unsigned char *file, size_t file_bytes);
+
 /* The CRC-32 (of zlib and Ethernet) of n bytes, continued from crc; start with 0. */
 uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n);
 /* cdef: end */

@@ -5,6 +5,7 @@
 #include "mapdpm_switches.h"
 
 enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4, SUMMARY = 5, STREAM_OF_STATES = 7 };
+enum { TRANSFORMERS = 12 };
 enum { REAL = sizeof(mapdpm_real) };
 /* The place of the flags in the header, and the flag of a stream that knows surprises. */
 enum { FLAGS = 10, WITH_SURPRISE = 2 };

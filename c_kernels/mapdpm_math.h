@@ -1,5 +1,6 @@
-/* Logarithm, exponential and differences of log-gamma, without libm: the same bits on any machine with IEEE reals,
- * compiled with -ffp-contract=off. libm does not promise that. No double in a float build. Internal; static inlines.
+/* Logarithm, exponential, root, sine and differences of log-gamma, without libm: the same bits on any machine with IEEE
+ * reals, compiled with -ffp-contract=off. libm does not promise that. No double in a float build. Internal; static
+ * inlines.
  *
  * docs/maths.md, section 10, lists the largest errors, in units of the last place (ulp) of the result, or in 1e-16
  * (double) and 1e-8 (float) where the result crosses 0. tests/test_math.c measures them.
@@ -169,6 +170,76 @@ static inline mapdpm_real math_exp(mapdpm_real x)
         memcpy(&scale, &bits, sizeof scale);
     }
     return y * scale;
+}
+
+/* The root of x >= 0, correctly rounded: a digit at a time, as in fdlibm. */
+static inline mapdpm_real math_sqrt(mapdpm_real x)
+{
+    const unsigned digits = MATH_IS_FLOAT ? 23u : 52u;
+    const int bias = MATH_IS_FLOAT ? 127 : 1023;
+    uint64_t bits = 0, digit, rest, root = 0, twice = 0;
+    int exponent = 0;
+
+    if (!(x > 0))
+        return 0;
+    if (x < FLOAT_OR_DOUBLE(1.17549435e-38, 2.2250738585072014e-308)) { /* subnormal */
+        x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
+        exponent = MATH_IS_FLOAT ? -24 : -54;
+    }
+    if (MATH_IS_FLOAT) {
+        uint32_t word;
+
+        memcpy(&word, &x, 4);
+        bits = word;
+    } else {
+        memcpy(&bits, &x, sizeof x);
+    }
+    exponent += (int)(bits >> digits) - bias;
+    rest = (bits & ((UINT64_C(1) << digits) - 1)) | UINT64_C(1) << digits;
+    if (exponent % 2 != 0) {
+        rest += rest;
+        exponent--;
+    }
+    rest += rest;
+    for (digit = UINT64_C(1) << (digits + 1); digit != 0; digit >>= 1) {
+        const uint64_t trial = twice + digit;
+
+        if (trial <= rest) {
+            twice = trial + digit;
+            rest -= trial;
+            root += digit;
+        }
+        rest += rest;
+    }
+    root += rest != 0 ? root & 1u : 0u;
+    bits = (root >> 1) + ((uint64_t)(exponent / 2 + bias - 1) << digits);
+    if (MATH_IS_FLOAT) {
+        const uint32_t word = (uint32_t)bits;
+
+        memcpy(&x, &word, 4);
+    } else {
+        memcpy(&x, &bits, sizeof x);
+    }
+    return x;
+}
+
+/* sin x for 0 <= x <= pi / 4: Taylor's series, in double with fdlibm's coefficients. */
+static inline mapdpm_real math_sin(mapdpm_real x)
+{
+    const mapdpm_real z = x * x;
+
+    if (MATH_IS_FLOAT)
+        return x - x * z *
+                       ((mapdpm_real)(1.0 / 6) -
+                        z * ((mapdpm_real)(1.0 / 120) -
+                             z * ((mapdpm_real)(1.0 / 5040) - z * (mapdpm_real)(1.0 / 362880))));
+    return x + x * z *
+                   ((mapdpm_real)-1.66666666666666324348e-01 +
+                    z * ((mapdpm_real)8.33333333332248946124e-03 +
+                         z * ((mapdpm_real)-1.98412698298579493134e-04 +
+                              z * ((mapdpm_real)2.75573137070700676789e-06 +
+                                   z * ((mapdpm_real)-2.50507602534068634195e-08 +
+                                        z * (mapdpm_real)1.58969099521155010221e-10)))));
 }
 
 /* log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2) for x >= 8. */

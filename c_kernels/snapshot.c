@@ -74,7 +74,7 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
         return MAPDPM_E_NEWER;
     if (get_bytes(file + 4, 2) != MAPDPM_FORMAT ||
         (file[6] != BATCH && file[6] != STREAM && file[6] != STREAM_OF_GROUPS && file[6] != SUMMARY &&
-         file[6] != STREAM_OF_STATES) ||
+         file[6] != STREAM_OF_STATES && file[6] != TRANSFORMERS) ||
         (file[7] != 4 && file[7] != 8) || total != file_bytes ||
         (get_bytes(file + FLAGS, 2) != 0 && !(file[6] == STREAM && get_bytes(file + FLAGS, 2) == WITH_SURPRISE)))
         return MAPDPM_E_DAMAGED;

@@ -94,7 +94,18 @@ _HOMES = {
     "select_alpha": "selection",
 }
 
-_PARTS = ("dask", "diagnostics", "metrics", "plots", "point_estimates", "samplers", "selection", "stream", "testing")
+_PARTS = (
+    "dask",
+    "diagnostics",
+    "features",
+    "metrics",
+    "plots",
+    "point_estimates",
+    "samplers",
+    "selection",
+    "stream",
+    "testing",
+)
 """The modules that a user imports from; the others are for those who extend mapdpm."""
 
 

@@ -37,11 +37,11 @@ class NotNumbersError(ValueError, TypeError):
     """Data that numbers cannot be made of: a TypeError too, as ``float`` has it, and scikit-learn."""
 
 
-def check_points(X: Any, *, missing: bool = False, cure: str = "") -> Points:
+def check_points(X: Any, *, missing: bool = False, blank: bool = False, cure: str = "") -> Points:
     """``X`` as a C-contiguous 2-D array of finite floats; float32 stays float32, all else becomes float64.
 
-    With ``missing``, NaN is a value that is missing, and each point must have one that is not. ``cure`` is what else
-    messages say against NaN.
+    With ``missing``, NaN is a value that is missing, and each point must have one that is not, unless ``blank``.
+    ``cure`` is what else messages say against NaN.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def check_points(X: Any, *, missing: bool = False, cure: str = "") -> Points:
             msg = f"X has 0 {what} (shape={array.shape}) while a minimum of 1 is required."
             raise ValueError(msg)
     if missing:
-        _check_some(array, X)
+        _check_some(array, X, blank)
     else:
         _check_finite("X", array, X, cure)
     return array
@@ -255,11 +255,11 @@ def _place(place: Sequence[int], given: Any) -> str:
     return f"{text} ({names[place[1]]!r})" if isinstance(names, Sized) and len(names) > place[-1] else text  # type: ignore[index]
 
 
-def _check_some(array: NDArray[Any], given: Any) -> None:
+def _check_some(array: NDArray[Any], given: Any, blank: bool) -> None:
     absent = np.isnan(array)
     _check_finite("X", np.where(absent, 0.0, array), given)
     empty = np.flatnonzero(absent.all(axis=1))
-    if len(empty):
+    if len(empty) and not blank:
         msg = f"X has no value at all in row {empty[0]} (counted from 0; {len(empty)} such rows); leave such points out"
         raise ValueError(msg)
 

@@ -14,7 +14,18 @@ from repository import ROOT
 PAGE = ROOT / "docs" / "reference.md"
 DIRECTIVE = re.compile(r"^\.\. auto(?P<kind>\w+):: (?P<name>[\w.]+)\n(?P<options>(?: {3}:.*\n)*)", re.MULTILINE)
 MEMBERS = re.compile(r":members:(?P<names>.*)")
-PARTS = ["dask", "diagnostics", "metrics", "plots", "point_estimates", "samplers", "selection", "stream", "testing"]
+PARTS = [
+    "dask",
+    "diagnostics",
+    "features",
+    "metrics",
+    "plots",
+    "point_estimates",
+    "samplers",
+    "selection",
+    "stream",
+    "testing",
+]
 KINDS = {
     "class": lambda value: inspect.isclass(value) and not issubclass(value, BaseException),
     "exception": lambda value: inspect.isclass(value) and issubclass(value, BaseException),

@@ -1,5 +1,5 @@
-/* The conformance program: does this machine compute the same bits? It learns seven streams and prints the CRC-32 of all
- * ids, scores and snapshots. It also prints the deepest stack of each function and, if the board can count, its
+/* The conformance program: does this machine compute the same bits? It learns seven streams, or with -DPIPELINES_ONLY
+ * transforms two, and prints the CRC-32 of all ids, scores, features and snapshots. It also prints the deepest stack of each function and, if the board can count, its
  * instructions.
  */
 #include "boards/board.h"
@@ -11,6 +11,8 @@
 enum { CLUSTERS = 8, PLACES = 3, LAG = 4, WARMUP = 60, WINDOW = 12, SCORE_EVERY = 5, GAP_EVERY = 300, SNAPSHOT_EVERY = 500 };
 #ifdef SMALLEST /* the smallest library has no warm-up, no forgetting, no missing values, no groups and no states */
 enum { STREAMS_HERE = FULL + 1, CLUSTERS_OF_FULL = CLUSTERS };
+#elif defined(PIPELINES_ONLY)
+enum { STREAMS_HERE = 0, CLUSTERS_OF_FULL = CLUSTERS };
 #else
 enum { STREAMS_HERE = N_STREAMS, CLUSTERS_OF_FULL = CLUSTERS / 2 };
 #endif
@@ -147,6 +149,54 @@ static int run(int kind, uint32_t *crc)
     return error;
 }
 
+/* Features of the stream with missing values at each point, and of blocks of the stream that drifts. */
+enum { POINTWISE, BLOCKS, PIPELINES };
+#ifdef PIPELINES_ONLY
+enum { PIPELINES_HERE = PIPELINES };
+#else
+enum { PIPELINES_HERE = 0 };
+#endif
+
+static int transform(int which, uint32_t *crc)
+{
+    static const mapdpm_step pointwise[] = {
+        {MAPDPM_STEP_LAG, 0, 0, 2, 0, 0, 0, 0, 0},     {MAPDPM_STEP_DIFFERENCE, 0, 0, 3, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_CENTRE, 1, 0, 13, 0, 0, 0, 0, 0}, {MAPDPM_STEP_SEASONAL, 0, 0, 24, 0, 0, -150, 0, 6},
+        {MAPDPM_STEP_JOIN, 2, 3, 0, 0, 0, 0, 0, 0},    {MAPDPM_STEP_JOIN, 5, 4, 0, 0, 0, 0, 0, 0},
+    };
+    static const mapdpm_step blocks[] = {
+        {MAPDPM_STEP_RMS, 0, 0, 16, 0, 0, 0, 1, 0},   {MAPDPM_STEP_CREST, 0, 0, 16, 0, 0, 0, 1, 0},
+        {MAPDPM_STEP_BAND, 0, 0, 16, 1, 9, 0, 0, 0},  {MAPDPM_STEP_JOIN, 1, 2, 0, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_JOIN, 4, 3, 0, 0, 0, 0, 0, 0},   {MAPDPM_STEP_SEASONAL, 5, 0, 7, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_JOIN, 5, 6, 0, 0, 0, 0, 0, 0},
+    };
+    const mapdpm_step *const steps = which == POINTWISE ? pointwise : blocks;
+    const uint32_t n_steps = which == POINTWISE ? sizeof pointwise / sizeof *pointwise : sizeof blocks / sizeof *blocks;
+    mapdpm_features *const f = (mapdpm_features *)(void *)memory;
+    mapdpm_real x[N_FEATURES], out[6 * N_FEATURES];
+    int64_t microseconds = -INT64_C(90000000000);
+    data_stream g;
+    uint32_t i, d;
+    size_t n = 0;
+    int came = mapdpm_features_init(f, sizeof memory, steps, n_steps, N_FEATURES);
+
+    stream_begins(&g, which == POINTWISE ? MISSING : DRIFT);
+    for (i = 1; i <= N_POINTS && came >= 0; i++) {
+        (void)next_point(&g, x);
+        microseconds += INT64_C(1234567890);
+        MEASURED(learn, came = mapdpm_features_step(f, x, &microseconds, out));
+        for (d = 0; came == 1 && d < mapdpm_features_width(f); d++)
+            *crc = crc_of_real(*crc, out[d]);
+        if (came >= 0 && i % SNAPSHOT_EVERY == 0) {
+            MEASURED(save, came = mapdpm_features_write(f, file, sizeof file, &n));
+            *crc = mapdpm_crc32(*crc, file, n);
+            if (came == MAPDPM_OK)
+                MEASURED(load, came = mapdpm_features_read(f, sizeof memory, file, n));
+        }
+    }
+    return came < 0 ? came : MAPDPM_OK;
+}
+
 int main(void)
 {
     static const char *const names[] = {"stationary", "full", "warm-up", "drift", "missing", "groups", "states"};
@@ -159,6 +209,13 @@ int main(void)
 
         all = crc_of_word(all, crc);
         report_line(names[kind], crc, error);
+    }
+    for (kind = 0; kind < PIPELINES_HERE; kind++) {
+        uint32_t crc = 0;
+        const int error = transform(kind, &crc);
+
+        all = crc_of_word(all, crc);
+        report_line(kind == POINTWISE ? "features" : "blocks", crc, error);
     }
     report_end(all, MAPDPM_STATE_BYTES(N_FEATURES, CLUSTERS));
     board_exit(0);

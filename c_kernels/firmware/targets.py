@@ -98,17 +98,23 @@ def smallest(target: Target) -> Target:
     )
 
 
+def pipelines(target: Target) -> Target:
+    """The target with features instead of learners: both together are more than the memory of the smallest chip."""
+    return target._replace(name=f"{target.name}-features", switches="-DPIPELINES_ONLY", group="features")
+
+
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -march=native")
+AVR = Target(
+    "avr",
+    # double is float here, and size_t has 16 bits.
+    f"avr-gcc -mmcu=atmega1284p -DF_CPU=16000000 {SMALL} -Wno-double-promotion -Wno-conversion",
+    "-Wl,--gc-sections",
+    ("avr.c",),
+    "simavr -m atmega1284p -f 16000000 {program}",
+    "gcc-avr avr-libc simavr",
+)
 TARGETS = (
-    Target(  # first, because it takes longest
-        "avr",
-        # double is float here, and size_t has 16 bits.
-        f"avr-gcc -mmcu=atmega1284p -DF_CPU=16000000 {SMALL} -Wno-double-promotion -Wno-conversion",
-        "-Wl,--gc-sections",
-        ("avr.c",),
-        "simavr -m atmega1284p -f 16000000 {program}",
-        "gcc-avr avr-libc simavr",
-    ),
+    AVR,  # first, because it takes longest
     cortex("cortex-m0", M0, "microbit", size="16K"),
     cortex("cortex-m3", "-mcpu=cortex-m3", "mps2-an385"),
     cortex("cortex-m4f", M4F, "mps2-an386")._replace(is_quick=True),
@@ -131,4 +137,12 @@ TARGETS = (
     smallest(cortex("cortex-m4f", M4F, "mps2-an386")),
     smallest(cortex("cortex-m0", M0, "microbit", size="16K"))._replace(is_quick=True),
     smallest(hosted("gcc-O2", "gcc -O2", "gcc", "float")),
+    *(pipelines(hosted("gcc-O2", "gcc -O2", "gcc", real)) for real in REALS),
+    *(pipelines(hosted("clang-O3-native", "clang -O3 -march=native", "clang", real)) for real in REALS),
+    *(pipelines(powerpc(real)) for real in REALS),
+    *(pipelines(wasm(real)) for real in REALS),
+    pipelines(cortex("cortex-m0", M0, "microbit", size="16K")),
+    pipelines(cortex("cortex-m4f", M4F, "mps2-an386")),
+    pipelines(riscv("rv32imac", "rv32imac", "ilp32", 32)),
+    pipelines(AVR),
 )

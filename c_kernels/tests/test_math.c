@@ -210,12 +210,49 @@ static void gammas(void)
     report(&rising_at, "eps (1 + |value|)", 5);
 }
 
+/* The root is correctly rounded: half an ulp, and exact where there is an exact root. */
+static void roots(void)
+{
+    static error root = {"sqrt", 0, 0};
+    const uint64_t end = bits_of(LARGEST), step = end / 300007 + 1;
+    uint64_t bits;
+    int i;
+
+    for (bits = 1; bits < end; bits += step) {
+        const real x = from_bits(bits);
+        const wide right = MATH_IS_FLOAT ? (wide)sqrt((double)x) : sqrtl((wide)x);
+
+        note(&root, x, fabsl((wide)math_sqrt(x) - right) / ulp(right));
+    }
+    for (i = 0; i < 4000; i++)
+        CHECK(math_sqrt((real)i * (real)i) <= (real)i && math_sqrt((real)i * (real)i) >= (real)i);
+    report(&root, "ulp", MATH_IS_FLOAT ? 0.5000001L : 0.501L);
+}
+
+/* Half an ulp for the last sum, and less than a quarter for all before: its term is below x / 9. */
+static void sines(void)
+{
+    static error sine = {"sin", 0, 0};
+    const uint64_t begin = bits_of((real)1e-9), end = bits_of((real)0.78539816), step = (end - begin) / 300007 + 1;
+    uint64_t bits;
+
+    for (bits = begin; bits < end; bits += step) {
+        const real x = from_bits(bits);
+        const wide right = MATH_IS_FLOAT ? (wide)sin((double)x) : sinl((wide)x);
+
+        note(&sine, x, fabsl((wide)math_sin(x) - right) / ulp(right));
+    }
+    report(&sine, "ulp", 1);
+}
+
 int main(void)
 {
     if (LDBL_MANT_DIG >= DBL_MANT_DIG + 8 || MATH_IS_FLOAT) {
         logarithms();
         exponential();
         gammas();
+        roots();
+        sines();
     }
     return REPORT();
 }

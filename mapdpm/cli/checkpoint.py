@@ -10,8 +10,11 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mapdpm.cli import values
 from mapdpm.cli.options import FORMATS, UsageError
+from mapdpm.features import Transformer
 from mapdpm.files import container, disk
 from mapdpm.files.errors import ModelFileError
 from mapdpm.likelihoods import NormalKnownVariance
@@ -30,6 +33,7 @@ OTHERS = {
     "delimiter": ",",
     "columns": None,
     "time": None,
+    "features": None,
     "format": "jsonl",
     "states": None,
     "pause": None,
@@ -37,7 +41,7 @@ OTHERS = {
 }
 """Settings that are no parameters of a learner, with their defaults."""
 
-_KEY = "stream"
+_KEY, _FEATURES = "stream", "stream_features"
 _MOST = 1 << 63
 _MARKED = 4096  # bytes before a position whose check sum identifies a file
 
@@ -53,6 +57,7 @@ class Saved(NamedTuple):
     counts: dict[str, int] | None
     alarm: dict[str, Any] | None = None
     """The alarm, and the position in its alerts; None without an alarm."""
+    features: Transformer | None = None
 
 
 def read(path: Path) -> Saved | None:
@@ -70,10 +75,11 @@ def read(path: Path) -> Saved | None:
             own = parameters_of(model)
             family = "normal-known-variance" if isinstance(model.likelihood_, NormalKnownVariance) else "normal-gamma"
             return Saved(model, own | {"likelihood": family, "prior": None}, None, None, None, None)
-        parts = [held[name] for name in Saved._fields[1:-1]]
-        found = Saved(model, *parts)._replace(alarm=held.get("alarm"))
+        parts = [held[name] for name in Saved._fields[1:-2]]
+        found = Saved(model, *parts)._replace(alarm=held.get("alarm"), features=_features_of(extras))
         settings, _, read_to, written_to, counts = parts
         settings["states"] = of_states or None
+        settings.setdefault("features", None)
         if not (
             all(isinstance(part, dict) for part in (*parts, found.alarm or {}))
             and values.is_character(settings["delimiter"])
@@ -106,7 +112,22 @@ def write(path: Path, saved: Saved) -> None:
     del held["model"]
     if saved.alarm is None:
         del held["alarm"]
-    disk.write_file(path, container.with_extras(saved.model.to_bytes(), {_KEY: held}))
+    features = held.pop("features")
+    extras: dict[str, Any] = {_KEY: held}
+    if features is not None:
+        extras[_FEATURES] = np.frombuffer(features.to_bytes(), dtype=np.int8)
+    disk.write_file(path, container.with_extras(saved.model.to_bytes(), extras))
+
+
+def _features_of(extras: dict[str, Any]) -> Transformer | None:
+    """The features of a stream, in their state; ModelFileError where they are damaged."""
+    kept = extras.get(_FEATURES)
+    if kept is None:
+        return None
+    if not isinstance(kept, np.ndarray):
+        msg = "the model file is damaged: its features are no array of bytes"
+        raise ModelFileError(msg)
+    return Transformer.from_bytes(kept.tobytes())
 
 
 def merged_settings(given: dict[str, Any], saved: Saved | None, path: Path | None) -> dict[str, Any]:

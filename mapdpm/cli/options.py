@@ -218,6 +218,8 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     stream.add_argument("--follow", action="store_true", help=text)
     _column_options(stream, "all", None)
     stream.add_argument("--time", metavar="COLUMN", help="the column with the time of each point, in seconds (none)")
+    text = 'features that the learner gets instead of the columns, as "Lag(2) | Centre(100)" (none)'
+    stream.add_argument("--features", metavar="TEXT", help=text)
     text = "stop at a line that cannot be learned, or skip and count it (%(default)s)"
     stream.add_argument("--on-error", choices=("fail", "skip"), default="fail", help=text)
     text = "stop after so many points, skipped ones included"

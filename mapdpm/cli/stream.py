@@ -23,6 +23,7 @@ from mapdpm.cli.records import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
+from mapdpm.cli.stream_features import Pipeline
 from mapdpm.cli.tables import STDIN, counted, is_text
 from mapdpm.files.errors import ModelFileError, UnwritableError
 from mapdpm.stream import Event, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
@@ -41,6 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     stream_arguments.check_states(settings)
     alarms.check(arguments, settings)
     model = stream_arguments.learner(settings) if saved is None else saved.model
+    features = Pipeline.of(settings, saved, arguments.state)
     with Signals() as signals, contextlib.ExitStack() as stack:
         source = _source(arguments, signals)
         stack.callback(source.close)
@@ -49,25 +51,26 @@ def run(arguments: argparse.Namespace) -> None:
         alarm = alarms.alarms_of(arguments, settings, saved, source, signals)
         if alarm is not None:
             stack.callback(alarm.sink.close)
-        Stream(arguments, settings, model, source, sink, alarm).run(saved, signals)
+        Stream(arguments, settings, (features, model), source, sink, alarm).run(saved, signals)
     signals.end()
     if arguments.alarm_exit and alarm is not None and alarm.n_alerts:
         sys.exit(alarms.ALERT_CODE)
 
 
 class Stream:
-    """One run: the items of ``source`` are learned, and the results go to ``sink``."""
+    """One run: features of the items of ``source`` are learned, and the results go to ``sink``."""
 
     def __init__(
         self,
         arguments: argparse.Namespace,
         settings: dict[str, Any],
-        model: OnlineMAPDPM | OnlineHDPHMM,
+        learns: tuple[Pipeline, OnlineMAPDPM | OnlineHDPHMM],
         source: Source,
         sink: Sink,
         alarm: alarms.Alarms | None = None,
     ) -> None:
-        self._arguments, self._settings, self._model = arguments, settings, model
+        self._arguments, self._settings = arguments, settings
+        self._features, self._model = learns
         self._source, self._sink, self._alarm = source, sink, alarm
         self._sinks = [sink] if alarm is None else [sink, alarm.sink]
         self._fields: Fields | None = None
@@ -75,10 +78,10 @@ class Stream:
         self._counts = {"learned": 0, "skipped": 0}
         self._n_warnings = self._uncommitted = 0
         self._committed = time.monotonic()
-        self._gaps = model.missing == "skip"
-        self._states = model if isinstance(model, OnlineHDPHMM) else None
+        self._gaps = self._model.missing == "skip"
+        self._states = self._model if isinstance(self._model, OnlineHDPHMM) else None
         self._text = _as_csv if settings["format"] == "csv" else _as_json
-        self._begun_with = (model.n_features, getattr(model, "feature_names_in_", None))
+        self._begun_with = (self._model.n_features, getattr(self._model, "feature_names_in_", None))
 
     def run(self, saved: Saved | None, signals: Signals) -> None:
         """Learn until the end, a signal or an error, then commit what was learned, unless it cannot be written."""
@@ -110,7 +113,7 @@ class Stream:
         path = self._arguments.state
         try:
             if saved.columns is not None:
-                self._fields = Fields.revived(saved.columns, self._model.n_features_in_)
+                self._fields = Fields.revived(saved.columns, self._features.n_columns(self._model.n_features_in_))
             if saved.counts is not None:
                 self._counts = {name: saved.counts[name] for name in self._counts}
             if saved.input is None:
@@ -153,33 +156,37 @@ class Stream:
                 return 0
             assert self._fields is not None  # noqa: S101  (_is_header saw to it)
             x, t = self._fields.point(cells, gaps=self._gaps)
+            result = self._features.result(x, t)
             before = self._model.n_events
-            self._pause(t)
-            try:
-                number, score = self._learn(x, t)
-            except (ValueError, StreamFullError) as error:
-                msg = f": {error}"
-                raise RefusedInputError(msg) from None
+            if result is not None:
+                self._pause(t)
+                number, score = self._learned(result, t)
         except RefusedInputError as refused:
             self._refuse(item, refused)
             if chooses:
                 self._forget_columns()
         else:
-            self._counts["learned"] += 1
-            new = self._model.n_events - before
-            events = self._model.events[-new:] if new else []
-            run = None if self._states is None else self._states.run_length
-            self._sink.write(self._text(number, score, events, run))
+            if result is not None:
+                self._counts["learned"] += 1
+                new = self._model.n_events - before
+                events = self._model.events[-new:] if new else []
+                run = None if self._states is None else self._states.run_length
+                self._sink.write(self._text(number, score, events, run))
         self._source.taken(item)
         self._uncommitted += 1
         return 1
 
-    def _learn(self, x: list[float], t: float | None) -> tuple[int, float]:
-        """Learn a point; its id, and its log density before."""
-        if self._alarm is None:
-            return self._model.learn_scored(x, t)
+    def _learned(self, x: list[float], t: float | None) -> tuple[int, float]:
+        """Learn a point; RefusedInputError where the learner refuses it, and the features forget it, too."""
         assert self._fields is not None  # noqa: S101  (it has chosen x)
-        return self._alarm.learn(self._model, x, t, self._fields.chosen_names())
+        try:
+            if self._alarm is None:
+                return self._model.learn_scored(x, t)
+            return self._alarm.learn(self._model, x, t, self._features.names(self._fields.chosen_names()))
+        except (ValueError, StreamFullError) as error:
+            self._features.undo()
+            msg = f": {error}"
+            raise RefusedInputError(msg) from None
 
     def _flush(self) -> None:
         for sink in self._sinks:
@@ -248,7 +255,7 @@ class Stream:
         return header
 
     def _start(self, name: str, fields: Fields) -> None:
-        D = len(fields.places)
+        D, names = self._features.begin(len(fields.places), fields.chosen_names())
         known = getattr(self._model, "n_features_in_", D)
         if known != D:
             other = "--prior" if self._model.n_seen == 0 else self._arguments.state
@@ -257,7 +264,6 @@ class Stream:
             raise ValueError(msg)
         if not hasattr(self._model, "n_features_in_"):
             self._model.set_params(n_features=D)
-        names = fields.chosen_names()
         if names is not None:
             self._model.feature_names_in_ = np.array(names, dtype=object)
         self._fields = fields
@@ -284,8 +290,8 @@ class Stream:
         if self._arguments.state is not None and self._fields is not None and (anyway or self._uncommitted):
             output = self._sink.sync()
             alarm = None if self._alarm is None else self._alarm.saved()
-            columns, position = self._fields._asdict(), self._source.position()
-            saved = Saved(self._model, self._settings, columns, position, output, self._counts, alarm)
+            columns, place, features = self._fields._asdict(), self._source.position(), self._features.transformer
+            saved = Saved(self._model, self._settings, columns, place, output, self._counts, alarm, features)
             checkpoint.write(self._arguments.state, saved)
         else:
             self._flush()

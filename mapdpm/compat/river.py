@@ -1,4 +1,4 @@
-"""Classes for river: ``OnlineMAPDPM`` as a clusterer and as an anomaly detector, for points that are dicts."""
+"""Classes for river, for points that are dicts: a clusterer, an anomaly detector, and features before them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from mapdpm.features import parse
 from mapdpm.stream.online import OnlineMAPDPM
 
 try:
-    from river.base import Clusterer
+    from river.base import Clusterer, Transformer
 except ImportError as error:
     _MISSING = "mapdpm.compat.river needs river, which is not installed; try: pip install 'mapdpm[river]'"
     raise ImportError(_MISSING) from error
@@ -20,9 +21,9 @@ try:
 except ImportError:  # before river 0.26
     from river.anomaly.base import AnomalyDetector
 
-__all__ = ["OnlineMAPDPMAnomaly", "OnlineMAPDPMClusterer"]
+__all__ = ["Features", "OnlineMAPDPMAnomaly", "OnlineMAPDPMClusterer"]
 
-Features: TypeAlias = tuple[Hashable, ...]
+Columns: TypeAlias = tuple[Hashable, ...]
 
 _LARGEST_LOG_DENSITY = math.log(sys.float_info.max)  # nats, of a feature: its variance is a float > 0
 
@@ -69,7 +70,7 @@ class _Adapter:
             window=window,
             log_alpha=log_alpha,
         )
-        self.features: Features = ()
+        self.features: Columns = ()
 
     def learn_one(self, x: Mapping[Any, Any], *, t: float | None = None) -> None:
         """Learn a point; ``t``, by keyword only, is its time in seconds, and ``half_life`` is in seconds then.
@@ -87,7 +88,7 @@ class _Adapter:
         yield {}
         yield {"warmup": 20}  # river's streams are hardly longer than the default warm-up
 
-    def _row(self, x: Any, learning: bool = False) -> tuple[Features, array[float] | None]:
+    def _row(self, x: Any, learning: bool = False) -> tuple[Columns, array[float] | None]:
         """The features, and their values in x: NaN for a missing value, None instead of a row without any value."""
         if not isinstance(x, Mapping):
             msg = f"x must be a dict of numbers by the names of their features, got {x!r}"
@@ -112,7 +113,7 @@ class _Adapter:
         row.extend([math.nan] * (n_places - len(features)))
         return features, row
 
-    def _check_complete(self, x: Mapping[Any, Any], features: Features, row: array[float]) -> None:
+    def _check_complete(self, x: Mapping[Any, Any], features: Columns, row: array[float]) -> None:
         n_features = getattr(self.model, "n_features_in_", len(x))
         if absent := [name for name, number in zip(features, row, strict=True) if math.isnan(number)]:
             problem = f"x has no value for {_listed(absent)}"
@@ -224,7 +225,7 @@ class OnlineMAPDPMAnomaly(_Adapter, AnomalyDetector):  # type: ignore[misc]  # l
         return -_LARGEST_LOG_DENSITY * n_features - self.model.n_seen + (0.0 if known else 0.5)
 
 
-def _in_order(names: Iterable[Hashable]) -> Features:
+def _in_order(names: Iterable[Hashable]) -> Columns:
     """Names in sorted order, so that the order in a dict has no effect; by type and text if they do not compare."""
     listed: list[Any] = list(names)
     try:
@@ -243,3 +244,106 @@ def _is_number(value: Any) -> bool:
 
 def _listed(names: Iterable[Hashable]) -> str:
     return ", ".join(map(repr, names))
+
+
+class Features(Transformer):  # type: ignore[misc]  # likewise
+    """Features of ``mapdpm.features`` as a transformer of river, for points that are dicts.
+
+    ``learn_one`` takes a point into the state. ``transform_one`` changes nothing: of the dict that was learned last it
+    gives the result that came out then, and of any other the result that would come out if it came next. So each point
+    counts once in river's pipelines, whose ``learn_one`` calls the two one after the other, and whose ``predict_one``
+    and ``score_one`` call ``transform_one`` alone.
+
+    Parameters
+    ----------
+    pipeline : Transformer or str
+        Features of ``mapdpm.features``, or their text. Blocks such as ``RMS`` are refused: river wants a result at each
+        point.
+    time : str or None
+        Name of the entry with the time of each point in seconds since 1970 (UTC) or as a datetime, which is no feature.
+        Without it, ``learn_one`` takes ``t``, by keyword; ``transform_one`` of a new point has the last time then.
+
+    Attributes
+    ----------
+    features : tuple
+        Names in the order of the columns: those of the first point, sorted. A missing name, None or NaN is a missing
+        value; later names are ignored.
+
+    Raises
+    ------
+    ValueError
+        Blocks; a text that is wrong; or, of a point, numbers that are infinite, or no time where seasons need one.
+
+    Examples
+    --------
+    >>> from mapdpm.compat.river import Features
+    >>> features = Features("Lag(1)")
+    >>> for value in (1.0, 2.0):
+    ...     features.learn_one({"a": value})
+    >>> features.transform_one({"a": 5.0})
+    {'a': 5.0, 'a lag 1': 2.0}
+    """
+
+    def __init__(self, pipeline: Any, time: Hashable | None = None) -> None:
+        self.pipeline = pipeline
+        self.time = time
+        self._own = parse(pipeline) if isinstance(pipeline, str) else parse(repr(pipeline))
+        if self._own.every != 1:
+            msg = f"river wants a result at each point, but {self._own!r} gives one in {self._own.every}"
+            raise ValueError(msg)
+        self.features: Columns = ()
+        self._last: tuple[Any, dict[Hashable, Any], dict[Hashable, float]] | None = None
+        self._last_time: Any = None
+        self._out: list[str] | None = None
+
+    def learn_one(self, x: Mapping[Any, Any], *, t: Any = None) -> None:
+        """Take a point into the state; ``t``, by keyword only, is its time. ValueError changes nothing."""
+        names = self.features or self._names_of(x)
+        when = self._time_of(x, t)
+        result = self._own.transform_one(self._row(x, names), when)
+        named = self._named(result, names)
+        self.features, self._last_time = names, when
+        self._last = (x, dict(x), named)
+
+    def transform_one(self, x: Mapping[Any, Any]) -> dict[Hashable, float]:
+        """The features of a point; changes nothing."""
+        if self._last is not None and x is self._last[0] and dict(x) == self._last[1]:
+            return dict(self._last[2])
+        names = self.features or self._names_of(x)
+        row, when, before = self._row(x, names), self._time_of(x, self._last_time), self._own.copied_pipeline()
+        try:
+            result = self._own.transform_one(row, when)
+        finally:
+            self._own.adopt(before, None)
+        return self._named(result, names)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without the last dict itself: nobody else can have that one."""
+        last = None if self._last is None else (None, *self._last[1:])
+        return self.__dict__ | {"_last": last}
+
+    def _named(self, row: list[float] | None, names: Columns) -> dict[Hashable, float]:
+        if self._out is None or not self.features:
+            self._out = self._own.get_feature_names_out([str(name) for name in names]).tolist()
+        return dict(zip(self._out, row or (), strict=True))
+
+    def _names_of(self, x: Any) -> Columns:
+        if not isinstance(x, Mapping) or not any(name != self.time for name in x):
+            msg = f"x must be a dict of numbers by the names of their features, got {x!r}"
+            raise ValueError(msg)
+        return _in_order(name for name in x if name != self.time)
+
+    def _row(self, x: Mapping[Any, Any], names: Columns) -> list[float]:
+        values = [x.get(name) for name in names]
+        wrong = next((name for name, value in zip(names, values, strict=True) if not _is_number(value)), None)
+        if wrong is not None:
+            msg = f"x must have finite numbers, but the feature {wrong!r} is {x[wrong]!r}"
+            raise ValueError(msg)
+        return [math.nan if value is None else float(value) for value in values]
+
+    def _time_of(self, x: Mapping[Any, Any], t: Any) -> Any:
+        return t if self.time is None else x.get(self.time)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"pipeline": "Lag(1) + Centre(5)"}

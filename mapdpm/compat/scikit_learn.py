@@ -25,6 +25,19 @@ def tags(allow_nan: bool) -> Any:
     )
 
 
+def transformer_tags() -> Any:
+    """The tags of transformers that need no y and no fit, and take NaN."""
+    from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags  # noqa: PLC0415  (scikit-learn is asking)
+
+    return Tags(
+        estimator_type=None,
+        target_tags=TargetTags(required=False),
+        transformer_tags=TransformerTags(),
+        input_tags=InputTags(allow_nan=True),
+        requires_fit=False,
+    )
+
+
 def metadata_request(estimator: Any, requests: Mapping[str, Mapping[str, Any]]) -> Any:
     """A MetadataRequest by which each method of ``estimator`` requests the names that ``requests`` has for it."""
     from sklearn.utils.metadata_routing import MetadataRequest  # noqa: PLC0415

@@ -39,6 +39,7 @@ STREAM_OF_GROUPS = 4
 SUMMARY = 5
 STATES = 6
 STREAM_OF_STATES = 7
+FEATURES = 12
 _KINDS = {
     BATCH: "a batch model, which MAPDPM reads",
     STREAM: "a stream learner, which OnlineMAPDPM reads",
@@ -46,9 +47,10 @@ _KINDS = {
     STREAM_OF_GROUPS: "a stream learner of groups, which OnlineHDP reads",
     STATES: "a model of states in time, which HDPHMM reads",
     STREAM_OF_STATES: "a stream learner of states in time, which OnlineHDPHMM reads",
+    FEATURES: "the state of features, which mapdpm.features reads",
     SUMMARY: "a summary of a stream learner, which OnlineHDP.merged and set_base read",
 }
-_STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, SUMMARY}
+_STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, SUMMARY, FEATURES}
 FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 _SKIPPING = {number for family, number in FAMILY_NUMBERS.items() if hasattr(family, "feature")}
 
@@ -244,7 +246,7 @@ def _check_fields(header: tuple[Any, ...]) -> None:
         ("format", version, version == FORMAT),
         ("kind", kind, kind in _KINDS),
         ("size of a real", real_size, real_size in _REALS),
-        ("family", family, family in FAMILY_OF_NUMBER),
+        ("family", family, family in FAMILY_OF_NUMBER if kind != FEATURES else family == 0),
         (
             "field of flags",
             flags,

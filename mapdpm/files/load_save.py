@@ -37,6 +37,10 @@ def _class_of(data: bytes) -> Any:
     kind = container.kind_of(data)
     if kind in _BATCH:
         return _BATCH[kind]
+    if kind == container.FEATURES:
+        from mapdpm.features.transformer import Transformer  # noqa: PLC0415  (few files hold one)
+
+        return Transformer
     from mapdpm.stream.hdp import OnlineHDP  # noqa: PLC0415  (few files hold one)
     from mapdpm.stream.hdp_hmm import OnlineHDPHMM  # noqa: PLC0415
     from mapdpm.stream.online import OnlineMAPDPM  # noqa: PLC0415

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from mapdpm import NormalGamma, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
+from mapdpm.features import c_pipeline
+from mapdpm.features.c_pipeline import Pipeline, Step
 from mapdpm.stream import c_states, summaries
 from mapdpm.stream.c_learner import NO_GROUP, Learner
 from repository import ROOT
@@ -119,6 +121,42 @@ def test_python_has_the_bits_of_the_chips(dtype):
     for kind in KINDS:
         crc = zlib.crc32(struct.pack("<I", crc_of_stream(kind, dtype)), crc)
     assert f"{crc:08x}" == known_crc("all float" if dtype == "float32" else "all double")
+
+
+POINTWISE = (
+    Step(c_pipeline.LAG, 0, n=2),
+    Step(c_pipeline.DIFFERENCE, 0, n=3),
+    Step(c_pipeline.CENTRE, 1, n=13),
+    Step(c_pipeline.SEASONAL, 0, n=24, offset=-150, half_life=6.0),
+    Step(c_pipeline.JOIN, 2, second=3),
+    Step(c_pipeline.JOIN, 5, second=4),
+)
+BLOCKS = (
+    Step(c_pipeline.RMS, 0, n=16, centred=1),
+    Step(c_pipeline.CREST, 0, n=16, centred=1),
+    Step(c_pipeline.BAND, 0, n=16, first=1, end=9),
+    Step(c_pipeline.JOIN, 1, second=2),
+    Step(c_pipeline.JOIN, 4, second=3),
+    Step(c_pipeline.SEASONAL, 5, n=7),
+    Step(c_pipeline.JOIN, 5, second=6),
+)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_features_have_the_bits_of_the_chips(dtype):
+    """The two pipelines of firmware/conformance.c."""
+    crc = 0
+    for steps, kind in ((POINTWISE, MISSING), (BLOCKS, DRIFT)):
+        pipeline, of_one = Pipeline.new(dtype, list(steps), D), 0
+        for i, (x, _) in enumerate(points(kind), 1):
+            for value in pipeline.one(x, -90_000_000_000 + 1_234_567_890 * i) or []:
+                of_one = crc_of_real(of_one, value, dtype)
+            if i % SNAPSHOT_EVERY == 0:
+                data = pipeline.write()
+                of_one = zlib.crc32(data, of_one)
+                pipeline, _ = Pipeline.read(dtype, data)
+        crc = zlib.crc32(struct.pack("<I", of_one), crc)
+    assert f"{crc:08x}" == known_crc("features float" if dtype == "float32" else "features double")
 
 
 HOSTS = ("gcc-O0", "gcc-O3-native", "clang-O2", "clang-O3-native-double", "gcc-O2-smallest")

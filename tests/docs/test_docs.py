@@ -135,6 +135,8 @@ def run_c(block: Block, where: str, folder: Path) -> None:
     stream = [f"{name}.c" for name in ("online", "choose", "clusters", "split_merge", "warmup", "window", "stream")]
     batch = ["sweep.c"] if "mapdpm_batch.h" in block.code else ["snapshot.c"]
     needed = ["mapdpm.c", *(stream if "mapdpm_stream" in block.code else batch)]
+    if "mapdpm_features" in block.code:
+        needed += [f"features{part}.c" for part in ("", "_steps", "_blocks", "_snapshot")]
     source, program = folder / "block.c", folder / "block"
     source.write_text(block.code, encoding="utf-8")
     flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", f"-I{kernels}"]

@@ -21,6 +21,7 @@ from mapdpm import (
     OnlineHDP,
     OnlineMAPDPM,
     cli,
+    features,
     plots,
 )
 from repository import ROOT
@@ -58,7 +59,7 @@ def names():
     }
     library["stream"].learn_one([0.0, 1.0], t=5.0)
     library["counts"] = MAPDPM(likelihood=GammaPoisson(a0=1.0, b0=1.0), backend="python").fit([[0, 1], [2, 9]])
-    libraries = {"np": np, "pd": pd, "sparse": sparse}
+    libraries = {"features": features, "np": np, "pd": pd, "sparse": sparse}
     return library | libraries | {"X": X, "frame": frame, "prior": prior, "model": MAPDPM().fit(frame)}
 
 

@@ -154,7 +154,7 @@ def test_what_is_rare_does_not_become_normal_by_repetition():
 
 
 def test_a_change_for_good_becomes_normal():
-    """A run of extreme points is counted after 64 of them, and its cluster is rare no longer after 2 % of all points."""
+    """A run of extreme points is counted after 64 of them; its cluster is not rare after 2 % of all points."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8000, 2))
     X[4000:] += 9.0

@@ -202,6 +202,7 @@ static inline int is_compiled_for(const mapdpm_options *o)
 #endif
 
 enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4, SUMMARY = 5, STREAM_OF_STATES = 7 };
+enum { TRANSFORMERS = 12 };
 enum { REAL = sizeof(mapdpm_real) };
 /* The place of the flags in the header, and the flag of a stream that knows surprises. */
 enum { FLAGS = 10, WITH_SURPRISE = 2 };
@@ -339,7 +340,7 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
         return MAPDPM_E_NEWER;
     if (get_bytes(file + 4, 2) != MAPDPM_FORMAT ||
         (file[6] != BATCH && file[6] != STREAM && file[6] != STREAM_OF_GROUPS && file[6] != SUMMARY &&
-         file[6] != STREAM_OF_STATES) ||
+         file[6] != STREAM_OF_STATES && file[6] != TRANSFORMERS) ||
         (file[7] != 4 && file[7] != 8) || total != file_bytes ||
         (get_bytes(file + FLAGS, 2) != 0 && !(file[6] == STREAM && get_bytes(file + FLAGS, 2) == WITH_SURPRISE)))
         return MAPDPM_E_DAMAGED;
@@ -806,8 +807,9 @@ static inline real *squares_in(const mapdpm_stream *s, const real *moments)
 
 /* ==== mapdpm_math.h ================================================================================================= */
 
-/* Logarithm, exponential and differences of log-gamma, without libm: the same bits on any machine with IEEE reals,
- * compiled with -ffp-contract=off. libm does not promise that. No double in a float build. Internal; static inlines.
+/* Logarithm, exponential, root, sine and differences of log-gamma, without libm: the same bits on any machine with IEEE
+ * reals, compiled with -ffp-contract=off. libm does not promise that. No double in a float build. Internal; static
+ * inlines.
  *
  * docs/maths.md, section 10, lists the largest errors, in units of the last place (ulp) of the result, or in 1e-16
  * (double) and 1e-8 (float) where the result crosses 0. tests/test_math.c measures them.
@@ -975,6 +977,76 @@ static inline mapdpm_real math_exp(mapdpm_real x)
         memcpy(&scale, &bits, sizeof scale);
     }
     return y * scale;
+}
+
+/* The root of x >= 0, correctly rounded: a digit at a time, as in fdlibm. */
+static inline mapdpm_real math_sqrt(mapdpm_real x)
+{
+    const unsigned digits = MATH_IS_FLOAT ? 23u : 52u;
+    const int bias = MATH_IS_FLOAT ? 127 : 1023;
+    uint64_t bits = 0, digit, rest, root = 0, twice = 0;
+    int exponent = 0;
+
+    if (!(x > 0))
+        return 0;
+    if (x < FLOAT_OR_DOUBLE(1.17549435e-38, 2.2250738585072014e-308)) { /* subnormal */
+        x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
+        exponent = MATH_IS_FLOAT ? -24 : -54;
+    }
+    if (MATH_IS_FLOAT) {
+        uint32_t word;
+
+        memcpy(&word, &x, 4);
+        bits = word;
+    } else {
+        memcpy(&bits, &x, sizeof x);
+    }
+    exponent += (int)(bits >> digits) - bias;
+    rest = (bits & ((UINT64_C(1) << digits) - 1)) | UINT64_C(1) << digits;
+    if (exponent % 2 != 0) {
+        rest += rest;
+        exponent--;
+    }
+    rest += rest;
+    for (digit = UINT64_C(1) << (digits + 1); digit != 0; digit >>= 1) {
+        const uint64_t trial = twice + digit;
+
+        if (trial <= rest) {
+            twice = trial + digit;
+            rest -= trial;
+            root += digit;
+        }
+        rest += rest;
+    }
+    root += rest != 0 ? root & 1u : 0u;
+    bits = (root >> 1) + ((uint64_t)(exponent / 2 + bias - 1) << digits);
+    if (MATH_IS_FLOAT) {
+        const uint32_t word = (uint32_t)bits;
+
+        memcpy(&x, &word, 4);
+    } else {
+        memcpy(&x, &bits, sizeof x);
+    }
+    return x;
+}
+
+/* sin x for 0 <= x <= pi / 4: Taylor's series, in double with fdlibm's coefficients. */
+static inline mapdpm_real math_sin(mapdpm_real x)
+{
+    const mapdpm_real z = x * x;
+
+    if (MATH_IS_FLOAT)
+        return x - x * z *
+                       ((mapdpm_real)(1.0 / 6) -
+                        z * ((mapdpm_real)(1.0 / 120) -
+                             z * ((mapdpm_real)(1.0 / 5040) - z * (mapdpm_real)(1.0 / 362880))));
+    return x + x * z *
+                   ((mapdpm_real)-1.66666666666666324348e-01 +
+                    z * ((mapdpm_real)8.33333333332248946124e-03 +
+                         z * ((mapdpm_real)-1.98412698298579493134e-04 +
+                              z * ((mapdpm_real)2.75573137070700676789e-06 +
+                                   z * ((mapdpm_real)-2.50507602534068634195e-08 +
+                                        z * (mapdpm_real)1.58969099521155010221e-10)))));
 }
 
 /* log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2) for x >= 8. */
@@ -7566,5 +7638,968 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
     if (!stream_is_valid(s))
         return MAPDPM_E_DAMAGED;
     derive(s);
+    return MAPDPM_OK;
+}
+
+/* ==== features.c ==================================================================================================== */
+
+/* Pipelines of causal transformers: steps are checked and laid out, and points go through them (docs/maths.md, section
+ * 32). A pipeline is a straight-line program: each step is a function of the point or of an earlier step.
+ */
+
+/* ==== mapdpm_transformers.h ========================================================================================= */
+
+/* The memory layout of a pipeline of transformers. Internal; static inlines.
+ *
+ * head | steps, planned[n] | state of each step (reals, which a file holds) | derived: tables and results of each step
+ * (reals) | counters of each step (uint32, which a file holds). docs/c-library.md counts every word.
+ */
+#ifndef MAPDPM_TRANSFORMERS_H
+#define MAPDPM_TRANSFORMERS_H
+
+enum { MOST_STEPS = 64 };
+#define LARGEST_WIDTH UINT32_C(65536)
+#define LONGEST_LAG UINT32_C(65535)
+#define LARGEST_BLOCK UINT32_C(1048576)
+enum { HOURS = 24, DAYS = 7, HOURS_OF_WEEK = 168, MINUTES_OF_DAY = 1440 };
+/* Reals a feature of CENTRE besides its ring, and of SEASONAL besides its bins. */
+enum { CENTRE_SUMS = 4, SEASONAL_SUMS = 2 };
+
+/* The largest value of a point or a result: the squares of a block have a sum. */
+#define FEATURE_LIMIT FLOAT_OR_DOUBLE(1125899906842624, 3.1217485503159922e+144)
+
+/* A step, and the places of its parts. */
+typedef struct {
+    mapdpm_step step;
+    uint32_t from;      /* features of the source */
+    uint32_t width;     /* features of the result */
+    uint32_t emits;     /* 1: the result is that of the last point */
+    uint32_t at_state;  /* first of its reals */
+    uint32_t at_table;  /* first of its coefficients */
+    uint32_t at_result; /* first value of its result */
+    uint32_t at_words;  /* first of its counters */
+    uint32_t reserved;
+} planned_step;
+
+/* The sizes of the parts of a step. */
+typedef struct {
+    uint64_t state, table, words;
+} step_sizes;
+
+static inline planned_step *steps_of(const mapdpm_features *f)
+{
+    return (planned_step *)(void *)((unsigned char *)(uintptr_t)f + sizeof *f);
+}
+static inline real *state_of(const mapdpm_features *f) { return (real *)(void *)(steps_of(f) + f->n_steps); }
+static inline real *derived_of(const mapdpm_features *f) { return state_of(f) + f->n_state; }
+static inline uint32_t *counters_of(const mapdpm_features *f)
+{
+    return (uint32_t *)(void *)(derived_of(f) + f->n_derived);
+}
+
+static inline int is_missing(real x) { return x != x; }
+
+/* NaN with the same bits on all machines. */
+static inline real missing_value(void)
+{
+    const uint32_t single = UINT32_C(0x7fc00000);
+    const uint64_t whole = UINT64_C(0x7ff8000000000000);
+    real x;
+
+    if (MATH_IS_FLOAT)
+        memcpy(&x, &single, sizeof single);
+    else
+        memcpy(&x, &whole, sizeof x);
+    return x;
+}
+
+static inline uint32_t n_bins(const planned_step *p) { return p->step.end - p->step.first; }
+
+/* Make a pipeline that has seen nothing from n steps, of the program or of a file. */
+MAPDPM_INTERNAL int features_plan(mapdpm_features *f, const mapdpm_step *steps, const unsigned char *file, uint32_t n,
+                                  uint32_t n_features);
+/* The bytes of its memory; 0 if a step is invalid. */
+MAPDPM_INTERNAL uint64_t features_size(const mapdpm_step *steps, const unsigned char *file, uint32_t n,
+                                       uint32_t n_features);
+/* Step i of a file. */
+MAPDPM_INTERNAL mapdpm_step features_step_in(const unsigned char *file, uint32_t i);
+
+/* The result of one step for the result x of its source. Returns 1 if something came out. */
+MAPDPM_INTERNAL int features_run(const mapdpm_features *f, planned_step *p, const real *x,
+                                 const int64_t *microseconds);
+/* Compute the coefficients of a step. */
+MAPDPM_INTERNAL void features_tabulate(const planned_step *p, real *table);
+/* The results of blocks. */
+MAPDPM_INTERNAL int features_block(const planned_step *p, const real *x, real *state, const real *table,
+                                   uint32_t *words, real *result);
+
+#endif
+
+/* The result of the point or of a step: how many features, and after how many points each. */
+typedef struct {
+    uint32_t width, period;
+} outcome;
+
+/* ---- checks of steps --------------------------------------------------------------------------------------------- */
+
+static int is_a_block(uint32_t kind)
+{
+    return kind == MAPDPM_STEP_RMS || kind == MAPDPM_STEP_CREST || kind == MAPDPM_STEP_BAND;
+}
+
+/* Whether n is one that the kind allows. */
+static int is_length(const mapdpm_step *t)
+{
+    switch (t->kind) {
+    case MAPDPM_STEP_LAG:
+        return t->n >= 1 && t->n <= LONGEST_LAG;
+    case MAPDPM_STEP_SEASONAL:
+        return t->n == HOURS || t->n == DAYS || t->n == HOURS_OF_WEEK;
+    case MAPDPM_STEP_JOIN:
+        return t->n == 0;
+    default:
+        return t->n >= 1 && t->n <= LARGEST_BLOCK;
+    }
+}
+
+/* Whether the fields are valid, and those that the kind does not use are 0. */
+static int are_fields(const mapdpm_step *t)
+{
+    const int is_seasonal = t->kind == MAPDPM_STEP_SEASONAL, is_band = t->kind == MAPDPM_STEP_BAND;
+
+    if (t->kind < MAPDPM_STEP_LAG || t->kind > MAPDPM_STEP_JOIN || !is_length(t))
+        return 0;
+    if (t->second != 0 && t->kind != MAPDPM_STEP_JOIN)
+        return 0;
+    if (is_band ? !(t->first >= 1 && t->first < t->end && t->end <= t->n / 2 + 1) : (t->first != 0 || t->end != 0))
+        return 0;
+    if (is_seasonal ? (t->offset < -MINUTES_OF_DAY || t->offset > MINUTES_OF_DAY) : t->offset != 0)
+        return 0;
+    if (t->centred > (t->kind == MAPDPM_STEP_RMS || t->kind == MAPDPM_STEP_CREST ? 1u : 0u))
+        return 0;
+    if (!(t->half_life >= 0 && t->half_life <= 0))
+        return is_seasonal && t->half_life >= (real)1e-6 && t->half_life <= (real)1e9;
+    return 1;
+}
+
+/* The sizes of a step whose source has D features. */
+static step_sizes sizes_of(const mapdpm_step *t, uint64_t D)
+{
+    step_sizes s = {0, 0, 0};
+
+    switch (t->kind) {
+    case MAPDPM_STEP_LAG:
+    case MAPDPM_STEP_DIFFERENCE:
+        s.state = D * t->n;
+        s.words = 1;
+        break;
+    case MAPDPM_STEP_CENTRE:
+        s.state = D * ((uint64_t)t->n + CENTRE_SUMS);
+        s.words = 2 + 2 * D;
+        break;
+    case MAPDPM_STEP_SEASONAL:
+        s.state = D * (SEASONAL_SUMS + 2 * (uint64_t)t->n);
+        s.table = 1;
+        break;
+    case MAPDPM_STEP_RMS:
+        s.state = 2 * D;
+        s.words = 1 + D;
+        break;
+    case MAPDPM_STEP_CREST:
+        s.state = 4 * D;
+        s.words = 1 + D;
+        break;
+    case MAPDPM_STEP_BAND:
+        s.state = D * (1 + 2 * (uint64_t)(t->end - t->first));
+        s.table = t->end - t->first;
+        s.words = 1 + D;
+        break;
+    default:
+        break;
+    }
+    return s;
+}
+
+/* The result of a valid step i, or a width of 0. of[0] is the point, of[i] the result of the i-th step. */
+static outcome outcome_of(const mapdpm_step *t, uint32_t i, const outcome *of)
+{
+    outcome o = {0, 0};
+    uint64_t width, period;
+
+    if (!are_fields(t) || t->source > i || t->second > i)
+        return o;
+    width = of[t->source].width;
+    period = of[t->source].period;
+    if (t->kind == MAPDPM_STEP_LAG)
+        width *= (uint64_t)t->n + 1;
+    if (t->kind == MAPDPM_STEP_JOIN) {
+        width += of[t->second].width;
+        if (of[t->second].period != period)
+            return o;
+    }
+    if (is_a_block(t->kind))
+        period *= t->n;
+    if (width > LARGEST_WIDTH || period > INT32_MAX)
+        return o;
+    o.width = (uint32_t)width;
+    o.period = (uint32_t)period;
+    return o;
+}
+
+/* Check and lay out the steps. Sets the sizes of f, and `planned` if it is not NULL. Returns the bytes of all,
+ * or 0. */
+static uint64_t lay_out_steps(mapdpm_features *f, planned_step *planned, const mapdpm_step *steps,
+                              const unsigned char *file)
+{
+    outcome of[MOST_STEPS + 1];
+    uint64_t state = 0, derived = 0, words = 0, bytes;
+    uint32_t i;
+
+    if (f->n_steps < 1 || f->n_steps > MOST_STEPS || f->n_features < 1 || f->n_features > LARGEST_WIDTH)
+        return 0;
+    of[0].width = f->n_features;
+    of[0].period = 1;
+    derived = f->n_features;
+    f->timed = 0;
+    for (i = 0; i < f->n_steps; i++) {
+        const mapdpm_step t = file != NULL ? features_step_in(file, i) : steps[i];
+        const outcome o = outcome_of(&t, i, of);
+        step_sizes s;
+
+        if (o.width == 0)
+            return 0;
+        s = sizes_of(&t, of[t.source].width);
+        if (planned != NULL) {
+            planned_step *const p = planned + i;
+
+            memset(p, 0, sizeof *p);
+            p->step = t;
+            p->from = of[t.source].width;
+            p->width = o.width;
+            p->at_state = (uint32_t)state;
+            p->at_table = (uint32_t)derived;
+            p->at_result = (uint32_t)(derived + s.table);
+            p->at_words = (uint32_t)words;
+        }
+        of[i + 1] = o;
+        state += s.state;
+        derived += s.table + o.width;
+        words += s.words;
+        f->timed |= t.kind == MAPDPM_STEP_SEASONAL ? 1u : 0u;
+    }
+    bytes = (sizeof *f + f->n_steps * sizeof *planned + (state + derived) * sizeof(real) + 4 * words + 7) / 8 * 8;
+    if (bytes > INT32_MAX || bytes > SIZE_MAX)
+        return 0;
+    f->width = of[f->n_steps].width;
+    f->n_state = (uint32_t)state;
+    f->n_derived = (uint32_t)derived;
+    f->n_words = (uint32_t)words;
+    f->bytes = (uint32_t)bytes;
+    return bytes;
+}
+
+uint64_t features_size(const mapdpm_step *steps, const unsigned char *file, uint32_t n, uint32_t n_features)
+{
+    mapdpm_features f;
+
+    memset(&f, 0, sizeof f);
+    f.n_steps = n;
+    f.n_features = n_features;
+    return lay_out_steps(&f, NULL, steps, file);
+}
+
+/* The caller knows that the memory suffices. */
+int features_plan(mapdpm_features *f, const mapdpm_step *steps, const unsigned char *file, uint32_t n,
+                  uint32_t n_features)
+{
+    uint32_t i;
+
+    memset(f, 0, sizeof *f);
+    f->n_steps = n;
+    f->n_features = n_features;
+    if (lay_out_steps(f, steps_of(f), steps, file) == 0)
+        return MAPDPM_E_ARGUMENT;
+    memset(state_of(f), 0, f->bytes - (size_t)((unsigned char *)state_of(f) - (unsigned char *)f));
+    for (i = 0; i < n; i++)
+        features_tabulate(steps_of(f) + i, derived_of(f) + steps_of(f)[i].at_table);
+    return MAPDPM_OK;
+}
+
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
+
+size_t mapdpm_features_bytes(const mapdpm_step *steps, uint32_t n_steps, uint32_t n_features)
+{
+    return steps == NULL ? 0 : (size_t)features_size(steps, NULL, n_steps, n_features);
+}
+
+int mapdpm_features_init(mapdpm_features *f, size_t bytes, const mapdpm_step *steps, uint32_t n_steps,
+                         uint32_t n_features)
+{
+    const size_t needed = mapdpm_features_bytes(steps, n_steps, n_features);
+
+    if (f == NULL || needed == 0)
+        return MAPDPM_E_ARGUMENT;
+    if (bytes < needed)
+        return MAPDPM_E_SPACE;
+    return features_plan(f, steps, NULL, n_steps, n_features);
+}
+
+int mapdpm_features_reset(mapdpm_features *f)
+{
+    uint32_t i;
+
+    if (f == NULL)
+        return MAPDPM_E_ARGUMENT;
+    memset(state_of(f), 0, f->n_state * sizeof(real));
+    memset(counters_of(f), 0, f->n_words * sizeof(uint32_t));
+    for (i = 0; i < f->n_steps; i++) {
+        planned_step *const p = steps_of(f) + i;
+
+        p->emits = 0;
+        memset(derived_of(f) + p->at_result, 0, p->width * sizeof(real));
+    }
+    memset(derived_of(f), 0, f->n_features * sizeof(real));
+    return MAPDPM_OK;
+}
+
+uint32_t mapdpm_features_width(const mapdpm_features *f)
+{
+    return f == NULL ? 0 : f->width;
+}
+
+int mapdpm_features_get_step(const mapdpm_features *f, uint32_t i, mapdpm_step *step)
+{
+    if (f == NULL || step == NULL || i >= f->n_steps)
+        return MAPDPM_E_ARGUMENT;
+    *step = steps_of(f)[i].step;
+    return MAPDPM_OK;
+}
+
+/* Whether a point can be transformed. */
+static int check_of(const mapdpm_features *f, const real *x, const int64_t *microseconds)
+{
+    uint32_t d;
+
+    if (f->timed != 0 && microseconds == NULL)
+        return MAPDPM_E_TIME;
+    if (microseconds != NULL && (*microseconds < -(INT64_MAX / 4) || *microseconds > INT64_MAX / 4))
+        return MAPDPM_E_TIME;
+    for (d = 0; d < f->n_features; d++)
+        if (!(x[d] >= -FEATURE_LIMIT && x[d] <= FEATURE_LIMIT) && x[d] == x[d])
+            return x[d] - x[d] == 0 ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER; /* infinity less itself is NaN */
+    return MAPDPM_OK;
+}
+
+/* Values within the limit. Every NaN has the same bits. */
+static void put_result(real *to, const real *from, uint32_t n)
+{
+    uint32_t i;
+
+    for (i = 0; i < n; i++) {
+        const real x = from[i];
+
+        to[i] = x > FEATURE_LIMIT ? FEATURE_LIMIT : (x < -FEATURE_LIMIT ? -FEATURE_LIMIT : (x == x ? x : missing_value()));
+    }
+}
+
+/* The point, which is there, goes through all steps. Returns 1 if a result came out. */
+static int transform(mapdpm_features *f, const real *x, const int64_t *microseconds, real *out)
+{
+    planned_step *const steps = steps_of(f);
+    real *const derived = derived_of(f);
+    uint32_t i, emits = 0;
+
+    put_result(derived, x, f->n_features);
+    for (i = 0; i < f->n_steps; i++) {
+        planned_step *const p = steps + i;
+        const uint32_t source = p->step.source;
+        real *const result = derived + p->at_result;
+
+        emits = source == 0 || steps[source - 1].emits != 0;
+        if (emits != 0)
+            emits = (uint32_t)features_run(f, p, source == 0 ? derived : derived + steps[source - 1].at_result,
+                                           microseconds);
+        p->emits = emits;
+        if (emits != 0)
+            put_result(result, result, p->width);
+    }
+    if (emits != 0)
+        memcpy(out, derived + steps[f->n_steps - 1].at_result, f->width * sizeof(real));
+    return (int)emits;
+}
+
+int mapdpm_features_step(mapdpm_features *f, const mapdpm_real *x, const int64_t *microseconds, mapdpm_real *out)
+{
+    int error;
+
+    if (f == NULL || x == NULL || out == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = check_of(f, x, microseconds);
+    return error != MAPDPM_OK ? error : transform(f, x, microseconds, out);
+}
+
+int mapdpm_features_many(mapdpm_features *f, const mapdpm_real *x, const int64_t *microseconds, size_t n,
+                         mapdpm_real *out, size_t *rows, size_t *done)
+{
+    size_t i, found = 0;
+
+    if (f == NULL || x == NULL || out == NULL || done == NULL)
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < n; i++) {
+        const int error = check_of(f, x + i * f->n_features, microseconds == NULL ? NULL : microseconds + i);
+
+        if (error != MAPDPM_OK) {
+            *done = i;
+            return error;
+        }
+    }
+    for (i = 0; i < n; i++)
+        if (transform(f, x + i * f->n_features, microseconds == NULL ? NULL : microseconds + i, out + found * f->width)) {
+            if (rows != NULL)
+                rows[found] = i;
+            found++;
+        }
+    *done = found;
+    return MAPDPM_OK;
+}
+
+/* ==== features_steps.c ============================================================================================== */
+
+/* What each kind of step computes (docs/maths.md, section 32). State, counters and results lie in the pipeline. */
+
+/* ---- points before ----------------------------------------------------------------------------------------------- */
+
+/* The place in a ring of n points where the point goes, that of the oldest one. The first point fills the ring. */
+static uint32_t place_in_ring(const planned_step *p, const real *x, real *ring, uint32_t *word)
+{
+    const uint32_t n = p->step.n, D = p->from;
+    uint32_t i;
+
+    for (i = 0; *word == 0 && i < n; i++)
+        memcpy(ring + (size_t)i * D, x, D * sizeof(real));
+    return *word == 0 ? 0 : *word - 1;
+}
+
+/* Put the point in the place of the oldest one. The counter is 1 plus the place of the next. */
+static void put_in_ring(const planned_step *p, const real *x, real *ring, uint32_t *word, uint32_t at)
+{
+    memcpy(ring + (size_t)at * p->from, x, p->from * sizeof(real));
+    *word = at + 1 == p->step.n ? 1 : at + 2;
+}
+
+static void lag(const planned_step *p, const real *x, real *ring, uint32_t *word, real *result)
+{
+    const uint32_t n = p->step.n, D = p->from, at = place_in_ring(p, x, ring, word);
+    uint32_t i, from = at;
+
+    memcpy(result, x, D * sizeof(real));
+    for (i = 1; i <= n; i++) { /* backwards from the newest */
+        from = from == 0 ? n - 1 : from - 1;
+        memcpy(result + (size_t)i * D, ring + (size_t)from * D, D * sizeof(real));
+    }
+    put_in_ring(p, x, ring, word, at);
+}
+
+static void difference(const planned_step *p, const real *x, real *ring, uint32_t *word, real *result)
+{
+    const uint32_t D = p->from, at = place_in_ring(p, x, ring, word);
+    uint32_t d;
+
+    for (d = 0; d < D; d++)
+        result[d] = x[d] - ring[(size_t)at * D + d];
+    put_in_ring(p, x, ring, word, at);
+}
+
+/* A second sum begins with each turn of the ring, and replaces the first one when the turn ends: rounding does not
+ * add up. Sums are of values less the first one of their turn, so a constant stream has sums of 0. */
+static void centre(const planned_step *p, const real *x, real *state, uint32_t *words, real *result)
+{
+    const uint32_t n = p->step.n, D = p->from, at = words[0], filled = words[1];
+    real *const ring = state, *const shift = state + (size_t)n * D, *const sum = shift + D, *const next_shift = sum + D,
+               *const next_sum = next_shift + D;
+    uint32_t *const counts = words + 2, *const next_counts = counts + D;
+    uint32_t d;
+
+    for (d = 0; d < D; d++) {
+        real *const oldest = ring + (size_t)at * D + d;
+
+        result[d] = counts[d] > 0 ? (x[d] - shift[d]) - sum[d] / (real)counts[d] : x[d] - x[d];
+        if (filled == n && !is_missing(*oldest)) {
+            counts[d]--;
+            sum[d] = counts[d] > 0 ? sum[d] - (*oldest - shift[d]) : 0;
+        }
+        if (!is_missing(x[d])) {
+            if (counts[d] == 0)
+                shift[d] = x[d];
+            if (next_counts[d] == 0)
+                next_shift[d] = x[d];
+            sum[d] += x[d] - shift[d];
+            next_sum[d] += x[d] - next_shift[d];
+            counts[d]++;
+            next_counts[d]++;
+        }
+        *oldest = x[d];
+    }
+    words[0] = at + 1 == n ? 0 : at + 1;
+    words[1] = filled < n ? filled + 1 : n;
+    if (words[0] != 0)
+        return;
+    memcpy(shift, next_shift, 2 * (size_t)D * sizeof(real)); /* and the sum */
+    memset(next_shift, 0, 2 * (size_t)D * sizeof(real));
+    memset(next_counts, 0, D * sizeof(uint32_t));
+}
+
+/* ---- hours and days ---------------------------------------------------------------------------------------------- */
+
+/* The quotient of the floor; by > 0. */
+static int64_t floor_of(int64_t a, int64_t by)
+{
+    return a / by - (a % by < 0 ? 1 : 0);
+}
+
+static uint32_t bin_at(const mapdpm_step *t, int64_t microseconds)
+{
+    const int64_t hours = floor_of(microseconds + (int64_t)t->offset * 60000000, INT64_C(3600000000));
+    const int64_t days = floor_of(hours, HOURS), week = floor_of(days + 3, DAYS); /* 1970 began on a Thursday */
+
+    if (t->n == HOURS)
+        return (uint32_t)(hours - days * HOURS);
+    if (t->n == DAYS)
+        return (uint32_t)(days + 3 - week * DAYS);
+    return (uint32_t)(hours + 3 * HOURS - week * HOURS_OF_WEEK);
+}
+
+/* The state is the mean of all points, their number, then the means and the weights of all bins. */
+static void seasonal(const planned_step *p, const real *x, real *state, real keep, int64_t microseconds, real *result)
+{
+    const uint32_t D = p->from, bin = bin_at(&p->step, microseconds);
+    real *const all = state, *const n = all + D, *const means = n + D + (size_t)bin * D;
+    real *const weights = means + (size_t)p->step.n * D;
+    uint32_t d;
+
+    for (d = 0; d < D; d++) {
+        const real expected = weights[d] > 0 ? means[d] : (n[d] > 0 ? all[d] : x[d]);
+
+        result[d] = x[d] - expected;
+        if (is_missing(x[d]))
+            continue;
+        weights[d] = keep * weights[d] + 1;
+        means[d] += (x[d] - means[d]) / weights[d];
+        n[d] += 1;
+        all[d] += (x[d] - all[d]) / n[d];
+    }
+}
+
+/* ---- all kinds --------------------------------------------------------------------------------------------------- */
+
+int features_run(const mapdpm_features *f, planned_step *p, const real *x, const int64_t *microseconds)
+{
+    const planned_step *const steps = steps_of(f);
+    real *const state = state_of(f) + p->at_state, *const derived = derived_of(f);
+    real *const result = derived + p->at_result;
+    const real *const table = derived + p->at_table;
+    uint32_t *const words = counters_of(f) + p->at_words;
+    const uint32_t second = p->step.second;
+
+    switch (p->step.kind) {
+    case MAPDPM_STEP_LAG:
+        lag(p, x, state, words, result);
+        return 1;
+    case MAPDPM_STEP_DIFFERENCE:
+        difference(p, x, state, words, result);
+        return 1;
+    case MAPDPM_STEP_CENTRE:
+        centre(p, x, state, words, result);
+        return 1;
+    case MAPDPM_STEP_SEASONAL:
+        seasonal(p, x, state, *table, *microseconds, result);
+        return 1;
+    case MAPDPM_STEP_JOIN:
+        memcpy(result, x, p->from * sizeof(real));
+        memcpy(result + p->from, second == 0 ? derived : derived + steps[second - 1].at_result,
+               (p->width - p->from) * sizeof(real));
+        return 1;
+    default:
+        return features_block(p, x, state, table, words, result);
+    }
+}
+
+/* What rotates by pi k / n: 4 sin^2 near 0, and 4 cos^2 near pi / 2. */
+static real rotation(uint32_t k, uint32_t n)
+{
+    const uint32_t m = 4 * k <= n ? 2 * k : n - 2 * k;
+    const real s = math_sin(MATH_PI * (real)m / (real)(2 * n));
+
+    return 4 * s * s;
+}
+
+void features_tabulate(const planned_step *p, real *table)
+{
+    const real half_life = p->step.half_life;
+    uint32_t i;
+
+    if (p->step.kind == MAPDPM_STEP_SEASONAL)
+        *table = half_life > 0 ? math_exp((real)-0.69314718055994530942 / half_life) : 1;
+    for (i = 0; p->step.kind == MAPDPM_STEP_BAND && i < n_bins(p); i++)
+        table[i] = rotation(p->step.first + i, p->step.n);
+}
+
+/* ==== features_blocks.c ============================================================================================= */
+
+/* Blocks of raw vibration: root mean square, crest factor, energy in a band, each in O(1) memory a feature or bin
+ * (docs/maths.md, section 32).
+ */
+
+/* Add a value to the mean and to the sum of squares about it, or to the sum of squares about 0. */
+static void add_square(const planned_step *p, real x, uint32_t count, real *mean, real *squares)
+{
+    const real delta = x - *mean;
+
+    if (p->step.centred != 0) {
+        *mean += delta / (real)count;
+        *squares += delta * (x - *mean);
+    } else {
+        *squares += x * x;
+    }
+}
+
+static real rms_of(real squares, uint32_t count)
+{
+    return count > 0 ? math_sqrt(squares / (real)count) : missing_value();
+}
+
+/* The largest distance from the mean, over the root mean square. */
+static real crest_of(real low, real high, real mean, real rms)
+{
+    const real above = high - mean, below = mean - low, peak = above > below ? above : below;
+
+    return rms > 0 ? peak / rms : (rms == rms ? 0 : rms);
+}
+
+/* The state is mean[D], squares[D], and of CREST low[D], high[D]. */
+static void add_to_block(const planned_step *p, const real *x, real *state, uint32_t *counts)
+{
+    const uint32_t D = p->from;
+    uint32_t d;
+
+    for (d = 0; d < D; d++) {
+        if (is_missing(x[d]))
+            continue;
+        counts[d]++;
+        add_square(p, x[d], counts[d], state + d, state + D + d);
+        if (p->step.kind == MAPDPM_STEP_CREST) {
+            real *const low = state + 2 * (size_t)D + d, *const high = low + D;
+
+            *low = counts[d] == 1 || x[d] < *low ? x[d] : *low;
+            *high = counts[d] == 1 || x[d] > *high ? x[d] : *high;
+        }
+    }
+}
+
+/* Goertzel's recurrence with Reinsch's differences: s_i = v_i + 2 cos(2 pi k / n) s_(i-1) - s_(i-2), where the state is
+ * s_i and s_i - s_(i-1) near the frequency 0, or s_i + s_(i-1) near the largest one. */
+static void add_to_bins(const planned_step *p, real v, real *s, const real *table)
+{
+    const uint32_t n = n_bins(p);
+    uint32_t i;
+
+    for (i = 0; i < n; i++) {
+        real *const value = s + 2 * (size_t)i, *const change = value + 1;
+
+        if (4 * (p->step.first + i) <= p->step.n) {
+            *change = (v - table[i] * *value) + *change;
+            *value += *change;
+        } else {
+            *change = (v + table[i] * *value) - *change;
+            *value = *change - *value;
+        }
+    }
+}
+
+/* The mean square in the bins: of each bin 2 |X_k|^2 / n^2, and half of that at half the rate. */
+static real energy_of(const planned_step *p, const real *s, const real *table)
+{
+    const real n = (real)p->step.n;
+    const uint32_t bins = n_bins(p);
+    real sum = 0;
+    uint32_t i;
+
+    for (i = 0; i < bins; i++) {
+        const uint32_t k = p->step.first + i;
+        const real value = s[2 * (size_t)i] / n, change = s[2 * (size_t)i + 1] / n;
+        const real power = change * change + table[i] * value * (value - change);
+
+        if (power > 0)
+            sum += 2 * k == p->step.n ? power : 2 * power;
+    }
+    return sum;
+}
+
+/* The state is the first value[D] of the block, which is subtracted, and the bins of each feature. */
+static void add_to_spectrum(const planned_step *p, const real *x, real *state, const real *table, uint32_t *counts)
+{
+    const uint32_t D = p->from;
+    uint32_t d;
+
+    for (d = 0; d < D; d++) {
+        if (is_missing(x[d]))
+            continue; /* the block has no spectrum */
+        if (counts[d] == 0)
+            state[d] = x[d];
+        counts[d]++;
+        add_to_bins(p, x[d] - state[d], state + D + 2 * (size_t)n_bins(p) * d, table);
+    }
+}
+
+static void end_block(const planned_step *p, const real *state, const real *table, const uint32_t *counts, real *result)
+{
+    const uint32_t D = p->from;
+    uint32_t d;
+
+    for (d = 0; d < D; d++) {
+        const real rms = p->step.kind == MAPDPM_STEP_BAND ? 0 : rms_of(state[D + d], counts[d]);
+
+        if (p->step.kind == MAPDPM_STEP_RMS)
+            result[d] = rms;
+        else if (p->step.kind == MAPDPM_STEP_CREST)
+            result[d] = crest_of(state[2 * (size_t)D + d], state[3 * (size_t)D + d], state[d], rms);
+        else
+            result[d] = counts[d] == p->step.n ? energy_of(p, state + D + 2 * (size_t)n_bins(p) * d, table) : missing_value();
+    }
+}
+
+/* The counters are the points of the block so far, and of each feature those that have a value. */
+int features_block(const planned_step *p, const real *x, real *state, const real *table, uint32_t *words, real *result)
+{
+    const size_t D = p->from;
+    size_t n_reals = 2 * D;
+
+    if (p->step.kind == MAPDPM_STEP_BAND) {
+        n_reals = D * (1 + 2 * (size_t)n_bins(p));
+        add_to_spectrum(p, x, state, table, words + 1);
+    } else {
+        n_reals = p->step.kind == MAPDPM_STEP_CREST ? 4 * D : 2 * D;
+        add_to_block(p, x, state, words + 1);
+    }
+    words[0]++;
+    if (words[0] < p->step.n)
+        return 0;
+    end_block(p, state, table, words + 1, result);
+    memset(state, 0, n_reals * sizeof(real));
+    memset(words, 0, (1 + D) * sizeof(uint32_t));
+    return 1;
+}
+
+/* ==== features_snapshot.c =========================================================================================== */
+
+/* A pipeline of transformers to a file and back, bit for bit (docs/format.md, kind 12). A forged file does no harm. */
+
+enum { STEP_WORDS = 8, STEP_BYTES = 4 * STEP_WORDS + REAL };
+
+static uint64_t pipeline_file_size(const mapdpm_features *f)
+{
+    return HEADER + CRC + (uint64_t)f->n_steps * STEP_BYTES + 4 * (uint64_t)f->n_words + REAL * (uint64_t)f->n_state;
+}
+
+size_t mapdpm_features_file_bytes(const mapdpm_features *f)
+{
+    const uint64_t bytes = f != NULL ? pipeline_file_size(f) : 0;
+
+    return bytes <= SIZE_MAX ? (size_t)bytes : 0;
+}
+
+static unsigned char *put_step(unsigned char *p, const mapdpm_step *t)
+{
+    const uint32_t words[STEP_WORDS] = {t->kind, t->source, t->second,           t->n,
+                                        t->first, t->end,   (uint32_t)t->offset, t->centred};
+    int i;
+
+    for (i = 0; i < STEP_WORDS; i++)
+        p = put_bytes(p, words[i], 4);
+    return put_reals(p, &t->half_life, 1);
+}
+
+mapdpm_step features_step_in(const unsigned char *file, uint32_t i)
+{
+    const unsigned char *const p = file + HEADER + (size_t)i * STEP_BYTES;
+    const uint32_t offset = get32(p + 24);
+    mapdpm_step t;
+
+    t.kind = get32(p);
+    t.source = get32(p + 4);
+    t.second = get32(p + 8);
+    t.n = get32(p + 12);
+    t.first = get32(p + 16);
+    t.end = get32(p + 20);
+    t.offset = offset <= INT32_MAX ? (int32_t)offset : -(int32_t)(UINT32_MAX - offset) - 1;
+    t.centred = get32(p + 28);
+    t.half_life = get_real(p + 32);
+    return t;
+}
+
+int mapdpm_features_write(const mapdpm_features *f, unsigned char *file, size_t capacity, size_t *file_bytes)
+{
+    const size_t total = mapdpm_features_file_bytes(f);
+    uint32_t sizes[5], i;
+    unsigned char *p;
+
+    if (f == NULL || file == NULL || file_bytes == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (capacity < total)
+        return MAPDPM_E_SPACE;
+    sizes[0] = f->n_features;
+    sizes[1] = f->n_steps;
+    sizes[2] = f->n_state;
+    sizes[3] = f->n_words;
+    sizes[4] = 0;
+    p = mapdpm_file_begin(file, TRANSFORMERS, 0, sizes, total);
+    for (i = 0; i < f->n_steps; i++)
+        p = put_step(p, &steps_of(f)[i].step);
+    copy_entries(p, counters_of(f), f->n_words, 4);
+    p = put_reals(p + 4 * (size_t)f->n_words, state_of(f), f->n_state);
+    (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
+    *file_bytes = total;
+    return MAPDPM_OK;
+}
+
+int mapdpm_features_memory(const unsigned char *file, size_t file_bytes, size_t *bytes)
+{
+    uint64_t steps, rest;
+    int error;
+
+    if (file == NULL || bytes == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = mapdpm_file_check(file, file_bytes, TRANSFORMERS);
+    if (error != MAPDPM_OK)
+        return error;
+    steps = (uint64_t)get32(file + 16) * STEP_BYTES;
+    rest = REAL * (uint64_t)get32(file + 20) + 4 * (uint64_t)get32(file + 24) + get32(file + 28);
+    if (get_bytes(file + 8, 2) != 0 || file_bytes != HEADER + steps + rest + CRC)
+        return MAPDPM_E_DAMAGED;
+    *bytes = (size_t)features_size(NULL, file, get32(file + 16), get32(file + 12));
+    return *bytes > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
+}
+
+/* ---- checks of the state ----------------------------------------------------------------------------------------- */
+
+static int are_between(const real *x, size_t n, real least, real most)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (!(x[i] >= least && x[i] <= most))
+            return 0;
+    return 1;
+}
+
+/* Whether entries are values of points, or missing. */
+static int are_values(const real *x, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (!is_missing(x[i]) && !are_between(x + i, 1, -FEATURE_LIMIT, FEATURE_LIMIT))
+            return 0;
+    return 1;
+}
+
+/* The first `rows` points of a ring that have a value of feature d. */
+static uint32_t values_in(const real *ring, uint32_t rows, uint32_t D, uint32_t d)
+{
+    uint32_t i, n = 0;
+
+    for (i = 0; i < rows; i++)
+        n += is_missing(ring[(size_t)i * D + d]) ? 0u : 1u;
+    return n;
+}
+
+static int is_centre(const planned_step *p, const real *state, const uint32_t *words)
+{
+    const uint32_t n = p->step.n, D = p->from;
+    const real most = FEATURE_LIMIT * 4194304; /* of a sum: 2^20 differences */
+    uint32_t d;
+
+    if (words[0] >= n || words[1] > n || (words[1] < n && words[0] != words[1]))
+        return 0;
+    if (!are_values(state, (size_t)n * D) || !are_between(state + (size_t)n * D, CENTRE_SUMS * (size_t)D, -most, most))
+        return 0;
+    for (d = 0; d < D; d++)
+        if (words[2 + d] != values_in(state, words[1], D, d) || words[2 + D + d] != values_in(state, words[0], D, d))
+            return 0;
+    return 1;
+}
+
+static int is_seasonal(const planned_step *p, const real *state)
+{
+    const size_t D = p->from, n = p->step.n;
+    const real most = 2 * FEATURE_LIMIT, largest = (real)1152921504606846976.0; /* 2^60 */
+
+    return are_between(state, D, -most, most) && are_between(state + D, D, 0, largest) &&
+           are_between(state + 2 * D, n * D, -most, most) && are_between(state + (2 + n) * D, n * D, 0, largest);
+}
+
+static int is_part_of_block(const planned_step *p, const real *state, const uint32_t *words)
+{
+    const size_t D = p->from;
+    const real most = 2 * FEATURE_LIMIT, squares = FEATURE_LIMIT * FEATURE_LIMIT * 16777216;
+    const real sums = FEATURE_LIMIT * (real)4398046511104.0; /* 2^42: a recurrence over 2^20 points */
+    uint32_t d;
+
+    if (words[0] >= p->step.n)
+        return 0;
+    for (d = 0; d < D; d++)
+        if (words[1 + d] > words[0] || (words[1 + d] == 0 && !are_between(state + d, 1, 0, 0)))
+            return 0; /* squares about a mean without values could become negative */
+    if (!are_between(state, D, -most, most))
+        return 0;
+    if (p->step.kind == MAPDPM_STEP_BAND)
+        return are_between(state + D, 2 * D * n_bins(p), -sums, sums);
+    return are_between(state + D, D, 0, squares) &&
+           (p->step.kind == MAPDPM_STEP_RMS || are_between(state + 2 * D, 2 * D, -most, most));
+}
+
+/* Whether points could have left this state. */
+static int is_state(const mapdpm_features *f, const planned_step *p)
+{
+    const real *const state = state_of(f) + p->at_state;
+    const uint32_t *const words = counters_of(f) + p->at_words;
+
+    switch (p->step.kind) {
+    case MAPDPM_STEP_LAG:
+    case MAPDPM_STEP_DIFFERENCE:
+        return *words <= p->step.n && are_values(state, (size_t)p->step.n * p->from);
+    case MAPDPM_STEP_CENTRE:
+        return is_centre(p, state, words);
+    case MAPDPM_STEP_SEASONAL:
+        return is_seasonal(p, state);
+    case MAPDPM_STEP_JOIN:
+        return 1;
+    default:
+        return is_part_of_block(p, state, words);
+    }
+}
+
+int mapdpm_features_read(mapdpm_features *f, size_t bytes, const unsigned char *file, size_t file_bytes)
+{
+    const unsigned char *p;
+    size_t needed = 0;
+    uint32_t i;
+    int error = mapdpm_features_memory(file, file_bytes, &needed);
+
+    if (error != MAPDPM_OK)
+        return error;
+    if (f == NULL)
+        return MAPDPM_E_ARGUMENT;
+    if (bytes < needed)
+        return MAPDPM_E_SPACE;
+    error = features_plan(f, NULL, file, get32(file + 16), get32(file + 12));
+    if (error != MAPDPM_OK || f->n_state != get32(file + 20) || f->n_words != get32(file + 24))
+        return MAPDPM_E_DAMAGED;
+    p = file + HEADER + (size_t)f->n_steps * STEP_BYTES;
+    copy_entries(counters_of(f), p, f->n_words, 4);
+    copy_entries(state_of(f), p + 4 * (size_t)f->n_words, f->n_state, REAL);
+    for (i = 0; i < f->n_steps; i++)
+        if (!is_state(f, steps_of(f) + i))
+            return MAPDPM_E_DAMAGED;
     return MAPDPM_OK;
 }

@@ -1,0 +1,219 @@
+/* Pipelines: steps against formulas written out, files at any point, refusals, and forged files. tests/features compares
+ * all kinds with an oracle in Python.
+ */
+#include "check.h"
+#include "mapdpm_transformers.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { D = 2, N = 200, MOST_WIDTH = 32, MEMORY = 1 << 15 };
+#define HOUR INT64_C(3600000000)
+#define EPS (MATH_IS_FLOAT ? 1.2e-7 : 2.3e-16)
+
+static uint64_t first[MEMORY / 8], second[MEMORY / 8];
+static unsigned char file[MEMORY], other[MEMORY];
+
+/* lag, difference, centre and week of it, side by side; of all that, blocks. */
+static const mapdpm_step steps[] = {
+    {MAPDPM_STEP_LAG, 0, 0, 2, 0, 0, 0, 0, 0},         {MAPDPM_STEP_DIFFERENCE, 0, 0, 3, 0, 0, 0, 0, 0},
+    {MAPDPM_STEP_CENTRE, 0, 0, 7, 0, 0, 0, 0, 0},      {MAPDPM_STEP_SEASONAL, 3, 0, 24, 0, 0, -90, 0, 5},
+    {MAPDPM_STEP_JOIN, 1, 2, 0, 0, 0, 0, 0, 0},        {MAPDPM_STEP_JOIN, 5, 4, 0, 0, 0, 0, 0, 0},
+    {MAPDPM_STEP_RMS, 6, 0, 8, 0, 0, 0, 1, 0},         {MAPDPM_STEP_CREST, 0, 0, 8, 0, 0, 0, 0, 0},
+    {MAPDPM_STEP_BAND, 0, 0, 8, 1, 5, 0, 0, 0},        {MAPDPM_STEP_JOIN, 7, 8, 0, 0, 0, 0, 0, 0},
+    {MAPDPM_STEP_JOIN, 10, 9, 0, 0, 0, 0, 0, 0},
+};
+enum { N_STEPS = sizeof steps / sizeof *steps, POINTWISE = 6 };
+
+static mapdpm_features *begin(uint64_t *memory, const mapdpm_step *program, uint32_t n)
+{
+    mapdpm_features *const f = (mapdpm_features *)(void *)memory;
+
+    memset(memory, 0xa5, MEMORY);
+    CHECK(mapdpm_features_init(f, MEMORY, program, n, D) == MAPDPM_OK);
+    CHECK(f->bytes == mapdpm_features_bytes(program, n, D) && f->width == mapdpm_features_width(f));
+    CHECK(f->width <= MOST_WIDTH);
+    return f;
+}
+
+static void draw(uint64_t *state, real *x)
+{
+    uint32_t d;
+
+    for (d = 0; d < D; d++)
+        x[d] = check_random(state) % 16 == 0 ? missing_value() : (real)check_uniform(state);
+}
+
+/* A file at any point, and pieces of any length, change nothing. */
+static void files_and_pieces(uint32_t n)
+{
+    mapdpm_features *const a = begin(first, steps, n), *const b = begin(second, steps, n);
+    real x[N * D], out[N * MOST_WIDTH], row[MOST_WIDTH];
+    int64_t times[N];
+    size_t rows[N], done, found = 0, bytes, length;
+    uint64_t state = 5;
+    uint32_t i, d;
+
+    for (i = 0; i < N; i++) {
+        draw(&state, x + i * D);
+        times[i] = (int64_t)i * 5 * HOUR / 3 - 40 * HOUR;
+    }
+    CHECK(mapdpm_features_many(a, x, times, N, out, rows, &done) == MAPDPM_OK);
+    CHECK(done == (n == N_STEPS ? N / 8 : N));
+    for (i = 0; i < N; i++) {
+        const int came = mapdpm_features_step(b, x + i * D, times + i, row);
+
+        CHECK(came == (found < done && rows[found] == i));
+        for (d = 0; came == 1 && d < b->width; d++)
+            CHECK(memcmp(row + d, out + found * b->width + d, sizeof *row) == 0);
+        found += came == 1;
+        CHECK(mapdpm_features_write(b, file, sizeof file, &length) == MAPDPM_OK);
+        CHECK(length == mapdpm_features_file_bytes(b));
+        memset(second, 0x5a, sizeof second);
+        CHECK(mapdpm_features_memory(file, length, &bytes) == MAPDPM_OK && bytes <= MEMORY);
+        CHECK(mapdpm_features_read(b, bytes, file, length) == MAPDPM_OK && b->bytes == bytes);
+        CHECK(mapdpm_features_write(b, other, sizeof other, &bytes) == MAPDPM_OK);
+        CHECK(bytes == length && memcmp(file, other, length) == 0);
+    }
+    CHECK(mapdpm_features_reset(a) == MAPDPM_OK);
+    (void)begin(second, steps, n);
+    CHECK(memcmp(first, second, a->bytes) == 0);
+}
+
+static void formulas(void)
+{
+    static const mapdpm_step centre = {MAPDPM_STEP_CENTRE, 0, 0, 4, 0, 0, 0, 0, 0};
+    static const mapdpm_step rms = {MAPDPM_STEP_RMS, 0, 0, 4, 0, 0, 0, 1, 0};
+    static const mapdpm_step band = {MAPDPM_STEP_BAND, 0, 0, 64, 5, 6, 0, 0, 0};
+    mapdpm_features *f = begin(first, &centre, 1);
+    real x[D] = {1, 0}, out[MOST_WIDTH];
+    int i;
+
+    for (i = 1; i <= 8; i++) {
+        x[0] = (real)i;
+        CHECK(mapdpm_features_step(f, x, NULL, out) == 1);
+        CHECK(fabs((double)out[0] - (i < 5 ? i / 2.0 : 2.5)) < 8 * EPS || i == 1);
+        CHECK(!(out[1] > 0 || out[1] < 0));
+    }
+    f = begin(first, &rms, 1);
+    for (i = 0; i < 4; i++) {
+        x[0] = (real)(1000 + (i % 2 ? 3 : -3));
+        CHECK(mapdpm_features_step(f, x, NULL, out) == (i == 3));
+    }
+    CHECK(fabs((double)out[0] - 3) < 64 * EPS && !(out[1] > 0));
+    f = begin(first, &band, 1);
+    for (i = 0; i < 64; i++) {
+        x[0] = (real)(9 + 2 * sin(2 * 3.14159265358979 * 5 * i / 64));
+        CHECK(mapdpm_features_step(f, x, NULL, out) == (i == 63));
+    }
+    CHECK(fabs((double)out[0] - 2) < 1024 * EPS + 1e-12);
+}
+
+static void refuses(mapdpm_step step, uint32_t n_steps)
+{
+    mapdpm_step both[2];
+
+    both[0] = steps[0];
+    both[1] = step;
+    CHECK(mapdpm_features_bytes(both, n_steps, D) == 0);
+    CHECK(mapdpm_features_init((mapdpm_features *)(void *)first, MEMORY, both, n_steps, D) == MAPDPM_E_ARGUMENT);
+}
+
+static void refusals(void)
+{
+    static const mapdpm_step wrong[] = {
+        {0, 0, 0, 2, 0, 0, 0, 0, 0},
+        {9, 0, 0, 2, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_LAG, 2, 0, 2, 0, 0, 0, 0, 0},      /* itself */
+        {MAPDPM_STEP_LAG, 0, 0, 0, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_LAG, 0, 0, 65535, 0, 0, 0, 0, 0},  /* too wide */
+        {MAPDPM_STEP_LAG, 0, 1, 2, 0, 0, 0, 0, 0},      /* a field that it does not use */
+        {MAPDPM_STEP_CENTRE, 0, 0, 1048577, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_CENTRE, 0, 0, 4, 0, 0, 0, 1, 0},
+        {MAPDPM_STEP_CENTRE, 0, 0, 4, 0, 0, 0, 0, 3},
+        {MAPDPM_STEP_SEASONAL, 0, 0, 25, 0, 0, 0, 0, 0},
+        {MAPDPM_STEP_SEASONAL, 0, 0, 24, 0, 0, 1441, 0, 0},
+        {MAPDPM_STEP_SEASONAL, 0, 0, 24, 0, 0, 0, 0, -1},
+        {MAPDPM_STEP_RMS, 0, 0, 8, 0, 0, 0, 2, 0},
+        {MAPDPM_STEP_BAND, 0, 0, 8, 0, 2, 0, 0, 0},
+        {MAPDPM_STEP_BAND, 0, 0, 8, 2, 2, 0, 0, 0},
+        {MAPDPM_STEP_BAND, 0, 0, 8, 2, 6, 0, 0, 0},
+        {MAPDPM_STEP_JOIN, 1, 2, 0, 0, 0, 0, 0, 0},
+    };
+    static const mapdpm_step apart[] = {{MAPDPM_STEP_RMS, 0, 0, 4, 0, 0, 0, 0, 0}, {MAPDPM_STEP_JOIN, 1, 0, 0, 0, 0, 0, 0, 0}};
+    mapdpm_features *f;
+    real x[D] = {1, 2}, out[MOST_WIDTH];
+    const int64_t now = 0, late = INT64_MAX;
+    size_t i, done;
+
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refuses(wrong[i], 2);
+    refuses(steps[0], 0);
+    refuses(steps[0], MOST_STEPS + 1);
+    CHECK(mapdpm_features_bytes(apart, 2, D) == 0 && mapdpm_features_bytes(apart, 1, 0) == 0);
+    CHECK(mapdpm_features_bytes(NULL, 1, D) == 0);
+    f = begin(first, steps, POINTWISE);
+    CHECK(mapdpm_features_init(f, f->bytes - 1, steps, POINTWISE, D) == MAPDPM_E_SPACE);
+    CHECK(mapdpm_features_step(f, x, &now, out) == 1);
+    memcpy(second, first, sizeof first);
+    CHECK(mapdpm_features_step(f, x, NULL, out) == MAPDPM_E_TIME && mapdpm_features_step(f, x, &late, out) == MAPDPM_E_TIME);
+    x[1] = FEATURE_LIMIT * 2;
+    CHECK(mapdpm_features_step(f, x, &now, out) == MAPDPM_E_RANGE);
+    CHECK(mapdpm_features_many(f, x, &now, 1, out, NULL, &done) == MAPDPM_E_RANGE && done == 0);
+    x[1] *= FEATURE_LIMIT;
+    x[1] *= FEATURE_LIMIT;
+    CHECK(mapdpm_features_step(f, x, &now, out) == MAPDPM_E_NUMBER);
+    CHECK(mapdpm_features_step(f, NULL, &now, out) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_features_step(f, x, &now, NULL) == MAPDPM_E_ARGUMENT);
+    CHECK(memcmp(first, second, sizeof first) == 0);
+}
+
+/* Every byte of a file is changed, with a CRC that fits: it is refused, or goes on without harm. */
+static void forgeries(void)
+{
+    mapdpm_features *const f = begin(first, steps, N_STEPS), *const g = (mapdpm_features *)(void *)second;
+    real x[D], out[MOST_WIDTH];
+    uint64_t state = 9;
+    size_t length, bytes, i, refused = 0;
+    int64_t now = 0;
+    int k;
+
+    for (k = 0; k < 21; k++, now += HOUR) {
+        draw(&state, x);
+        (void)mapdpm_features_step(f, x, &now, out);
+    }
+    CHECK(mapdpm_features_write(f, file, sizeof file, &length) == MAPDPM_OK);
+    CHECK(mapdpm_features_write(f, file, length - 1, &bytes) == MAPDPM_E_SPACE);
+    for (i = 0; i < length - 4; i++) {
+        uint32_t crc;
+
+        memcpy(other, file, length);
+        other[i] = (unsigned char)(other[i] ^ (1u + (unsigned)(check_random(&state) % 255)));
+        CHECK(mapdpm_features_read(g, sizeof second, other, length) != MAPDPM_OK);
+        crc = mapdpm_crc32(0, other, length - 4);
+        for (k = 0; k < 4; k++)
+            other[length - 4 + (size_t)k] = (unsigned char)(crc >> (8 * k));
+        if (mapdpm_features_read(g, sizeof second, other, length) != MAPDPM_OK) {
+            refused++;
+            continue;
+        }
+        for (k = 0; k < 40 && g->width <= MOST_WIDTH && g->n_features <= D; k++) {
+            draw(&state, x);
+            (void)mapdpm_features_step(g, x, &now, out);
+        }
+        CHECK(mapdpm_features_write(g, other, sizeof other, &bytes) == MAPDPM_OK && bytes <= sizeof other);
+    }
+    CHECK(refused > length / 8);
+    CHECK(mapdpm_features_read(g, f->bytes - 1, file, length) == MAPDPM_E_SPACE);
+    CHECK(mapdpm_features_read(NULL, f->bytes, file, length) == MAPDPM_E_ARGUMENT);
+}
+
+int main(void)
+{
+    files_and_pieces(N_STEPS);
+    files_and_pieces(POINTWISE);
+    formulas();
+    refusals();
+    forgeries();
+    return REPORT();
+}

@@ -1,0 +1,81 @@
+"""``mapdpm stream --features``: points go through a pipeline before the learner gets them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mapdpm import features
+from mapdpm.cli.checkpoint import Saved
+from mapdpm.cli.feed import RefusedInputError
+from mapdpm.cli.options import UsageError
+from mapdpm.features import Transformer
+from mapdpm.files.errors import ModelFileError
+
+
+class Pipeline:
+    """The features of one run, or none: then a point is its own result."""
+
+    def __init__(self, transformer: Transformer | None) -> None:
+        self.transformer = transformer
+        self._before: Any = None
+
+    @classmethod
+    def of(cls, settings: dict[str, Any], saved: Saved | None, path: Path | None) -> Pipeline:
+        """The features that the settings name, in the state that was saved; UsageError for a wrong text."""
+        text = settings["features"]
+        if text is None:
+            return cls(None)
+        try:
+            transformer = features.parse(text, settings["dtype"])
+        except ValueError as error:
+            msg = f"argument --features: {error}"
+            raise UsageError(msg) from None
+        if transformer.needs_times and settings["time"] is None:
+            msg = "argument --features: seasons need --time, the column with the time of each point"
+            raise UsageError(msg)
+        if saved is None or saved.columns is None:
+            return cls(transformer)
+        if repr(saved.features) != repr(transformer):
+            msg = f"{path}: the model file is damaged: its features are not those of its settings"
+            raise ModelFileError(msg)
+        return cls(saved.features)
+
+    def n_columns(self, n_learned: int) -> int:
+        """Number of columns of the points of a resumed learner of ``n_learned`` columns."""
+        return n_learned if self.transformer is None else self.transformer.n_features_in_
+
+    def begin(self, n_columns: int, names: list[str] | None) -> tuple[int, list[str] | None]:
+        """Begin with points of so many columns; the number and the names of the columns of results."""
+        if self.transformer is None:
+            return n_columns, names
+        self.transformer.fit(np.zeros((1, n_columns)))
+        if names is not None:
+            self.transformer.feature_names_in_ = np.array(names, dtype=object)
+        named = None if names is None else self.transformer.get_feature_names_out().tolist()
+        return self.transformer.n_features_out, named
+
+    def names(self, columns: list[str] | None) -> list[str] | None:
+        """The names of the columns of results, given those of points."""
+        if self.transformer is None or columns is None:
+            return columns
+        named: list[str] = self.transformer.get_feature_names_out().tolist()
+        return named
+
+    def result(self, x: list[float], t: float | None) -> list[float] | None:
+        """The result at a point, or None; RefusedInputError where the point is out of range."""
+        if self.transformer is None:
+            return x
+        self._before = self.transformer.copied_pipeline()
+        try:
+            return self.transformer.transform_one(x, t)
+        except ValueError as error:
+            msg = f": {error}"
+            raise RefusedInputError(msg) from None
+
+    def undo(self) -> None:
+        """Return to the state before the last point, which the learner refused."""
+        if self.transformer is not None:
+            self.transformer.adopt(self._before, getattr(self.transformer, "feature_names_in_", None))
