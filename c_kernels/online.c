@@ -342,9 +342,11 @@ static int next_time(const mapdpm_stream *s, const int64_t *microseconds, int64_
         return MAPDPM_OK;
     if ((s->clock == CLOCK_POINTS && microseconds) || s->now >= INT64_MAX / 2)
         return MAPDPM_E_TIME;
-    if (s->clock == CLOCK_POINTS)
+    if (s->clock == CLOCK_POINTS) {
         *time = s->now + 1;
-    else if (microseconds)
+        return MAPDPM_OK;
+    }
+    if (microseconds)
         *time = *microseconds;
     return *time < s->now || *time > INT64_MAX / 2 ? MAPDPM_E_TIME : MAPDPM_OK;
 }

@@ -17,17 +17,17 @@ typedef struct {
     real points;
     real within;
     real degrees;
-} spread;
+} feature_spread;
 
-static void add_within(const mapdpm_stream *s, spread *f, const real *moments, real decay, size_t d)
+static void add_within(const mapdpm_stream *s, feature_spread *f, const real *moments, real decay, size_t d)
 {
     f->within += squares_in(s, moments)[d] * decay;
     f->degrees += at_least(counts_in(s, moments)[d * count_step(s)] * decay - 1, 0);
 }
 
-static spread spread_of(const mapdpm_stream *s, size_t d, int source)
+static feature_spread spread_of(const mapdpm_stream *s, size_t d, int source)
 {
-    spread f = {0, 0, 0, 0};
+    feature_spread f = {0, 0, 0, 0};
     real sum = 0;
     uint32_t k;
 
@@ -103,7 +103,7 @@ static real try_source(mapdpm_stream *s, int source, const real *kept, real most
     size_t d;
 
     for (d = 0; d < FEATURES(s); d++) {
-        const spread f = spread_of(s, d, source);
+        const feature_spread f = spread_of(s, d, source);
         const real least = LEAST_SHARE * f.total / f.points;
         real *const b0 = noise_scale_of(s) + d;
 

@@ -10,6 +10,9 @@ enum { BINS_PER_DOUBLING = 4 };
 /* The tail holds at least so many counts. Its slope comes from the lower half of them, so that a few outliers have no
  * influence. */
 #define TAIL_COUNTS ((real)16)
+/* The lower half ends with a bin that its own counts have chosen. So many counts less make up for that: simulated, p from
+ * 0.1 to 0.001 within 3 % (docs/maths.md, section 30). */
+#define CHOSEN_END ((real)0.15)
 /* The nats of the points in the tail that are assumed before there are any. */
 #define TAIL_PRIOR ((real)1)
 /* Counts are halved after FIRST_PERIOD points, then after twice as many each time: the learner itself changes most when
@@ -289,7 +292,7 @@ real surprise_rank(const mapdpm_stream *s, real nats)
     if (bin >= tail.bin) {
         const real c = (nats - start_of_bin(tail.bin)) / (TAIL_PRIOR + tail.nats);
 
-        return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + tail.lower * math_log1p(c)));
+        return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + at_least(tail.lower - CHOSEN_END, 0) * math_log1p(c)));
     }
     for (i = tail.bin, share = tail.counts; i > bin + 1; i--)
         share += counts[i - 1] * precision;

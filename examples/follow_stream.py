@@ -64,6 +64,7 @@ def said(event: Event) -> str:
         "merged": f"cluster {event.id} merges into {event.other}",
         "evicted": f"cluster {event.id} makes room",
         "aged out": f"cluster {event.id} is forgotten",
+        "prior revisited": "the prior of the clusters narrows",
     }
     return f"{event.when:>8,}  {words[event.kind]}"
 

@@ -86,6 +86,7 @@ def main() -> None:
             lives.setdefault(int(number), []).append(Moment(model.n_seen, place, weight))
 
     assert len(events) == n_events  # none was lost between two looks
+    events = [event for event in events if event.id >= 0]  # but those of the prior, which is of no cluster
     for event in events:
         other = "" if event.other is None else f", {event.other}"
         print(f"{event.when:>6,}  {event.kind:<9} {event.id}{other}")

@@ -47,6 +47,8 @@ static mapdpm_options options_of(int kind)
     o.gamma = 2;
     o.lag = kind == STATES ? LAG : 0;
     o.kappa = kind == STATES ? 1 : 0;
+    o.surprise = kind == WARM_UP || kind == DRIFT || kind == MISSING;
+    o.rare = o.surprise ? (mapdpm_real)0.0625 : 0;
     o.parameters = o.warmup > 0 ? NULL : prior;
     return o;
 }
@@ -118,6 +120,7 @@ static int run(int kind, uint32_t *crc)
     mapdpm_stream *const s = (mapdpm_stream *)(void *)memory;
     const mapdpm_options o = options_of(kind);
     mapdpm_real x[N_FEATURES], density;
+    mapdpm_assessment a;
     data_stream g;
     uint32_t i, id, group;
     int error;
@@ -137,6 +140,10 @@ static int run(int kind, uint32_t *crc)
         if (i % SCORE_EVERY == 0) {
             MEASURED(score, error = mapdpm_predict(s, x, NULL, &density));
             *crc = crc_of_real(*crc, density);
+        }
+        if (o.surprise && i % SCORE_EVERY == 0 && error == MAPDPM_OK) {
+            error = mapdpm_assess(s, x, NULL, &a);
+            *crc = crc_of_real(crc_of_real(*crc, a.novelty), a.surprise);
         }
         if (error == MAPDPM_OK)
             error = learn_measured(s, x, &id, &density);

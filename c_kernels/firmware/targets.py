@@ -15,7 +15,7 @@ class Target(NamedTuple):
     runner: str  # with {program}, and with {plugin} if QEMU is to count instructions
     packages: str  # of Debian
     real: str = "float"
-    switches: str = "-DMAPDPM_MISSING -DMAPDPM_GROUPS -DMAPDPM_STATES"  # of the library
+    switches: str = "-DMAPDPM_MISSING -DMAPDPM_GROUPS -DMAPDPM_STATES -DMAPDPM_SURPRISE"  # of the library
     group: str = "all"  # targets of a group must agree
     in_ci: bool = True
     is_quick: bool = False

@@ -54,11 +54,8 @@ _STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, SUMMARY, FEATURES}
 FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 _SKIPPING = {number for family, number in FAMILY_NUMBERS.items() if hasattr(family, "feature")}
 
-MISSING = 1
-"""The flag of a batch model with missing values: its statistics count each feature."""
-
-SURPRISE = 2
-"""The flag of a stream learner that knows how surprising a point is."""
+MISSING, SURPRISE = 1, 2
+"""Flags: of a batch model whose statistics count each feature; of a stream learner that knows surprises."""
 
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
 _CRC = struct.Struct("<I")

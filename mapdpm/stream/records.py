@@ -11,7 +11,8 @@ class Event(NamedTuple):
     """A change of a cluster.
 
     ``kind`` is "created", "split" (the heavier part keeps ``id``, ``other`` is new), "merged" (``id`` went into
-    ``other``), "evicted" (to free its slot) or "aged out" (forgotten). ``when`` is the number of points seen by then.
+    ``other``), "evicted" (to free its slot), "aged out" (forgotten), or "prior revisited": of no cluster, with the
+    ``id`` -1. ``when`` is the number of points seen by then.
     """
 
     kind: str

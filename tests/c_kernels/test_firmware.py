@@ -17,6 +17,7 @@ from mapdpm import NormalGamma, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
 from mapdpm.features import c_pipeline
 from mapdpm.features.c_pipeline import Pipeline, Step
 from mapdpm.stream import c_states, summaries
+from mapdpm.stream.assessing import assess
 from mapdpm.stream.c_learner import NO_GROUP, Learner
 from repository import ROOT
 from tests.marks import complete_but
@@ -85,6 +86,8 @@ def model_for(kind, dtype):
         window=12 if kind == DRIFT else 0,
         missing="skip" if kind == MISSING else "error",
         dtype=dtype,
+        surprise=kind in {WARM_UP, DRIFT, MISSING},
+        rare=0.0625,
     )
 
 
@@ -102,6 +105,9 @@ def crc_of_stream(kind, dtype):
             c_states.gap(learner)
         if i % SCORE_EVERY == 0:
             crc = crc_of_real(crc, learner.predict_score(x), dtype)
+        if learner.setting().surprise and i % SCORE_EVERY == 0:
+            found = assess(learner, x, learns=False)
+            crc = crc_of_real(crc_of_real(crc, found.novelty, dtype), found.surprise, dtype)
         number, score = learner.learn_scored(x)
         crc = crc_of_real(zlib.crc32(struct.pack("<I", number), crc), score, dtype)
         if i % SNAPSHOT_EVERY == 0:

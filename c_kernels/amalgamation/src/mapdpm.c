@@ -4339,6 +4339,9 @@ enum { BINS_PER_DOUBLING = 4 };
 /* The tail holds at least so many counts. Its slope comes from the lower half of them, so that a few outliers have no
  * influence. */
 #define TAIL_COUNTS ((real)16)
+/* The lower half ends with a bin that its own counts have chosen. So many counts less make up for that: simulated, p from
+ * 0.1 to 0.001 within 3 % (docs/maths.md, section 30). */
+#define CHOSEN_END ((real)0.15)
 /* The nats of the points in the tail that are assumed before there are any. */
 #define TAIL_PRIOR ((real)1)
 /* Counts are halved after FIRST_PERIOD points, then after twice as many each time: the learner itself changes most when
@@ -4618,7 +4621,7 @@ real surprise_rank(const mapdpm_stream *s, real nats)
     if (bin >= tail.bin) {
         const real c = (nats - start_of_bin(tail.bin)) / (TAIL_PRIOR + tail.nats);
 
-        return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + tail.lower * math_log1p(c)));
+        return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + at_least(tail.lower - CHOSEN_END, 0) * math_log1p(c)));
     }
     for (i = tail.bin, share = tail.counts; i > bin + 1; i--)
         share += counts[i - 1] * precision;
@@ -5286,7 +5289,7 @@ int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t
     for (; *event < s->n_events; (*event)++) {
         const uint32_t *const e = event_of(s, *event);
 
-        for (i = 0; i < n && e[0] != MAPDPM_CREATED; i++)
+        for (i = 0; i < n && e[0] != MAPDPM_CREATED && e[0] != MAPDPM_PRIOR; i++)
             if (ids[i] == e[1])
                 ids[i] = e[0] == MAPDPM_MERGED ? e[2] : NONE;
     }
@@ -5748,17 +5751,17 @@ typedef struct {
     real points;
     real within;
     real degrees;
-} spread;
+} feature_spread;
 
-static void add_within(const mapdpm_stream *s, spread *f, const real *moments, real decay, size_t d)
+static void add_within(const mapdpm_stream *s, feature_spread *f, const real *moments, real decay, size_t d)
 {
     f->within += squares_in(s, moments)[d] * decay;
     f->degrees += at_least(counts_in(s, moments)[d * count_step(s)] * decay - 1, 0);
 }
 
-static spread spread_of(const mapdpm_stream *s, size_t d, int source)
+static feature_spread spread_of(const mapdpm_stream *s, size_t d, int source)
 {
-    spread f = {0, 0, 0, 0};
+    feature_spread f = {0, 0, 0, 0};
     real sum = 0;
     uint32_t k;
 
@@ -5834,7 +5837,7 @@ static real try_source(mapdpm_stream *s, int source, const real *kept, real most
     size_t d;
 
     for (d = 0; d < FEATURES(s); d++) {
-        const spread f = spread_of(s, d, source);
+        const feature_spread f = spread_of(s, d, source);
         const real least = LEAST_SHARE * f.total / f.points;
         real *const b0 = noise_scale_of(s) + d;
 
@@ -6253,9 +6256,11 @@ static int next_time(const mapdpm_stream *s, const int64_t *microseconds, int64_
         return MAPDPM_OK;
     if ((s->clock == CLOCK_POINTS && microseconds) || s->now >= INT64_MAX / 2)
         return MAPDPM_E_TIME;
-    if (s->clock == CLOCK_POINTS)
+    if (s->clock == CLOCK_POINTS) {
         *time = s->now + 1;
-    else if (microseconds)
+        return MAPDPM_OK;
+    }
+    if (microseconds)
         *time = *microseconds;
     return *time < s->now || *time > INT64_MAX / 2 ? MAPDPM_E_TIME : MAPDPM_OK;
 }
@@ -7483,7 +7488,7 @@ enum { COUNTERS = 3 * 8 + 6 * 4 };
 
 static size_t options_bytes(int kind, int has_surprise)
 {
-    return 4 * 4 + 3 * REAL + (has_surprise ? REAL : 0) + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
+    return 4 * 4 + 3 * REAL + (has_surprise ? (size_t)REAL : 0) + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
 }
 
 static int kind_of(const mapdpm_stream *s)
