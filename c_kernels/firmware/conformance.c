@@ -13,6 +13,8 @@ enum { CLUSTERS = 8, PLACES = 3, LAG = 4, WARMUP = 60, WINDOW = 12, SCORE_EVERY 
 enum { STREAMS_HERE = FULL + 1, CLUSTERS_OF_FULL = CLUSTERS };
 #elif defined(PIPELINES_ONLY)
 enum { STREAMS_HERE = 0, CLUSTERS_OF_FULL = CLUSTERS };
+#elif defined(MAPDPM_SURPRISE) /* those without groups and states */
+enum { STREAMS_HERE = MISSING + 1, CLUSTERS_OF_FULL = CLUSTERS / 2 };
 #else
 enum { STREAMS_HERE = N_STREAMS, CLUSTERS_OF_FULL = CLUSTERS / 2 };
 #endif
@@ -47,7 +49,9 @@ static mapdpm_options options_of(int kind)
     o.gamma = 2;
     o.lag = kind == STATES ? LAG : 0;
     o.kappa = kind == STATES ? 1 : 0;
-    o.surprise = kind == WARM_UP || kind == DRIFT || kind == MISSING;
+#ifdef MAPDPM_SURPRISE
+    o.surprise = 1;
+#endif
     o.rare = o.surprise ? (mapdpm_real)0.0625 : 0;
     o.parameters = o.warmup > 0 ? NULL : prior;
     return o;

@@ -304,17 +304,13 @@ class Stream:
 
 
 def _as_json(number: int, score: float, events: list[Event], run: int | None) -> str:
-    happened = (
-        json.dumps([{"kind": e.kind, "id": None if e.id < 0 else e.id, "other": e.other} for e in events])
-        if events
-        else "null"
-    )
+    happened = json.dumps([{"kind": e.kind, "id": e.id, "other": e.other} for e in events]) if events else "null"
     more = "" if run is None else f', "run": {run}'
     return f'{{"id": {number}, "score": {score if math.isfinite(score) else "null"!s}, "event": {happened}{more}}}\n'
 
 
 def _as_csv(number: int, score: float, events: list[Event], run: int | None) -> str:
-    happened = (e.kind + ("" if e.id < 0 else f" {e.id}") + ("" if e.other is None else f" {e.other}") for e in events)
+    happened = (f"{e.kind} {e.id}" + ("" if e.other is None else f" {e.other}") for e in events)
     more = "" if run is None else f",{run}"
     return f"{number},{score if math.isfinite(score) else ''!s},{';'.join(happened)}{more}\n"
 

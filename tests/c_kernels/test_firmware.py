@@ -70,7 +70,7 @@ def points(kind):
         yield x, (c // 2 + (n + 1) // 64 + random16() % 2) % 4 if kind == GROUPS else NO_GROUP
 
 
-def model_for(kind, dtype):
+def model_for(kind, dtype, surprise=False):
     """The learner of firmware/conformance.c."""
     if kind == GROUPS:
         given = {"gamma": 2.0, "when_groups_full": "replace", "with_base": True, "likelihood": PRIOR, "n_features": D}
@@ -86,7 +86,7 @@ def model_for(kind, dtype):
         window=12 if kind == DRIFT else 0,
         missing="skip" if kind == MISSING else "error",
         dtype=dtype,
-        surprise=kind in {WARM_UP, DRIFT, MISSING},
+        surprise=surprise,
         rare=0.0625,
     )
 
@@ -97,15 +97,15 @@ def crc_of_real(crc, value, dtype):
     return zlib.crc32(np.array(value, dtype).astype(np.dtype(dtype).newbyteorder("<")).tobytes(), crc)
 
 
-def crc_of_stream(kind, dtype):
-    learner, crc = model_for(kind, dtype).ready_learner(), 0
+def crc_of_stream(kind, dtype, surprise=False):
+    learner, crc = model_for(kind, dtype, surprise).ready_learner(), 0
     for i, (x, group) in enumerate(points(kind), 1):
         learner.set_group(group)
         if kind == STATES and i % GAP_EVERY == 0:
             c_states.gap(learner)
         if i % SCORE_EVERY == 0:
             crc = crc_of_real(crc, learner.predict_score(x), dtype)
-        if learner.setting().surprise and i % SCORE_EVERY == 0:
+        if surprise and i % SCORE_EVERY == 0:
             found = assess(learner, x, learns=False)
             crc = crc_of_real(crc_of_real(crc, found.novelty, dtype), found.surprise, dtype)
         number, score = learner.learn_scored(x)
@@ -127,6 +127,14 @@ def test_python_has_the_bits_of_the_chips(dtype):
     for kind in KINDS:
         crc = zlib.crc32(struct.pack("<I", crc_of_stream(kind, dtype)), crc)
     assert f"{crc:08x}" == known_crc("all float" if dtype == "float32" else "all double")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_assessments_have_the_bits_of_the_chips(dtype):
+    crc = 0
+    for kind in (STATIONARY, FULL, WARM_UP, DRIFT, MISSING):
+        crc = zlib.crc32(struct.pack("<I", crc_of_stream(kind, dtype, surprise=True)), crc)
+    assert f"{crc:08x}" == known_crc("surprise float" if dtype == "float32" else "surprise double")
 
 
 POINTWISE = (
@@ -262,7 +270,8 @@ def test_the_readme_says_what_was_measured(firmware):
         prior = NormalGamma(np.zeros(int(width)), 1.0, 1.0, np.ones(int(width)))
         for slots, cell in zip((4, 8, 16, 32), cells.split(" | "), strict=True):
             learners = [
-                OnlineMAPDPM(slots, likelihood=prior, n_features=int(width), dtype=t) for t in ("float32", "float64")
+                OnlineMAPDPM(slots, likelihood=prior, n_features=int(width), dtype=t, surprise=False)
+                for t in ("float32", "float64")
             ]
             assert cell == " / ".join(str(learner.nbytes) for learner in learners)
 
