@@ -94,12 +94,13 @@ static small_number normal_tail(real r)
 enum { MOST_TERMS = 32 };
 static small_number short_tail(uint32_t n, real x)
 {
-#define R(i) (real)(2.0 / (i))
     static const real reciprocals[MOST_TERMS - 2] = {
-        R(1), R(2), R(3), R(4), R(5), R(6), R(7), R(8), R(9), R(10),
-        R(11), R(12), R(13), R(14), R(15), R(16), R(17), R(18), R(19), R(20),
-        R(21), R(22), R(23), R(24), R(25), R(26), R(27), R(28), R(29), R(30)};
-#undef R
+        (real)(2.0 / 1), (real)(2.0 / 2), (real)(2.0 / 3), (real)(2.0 / 4), (real)(2.0 / 5),
+        (real)(2.0 / 6), (real)(2.0 / 7), (real)(2.0 / 8), (real)(2.0 / 9), (real)(2.0 / 10),
+        (real)(2.0 / 11), (real)(2.0 / 12), (real)(2.0 / 13), (real)(2.0 / 14), (real)(2.0 / 15),
+        (real)(2.0 / 16), (real)(2.0 / 17), (real)(2.0 / 18), (real)(2.0 / 19), (real)(2.0 / 20),
+        (real)(2.0 / 21), (real)(2.0 / 22), (real)(2.0 / 23), (real)(2.0 / 24), (real)(2.0 / 25),
+        (real)(2.0 / 26), (real)(2.0 / 27), (real)(2.0 / 28), (real)(2.0 / 29), (real)(2.0 / 30)};
     const real bounded = x < 500 ? x : 500; /* so that no power overflows */
     const uint32_t least = n % 2 ? 1 : 0;
     small_number tail = {x, 1};
