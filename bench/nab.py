@@ -124,7 +124,7 @@ def write(path: Path, stamps: list[str], x: Vector, scores: Vector) -> None:
     """A file of results."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
-        out = csv.writer(file)
+        out = csv.writer(file, lineterminator="\n")
         out.writerow(["timestamp", "value", "anomaly_score"])
         out.writerows(zip(stamps, x.tolist(), scores.tolist(), strict=True))
 

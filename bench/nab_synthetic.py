@@ -86,7 +86,7 @@ def write(folder: Path, files: int = 24, rows: tuple[int, int] = (4000, 15000), 
             disturb(rng, x, str(rng.choice(KINDS)), at, size)
             windows[name].append([times[at - width // 2], times[at + width // 2]])
         with (folder / name).open("w", newline="") as file:
-            out = csv.writer(file)
+            out = csv.writer(file, lineterminator="\n")
             out.writerow(["timestamp", "value"])
             out.writerows([time, f"{value:.6g}"] for time, value in zip(times, x, strict=True))
     path = folder / "windows.json"
