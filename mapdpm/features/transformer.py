@@ -34,9 +34,9 @@ class Transformer(Parameters, abc.ABC):
 
     ``a | b`` sends the results of a to b. ``a + b`` puts the results of both side by side.
 
-    It says the number of columns of points and of results (``n_features_in_``, ``n_features_out``), after how many points
-    a result comes out (``every``: 1, or the length of a block), and its bytes, which never change (``nbytes``: 0 while the
-    number of columns is unknown).
+    It says the number of columns of points and of results (``n_features_in_``, ``n_features_out``), after how many
+    points a result comes out (``every``: 1, or the length of a block), and its bytes, which never change (``nbytes``: 0
+    while the number of columns is unknown).
     """
 
     dtype: str
