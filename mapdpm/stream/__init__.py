@@ -5,12 +5,13 @@ from mapdpm.stream.errors import StreamFullError
 from mapdpm.stream.hdp import OnlineHDP
 from mapdpm.stream.hdp_hmm import OnlineHDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
-from mapdpm.stream.records import Clusters, Event
+from mapdpm.stream.records import Assessment, Clusters, Event
 from mapdpm.stream.selector import OnlineAlphaSelector
 
 __all__ = [
     "Alarm",
     "Alert",
+    "Assessment",
     "Clusters",
     "Episode",
     "Event",
