@@ -97,7 +97,7 @@ def test_the_page_finds_what_python_finds(tmp_path):
     command += ["--virtual-time-budget=60000", "--dump-dom", page]
     dom = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     (result,) = re.findall(r'id="result" role="status">([^<]*)<', dom)
-    model, crc = mapdpm.OnlineMAPDPM(8, warmup=100, n_features=3, dtype="float32"), 0
+    model, crc = mapdpm.OnlineMAPDPM(8, warmup=100, n_features=3, dtype="float32", surprise=False), 0
     with (EXAMPLES / "data" / "smartwatch.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             x = [float(row[name]) for name in ("accel_x", "accel_y", "accel_z")]
