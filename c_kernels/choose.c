@@ -266,6 +266,9 @@ real stream_unit_term(const mapdpm_stream *s, const real *x)
     return total;
 }
 
+/* The logarithm of a sum. Its highest term is 1, unless scores are so large that a nat does not change them. */
+static real log_of(const score_sum *s) { return s->top + math_log(at_least(s->sum, 1)); }
+
 static int has_rare_clusters(const mapdpm_stream *s)
 {
     uint32_t k;
@@ -305,11 +308,11 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
     if (with_density) {
         const real all_weight = total_weight + s->alpha;
 
-        const real sum = all.all.top + math_log(all.all.sum);
+        const real sum = log_of(&all.all);
 
         c.density = sum - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + stream_unit_term(s, x);
-        c.novelty = math_exp(opening - all.all.top) / all.all.sum;
-        c.common = all.has_rare ? all.common.top + math_log(all.common.sum) : sum;
+        c.novelty = math_exp(opening - all.all.top) / at_least(all.all.sum, 1);
+        c.common = all.has_rare ? log_of(&all.common) : sum;
         c.weight = all_weight;
     }
     return c;
