@@ -22,6 +22,7 @@ SOURCES = (
     "base.c",
     "choose.c",
     "surprise.c",
+    "assess.c",
     "filter.c",
     "split_merge.c",
     "window.c",

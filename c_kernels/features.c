@@ -266,7 +266,10 @@ static void put_result(real *to, const real *from, uint32_t n)
     for (i = 0; i < n; i++) {
         const real x = from[i];
 
-        to[i] = x > FEATURE_LIMIT ? FEATURE_LIMIT : (x < -FEATURE_LIMIT ? -FEATURE_LIMIT : (x == x ? x : missing_value()));
+        if (!(x == x))
+            to[i] = math_nan();
+        else
+            to[i] = x > FEATURE_LIMIT ? FEATURE_LIMIT : (x < -FEATURE_LIMIT ? -FEATURE_LIMIT : x);
     }
 }
 
@@ -321,12 +324,15 @@ int mapdpm_features_many(mapdpm_features *f, const mapdpm_real *x, const int64_t
             return error;
         }
     }
-    for (i = 0; i < n; i++)
-        if (transform(f, x + i * f->n_features, microseconds == NULL ? NULL : microseconds + i, out + found * f->width)) {
+    for (i = 0; i < n; i++) {
+        const int64_t *const time = microseconds == NULL ? NULL : microseconds + i;
+
+        if (transform(f, x + i * f->n_features, time, out + found * f->width)) {
             if (rows != NULL)
                 rows[found] = i;
             found++;
         }
+    }
     *done = found;
     return MAPDPM_OK;
 }

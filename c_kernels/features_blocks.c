@@ -18,7 +18,7 @@ static void add_square(const planned_step *p, real x, uint32_t count, real *mean
 
 static real rms_of(real squares, uint32_t count)
 {
-    return count > 0 ? math_sqrt(squares / (real)count) : missing_value();
+    return count > 0 ? math_sqrt(squares / (real)count) : math_nan();
 }
 
 /* The largest distance from the mean, over the root mean square. */
@@ -117,7 +117,8 @@ static void end_block(const planned_step *p, const real *state, const real *tabl
         else if (p->step.kind == MAPDPM_STEP_CREST)
             result[d] = crest_of(state[2 * (size_t)D + d], state[3 * (size_t)D + d], state[d], rms);
         else
-            result[d] = counts[d] == p->step.n ? energy_of(p, state + D + 2 * (size_t)n_bins(p) * d, table) : missing_value();
+            result[d] = counts[d] < p->step.n ? math_nan()
+                                              : energy_of(p, state + D + 2 * (size_t)n_bins(p) * d, table);
     }
 }
 

@@ -92,6 +92,10 @@ MAPDPM_INTERNAL real stream_gain_of_split(const mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
 
+/* Assessments (assess.c). */
+MAPDPM_INTERNAL void stream_assess_nothing(mapdpm_assessment *a);
+MAPDPM_INTERNAL void stream_assess(const mapdpm_stream *s, const choice *c, real nats, mapdpm_assessment *a);
+
 /* With surprise (surprise.c). */
 MAPDPM_INTERNAL void surprise_reset(mapdpm_stream *s, real rare);
 MAPDPM_INTERNAL real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c);

@@ -43,6 +43,23 @@ static inline int math_split(mapdpm_real x, mapdpm_real *f)
     return k;
 }
 
+/* The NaN with the same bits everywhere. */
+static inline mapdpm_real math_nan(void)
+{
+    const uint32_t single = 0x7fc00000u;
+    const uint64_t whole = UINT64_C(0x7ff8000000000000);
+    mapdpm_real value;
+
+    if (sizeof value == 4)
+        memcpy(&value, &single, 4);
+    else
+        memcpy(&value, &whole, sizeof value);
+    return value;
+}
+
+/* The largest whole number up to k / 2. */
+static inline int math_half(int k) { return k >= 0 ? k / 2 : -((1 - k) / 2); }
+
 /* 2^k, which is a normal number. */
 static inline mapdpm_real math_power_of_2(int k)
 {
@@ -137,7 +154,7 @@ static inline mapdpm_real math_log_below(mapdpm_real x)
 /* exp x for x <= 0. It is 0 below the logarithm of the least normal real. */
 static inline mapdpm_real math_exp(mapdpm_real x)
 {
-    mapdpm_real k, r, y, scale;
+    mapdpm_real k, r, y;
 
     if (!(x > FLOAT_OR_DOUBLE(-87, -708)))
         return 0;
@@ -146,30 +163,25 @@ static inline mapdpm_real math_exp(mapdpm_real x)
     k = (mapdpm_real)(int)(x * (mapdpm_real)1.4426950408889634 - (mapdpm_real)0.5);
     r = (x - k * MATH_LN2_HIGH) - k * MATH_LN2_LOW;
     if (MATH_IS_FLOAT) {
-        const uint32_t bits = (uint32_t)((int)k + 127) << 23;
-
         y = 1 + r * (1 + r * ((mapdpm_real)0.5 +
                               r * ((mapdpm_real)(1.0 / 6) +
                                    r * ((mapdpm_real)(1.0 / 24) +
                                         r * ((mapdpm_real)(1.0 / 120) +
                                              r * ((mapdpm_real)(1.0 / 720) + r * (mapdpm_real)(1.0 / 5040)))))));
-        memcpy(&scale, &bits, 4);
     } else {
         static const mapdpm_real c[] = {
             (mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0), (mapdpm_real)(1.0 / 39916800.0),
             (mapdpm_real)(1.0 / 3628800.0),    (mapdpm_real)(1.0 / 362880.0),    (mapdpm_real)(1.0 / 40320.0),
             (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),       (mapdpm_real)(1.0 / 120.0),
             (mapdpm_real)(1.0 / 24.0),         (mapdpm_real)(1.0 / 6.0),         (mapdpm_real)0.5};
-        const uint64_t bits = (uint64_t)((int)k + 1023) << 52;
         unsigned i;
 
         y = c[0];
         for (i = 1; i < sizeof c / sizeof *c; i++)
             y = c[i] + r * y;
         y = 1 + r * (1 + r * y);
-        memcpy(&scale, &bits, sizeof scale);
     }
-    return y * scale;
+    return y * math_power_of_2((int)k);
 }
 
 /* The root of x >= 0, correctly rounded: a digit at a time, as in fdlibm. */
@@ -221,6 +233,19 @@ static inline mapdpm_real math_sqrt(mapdpm_real x)
         memcpy(&x, &bits, sizeof x);
     }
     return x;
+}
+
+/* 1 / sqrt x for a positive normal x, within 4 ulp: Newton's steps without a division. Much faster than math_sqrt. */
+static inline mapdpm_real math_inverse_root(mapdpm_real x)
+{
+    mapdpm_real f, y;
+    const mapdpm_real scale = math_power_of_2(-math_half(math_split(x, &f))), rest = x * scale * scale; /* in [0.7, 2.9) */
+    int i;
+
+    y = (mapdpm_real)1.25 - (mapdpm_real)0.25 * rest; /* above 0, and below sqrt(3 / rest) */
+    for (i = 0; i < (MATH_IS_FLOAT ? 4 : 5); i++)
+        y *= (mapdpm_real)1.5 - (mapdpm_real)0.5 * rest * y * y;
+    return y * scale;
 }
 
 /* sin x for 0 <= x <= pi / 4: Taylor's series, in double with fdlibm's coefficients. */

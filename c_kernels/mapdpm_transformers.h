@@ -51,20 +51,6 @@ static inline uint32_t *counters_of(const mapdpm_features *f)
 
 static inline int is_missing(real x) { return x != x; }
 
-/* NaN with the same bits on all machines. */
-static inline real missing_value(void)
-{
-    const uint32_t single = UINT32_C(0x7fc00000);
-    const uint64_t whole = UINT64_C(0x7ff8000000000000);
-    real x;
-
-    if (MATH_IS_FLOAT)
-        memcpy(&x, &single, sizeof single);
-    else
-        memcpy(&x, &whole, sizeof x);
-    return x;
-}
-
 static inline uint32_t n_bins(const planned_step *p) { return p->step.end - p->step.first; }
 
 /* Make a pipeline that has seen nothing from n steps, of the program or of a file. */

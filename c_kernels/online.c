@@ -6,19 +6,6 @@
  */
 #include "mapdpm_learner.h"
 
-static real not_a_number(void)
-{
-    const uint32_t single = 0x7fc00000u;
-    const uint64_t whole = UINT64_C(0x7ff8000000000000);
-    real value;
-
-    if (sizeof value == 4)
-        memcpy(&value, &single, 4);
-    else
-        memcpy(&value, &whole, sizeof value);
-    return value;
-}
-
 /* Returns MAPDPM_OK if x can be learned or scored. */
 int stream_check_point(const mapdpm_stream *s, const real *x)
 {
@@ -105,20 +92,6 @@ static int check_opening(const mapdpm_stream *s, const choice *c, int64_t before
     return c->has_aged && (!IS_TIMED(s) || states_will_age(s, before)) ? MAPDPM_OK : MAPDPM_E_FULL;
 }
 
-static void assess_nothing(mapdpm_assessment *a)
-{
-    a->id = NONE;
-    a->log_density = a->novelty = a->surprise = not_a_number();
-}
-
-static void assess(const mapdpm_stream *s, const choice *c, real nats, mapdpm_assessment *a)
-{
-    a->id = c->best == NONE ? NONE : ids_of(s)[c->best];
-    a->log_density = c->density;
-    a->novelty = c->novelty;
-    a->surprise = HAS_SURPRISE(s) ? surprise_rank(s, nats) : not_a_number();
-}
-
 /* Learn a point, and assess it before if `a` is not NULL. */
 static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score, mapdpm_assessment *a)
 {
@@ -138,9 +111,9 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
         groups_total(s);
     if (IS_WARMING(s)) {
         if (score)
-            *score = not_a_number();
+            *score = math_nan();
         if (a)
-            assess_nothing(a);
+            stream_assess_nothing(a);
         return learn_warming(s, x, id);
     }
     c = stream_choose(s, x, with_density);
@@ -171,7 +144,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (HAS_SURPRISE(s))
         nats = surprise_nats(s, x, &c);
     if (a)
-        assess(s, &c, nats, a);
+        stream_assess(s, &c, nats, a);
     s->n_seen++;
     if (IS_GROUPED(s))
         groups_admit(s);
@@ -302,7 +275,7 @@ int mapdpm_predict(const mapdpm_stream *s, const real *x, uint32_t *id, real *sc
         return error;
     if (IS_WARMING(s)) {
         if (score)
-            *score = not_a_number();
+            *score = math_nan();
         return id ? MAPDPM_E_WARMING : MAPDPM_OK;
     }
     c = stream_choose(s, x, score != NULL);
@@ -333,47 +306,6 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
 }
 
 /* ---- assessments ------------------------------------------------------------------------------------------------- */
-
-/* The time of the next point. *time is s->now for points without times, until the first one, whose time is any. */
-static int next_time(const mapdpm_stream *s, const int64_t *microseconds, int64_t *time)
-{
-    *time = s->now;
-    if (s->clock == CLOCK_UNKNOWN)
-        return MAPDPM_OK;
-    if ((s->clock == CLOCK_POINTS && microseconds) || s->now >= INT64_MAX / 2)
-        return MAPDPM_E_TIME;
-    if (s->clock == CLOCK_POINTS) {
-        *time = s->now + 1;
-        return MAPDPM_OK;
-    }
-    if (microseconds)
-        *time = *microseconds;
-    return *time < s->now || *time > INT64_MAX / 2 ? MAPDPM_E_TIME : MAPDPM_OK;
-}
-
-int mapdpm_assess(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
-{
-    int64_t time, before;
-    choice c;
-    int error;
-
-    if (s == NULL || x == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
-        return MAPDPM_E_ARGUMENT;
-    error = stream_check_point(s, x);
-    if (error == MAPDPM_OK)
-        error = next_time(s, microseconds, &time);
-    if (error != MAPDPM_OK)
-        return error;
-    assess_nothing(a);
-    if (IS_WARMING(s))
-        return MAPDPM_OK;
-    before = s->now;
-    s->now = time;
-    c = stream_choose(s, x, 1);
-    assess(s, &c, HAS_SURPRISE(s) ? surprise_nats(s, x, &c) : 0, a);
-    s->now = before;
-    return MAPDPM_OK;
-}
 
 int mapdpm_learn_assessed(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
 {

@@ -54,8 +54,6 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     add_compensated(slot, size, -part);
     if (HAS_BASE(s))
         base_split(s, k, e, share);
-    if (HAS_SURPRISE(s))
-        surprise_split(s, k, e, share);
     if (IS_TIMED(s))
         states_split(s, k, e, lighter, share);
     last_seen_of(s)[e] = last_seen_of(s)[k];
@@ -66,6 +64,8 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     stream_record(s, MAPDPM_SPLIT, ids_of(s)[k], ids_of(s)[e]);
     stream_refresh(s, k);
     stream_refresh(s, e);
+    if (HAS_SURPRISE(s))
+        surprise_split(s, k, e, share);
     if (IS_GROUPED(s)) {
         groups_recount(s, k);
         groups_recount(s, e);

@@ -86,9 +86,8 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
 real stream_unit_for(real variance)
 {
     real f;
-    const int k = math_split(variance, &f), half = k >= 0 ? k / 2 : -((1 - k) / 2);
 
-    return math_power_of_2(-half);
+    return math_power_of_2(-math_half(math_split(variance, &f)));
 }
 
 /* The density of a new cluster by the score table. Column 0 is only used on the way. */

@@ -80,7 +80,11 @@ enum { COUNTERS = 3 * 8 + 6 * 4 };
 
 static size_t options_bytes(int kind, int has_surprise)
 {
-    return 4 * 4 + 3 * REAL + (has_surprise ? (size_t)REAL : 0) + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
+    const size_t most = 4 * 4 + 3 * REAL + (has_surprise ? REAL : 0u);
+
+    if (kind == STREAM_OF_GROUPS)
+        return most + 3 * 4 + REAL;
+    return kind == STREAM_OF_STATES ? most + 4 + 2 * REAL : most;
 }
 
 static int kind_of(const mapdpm_stream *s)

@@ -3,15 +3,15 @@
  * First the tail of the learner's own predictive: the probability that a draw has so low a density. Then the rank of
  * this number among those of all points so far, which are counted in bins. The last counts have an exponential tail.
  */
-#include "mapdpm_learner.h"
+#include "mapdpm_gamma_tail.h"
 
 /* Bins of -log(tail probability), in nats: so many for each doubling of 1 + nats. */
 enum { BINS_PER_DOUBLING = 4 };
 /* The tail holds at least so many counts. Its slope comes from the lower half of them, so that a few outliers have no
  * influence. */
 #define TAIL_COUNTS ((real)16)
-/* The lower half ends with a bin that its own counts have chosen. So many counts less make up for that: simulated, p from
- * 0.1 to 0.001 within 3 % (docs/maths.md, section 30). */
+/* The lower half ends with a bin that its own counts have chosen. So many counts less make up for that, as
+ * tests/stream/test_surprise.py simulates. */
 #define CHOSEN_END ((real)0.15)
 /* The nats of the points in the tail that are assumed before there are any. */
 #define TAIL_PRIOR ((real)1)
@@ -26,128 +26,7 @@ enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
 #define EXTREME ((real)1e-3)
 enum { APART = 16, LONGEST_RUN = 64 };
 
-/* ---- tails of densities ------------------------------------------------------------------------------------------ */
-
-/* The number factor exp(-nats). */
-typedef struct {
-    real nats;
-    real factor;
-} small_number;
-
-/* *sum += weight * x, where x may be far smaller than the sum. */
-static void add_small(small_number *sum, real weight, small_number x)
-{
-    if (!(sum->factor > 0) || x.nats < sum->nats) {
-        sum->factor = sum->factor > 0 ? sum->factor * math_exp(x.nats - sum->nats) : 0;
-        sum->factor += weight * x.factor;
-        sum->nats = x.nats;
-    } else if (x.nats < sum->nats + NEGLIGIBLE) {
-        sum->factor += weight * x.factor * math_exp(sum->nats - x.nats);
-    }
-}
-
-/* 1 / sqrt x for a positive normal x, by Newton's steps without a division. */
-static real inverse_root(real x)
-{
-    real f, y;
-    const int k = math_split(x, &f), half = k >= 0 ? k / 2 : -((1 - k) / 2);
-    const real scale = math_power_of_2(-half), rest = x * scale * scale; /* in [0.7, 2.9) */
-    int i;
-
-    y = (real)1.25 - (real)0.25 * rest; /* above 0, and below sqrt(3 / rest) */
-    for (i = 0; i < (MATH_IS_FLOAT ? 4 : 5); i++)
-        y *= (real)1.5 - HALF * rest * y * y;
-    return y * scale;
-}
-
-/* exp(z^2) erfc(z) for z >= 0, with a relative error of 1.2e-7 (Press et al., Numerical Recipes, erfcc). */
-static real scaled_erfc(real z)
-{
-    static const real c[] = {(real)0.17087277,  (real)-0.82215223, (real)1.48851587, (real)-1.13520398,
-                             (real)0.27886807,  (real)-0.18628806, (real)0.09678418, (real)0.37409196,
-                             (real)1.00002368,  (real)-1.26551223};
-    const real t = 1 / (1 + HALF * z);
-    real polynomial = 0;
-    size_t i;
-
-    for (i = 0; i < sizeof c / sizeof *c; i++)
-        polynomial = polynomial * t + c[i];
-    return t * math_exp(polynomial);
-}
-
-/* P(Z > r) of a standard normal Z. */
-static small_number normal_tail(real r)
-{
-    const real z = (r < 0 ? -r : r) * (real)0.70710678118654752;
-    small_number tail;
-
-    tail.nats = z * z;
-    tail.factor = HALF * scaled_erfc(z);
-    if (r < 0) {
-        tail.factor = 1 - tail.factor * math_exp(-tail.nats);
-        tail.nats = 0;
-    }
-    return tail;
-}
-
-/* P(G > x) of a Gamma variable G of shape n / 2, for x > 0 and n <= MOST_TERMS: a finite sum (docs/maths.md (116)). */
-enum { MOST_TERMS = 32 };
-static small_number short_tail(uint32_t n, real x)
-{
-    static const real reciprocals[MOST_TERMS - 2] = {
-        (real)(2.0 / 1), (real)(2.0 / 2), (real)(2.0 / 3), (real)(2.0 / 4), (real)(2.0 / 5),
-        (real)(2.0 / 6), (real)(2.0 / 7), (real)(2.0 / 8), (real)(2.0 / 9), (real)(2.0 / 10),
-        (real)(2.0 / 11), (real)(2.0 / 12), (real)(2.0 / 13), (real)(2.0 / 14), (real)(2.0 / 15),
-        (real)(2.0 / 16), (real)(2.0 / 17), (real)(2.0 / 18), (real)(2.0 / 19), (real)(2.0 / 20),
-        (real)(2.0 / 21), (real)(2.0 / 22), (real)(2.0 / 23), (real)(2.0 / 24), (real)(2.0 / 25),
-        (real)(2.0 / 26), (real)(2.0 / 27), (real)(2.0 / 28), (real)(2.0 / 29), (real)(2.0 / 30)};
-    const real bounded = x < 500 ? x : 500; /* so that no power overflows */
-    const uint32_t least = n % 2 ? 1 : 0;
-    small_number tail = {x, 1};
-    uint32_t i;
-
-    for (i = n; i > least + 2; i -= 2)
-        tail.factor = 1 + bounded * reciprocals[i - 3] * tail.factor;
-    if (least) {
-        const real inverse = inverse_root(x), root = x * inverse;
-
-        tail.factor = scaled_erfc(root) + (n > 1 ? (real)1.1283791670955126 * root * tail.factor : 0);
-    }
-    return tail;
-}
-
-/* The same for any shape k: a saddlepoint, Barndorff-Nielsen's r* (docs/maths.md (117)). From k = 16 on it is at most
- * 0.2 % too large, for all tails down to 1e-20. */
-static small_number long_tail(real k, real x)
-{
-    const real d = x / k - 1;
-    real q, r; /* q = 2 (d - log(1 + d)) / d^2, without what cancels */
-
-    if (d < (real)0.4 && d > (real)-0.4) {
-        const real s = d / (2 + d), w = s * s;
-        const real series = (real)(1.0 / 3) +
-                            w * ((real)(1.0 / 5) +
-                                 w * ((real)(1.0 / 7) +
-                                      w * ((real)(1.0 / 9) + w * ((real)(1.0 / 11) + w * (real)(1.0 / 13)))));
-
-        q = (2 - 4 * s * series / (2 + d)) / (2 + d);
-    } else {
-        q = 2 * (d - math_log(1 + d)) / (d * d);
-    }
-    r = d * k * q * inverse_root(k * q);
-    if (d < (real)1e-3 && d > (real)-1e-3)
-        return normal_tail(r + inverse_root(k) / 3);
-    return normal_tail(r - HALF * math_log(q) / r);
-}
-
-static small_number gamma_tail(uint32_t n, real x)
-{
-    static const small_number all = {0, 1};
-
-    if (!(x > (real)1e-6))
-        return all;
-    return n <= MOST_TERMS ? short_tail(n, x) : long_tail(HALF * (real)n, x);
-}
+/* ---- the tail of the predictive ---------------------------------------------------------------------------------- */
 
 /* The probability that a draw from a cluster of n points has a log density so many nats below the highest one. It is
  * exact for known variances and in the limit of many points; else Bartlett's approximation (docs/maths.md (115)). */
@@ -174,6 +53,20 @@ static uint32_t features_there(const mapdpm_stream *s, const real *x)
     return n;
 }
 
+/* The highest log density that a point with the same missing values can have in slot k, with the log weight. */
+static real highest_score(const mapdpm_stream *s, const real *x, uint32_t k, real weight)
+{
+    if (HAS_MISSING(s))
+        return peak(s, view_of(s, k, s->now), x) + math_log(weight);
+    return constants_of(s)[k] - elapsed(s, k, s->now);
+}
+
+/* The same of a new cluster. */
+static real highest_of_new(const mapdpm_stream *s, const real *x)
+{
+    return HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening;
+}
+
 real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c)
 {
     const uint32_t n_features = features_there(s, x);
@@ -182,27 +75,16 @@ real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c)
     uint32_t k;
 
     for (k = 0; k < s->width; k++) {
-        real decay, weight, highest;
+        const real weight = is_used(s, k) ? *slot_of(s, k) * decay_of(s, k, s->now) : 0;
 
-        if (!is_used(s, k))
-            continue;
-        decay = decay_of(s, k, s->now);
-        weight = *slot_of(s, k) * decay;
-        if (weight < FORGOTTEN_WEIGHT)
-            continue;
-        if (is_rare(s, k))
+        if (weight < FORGOTTEN_WEIGHT || is_rare(s, k))
             continue;
         known += weight;
-        if (HAS_MISSING(s))
-            highest = peak(s, view_of(s, k, s->now), x) + math_log(weight);
-        else
-            highest = constants_of(s)[k] - elapsed(s, k, s->now);
-        add_small(&sum, weight, tail_of_draw(s, weight, n_features, highest - c->common));
+        add_small(&sum, weight, tail_of_draw(s, weight, n_features, highest_score(s, x, k, weight) - c->common));
     }
     if (!(known > 0)) {
         known = 1;
-        add_small(&sum, 1,
-                  tail_of_draw(s, 0, n_features, (HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening) - c->common));
+        add_small(&sum, 1, tail_of_draw(s, 0, n_features, highest_of_new(s, x) - c->common));
     }
     return at_least(sum.nats - math_log(sum.factor / known), 0);
 }
@@ -292,8 +174,9 @@ real surprise_rank(const mapdpm_stream *s, real nats)
     tail = find_tail(counts, precision);
     if (bin >= tail.bin) {
         const real c = (nats - start_of_bin(tail.bin)) / (TAIL_PRIOR + tail.nats);
+        const real power = at_least(tail.lower - CHOSEN_END, 0);
 
-        return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + at_least(tail.lower - CHOSEN_END, 0) * math_log1p(c)));
+        return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + power * math_log1p(c)));
     }
     for (i = tail.bin, share = tail.counts; i > bin + 1; i--)
         share += counts[i - 1] * precision;

@@ -26,7 +26,7 @@ static void transform_points(mapdpm_features *f, unsigned n)
 
     MUST(x != NULL && out != NULL);
     for (i = 0; i < n; i++, now += INT64_C(2345678901)) {
-        x[0] = i % 5 == 3 ? missing_value() : (mapdpm_real)(i * 37 % 11) - 5;
+        x[0] = i % 5 == 3 ? math_nan() : (mapdpm_real)(i * 37 % 11) - 5;
         x[f->n_features - 1] = (mapdpm_real)(i % 3) / 4;
         MUST(mapdpm_features_step(f, x, &now, out) >= 0);
     }

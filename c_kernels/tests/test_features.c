@@ -41,7 +41,7 @@ static void draw(uint64_t *state, real *x)
     uint32_t d;
 
     for (d = 0; d < D; d++)
-        x[d] = check_random(state) % 16 == 0 ? missing_value() : (real)check_uniform(state);
+        x[d] = check_random(state) % 16 == 0 ? math_nan() : (real)check_uniform(state);
 }
 
 /* A file at any point, and pieces of any length, change nothing. */

@@ -213,7 +213,7 @@ static void gammas(void)
 /* The root is correctly rounded: half an ulp, and exact where there is an exact root. */
 static void roots(void)
 {
-    static error root = {"sqrt", 0, 0};
+    static error root = {"sqrt", 0, 0}, inverse = {"1 / sqrt", 0, 0};
     const uint64_t end = bits_of(LARGEST), step = end / 300007 + 1;
     uint64_t bits;
     int i;
@@ -223,10 +223,13 @@ static void roots(void)
         const wide right = MATH_IS_FLOAT ? (wide)sqrt((double)x) : sqrtl((wide)x);
 
         note(&root, x, fabsl((wide)math_sqrt(x) - right) / ulp(right));
+        if (x >= LEAST)
+            note(&inverse, x, fabsl((wide)math_inverse_root(x) - 1 / right) / ulp(1 / right));
     }
     for (i = 0; i < 4000; i++)
         CHECK(math_sqrt((real)i * (real)i) <= (real)i && math_sqrt((real)i * (real)i) >= (real)i);
     report(&root, "ulp", MATH_IS_FLOAT ? 0.5000001L : 0.501L);
+    report(&inverse, "ulp", 4); /* four roundings of the last step */
 }
 
 /* Half an ulp for the last sum, and less than a quarter for all before: its term is below x / 9. */

@@ -850,6 +850,23 @@ static inline int math_split(mapdpm_real x, mapdpm_real *f)
     return k;
 }
 
+/* The NaN with the same bits everywhere. */
+static inline mapdpm_real math_nan(void)
+{
+    const uint32_t single = 0x7fc00000u;
+    const uint64_t whole = UINT64_C(0x7ff8000000000000);
+    mapdpm_real value;
+
+    if (sizeof value == 4)
+        memcpy(&value, &single, 4);
+    else
+        memcpy(&value, &whole, sizeof value);
+    return value;
+}
+
+/* The largest whole number up to k / 2. */
+static inline int math_half(int k) { return k >= 0 ? k / 2 : -((1 - k) / 2); }
+
 /* 2^k, which is a normal number. */
 static inline mapdpm_real math_power_of_2(int k)
 {
@@ -944,7 +961,7 @@ static inline mapdpm_real math_log_below(mapdpm_real x)
 /* exp x for x <= 0. It is 0 below the logarithm of the least normal real. */
 static inline mapdpm_real math_exp(mapdpm_real x)
 {
-    mapdpm_real k, r, y, scale;
+    mapdpm_real k, r, y;
 
     if (!(x > FLOAT_OR_DOUBLE(-87, -708)))
         return 0;
@@ -953,30 +970,25 @@ static inline mapdpm_real math_exp(mapdpm_real x)
     k = (mapdpm_real)(int)(x * (mapdpm_real)1.4426950408889634 - (mapdpm_real)0.5);
     r = (x - k * MATH_LN2_HIGH) - k * MATH_LN2_LOW;
     if (MATH_IS_FLOAT) {
-        const uint32_t bits = (uint32_t)((int)k + 127) << 23;
-
         y = 1 + r * (1 + r * ((mapdpm_real)0.5 +
                               r * ((mapdpm_real)(1.0 / 6) +
                                    r * ((mapdpm_real)(1.0 / 24) +
                                         r * ((mapdpm_real)(1.0 / 120) +
                                              r * ((mapdpm_real)(1.0 / 720) + r * (mapdpm_real)(1.0 / 5040)))))));
-        memcpy(&scale, &bits, 4);
     } else {
         static const mapdpm_real c[] = {
             (mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0), (mapdpm_real)(1.0 / 39916800.0),
             (mapdpm_real)(1.0 / 3628800.0),    (mapdpm_real)(1.0 / 362880.0),    (mapdpm_real)(1.0 / 40320.0),
             (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),       (mapdpm_real)(1.0 / 120.0),
             (mapdpm_real)(1.0 / 24.0),         (mapdpm_real)(1.0 / 6.0),         (mapdpm_real)0.5};
-        const uint64_t bits = (uint64_t)((int)k + 1023) << 52;
         unsigned i;
 
         y = c[0];
         for (i = 1; i < sizeof c / sizeof *c; i++)
             y = c[i] + r * y;
         y = 1 + r * (1 + r * y);
-        memcpy(&scale, &bits, sizeof scale);
     }
-    return y * scale;
+    return y * math_power_of_2((int)k);
 }
 
 /* The root of x >= 0, correctly rounded: a digit at a time, as in fdlibm. */
@@ -1028,6 +1040,19 @@ static inline mapdpm_real math_sqrt(mapdpm_real x)
         memcpy(&x, &bits, sizeof x);
     }
     return x;
+}
+
+/* 1 / sqrt x for a positive normal x, within 4 ulp: Newton's steps without a division. Much faster than math_sqrt. */
+static inline mapdpm_real math_inverse_root(mapdpm_real x)
+{
+    mapdpm_real f, y;
+    const mapdpm_real scale = math_power_of_2(-math_half(math_split(x, &f))), rest = x * scale * scale; /* in [0.7, 2.9) */
+    int i;
+
+    y = (mapdpm_real)1.25 - (mapdpm_real)0.25 * rest; /* above 0, and below sqrt(3 / rest) */
+    for (i = 0; i < (MATH_IS_FLOAT ? 4 : 5); i++)
+        y *= (mapdpm_real)1.5 - (mapdpm_real)0.5 * rest * y * y;
+    return y * scale;
 }
 
 /* sin x for 0 <= x <= pi / 4: Taylor's series, in double with fdlibm's coefficients. */
@@ -2045,6 +2070,10 @@ MAPDPM_INTERNAL real stream_gain_of_split(const mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
 
+/* Assessments (assess.c). */
+MAPDPM_INTERNAL void stream_assess_nothing(mapdpm_assessment *a);
+MAPDPM_INTERNAL void stream_assess(const mapdpm_stream *s, const choice *c, real nats, mapdpm_assessment *a);
+
 /* With surprise (surprise.c). */
 MAPDPM_INTERNAL void surprise_reset(mapdpm_stream *s, real rare);
 MAPDPM_INTERNAL real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c);
@@ -2314,9 +2343,8 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
 real stream_unit_for(real variance)
 {
     real f;
-    const int k = math_split(variance, &f), half = k >= 0 ? k / 2 : -((1 - k) / 2);
 
-    return math_power_of_2(-half);
+    return math_power_of_2(-math_half(math_split(variance, &f)));
 }
 
 /* The density of a new cluster by the score table. Column 0 is only used on the way. */
@@ -4277,6 +4305,9 @@ real stream_unit_term(const mapdpm_stream *s, const real *x)
     return total;
 }
 
+/* The logarithm of a sum. Its highest term is 1, unless scores are so large that a nat does not change them. */
+static real log_of(const score_sum *s) { return s->top + math_log(at_least(s->sum, 1)); }
+
 static int has_rare_clusters(const mapdpm_stream *s)
 {
     uint32_t k;
@@ -4316,11 +4347,11 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
     if (with_density) {
         const real all_weight = total_weight + s->alpha;
 
-        const real sum = all.all.top + math_log(all.all.sum);
+        const real sum = log_of(&all.all);
 
         c.density = sum - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + stream_unit_term(s, x);
-        c.novelty = math_exp(opening - all.all.top) / all.all.sum;
-        c.common = all.has_rare ? all.common.top + math_log(all.common.sum) : sum;
+        c.novelty = math_exp(opening - all.all.top) / at_least(all.all.sum, 1);
+        c.common = all.has_rare ? log_of(&all.common) : sum;
         c.weight = all_weight;
     }
     return c;
@@ -4334,28 +4365,11 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
  * this number among those of all points so far, which are counted in bins. The last counts have an exponential tail.
  */
 
-/* Bins of -log(tail probability), in nats: so many for each doubling of 1 + nats. */
-enum { BINS_PER_DOUBLING = 4 };
-/* The tail holds at least so many counts. Its slope comes from the lower half of them, so that a few outliers have no
- * influence. */
-#define TAIL_COUNTS ((real)16)
-/* The lower half ends with a bin that its own counts have chosen. So many counts less make up for that: simulated, p from
- * 0.1 to 0.001 within 3 % (docs/maths.md, section 30). */
-#define CHOSEN_END ((real)0.15)
-/* The nats of the points in the tail that are assumed before there are any. */
-#define TAIL_PRIOR ((real)1)
-/* Counts are halved after FIRST_PERIOD points, then after twice as many each time: the learner itself changes most when
- * it is young. No period is longer than MOST_PERIOD or, with forgetting, than MEMORY times the weight of all clusters or
- * LEAST_PERIOD. */
-enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
-#define MOST_PERIOD UINT32_C(2097152)
-#define MEMORY ((real)32)
-/* Points of such a surprise are extreme. One that comes within APART points of another is not counted, so that an
- * episode counts once; but no more than LONGEST_RUN are left out in a row. */
-#define EXTREME ((real)1e-3)
-enum { APART = 16, LONGEST_RUN = 64 };
+/* ==== mapdpm_gamma_tail.h =========================================================================================== */
 
-/* ---- tails of densities ------------------------------------------------------------------------------------------ */
+/* Tails of Gamma variables, which may be too small for a real. Internal; static inlines. */
+#ifndef MAPDPM_GAMMA_TAIL_H
+#define MAPDPM_GAMMA_TAIL_H
 
 /* The number factor exp(-nats). */
 typedef struct {
@@ -4364,7 +4378,7 @@ typedef struct {
 } small_number;
 
 /* *sum += weight * x, where x may be far smaller than the sum. */
-static void add_small(small_number *sum, real weight, small_number x)
+static inline void add_small(small_number *sum, real weight, small_number x)
 {
     if (!(sum->factor > 0) || x.nats < sum->nats) {
         sum->factor = sum->factor > 0 ? sum->factor * math_exp(x.nats - sum->nats) : 0;
@@ -4375,22 +4389,8 @@ static void add_small(small_number *sum, real weight, small_number x)
     }
 }
 
-/* 1 / sqrt x for a positive normal x, by Newton's steps without a division. */
-static real inverse_root(real x)
-{
-    real f, y;
-    const int k = math_split(x, &f), half = k >= 0 ? k / 2 : -((1 - k) / 2);
-    const real scale = math_power_of_2(-half), rest = x * scale * scale; /* in [0.7, 2.9) */
-    int i;
-
-    y = (real)1.25 - (real)0.25 * rest; /* above 0, and below sqrt(3 / rest) */
-    for (i = 0; i < (MATH_IS_FLOAT ? 4 : 5); i++)
-        y *= (real)1.5 - HALF * rest * y * y;
-    return y * scale;
-}
-
 /* exp(z^2) erfc(z) for z >= 0, with a relative error of 1.2e-7 (Press et al., Numerical Recipes, erfcc). */
-static real scaled_erfc(real z)
+static inline real scaled_erfc(real z)
 {
     static const real c[] = {(real)0.17087277,  (real)-0.82215223, (real)1.48851587, (real)-1.13520398,
                              (real)0.27886807,  (real)-0.18628806, (real)0.09678418, (real)0.37409196,
@@ -4405,7 +4405,7 @@ static real scaled_erfc(real z)
 }
 
 /* P(Z > r) of a standard normal Z. */
-static small_number normal_tail(real r)
+static inline small_number normal_tail(real r)
 {
     const real z = (r < 0 ? -r : r) * (real)0.70710678118654752;
     small_number tail;
@@ -4419,9 +4419,9 @@ static small_number normal_tail(real r)
     return tail;
 }
 
-/* P(G > x) of a Gamma variable G of shape n / 2, for x > 0 and n <= MOST_TERMS: a finite sum (docs/maths.md (116)). */
+/* P(G > x) of a Gamma variable G of shape n / 2, for x > 0 and n <= MOST_TERMS: a finite sum (docs/maths.md (117)). */
 enum { MOST_TERMS = 32 };
-static small_number short_tail(uint32_t n, real x)
+static inline small_number short_tail(uint32_t n, real x)
 {
     static const real reciprocals[MOST_TERMS - 2] = {
         (real)(2.0 / 1), (real)(2.0 / 2), (real)(2.0 / 3), (real)(2.0 / 4), (real)(2.0 / 5),
@@ -4438,16 +4438,16 @@ static small_number short_tail(uint32_t n, real x)
     for (i = n; i > least + 2; i -= 2)
         tail.factor = 1 + bounded * reciprocals[i - 3] * tail.factor;
     if (least) {
-        const real inverse = inverse_root(x), root = x * inverse;
+        const real inverse = math_inverse_root(x), root = x * inverse;
 
         tail.factor = scaled_erfc(root) + (n > 1 ? (real)1.1283791670955126 * root * tail.factor : 0);
     }
     return tail;
 }
 
-/* The same for any shape k: a saddlepoint, Barndorff-Nielsen's r* (docs/maths.md (117)). From k = 16 on it is at most
+/* The same for any shape k: a saddlepoint, Barndorff-Nielsen's r* (docs/maths.md (118)). From k = 16 on it is at most
  * 0.2 % too large, for all tails down to 1e-20. */
-static small_number long_tail(real k, real x)
+static inline small_number long_tail(real k, real x)
 {
     const real d = x / k - 1;
     real q, r; /* q = 2 (d - log(1 + d)) / d^2, without what cancels */
@@ -4463,13 +4463,14 @@ static small_number long_tail(real k, real x)
     } else {
         q = 2 * (d - math_log(1 + d)) / (d * d);
     }
-    r = d * k * q * inverse_root(k * q);
+    r = d * k * q * math_inverse_root(k * q);
     if (d < (real)1e-3 && d > (real)-1e-3)
-        return normal_tail(r + inverse_root(k) / 3);
+        return normal_tail(r + math_inverse_root(k) / 3);
     return normal_tail(r - HALF * math_log(q) / r);
 }
 
-static small_number gamma_tail(uint32_t n, real x)
+/* P(G > x) of a Gamma variable G of shape n / 2: half a chi-square of n degrees of freedom. */
+static inline small_number gamma_tail(uint32_t n, real x)
 {
     static const small_number all = {0, 1};
 
@@ -4477,6 +4478,31 @@ static small_number gamma_tail(uint32_t n, real x)
         return all;
     return n <= MOST_TERMS ? short_tail(n, x) : long_tail(HALF * (real)n, x);
 }
+
+#endif
+
+/* Bins of -log(tail probability), in nats: so many for each doubling of 1 + nats. */
+enum { BINS_PER_DOUBLING = 4 };
+/* The tail holds at least so many counts. Its slope comes from the lower half of them, so that a few outliers have no
+ * influence. */
+#define TAIL_COUNTS ((real)16)
+/* The lower half ends with a bin that its own counts have chosen. So many counts less make up for that, as
+ * tests/stream/test_surprise.py simulates. */
+#define CHOSEN_END ((real)0.15)
+/* The nats of the points in the tail that are assumed before there are any. */
+#define TAIL_PRIOR ((real)1)
+/* Counts are halved after FIRST_PERIOD points, then after twice as many each time: the learner itself changes most when
+ * it is young. No period is longer than MOST_PERIOD or, with forgetting, than MEMORY times the weight of all clusters or
+ * LEAST_PERIOD. */
+enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
+#define MOST_PERIOD UINT32_C(2097152)
+#define MEMORY ((real)32)
+/* Points of such a surprise are extreme. One that comes within APART points of another is not counted, so that an
+ * episode counts once; but no more than LONGEST_RUN are left out in a row. */
+#define EXTREME ((real)1e-3)
+enum { APART = 16, LONGEST_RUN = 64 };
+
+/* ---- the tail of the predictive ---------------------------------------------------------------------------------- */
 
 /* The probability that a draw from a cluster of n points has a log density so many nats below the highest one. It is
  * exact for known variances and in the limit of many points; else Bartlett's approximation (docs/maths.md (115)). */
@@ -4503,6 +4529,20 @@ static uint32_t features_there(const mapdpm_stream *s, const real *x)
     return n;
 }
 
+/* The highest log density that a point with the same missing values can have in slot k, with the log weight. */
+static real highest_score(const mapdpm_stream *s, const real *x, uint32_t k, real weight)
+{
+    if (HAS_MISSING(s))
+        return peak(s, view_of(s, k, s->now), x) + math_log(weight);
+    return constants_of(s)[k] - elapsed(s, k, s->now);
+}
+
+/* The same of a new cluster. */
+static real highest_of_new(const mapdpm_stream *s, const real *x)
+{
+    return HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening;
+}
+
 real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c)
 {
     const uint32_t n_features = features_there(s, x);
@@ -4511,27 +4551,16 @@ real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c)
     uint32_t k;
 
     for (k = 0; k < s->width; k++) {
-        real decay, weight, highest;
+        const real weight = is_used(s, k) ? *slot_of(s, k) * decay_of(s, k, s->now) : 0;
 
-        if (!is_used(s, k))
-            continue;
-        decay = decay_of(s, k, s->now);
-        weight = *slot_of(s, k) * decay;
-        if (weight < FORGOTTEN_WEIGHT)
-            continue;
-        if (is_rare(s, k))
+        if (weight < FORGOTTEN_WEIGHT || is_rare(s, k))
             continue;
         known += weight;
-        if (HAS_MISSING(s))
-            highest = peak(s, view_of(s, k, s->now), x) + math_log(weight);
-        else
-            highest = constants_of(s)[k] - elapsed(s, k, s->now);
-        add_small(&sum, weight, tail_of_draw(s, weight, n_features, highest - c->common));
+        add_small(&sum, weight, tail_of_draw(s, weight, n_features, highest_score(s, x, k, weight) - c->common));
     }
     if (!(known > 0)) {
         known = 1;
-        add_small(&sum, 1,
-                  tail_of_draw(s, 0, n_features, (HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening) - c->common));
+        add_small(&sum, 1, tail_of_draw(s, 0, n_features, highest_of_new(s, x) - c->common));
     }
     return at_least(sum.nats - math_log(sum.factor / known), 0);
 }
@@ -4621,8 +4650,9 @@ real surprise_rank(const mapdpm_stream *s, real nats)
     tail = find_tail(counts, precision);
     if (bin >= tail.bin) {
         const real c = (nats - start_of_bin(tail.bin)) / (TAIL_PRIOR + tail.nats);
+        const real power = at_least(tail.lower - CHOSEN_END, 0);
 
-        return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + at_least(tail.lower - CHOSEN_END, 0) * math_log1p(c)));
+        return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + power * math_log1p(c)));
     }
     for (i = tail.bin, share = tail.counts; i > bin + 1; i--)
         share += counts[i - 1] * precision;
@@ -4761,6 +4791,65 @@ void surprise_pool(mapdpm_stream *s, const mapdpm_stream *from)
         *counting_period(s) = *counting_period(from);
     for (i = 0; i < SURPRISE_BINS; i++)
         tail_counts(s)[i] += tail_counts(from)[i];
+}
+
+/* ==== assess.c ====================================================================================================== */
+
+/* How unusual a point is: an assessment, of a point that may be learned then. */
+
+void stream_assess_nothing(mapdpm_assessment *a)
+{
+    a->id = NONE;
+    a->log_density = a->novelty = a->surprise = math_nan();
+}
+
+void stream_assess(const mapdpm_stream *s, const choice *c, real nats, mapdpm_assessment *a)
+{
+    a->id = c->best == NONE ? NONE : ids_of(s)[c->best];
+    a->log_density = c->density;
+    a->novelty = c->novelty;
+    a->surprise = HAS_SURPRISE(s) ? surprise_rank(s, nats) : math_nan();
+}
+
+/* The time of the next point. *time is s->now for points without times, until the first one, whose time is any. */
+static int next_time(const mapdpm_stream *s, const int64_t *microseconds, int64_t *time)
+{
+    *time = s->now;
+    if (s->clock == CLOCK_UNKNOWN)
+        return MAPDPM_OK;
+    if ((s->clock == CLOCK_POINTS && microseconds) || s->now >= INT64_MAX / 2)
+        return MAPDPM_E_TIME;
+    if (s->clock == CLOCK_POINTS) {
+        *time = s->now + 1;
+        return MAPDPM_OK;
+    }
+    if (microseconds)
+        *time = *microseconds;
+    return *time < s->now || *time > INT64_MAX / 2 ? MAPDPM_E_TIME : MAPDPM_OK;
+}
+
+int mapdpm_assess(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
+{
+    int64_t time, before;
+    choice c;
+    int error;
+
+    if (s == NULL || x == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
+        return MAPDPM_E_ARGUMENT;
+    error = stream_check_point(s, x);
+    if (error == MAPDPM_OK)
+        error = next_time(s, microseconds, &time);
+    if (error != MAPDPM_OK)
+        return error;
+    stream_assess_nothing(a);
+    if (IS_WARMING(s))
+        return MAPDPM_OK;
+    before = s->now;
+    s->now = time;
+    c = stream_choose(s, x, 1);
+    stream_assess(s, &c, HAS_SURPRISE(s) ? surprise_nats(s, x, &c) : 0, a);
+    s->now = before;
+    return MAPDPM_OK;
 }
 
 /* ==== filter.c ====================================================================================================== */
@@ -4978,8 +5067,6 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     add_compensated(slot, size, -part);
     if (HAS_BASE(s))
         base_split(s, k, e, share);
-    if (HAS_SURPRISE(s))
-        surprise_split(s, k, e, share);
     if (IS_TIMED(s))
         states_split(s, k, e, lighter, share);
     last_seen_of(s)[e] = last_seen_of(s)[k];
@@ -4990,6 +5077,8 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     stream_record(s, MAPDPM_SPLIT, ids_of(s)[k], ids_of(s)[e]);
     stream_refresh(s, k);
     stream_refresh(s, e);
+    if (HAS_SURPRISE(s))
+        surprise_split(s, k, e, share);
     if (IS_GROUPED(s)) {
         groups_recount(s, k);
         groups_recount(s, e);
@@ -5921,19 +6010,6 @@ void stream_revisit_prior(mapdpm_stream *s)
  * the halves better. No point is kept.
  */
 
-static real not_a_number(void)
-{
-    const uint32_t single = 0x7fc00000u;
-    const uint64_t whole = UINT64_C(0x7ff8000000000000);
-    real value;
-
-    if (sizeof value == 4)
-        memcpy(&value, &single, 4);
-    else
-        memcpy(&value, &whole, sizeof value);
-    return value;
-}
-
 /* Returns MAPDPM_OK if x can be learned or scored. */
 int stream_check_point(const mapdpm_stream *s, const real *x)
 {
@@ -6020,20 +6096,6 @@ static int check_opening(const mapdpm_stream *s, const choice *c, int64_t before
     return c->has_aged && (!IS_TIMED(s) || states_will_age(s, before)) ? MAPDPM_OK : MAPDPM_E_FULL;
 }
 
-static void assess_nothing(mapdpm_assessment *a)
-{
-    a->id = NONE;
-    a->log_density = a->novelty = a->surprise = not_a_number();
-}
-
-static void assess(const mapdpm_stream *s, const choice *c, real nats, mapdpm_assessment *a)
-{
-    a->id = c->best == NONE ? NONE : ids_of(s)[c->best];
-    a->log_density = c->density;
-    a->novelty = c->novelty;
-    a->surprise = HAS_SURPRISE(s) ? surprise_rank(s, nats) : not_a_number();
-}
-
 /* Learn a point, and assess it before if `a` is not NULL. */
 static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score, mapdpm_assessment *a)
 {
@@ -6053,9 +6115,9 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
         groups_total(s);
     if (IS_WARMING(s)) {
         if (score)
-            *score = not_a_number();
+            *score = math_nan();
         if (a)
-            assess_nothing(a);
+            stream_assess_nothing(a);
         return learn_warming(s, x, id);
     }
     c = stream_choose(s, x, with_density);
@@ -6086,7 +6148,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (HAS_SURPRISE(s))
         nats = surprise_nats(s, x, &c);
     if (a)
-        assess(s, &c, nats, a);
+        stream_assess(s, &c, nats, a);
     s->n_seen++;
     if (IS_GROUPED(s))
         groups_admit(s);
@@ -6217,7 +6279,7 @@ int mapdpm_predict(const mapdpm_stream *s, const real *x, uint32_t *id, real *sc
         return error;
     if (IS_WARMING(s)) {
         if (score)
-            *score = not_a_number();
+            *score = math_nan();
         return id ? MAPDPM_E_WARMING : MAPDPM_OK;
     }
     c = stream_choose(s, x, score != NULL);
@@ -6248,47 +6310,6 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
 }
 
 /* ---- assessments ------------------------------------------------------------------------------------------------- */
-
-/* The time of the next point. *time is s->now for points without times, until the first one, whose time is any. */
-static int next_time(const mapdpm_stream *s, const int64_t *microseconds, int64_t *time)
-{
-    *time = s->now;
-    if (s->clock == CLOCK_UNKNOWN)
-        return MAPDPM_OK;
-    if ((s->clock == CLOCK_POINTS && microseconds) || s->now >= INT64_MAX / 2)
-        return MAPDPM_E_TIME;
-    if (s->clock == CLOCK_POINTS) {
-        *time = s->now + 1;
-        return MAPDPM_OK;
-    }
-    if (microseconds)
-        *time = *microseconds;
-    return *time < s->now || *time > INT64_MAX / 2 ? MAPDPM_E_TIME : MAPDPM_OK;
-}
-
-int mapdpm_assess(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
-{
-    int64_t time, before;
-    choice c;
-    int error;
-
-    if (s == NULL || x == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
-        return MAPDPM_E_ARGUMENT;
-    error = stream_check_point(s, x);
-    if (error == MAPDPM_OK)
-        error = next_time(s, microseconds, &time);
-    if (error != MAPDPM_OK)
-        return error;
-    assess_nothing(a);
-    if (IS_WARMING(s))
-        return MAPDPM_OK;
-    before = s->now;
-    s->now = time;
-    c = stream_choose(s, x, 1);
-    assess(s, &c, HAS_SURPRISE(s) ? surprise_nats(s, x, &c) : 0, a);
-    s->now = before;
-    return MAPDPM_OK;
-}
 
 int mapdpm_learn_assessed(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
 {
@@ -7489,7 +7510,11 @@ enum { COUNTERS = 3 * 8 + 6 * 4 };
 
 static size_t options_bytes(int kind, int has_surprise)
 {
-    return 4 * 4 + 3 * REAL + (has_surprise ? (size_t)REAL : 0) + (kind == STREAM_OF_GROUPS ? 3 * 4 + REAL : kind == STREAM_OF_STATES ? 4 + 2 * REAL : 0);
+    const size_t most = 4 * 4 + 3 * REAL + (has_surprise ? REAL : 0u);
+
+    if (kind == STREAM_OF_GROUPS)
+        return most + 3 * 4 + REAL;
+    return kind == STREAM_OF_STATES ? most + 4 + 2 * REAL : most;
 }
 
 static int kind_of(const mapdpm_stream *s)
@@ -7704,20 +7729,6 @@ static inline uint32_t *counters_of(const mapdpm_features *f)
 }
 
 static inline int is_missing(real x) { return x != x; }
-
-/* NaN with the same bits on all machines. */
-static inline real missing_value(void)
-{
-    const uint32_t single = UINT32_C(0x7fc00000);
-    const uint64_t whole = UINT64_C(0x7ff8000000000000);
-    real x;
-
-    if (MATH_IS_FLOAT)
-        memcpy(&x, &single, sizeof single);
-    else
-        memcpy(&x, &whole, sizeof x);
-    return x;
-}
 
 static inline uint32_t n_bins(const planned_step *p) { return p->step.end - p->step.first; }
 
@@ -8004,7 +8015,10 @@ static void put_result(real *to, const real *from, uint32_t n)
     for (i = 0; i < n; i++) {
         const real x = from[i];
 
-        to[i] = x > FEATURE_LIMIT ? FEATURE_LIMIT : (x < -FEATURE_LIMIT ? -FEATURE_LIMIT : (x == x ? x : missing_value()));
+        if (!(x == x))
+            to[i] = math_nan();
+        else
+            to[i] = x > FEATURE_LIMIT ? FEATURE_LIMIT : (x < -FEATURE_LIMIT ? -FEATURE_LIMIT : x);
     }
 }
 
@@ -8059,12 +8073,15 @@ int mapdpm_features_many(mapdpm_features *f, const mapdpm_real *x, const int64_t
             return error;
         }
     }
-    for (i = 0; i < n; i++)
-        if (transform(f, x + i * f->n_features, microseconds == NULL ? NULL : microseconds + i, out + found * f->width)) {
+    for (i = 0; i < n; i++) {
+        const int64_t *const time = microseconds == NULL ? NULL : microseconds + i;
+
+        if (transform(f, x + i * f->n_features, time, out + found * f->width)) {
             if (rows != NULL)
                 rows[found] = i;
             found++;
         }
+    }
     *done = found;
     return MAPDPM_OK;
 }
@@ -8271,7 +8288,7 @@ static void add_square(const planned_step *p, real x, uint32_t count, real *mean
 
 static real rms_of(real squares, uint32_t count)
 {
-    return count > 0 ? math_sqrt(squares / (real)count) : missing_value();
+    return count > 0 ? math_sqrt(squares / (real)count) : math_nan();
 }
 
 /* The largest distance from the mean, over the root mean square. */
@@ -8370,7 +8387,8 @@ static void end_block(const planned_step *p, const real *state, const real *tabl
         else if (p->step.kind == MAPDPM_STEP_CREST)
             result[d] = crest_of(state[2 * (size_t)D + d], state[3 * (size_t)D + d], state[d], rms);
         else
-            result[d] = counts[d] == p->step.n ? energy_of(p, state + D + 2 * (size_t)n_bins(p) * d, table) : missing_value();
+            result[d] = counts[d] < p->step.n ? math_nan()
+                                              : energy_of(p, state + D + 2 * (size_t)n_bins(p) * d, table);
     }
 }
 
