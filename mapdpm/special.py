@@ -217,3 +217,21 @@ def log_waiting_time(log_p: float, q: float, n: float) -> float:
         return log(n)
     growth = -n * log_p
     return growth + log1p(-exp(-growth)) - log(q) if growth > 1.0 else log(expm1(growth)) - log(q)
+
+
+def log_cycle(log_p: float, pause: int, n: int) -> float:
+    """Log of the expected number of trials from one run of n successes to the next, maths (142).
+
+    After a run, the next one can begin when there were ``pause`` failures in a row. ``log_p`` is the log probability of
+    a success.
+
+    Examples
+    --------
+    >>> round(exp(log_cycle(log(0.5), 1, 1)), 9)  # two trials until a failure, two more until a success
+    4.0
+    """
+    p = exp(log_p)
+    waits = log_waiting_time(log_p, -expm1(log_p), n)
+    lasts = log_waiting_time(log1p(-p), p, pause) if p < 1.0 else inf
+    largest = max(waits, lasts)
+    return largest + log(exp(waits - largest) + exp(lasts - largest))

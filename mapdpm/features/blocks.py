@@ -24,11 +24,6 @@ class _Block(Transformer):
         """Number of points from one result to the next."""
         return int(self.window)
 
-    @property
-    def needs_times(self) -> bool:
-        """Whether each point needs its time ``t``."""
-        return False
-
 
 class _Amplitude(_Block):
     _kind: int

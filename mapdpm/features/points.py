@@ -32,11 +32,6 @@ class _OnePoint(Transformer):
         """Number of points from one result to the next."""
         return 1
 
-    @property
-    def needs_times(self) -> bool:
-        """Whether each point needs its time ``t``."""
-        return False
-
 
 class Lag(_OnePoint):
     """The point and the ``n`` points before it: x_t, x_(t-1), ..., x_(t-n), docs/maths.md (130).

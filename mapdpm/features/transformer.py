@@ -51,9 +51,9 @@ class Transformer(Parameters, abc.ABC):
         """Number of points from one result to the next."""
 
     @property
-    @abc.abstractmethod
     def needs_times(self) -> bool:
         """Whether each point needs its time ``t``."""
+        return False
 
     @abc.abstractmethod
     def compile_into(self, source: int, steps: list[Step]) -> int:

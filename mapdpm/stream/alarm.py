@@ -6,7 +6,7 @@ import math
 from collections import deque
 from typing import Any, NamedTuple
 
-from mapdpm.special import log_waiting_time
+from mapdpm.special import log_cycle
 from mapdpm.stream.c_options import modules
 from mapdpm.stream.settings import MICROSECONDS, microseconds
 from mapdpm.validation import check_count, check_number
@@ -148,7 +148,7 @@ class Alarm:
         points are taken as evenly spaced.
         """
         points = _positive("rate", rate)
-        return points * math.exp(-_log_cycle(math.log(self.level), self._hold_in_points(points), self.debounce))
+        return points * math.exp(-log_cycle(math.log(self.level), self._hold_in_points(points), self.debounce))
 
     @classmethod
     def level_for(cls, per_day: float, rate: float, hold: float = 100, debounce: int = 1) -> float:
@@ -167,15 +167,15 @@ class Alarm:
         held = math.floor(made.hold)
         low = _LOG_LEAST
         peak = _shortest_cycle(held, made.debounce)
-        if _log_cycle(peak, held, made.debounce) > wanted:
-            most = rate * math.exp(-_log_cycle(peak, held, made.debounce))
+        if log_cycle(peak, held, made.debounce) > wanted:
+            most = rate * math.exp(-log_cycle(peak, held, made.debounce))
             how = f"rate={rate!r}, hold={hold!r}, debounce={debounce!r}"
             msg = f"per_day must be at most {most:.6g} with {how}, got {per_day!r}"
             raise ValueError(msg)
         high = peak
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            if _log_cycle(middle, held, made.debounce) > wanted:
+            if log_cycle(middle, held, made.debounce) > wanted:
                 low = middle
             else:
                 high = middle
@@ -254,21 +254,12 @@ class Alarm:
         return math.floor(self.hold * rate / _DAY if self._timed else self.hold)
 
 
-def _log_cycle(log_level: float, hold: int, debounce: int) -> float:
-    """Log of the expected number of points from an alert to the next, maths (142)."""
-    level = math.exp(log_level)
-    waits = log_waiting_time(log_level, -math.expm1(log_level), debounce)
-    lasts = log_waiting_time(math.log1p(-level), level, hold) if level < 1.0 else math.inf
-    largest = max(waits, lasts)
-    return largest + math.log(math.exp(waits - largest) + math.exp(lasts - largest))
-
-
 def _shortest_cycle(hold: int, debounce: int) -> float:
     """The log level of the shortest cycle: it is convex in the level, so thirds find its minimum."""
     low, high = _LOG_LEAST, -1e-9
     for _ in range(_HALVINGS):
         first, second = low + (high - low) / 3.0, high - (high - low) / 3.0
-        if _log_cycle(first, hold, debounce) > _log_cycle(second, hold, debounce):
+        if log_cycle(first, hold, debounce) > log_cycle(second, hold, debounce):
             low = first
         else:
             high = second
