@@ -83,7 +83,7 @@ class Reported:
         """Nothing to do: stderr stays open."""
 
 
-def check(arguments: argparse.Namespace, settings: dict[str, Any]) -> None:
+def check(arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved | None) -> None:
     """UsageError for options of alarms that do not go together."""
     if settings["alarm"] is None:
         for name in _NEEDS_ALARM:
@@ -95,6 +95,10 @@ def check(arguments: argparse.Namespace, settings: dict[str, Any]) -> None:
     prints = not arguments.publish and (output is None or str(output) == STDOUT)
     wrongs = (
         (settings["states"], "--alarm: not with --states"),
+        (
+            saved and not getattr(saved.model, "surprise", True),
+            "--alarm: the learner of --state knows no surprise; begin another state",
+        ),
         (alerts and arguments.alert_topic, "--alert-topic: alerts go there or to --alerts, not both"),
         (str(alerts) == STDOUT and prints, "--alerts: results go to standard output; send them to --output"),
         (alerts and alerts.suffix == ".gz", "--alerts: alerts are not compressed as they come"),

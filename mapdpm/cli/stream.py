@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> None:
     saved = None if arguments.state is None else checkpoint.read(arguments.state)
     settings = checkpoint.merged_settings(stream_arguments.given(arguments), saved, arguments.state)
     stream_arguments.check_states(settings)
-    alarms.check(arguments, settings)
+    alarms.check(arguments, settings, saved)
     model = stream_arguments.learner(settings) if saved is None else saved.model
     features = Pipeline.of(settings, saved, arguments.state)
     with Signals() as signals, contextlib.ExitStack() as stack:
