@@ -110,6 +110,11 @@ def streams(names: Names) -> None:
     _save(figure, "streams")
 
 
+def alarms(names: Names) -> None:
+    """Draw the stream with three incidents, and its surprises."""
+    _save(plots.surprise(None, names["X"], names["found"], names["alarm"])[0].figure, "alarms")
+
+
 def groups(names: Names) -> None:
     """Draw the shares of the clusters in each room."""
     _save(names["ax"].figure, "groups")
@@ -158,6 +163,7 @@ PAGES: dict[str, Callable[[Names], None]] = {
     "documents": documents,
     "states": lambda names: _save(names["segments"].figure, "segments"),
     "streams": streams,
+    "alarms": alarms,
     "river": river,
     "command-line": lambda _: _fit("data.csv", "command-line", "--columns", "height,width"),
     "plots": lambda _: None,  # its blocks have drawn

@@ -34,7 +34,8 @@ def surprise(
     X : array-like or DataFrame of shape (n_points, n_features)
         The points, NaN where a value is missing.
     assessments : Assessment of arrays
-        What ``OnlineMAPDPM.learn_many_assessed(X)`` returned: ``id`` and ``surprise`` are drawn. nan is not drawn.
+        What ``OnlineMAPDPM.learn_many_assessed(X)`` returned: ``id`` and ``surprise`` are drawn. nan is not drawn, and
+        points of the warm-up are grey.
     alarm : Alarm, optional
         An alarm that took these surprises, with times where ``t`` has them.
     most : int
@@ -59,7 +60,8 @@ def surprise(
         raise ValueError(msg)
     times = _times(t, n)
     upper, lower = _panels(ax)
-    _draw_series(upper, times, points[:, : check_count("most", most)], ids)
+    warming = np.isnan(np.asarray(assessments.log_density, dtype=np.float64))  # ids are provisional until then
+    _draw_series(upper, times, points[:, : check_count("most", most)], np.where(warming, -1, ids))
     names = column_names(X)
     if points.shape[1] == 1 or most == 1:
         canvas.write_title(upper.yaxis, str(names[0]) if names is not None else "feature 0")
@@ -101,7 +103,8 @@ def _panels(given: Any) -> tuple[Axes, Axes]:
 
 def _draw_series(ax: Axes, times: Vector, points: Any, ids: Any) -> None:
     """One feature as it is; of several, each in a band of its own, the first on top."""
-    names, ranks = np.unique(ids, return_inverse=True)
+    names = np.unique(ids[ids >= 0])
+    ranks = np.where(ids >= 0, np.searchsorted(names, ids), -1)
     shown = points.shape[1]
     for feature in range(shown):
         values = points[:, feature]

@@ -1,28 +1,20 @@
 """The picture of surprises: each point in the colour of its cluster, and each episode as a span."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from mapdpm import Alarm, plots
+from mapdpm import Alarm, OnlineMAPDPM, plots
 from mapdpm.plots.canvas import colour
-
-
-class Found(NamedTuple):
-    """What learn_many_assessed returns, of what is drawn."""
-
-    id: np.ndarray
-    surprise: np.ndarray
+from mapdpm.stream import Assessment
 
 
 def made(n=60, D=1):
     rng = np.random.default_rng(0)
     values = rng.random(n)
     values[:10], values[[30, 31, 50]] = np.nan, 1e-6
-    return rng.normal(size=(n, D)), Found(np.arange(n) % 3 + 200, values)
+    return rng.normal(size=(n, D)), Assessment(np.arange(n) % 3 + 200, np.zeros(n), np.zeros(n), values)
 
 
 def dots(ax):
@@ -79,3 +71,14 @@ def test_refusals():
         plots.surprise(np.arange(60)[::-1], X, found)
     with pytest.raises(ValueError, match="the alarm took no times"):
         plots.surprise(np.arange(60.0), X, found, alarm_of(found))
+
+
+def test_points_of_the_warmup_are_grey():
+    """Each has a provisional id of its own, which is no cluster."""
+    X = np.random.default_rng(0).normal(size=(300, 1))
+    found = OnlineMAPDPM(n_features=1).learn_many_assessed(X)
+    upper, _ = plots.surprise(None, X, found)
+    (series,) = dots(upper)
+    shades = np.unique(series.get_facecolors()[:200], axis=0)
+    assert len(shades) == 1
+    assert len(np.unique(series.get_facecolors(), axis=0)) == 1 + len(np.unique(found.id[200:]))
