@@ -21,6 +21,7 @@ from mapdpm import (
     OnlineMAPDPM,
 )
 from mapdpm.cli import tables
+from mapdpm.features import Transformer, parse
 from mapdpm.files import container
 from mapdpm.files.c_export import as_stream, c_files
 from mapdpm.files.errors import ModelFileError
@@ -275,6 +276,14 @@ def use_grouped_stream(model):
     model.to_bytes()
 
 
+def assert_assessed(found):
+    """A surprise and a novelty are probabilities, or nan."""
+    assert not found.surprise > 1.0
+    assert not found.surprise < 0.0
+    assert not found.novelty > 1.0
+    assert not found.novelty < 0.0
+
+
 def use_stream(model):
     """It scores and predicts finite numbers, goes on learning, and can be saved and exported."""
     before, D = model.to_bytes(), model.n_features_in_
@@ -293,6 +302,8 @@ def use_stream(model):
             score = model.score_one(x.tolist())
             assert np.isfinite(score) or model.n_clusters == 0
             assert model.predict_one(x.tolist()) in model.ids
+            if not isinstance(model, OnlineAlphaSelector):
+                assert_assessed(model.learn_assessed(x.tolist()))
             number, score = model.learn_scored(x.tolist())
             assert number >= 0
             assert np.isfinite(score) or model.n_clusters == 0 or model.n_seen <= model.warmup
@@ -300,6 +311,38 @@ def use_stream(model):
     with contextlib.suppress(ValueError):
         c_files(as_stream(model, dtype=model.dtype))
         OnlineMAPDPM.merged([before])
+
+
+# ---- features --------------------------------------------------------------------------------------------------------
+
+_PIPELINES = (
+    "Lag(2) | Centre(5) | Difference()",
+    "Seasonal('week', half_life=3.0, utc_offset=-2.5)",
+    "RMS(4) + CrestFactor(4) + BandEnergy(4, [(0, 1.5), (1.5, 2)], 4.0)",
+    "Lag(1, dtype='float32')",
+)
+
+
+@functools.cache
+def feature_examples(folder=None):
+    """Pipelines of all kinds of steps, in both real types, after some points with gaps."""
+    X = points()
+    t = 40_000.0 * np.arange(len(X))
+    X[::7, 0] = np.nan
+    made = [parse(text) for text in _PIPELINES]
+    for each in made:
+        each.transform_many(X, t)
+    return [each.to_bytes() for each in made]
+
+
+def use_features(pipeline):
+    """It goes on, and what it says of itself is true."""
+    assert parse(repr(pipeline)).c_steps() == pipeline.c_steps()
+    assert type(pipeline).from_bytes(pipeline.to_bytes()).to_bytes() == pipeline.to_bytes()
+    X = np.zeros((20, pipeline.n_features_in_))
+    rows = pipeline.transform_many(X, 3600.0 * np.arange(20.0))
+    assert rows.shape[1] == pipeline.n_features_out
+    assert not np.isinf(rows).any()
 
 
 # ---- traces ----------------------------------------------------------------------------------------------------------
@@ -383,6 +426,9 @@ MODELS = {
     "OnlineHDP.set_base": Reader(summary_examples, read_summary, use_grouped_stream, *_MODELS),
     "OnlineAlphaSelector.from_bytes": Reader(
         bank_examples, lambda data, _: OnlineAlphaSelector.from_bytes(data), use_stream, *_MODELS
+    ),
+    "Transformer.from_bytes": Reader(
+        feature_examples, lambda data, _: Transformer.from_bytes(data), use_features, *_MODELS
     ),
     "mapdpm.load": Reader(every_model, read_model, use_model, *_MODELS),
     "Trace.load": Reader(trace_examples, read_trace, use_trace, (UnreadableTraceError,), mutations.mutated_npz),
