@@ -235,9 +235,9 @@ class OnlineMAPDPM(PointwiseLearner):
         """How unusual x would be as the next point, at the time ``t``: id, log density, novelty, surprise.
 
         ``novelty`` is P(new cluster | x) = alpha p(x) / (sum_k n_k p(x | k) + alpha p(x)). ``surprise`` is a tail
-        probability: on data like those so far, a point has a surprise of at most p with probability p. It compares the
-        log density of x under all clusters that are not rare with a draw from them (docs/maths.md (116)), and then with
-        the points so far (119). Changes nothing; O(K D). All are nan during the warm-up.
+        probability: an independent point like those so far has a surprise of at most p with probability p. It compares
+        the log density of x under all clusters that are not rare with a draw from them (docs/maths.md (116)), and then
+        with the points so far (119). Changes nothing; O(K D). All are nan during the warm-up.
 
         Examples
         --------
