@@ -3,13 +3,13 @@
 
 void stream_assess_nothing(mapdpm_assessment *a)
 {
-    a->id = NONE;
+    a->id = MD_NONE;
     a->log_density = a->novelty = a->surprise = math_nan();
 }
 
-void stream_assess(const mapdpm_stream *s, const choice *c, real nats, mapdpm_assessment *a)
+void stream_assess(const mapdpm_stream *s, const choice *c, md_real nats, mapdpm_assessment *a)
 {
-    a->id = c->best == NONE ? NONE : ids_of(s)[c->best];
+    a->id = c->best == MD_NONE ? MD_NONE : ids_of(s)[c->best];
     a->log_density = c->density;
     a->novelty = c->novelty;
     a->surprise = HAS_SURPRISE(s) ? surprise_rank(s, nats) : math_nan();
@@ -32,7 +32,7 @@ static int next_time(const mapdpm_stream *s, const int64_t *microseconds, int64_
     return *time < s->now || *time > INT64_MAX / 2 ? MAPDPM_E_TIME : MAPDPM_OK;
 }
 
-int mapdpm_assess(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
+int mapdpm_assess(mapdpm_stream *s, const md_real *x, const int64_t *microseconds, mapdpm_assessment *a)
 {
     int64_t time, before;
     choice c;

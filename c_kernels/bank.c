@@ -2,11 +2,11 @@
 #include "mapdpm_learner.h"
 
 /* The memory: head | scores[n], low parts[n] (reals) | learners, all of the same size. */
-static size_t at_learners(uint32_t n) { return (sizeof(mapdpm_bank) + 2 * (size_t)n * sizeof(real) + 7) / 8 * 8; }
+static size_t at_learners(uint32_t n) { return (sizeof(mapdpm_bank) + 2 * (size_t)n * sizeof(md_real) + 7) / 8 * 8; }
 
-static real *scores_of(const mapdpm_bank *b)
+static md_real *scores_of(const mapdpm_bank *b)
 {
-    return (real *)(void *)((unsigned char *)(uintptr_t)b + sizeof *b);
+    return (md_real *)(void *)((unsigned char *)(uintptr_t)b + sizeof *b);
 }
 
 static size_t stride_of(const mapdpm_bank *b) { return (b->bytes - at_learners(b->n)) / b->n; }
@@ -27,8 +27,8 @@ size_t mapdpm_bank_bytes(const mapdpm_options *o, uint32_t n)
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
 
-int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const real *alphas, uint32_t n,
-                     real half_life, real margin)
+int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const md_real *alphas, uint32_t n,
+                     md_real half_life, md_real margin)
 {
     const size_t needed = mapdpm_bank_bytes(o, n);
     uint32_t i;
@@ -41,7 +41,7 @@ int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, cons
     memset(b, 0, at_learners(n));
     b->bytes = (uint32_t)needed;
     b->n = n;
-    b->keep = half_life > 0 ? math_exp((real)-0.69314718055994531 / half_life) : 1;
+    b->keep = half_life > 0 ? math_exp((md_real)-0.69314718055994531 / half_life) : 1;
     b->margin = margin;
     for (i = 0; i < n && error == MAPDPM_OK; i++) {
         mapdpm_options each = *o;
@@ -53,22 +53,22 @@ int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, cons
 }
 
 /* Whether all learners can learn a point, so that none refuses it after others have learned it. */
-static int check_all(const mapdpm_bank *b, const real *x)
+static int check_all(const mapdpm_bank *b, const md_real *x)
 {
     uint32_t i;
     int error = MAPDPM_OK;
 
     for (i = 0; i < b->n && error == MAPDPM_OK; i++) {
         error = stream_check_point(learner_of(b, i), x);
-        if (learner_of(b, i)->next_id == NONE)
+        if (learner_of(b, i)->next_id == MD_NONE)
             error = MAPDPM_E_IDS;
     }
     return error;
 }
 
-int mapdpm_bank_learn(mapdpm_bank *b, const real *x, uint32_t *id, real *score)
+int mapdpm_bank_learn(mapdpm_bank *b, const md_real *x, uint32_t *id, md_real *score)
 {
-    real density, first = 0, *scores;
+    md_real density, first = 0, *scores;
     uint32_t i, number;
     int error;
 
@@ -108,7 +108,7 @@ mapdpm_stream *mapdpm_bank_stream(mapdpm_bank *b, uint32_t i)
     return b != NULL && i < b->n ? learner_of(b, i) : NULL;
 }
 
-int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, real *score)
+int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, md_real *score)
 {
     if (b == NULL || score == NULL || i >= b->n)
         return MAPDPM_E_ARGUMENT;

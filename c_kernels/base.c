@@ -6,22 +6,22 @@
 /* All of slot k is what the learner saw itself. */
 void base_none(mapdpm_stream *s, uint32_t k)
 {
-    memcpy(own_of(s, k), slot_of(s, k), moments_size(s) * sizeof(real));
+    memcpy(own_of(s, k), slot_of(s, k), moments_size(s) * sizeof(md_real));
     *base_tables_of(s, k) = 0;
 }
 
 /* Add a point to what the learner saw itself; a weight below 0 removes one. A split may have moved it elsewhere. */
-void base_add(mapdpm_stream *s, uint32_t k, const real *x, real weight)
+void base_add(mapdpm_stream *s, uint32_t k, const md_real *x, md_real weight)
 {
-    real *const own = own_of(s, k);
+    md_real *const own = own_of(s, k);
 
     if (weight < 0 && !(*own + weight > -weight / 1024))
-        memset(own, 0, moments_size(s) * sizeof(real));
+        memset(own, 0, moments_size(s) * sizeof(md_real));
     else
         moments_add(s, own, half_size(s), x, weight);
 }
 
-void base_decay(mapdpm_stream *s, uint32_t k, real decay)
+void base_decay(mapdpm_stream *s, uint32_t k, md_real decay)
 {
     moments_scale(s, own_of(s, k), half_size(s), decay);
     *base_tables_of(s, k) *= decay;
@@ -29,33 +29,33 @@ void base_decay(mapdpm_stream *s, uint32_t k, real decay)
 
 void base_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
-    real *const own = own_of(s, to), *const other = own_of(s, from);
+    md_real *const own = own_of(s, to), *const other = own_of(s, from);
 
     if (!(*own > 0))
-        memcpy(own, other, moments_size(s) * sizeof(real));
+        memcpy(own, other, moments_size(s) * sizeof(md_real));
     else if (*other > 0)
         moments_merge(s, own, other, half_size(s));
     *base_tables_of(s, to) += *base_tables_of(s, from);
 }
 
 /* So many points that lie like those of slot k. */
-static void fill(const mapdpm_stream *s, uint32_t k, real n)
+static void fill(const mapdpm_stream *s, uint32_t k, md_real n)
 {
-    real *const own = own_of(s, k);
+    md_real *const own = own_of(s, k);
 
-    memset(own, 0, moments_size(s) * sizeof(real));
+    memset(own, 0, moments_size(s) * sizeof(md_real));
     if (!(n > 0))
         return;
-    memcpy(own, slot_of(s, k), half_size(s) * sizeof(real));
+    memcpy(own, slot_of(s, k), half_size(s) * sizeof(md_real));
     moments_scale(s, own, 0, n / *own);
     *own = n;
 }
 
 /* Slot e, which is new, takes this share of slot k. Both have their new moments. */
-void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
+void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, md_real share)
 {
-    real *const own = own_of(s, k);
-    const real low = low_part(own, half_size(s)), whole = *own, part = whole_points(s, whole * share);
+    md_real *const own = own_of(s, k);
+    const md_real low = low_part(own, half_size(s)), whole = *own, part = whole_points(s, whole * share);
 
     fill(s, e, part);
     fill(s, k, whole - part);
@@ -80,15 +80,15 @@ static void leave_base(mapdpm_stream *s)
     uint32_t k;
 
     for (k = 0; k < s->width; k++) {
-        real *const past = past_tables_of(s) + k;
+        md_real *const past = past_tables_of(s) + k;
 
         if (!is_used(s, k))
             continue;
         stream_apply_decay(s, k);
         if (*own_of(s, k) < FORGOTTEN_WEIGHT) {
-            memset(own_of(s, k), 0, moments_size(s) * sizeof(real));
+            memset(own_of(s, k), 0, moments_size(s) * sizeof(md_real));
         } else {
-            memcpy(slot_of(s, k), own_of(s, k), moments_size(s) * sizeof(real));
+            memcpy(slot_of(s, k), own_of(s, k), moments_size(s) * sizeof(md_real));
             *past = at_least(*past - *base_tables_of(s, k), 0);
             groups_recount(s, k);
         }
@@ -97,15 +97,15 @@ static void leave_base(mapdpm_stream *s)
     groups_total(s);
 }
 
-/* The slot whose merge with a cluster of the base raises the log joint most, or NONE. */
+/* The slot whose merge with a cluster of the base raises the log joint most, or MD_NONE. */
 static uint32_t best_match(const mapdpm_stream *s, view v)
 {
-    uint32_t k, best = NONE;
-    real most = 0;
+    uint32_t k, best = MD_NONE;
+    md_real most = 0;
 
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
-            const real gain = merge_gain(s, view_of(s, k, s->now), v);
+            const md_real gain = merge_gain(s, view_of(s, k, s->now), v);
 
             if (gain > most) {
                 most = gain;
@@ -115,16 +115,16 @@ static uint32_t best_match(const mapdpm_stream *s, view v)
     return best;
 }
 
-/* A slot for a cluster that matches none, or NONE. */
+/* A slot for a cluster that matches none, or MD_NONE. */
 static uint32_t new_slot(mapdpm_stream *s)
 {
     uint32_t k;
 
-    for (k = 0; k < s->width && s->n_clusters == SLOTS(s); k++)
+    for (k = 0; k < s->width && s->n_clusters == MD_SLOTS(s); k++)
         if (is_left(s, k))
             stream_remove(s, k, MAPDPM_EVICTED);
-    k = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : NONE;
-    if (k != NONE) {
+    k = s->n_clusters < MD_SLOTS(s) ? stream_free_slot(s) : MD_NONE;
+    if (k != MD_NONE) {
         stream_open_slot(s, k);
         ids_of(s)[k] = s->next_id++;
         stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
@@ -133,10 +133,10 @@ static uint32_t new_slot(mapdpm_stream *s)
 }
 
 /* Take one cluster of the base, which is in spare_of(s). */
-static void take(mapdpm_stream *s, real tables)
+static void take(mapdpm_stream *s, md_real tables)
 {
-    const size_t bytes = moments_size(s) * sizeof(real);
-    real *const spare = spare_of(s);
+    const size_t bytes = moments_size(s) * sizeof(md_real);
+    md_real *const spare = spare_of(s);
     view v = empty_view(s);
     uint32_t k;
 
@@ -144,14 +144,14 @@ static void take(mapdpm_stream *s, real tables)
     v.decay = 1;
     set_groups(&v, NULL, tables, tables);
     k = best_match(s, v);
-    if (k != NONE && !is_left(s, k)) {
+    if (k != MD_NONE && !is_left(s, k)) {
         moments_merge(s, slot_of(s, k), spare, half_size(s));
         past_tables_of(s)[k] += tables;
         tables_of(s)[k] += tables;
     } else {
-        if (k == NONE)
+        if (k == MD_NONE)
             k = new_slot(s);
-        if (k == NONE)
+        if (k == MD_NONE)
             return;
         memcpy(slot_of(s, k), spare, bytes);
         past_tables_of(s)[k] = tables_of(s)[k] = tables;
@@ -162,16 +162,16 @@ static void take(mapdpm_stream *s, real tables)
     groups_total(s);
 }
 
-/* The cluster with the most tables after cluster `last`, or of all if `last` is NONE; NONE if there is no other. */
+/* The cluster with the most tables after cluster `last`, or of all if that is MD_NONE; MD_NONE if there is no other. */
 static uint32_t next_in_order(const summary *f, uint32_t last)
 {
-    const real most = last == NONE ? 0 : summary_tables(f, last);
-    real best = 0;
-    uint32_t i, next = NONE;
+    const md_real most = last == MD_NONE ? 0 : summary_tables(f, last);
+    md_real best = 0;
+    uint32_t i, next = MD_NONE;
 
     for (i = 0; i < f->n; i++) {
-        const real tables = summary_tables(f, i);
-        const int follows = last == NONE || tables < most || (tables <= most && i > last);
+        const md_real tables = summary_tables(f, i);
+        const int follows = last == MD_NONE || tables < most || (tables <= most && i > last);
 
         if (follows && tables > best) {
             best = tables;
@@ -197,17 +197,17 @@ int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_byt
     if (error != MAPDPM_OK)
         return error;
     leave_base(s);
-    for (i = next_in_order(&f, NONE); i != NONE; i = next_in_order(&f, i)) {
-        memset(spare_of(s), 0, moments_size(s) * sizeof(real));
+    for (i = next_in_order(&f, MD_NONE); i != MD_NONE; i = next_in_order(&f, i)) {
+        memset(spare_of(s), 0, moments_size(s) * sizeof(md_real));
         take(s, summary_read(s, &f, i, spare_of(s)));
     }
-    memset(spare_of(s), 0, moments_size(s) * sizeof(real)); /* equal learners have equal memory */
+    memset(spare_of(s), 0, moments_size(s) * sizeof(md_real)); /* equal learners have equal memory */
     for (k = 0; k < s->width; k++)
         if (is_left(s, k))
             stream_remove(s, k, MAPDPM_EVICTED);
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
-            merge_partner_of(s)[k] = NONE;
+            merge_partner_of(s)[k] = MD_NONE;
             stream_refresh(s, k);
         }
     groups_balance(s);

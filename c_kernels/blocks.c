@@ -16,17 +16,17 @@ static int has_feature(const mapdpm_stream *s, size_t d)
  * widest, or each in order. */
 static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
 {
-    const size_t D = FEATURES(s);
-    const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
-    const real *const mean = mean_in(s, block_of(s)), *const squares = squares_in(s, slot);
+    const size_t D = MD_FEATURES(s);
+    const md_real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
+    const md_real *const mean = mean_in(s, block_of(s)), *const squares = squares_in(s, slot);
     const uint32_t trial = trials_of(s)[k] >> 16;
-    const real two = 2 / *slot;
-    real difference = 0, most = -1;
+    const md_real two = 2 / *slot;
+    md_real difference = 0, most = -1;
     size_t d, widest = (trial >> 1) % D;
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF) {
         for (d = 0; d < D; d++) {
-            const real t0 = mean[d] - mean_in(s, h0)[d], t1 = mean[d] - mean_in(s, h1)[d];
+            const md_real t0 = mean[d] - mean_in(s, h0)[d], t1 = mean[d] - mean_in(s, h1)[d];
 
             if (has_feature(s, d))
                 difference += (t0 - t1) * (t0 + t1) /
@@ -35,7 +35,7 @@ static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
         return difference > 0;
     }
     for (d = 0; d < D && trial % 2 == 0; d++) {
-        const real width = squares[d] / noise_scale_of(s)[d];
+        const md_real width = squares[d] / noise_scale_of(s)[d];
 
         if (has_feature(s, d) && width > most) {
             most = width;
@@ -47,7 +47,7 @@ static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
 
 /* The block of n points in slot k goes to a half, with its transitions. It follows points of the same slot, or those of
  * the last slot. */
-static void join_half(mapdpm_stream *s, uint32_t k, real n, int follows)
+static void join_half(mapdpm_stream *s, uint32_t k, md_real n, int follows)
 {
     const size_t h = half_for_block(s, k);
     const uint32_t last = *last_slot_of(s);
@@ -55,10 +55,10 @@ static void join_half(mapdpm_stream *s, uint32_t k, real n, int follows)
     moments_merge(s, half_of(s, k, h), block_of(s), 0);
     within_of(s, k)[3 * h] += n - 1;
     if (!follows) {
-        entries_of(s, k, h)[last == NONE ? SLOTS(s) : last] += 1;
-        if (last != NONE && *last_half_of(s) != NONE)
+        entries_of(s, k, h)[last == MD_NONE ? MD_SLOTS(s) : last] += 1;
+        if (last != MD_NONE && *last_half_of(s) != MD_NONE)
             exits_of(s, last, *last_half_of(s))[k] += 1;
-    } else if (*last_half_of(s) != NONE) {
+    } else if (*last_half_of(s) != MD_NONE) {
         within_of(s, k)[2 * *last_half_of(s) + h] += 1;
     }
     *last_slot_of(s) = k;
@@ -66,33 +66,36 @@ static void join_half(mapdpm_stream *s, uint32_t k, real n, int follows)
     trials_of(s)[k] += (uint32_t)n;
 }
 
-static uint32_t last_row(const mapdpm_stream *s) { return *last_slot_of(s) == NONE ? SLOTS(s) : *last_slot_of(s); }
+static uint32_t last_row(const mapdpm_stream *s)
+{
+    return *last_slot_of(s) == MD_NONE ? MD_SLOTS(s) : *last_slot_of(s);
+}
 
 /* Learn points of one slot that follow each other. */
-void states_learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n)
+void states_learn_block(mapdpm_stream *s, uint32_t k, const md_real *x, size_t n)
 {
     const int follows = *last_slot_of(s) == k;
     size_t i;
 
     stream_apply_decay(s, k);
-    memset(block_of(s), 0, half_size(s) * sizeof(real));
+    memset(block_of(s), 0, half_size(s) * sizeof(md_real));
     for (i = 0; i < n; i++) {
-        moments_add(s, slot_of(s, k), half_size(s), x + i * FEATURES(s), 1);
-        moments_add(s, block_of(s), 0, x + i * FEATURES(s), 1);
+        moments_add(s, slot_of(s, k), half_size(s), x + i * MD_FEATURES(s), 1);
+        moments_add(s, block_of(s), 0, x + i * MD_FEATURES(s), 1);
         states_count(s, i == 0 ? last_row(s) : k, k, 1);
     }
     last_seen_of(s)[k] = (uint32_t)s->n_seen;
     stream_refresh(s, k);
-    join_half(s, k, (real)n, follows);
+    join_half(s, k, (md_real)n, follows);
 }
 
 /* The most probable other slot for the last point. */
 static uint32_t second_slot(const mapdpm_stream *s, uint32_t k)
 {
-    uint32_t i, second = NONE;
+    uint32_t i, second = MD_NONE;
 
     for (i = 0; i < s->width; i++)
-        if (i != k && is_used(s, i) && (second == NONE || belief_of(s)[i] > belief_of(s)[second]))
+        if (i != k && is_used(s, i) && (second == MD_NONE || belief_of(s)[i] > belief_of(s)[second]))
             second = i;
     return second;
 }
@@ -100,7 +103,7 @@ static uint32_t second_slot(const mapdpm_stream *s, uint32_t k)
 /* Whether a split would take the last id, or the last slot where none is ever freed for a point. */
 static int takes_the_last(const mapdpm_stream *s)
 {
-    return s->next_id + 1 == NONE || (WHEN_FULL(s) == MAPDPM_FULL_ERROR && s->n_clusters + 1 == SLOTS(s));
+    return s->next_id + 1 == MD_NONE || (WHEN_FULL(s) == MAPDPM_FULL_ERROR && s->n_clusters + 1 == MD_SLOTS(s));
 }
 
 /* Try one change that may follow: of the slot that was learned last, with its most probable rival, with the next slot
@@ -109,7 +112,7 @@ void states_try_change(mapdpm_stream *s, int reserves)
 {
     const uint32_t k = *last_slot_of(s), look = ++*looks_of(s), n = s->n_clusters;
 
-    if (k == NONE) /* nothing was learned: a forged snapshot */
+    if (k == MD_NONE) /* nothing was learned: a forged snapshot */
         return;
     if (look % LOOK_PERIOD == 0) {
         const uint32_t id = s->next_id;
@@ -119,7 +122,7 @@ void states_try_change(mapdpm_stream *s, int reserves)
         if (s->next_id != id)
             states_recount(s);
     } else if (look % 2 == 0) {
-        s->turn = s->turn + 1 < SLOTS(s) ? s->turn + 1 : 0;
+        s->turn = s->turn + 1 < MD_SLOTS(s) ? s->turn + 1 : 0;
         stream_try_merge(s, k, s->turn);
     } else {
         stream_try_merge(s, k, second_slot(s, k));

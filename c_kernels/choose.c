@@ -1,50 +1,50 @@
 /* The choice of a cluster for a point, and the density of the point under all clusters. */
 #include "mapdpm_learner.h"
 
-/* The tails of x with columns k to k + n - 1, n <= BLOCK: for Normal-Gamma a product less 1, infinite if it overflowed;
- * for known variances a sum. And upper bounds of the densities. */
+/* The tails of x with columns k to k + n - 1, n <= MD_BLOCK: for Normal-Gamma a product less 1, infinite if it
+ * overflowed; for known variances a sum. And upper bounds of the densities. */
 CLONES
-static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, real *restrict tails,
-                     real *restrict bounds)
+static void tails_of(const mapdpm_stream *s, const md_real *x, size_t k, size_t n, md_real *restrict tails,
+                     md_real *restrict bounds)
 {
-    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
-    const real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
+    const md_real *const anchor = anchor_of(s), *const unit = unit_of(s);
+    const md_real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
     const int is_product = IS_GAMMA(s);
-    real u[BLOCK] = {0};
+    md_real u[MD_BLOCK] = {0};
     size_t d, j;
 
-    for (j = 0; j < BLOCK; j++)
+    for (j = 0; j < MD_BLOCK; j++)
         tails[j] = 0;
-    if (n == BLOCK && is_product) /* the usual case is separate, so that it stays in registers */
-        for (d = 0; d < FEATURES(s); d++) {
-            const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
-            const real t = (x[d] - anchor[d]) * unit[d];
+    if (n == MD_BLOCK && is_product) /* the usual case is separate, so that it stays in registers */
+        for (d = 0; d < MD_FEATURES(s); d++) {
+            const md_real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
+            const md_real t = (x[d] - anchor[d]) * unit[d];
 
-            for (j = 0; j < BLOCK; j++) {
-                const real v = (t - centre[j]) * (t - centre[j]) * scale[j];
+            for (j = 0; j < MD_BLOCK; j++) {
+                const md_real v = (t - centre[j]) * (t - centre[j]) * scale[j];
 
                 tails[j] = tails[j] * (1 + v) + v; /* at most infinite, never NaN */
             }
         }
     else
-        for (d = 0; d < FEATURES(s); d++) {
-            const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
-            const real t = (x[d] - anchor[d]) * unit[d];
+        for (d = 0; d < MD_FEATURES(s); d++) {
+            const md_real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
+            const md_real t = (x[d] - anchor[d]) * unit[d];
 
             for (j = 0; j < n; j++)
                 u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
             if (is_product)
-                for (j = 0; j < BLOCK; j++)
+                for (j = 0; j < MD_BLOCK; j++)
                     tails[j] = tails[j] * (1 + u[j]) + u[j];
             else
-                for (j = 0; j < BLOCK; j++)
+                for (j = 0; j < MD_BLOCK; j++)
                     tails[j] += u[j];
         }
     if (!is_product)
         for (j = 0; j < n; j++)
             bounds[j] = constants[j] - tails[j];
-    else if (n == BLOCK)
-        for (j = 0; j < BLOCK; j++)
+    else if (n == MD_BLOCK)
+        for (j = 0; j < MD_BLOCK; j++)
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
     else
         for (j = 0; j < n; j++)
@@ -53,21 +53,21 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
 
 /* log p(x | a new cluster), with its log weight but for states in time, and an upper bound of it. If the bound is below
  * `least`, the bound is returned. */
-real stream_score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
+md_real stream_score_new(const mapdpm_stream *s, const md_real *x, md_real least, md_real *bound)
 {
-    const size_t D = FEATURES(s);
-    const real opening = IS_TIMED(s)     ? s->opening - s->log_alpha
-                         : IS_GROUPED(s) ? s->opening + (log_opening(s) - s->log_alpha)
-                                         : s->opening;
-    const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const scale = prior_scale(s);
-    real sum = 0, logs = 0;
+    const size_t D = MD_FEATURES(s);
+    const md_real opening = IS_TIMED(s)     ? s->opening - s->log_alpha
+                            : IS_GROUPED(s) ? s->opening + (log_opening(s) - s->log_alpha)
+                                            : s->opening;
+    const md_real *const anchor = anchor_of(s), *const unit = unit_of(s), *const scale = prior_scale(s);
+    md_real sum = 0, logs = 0;
     size_t d;
 
     if (HAS_MISSING(s)) {
         return *bound = density(s, empty_view(s), x) + (IS_TIMED(s) ? 0 : log_opening(s));
     }
     for (d = 0; d < D; d++) {
-        const real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
+        const md_real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
 
         if (IS_GAMMA(s))
             multiply_one_plus(&sum, &logs, u);
@@ -76,14 +76,14 @@ real stream_score_new(const mapdpm_stream *s, const real *x, real least, real *b
     }
     if (!IS_GAMMA(s))
         return *bound = opening - logs;
-    *bound = opening - (s->a0 + HALF) * (logs + math_log_below(1 + sum));
-    return *bound < least ? *bound : opening - (s->a0 + HALF) * (logs + math_log1p(sum));
+    *bound = opening - (s->a0 + MD_HALF) * (logs + math_log_below(1 + sum));
+    return *bound < least ? *bound : opening - (s->a0 + MD_HALF) * (logs + math_log1p(sum));
 }
 
 /* The sum of exp(score - top) of all scores that matter. */
 typedef struct {
-    real top;
-    real sum;
+    md_real top;
+    md_real sum;
 } score_sum;
 
 /* The best cluster so far; the two clusters with the highest upper bounds; the sum of all scores; and if some clusters
@@ -92,23 +92,23 @@ typedef struct {
     uint32_t best;
     uint32_t candidate;
     uint32_t runner_up;
-    real best_score;
-    real candidate_bound;
-    real runner_up_bound;
+    md_real best_score;
+    md_real candidate_bound;
+    md_real runner_up_bound;
     score_sum all;
     score_sum common;
     int has_rare;
 } ranking;
 
 /* A cluster with a lower score cannot win, nor change the density. */
-static real least_score(const ranking *r, int with_density)
+static md_real least_score(const ranking *r, int with_density)
 {
-    const real top = r->has_rare && r->common.top < r->all.top ? r->common.top : r->all.top;
+    const md_real top = r->has_rare && r->common.top < r->all.top ? r->common.top : r->all.top;
 
     return with_density && top - NEGLIGIBLE < r->best_score ? top - NEGLIGIBLE : r->best_score;
 }
 
-static void add_score(score_sum *s, real score)
+static void add_score(score_sum *s, md_real score)
 {
     if (score > s->top) {
         s->sum = s->sum * math_exp(s->top - score) + 1;
@@ -120,7 +120,7 @@ static void add_score(score_sum *s, real score)
 
 /* A score may round above its bound. If the bound is below the best score, the score is ignored, so that the same
  * cluster wins with and without a density. The candidate and the runner-up are ranked by bounds alone. */
-static void rank_score(const mapdpm_stream *s, ranking *r, uint32_t k, real score, real bound, int with_density)
+static void rank_score(const mapdpm_stream *s, ranking *r, uint32_t k, md_real score, md_real bound, int with_density)
 {
     if (bound > r->best_score && score > r->best_score) {
         r->best = k;
@@ -132,7 +132,7 @@ static void rank_score(const mapdpm_stream *s, ranking *r, uint32_t k, real scor
         add_score(&r->common, score);
 }
 
-static void rank_bound(ranking *r, uint32_t k, real bound)
+static void rank_bound(ranking *r, uint32_t k, md_real bound)
 {
     if (bound > r->candidate_bound) {
         r->runner_up = r->candidate;
@@ -148,11 +148,11 @@ static void rank_bound(ranking *r, uint32_t k, real bound)
 /* Add upper bounds of the log weights for the group of the next point. Without forgetting no cluster has more tables
  * than points. The weight of a free slot is 0, and its bound stays the lowest. */
 CLONES
-static void weigh_block(const mapdpm_stream *s, uint32_t first, uint32_t n, real *restrict bounds)
+static void weigh_block(const mapdpm_stream *s, uint32_t first, uint32_t n, md_real *restrict bounds)
 {
     const uint32_t row = *row_of(s);
-    const real *const tables = tables_of(s) + first, *const cells = row == NONE ? NULL : cells_of(s, row) + first;
-    const real per_table = s->alpha / *all_tables_of(s);
+    const md_real *const tables = tables_of(s) + first, *const cells = row == MD_NONE ? NULL : cells_of(s, row) + first;
+    const md_real per_table = s->alpha / *all_tables_of(s);
     uint32_t j;
 
     for (j = 0; j < n; j++)
@@ -160,19 +160,19 @@ static void weigh_block(const mapdpm_stream *s, uint32_t first, uint32_t n, real
 }
 
 /* The score of a slot by the score table, from its tail. */
-static real score_of_tail(const mapdpm_stream *s, const real *x, uint32_t k, real tail)
+static md_real score_of_tail(const mapdpm_stream *s, const md_real *x, uint32_t k, md_real tail)
 {
-    const real density = density_of_tail(s, x, k, tail);
+    const md_real density = density_of_tail(s, x, k, tail);
 
     return IS_GROUPED(s) ? density + math_log(group_weight(s, k, *row_of(s), 1)) : density;
 }
 
 /* The tails and bounds of the block of clusters from `first` on. Returns their number. */
-uint32_t stream_bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
+uint32_t stream_bound_block(const mapdpm_stream *s, const md_real *x, uint32_t first, md_real *tails, md_real *bounds)
 {
-    const uint32_t room = SLOTS(s) - first, left = s->width - first, n = left < BLOCK ? left : BLOCK;
+    const uint32_t room = MD_SLOTS(s) - first, left = s->width - first, n = left < MD_BLOCK ? left : MD_BLOCK;
 
-    tails_of(s, x, first, room < BLOCK ? room : BLOCK, tails, bounds);
+    tails_of(s, x, first, room < MD_BLOCK ? room : MD_BLOCK, tails, bounds);
     if (IS_GROUPED(s))
         weigh_block(s, first, n, bounds);
     return n;
@@ -181,12 +181,12 @@ uint32_t stream_bound_block(const mapdpm_stream *s, const real *x, uint32_t firs
 /* Rank all clusters by the score table. Its constants include the log weights, except with groups; those of free slots
  * are -LARGEST_REAL.
  * Bounds come first: usually they decide, and only one logarithm is needed. */
-static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *r, int with_density)
+static void rank_by_score_table(const mapdpm_stream *s, const md_real *x, ranking *r, int with_density)
 {
-    real tails[BLOCK], bounds[BLOCK], tail = 0;
+    md_real tails[MD_BLOCK], bounds[MD_BLOCK], tail = 0;
     uint32_t first, j, n;
 
-    for (first = 0; first < s->width; first += BLOCK) {
+    for (first = 0; first < s->width; first += MD_BLOCK) {
         n = stream_bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
             if (bounds[j] > r->runner_up_bound) {
@@ -195,13 +195,13 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
                 rank_bound(r, first + j, bounds[j]);
             }
     }
-    if (r->candidate == NONE)
+    if (r->candidate == MD_NONE)
         return;
     r->best = r->candidate;
     r->best_score = r->all.top = score_of_tail(s, x, r->candidate, tail);
     if (!with_density && r->runner_up_bound < r->best_score)
         return;
-    for (first = 0; first < s->width; first += BLOCK) {
+    for (first = 0; first < s->width; first += MD_BLOCK) {
         n = stream_bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
             if (bounds[j] > least_score(r, with_density))
@@ -211,14 +211,14 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
 
 /* Rank all clusters by their moments at the current time. Returns the total weight. A cluster below FORGOTTEN_WEIGHT is
  * left out, and sets *is_aged. */
-static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, int with_density, int *is_aged)
+static md_real rank_by_moments(const mapdpm_stream *s, const md_real *x, ranking *r, int with_density, int *is_aged)
 {
-    real total = 0;
+    md_real total = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++) {
         view v;
-        real weight, score;
+        md_real weight, score;
 
         if (!is_used(s, k))
             continue;
@@ -229,7 +229,7 @@ static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, i
             continue;
         }
         if (IS_GROUPED(s)) {
-            total += *row_of(s) == NONE ? 0 : cells_of(s, *row_of(s))[k] * v.decay;
+            total += *row_of(s) == MD_NONE ? 0 : cells_of(s, *row_of(s))[k] * v.decay;
             weight = group_weight(s, k, *row_of(s), v.decay);
         } else {
             total += weight;
@@ -241,9 +241,9 @@ static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, i
     return total;
 }
 
-real stream_total_weight(const mapdpm_stream *s)
+md_real stream_total_weight(const mapdpm_stream *s)
 {
-    real total = 0;
+    md_real total = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
@@ -252,13 +252,13 @@ real stream_total_weight(const mapdpm_stream *s)
 }
 
 /* What units and missing values add to a log density. */
-real stream_unit_term(const mapdpm_stream *s, const real *x)
+md_real stream_unit_term(const mapdpm_stream *s, const md_real *x)
 {
-    real total = s->log_units;
+    md_real total = s->log_units;
 #ifdef MAPDPM_MISSING
     size_t d;
 
-    for (d = 0; HAS_MISSING(s) && d < FEATURES(s); d++)
+    for (d = 0; HAS_MISSING(s) && d < MD_FEATURES(s); d++)
         if (!is_present(x[d]))
             total -= math_log(unit_of(s)[d]);
 #endif
@@ -267,7 +267,7 @@ real stream_unit_term(const mapdpm_stream *s, const real *x)
 }
 
 /* The logarithm of a sum. Its highest term is 1, unless scores are so large that a nat does not change them. */
-static real log_of(const score_sum *s) { return s->top + math_log(at_least(s->sum, 1)); }
+static md_real log_of(const score_sum *s) { return s->top + math_log(at_least(s->sum, 1)); }
 
 static int has_rare_clusters(const mapdpm_stream *s)
 {
@@ -279,12 +279,12 @@ static int has_rare_clusters(const mapdpm_stream *s)
     return 0;
 }
 
-choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
+choice stream_choose(const mapdpm_stream *s, const md_real *x, int with_density)
 {
     static const score_sum none = {-LARGEST_REAL, 0};
-    ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, {0, 0}, {0, 0}, 0};
-    choice c = {NONE, NONE, 0, 1, 0, 0, 0, 0};
-    real total_weight = 0, opening, bound;
+    ranking all = {MD_NONE, MD_NONE, MD_NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, {0, 0}, {0, 0}, 0};
+    choice c = {MD_NONE, MD_NONE, 0, 1, 0, 0, 0, 0};
+    md_real total_weight = 0, opening, bound;
 
     if (IS_TIMED(s))
         return states_choose(s, x, with_density);
@@ -304,11 +304,11 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
     }
     c.best = all.best;
     c.second = all.candidate == all.best ? all.runner_up : all.candidate;
-    c.opens = c.best == NONE || (bound > all.best_score && opening > all.best_score);
+    c.opens = c.best == MD_NONE || (bound > all.best_score && opening > all.best_score);
     if (with_density) {
-        const real all_weight = total_weight + s->alpha;
+        const md_real all_weight = total_weight + s->alpha;
 
-        const real sum = log_of(&all.all);
+        const md_real sum = log_of(&all.all);
 
         c.density = sum - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + stream_unit_term(s, x);
         c.novelty = math_exp(opening - all.all.top) / at_least(all.all.sum, 1);

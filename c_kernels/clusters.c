@@ -15,7 +15,7 @@ void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
 
 void stream_clear_halves(mapdpm_stream *s, uint32_t k)
 {
-    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(md_real));
     if (HAS_GROUPS(s))
         groups_clear_halves(s, k);
     if (HAS_STATES(s))
@@ -24,7 +24,7 @@ void stream_clear_halves(mapdpm_stream *s, uint32_t k)
 
 void stream_clear_slot(mapdpm_stream *s, uint32_t k)
 {
-    memset(slot_of(s, k), 0, slot_size(s) * sizeof(real));
+    memset(slot_of(s, k), 0, slot_size(s) * sizeof(md_real));
     if (HAS_GROUPS(s))
         groups_clear(s, k);
     if (HAS_STATES(s))
@@ -32,7 +32,7 @@ void stream_clear_slot(mapdpm_stream *s, uint32_t k)
     if (HAS_SURPRISE(s))
         standing_of(s)[k] = 0;
     constants_of(s)[k] = -LARGEST_REAL;
-    merge_partner_of(s)[k] = NONE;
+    merge_partner_of(s)[k] = MD_NONE;
     trials_of(s)[k] = 0;
     while (s->width > 0 && !is_used(s, s->width - 1))
         s->width--;
@@ -42,10 +42,10 @@ uint32_t stream_free_slot(const mapdpm_stream *s)
 {
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         if (!is_used(s, k))
             return k;
-    return NONE;
+    return MD_NONE;
 }
 
 /* To be called after the moments of a slot have changed. */
@@ -62,7 +62,7 @@ void stream_refresh(mapdpm_stream *s, uint32_t k)
 /* Bring the moments of a slot up to the current time. */
 void stream_apply_decay(mapdpm_stream *s, uint32_t k)
 {
-    const real decay = decay_of(s, k, s->now);
+    const md_real decay = decay_of(s, k, s->now);
 
     if (decay < 1) {
         moments_scale(s, slot_of(s, k), half_size(s), decay);
@@ -78,7 +78,7 @@ void stream_apply_decay(mapdpm_stream *s, uint32_t k)
 
 void stream_remove(mapdpm_stream *s, uint32_t k, uint32_t kind)
 {
-    stream_relabel_window(s, ids_of(s)[k], NONE);
+    stream_relabel_window(s, ids_of(s)[k], MD_NONE);
     stream_record(s, kind, ids_of(s)[k], 0);
     stream_clear_slot(s, k);
     s->n_clusters--;
@@ -114,7 +114,7 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     stream_record(s, MAPDPM_MERGED, gone, kept);
     stream_clear_halves(s, to);
     trials_of(s)[to] = 0;
-    merge_partner_of(s)[to] = NONE;
+    merge_partner_of(s)[to] = MD_NONE;
     stream_clear_slot(s, from);
     s->n_clusters--;
     if (IS_GROUPED(s)) {
@@ -129,7 +129,7 @@ void stream_remove_aged(mapdpm_stream *s)
 {
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         if (is_used(s, k) && *slot_of(s, k) * decay_of(s, k, s->now) < FORGOTTEN_WEIGHT)
             stream_remove(s, k, MAPDPM_AGED);
     if (IS_GROUPED(s))

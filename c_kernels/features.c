@@ -46,7 +46,7 @@ static int are_fields(const mapdpm_step *t)
     if (t->centred > (t->kind == MAPDPM_STEP_RMS || t->kind == MAPDPM_STEP_CREST ? 1u : 0u))
         return 0;
     if (!(t->half_life >= 0 && t->half_life <= 0))
-        return is_seasonal && t->half_life >= (real)1e-6 && t->half_life <= (real)1e9;
+        return is_seasonal && t->half_life >= (md_real)1e-6 && t->half_life <= (md_real)1e9;
     return 1;
 }
 
@@ -155,7 +155,7 @@ static uint64_t lay_out_steps(mapdpm_features *f, planned_step *planned, const m
         words += s.words;
         f->timed |= t.kind == MAPDPM_STEP_SEASONAL ? 1u : 0u;
     }
-    bytes = (sizeof *f + f->n_steps * sizeof *planned + (state + derived) * sizeof(real) + 4 * words + 7) / 8 * 8;
+    bytes = (sizeof *f + f->n_steps * sizeof *planned + (state + derived) * sizeof(md_real) + 4 * words + 7) / 8 * 8;
     if (bytes > INT32_MAX || bytes > SIZE_MAX)
         return 0;
     f->width = of[f->n_steps].width;
@@ -218,15 +218,15 @@ int mapdpm_features_reset(mapdpm_features *f)
 
     if (f == NULL)
         return MAPDPM_E_ARGUMENT;
-    memset(state_of(f), 0, f->n_state * sizeof(real));
+    memset(state_of(f), 0, f->n_state * sizeof(md_real));
     memset(counters_of(f), 0, f->n_words * sizeof(uint32_t));
     for (i = 0; i < f->n_steps; i++) {
         planned_step *const p = steps_of(f) + i;
 
         p->emits = 0;
-        memset(derived_of(f) + p->at_result, 0, p->width * sizeof(real));
+        memset(derived_of(f) + p->at_result, 0, p->width * sizeof(md_real));
     }
-    memset(derived_of(f), 0, f->n_features * sizeof(real));
+    memset(derived_of(f), 0, f->n_features * sizeof(md_real));
     return MAPDPM_OK;
 }
 
@@ -244,7 +244,7 @@ int mapdpm_features_get_step(const mapdpm_features *f, uint32_t i, mapdpm_step *
 }
 
 /* Whether a point can be transformed. */
-static int check_of(const mapdpm_features *f, const real *x, const int64_t *microseconds)
+static int check_of(const mapdpm_features *f, const md_real *x, const int64_t *microseconds)
 {
     uint32_t d;
 
@@ -259,12 +259,12 @@ static int check_of(const mapdpm_features *f, const real *x, const int64_t *micr
 }
 
 /* Values within the limit. Every NaN has the same bits. */
-static void put_result(real *to, const real *from, uint32_t n)
+static void put_result(md_real *to, const md_real *from, uint32_t n)
 {
     uint32_t i;
 
     for (i = 0; i < n; i++) {
-        const real x = from[i];
+        const md_real x = from[i];
 
         if (!(x == x))
             to[i] = math_nan();
@@ -274,17 +274,17 @@ static void put_result(real *to, const real *from, uint32_t n)
 }
 
 /* The point, which is there, goes through all steps. Returns 1 if a result came out. */
-static int transform(mapdpm_features *f, const real *x, const int64_t *microseconds, real *out)
+static int transform(mapdpm_features *f, const md_real *x, const int64_t *microseconds, md_real *out)
 {
     planned_step *const steps = steps_of(f);
-    real *const derived = derived_of(f);
+    md_real *const derived = derived_of(f);
     uint32_t i, emits = 0;
 
     put_result(derived, x, f->n_features);
     for (i = 0; i < f->n_steps; i++) {
         planned_step *const p = steps + i;
         const uint32_t source = p->step.source;
-        real *const result = derived + p->at_result;
+        md_real *const result = derived + p->at_result;
 
         emits = source == 0 || steps[source - 1].emits != 0;
         if (emits != 0)
@@ -295,7 +295,7 @@ static int transform(mapdpm_features *f, const real *x, const int64_t *microseco
             put_result(result, result, p->width);
     }
     if (emits != 0)
-        memcpy(out, derived + steps[f->n_steps - 1].at_result, f->width * sizeof(real));
+        memcpy(out, derived + steps[f->n_steps - 1].at_result, f->width * sizeof(md_real));
     return (int)emits;
 }
 

@@ -2,11 +2,12 @@
 #include "mapdpm_bytes.h"
 #include "mapdpm_transformers.h"
 
-enum { STEP_WORDS = 8, STEP_BYTES = 4 * STEP_WORDS + REAL };
+enum { STEP_WORDS = 8, STEP_BYTES = 4 * STEP_WORDS + MD_REAL };
 
 static uint64_t pipeline_file_size(const mapdpm_features *f)
 {
-    return HEADER + CRC + (uint64_t)f->n_steps * STEP_BYTES + 4 * (uint64_t)f->n_words + REAL * (uint64_t)f->n_state;
+    return MD_HEADER + MD_CRC + (uint64_t)f->n_steps * STEP_BYTES + 4 * (uint64_t)f->n_words +
+           MD_REAL * (uint64_t)f->n_state;
 }
 
 size_t mapdpm_features_file_bytes(const mapdpm_features *f)
@@ -29,7 +30,7 @@ static unsigned char *put_step(unsigned char *p, const mapdpm_step *t)
 
 mapdpm_step features_step_in(const unsigned char *file, uint32_t i)
 {
-    const unsigned char *const p = file + HEADER + (size_t)i * STEP_BYTES;
+    const unsigned char *const p = file + MD_HEADER + (size_t)i * STEP_BYTES;
     const uint32_t offset = get32(p + 24);
     mapdpm_step t;
 
@@ -65,7 +66,7 @@ int mapdpm_features_write(const mapdpm_features *f, unsigned char *file, size_t 
         p = put_step(p, &steps_of(f)[i].step);
     copy_entries(p, counters_of(f), f->n_words, 4);
     p = put_reals(p + 4 * (size_t)f->n_words, state_of(f), f->n_state);
-    (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
+    (void)put_bytes(p, mapdpm_crc32(0, file, total - MD_CRC), MD_CRC);
     *file_bytes = total;
     return MAPDPM_OK;
 }
@@ -81,8 +82,8 @@ int mapdpm_features_memory(const unsigned char *file, size_t file_bytes, size_t 
     if (error != MAPDPM_OK)
         return error;
     steps = (uint64_t)get32(file + 16) * STEP_BYTES;
-    rest = REAL * (uint64_t)get32(file + 20) + 4 * (uint64_t)get32(file + 24) + get32(file + 28);
-    if (get_bytes(file + 8, 2) != 0 || file_bytes != HEADER + steps + rest + CRC)
+    rest = MD_REAL * (uint64_t)get32(file + 20) + 4 * (uint64_t)get32(file + 24) + get32(file + 28);
+    if (get_bytes(file + 8, 2) != 0 || file_bytes != MD_HEADER + steps + rest + MD_CRC)
         return MAPDPM_E_DAMAGED;
     *bytes = (size_t)features_size(NULL, file, get32(file + 16), get32(file + 12));
     return *bytes > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
@@ -90,7 +91,7 @@ int mapdpm_features_memory(const unsigned char *file, size_t file_bytes, size_t 
 
 /* ---- checks of the state ----------------------------------------------------------------------------------------- */
 
-static int are_between(const real *x, size_t n, real least, real most)
+static int are_between(const md_real *x, size_t n, md_real least, md_real most)
 {
     size_t i;
 
@@ -101,7 +102,7 @@ static int are_between(const real *x, size_t n, real least, real most)
 }
 
 /* Whether entries are values of points, or missing. */
-static int are_values(const real *x, size_t n)
+static int are_values(const md_real *x, size_t n)
 {
     size_t i;
 
@@ -112,7 +113,7 @@ static int are_values(const real *x, size_t n)
 }
 
 /* The first `rows` points of a ring that have a value of feature d. */
-static uint32_t values_in(const real *ring, uint32_t rows, uint32_t D, uint32_t d)
+static uint32_t values_in(const md_real *ring, uint32_t rows, uint32_t D, uint32_t d)
 {
     uint32_t i, n = 0;
 
@@ -121,10 +122,10 @@ static uint32_t values_in(const real *ring, uint32_t rows, uint32_t D, uint32_t 
     return n;
 }
 
-static int is_centre(const planned_step *p, const real *state, const uint32_t *words)
+static int is_centre(const planned_step *p, const md_real *state, const uint32_t *words)
 {
     const uint32_t n = p->step.n, D = p->from;
-    const real most = FEATURE_LIMIT * 4194304; /* of a sum: 2^20 differences */
+    const md_real most = FEATURE_LIMIT * 4194304; /* of a sum: 2^20 differences */
     uint32_t d;
 
     if (words[0] >= n || words[1] > n || (words[1] < n && words[0] != words[1]))
@@ -137,20 +138,20 @@ static int is_centre(const planned_step *p, const real *state, const uint32_t *w
     return 1;
 }
 
-static int is_seasonal(const planned_step *p, const real *state)
+static int is_seasonal(const planned_step *p, const md_real *state)
 {
     const size_t D = p->from, n = p->step.n;
-    const real most = 2 * FEATURE_LIMIT, largest = (real)1152921504606846976.0; /* 2^60 */
+    const md_real most = 2 * FEATURE_LIMIT, largest = (md_real)1152921504606846976.0; /* 2^60 */
 
     return are_between(state, D, -most, most) && are_between(state + D, D, 0, largest) &&
            are_between(state + 2 * D, n * D, -most, most) && are_between(state + (2 + n) * D, n * D, 0, largest);
 }
 
-static int is_part_of_block(const planned_step *p, const real *state, const uint32_t *words)
+static int is_part_of_block(const planned_step *p, const md_real *state, const uint32_t *words)
 {
     const size_t D = p->from;
-    const real most = 2 * FEATURE_LIMIT, squares = FEATURE_LIMIT * FEATURE_LIMIT * 16777216;
-    const real sums = FEATURE_LIMIT * (real)4398046511104.0; /* 2^42: a recurrence over 2^20 points */
+    const md_real most = 2 * FEATURE_LIMIT, squares = FEATURE_LIMIT * FEATURE_LIMIT * 16777216;
+    const md_real sums = FEATURE_LIMIT * (md_real)4398046511104.0; /* 2^42: a recurrence over 2^20 points */
     uint32_t d;
 
     if (words[0] >= p->step.n)
@@ -169,7 +170,7 @@ static int is_part_of_block(const planned_step *p, const real *state, const uint
 /* Whether points could have left this state. */
 static int is_state(const mapdpm_features *f, const planned_step *p)
 {
-    const real *const state = state_of(f) + p->at_state;
+    const md_real *const state = state_of(f) + p->at_state;
     const uint32_t *const words = counters_of(f) + p->at_words;
 
     switch (p->step.kind) {
@@ -203,9 +204,9 @@ int mapdpm_features_read(mapdpm_features *f, size_t bytes, const unsigned char *
     error = features_plan(f, NULL, file, get32(file + 16), get32(file + 12));
     if (error != MAPDPM_OK || f->n_state != get32(file + 20) || f->n_words != get32(file + 24))
         return MAPDPM_E_DAMAGED;
-    p = file + HEADER + (size_t)f->n_steps * STEP_BYTES;
+    p = file + MD_HEADER + (size_t)f->n_steps * STEP_BYTES;
     copy_entries(counters_of(f), p, f->n_words, 4);
-    copy_entries(state_of(f), p + 4 * (size_t)f->n_words, f->n_state, REAL);
+    copy_entries(state_of(f), p + 4 * (size_t)f->n_words, f->n_state, MD_REAL);
     for (i = 0; i < f->n_steps; i++)
         if (!is_state(f, steps_of(f) + i))
             return MAPDPM_E_DAMAGED;

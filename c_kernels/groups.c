@@ -10,8 +10,8 @@ enum { TABLE_ROUNDS = 8 };
 
 int groups_can_learn(const mapdpm_stream *s)
 {
-    return *group_of(s) != NONE &&
-           (*row_of(s) != NONE || *n_groups_of(s) < groups_of(s) || *groups_full_of(s) == MAPDPM_GROUPS_REPLACE);
+    return *group_of(s) != MD_NONE &&
+           (*row_of(s) != MD_NONE || *n_groups_of(s) < groups_of(s) || *groups_full_of(s) == MAPDPM_GROUPS_REPLACE);
 }
 
 void groups_reset(mapdpm_stream *s, const mapdpm_options *o)
@@ -19,16 +19,16 @@ void groups_reset(mapdpm_stream *s, const mapdpm_options *o)
     size_t i;
 
     *groups_full_of(s) = o->when_groups_full;
-    *group_of(s) = *row_of(s) = NONE;
+    *group_of(s) = *row_of(s) = MD_NONE;
     *gamma_of(s) = *all_tables_of(s) = o->gamma;
     *log_gamma_of(s) = math_log(o->gamma);
     for (i = 0; i < buffer_size(s); i++)
-        point_rows_of(s)[i] = NONE;
+        point_rows_of(s)[i] = MD_NONE;
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-static void clear_cell(const mapdpm_stream *s, real *cell)
+static void clear_cell(const mapdpm_stream *s, md_real *cell)
 {
     *cell = 0;
     if (COMPENSATED)
@@ -43,8 +43,8 @@ static void leave_row(mapdpm_stream *s, uint32_t row)
 
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
-            real *const cell = cells_of(s, row) + k;
-            const real a = pseudo_count(s, tables_at(s, k, decay_of(s, k, s->now)), *all_tables_of(s));
+            md_real *const cell = cells_of(s, row) + k;
+            const md_real a = pseudo_count(s, tables_at(s, k, decay_of(s, k, s->now)), *all_tables_of(s));
 
             past_tables_of(s)[k] += (*cell > 1 ? 1 : *cell) + a * math_log(table_factor(*cell, a));
             half_cells_of(s, 0, row)[k] = half_cells_of(s, 1, row)[k] = 0;
@@ -52,7 +52,7 @@ static void leave_row(mapdpm_stream *s, uint32_t row)
         }
     for (i = 0; i < buffer_size(s); i++)
         if (point_rows_of(s)[i] == row)
-            point_rows_of(s)[i] = NONE;
+            point_rows_of(s)[i] = MD_NONE;
 }
 
 /* The row of the group that was seen least recently. */
@@ -76,7 +76,7 @@ void groups_admit(mapdpm_stream *s)
 {
     uint32_t row = *row_of(s);
 
-    if (row == NONE) {
+    if (row == MD_NONE) {
         if (*n_groups_of(s) < groups_of(s)) {
             row = *n_groups_of(s);
             *n_groups_of(s) = row + 1;
@@ -99,8 +99,8 @@ int mapdpm_set_group(mapdpm_stream *s, uint32_t group)
     if (*group_of(s) == group)
         return MAPDPM_OK;
     *group_of(s) = group;
-    *row_of(s) = NONE;
-    for (row = 0; row < *n_groups_of(s) && group != NONE; row++)
+    *row_of(s) = MD_NONE;
+    for (row = 0; row < *n_groups_of(s) && group != MD_NONE; row++)
         if (group_numbers_of(s)[row] == group) {
             *row_of(s) = row;
             break;
@@ -113,7 +113,7 @@ int mapdpm_set_group(mapdpm_stream *s, uint32_t group)
 /* To be called when the time or the tables of a slot have changed. */
 void groups_total(mapdpm_stream *s)
 {
-    real all = *gamma_of(s);
+    md_real all = *gamma_of(s);
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
@@ -126,19 +126,19 @@ void groups_total(mapdpm_stream *s)
 void groups_recount(mapdpm_stream *s, uint32_t k)
 {
     const view v = view_of(s, k, s->now);
-    const real a = pseudo_count(s, tables_in(v), *all_tables_of(s));
-    const real tables = past_in(v) + count_tables(s, v, faded(v), a);
+    const md_real a = pseudo_count(s, tables_in(v), *all_tables_of(s));
+    const md_real tables = past_in(v) + count_tables(s, v, faded(v), a);
 
     tables_of(s)[k] = at_least(tables, LEAST_TABLES);
     tables_of(s)[k] = tables_at(s, k, 1);
 }
 
 /* Add to a cell of a slot that is up to date. A split may have given the slot too little of a group. */
-void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, real weight)
+void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, md_real weight)
 {
-    real *const cell = cells_of(s, row == NONE ? 0 : row) + k;
+    md_real *const cell = cells_of(s, row == MD_NONE ? 0 : row) + k;
 
-    if (row == NONE)
+    if (row == MD_NONE)
         return;
     add_compensated(cell, n_cells(s), weight);
     if (*cell < 0)
@@ -149,8 +149,8 @@ void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, real weight)
  * which is added to the tables. If points are forgotten, the tables are counted anew. */
 void groups_count(mapdpm_stream *s, uint32_t k, size_t h)
 {
-    const real n = cells_of(s, *row_of(s))[k], a = s->alpha * (tables_of(s)[k] / *all_tables_of(s));
-    const real more = n > 0 ? a / (a + n) : 1;
+    const md_real n = cells_of(s, *row_of(s))[k], a = s->alpha * (tables_of(s)[k] / *all_tables_of(s));
+    const md_real more = n > 0 ? a / (a + n) : 1;
 
     tables_of(s)[k] += more;
     groups_add(s, k, *row_of(s), 1);
@@ -192,29 +192,29 @@ void groups_settle(mapdpm_stream *s)
 
 void groups_clear(mapdpm_stream *s, uint32_t k)
 {
-    real *const cells = cells_of(s, 0);
+    md_real *const cells = cells_of(s, 0);
     size_t i;
 
     tables_of(s)[k] = past_tables_of(s)[k] = 0;
-    for (i = k; i < (3 + COMPENSATED) * n_cells(s); i += SLOTS(s))
+    for (i = k; i < (3 + COMPENSATED) * n_cells(s); i += MD_SLOTS(s))
         cells[i] = 0;
 }
 
 void groups_clear_halves(mapdpm_stream *s, uint32_t k)
 {
-    real *const cells = half_cells_of(s, 0, 0);
+    md_real *const cells = half_cells_of(s, 0, 0);
     size_t i;
 
-    for (i = k; i < 2 * n_cells(s); i += SLOTS(s))
+    for (i = k; i < 2 * n_cells(s); i += MD_SLOTS(s))
         cells[i] = 0;
 }
 
-void groups_decay(mapdpm_stream *s, uint32_t k, real decay)
+void groups_decay(mapdpm_stream *s, uint32_t k, md_real decay)
 {
-    real *const past = past_tables_of(s);
+    md_real *const past = past_tables_of(s);
     size_t i;
 
-    for (i = k; i < (1 + (3 + COMPENSATED) * groups_of(s)) * SLOTS(s); i += SLOTS(s)) /* all but the tables */
+    for (i = k; i < (1 + (3 + COMPENSATED) * groups_of(s)) * MD_SLOTS(s); i += MD_SLOTS(s)) /* all but the tables */
         past[i] *= decay;
 }
 
@@ -227,7 +227,7 @@ void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     tables_of(s)[to] = tables_at(s, to, 1) + tables_at(s, from, 1);
     past_tables_of(s)[to] += past_tables_of(s)[from];
     for (g = 0; g < groups_of(s); g++) {
-        real *const row = cells_of(s, g);
+        md_real *const row = cells_of(s, g);
 
         add_compensated(row + to, low, row[from]);
         add_compensated(row + to, low, low_part(row + from, low));
@@ -236,10 +236,10 @@ void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 
 /* The lighter half of slot k, with this share of its points, becomes slot e, which is empty. Slot k has its old weight.
  * A group divides as its points in the halves do; one point more divides like all points. */
-void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share)
+void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, md_real share)
 {
-    const real tables = tables_at(s, k, 1);
-    real *const past = past_tables_of(s);
+    const md_real tables = tables_at(s, k, 1);
+    md_real *const past = past_tables_of(s);
     size_t g;
 
     tables_of(s)[e] = tables * share;
@@ -247,8 +247,8 @@ void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real
     past[e] = past[k] * share;
     past[k] -= past[e];
     for (g = 0; g < groups_of(s); g++) {
-        const real light = half_cells_of(s, lighter, g)[k], heavy = half_cells_of(s, 1 - lighter, g)[k];
-        const real part = whole_points(s, cells_of(s, g)[k] * ((light + share) / (light + heavy + 1)));
+        const md_real light = half_cells_of(s, lighter, g)[k], heavy = half_cells_of(s, 1 - lighter, g)[k];
+        const md_real part = whole_points(s, cells_of(s, g)[k] * ((light + share) / (light + heavy + 1)));
 
         cells_of(s, g)[e] = part;
         groups_add(s, k, (uint32_t)g, -part);
@@ -256,7 +256,7 @@ void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real
 }
 
 /* The cluster of a new slot has tables of groups that are not here. */
-void groups_seat(mapdpm_stream *s, uint32_t k, real tables)
+void groups_seat(mapdpm_stream *s, uint32_t k, md_real tables)
 {
     tables_of(s)[k] = at_least(tables, LEAST_TABLES);
     past_tables_of(s)[k] = tables_of(s)[k] = tables_at(s, k, 1);
@@ -265,11 +265,11 @@ void groups_seat(mapdpm_stream *s, uint32_t k, real tables)
 
 void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    real *const reals = tables_of(s);
+    md_real *const reals = tables_of(s);
     size_t i;
 
-    for (i = 0; i + 1 < group_reals(s); i += SLOTS(s)) {
-        const real t = reals[i + a];
+    for (i = 0; i + 1 < group_reals(s); i += MD_SLOTS(s)) {
+        const md_real t = reals[i + a];
 
         reals[i + a] = reals[i + b];
         reals[i + b] = t;
@@ -278,8 +278,8 @@ void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b)
 
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
-int mapdpm_learn_groups(mapdpm_stream *s, const real *x, const uint32_t *groups, const int64_t *microseconds, size_t n,
-                        uint32_t *ids, real *scores, size_t *done)
+int mapdpm_learn_groups(mapdpm_stream *s, const md_real *x, const uint32_t *groups, const int64_t *microseconds,
+                        size_t n, uint32_t *ids, md_real *scores, size_t *done)
 {
     size_t i, one;
     int error = MAPDPM_OK;
@@ -289,7 +289,7 @@ int mapdpm_learn_groups(mapdpm_stream *s, const real *x, const uint32_t *groups,
     for (i = 0; i < n; i++) {
         error = mapdpm_set_group(s, groups[i]);
         if (error == MAPDPM_OK)
-            error = mapdpm_learn_many(s, x + i * FEATURES(s), microseconds ? microseconds + i : NULL, 1,
+            error = mapdpm_learn_many(s, x + i * MD_FEATURES(s), microseconds ? microseconds + i : NULL, 1,
                                       ids ? ids + i : NULL, scores ? scores + i : NULL, &one);
         if (error != MAPDPM_OK)
             break;
@@ -298,8 +298,8 @@ int mapdpm_learn_groups(mapdpm_stream *s, const real *x, const uint32_t *groups,
     return error;
 }
 
-int mapdpm_predict_groups(mapdpm_stream *s, const real *x, const uint32_t *groups, size_t n, uint32_t *ids,
-                          real *scores, size_t *done)
+int mapdpm_predict_groups(mapdpm_stream *s, const md_real *x, const uint32_t *groups, size_t n, uint32_t *ids,
+                          md_real *scores, size_t *done)
 {
     size_t i;
     int error = MAPDPM_OK;
@@ -309,7 +309,7 @@ int mapdpm_predict_groups(mapdpm_stream *s, const real *x, const uint32_t *group
     for (i = 0; i < n; i++) {
         error = mapdpm_set_group(s, groups[i]);
         if (error == MAPDPM_OK)
-            error = mapdpm_predict(s, x + i * FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
+            error = mapdpm_predict(s, x + i * MD_FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
         if (error != MAPDPM_OK)
             break;
     }
@@ -318,20 +318,20 @@ int mapdpm_predict_groups(mapdpm_stream *s, const real *x, const uint32_t *group
 }
 
 /* The probabilities of the slots for the next point of the group in a row, or of a group without points. */
-static void write_shares(const mapdpm_stream *s, uint32_t row, real *shares)
+static void write_shares(const mapdpm_stream *s, uint32_t row, md_real *shares)
 {
-    const real all = s->alpha + points_here(s, row);
+    const md_real all = s->alpha + points_here(s, row);
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++) {
-        const real decay = is_used(s, k) ? decay_of(s, k, s->now) : 0;
+    for (k = 0; k < MD_SLOTS(s); k++) {
+        const md_real decay = is_used(s, k) ? decay_of(s, k, s->now) : 0;
 
         shares[k] = decay > 0 ? group_weight(s, k, row, decay) / all : 0;
     }
-    shares[SLOTS(s)] = s->alpha * (*gamma_of(s) / *all_tables_of(s)) / all;
+    shares[MD_SLOTS(s)] = s->alpha * (*gamma_of(s) / *all_tables_of(s)) / all;
 }
 
-int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, real *shares)
+int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, md_real *shares)
 {
     if (s == NULL || !HAS_GROUPS(s) || group == NULL || row >= groups_of(s))
         return MAPDPM_E_ARGUMENT;
@@ -343,10 +343,10 @@ int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, real
     return 1;
 }
 
-int mapdpm_get_shares(const mapdpm_stream *s, real *shares)
+int mapdpm_get_shares(const mapdpm_stream *s, md_real *shares)
 {
     if (s == NULL || !HAS_GROUPS(s) || shares == NULL)
         return MAPDPM_E_ARGUMENT;
-    write_shares(s, NONE, shares);
+    write_shares(s, MD_NONE, shares);
     return MAPDPM_OK;
 }

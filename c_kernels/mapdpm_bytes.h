@@ -4,15 +4,23 @@
 
 #include "mapdpm_switches.h"
 
-enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4, SUMMARY = 5, STREAM_OF_STATES = 7 };
+enum {
+    MD_HEADER = 40,
+    MD_CRC = 4,
+    MD_BATCH = 1,
+    MD_STREAM = 2,
+    STREAM_OF_GROUPS = 4,
+    MD_SUMMARY = 5,
+    STREAM_OF_STATES = 7
+};
 enum { TRANSFORMERS = 12 };
-enum { REAL = sizeof(mapdpm_real) };
+enum { MD_REAL = sizeof(mapdpm_real) };
 /* The place of the flags in the header, and the flag of a stream that knows surprises. */
-enum { FLAGS = 10, WITH_SURPRISE = 2 };
+enum { MD_FLAGS = 10, WITH_SURPRISE = 2 };
 
-#define MAGIC UINT32_C(0x4d50444d) /* MDPM */
+#define MD_MAGIC UINT32_C(0x4d50444d) /* MDPM */
 
-typedef char real_is_float_or_double[(REAL == 4 || REAL == 8) ? 1 : -1];
+typedef char real_is_float_or_double[(MD_REAL == 4 || MD_REAL == 8) ? 1 : -1];
 
 static inline uint64_t get_bytes(const unsigned char *p, int n)
 {
@@ -51,14 +59,14 @@ static inline mapdpm_real get_real(const unsigned char *p)
 {
     mapdpm_real value;
 
-    copy_entries(&value, p, 1, REAL);
+    copy_entries(&value, p, 1, MD_REAL);
     return value;
 }
 
 static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *values, size_t n)
 {
-    copy_entries(p, values, n, REAL);
-    return p + n * REAL;
+    copy_entries(p, values, n, MD_REAL);
+    return p + n * MD_REAL;
 }
 
 /* The checks that all kinds of files share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */

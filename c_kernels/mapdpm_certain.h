@@ -35,7 +35,7 @@ static inline void full_lower_bounds(const score_table *table, const int64_t *la
 {
     int q;
 
-    for (q = 0; q < BLOCK; q++) {
+    for (q = 0; q < MD_BLOCK; q++) {
         const int64_t column = labels[q] + 1;
         const double lost = table->loo_share[column] * (table->tails[q * table->stride + column] - 1.0);
 
@@ -86,21 +86,21 @@ static inline __attribute__((always_inline)) void to_upper_bound(const score_tab
 static inline __attribute__((always_inline)) unsigned only_one_above_with(const score_table *table, int64_t n_columns,
                                                                           const double *least, const int kind)
 {
-    bit_vector below[BLOCK] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+    bit_vector below[MD_BLOCK] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
     unsigned bits = 0;
     int64_t k;
     int q;
 
     for (k = 0; k < n_columns; k += LANES_PER_VECTOR) {
         UNROLLED
-        for (q = 0; q < BLOCK; q++) {
+        for (q = 0; q < MD_BLOCK; q++) {
             vector score = *(const vector *)(void *)(table->tails + q * table->stride + k);
 
             to_upper_bound(table, k, &score, kind);
             below[q] -= (bit_vector)(score <= least[q]);
         }
     }
-    for (q = 0; q < BLOCK; q++)
+    for (q = 0; q < MD_BLOCK; q++)
         bits |= (unsigned)(below[q][0] + below[q][1] + below[q][2] + below[q][3] + 1 == (uint64_t)n_columns) << q;
     return bits;
 }
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) int64_t count_certain_with(score_ta
 {
     const int64_t n_columns = round_up(table->n_columns, COLUMNS_PER_STEP), first = i;
 
-    for (*certain = 15; *certain == 15 && i + BLOCK <= table->end; i += BLOCK) {
+    for (*certain = 15; *certain == 15 && i + MD_BLOCK <= table->end; i += MD_BLOCK) {
         load_block(table, i);
         if (is_product && has_two_stages(table)) {
             own_full_tails(table, table->clusters->labels + i);
@@ -156,7 +156,7 @@ static inline __attribute__((always_inline)) int64_t count_certain_with(score_ta
         if (*certain != 15 && is_product)
             *certain = only_one_above_with(table, n_columns, least, PRODUCTS);
     }
-    return (*certain == 15 ? i : i - BLOCK) - first;
+    return (*certain == 15 ? i : i - MD_BLOCK) - first;
 }
 
 CLONES
@@ -228,7 +228,7 @@ static inline unsigned certain_by_exact_score(score_table *table, int64_t i, dou
     int64_t q;
     int recheck = 0;
 
-    for (q = 0; q < BLOCK; q++)
+    for (q = 0; q < MD_BLOCK; q++)
         if (!(certain >> q & 1) && table->clusters->counts[labels[q]] > 1 &&
             leave_one_out_in_closed_form(table, labels[q], table->block + q * D, &own)) {
             least[q] = below_score(table, labels[q], own);
@@ -241,7 +241,7 @@ static inline unsigned certain_by_exact_score(score_table *table, int64_t i, dou
  * block, and the bits of its certain points. */
 static inline int64_t skip_certain(score_table *table, int64_t i, unsigned *certain)
 {
-    double least[BLOCK];
+    double least[MD_BLOCK];
     const int64_t passed = count_certain(table, i, least, certain);
 
     if (*certain != 15) {
@@ -251,7 +251,7 @@ static inline int64_t skip_certain(score_table *table, int64_t i, unsigned *cert
     *certain = 0;
     if (i + passed < table->end) {
         load_block(table, i + passed);
-        compute_tails(table, BLOCK);
+        compute_tails(table, MD_BLOCK);
     }
     return passed;
 }

@@ -21,7 +21,7 @@ ALWAYS_INLINE void full_tail(const score_table *table, int64_t k, const vector *
     vector total = {0.0, 0.0, 0.0, 0.0};
 
     solve_lanes(full_factor(statistics, D), table->inverse + k * D, points, full_centre(statistics, D),
-                (vector *)(void *)(table->solved + BLOCK * D), n_rows, &total);
+                (vector *)(void *)(table->solved + MD_BLOCK * D), n_rows, &total);
     *tail = 1.0 + full_constants(statistics, D)[2] * total;
 }
 
@@ -31,7 +31,7 @@ ALWAYS_INLINE void full_tail_of_block(const score_table *table, int64_t k, int64
     int64_t q;
 
     full_tail(table, k, (const vector *)(const void *)table->solved, n_rows, tail);
-    for (q = 0; q < BLOCK; q++)
+    for (q = 0; q < MD_BLOCK; q++)
         table->tails[q * table->stride + k] = (*tail)[q];
 }
 
@@ -46,7 +46,7 @@ static inline void load_lanes(const score_table *table, int64_t n_columns)
     for (d = 0; d < D; d++)
         points[d] = (vector){x[d], x[D + d], x[2 * D + d], x[3 * D + d]};
     for (k = 1; k < n_columns; k++)
-        for (q = 0; q < BLOCK && !is_column_used(table, k); q++)
+        for (q = 0; q < MD_BLOCK && !is_column_used(table, k); q++)
             table->tails[q * table->stride + k] = 1.0;
 }
 
@@ -122,12 +122,12 @@ static __attribute__((noinline)) CLONES void own_full_tails(const score_table *t
     int q;
 
     load_lanes(table, round_up(table->n_columns, COLUMNS_PER_STEP));
-    for (q = 0; q < BLOCK; q++)
+    for (q = 0; q < MD_BLOCK; q++)
         if (!is_among(labels, q, labels[q]))
             full_tail_of_block(table, labels[q] + 1, table->likelihood.D, &tail);
 }
 
-/* The tails with all other columns. Where no score with the block can exceed least[BLOCK], they are lower bounds. */
+/* The tails with all other columns. Where no score with the block can exceed least[MD_BLOCK], they are lower bounds. */
 static __attribute__((noinline)) CLONES void other_full_tails(const score_table *table, const int64_t *labels,
                                                               const double *least)
 {
@@ -139,7 +139,7 @@ static __attribute__((noinline)) CLONES void other_full_tails(const score_table 
     for (k = 0; k < table->n_columns; k++) { /* without a branch that has to wait for a tail */
         bit_vector below;
 
-        is_done[k] = !is_column_used(table, k) || is_among(labels, BLOCK, k - 1);
+        is_done[k] = !is_column_used(table, k) || is_among(labels, MD_BLOCK, k - 1);
         if (is_done[k])
             continue;
         full_tail_of_block(table, k, first_rows(table->likelihood.D), &tail);

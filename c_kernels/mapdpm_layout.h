@@ -36,27 +36,30 @@
 
 #include "mapdpm_switches.h"
 
-typedef mapdpm_real real;
+typedef mapdpm_real md_real;
 
 /* No slot, no id, no row, no group. */
-#define NONE UINT32_MAX
+#define MD_NONE UINT32_MAX
 
 /* Whether sums have low parts, which hold what rounding lost. */
-enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
+enum { COMPENSATED = sizeof(md_real) == 4 ? 1 : 0 };
 enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_VECTORS = 5 };
 enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
-#define RING_SIZE(s) (EVENTS_PER_SLOT * SLOTS(s))
+#define RING_SIZE(s) (EVENTS_PER_SLOT * MD_SLOTS(s))
 
 typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1 : -1];
 
 static inline size_t vectors_per_moments(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
-static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * FEATURES(s); }
+static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * MD_FEATURES(s); }
 static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ? 2 * half_size(s) : half_size(s); }
 static inline size_t slot_size(const mapdpm_stream *s)
 {
     return moments_size(s) + 2 * half_size(s) + (HAS_BASE(s) ? moments_size(s) + 1 : 0) + 1;
 }
-static inline size_t buffer_size(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
+static inline size_t buffer_size(const mapdpm_stream *s)
+{
+    return MD_WARMUP(s) > MD_WINDOW(s) ? MD_WARMUP(s) : MD_WINDOW(s);
+}
 
 /* n modulo `by`. On small machines a 64-bit division takes a function as large as a tenth of the library. */
 static inline size_t modulo(uint64_t n, uint32_t by)
@@ -81,78 +84,78 @@ static inline void *address_of(const mapdpm_stream *s, size_t bytes)
     return (unsigned char *)(uintptr_t)s + bytes;
 }
 static inline int64_t *last_times_of(const mapdpm_stream *s) { return (int64_t *)address_of(s, sizeof *s); }
-static inline int64_t *times_of(const mapdpm_stream *s) { return last_times_of(s) + SLOTS(s); }
-static inline real *prior_vector(const mapdpm_stream *s, size_t i)
+static inline int64_t *times_of(const mapdpm_stream *s) { return last_times_of(s) + MD_SLOTS(s); }
+static inline md_real *prior_vector(const mapdpm_stream *s, size_t i)
 {
-    return (real *)address_of(s, s->at_reals) + i * FEATURES(s);
+    return (md_real *)address_of(s, s->at_reals) + i * MD_FEATURES(s);
 }
-static inline real *anchor_of(const mapdpm_stream *s) { return prior_vector(s, 0); }
-static inline real *unit_of(const mapdpm_stream *s) { return prior_vector(s, 1); }
-static inline real *noise_scale_of(const mapdpm_stream *s) { return prior_vector(s, 2); }
-static inline real *prior_variance_of(const mapdpm_stream *s) { return prior_vector(s, 3); }
-static inline real *prior_scale(const mapdpm_stream *s) { return prior_vector(s, 4); }
-static inline real *slot_of(const mapdpm_stream *s, size_t k)
+static inline md_real *anchor_of(const mapdpm_stream *s) { return prior_vector(s, 0); }
+static inline md_real *unit_of(const mapdpm_stream *s) { return prior_vector(s, 1); }
+static inline md_real *noise_scale_of(const mapdpm_stream *s) { return prior_vector(s, 2); }
+static inline md_real *prior_variance_of(const mapdpm_stream *s) { return prior_vector(s, 3); }
+static inline md_real *prior_scale(const mapdpm_stream *s) { return prior_vector(s, 4); }
+static inline md_real *slot_of(const mapdpm_stream *s, size_t k)
 {
-    return (real *)address_of(s, s->at_slots) + k * slot_size(s);
+    return (md_real *)address_of(s, s->at_slots) + k * slot_size(s);
 }
-static inline real *half_of(const mapdpm_stream *s, size_t k, size_t h)
+static inline md_real *half_of(const mapdpm_stream *s, size_t k, size_t h)
 {
     return slot_of(s, k) + moments_size(s) + h * half_size(s);
 }
-static inline real *own_of(const mapdpm_stream *s, size_t k) { return half_of(s, k, 2); }
-static inline real *base_tables_of(const mapdpm_stream *s, size_t k) { return own_of(s, k) + moments_size(s); }
+static inline md_real *own_of(const mapdpm_stream *s, size_t k) { return half_of(s, k, 2); }
+static inline md_real *base_tables_of(const mapdpm_stream *s, size_t k) { return own_of(s, k) + moments_size(s); }
 /* Moments of a cluster that has no slot. */
-static inline real *spare_of(const mapdpm_stream *s) { return slot_of(s, SLOTS(s)); }
-static inline real *merge_loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
-static inline real *constants_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_columns); }
-static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + SLOTS(s); }
-static inline real *centres_of(const mapdpm_stream *s, size_t d)
+static inline md_real *spare_of(const mapdpm_stream *s) { return slot_of(s, MD_SLOTS(s)); }
+static inline md_real *merge_loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
+static inline md_real *constants_of(const mapdpm_stream *s) { return (md_real *)address_of(s, s->at_columns); }
+static inline md_real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + MD_SLOTS(s); }
+static inline md_real *centres_of(const mapdpm_stream *s, size_t d) { return constants_of(s) + (2 + d) * MD_SLOTS(s); }
+static inline md_real *scales_of(const mapdpm_stream *s, size_t d)
 {
-    return constants_of(s) + (2 + d) * SLOTS(s);
+    return constants_of(s) + (2 + MD_FEATURES(s) + d) * MD_SLOTS(s);
 }
-static inline real *scales_of(const mapdpm_stream *s, size_t d)
+static inline md_real *points_of(const mapdpm_stream *s)
 {
-    return constants_of(s) + (2 + FEATURES(s) + d) * SLOTS(s);
-}
-static inline real *points_of(const mapdpm_stream *s)
-{
-    return constants_of(s) + (2 + 2 * (size_t)FEATURES(s)) * SLOTS(s);
+    return constants_of(s) + (2 + 2 * (size_t)MD_FEATURES(s)) * MD_SLOTS(s);
 }
 static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_words); }
 static inline uint32_t *ids_of(const mapdpm_stream *s) { return words_of(s); }
-static inline uint32_t *last_seen_of(const mapdpm_stream *s) { return words_of(s) + SLOTS(s); }
-static inline uint32_t *merge_partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)SLOTS(s); }
-static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)SLOTS(s); }
+static inline uint32_t *last_seen_of(const mapdpm_stream *s) { return words_of(s) + MD_SLOTS(s); }
+static inline uint32_t *merge_partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)MD_SLOTS(s); }
+static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)MD_SLOTS(s); }
 static inline uint32_t *event_ring_of(const mapdpm_stream *s)
 {
-    return words_of(s) + WORDS_PER_SLOT * (size_t)SLOTS(s);
+    return words_of(s) + WORDS_PER_SLOT * (size_t)MD_SLOTS(s);
 }
 static inline uint32_t *warmup_labels_of(const mapdpm_stream *s)
 {
     return event_ring_of(s) + WORDS_PER_EVENT * (size_t)RING_SIZE(s);
 }
-static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + WARMUP(s); }
+static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + MD_WARMUP(s); }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 static inline size_t groups_of(const mapdpm_stream *s) { return s->max_groups; }
-static inline size_t n_cells(const mapdpm_stream *s) { return groups_of(s) * SLOTS(s); }
+static inline size_t n_cells(const mapdpm_stream *s) { return groups_of(s) * MD_SLOTS(s); }
 /* The reals of all groups: one, and two for each slot, and those of the cells. */
 static inline size_t group_reals(const mapdpm_stream *s)
 {
-    return 1 + 2 * (size_t)SLOTS(s) + (3 + COMPENSATED) * n_cells(s);
+    return 1 + 2 * (size_t)MD_SLOTS(s) + (3 + COMPENSATED) * n_cells(s);
 }
 static inline uint32_t *n_groups_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_more); }
 static inline uint32_t *groups_full_of(const mapdpm_stream *s) { return n_groups_of(s) + 1; }
 static inline uint32_t *group_of(const mapdpm_stream *s) { return n_groups_of(s) + 2; }
 static inline uint32_t *row_of(const mapdpm_stream *s) { return n_groups_of(s) + 3; }
-static inline real *gamma_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more + 16); }
-static inline real *log_gamma_of(const mapdpm_stream *s) { return gamma_of(s) + 1; }
-static inline real *all_tables_of(const mapdpm_stream *s) { return gamma_of(s) + 2; }
-static inline real *tables_of(const mapdpm_stream *s) { return gamma_of(s) + 3; }
-static inline real *past_tables_of(const mapdpm_stream *s) { return tables_of(s) + SLOTS(s); }
-static inline real *cells_of(const mapdpm_stream *s, size_t row) { return past_tables_of(s) + (1 + row) * SLOTS(s); }
-static inline real *half_cells_of(const mapdpm_stream *s, size_t h, size_t row)
+static inline md_real *gamma_of(const mapdpm_stream *s) { return (md_real *)address_of(s, s->at_more + 16); }
+static inline md_real *log_gamma_of(const mapdpm_stream *s) { return gamma_of(s) + 1; }
+static inline md_real *all_tables_of(const mapdpm_stream *s) { return gamma_of(s) + 2; }
+static inline md_real *tables_of(const mapdpm_stream *s) { return gamma_of(s) + 3; }
+static inline md_real *past_tables_of(const mapdpm_stream *s) { return tables_of(s) + MD_SLOTS(s); }
+static inline md_real *cells_of(const mapdpm_stream *s, size_t row)
+{
+    return past_tables_of(s) + (1 + row) * MD_SLOTS(s);
+}
+static inline md_real *half_cells_of(const mapdpm_stream *s, size_t h, size_t row)
 {
     return cells_of(s, row) + (1 + COMPENSATED + h) * n_cells(s);
 }
@@ -167,23 +170,23 @@ static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_see
 
 enum { SURPRISE_BINS = 40, SURPRISE_REALS = 1 + SURPRISE_BINS };
 /* The mark of a rare cluster in its standing, and the limit of the rest. */
-#define RARE UINT32_C(0x80000000)
+#define MD_RARE UINT32_C(0x80000000)
 #define MOST_STANDING UINT32_C(0x3fffffff)
-static inline real *rare_share(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more); }
-static inline real *tail_counts(const mapdpm_stream *s) { return rare_share(s) + 1; }
+static inline md_real *rare_share(const mapdpm_stream *s) { return (md_real *)address_of(s, s->at_more); }
+static inline md_real *tail_counts(const mapdpm_stream *s) { return rare_share(s) + 1; }
 static inline uint32_t *standing_of(const mapdpm_stream *s)
 {
     return (uint32_t *)(void *)(rare_share(s) + SURPRISE_REALS);
 }
 enum { SURPRISE_WORDS = 5 };
-static inline uint32_t *next_to_check(const mapdpm_stream *s) { return standing_of(s) + SLOTS(s); }
+static inline uint32_t *next_to_check(const mapdpm_stream *s) { return standing_of(s) + MD_SLOTS(s); }
 static inline uint32_t *counting_period(const mapdpm_stream *s) { return next_to_check(s) + 1; }
 static inline uint32_t *counted_in_period(const mapdpm_stream *s) { return next_to_check(s) + 2; }
 static inline uint32_t *since_extreme(const mapdpm_stream *s) { return next_to_check(s) + 3; }
 static inline uint32_t *left_out_in_run(const mapdpm_stream *s) { return next_to_check(s) + 4; }
 static inline int is_rare(const mapdpm_stream *s, uint32_t k)
 {
-    return HAS_SURPRISE(s) && (standing_of(s)[k] & RARE) != 0;
+    return HAS_SURPRISE(s) && (standing_of(s)[k] & MD_RARE) != 0;
 }
 
 /* ---- states in time ---------------------------------------------------------------------------------------------- */
@@ -194,9 +197,9 @@ static inline size_t waiting_room(const mapdpm_stream *s) { return 3 * (size_t)s
 /* The reals of a snapshot, with gamma and kappa. Behind them lie 2 K + (K + 1)^2 + half_size that a file leaves out. */
 static inline size_t time_reals(const mapdpm_stream *s)
 {
-    const size_t K = SLOTS(s);
+    const size_t K = MD_SLOTS(s);
 
-    return 3 + K * (2 + (K + 1) + 2 * (K + 1) + 2 * K + 4) + waiting_room(s) * (K + FEATURES(s));
+    return 3 + K * (2 + (K + 1) + 2 * (K + 1) + 2 * K + 4) + waiting_room(s) * (K + MD_FEATURES(s));
 }
 static inline int64_t *decayed_to(const mapdpm_stream *s) { return (int64_t *)address_of(s, s->at_more); }
 static inline uint32_t *n_waiting_of(const mapdpm_stream *s) { return (uint32_t *)(void *)(decayed_to(s) + 1); }
@@ -205,34 +208,40 @@ static inline uint32_t *last_half_of(const mapdpm_stream *s) { return n_waiting_
 static inline uint32_t *run_of(const mapdpm_stream *s) { return n_waiting_of(s) + 3; }
 static inline uint32_t *looks_of(const mapdpm_stream *s) { return n_waiting_of(s) + 4; }
 static inline uint32_t *state_id_of(const mapdpm_stream *s) { return n_waiting_of(s) + 5; }
-static inline real *share_gamma(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more + 32); }
-static inline real *kappa_of(const mapdpm_stream *s) { return share_gamma(s) + 1; }
-static inline real *state_total(const mapdpm_stream *s) { return share_gamma(s) + 2; }
-static inline real *state_tables(const mapdpm_stream *s) { return share_gamma(s) + 3; }
-static inline real *belief_of(const mapdpm_stream *s) { return state_tables(s) + SLOTS(s); }
-static inline real *counts_from(const mapdpm_stream *s, size_t row) { return belief_of(s) + (1 + row) * SLOTS(s); }
-static inline real *entries_of(const mapdpm_stream *s, size_t k, size_t h)
+static inline md_real *share_gamma(const mapdpm_stream *s) { return (md_real *)address_of(s, s->at_more + 32); }
+static inline md_real *kappa_of(const mapdpm_stream *s) { return share_gamma(s) + 1; }
+static inline md_real *state_total(const mapdpm_stream *s) { return share_gamma(s) + 2; }
+static inline md_real *state_tables(const mapdpm_stream *s) { return share_gamma(s) + 3; }
+static inline md_real *belief_of(const mapdpm_stream *s) { return state_tables(s) + MD_SLOTS(s); }
+static inline md_real *counts_from(const mapdpm_stream *s, size_t row)
 {
-    return counts_from(s, SLOTS(s) + 1) + (2 * k + h) * (SLOTS(s) + 1);
+    return belief_of(s) + (1 + row) * MD_SLOTS(s);
 }
-static inline real *exits_of(const mapdpm_stream *s, size_t k, size_t h)
+static inline md_real *entries_of(const mapdpm_stream *s, size_t k, size_t h)
 {
-    return entries_of(s, SLOTS(s), 0) + (2 * k + h) * SLOTS(s);
+    return counts_from(s, MD_SLOTS(s) + 1) + (2 * k + h) * (MD_SLOTS(s) + 1);
 }
-static inline real *within_of(const mapdpm_stream *s, size_t k) { return exits_of(s, SLOTS(s), 0) + 4 * k; }
-static inline real *waiting_belief(const mapdpm_stream *s, size_t i)
+static inline md_real *exits_of(const mapdpm_stream *s, size_t k, size_t h)
 {
-    return within_of(s, SLOTS(s)) + i * SLOTS(s);
+    return entries_of(s, MD_SLOTS(s), 0) + (2 * k + h) * MD_SLOTS(s);
 }
-static inline real *waiting_point(const mapdpm_stream *s, size_t i)
+static inline md_real *within_of(const mapdpm_stream *s, size_t k) { return exits_of(s, MD_SLOTS(s), 0) + 4 * k; }
+static inline md_real *waiting_belief(const mapdpm_stream *s, size_t i)
 {
-    return waiting_belief(s, waiting_room(s)) + i * FEATURES(s);
+    return within_of(s, MD_SLOTS(s)) + i * MD_SLOTS(s);
 }
-static inline real *state_scores(const mapdpm_stream *s) { return waiting_point(s, waiting_room(s)); }
-static inline real *smoothed_of(const mapdpm_stream *s) { return state_scores(s) + SLOTS(s); }
-static inline real *steps_from(const mapdpm_stream *s, size_t row) { return state_scores(s) + (2 + row) * SLOTS(s); }
-static inline real *opening_of(const mapdpm_stream *s) { return steps_from(s, SLOTS(s) + 1); }
-static inline real *block_of(const mapdpm_stream *s) { return opening_of(s) + SLOTS(s) + 1; }
+static inline md_real *waiting_point(const mapdpm_stream *s, size_t i)
+{
+    return waiting_belief(s, waiting_room(s)) + i * MD_FEATURES(s);
+}
+static inline md_real *state_scores(const mapdpm_stream *s) { return waiting_point(s, waiting_room(s)); }
+static inline md_real *smoothed_of(const mapdpm_stream *s) { return state_scores(s) + MD_SLOTS(s); }
+static inline md_real *steps_from(const mapdpm_stream *s, size_t row)
+{
+    return state_scores(s) + (2 + row) * MD_SLOTS(s);
+}
+static inline md_real *opening_of(const mapdpm_stream *s) { return steps_from(s, MD_SLOTS(s) + 1); }
+static inline md_real *block_of(const mapdpm_stream *s) { return opening_of(s) + MD_SLOTS(s) + 1; }
 static inline uint32_t *waiting_slots(const mapdpm_stream *s)
 {
     return (uint32_t *)(void *)(block_of(s) + half_size(s));
@@ -249,18 +258,18 @@ static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
 
 /* The place of the counts for each feature, of the means and of the squares in moments. The low parts lie half_size
  * behind. Without missing values the weight is the count of every feature. */
-static inline real *counts_in(const mapdpm_stream *s, const real *moments)
+static inline md_real *counts_in(const mapdpm_stream *s, const md_real *moments)
 {
-    return (real *)(uintptr_t)moments + (HAS_MISSING(s) ? 1 : 0);
+    return (md_real *)(uintptr_t)moments + (HAS_MISSING(s) ? 1 : 0);
 }
 static inline size_t count_step(const mapdpm_stream *s) { return HAS_MISSING(s) ? 1 : 0; }
-static inline real *mean_in(const mapdpm_stream *s, const real *moments)
+static inline md_real *mean_in(const mapdpm_stream *s, const md_real *moments)
 {
-    return (real *)(uintptr_t)moments + 1 + (vectors_per_moments(s) - 2) * FEATURES(s);
+    return (md_real *)(uintptr_t)moments + 1 + (vectors_per_moments(s) - 2) * MD_FEATURES(s);
 }
-static inline real *squares_in(const mapdpm_stream *s, const real *moments)
+static inline md_real *squares_in(const mapdpm_stream *s, const md_real *moments)
 {
-    return mean_in(s, moments) + FEATURES(s);
+    return mean_in(s, moments) + MD_FEATURES(s);
 }
 
 #endif

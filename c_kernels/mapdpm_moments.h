@@ -11,7 +11,7 @@
 #include "mapdpm_layout.h"
 #include "mapdpm_math.h"
 
-#define HALF ((real)0.5)
+#define MD_HALF ((md_real)0.5)
 /* A product becomes a logarithm outside these bounds. A point farther than COORDINATE_LIMIT is refused, so that no
  * product overflows before. */
 #define PRODUCT_TINY FLOAT_OR_DOUBLE(1e-9, 1e-100)
@@ -21,12 +21,12 @@
 /* Moments at some time: weights and squares are to be multiplied by `decay`. With groups: the cells, to be multiplied
  * too; tables of groups that are gone; and all tables of the cluster. Without them, a view stays small. */
 typedef struct {
-    const real *moments;
-    real decay;
+    const md_real *moments;
+    md_real decay;
 #ifdef MAPDPM_GROUPS
-    const real *cells;
-    real past;
-    real tables;
+    const md_real *cells;
+    md_real past;
+    md_real tables;
 #endif
 } view;
 
@@ -40,34 +40,31 @@ static inline view empty_view(const mapdpm_stream *s)
     return v;
 }
 
-static inline int is_present(real x) { return x == x; }
-static inline real coordinate(const mapdpm_stream *s, const real *x, size_t d)
+static inline int is_present(md_real x) { return x == x; }
+static inline md_real coordinate(const mapdpm_stream *s, const md_real *x, size_t d)
 {
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
 }
 
 /* Conversions between a whole number, 0 <= x < 2^62, and a real. On a chip without such instructions compilers would
  * use arithmetic on double, or large functions. */
-static inline uint64_t to_uint64(real x)
+static inline uint64_t to_uint64(md_real x)
 {
     const uint32_t high = (uint32_t)(x / 4294967296);
 
-    return (uint64_t)high << 32 | (uint32_t)(x - (real)high * 4294967296);
+    return (uint64_t)high << 32 | (uint32_t)(x - (md_real)high * 4294967296);
 }
 
-static inline real to_real(uint64_t n)
-{
-    return (real)(uint32_t)(n >> 32) * 4294967296 + (real)(uint32_t)n;
-}
+static inline md_real to_real(uint64_t n) { return (md_real)(uint32_t)(n >> 32) * 4294967296 + (md_real)(uint32_t)n; }
 
 static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
 
 /* The factor that the weight of a cluster has decayed by since it last learned, and minus its logarithm. */
-static inline real elapsed(const mapdpm_stream *s, uint32_t k, int64_t now)
+static inline md_real elapsed(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
     return FORGETS(s) ? to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate : 0;
 }
-static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
+static inline md_real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
     return FORGETS(s) ? math_exp(-elapsed(s, k, now)) : 1;
 }
@@ -76,11 +73,11 @@ static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 
 /* *sum += x, by Knuth's two-sum. The rounding error is added to the real `low` places behind; with low = 0 it is
  * lost. */
-static inline void add_compensated(real *sum, size_t low, real x)
+static inline void add_compensated(md_real *sum, size_t low, md_real x)
 {
     if (COMPENSATED && low) {
-        const real old = *sum, all = old + x, rest = all - old;
-        const real lost = sum[low] + ((old - (all - rest)) + (x - rest));
+        const md_real old = *sum, all = old + x, rest = all - old;
+        const md_real lost = sum[low] + ((old - (all - rest)) + (x - rest));
 
         *sum = all + lost;
         sum[low] = lost - (*sum - all);
@@ -89,21 +86,21 @@ static inline void add_compensated(real *sum, size_t low, real x)
     }
 }
 
-static inline real low_part(const real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
+static inline md_real low_part(const md_real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
 
 /* Add a point of weight w; w < 0 removes one, but never the last. */
-static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low, const real *x, real w)
+static inline void moments_add(const mapdpm_stream *s, md_real *moments, size_t low, const md_real *x, md_real w)
 {
-    real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments),
-                *const counts = counts_in(s, moments);
-    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
-    real share;
+    md_real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments),
+                   *const counts = counts_in(s, moments);
+    const md_real *const anchor = anchor_of(s), *const unit = unit_of(s);
+    md_real share;
     size_t d;
 
     add_compensated(moments, low, w);
     share = w / *moments;
-    for (d = 0; d < FEATURES(s); d++) {
-        real delta, t;
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        md_real delta, t;
 
         if (HAS_MISSING(s)) {
             if (!is_present(x[d]))
@@ -130,18 +127,18 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
 }
 
 /* The union of two clusters (Chan): `from` is added to `to`. */
-static inline void moments_merge(const mapdpm_stream *s, real *to, const real *from, size_t low)
+static inline void moments_merge(const mapdpm_stream *s, md_real *to, const md_real *from, size_t low)
 {
-    real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
-    const real *const mean2 = mean_in(s, from), *const squares2 = squares_in(s, from),
-                      *const counts2 = counts_in(s, from);
-    real n = *to, m = *from;
+    md_real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
+    const md_real *const mean2 = mean_in(s, from), *const squares2 = squares_in(s, from),
+                         *const counts2 = counts_in(s, from);
+    md_real n = *to, m = *from;
     size_t d;
 
     add_compensated(to, low, m);
     add_compensated(to, low, low_part(from, low));
-    for (d = 0; d < FEATURES(s); d++) {
-        real delta, all = n + m;
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        md_real delta, all = n + m;
 
         if (HAS_MISSING(s)) {
             n = counts[d];
@@ -161,9 +158,9 @@ static inline void moments_merge(const mapdpm_stream *s, real *to, const real *f
 }
 
 /* Multiply weights and squares by g: to forget, or to let a half stand for the whole. */
-static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t low, real g)
+static inline void moments_scale(const mapdpm_stream *s, md_real *moments, size_t low, md_real g)
 {
-    const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = FEATURES(s);
+    const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = MD_FEATURES(s);
     size_t i;
 
     for (i = 0; i < n; i++) {
@@ -178,7 +175,7 @@ static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t l
 /* ---- densities --------------------------------------------------------------------------------------------------- */
 
 /* *product *= factor. Its logarithm moves to *logs before it leaves the range of a real. */
-static inline void multiply_into(real *product, real *logs, real factor)
+static inline void multiply_into(md_real *product, md_real *logs, md_real factor)
 {
     *product *= factor;
     if (*product > PRODUCT_HUGE || *product < PRODUCT_TINY) {
@@ -189,7 +186,7 @@ static inline void multiply_into(real *product, real *logs, real factor)
 
 /* 1 + *excess is multiplied by 1 + u, u >= 0. A large cluster multiplies the logarithm by half its size, so the excess
  * over 1 must keep its digits. */
-static inline void multiply_one_plus(real *excess, real *logs, real u)
+static inline void multiply_one_plus(md_real *excess, md_real *logs, md_real u)
 {
     *excess += u + *excess * u;
     if (*excess > PRODUCT_HUGE) {
@@ -200,56 +197,56 @@ static inline void multiply_one_plus(real *excess, real *logs, real u)
 
 /* The Normal-Gamma posterior of n points: a_n, c_n, and the parts of Gamma(a_n + 1/2) / Gamma(a_n). */
 typedef struct {
-    real a;
-    real c;
-    real series;
-    real square;
+    md_real a;
+    md_real c;
+    md_real series;
+    md_real square;
 } posterior;
 
-static inline posterior posterior_of(const mapdpm_stream *s, real n)
+static inline posterior posterior_of(const mapdpm_stream *s, md_real n)
 {
     posterior p;
 
-    p.a = s->a0 + HALF * n;
+    p.a = s->a0 + MD_HALF * n;
     p.c = s->c0 + n;
     p.series = math_half_rising(p.a, &p.square);
     return p;
 }
 
 /* c0 n / (c0 + n): the weight of the shrinkage to the prior mean. */
-static inline real shrinkage_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
+static inline md_real shrinkage_of(const mapdpm_stream *s, md_real n) { return s->c0 * (n / (s->c0 + n)); }
 
 /* The posterior scale b_n of a feature. */
-static inline real posterior_b(real noise_scale, real shrinkage, real mean, real squares)
+static inline md_real posterior_b(md_real noise_scale, md_real shrinkage, md_real mean, md_real squares)
 {
-    return noise_scale + HALF * (squares + shrinkage * mean * mean);
+    return noise_scale + MD_HALF * (squares + shrinkage * mean * mean);
 }
 
 /* log p(x | moments), or if at_peak its highest value where x has values. If x is NULL: its constant, exponent, centres
  * and scales, into column k of the score table. */
-static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k, int at_peak)
+static inline md_real normal_gamma_density(const mapdpm_stream *s, view v, const md_real *x, size_t k, int at_peak)
 {
-    const size_t D = FEATURES(s), step = count_step(s);
-    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
-    const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
-    const real *const noise_scale = noise_scale_of(s);
-    real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0,
-         shrinkage = 0;
+    const size_t D = MD_FEATURES(s), step = count_step(s);
+    const md_real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const md_real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
+    const md_real *const noise_scale = noise_scale_of(s);
+    md_real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0,
+            shrinkage = 0;
     posterior p = {0, 0, 0, 0};
     size_t d;
 
     for (d = 0; d < D; d++) {
-        const real now = v.decay * counts[d * step];
-        real scale;
+        const md_real now = v.decay * counts[d * step];
+        md_real scale;
 
         if (step && x && !is_present(x[d]))
             continue;
         if (now != n) {
-            total -= (p.a + HALF) * (tail + math_log1p(excess));
+            total -= (p.a + MD_HALF) * (tail + math_log1p(excess));
             tail = excess = 0;
             n = now;
             p = posterior_of(s, n);
-            stretch = HALF * p.c / (p.c + 1);
+            stretch = MD_HALF * p.c / (p.c + 1);
             shrink = n / p.c;
             square = p.square / MATH_PI;
             shrinkage = shrinkage_of(s, n);
@@ -261,7 +258,7 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
             centres_of(s, d)[k] = shrink * mean[d];
             scales_of(s, d)[k] = scale;
         } else if (!at_peak) {
-            const real t = coordinate(s, x, d) - shrink * mean[d];
+            const md_real t = coordinate(s, x, d) - shrink * mean[d];
 
             multiply_one_plus(&excess, &tail, t * t * scale);
         }
@@ -270,26 +267,26 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
         multiply_into(&product, &logs, n);
         multiply_into(&product, &logs, n);
     }
-    total += HALF * (logs + math_log(product));
+    total += MD_HALF * (logs + math_log(product));
     if (x == NULL) {
         constants_of(s)[k] = total;
-        exponents_of(s)[k] = p.a + HALF;
+        exponents_of(s)[k] = p.a + MD_HALF;
         return total;
     }
-    return total - (p.a + HALF) * (tail + math_log1p(excess));
+    return total - (p.a + MD_HALF) * (tail + math_log1p(excess));
 }
 
-static inline real known_variance_density(const mapdpm_stream *s, view v, const real *x, size_t k, int at_peak)
+static inline md_real known_variance_density(const mapdpm_stream *s, view v, const md_real *x, size_t k, int at_peak)
 {
-    const size_t D = FEATURES(s), step = count_step(s);
-    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
-    const real *const mean = mean_in(s, v.moments), *const variance = noise_scale_of(s),
-                      *const prior_variance = prior_variance_of(s);
-    real logs = 0, product = 1, sum = 0, features = 0;
+    const size_t D = MD_FEATURES(s), step = count_step(s);
+    const md_real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const md_real *const mean = mean_in(s, v.moments), *const variance = noise_scale_of(s),
+                         *const prior_variance = prior_variance_of(s);
+    md_real logs = 0, product = 1, sum = 0, features = 0;
     size_t d;
 
     for (d = 0; d < D; d++) {
-        real n, spread, wide, centre;
+        md_real n, spread, wide, centre;
 
         if (step && x && !is_present(x[d]))
             continue;
@@ -301,16 +298,16 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
         multiply_into(&product, &logs, wide);
         if (x == NULL) {
             centres_of(s, d)[k] = centre;
-            scales_of(s, d)[k] = HALF / wide;
+            scales_of(s, d)[k] = MD_HALF / wide;
         } else if (!at_peak) {
-            const real t = coordinate(s, x, d) - centre;
+            const md_real t = coordinate(s, x, d) - centre;
 
-            sum += t * t * (HALF / wide);
+            sum += t * t * (MD_HALF / wide);
         }
     }
-    logs = -HALF * (features * MATH_LOG_2PI + logs + math_log(product));
+    logs = -MD_HALF * (features * MATH_LOG_2PI + logs + math_log(product));
     if (x == NULL) {
-        const real n = v.decay * *v.moments;
+        const md_real n = v.decay * *v.moments;
 
         constants_of(s)[k] = n > 0 && !IS_GROUPED(s) && !IS_TIMED(s) ? logs + math_log(n) : logs;
         exponents_of(s)[k] = 1;
@@ -319,13 +316,13 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
 }
 
 /* log p(x | moments), from the moments. */
-static inline real density(const mapdpm_stream *s, view v, const real *x)
+static inline md_real density(const mapdpm_stream *s, view v, const md_real *x)
 {
     return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0, 0) : known_variance_density(s, v, x, 0, 0);
 }
 
 /* The highest log density of a point with the same missing values as x. */
-static inline real peak(const mapdpm_stream *s, view v, const real *x)
+static inline md_real peak(const mapdpm_stream *s, view v, const md_real *x)
 {
     return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0, 1) : known_variance_density(s, v, x, 0, 1);
 }
@@ -342,19 +339,19 @@ static inline void prepare(const mapdpm_stream *s, view v, size_t k)
 
 /* Clusters that are compared at once: as many as vectors hold, or one if the code must be small. */
 #ifdef __OPTIMIZE_SIZE__
-enum { BLOCK = 1 };
+enum { MD_BLOCK = 1 };
 #else
-enum { BLOCK = 8 };
+enum { MD_BLOCK = 8 };
 #endif
 
 /* log p(x | column k of the score table), safe from overflow. */
-static inline real table_density(const mapdpm_stream *s, const real *x, size_t k)
+static inline md_real table_density(const mapdpm_stream *s, const md_real *x, size_t k)
 {
-    real excess = 0, logs = 0;
+    md_real excess = 0, logs = 0;
     size_t d;
 
-    for (d = 0; d < FEATURES(s); d++) {
-        const real t = coordinate(s, x, d) - centres_of(s, d)[k];
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real t = coordinate(s, x, d) - centres_of(s, d)[k];
 
         if (IS_GAMMA(s))
             multiply_one_plus(&excess, &logs, t * t * scales_of(s, d)[k]);
@@ -365,7 +362,7 @@ static inline real table_density(const mapdpm_stream *s, const real *x, size_t k
 }
 
 /* The same, from its tail. */
-static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t k, real tail)
+static inline md_real density_of_tail(const mapdpm_stream *s, const md_real *x, size_t k, md_real tail)
 {
     if (!IS_GAMMA(s))
         return constants_of(s)[k] - tail;

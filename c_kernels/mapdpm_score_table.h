@@ -41,15 +41,15 @@ enum { COLUMNS_PER_STEP = 8 };
 enum { ALIGNMENT = 64 };
 
 /* Points that are scored together. */
-enum { BLOCK = 4 };
+enum { MD_BLOCK = 4 };
 
 /* Features whose factors are multiplied before the product is scaled back to about 1. */
-enum { GROUP = 8 };
+enum { MD_GROUP = 8 };
 
 /* Cluster sizes whose logarithms are cached; a power of two. */
 enum { SIZE_CACHE = 1024 };
 
-/* With larger factors, a product of GROUP of them, or its inverse, could overflow. */
+/* With larger factors, a product of MD_GROUP of them, or its inverse, could overflow. */
 static const double LARGEST_FACTOR = 1e36;
 
 /* Allowances for rounding: of a score, and of the factor of each feature. Each is at least twice what rounding can
@@ -87,9 +87,10 @@ typedef struct score_table {
     int has_tails;    /* 1: tails of all columns are computed, and bound the scores (mapdpm_tails.h) */
     double *centre;   /* [n_wide][stride] */
     double *scale;    /* [n_wide][stride] g in the factors 1 + (x - centre)^2 / g; for sums, the factor of (x - centre)^2 */
-    double *norm;     /* [n_groups][stride] 1 / the product of the g of GROUP features */
+    double *norm;     /* [n_groups][stride] 1 / the product of the g of MD_GROUP features */
     double *inverse;  /* [stride][D] for full matrices: 1 / the diagonal of the factor of each column */
-    double *solved;   /* [2][D][BLOCK] for full matrices: a block of points, and their distances in units of a cluster */
+    double
+        *solved; /* [2][D][MD_BLOCK] for full matrices: a block of points, and their distances in units of a cluster */
     double *constant; /* [stride], as all up to loo_exponent */
     double *exponent;
     double *log_weight;         /* log prior weight of joining, or of opening a cluster; -inf for a free slot */
@@ -103,19 +104,16 @@ typedef struct score_table {
     double *loo_scale;          /* [capacity][n_wide] */
     double *scores;             /* [stride] */
     int64_t *candidates;        /* [stride] columns that may have the best score */
-    double *tails;              /* [BLOCK][stride] products, or sums, of points with columns */
-    double *point_copies;       /* [BLOCK][D] points in double */
+    double *tails;              /* [MD_BLOCK][stride] products, or sums, of points with columns */
+    double *point_copies;       /* [MD_BLOCK][D] points in double */
     double *scratch;            /* [D] */
     double *scratch_statistics; /* [statistics_size] */
     const double *x;            /* [D] the current point */
-    const double *block;        /* [BLOCK][D] the current points */
+    const double *block;        /* [MD_BLOCK][D] the current points */
     size_terms *size_cache;     /* [SIZE_CACHE] */
 } score_table;
 
-static inline int64_t n_groups(int64_t D)
-{
-    return (D + GROUP - 1) / GROUP;
-}
+static inline int64_t n_groups(int64_t D) { return (D + MD_GROUP - 1) / MD_GROUP; }
 
 static inline int64_t round_up(int64_t n, int64_t to)
 {
@@ -219,8 +217,8 @@ ALWAYS_INLINE void set_column(score_table *table, int64_t column, double *statis
         table->centre[d * stride + column] = centre[d];
         table->scale[d * stride + column] = scale[d];
     }
-    for (d = 0; d < D && table->is_product; d += GROUP) {
-        const int64_t last = d + GROUP < D ? d + GROUP : D;
+    for (d = 0; d < D && table->is_product; d += MD_GROUP) {
+        const int64_t last = d + MD_GROUP < D ? d + MD_GROUP : D;
         double product[2] = {1.0, 1.0};
         int64_t j;
 
@@ -228,7 +226,7 @@ ALWAYS_INLINE void set_column(score_table *table, int64_t column, double *statis
             product[0] *= inverse[j];
             product[1] *= inverse[j + 1];
         }
-        table->norm[d / GROUP * stride + column] = product[0] * product[1] * (j < last ? inverse[j] : 1.0);
+        table->norm[d / MD_GROUP * stride + column] = product[0] * product[1] * (j < last ? inverse[j] : 1.0);
     }
     table->constant[column] = constants[0];
     table->exponent[column] = constants[1];

@@ -24,7 +24,7 @@ static double largest_magnitude(const mapdpm_real *entries, int64_t n)
     return result;
 }
 
-/* Whether no product over GROUP features can overflow: of g = 2 (c + 1) / c b_n and, if points will join, of squared
+/* Whether no product over MD_GROUP features can overflow: of g = 2 (c + 1) / c b_n and, if points will join, of squared
  * distances. The largest g would arise if all points lay as far from their mean as any two points can lie from each
  * other. */
 static inline int products_fit(const score_table *table, int will_join)
@@ -57,11 +57,11 @@ static inline int products_fit(const score_table *table, int will_join)
 static inline size_t workspace_doubles(int32_t family, int64_t n_features, int64_t capacity)
 {
     const int64_t D = features_with_columns(family, n_features), stride = round_up(capacity + 1, COLUMNS_PER_STEP);
-    const int64_t of_full = is_full(family) ? n_features * (stride + 2 * BLOCK) : 0;
+    const int64_t of_full = is_full(family) ? n_features * (stride + 2 * MD_BLOCK) : 0;
 
-    return (size_t)((2 * D + n_groups(D) + 11 + BLOCK) * stride + of_full + round_up(capacity * D, COLUMNS_PER_STEP) +
-                    (BLOCK + 1) * round_up(n_features, COLUMNS_PER_STEP) + statistics_size(family, n_features) +
-                    likelihood_doubles(family, n_features));
+    return (size_t)((2 * D + n_groups(D) + 11 + MD_BLOCK) * stride + of_full +
+                    round_up(capacity * D, COLUMNS_PER_STEP) + (MD_BLOCK + 1) * round_up(n_features, COLUMNS_PER_STEP) +
+                    statistics_size(family, n_features) + likelihood_doubles(family, n_features));
 }
 
 /* Divide the workspace, for a problem and a stride. */
@@ -85,11 +85,11 @@ static inline void lay_out(score_table *table, double *next)
     table->loo_exponent = next += table->stride;
     table->scores = next += table->stride;
     table->tails = next += table->stride;
-    table->loo_scale = next += BLOCK * table->stride;
+    table->loo_scale = next += MD_BLOCK * table->stride;
     table->inverse = next += round_up(table->clusters->capacity * D, COLUMNS_PER_STEP);
     table->solved = next += table->is_full ? p->n_features * table->stride : 0;
-    table->point_copies = next += table->is_full ? 2 * BLOCK * p->n_features : 0;
-    table->scratch = next += BLOCK * round_up(p->n_features, COLUMNS_PER_STEP);
+    table->point_copies = next += table->is_full ? 2 * MD_BLOCK * p->n_features : 0;
+    table->scratch = next += MD_BLOCK * round_up(p->n_features, COLUMNS_PER_STEP);
     table->scratch_statistics = next += round_up(p->n_features, COLUMNS_PER_STEP);
     next += table->statistics_size;
     table->likelihood = likelihood_of(p->family, p->n_features, p->parameters, next);

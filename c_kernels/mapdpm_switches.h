@@ -57,15 +57,15 @@ void *memset(void *to, int byte, size_t n);
 #endif
 
 #ifdef MAPDPM_FEATURES
-#define FEATURES(s) ((void)(s), (uint32_t)(MAPDPM_FEATURES))
+#define MD_FEATURES(s) ((void)(s), (uint32_t)(MAPDPM_FEATURES))
 #else
-#define FEATURES(s) ((s)->n_features)
+#define MD_FEATURES(s) ((s)->n_features)
 #endif
 
 #ifdef MAPDPM_CLUSTERS
-#define SLOTS(s) ((void)(s), (uint32_t)(MAPDPM_CLUSTERS))
+#define MD_SLOTS(s) ((void)(s), (uint32_t)(MAPDPM_CLUSTERS))
 #else
-#define SLOTS(s) ((s)->max_clusters)
+#define MD_SLOTS(s) ((s)->max_clusters)
 #endif
 
 #ifdef MAPDPM_WHEN_FULL
@@ -113,17 +113,17 @@ void *memset(void *to, int byte, size_t n);
 #endif
 
 #ifdef MAPDPM_NO_WARMUP
-#define WARMUP(s) ((void)(s), 0u)
+#define MD_WARMUP(s) ((void)(s), 0u)
 #define IS_WARMING(s) ((void)(s), 0)
 #else
-#define WARMUP(s) ((s)->warmup)
+#define MD_WARMUP(s) ((s)->warmup)
 #define IS_WARMING(s) ((s)->warming != 0)
 #endif
 
 #ifdef MAPDPM_NO_WINDOW
-#define WINDOW(s) ((void)(s), 0u)
+#define MD_WINDOW(s) ((void)(s), 0u)
 #else
-#define WINDOW(s) ((s)->window)
+#define MD_WINDOW(s) ((s)->window)
 #endif
 
 /* Whether clusters are weighed by groups. The warm-up pools all points. */
@@ -134,9 +134,9 @@ void *memset(void *to, int byte, size_t n);
 /* Whether this library was compiled for learners with these options. */
 static inline int is_compiled_for(const mapdpm_options *o)
 {
-    return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
+    return MD_FEATURES(o) == o->n_features && MD_SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
-           FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window &&
+           FORGETS(o) == (o->half_life > 0) && MD_WARMUP(o) == o->warmup && MD_WINDOW(o) == o->window &&
            HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) &&
            HAS_STATES(o) == (o->lag > 0) && HAS_SURPRISE(o) == (o->surprise != 0);
 }

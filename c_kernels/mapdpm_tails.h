@@ -29,14 +29,14 @@ static inline __attribute__((always_inline)) void tails_of_block(const score_tab
         return;
     }
     for (k = 0; k < n_columns; k += COLUMNS_PER_STEP) {
-        vector p[BLOCK][VECTORS_PER_STEP];
+        vector p[MD_BLOCK][VECTORS_PER_STEP];
         vector *const out = (vector *)(void *)(table->tails + k);
         const vector *norm = (const vector *)(void *)(table->norm + k);
 
         for (j = 0; j < VECTORS_PER_STEP; j++)
             p[0][j] = p[1][j] = p[2][j] = p[3][j] = none + (is_product ? 1.0 : 0.0);
-        for (first = 0; first < D; first += GROUP) {
-            const int64_t last = first + GROUP < D ? first + GROUP : D;
+        for (first = 0; first < D; first += MD_GROUP) {
+            const int64_t last = first + MD_GROUP < D ? first + MD_GROUP : D;
 
             for (d = first; d < last; d++) {
                 const vector *const centre = (const vector *)(void *)(table->centre + d * stride + k);
@@ -96,8 +96,8 @@ static inline __attribute__((always_inline)) void tails_of_point(const score_tab
 
         for (j = 0; j < VECTORS_PER_STEP; j++)
             p[j] = none + (is_product ? 1.0 : 0.0);
-        for (first = 0; first < D; first += GROUP) {
-            const int64_t last = first + GROUP < D ? first + GROUP : D;
+        for (first = 0; first < D; first += MD_GROUP) {
+            const int64_t last = first + MD_GROUP < D ? first + MD_GROUP : D;
 
             for (d = first; d < last; d++) {
                 const vector *const centre = (const vector *)(void *)(table->centre + d * stride + k);
@@ -126,10 +126,10 @@ static inline void load_block(score_table *table, int64_t i)
     const int64_t D = table->likelihood.D, left = table->end - i;
     int64_t q;
 
-    if (sizeof(mapdpm_real) == sizeof(double) && left >= BLOCK) {
+    if (sizeof(mapdpm_real) == sizeof(double) && left >= MD_BLOCK) {
         table->block = (const double *)(const void *)point(table, i);
     } else {
-        for (q = 0; q < BLOCK; q++)
+        for (q = 0; q < MD_BLOCK; q++)
             to_double(point(table, i + (q < left ? q : left - 1)), table->point_copies + q * D, D);
         table->block = table->point_copies;
     }

@@ -42,14 +42,14 @@ static inline planned_step *steps_of(const mapdpm_features *f)
 {
     return (planned_step *)(void *)((unsigned char *)(uintptr_t)f + sizeof *f);
 }
-static inline real *state_of(const mapdpm_features *f) { return (real *)(void *)(steps_of(f) + f->n_steps); }
-static inline real *derived_of(const mapdpm_features *f) { return state_of(f) + f->n_state; }
+static inline md_real *state_of(const mapdpm_features *f) { return (md_real *)(void *)(steps_of(f) + f->n_steps); }
+static inline md_real *derived_of(const mapdpm_features *f) { return state_of(f) + f->n_state; }
 static inline uint32_t *counters_of(const mapdpm_features *f)
 {
     return (uint32_t *)(void *)(derived_of(f) + f->n_derived);
 }
 
-static inline int is_missing(real x) { return x != x; }
+static inline int is_missing(md_real x) { return x != x; }
 
 static inline uint32_t n_bins(const planned_step *p) { return p->step.end - p->step.first; }
 
@@ -63,12 +63,12 @@ MAPDPM_INTERNAL uint64_t features_size(const mapdpm_step *steps, const unsigned 
 MAPDPM_INTERNAL mapdpm_step features_step_in(const unsigned char *file, uint32_t i);
 
 /* The result of one step for the result x of its source. Returns 1 if something came out. */
-MAPDPM_INTERNAL int features_run(const mapdpm_features *f, planned_step *p, const real *x,
+MAPDPM_INTERNAL int features_run(const mapdpm_features *f, planned_step *p, const md_real *x,
                                  const int64_t *microseconds);
 /* Compute the coefficients of a step. */
-MAPDPM_INTERNAL void features_tabulate(const planned_step *p, real *table);
+MAPDPM_INTERNAL void features_tabulate(const planned_step *p, md_real *table);
 /* The results of blocks. */
-MAPDPM_INTERNAL int features_block(const planned_step *p, const real *x, real *state, const real *table,
-                                   uint32_t *words, real *result);
+MAPDPM_INTERNAL int features_block(const planned_step *p, const md_real *x, md_real *state, const md_real *table,
+                                   uint32_t *words, md_real *result);
 
 #endif

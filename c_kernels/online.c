@@ -7,14 +7,14 @@
 #include "mapdpm_learner.h"
 
 /* Returns MAPDPM_OK if x can be learned or scored. */
-int stream_check_point(const mapdpm_stream *s, const real *x)
+int stream_check_point(const mapdpm_stream *s, const md_real *x)
 {
-    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
-    const real most = IS_WARMING(s) ? WARMUP_LIMIT : COORDINATE_LIMIT;
+    const md_real *const anchor = anchor_of(s), *const unit = unit_of(s);
+    const md_real most = IS_WARMING(s) ? WARMUP_LIMIT : COORDINATE_LIMIT;
     size_t d, n_there = 0;
 
-    for (d = 0; d < FEATURES(s); d++) {
-        const real place = IS_WARMING(s) ? x[d] : (x[d] - anchor[d]) * unit[d];
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real place = IS_WARMING(s) ? x[d] : (x[d] - anchor[d]) * unit[d];
 
         if (HAS_MISSING(s) && !is_present(x[d]))
             continue;
@@ -29,16 +29,16 @@ int stream_check_point(const mapdpm_stream *s, const real *x)
  * most two clusters. More of them show that the prior is narrow enough. A prior that was given stays. */
 static int revisits_prior(const mapdpm_stream *s)
 {
-    return WARMUP(s) > 0 && !HAS_GROUPS(s) && !HAS_STATES(s) && modulo(s->n_seen, WARMUP(s)) == 0 &&
-           (s->n_clusters <= 2 || s->n_seen == WARMUP(s));
+    return MD_WARMUP(s) > 0 && !HAS_GROUPS(s) && !HAS_STATES(s) && modulo(s->n_seen, MD_WARMUP(s)) == 0 &&
+           (s->n_clusters <= 2 || s->n_seen == MD_WARMUP(s));
 }
 
-static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
+static int learn_warming(mapdpm_stream *s, const md_real *x, uint32_t *id)
 {
-    const size_t i = (size_t)s->n_seen, D = FEATURES(s);
+    const size_t i = (size_t)s->n_seen, D = MD_FEATURES(s);
     int error;
 
-    memcpy(points_of(s) + i * D, x, D * sizeof(real));
+    memcpy(points_of(s) + i * D, x, D * sizeof(md_real));
     times_of(s)[i] = s->now;
     *id = (uint32_t)i;
     s->n_seen++;
@@ -46,7 +46,7 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
         groups_admit(s);
         point_rows_of(s)[i] = *row_of(s);
     }
-    if (s->n_seen < WARMUP(s))
+    if (s->n_seen < MD_WARMUP(s))
         return MAPDPM_OK;
     error = stream_end_warmup(s);
     if (error == MAPDPM_OK && revisits_prior(s))
@@ -56,7 +56,7 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
 
 /* Add the point to slot k, new or not. Then try one change that may follow: a merge with the second best slot, a merge
  * with the next slot in order, or a split. Returns the final slot of the point. */
-static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *x)
+static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const md_real *x)
 {
     uint32_t look;
     size_t h;
@@ -76,7 +76,7 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
         return stream_try_split(s, k, h);
     if (look % 2 == 0) {
         second = s->turn;
-        s->turn = s->turn + 1 < SLOTS(s) ? s->turn + 1 : 0;
+        s->turn = s->turn + 1 < MD_SLOTS(s) ? s->turn + 1 : 0;
     }
     stream_try_merge(s, k, second);
     return k;
@@ -85,19 +85,19 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
 /* Whether a point may open a cluster: MAPDPM_OK, or why not. The point before it came at the time `before`. */
 static int check_opening(const mapdpm_stream *s, const choice *c, int64_t before)
 {
-    if (s->next_id == NONE)
+    if (s->next_id == MD_NONE)
         return MAPDPM_E_IDS;
-    if (s->n_clusters < SLOTS(s) || WHEN_FULL(s) != MAPDPM_FULL_ERROR)
+    if (s->n_clusters < MD_SLOTS(s) || WHEN_FULL(s) != MAPDPM_FULL_ERROR)
         return MAPDPM_OK;
     return c->has_aged && (!IS_TIMED(s) || states_will_age(s, before)) ? MAPDPM_OK : MAPDPM_E_FULL;
 }
 
 /* Learn a point, and assess it before if `a` is not NULL. */
-static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score, mapdpm_assessment *a)
+static int learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, md_real *score, mapdpm_assessment *a)
 {
     const int64_t before = s->now;
     const int with_density = score != NULL || HAS_SURPRISE(s) || a != NULL;
-    real nats = 0;
+    md_real nats = 0;
     choice c;
     uint32_t k;
     int error = stream_check_point(s, x);
@@ -134,9 +134,9 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             stream_remove_aged(s);
         c = stream_choose(s, x, with_density);
         k = c.best;
-        if (s->next_id == NONE) /* it did not open a state before what waited was learned */
+        if (s->next_id == MD_NONE) /* it did not open a state before what waited was learned */
             c.opens = 0;
-        if (k == NONE && !c.opens) { /* no score is a number: a forged snapshot */
+        if (k == MD_NONE && !c.opens) { /* no score is a number: a forged snapshot */
             s->now = before;
             return MAPDPM_E_IDS;
         }
@@ -151,9 +151,9 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (c.has_aged)
         stream_remove_aged(s);
     if (c.opens) {
-        uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, NONE, LARGEST_REAL);
+        uint32_t e = s->n_clusters < MD_SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, MD_NONE, LARGEST_REAL);
 
-        if (e != NONE) {
+        if (e != MD_NONE) {
             stream_open_slot(s, e);
             ids_of(s)[e] = s->next_id++;
             stream_record(s, MAPDPM_CREATED, ids_of(s)[e], 0);
@@ -163,7 +163,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             c.opens = 0;
         }
     }
-    if (k == NONE) /* no score is a number: a forged snapshot */
+    if (k == MD_NONE) /* no score is a number: a forged snapshot */
         k = 0;
     if (IS_TIMED(s))
         k = states_learn(s, k, c.opens, x);
@@ -174,7 +174,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (score)
         *score = c.density;
     *id = ids_of(s)[k];
-    if (WINDOW(s) > 0)
+    if (MD_WINDOW(s) > 0)
         stream_revisit(s, x, *id);
     if (revisits_prior(s))
         stream_revisit_prior(s);
@@ -183,7 +183,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
 
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
-static int learn_next(mapdpm_stream *s, const real *x, uint32_t *id, real *score, mapdpm_assessment *a)
+static int learn_next(mapdpm_stream *s, const md_real *x, uint32_t *id, md_real *score, mapdpm_assessment *a)
 {
     uint32_t unused;
     int error;
@@ -198,12 +198,12 @@ static int learn_next(mapdpm_stream *s, const real *x, uint32_t *id, real *score
     return error;
 }
 
-static int learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score,
+static int learn_at(mapdpm_stream *s, const md_real *x, int64_t microseconds, uint32_t *id, md_real *score,
                     mapdpm_assessment *a)
 {
     uint32_t unused;
     const int starts = s != NULL && s->clock == CLOCK_UNKNOWN;
-    real rate;
+    md_real rate;
     uint32_t k;
     int error;
 
@@ -231,18 +231,18 @@ static int learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
     return error;
 }
 
-int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
+int mapdpm_learn(mapdpm_stream *s, const md_real *x, uint32_t *id, md_real *score)
 {
     return learn_next(s, x, id, score, NULL);
 }
 
-int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score)
+int mapdpm_learn_at(mapdpm_stream *s, const md_real *x, int64_t microseconds, uint32_t *id, md_real *score)
 {
     return learn_at(s, x, microseconds, id, score, NULL);
 }
 
-int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
-                      real *scores, size_t *done)
+int mapdpm_learn_many(mapdpm_stream *s, const md_real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
+                      md_real *scores, size_t *done)
 {
     size_t i;
     int error = MAPDPM_OK;
@@ -250,9 +250,9 @@ int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microsecon
     if (s == NULL || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
-        const real *const point = x + i * FEATURES(s);
+        const md_real *const point = x + i * MD_FEATURES(s);
         uint32_t *const id = ids ? ids + i : NULL;
-        real *const score = scores ? scores + i : NULL;
+        md_real *const score = scores ? scores + i : NULL;
 
         error =
             microseconds ? mapdpm_learn_at(s, point, microseconds[i], id, score) : mapdpm_learn(s, point, id, score);
@@ -263,7 +263,7 @@ int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microsecon
     return error;
 }
 
-int mapdpm_predict(const mapdpm_stream *s, const real *x, uint32_t *id, real *score)
+int mapdpm_predict(const mapdpm_stream *s, const md_real *x, uint32_t *id, md_real *score)
 {
     choice c;
     int error;
@@ -283,13 +283,14 @@ int mapdpm_predict(const mapdpm_stream *s, const real *x, uint32_t *id, real *sc
         *score = c.density;
     if (id == NULL)
         return MAPDPM_OK;
-    if (c.best == NONE)
+    if (c.best == MD_NONE)
         return MAPDPM_E_WARMING;
     *id = ids_of(s)[c.best];
     return MAPDPM_OK;
 }
 
-int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_t *ids, real *scores, size_t *done)
+int mapdpm_predict_many(const mapdpm_stream *s, const md_real *x, size_t n, uint32_t *ids, md_real *scores,
+                        size_t *done)
 {
     size_t i;
     int error = MAPDPM_OK;
@@ -297,7 +298,7 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
     if (s == NULL || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
-        error = mapdpm_predict(s, x + i * FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
+        error = mapdpm_predict(s, x + i * MD_FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
         if (error != MAPDPM_OK)
             break;
     }
@@ -307,10 +308,10 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
 
 /* ---- assessments ------------------------------------------------------------------------------------------------- */
 
-int mapdpm_learn_assessed(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
+int mapdpm_learn_assessed(mapdpm_stream *s, const md_real *x, const int64_t *microseconds, mapdpm_assessment *a)
 {
     mapdpm_assessment found;
-    uint32_t id = NONE;
+    uint32_t id = MD_NONE;
     int error;
 
     if (s == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
@@ -323,7 +324,7 @@ int mapdpm_learn_assessed(mapdpm_stream *s, const real *x, const int64_t *micros
     return MAPDPM_OK;
 }
 
-int mapdpm_assess_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, int learns,
+int mapdpm_assess_many(mapdpm_stream *s, const md_real *x, const int64_t *microseconds, size_t n, int learns,
                        mapdpm_assessment *assessments, size_t *done)
 {
     size_t i;
@@ -332,7 +333,7 @@ int mapdpm_assess_many(mapdpm_stream *s, const real *x, const int64_t *microseco
     if (s == NULL || x == NULL || assessments == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n && error == MAPDPM_OK; i += error == MAPDPM_OK) {
-        const real *const point = x + i * FEATURES(s);
+        const md_real *const point = x + i * MD_FEATURES(s);
         const int64_t *const time = microseconds ? microseconds + i : NULL;
 
         error = learns ? mapdpm_learn_assessed(s, point, time, assessments + i)

@@ -5,11 +5,11 @@
 #include "mapdpm_setup.h"
 
 /* Points whose scores are computed side by side. */
-enum { LANES = 32 };
+enum { MD_LANES = 32 };
 
 size_t mapdpm_tangent_bytes(int64_t n_features)
 {
-    return n_features < 1 ? 0 : ALIGNMENT + sizeof(double) * 2 * LANES * (size_t)n_features;
+    return n_features < 1 ? 0 : ALIGNMENT + sizeof(double) * 2 * MD_LANES * (size_t)n_features;
 }
 
 /* The parameters of all slots, and a tile of points. */
@@ -20,24 +20,24 @@ typedef struct tangent_table {
     int64_t size; /* entries of the parameters of a slot */
     const double *constants;
     const double *parameters;
-    double *tile; /* [D][LANES] */
-    double *less; /* [D][LANES] the tile less the mean of a slot, for full covariance matrices */
+    double *tile; /* [D][MD_LANES] */
+    double *less; /* [D][MD_LANES] the tile less the mean of a slot, for full covariance matrices */
 } tangent_table;
 
-/* The scores of LANES points, side by side in the tile, with a slot. */
+/* The scores of MD_LANES points, side by side in the tile, with a slot. */
 ALWAYS_INLINE void score_lanes(const tangent_table *t, int64_t slot, double *restrict score)
 {
     const double *const parameters = t->parameters + slot * t->size, *const centre = parameters + 1;
     const double *const factor = centre + t->D;
     int64_t d, m;
 
-    for (m = 0; m < LANES; m++)
+    for (m = 0; m < MD_LANES; m++)
         score[m] = t->constants[slot] + parameters[0];
     for (d = 0; d < t->D; d++) {
         const double c = centre[d], f = factor[d];
 
-        for (m = 0; m < LANES; m++) {
-            const double x = t->tile[d * LANES + m] - c;
+        for (m = 0; m < MD_LANES; m++) {
+            const double x = t->tile[d * MD_LANES + m] - c;
 
             score[m] -= f * x * x;
         }
@@ -49,24 +49,24 @@ ALWAYS_INLINE void score_full_lanes(const tangent_table *t, int64_t slot, double
 {
     const double *const parameters = t->parameters + slot * t->size, *const centre = parameters + 1;
     const double *w = centre + t->D;
-    double *const restrict less = t->less, z[LANES], squares[LANES];
+    double *const restrict less = t->less, z[MD_LANES], squares[MD_LANES];
     int64_t d, k, m;
 
     for (d = 0; d < t->D; d++)
-        for (m = 0; m < LANES; m++)
-            less[d * LANES + m] = t->tile[d * LANES + m] - centre[d];
-    for (m = 0; m < LANES; m++)
+        for (m = 0; m < MD_LANES; m++)
+            less[d * MD_LANES + m] = t->tile[d * MD_LANES + m] - centre[d];
+    for (m = 0; m < MD_LANES; m++)
         squares[m] = 0.0;
     for (d = 0; d < t->D; w += ++d) {
-        for (m = 0; m < LANES; m++)
+        for (m = 0; m < MD_LANES; m++)
             z[m] = 0.0;
         for (k = 0; k <= d; k++)
-            for (m = 0; m < LANES; m++)
-                z[m] += w[k] * less[k * LANES + m];
-        for (m = 0; m < LANES; m++)
+            for (m = 0; m < MD_LANES; m++)
+                z[m] += w[k] * less[k * MD_LANES + m];
+        for (m = 0; m < MD_LANES; m++)
             squares[m] += z[m] * z[m];
     }
-    for (m = 0; m < LANES; m++)
+    for (m = 0; m < MD_LANES; m++)
         score[m] = t->constants[slot] + (parameters[0] - 0.5 * squares[m]);
 }
 
@@ -77,11 +77,11 @@ ALWAYS_INLINE void score_skipping_lanes(const tangent_table *t, int64_t slot, do
     const double *const factor = centre + t->D;
     int64_t d, m;
 
-    for (m = 0; m < LANES; m++)
+    for (m = 0; m < MD_LANES; m++)
         score[m] = t->constants[slot];
     for (d = 0; d < t->D; d++)
-        for (m = 0; m < LANES; m++) {
-            const double x = t->tile[d * LANES + m] - centre[d], term = constant[d] - factor[d] * x * x;
+        for (m = 0; m < MD_LANES; m++) {
+            const double x = t->tile[d * MD_LANES + m] - centre[d], term = constant[d] - factor[d] * x * x;
 
             score[m] += is_there(x) ? term : 0.0;
         }
@@ -101,16 +101,16 @@ ALWAYS_INLINE void score_slot(const tangent_table *t, int64_t slot, double *rest
 CLONES
 static void score_tile(const tangent_table *t, int64_t n, int64_t *slots, double *margins)
 {
-    double best[LANES], second[LANES], score[LANES];
-    int64_t found[LANES], k, m, equals = 0;
+    double best[MD_LANES], second[MD_LANES], score[MD_LANES];
+    int64_t found[MD_LANES], k, m, equals = 0;
 
-    for (m = 0; m < LANES; m++) {
+    for (m = 0; m < MD_LANES; m++) {
         best[m] = second[m] = -INFINITY;
         found[m] = 0;
     }
     for (k = 0; k < t->n_slots; k++) {
         score_slot(t, k, score);
-        for (m = 0; m < LANES; m++) {
+        for (m = 0; m < MD_LANES; m++) {
             const int64_t is_better = score[m] > best[m];
             const double least = is_better ? best[m] : score[m];
 
@@ -151,14 +151,14 @@ int mapdpm_tangent_slots(const mapdpm_problem *p, int64_t n_slots, const double 
     t.constants = constants;
     t.parameters = parameters;
     t.tile = (double *)(void *)((unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);
-    t.less = t.tile + LANES * D;
-    memset(t.tile, 0, sizeof *t.tile * LANES * (size_t)D);
-    for (i = 0; i < p->n_points; i += LANES) {
-        const int64_t n = i + LANES < p->n_points ? LANES : p->n_points - i;
+    t.less = t.tile + MD_LANES * D;
+    memset(t.tile, 0, sizeof *t.tile * MD_LANES * (size_t)D);
+    for (i = 0; i < p->n_points; i += MD_LANES) {
+        const int64_t n = i + MD_LANES < p->n_points ? MD_LANES : p->n_points - i;
 
         for (m = 0; m < n; m++)
             for (d = 0; d < D; d++)
-                t.tile[d * LANES + m] = p->data[(i + m) * D + d];
+                t.tile[d * MD_LANES + m] = p->data[(i + m) * D + d];
         score_tile(&t, n, slots + i, margins + i);
     }
     return MAPDPM_OK;
@@ -212,13 +212,13 @@ int mapdpm_restless(const mapdpm_problem *problem, const mapdpm_clusters *cluste
             i += skip_certain(&table, i, &certain);
         else
             load_block(&table, i);
-        for (q = 0; q < BLOCK && i + q < problem->n_points; q++) {
+        for (q = 0; q < MD_BLOCK && i + q < problem->n_points; q++) {
             table.x = table.block + q * table.likelihood.D;
             if (!(certain >> q & 1))
                 restless[i + q] =
                     (unsigned char)would_move(&table, i + q, table.has_tails ? table.tails + q * table.stride : NULL);
         }
-        i += BLOCK;
+        i += MD_BLOCK;
     }
     return MAPDPM_OK;
 }

@@ -38,7 +38,7 @@ static unsigned score_block(score_table *table, int64_t i)
         return 0;
     load_block(table, i);
     exact_tails_of_block(table);
-    for (q = 0; q < BLOCK; q++) {
+    for (q = 0; q < MD_BLOCK; q++) {
         double *const scores = table->tails + q * table->stride;
         int64_t too_large = 0;
 
@@ -104,10 +104,10 @@ int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
         double *const out = scores + i * clusters->capacity, *from = table.scores;
 
         load_point(&table, i);
-        if (i % BLOCK == 0)
+        if (i % MD_BLOCK == 0)
             valid = score_block(&table, i);
-        if (valid >> i % BLOCK & 1) {
-            from = table.tails + i % BLOCK * table.stride;
+        if (valid >> i % MD_BLOCK & 1) {
+            from = table.tails + i % MD_BLOCK * table.stride;
             if (is_large(&table, exponent))
                 rescore_large(&table, from);
         } else {
@@ -132,7 +132,7 @@ static void load_and_bound_block(score_table *table, int64_t i)
 {
     load_block(table, i);
     if (table->has_tails)
-        compute_tails(table, BLOCK);
+        compute_tails(table, MD_BLOCK);
 }
 
 int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_open,
@@ -146,9 +146,9 @@ int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clus
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
     if (!may_open)
         table.free_slot = -1;
-    for (i = 0; i < problem->n_points; i += BLOCK) {
+    for (i = 0; i < problem->n_points; i += MD_BLOCK) {
         load_and_bound_block(&table, i);
-        for (q = 0; q < BLOCK && i + q < problem->n_points; q++) {
+        for (q = 0; q < MD_BLOCK && i + q < problem->n_points; q++) {
             column = best_column(&table, candidates_of_point(&table, i, q, 0.0), table.free_slot >= 0, -1);
             slots[i + q] = column == 0 ? table.free_slot : column - 1;
         }
@@ -167,9 +167,9 @@ int mapdpm_log_densities(const mapdpm_problem *problem, const mapdpm_clusters *c
     if (error != MAPDPM_OK || log_densities == NULL)
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
     normaliser = log_normaliser_of(&table);
-    for (i = 0; i < problem->n_points; i += BLOCK) {
+    for (i = 0; i < problem->n_points; i += MD_BLOCK) {
         load_and_bound_block(&table, i);
-        for (q = 0; q < BLOCK && i + q < problem->n_points; q++) {
+        for (q = 0; q < MD_BLOCK && i + q < problem->n_points; q++) {
             const int64_t n = candidates_of_point(&table, i, q, NEGLIGIBLE_NATS);
             double best = -INFINITY, sum = 0.0;
 

@@ -4,22 +4,22 @@
 #include "mapdpm_learner.h"
 
 /* A state with fewer points is looked at after each of its blocks, not only at the end of a chunk. */
-#define GROWN ((real)400)
+#define GROWN ((md_real)400)
 /* No more points wait than this part of the points of their state. */
-#define PATIENCE ((real)10)
+#define PATIENCE ((md_real)10)
 /* What is believed of a state below this does not change which one is the most probable. Of a point with so little
  * doubt, later points change nothing: they would have to be as sure that the state changed one point before. */
-#define FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
-#define DOUBT ((real)1e-5)
+#define MD_FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
+#define DOUBT ((md_real)1e-5)
 
 /* Whether slot k may be the state of the last point, or of one that waits. Only such a state can get one of them. */
 int states_expect(const mapdpm_stream *s, uint32_t k)
 {
-    int is_expected = belief_of(s)[k] > FAINT;
+    int is_expected = belief_of(s)[k] > MD_FAINT;
     size_t i;
 
     for (i = 0; i < *n_waiting_of(s); i++)
-        is_expected |= waiting_belief(s, i)[k] > FAINT;
+        is_expected |= waiting_belief(s, i)[k] > MD_FAINT;
     return is_expected;
 }
 
@@ -28,12 +28,12 @@ int states_expect(const mapdpm_stream *s, uint32_t k)
 NOT_INLINED
 int states_will_age(const mapdpm_stream *s, int64_t before)
 {
-    const real n = (real)*n_waiting_of(s), more = n * math_exp(-to_real((uint64_t)(s->now - before)) * s->rate);
+    const md_real n = (md_real)*n_waiting_of(s), more = n * math_exp(-to_real((uint64_t)(s->now - before)) * s->rate);
     uint32_t k;
 
     for (k = 0; k < s->width; k++) {
-        const real weight = *slot_of(s, k) * decay_of(s, k, s->now);
-        const real most = n > 0 && states_expect(s, k) ? (real)0.99 * FORGOTTEN_WEIGHT - more : FORGOTTEN_WEIGHT;
+        const md_real weight = *slot_of(s, k) * decay_of(s, k, s->now);
+        const md_real most = n > 0 && states_expect(s, k) ? (md_real)0.99 * FORGOTTEN_WEIGHT - more : FORGOTTEN_WEIGHT;
 
         if (is_used(s, k) && weight < most)
             return 1;
@@ -44,37 +44,38 @@ int states_will_age(const mapdpm_stream *s, int64_t before)
 /* One step back in time: `later`, the beliefs at a point given all points, becomes those at the point before, of which
  * `now` is what was believed when it came. */
 CLONES
-static void step_back(const mapdpm_stream *s, const real *restrict now, real *restrict later, real *restrict next)
+static void step_back(const mapdpm_stream *s, const md_real *restrict now, md_real *restrict later,
+                      md_real *restrict next)
 {
     const uint32_t width = padded_width(s);
     uint32_t v, k, j;
 
     for (v = 0; v < s->width; v++)
         if (now[v] > 1 - DOUBT) {
-            memcpy(later, now, width * sizeof(real));
+            memcpy(later, now, width * sizeof(md_real));
             return;
         }
     for (k = 0; k < width; k++)
         next[k] = 0;
     for (v = 0; v < s->width; v++) {
-        const real *const steps = steps_from(s, v);
-        const real belief = now[v];
+        const md_real *const steps = steps_from(s, v);
+        const md_real belief = now[v];
 
-        if (belief > FAINT)
+        if (belief > MD_FAINT)
             for (k = 0; k < width; k++)
                 next[k] += belief * steps[k];
     }
     for (k = 0; k < width; k++)
         next[k] = next[k] > 0 ? later[k] / next[k] : 0;
     for (v = 0; v < s->width; v++) {
-        const real *const steps = steps_from(s, v);
-        real sums[LANES] = {0}, rest = 0;
+        const md_real *const steps = steps_from(s, v);
+        md_real sums[MD_LANES] = {0}, rest = 0;
 
         later[v] = 0;
-        if (!(now[v] > FAINT))
+        if (!(now[v] > MD_FAINT))
             continue;
-        for (k = 0; k + LANES <= width; k += LANES)
-            for (j = 0; j < LANES; j++)
+        for (k = 0; k + MD_LANES <= width; k += MD_LANES)
+            for (j = 0; j < MD_LANES; j++)
                 sums[j] += steps[k + j] * next[k + j];
         for (; k < width; k++)
             rest += steps[k] * next[k];
@@ -82,7 +83,7 @@ static void step_back(const mapdpm_stream *s, const real *restrict now, real *re
     }
 }
 
-static uint32_t largest_of(const real *values, uint32_t n)
+static uint32_t largest_of(const md_real *values, uint32_t n)
 {
     uint32_t k, best = 0;
 
@@ -95,10 +96,10 @@ static uint32_t largest_of(const real *values, uint32_t n)
 /* Fill waiting_slots with the most probable slots of the first m points that wait, given all of them. */
 static void smooth(mapdpm_stream *s, size_t m)
 {
-    real *const later = state_scores(s);
+    md_real *const later = state_scores(s);
     size_t i;
 
-    memcpy(later, belief_of(s), SLOTS(s) * sizeof(real));
+    memcpy(later, belief_of(s), MD_SLOTS(s) * sizeof(md_real));
     for (i = *n_waiting_of(s); i > 0; i--) {
         if (i < *n_waiting_of(s))
             step_back(s, waiting_belief(s, i - 1), later, smoothed_of(s));
@@ -110,7 +111,7 @@ static void smooth(mapdpm_stream *s, size_t m)
 /* Learn the first m points that wait. If `reserves`, splits leave a slot and an id to the next point. */
 void states_settle(mapdpm_stream *s, size_t m, int reserves)
 {
-    const size_t D = FEATURES(s), K = SLOTS(s), left = *n_waiting_of(s) - m;
+    const size_t D = MD_FEATURES(s), K = MD_SLOTS(s), left = *n_waiting_of(s) - m;
     size_t i, n;
 
     if (m == 0)
@@ -129,8 +130,8 @@ void states_settle(mapdpm_stream *s, size_t m, int reserves)
             states_try_change(s, reserves);
     }
     for (i = 0; i < left; i++) {
-        memcpy(waiting_point(s, i), waiting_point(s, m + i), D * sizeof(real));
-        memcpy(waiting_belief(s, i), waiting_belief(s, m + i), K * sizeof(real));
+        memcpy(waiting_point(s, i), waiting_point(s, m + i), D * sizeof(md_real));
+        memcpy(waiting_belief(s, i), waiting_belief(s, m + i), K * sizeof(md_real));
     }
     *n_waiting_of(s) = (uint32_t)left;
     states_try_change(s, reserves);
@@ -142,21 +143,21 @@ void states_settle(mapdpm_stream *s, size_t m, int reserves)
 /* Whether too many points wait for slot k to learn: a new state must not wait to be known. */
 static int is_young(const mapdpm_stream *s, uint32_t k, size_t n)
 {
-    const real weight = *slot_of(s, k);
+    const md_real weight = *slot_of(s, k);
 
-    return weight < PATIENCE * (real)waiting_room(s) && PATIENCE * (real)n >= weight;
+    return weight < PATIENCE * (md_real)waiting_room(s) && PATIENCE * (md_real)n >= weight;
 }
 
 /* Take the point for which slot k was chosen, after stream_choose. It waits; a point that opens a state is learned at
  * once, and no others wait then. Returns the slot of the most probable state. */
-uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
+uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const md_real *x)
 {
-    const size_t D = FEATURES(s), n = *n_waiting_of(s);
+    const size_t D = MD_FEATURES(s), n = *n_waiting_of(s);
     const int stays = ids_of(s)[k] == *state_id_of(s);
 
     *run_of(s) = stays && !is_new ? *run_of(s) + 1 : 1;
     if (is_new) {
-        memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
+        memset(belief_of(s), 0, MD_SLOTS(s) * sizeof(md_real));
         belief_of(s)[k] = 1;
         states_decay(s);
         states_learn_block(s, k, x, 1);
@@ -166,8 +167,8 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
         size_t m = 0;
 
         states_believe(s, k, belief_of(s));
-        memcpy(waiting_point(s, n), x, D * sizeof(real));
-        memcpy(waiting_belief(s, n), belief_of(s), SLOTS(s) * sizeof(real));
+        memcpy(waiting_point(s, n), x, D * sizeof(md_real));
+        memcpy(waiting_belief(s, n), belief_of(s), MD_SLOTS(s) * sizeof(md_real));
         *n_waiting_of(s) = (uint32_t)n + 1;
         if (n + 1 == waiting_room(s))
             m = n + 1 - s->lag;
@@ -185,21 +186,21 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
 void states_begin(mapdpm_stream *s)
 {
     const uint32_t *const labels = warmup_labels_of(s);
-    uint32_t k, row = SLOTS(s);
+    uint32_t k, row = MD_SLOTS(s);
     size_t i;
 
     *decayed_to(s) = s->now;
-    for (i = 0; i < WARMUP(s); i++) {
-        const real age = to_real((uint64_t)(s->now - times_of(s)[i]));
+    for (i = 0; i < MD_WARMUP(s); i++) {
+        const md_real age = to_real((uint64_t)(s->now - times_of(s)[i]));
 
         for (k = 0; k < s->width && !(is_used(s, k) && ids_of(s)[k] == labels[i]); k++)
             ;
-        if (labels[i] == NONE || k == s->width)
+        if (labels[i] == MD_NONE || k == s->width)
             continue;
         states_count(s, row, k, FORGETS(s) ? math_exp(-age * s->rate) : 1);
         row = k;
     }
-    if (row < SLOTS(s)) {
+    if (row < MD_SLOTS(s)) {
         belief_of(s)[row] = 1;
         *last_slot_of(s) = row;
         *state_id_of(s) = ids_of(s)[row];
@@ -212,22 +213,22 @@ void states_begin(mapdpm_stream *s)
 /* The next point begins a sequence. */
 static void begin_sequence(mapdpm_stream *s)
 {
-    memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
-    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = NONE;
+    memset(belief_of(s), 0, MD_SLOTS(s) * sizeof(md_real));
+    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = MD_NONE;
     *run_of(s) = 0;
 }
 
 /* To be called after states were removed. If one of them was probably the last, nothing is known of the next. */
 void states_removed(mapdpm_stream *s)
 {
-    real sum = 0;
+    md_real sum = 0;
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         sum += belief_of(s)[k];
-    if (!(sum > HALF))
+    if (!(sum > MD_HALF))
         begin_sequence(s);
-    for (k = 0; k < SLOTS(s) && sum > HALF; k++)
+    for (k = 0; k < MD_SLOTS(s) && sum > MD_HALF; k++)
         belief_of(s)[k] /= sum;
     states_prepare(s);
 }
@@ -245,23 +246,23 @@ int mapdpm_gap(mapdpm_stream *s)
     return MAPDPM_OK;
 }
 
-int mapdpm_get_belief(const mapdpm_stream *s, real *belief)
+int mapdpm_get_belief(const mapdpm_stream *s, md_real *belief)
 {
     if (s == NULL || !HAS_STATES(s) || belief == NULL)
         return MAPDPM_E_ARGUMENT;
-    memcpy(belief, belief_of(s), SLOTS(s) * sizeof(real));
+    memcpy(belief, belief_of(s), MD_SLOTS(s) * sizeof(md_real));
     return MAPDPM_OK;
 }
 
-int mapdpm_get_transitions(const mapdpm_stream *s, real *steps)
+int mapdpm_get_transitions(const mapdpm_stream *s, md_real *steps)
 {
     size_t v, K;
 
     if (s == NULL || !HAS_STATES(s) || steps == NULL)
         return MAPDPM_E_ARGUMENT;
-    K = SLOTS(s);
+    K = MD_SLOTS(s);
     for (v = 0; v <= K; v++) {
-        memcpy(steps + v * (K + 1), steps_from(s, v), K * sizeof(real));
+        memcpy(steps + v * (K + 1), steps_from(s, v), K * sizeof(md_real));
         steps[v * (K + 1) + K] = opening_of(s)[v];
     }
     return MAPDPM_OK;

@@ -49,38 +49,39 @@ size_t mapdpm_model_bytes(int32_t family, uint32_t n_features, uint32_t n_cluste
     if (!is_shape(family, n_features, n_clusters))
         return 0;
     return fitting(8 * (uint64_t)n_clusters +
-                   REAL * n_reals(mapdpm_n_parameters(family, n_features), n_features, n_clusters));
+                   MD_REAL * n_reals(mapdpm_n_parameters(family, n_features), n_features, n_clusters));
 }
 
 size_t mapdpm_model_file_bytes(int32_t family, uint32_t n_features, uint32_t n_clusters)
 {
     const size_t body = mapdpm_model_bytes(family, n_features, n_clusters);
 
-    return body == 0 ? 0 : fitting((uint64_t)body + HEADER + CRC);
+    return body == 0 ? 0 : fitting((uint64_t)body + MD_HEADER + MD_CRC);
 }
 
 int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
 {
     uint64_t total;
 
-    if (file_bytes < 4 || get32(file) != MAGIC)
+    if (file_bytes < 4 || get32(file) != MD_MAGIC)
         return MAPDPM_E_FOREIGN;
-    if (file_bytes < HEADER + CRC)
+    if (file_bytes < MD_HEADER + MD_CRC)
         return MAPDPM_E_TRUNCATED;
     total = get_bytes(file + 32, 8);
-    if (mapdpm_crc32(0, file, file_bytes - CRC) != get32(file + file_bytes - CRC))
+    if (mapdpm_crc32(0, file, file_bytes - MD_CRC) != get32(file + file_bytes - MD_CRC))
         return total > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
     if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;
     if (get_bytes(file + 4, 2) != MAPDPM_FORMAT ||
-        (file[6] != BATCH && file[6] != STREAM && file[6] != STREAM_OF_GROUPS && file[6] != SUMMARY &&
+        (file[6] != MD_BATCH && file[6] != MD_STREAM && file[6] != STREAM_OF_GROUPS && file[6] != MD_SUMMARY &&
          file[6] != STREAM_OF_STATES && file[6] != TRANSFORMERS) ||
         (file[7] != 4 && file[7] != 8) || total != file_bytes ||
-        (get_bytes(file + FLAGS, 2) != 0 && !(file[6] == STREAM && get_bytes(file + FLAGS, 2) == WITH_SURPRISE)))
+        (get_bytes(file + MD_FLAGS, 2) != 0 &&
+         !(file[6] == MD_STREAM && get_bytes(file + MD_FLAGS, 2) == WITH_SURPRISE)))
         return MAPDPM_E_DAMAGED;
     if (file[6] != kind)
         return MAPDPM_E_KIND;
-    return file[7] == REAL ? MAPDPM_OK : MAPDPM_E_REAL;
+    return file[7] == MD_REAL ? MAPDPM_OK : MAPDPM_E_REAL;
 }
 
 unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes, uint64_t total)
@@ -88,10 +89,10 @@ unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, 
     unsigned char *p = file;
     int i;
 
-    p = put_bytes(p, MAGIC, 4);
+    p = put_bytes(p, MD_MAGIC, 4);
     p = put_bytes(p, MAPDPM_FORMAT, 2);
     p = put_bytes(p, (uint64_t)kind, 1);
-    p = put_bytes(p, REAL, 1);
+    p = put_bytes(p, MD_REAL, 1);
     p = put_bytes(p, (uint64_t)family, 2);
     p = put_bytes(p, 0, 2);
     for (i = 0; i < 5; i++)
@@ -107,7 +108,7 @@ int mapdpm_model_shape(const unsigned char *file, size_t file_bytes, mapdpm_mode
 
     if (file == NULL || shape == NULL)
         return MAPDPM_E_ARGUMENT;
-    error = mapdpm_file_check(file, file_bytes, BATCH);
+    error = mapdpm_file_check(file, file_bytes, MD_BATCH);
     if (error != MAPDPM_OK)
         return error;
     family = (uint32_t)get_bytes(file + 8, 2);
@@ -119,7 +120,7 @@ int mapdpm_model_shape(const unsigned char *file, size_t file_bytes, mapdpm_mode
     if (get32(file + 20) != mapdpm_n_parameters((int32_t)family, n_features) || get32(file + 24) != 1 + 2 * n_features)
         return MAPDPM_E_DAMAGED;
     body = mapdpm_model_bytes((int32_t)family, n_features, n_clusters);
-    if (body == 0 || file_bytes != HEADER + body + n_extras + CRC)
+    if (body == 0 || file_bytes != MD_HEADER + body + n_extras + MD_CRC)
         return MAPDPM_E_DAMAGED;
     shape->family = (int32_t)family;
     shape->n_features = n_features;
@@ -186,17 +187,17 @@ int mapdpm_model_read(const unsigned char *file, size_t file_bytes, void *memory
     if (memory_bytes < mapdpm_model_bytes(model->family, model->n_features, model->n_clusters))
         return MAPDPM_E_SPACE;
     lay_out_model(model, memory);
-    p = file + HEADER;
+    p = file + MD_HEADER;
     model->alpha = get_real(p);
-    model->discount = get_real(p + REAL);
-    p += 2 * REAL;
+    model->discount = get_real(p + MD_REAL);
+    p += 2 * MD_REAL;
     n_before = model->n_features + mapdpm_n_parameters(model->family, model->n_features);
-    for (i = 0; i < n_before; i++, p += REAL)
+    for (i = 0; i < n_before; i++, p += MD_REAL)
         model->anchor[i] = get_real(p);
     for (i = 0; i < model->n_clusters; i++, p += 8)
         model->counts[i] = get_bytes(p, 8);
     n_statistics = (size_t)model->n_clusters * (1 + 2 * (size_t)model->n_features);
-    for (i = 0; i < n_statistics; i++, p += REAL)
+    for (i = 0; i < n_statistics; i++, p += MD_REAL)
         model->statistics[i] = get_real(p);
     return is_model(model) ? MAPDPM_OK : MAPDPM_E_DAMAGED;
 }
@@ -222,7 +223,7 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
     sizes[2] = (uint32_t)n_parameters;
     sizes[3] = (uint32_t)n_statistics;
     sizes[4] = 0;
-    p = mapdpm_file_begin(file, BATCH, model->family, sizes, total);
+    p = mapdpm_file_begin(file, MD_BATCH, model->family, sizes, total);
     p = put_reals(p, &model->alpha, 1);
     p = put_reals(p, &model->discount, 1);
     p = put_reals(p, model->anchor, model->n_features);
@@ -230,7 +231,7 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
     for (k = 0; k < model->n_clusters; k++)
         p = put_bytes(p, model->counts[k], 8);
     p = put_reals(p, model->statistics, model->n_clusters * n_statistics);
-    (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
+    (void)put_bytes(p, mapdpm_crc32(0, file, total - MD_CRC), MD_CRC);
     *file_bytes = total;
     return MAPDPM_OK;
 }

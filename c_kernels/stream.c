@@ -2,13 +2,10 @@
 #include "mapdpm_learner.h"
 
 /* The limits of a shape, of a number of pseudo-points, and of a ratio of variances. */
-#define SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
-#define LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
+#define MD_SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
+#define MD_LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
 
-static int is_within(real x, real least, real most)
-{
-    return x >= least && x <= most;
-}
+static int is_within(md_real x, md_real least, md_real most) { return x >= least && x <= most; }
 
 static int is_sound(const mapdpm_options *o)
 {
@@ -44,32 +41,32 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->max_groups = o->max_groups;
     s->with_base = (uint8_t)o->with_base;
     s->lag = (uint16_t)o->lag;
-    D = FEATURES(s);
-    K = SLOTS(s);
+    D = MD_FEATURES(s);
+    K = MD_SLOTS(s);
     B = buffer_size(s);
     bytes = sizeof *s + 8 * (K + B);
     s->at_reals = (uint32_t)bytes;
-    bytes += PRIOR_VECTORS * D * sizeof(real);
+    bytes += PRIOR_VECTORS * D * sizeof(md_real);
     s->at_slots = (uint32_t)bytes;
-    bytes += (K * slot_size(s) + (HAS_BASE(s) ? moments_size(s) : 0)) * sizeof(real);
+    bytes += (K * slot_size(s) + (HAS_BASE(s) ? moments_size(s) : 0)) * sizeof(md_real);
     s->at_columns = (uint32_t)bytes;
-    bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
+    bytes += (K * (2 + 2 * D) + B * D) * sizeof(md_real);
     s->at_words = (uint32_t)bytes;
-    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
+    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + MD_WARMUP(s) + MD_WINDOW(s));
     bytes = (bytes + 7) / 8 * 8;
     s->at_more = (uint32_t)bytes;
     if (HAS_GROUPS(s)) { /* group_reals in 64 bits */
         const uint64_t G = groups_of(s);
 
-        bytes += 16 + (3 + K * (2 + (3 + COMPENSATED) * G)) * sizeof(real) + 4 * (2 * G + B);
+        bytes += 16 + (3 + K * (2 + (3 + COMPENSATED) * G)) * sizeof(md_real) + 4 * (2 * G + B);
     }
     if (HAS_STATES(s)) { /* time_reals in 64 bits, and the reals behind them */
         const uint64_t waiting = 3 * (uint64_t)s->lag;
 
-        bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(real) + 4 * waiting;
+        bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(md_real) + 4 * waiting;
     }
     if (HAS_SURPRISE(s))
-        bytes += SURPRISE_REALS * sizeof(real) + 4 * (K + SURPRISE_WORDS);
+        bytes += SURPRISE_REALS * sizeof(md_real) + 4 * (K + SURPRISE_WORDS);
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
@@ -83,9 +80,9 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
 }
 
 /* 2^-round(log2(variance) / 2), so that the multiplication is exact. */
-real stream_unit_for(real variance)
+md_real stream_unit_for(md_real variance)
 {
-    real f;
+    md_real f;
 
     return math_power_of_2(-math_half(math_split(variance, &f)));
 }
@@ -93,34 +90,34 @@ real stream_unit_for(real variance)
 /* The density of a new cluster by the score table. Column 0 is only used on the way. */
 void stream_prepare_opening(mapdpm_stream *s)
 {
-    const real constant = constants_of(s)[0];
+    const md_real constant = constants_of(s)[0];
     size_t d;
 
     prepare(s, empty_view(s), 0);
     s->opening = constants_of(s)[0] + s->log_alpha;
-    for (d = 0; d < FEATURES(s); d++)
+    for (d = 0; d < MD_FEATURES(s); d++)
         prior_scale(s)[d] = scales_of(s, d)[0];
     constants_of(s)[0] = constant; /* that of a free slot must stay */
 }
 
 /* Set the prior from the parameters of the family, in the user's units. All slots are empty. */
-int stream_set_prior(mapdpm_stream *s, const real *parameters)
+int stream_set_prior(mapdpm_stream *s, const md_real *parameters)
 {
-    const size_t D = FEATURES(s);
+    const size_t D = MD_FEATURES(s);
     const int is_gamma = IS_GAMMA(s);
-    const real *const variances = is_gamma ? parameters + D + 2 : parameters + 2 * D;
-    const real least = LEAST_VARIANCE, most = MOST_VARIANCE;
+    const md_real *const variances = is_gamma ? parameters + D + 2 : parameters + 2 * D;
+    const md_real least = LEAST_VARIANCE, most = MOST_VARIANCE;
     size_t d;
 
-    if (is_gamma && !(is_within(parameters[D], SMALL, LARGE) && is_within(parameters[D + 1], SMALL, LARGE)))
+    if (is_gamma && !(is_within(parameters[D], MD_SMALL, MD_LARGE) && is_within(parameters[D + 1], MD_SMALL, MD_LARGE)))
         return MAPDPM_E_ARGUMENT;
     s->log_units = 0;
     for (d = 0; d < D; d++) {
-        const real prior_variance = is_gamma ? 0 : parameters[D + d], m0 = parameters[d];
+        const md_real prior_variance = is_gamma ? 0 : parameters[D + d], m0 = parameters[d];
 
         if (!is_within(m0, -most, most) || !is_within(variances[d], least, most))
             return MAPDPM_E_ARGUMENT;
-        if (!is_gamma && !is_within(prior_variance / variances[d], SMALL, LARGE))
+        if (!is_gamma && !is_within(prior_variance / variances[d], MD_SMALL, MD_LARGE))
             return MAPDPM_E_ARGUMENT;
         anchor_of(s)[d] = m0;
         unit_of(s)[d] = stream_unit_for(variances[d]);
@@ -146,14 +143,14 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
 
     if (!is_within(o->log_alpha, -LARGEST_REAL, LARGEST_REAL))
         return MAPDPM_E_ARGUMENT;
-    if (!(is_within(o->alpha, SMALL, LARGE) ||
-          (o->alpha == 0 && is_within(o->log_alpha, -LARGEST_REAL, math_log(SMALL)))))
+    if (!(is_within(o->alpha, MD_SMALL, MD_LARGE) ||
+          (o->alpha == 0 && is_within(o->log_alpha, -LARGEST_REAL, math_log(MD_SMALL)))))
         return MAPDPM_E_ARGUMENT;
-    if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
+    if (!(o->half_life == 0 || is_within(o->half_life, MD_SMALL, MD_LARGE)))
         return MAPDPM_E_ARGUMENT;
-    if ((HAS_GROUPS(o) || HAS_STATES(o)) && !(o->alpha > 0 && is_within(o->gamma, SMALL, LARGE)))
+    if ((HAS_GROUPS(o) || HAS_STATES(o)) && !(o->alpha > 0 && is_within(o->gamma, MD_SMALL, MD_LARGE)))
         return MAPDPM_E_ARGUMENT;
-    if (HAS_STATES(o) && !is_within(o->kappa, 0, LARGE))
+    if (HAS_STATES(o) && !is_within(o->kappa, 0, MD_LARGE))
         return MAPDPM_E_ARGUMENT;
     if (HAS_SURPRISE(o) && !(o->rare >= 0 && o->rare < 1))
         return MAPDPM_E_ARGUMENT;
@@ -164,13 +161,13 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
     s->alpha = o->alpha;
     s->log_alpha = o->alpha > 0 ? math_log(o->alpha) : o->log_alpha;
     s->half_life = o->half_life;
-    s->rate = o->half_life > 0 ? (real)0.69314718055994531 / o->half_life : 0;
+    s->rate = o->half_life > 0 ? (md_real)0.69314718055994531 / o->half_life : 0;
     s->warming = o->warmup > 0;
     s->next_id = o->warmup;
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         stream_clear_slot(s, k);
-    for (i = 0; i < WINDOW(s); i++)
-        window_ids_of(s)[i] = NONE;
+    for (i = 0; i < MD_WINDOW(s); i++)
+        window_ids_of(s)[i] = MD_NONE;
     if (HAS_SURPRISE(s))
         surprise_reset(s, o->rare);
     if (HAS_GROUPS(s))
@@ -199,10 +196,10 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
         return MAPDPM_E_ARGUMENT;
     memset(o, 0, sizeof *o);
     o->family = (int32_t)s->family;
-    o->n_features = FEATURES(s);
-    o->max_clusters = SLOTS(s);
-    o->warmup = WARMUP(s);
-    o->window = WINDOW(s);
+    o->n_features = MD_FEATURES(s);
+    o->max_clusters = MD_SLOTS(s);
+    o->warmup = MD_WARMUP(s);
+    o->window = MD_WINDOW(s);
     o->when_full = WHEN_FULL(s);
     o->missing = s->missing;
     o->alpha = s->alpha;
@@ -233,7 +230,7 @@ int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
 
     if (s == NULL || now == NULL)
         return MAPDPM_E_ARGUMENT;
-    if (id < WARMUP(s)) {
+    if (id < MD_WARMUP(s)) {
         if (IS_WARMING(s)) {
             *now = id;
             return id < s->n_seen ? MAPDPM_OK : MAPDPM_E_UNKNOWN;
@@ -247,7 +244,7 @@ int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
         if (event[0] == MAPDPM_MERGED && event[1] == id)
             id = event[2];
     }
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         if (is_used(s, k) && ids_of(s)[k] == id) {
             *now = id;
             return MAPDPM_OK;
@@ -265,12 +262,12 @@ int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
     return MAPDPM_OK;
 }
 
-int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, real *mean, real *variance)
+int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, md_real *mean, md_real *variance)
 {
     size_t d;
-    real decay;
+    md_real decay;
 
-    if (s == NULL || cluster == NULL || k >= SLOTS(s))
+    if (s == NULL || cluster == NULL || k >= MD_SLOTS(s))
         return MAPDPM_E_ARGUMENT;
     if (!is_used(s, k))
         return 0;
@@ -278,9 +275,9 @@ int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *clust
     cluster->id = ids_of(s)[k];
     cluster->weight = *slot_of(s, k) * decay;
     cluster->weight_low = low_part(slot_of(s, k), half_size(s)) * decay;
-    for (d = 0; d < FEATURES(s); d++) {
-        const real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * decay;
-        const real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * decay;
+        const md_real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
 
         if (mean)
             mean[d] = m / unit_of(s)[d];
@@ -291,9 +288,9 @@ int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *clust
 }
 
 /* Parameter i of the family, in the user's units. */
-real stream_parameter(const mapdpm_stream *s, size_t i)
+md_real stream_parameter(const mapdpm_stream *s, size_t i)
 {
-    const size_t D = FEATURES(s), d = i % D;
+    const size_t D = MD_FEATURES(s), d = i % D;
 
     if (i < D)
         return anchor_of(s)[i];
@@ -305,7 +302,7 @@ real stream_parameter(const mapdpm_stream *s, size_t i)
     return noise_scale_of(s)[i] / unit_of(s)[i] / unit_of(s)[i];
 }
 
-int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)
+int mapdpm_get_prior(const mapdpm_stream *s, md_real *anchor, md_real *parameters)
 {
     size_t i;
 
@@ -313,9 +310,9 @@ int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
-    for (i = 0; i < mapdpm_n_parameters((int32_t)s->family, FEATURES(s)); i++) {
+    for (i = 0; i < mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s)); i++) {
         parameters[i] = stream_parameter(s, i);
-        if (i < FEATURES(s))
+        if (i < MD_FEATURES(s))
             anchor[i] = parameters[i];
     }
     return MAPDPM_OK;

@@ -9,52 +9,52 @@
 enum { BINS_PER_DOUBLING = 4 };
 /* The tail holds at least so many counts. Its slope comes from the lower half of them, so that a few outliers have no
  * influence. */
-#define TAIL_COUNTS ((real)16)
+#define TAIL_COUNTS ((md_real)16)
 /* The lower half ends with a bin that its own counts have chosen. So many counts less make up for that, as
  * tests/stream/test_surprise.py simulates. */
-#define CHOSEN_END ((real)0.15)
+#define CHOSEN_END ((md_real)0.15)
 /* The nats of the points in the tail that are assumed before there are any. */
-#define TAIL_PRIOR ((real)1)
+#define TAIL_PRIOR ((md_real)1)
 /* Counts are halved after FIRST_PERIOD points, then after twice as many each time: the learner itself changes most when
- * it is young. No period is longer than MOST_PERIOD or, with forgetting, than MEMORY times the weight of all clusters or
- * LEAST_PERIOD. */
+ * it is young. No period is longer than MOST_PERIOD or, with forgetting, than MD_MEMORY times the weight of all clusters
+ * or LEAST_PERIOD. */
 enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
 #define MOST_PERIOD UINT32_C(2097152)
-#define MEMORY ((real)32)
+#define MD_MEMORY ((md_real)32)
 /* Points of such a surprise are extreme. One that comes within APART points of another is not counted, so that an
  * episode counts once; but no more than LONGEST_RUN are left out in a row. */
-#define EXTREME ((real)1e-3)
+#define MD_EXTREME ((md_real)1e-3)
 enum { APART = 16, LONGEST_RUN = 64 };
 
 /* ---- the tail of the predictive ---------------------------------------------------------------------------------- */
 
 /* The probability that a draw from a cluster of n points has a log density so many nats below the highest one. It is
  * exact for known variances and in the limit of many points; else Bartlett's approximation (docs/maths.md (115)). */
-static small_number tail_of_draw(const mapdpm_stream *s, real n, uint32_t n_features, real below)
+static small_number tail_of_draw(const mapdpm_stream *s, md_real n, uint32_t n_features, md_real below)
 {
-    real x = below > 0 ? below : 0;
+    md_real x = below > 0 ? below : 0;
 
     if (IS_GAMMA(s)) {
-        const real exponent = s->a0 + HALF * n + HALF, shrink = 1 - (real)0.75 / exponent;
+        const md_real exponent = s->a0 + MD_HALF * n + MD_HALF, shrink = 1 - (md_real)0.75 / exponent;
 
-        x *= shrink > (real)0.25 ? shrink : (real)0.25;
+        x *= shrink > (md_real)0.25 ? shrink : (md_real)0.25;
     }
     return gamma_tail(n_features, x);
 }
 
-static uint32_t features_there(const mapdpm_stream *s, const real *x)
+static uint32_t features_there(const mapdpm_stream *s, const md_real *x)
 {
     uint32_t d, n = 0;
 
     if (!HAS_MISSING(s))
-        return FEATURES(s);
-    for (d = 0; d < FEATURES(s); d++)
+        return MD_FEATURES(s);
+    for (d = 0; d < MD_FEATURES(s); d++)
         n += (uint32_t)is_present(x[d]);
     return n;
 }
 
 /* The highest log density that a point with the same missing values can have in slot k, with the log weight. */
-static real highest_score(const mapdpm_stream *s, const real *x, uint32_t k, real weight)
+static md_real highest_score(const mapdpm_stream *s, const md_real *x, uint32_t k, md_real weight)
 {
     if (HAS_MISSING(s))
         return peak(s, view_of(s, k, s->now), x) + math_log(weight);
@@ -62,20 +62,20 @@ static real highest_score(const mapdpm_stream *s, const real *x, uint32_t k, rea
 }
 
 /* The same of a new cluster. */
-static real highest_of_new(const mapdpm_stream *s, const real *x)
+static md_real highest_of_new(const mapdpm_stream *s, const md_real *x)
 {
     return HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening;
 }
 
-real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c)
+md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c)
 {
     const uint32_t n_features = features_there(s, x);
     small_number sum = {0, 0};
-    real known = 0;
+    md_real known = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++) {
-        const real weight = is_used(s, k) ? *slot_of(s, k) * decay_of(s, k, s->now) : 0;
+        const md_real weight = is_used(s, k) ? *slot_of(s, k) * decay_of(s, k, s->now) : 0;
 
         if (weight < FORGOTTEN_WEIGHT || is_rare(s, k))
             continue;
@@ -91,16 +91,17 @@ real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c)
 
 /* ---- their distribution so far ----------------------------------------------------------------------------------- */
 
-static real start_of_bin(uint32_t i)
+static md_real start_of_bin(uint32_t i)
 {
     return math_power_of_2((int)(i / BINS_PER_DOUBLING)) *
-               (1 + (real)(i % BINS_PER_DOUBLING) / (real)BINS_PER_DOUBLING) - 1;
+               (1 + (md_real)(i % BINS_PER_DOUBLING) / (md_real)BINS_PER_DOUBLING) -
+           1;
 }
 
 /* By the leading bits of 1 + nats. */
-static uint32_t bin_of(real nats)
+static uint32_t bin_of(md_real nats)
 {
-    const real z = 1 + nats;
+    const md_real z = 1 + nats;
     uint32_t i;
 
     if (!(nats < start_of_bin(SURPRISE_BINS)))
@@ -120,10 +121,10 @@ static uint32_t bin_of(real nats)
 /* The number of points, each of weight 1, that are as precise as the counts, relative to the weight of the counts. Those
  * from before the last halving have weights 1/2, 1/4, ...: OLD_PRECISION is the mean of their squares over their mean,
  * where periods double. */
-#define OLD_PRECISION ((real)0.42857143)
-static real precision_of(const mapdpm_stream *s, real all)
+#define OLD_PRECISION ((md_real)0.42857143)
+static md_real precision_of(const mapdpm_stream *s, md_real all)
 {
-    const real recent = (real)*counted_in_period(s), old = at_least(all - recent, 0);
+    const md_real recent = (md_real)*counted_in_period(s), old = at_least(all - recent, 0);
 
     return all > 0 ? (old + recent) / (OLD_PRECISION * old + recent) : 1;
 }
@@ -132,15 +133,15 @@ static real precision_of(const mapdpm_stream *s, real all)
  * others count as if they ended there (type II censoring). */
 typedef struct {
     uint32_t bin;
-    real counts;
-    real lower;
-    real nats;
+    md_real counts;
+    md_real lower;
+    md_real nats;
 } tail_of_counts;
 
-static tail_of_counts find_tail(const real *counts, real precision)
+static tail_of_counts find_tail(const md_real *counts, md_real precision)
 {
     tail_of_counts tail = {SURPRISE_BINS, 0, 0, 0};
-    real start;
+    md_real start;
     uint32_t i;
 
     while (tail.bin > 0 && tail.counts < TAIL_COUNTS) {
@@ -148,9 +149,9 @@ static tail_of_counts find_tail(const real *counts, real precision)
         tail.counts += counts[tail.bin] * precision;
     }
     start = start_of_bin(tail.bin);
-    for (i = tail.bin; i < SURPRISE_BINS && tail.lower < HALF * tail.counts; i++)
+    for (i = tail.bin; i < SURPRISE_BINS && tail.lower < MD_HALF * tail.counts; i++)
         if (counts[i] > 0) {
-            const real width = start_of_bin(i + 1) - start_of_bin(i);
+            const md_real width = start_of_bin(i + 1) - start_of_bin(i);
 
             tail.lower += counts[i] * precision;
             tail.nats += counts[i] * precision * (start_of_bin(i) - start + width / (2 + width / 3));
@@ -159,11 +160,11 @@ static tail_of_counts find_tail(const real *counts, real precision)
     return tail;
 }
 
-real surprise_rank(const mapdpm_stream *s, real nats)
+md_real surprise_rank(const mapdpm_stream *s, md_real nats)
 {
-    const real *const counts = tail_counts(s);
+    const md_real *const counts = tail_counts(s);
     const uint32_t bin = bin_of(nats);
-    real all = 0, share, width, precision;
+    md_real all = 0, share, width, precision;
     tail_of_counts tail;
     uint32_t i;
 
@@ -173,8 +174,8 @@ real surprise_rank(const mapdpm_stream *s, real nats)
     all = all * precision + 1;
     tail = find_tail(counts, precision);
     if (bin >= tail.bin) {
-        const real c = (nats - start_of_bin(tail.bin)) / (TAIL_PRIOR + tail.nats);
-        const real power = at_least(tail.lower - CHOSEN_END, 0);
+        const md_real c = (nats - start_of_bin(tail.bin)) / (TAIL_PRIOR + tail.nats);
+        const md_real power = at_least(tail.lower - CHOSEN_END, 0);
 
         return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + power * math_log1p(c)));
     }
@@ -190,18 +191,18 @@ real surprise_rank(const mapdpm_stream *s, real nats)
 /* Mark slot k as rare, or not. */
 static void judge(mapdpm_stream *s, uint32_t k)
 {
-    uint32_t *const standing = standing_of(s), own = standing[k] & ~RARE;
+    uint32_t *const standing = standing_of(s), own = standing[k] & ~MD_RARE;
     uint64_t lighter = own, all = own;
     uint32_t j;
 
     for (j = 0; j < s->width; j++)
         if (j != k && is_used(s, j)) {
-            const uint32_t other = standing[j] & ~RARE;
+            const uint32_t other = standing[j] & ~MD_RARE;
 
             all += other;
             lighter += other < own || (other == own && j < k) ? other : 0;
         }
-    standing[k] = own | (to_real(lighter) <= *rare_share(s) * to_real(all) ? RARE : 0);
+    standing[k] = own | (to_real(lighter) <= *rare_share(s) * to_real(all) ? MD_RARE : 0);
 }
 
 void surprise_judge_all(mapdpm_stream *s)
@@ -216,14 +217,14 @@ void surprise_judge_all(mapdpm_stream *s)
 /* The points of an inserted cluster have the standing of points that were learned. */
 void surprise_seat(mapdpm_stream *s, uint32_t k)
 {
-    const real n = *slot_of(s, k);
+    const md_real n = *slot_of(s, k);
 
-    standing_of(s)[k] = n < (real)MOST_STANDING ? (uint32_t)(n + HALF) : MOST_STANDING;
+    standing_of(s)[k] = n < (md_real)MOST_STANDING ? (uint32_t)(n + MD_HALF) : MOST_STANDING;
 }
 
 void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
-    const uint32_t sum = (standing_of(s)[to] & ~RARE) + (standing_of(s)[from] & ~RARE);
+    const uint32_t sum = (standing_of(s)[to] & ~MD_RARE) + (standing_of(s)[from] & ~MD_RARE);
 
     standing_of(s)[to] = sum < MOST_STANDING ? sum : MOST_STANDING;
     standing_of(s)[from] = 0;
@@ -231,9 +232,9 @@ void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 }
 
 /* Slot e has been given a share of the points of slot k. */
-void surprise_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
+void surprise_split(mapdpm_stream *s, uint32_t k, uint32_t e, md_real share)
 {
-    const uint32_t all = standing_of(s)[k] & ~RARE, part = (uint32_t)((real)all * share);
+    const uint32_t all = standing_of(s)[k] & ~MD_RARE, part = (uint32_t)((md_real)all * share);
 
     standing_of(s)[e] = part < all ? part : all;
     standing_of(s)[k] = all - standing_of(s)[e];
@@ -246,27 +247,27 @@ static void halve_counts(mapdpm_stream *s, int with_standing)
     uint32_t *const standing = standing_of(s), i;
 
     for (i = 0; i < SURPRISE_BINS; i++)
-        tail_counts(s)[i] *= HALF;
-    for (i = 0; with_standing && i < SLOTS(s); i++)
-        standing[i] = (standing[i] & RARE) | (((standing[i] & ~RARE) + 1) / 2);
+        tail_counts(s)[i] *= MD_HALF;
+    for (i = 0; with_standing && i < MD_SLOTS(s); i++)
+        standing[i] = (standing[i] & MD_RARE) | (((standing[i] & ~MD_RARE) + 1) / 2);
 }
 
-static uint32_t longest_period(const mapdpm_stream *s, real weight)
+static uint32_t longest_period(const mapdpm_stream *s, md_real weight)
 {
-    const real memory = weight * MEMORY;
+    const md_real memory = weight * MD_MEMORY;
 
-    if (!FORGETS(s) || !(memory < (real)MOST_PERIOD))
+    if (!FORGETS(s) || !(memory < (md_real)MOST_PERIOD))
         return MOST_PERIOD;
-    return memory > (real)LEAST_PERIOD ? (uint32_t)memory : (uint32_t)LEAST_PERIOD;
+    return memory > (md_real)LEAST_PERIOD ? (uint32_t)memory : (uint32_t)LEAST_PERIOD;
 }
 
 /* Whether a point counts: not if it goes on with an episode of extreme points. */
-static int counts_as_new(mapdpm_stream *s, real surprise)
+static int counts_as_new(mapdpm_stream *s, md_real surprise)
 {
     uint32_t *const since = since_extreme(s), *const left_out = left_out_in_run(s);
-    const int goes_on = *since < APART && surprise <= EXTREME && *left_out < LONGEST_RUN;
+    const int goes_on = *since < APART && surprise <= MD_EXTREME && *left_out < LONGEST_RUN;
 
-    if (surprise <= EXTREME) {
+    if (surprise <= MD_EXTREME) {
         *since = 0;
         *left_out += (uint32_t)goes_on;
     } else if (*since < APART) {
@@ -278,13 +279,13 @@ static int counts_as_new(mapdpm_stream *s, real surprise)
 }
 
 /* Count a point that has joined slot k, where the weight of all clusters was `weight`. */
-void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight)
+void surprise_count(mapdpm_stream *s, md_real nats, uint32_t k, md_real weight)
 {
     uint32_t *const next = next_to_check(s), *const period = counting_period(s), *const counted = counted_in_period(s);
 
     if (counts_as_new(s, surprise_rank(s, nats)))
         tail_counts(s)[bin_of(nats)] += 1;
-    if ((standing_of(s)[k] & ~RARE) < MOST_STANDING)
+    if ((standing_of(s)[k] & ~MD_RARE) < MOST_STANDING)
         standing_of(s)[k]++;
     if (++*counted >= (*period > 0 ? *period : (uint32_t)FIRST_PERIOD)) {
         const uint32_t most = longest_period(s, weight), twice = 2 * *counted;
@@ -294,13 +295,13 @@ void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight)
         *counted = 0;
     }
     judge(s, k);
-    *next = *next + 1 < SLOTS(s) ? *next + 1 : 0;
+    *next = *next + 1 < MD_SLOTS(s) ? *next + 1 : 0;
     if (is_used(s, *next)) /* its share may have changed though it was not seen */
         judge(s, *next);
 }
 
 /* Nothing is counted yet: no point is extreme. */
-void surprise_reset(mapdpm_stream *s, real rare)
+void surprise_reset(mapdpm_stream *s, md_real rare)
 {
     *rare_share(s) = rare;
     *since_extreme(s) = APART;

@@ -49,7 +49,7 @@ static void update_backoff(backoff *b, int were_tried, int visited)
 {
     if (!were_tried) {
         b->wait--;
-    } else if (2 * visited > BLOCK) {
+    } else if (2 * visited > MD_BLOCK) {
         b->wait = b->length;
         b->length = b->length < LONGEST_BACKOFF ? 2 * b->length : b->length;
     } else {
@@ -65,7 +65,7 @@ static int64_t visit_block(score_table *table, int64_t i, unsigned certain, int 
     const int64_t D = table->likelihood.D, left = table->end - i;
     int64_t q, later, from;
 
-    for (q = 0; q < BLOCK && q < left; q++) {
+    for (q = 0; q < MD_BLOCK && q < left; q++) {
         if (certain >> q & 1)
             continue;
         if (table->free_slot < 0 && may_grow)
@@ -77,7 +77,7 @@ static int64_t visit_block(score_table *table, int64_t i, unsigned certain, int 
             continue;
         ++*moved;
         certain = 0;
-        for (later = q + 1; later < BLOCK && table->has_tails; later++) { /* two columns have changed */
+        for (later = q + 1; later < MD_BLOCK && table->has_tails; later++) { /* two columns have changed */
             const int64_t to = table->clusters->labels[i + q];
 
             table->tails[later * table->stride + from + 1] = tail_of(table, from + 1, table->block + later * D);
@@ -101,11 +101,11 @@ static int sweep_run(score_table *table, backoff *b, int may_grow, int64_t *posi
         } else {
             load_block(table, *position);
             if (table->has_tails)
-                compute_tails(table, BLOCK);
+                compute_tails(table, MD_BLOCK);
         }
         passed = visit_block(table, *position, certain, may_grow, moved, &visited);
         *position += passed;
-        if (passed < BLOCK && *position < table->end)
+        if (passed < MD_BLOCK && *position < table->end)
             return 0;
         update_backoff(b, tries, visited);
     }

@@ -49,8 +49,8 @@ NOTES = (
     # A comparison that held proves that x is a number; Eva 25 does not conclude that.
     ("    k = (mapdpm_real)(int)(x *", "    //@ admit !\\is_NaN(x);\n    k = (mapdpm_real)(int)(x *"),
     (
-        "        whole = (real)(int32_t)(n + HALF);\n",
-        "        {\n            //@ admit !\\is_NaN(n);\n            whole = (real)(int32_t)(n + HALF);\n        }\n",
+        "        whole = (md_real)(int32_t)(n + MD_HALF);\n",
+        "        {\n            //@ admit !\\is_NaN(n);\n            whole = (md_real)(int32_t)(n + MD_HALF);\n        }\n",
     ),
     # Slot k weighs at least 1. Slot e is free, or was freed and is not k.
     (

@@ -44,8 +44,8 @@ BUGS = (
     Bug(
         "limit that lets one value too many through",
         "stream_checks.c",
-        "s->turn >= SLOTS(s)",
-        "s->turn > SLOTS(s)",
+        "s->turn >= MD_SLOTS(s)",
+        "s->turn > MD_SLOTS(s)",
         "clang-float-sanitized/snapshot_fuzz",
         "-seed=1 -runs=1000000 -max_len=1024 -len_control=0",
         "violated: s->warming ?",

@@ -104,14 +104,14 @@ static inline void states_must_be_whole(const mapdpm_stream *s)
     MUST(mapdpm_get_transitions(s, steps) == MAPDPM_OK && mapdpm_get_belief(s, belief) == MAPDPM_OK);
     for (v = 0; v <= K; v++)
         must_be_probabilities(steps + (size_t)v * (K + 1), (size_t)K + 1, v == K || is_used(s, v));
-    must_be_probabilities(belief, K, *state_id_of(s) != NONE);
+    must_be_probabilities(belief, K, *state_id_of(s) != MD_NONE);
     MUST(*n_waiting_of(s) < waiting_room(s) && (*n_waiting_of(s) == 0 || !s->warming));
     for (i = 0; i < *n_waiting_of(s); i++)
         must_be_probabilities(waiting_belief(s, i), K, 1);
     for (k = 0; k < K; k++)
         MUST(is_used(s, k) ? state_tables(s)[k] > 0 : !(state_tables(s)[k] > 0 || belief[k] > 0));
     MUST(*state_total(s) >= *share_gamma(s) && *state_total(s) < 4 * MOST_WEIGHT * (mapdpm_real)(K + 1));
-    MUST(*last_slot_of(s) == NONE || is_used(s, *last_slot_of(s)));
+    MUST(*last_slot_of(s) == MD_NONE || is_used(s, *last_slot_of(s)));
     for (i = 0; counts_from(s, 0) + i < waiting_belief(s, 0); i++)
         MUST(counts_from(s, 0)[i] >= 0 && counts_from(s, 0)[i] < LARGEST_REAL);
     free(steps);

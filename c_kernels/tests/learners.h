@@ -8,7 +8,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { MEMORY = 1 << 20, D_MOST = 4, K_MOST = 32 };
+enum { MD_MEMORY = 1 << 20, D_MOST = 4, K_MOST = 32 };
 
 #ifdef MAPDPM_MISSING
 enum { WITH_MISSING = 1 };
@@ -21,13 +21,13 @@ enum { WITH_MISSING = 0 };
 typedef union {
     uint64_t aligned;
     mapdpm_stream stream;
-    unsigned char bytes[MEMORY];
+    unsigned char bytes[MD_MEMORY];
 } memory;
 
 static memory first, second;
 
-static const real gamma_prior[2 * D_MOST + 2] = {1, -2, 3, (real)0.1, 2, 1, (real)0.5, 2};
-static const real known_prior[3 * D_MOST] = {1, -2, 3, 100, 50, 200, 1, (real)0.5, 2};
+static const md_real gamma_prior[2 * D_MOST + 2] = {1, -2, 3, (md_real)0.1, 2, 1, (md_real)0.5, 2};
+static const md_real known_prior[3 * D_MOST] = {1, -2, 3, 100, 50, 200, 1, (md_real)0.5, 2};
 
 static inline mapdpm_options options_of(int32_t family, uint32_t max_clusters)
 {
@@ -61,14 +61,14 @@ static inline mapdpm_stream *begin(memory *m, const mapdpm_options *o)
 static inline int is_same(const memory *a, const memory *b) { return memcmp(a, b, a->stream.bytes) == 0; }
 
 /* A point near one of `groups` centres whose distance is about `apart`. */
-static inline void draw(uint64_t *state, unsigned groups, double apart, real *x)
+static inline void draw(uint64_t *state, unsigned groups, double apart, md_real *x)
 {
     const unsigned g = (unsigned)(check_random(state) >> 33) % groups;
     unsigned d;
 
     for (d = 0; d < 3; d++)
-        x[d] = (real)(apart * ((g * (2 * d + 3) + d * d) % 13) + check_uniform(state) + check_uniform(state) +
-                      check_uniform(state));
+        x[d] = (md_real)(apart * ((g * (2 * d + 3) + d * d) % 13) + check_uniform(state) + check_uniform(state) +
+                         check_uniform(state));
 }
 
 static inline double total_weight(const mapdpm_stream *s)

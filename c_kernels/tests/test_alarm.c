@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-typedef mapdpm_real real;
+typedef mapdpm_real md_real;
 
-static const real LOW = (real)1e-6, LEVEL = (real)1e-5, HIGH = (real)0.5;
+static const md_real LOW = (md_real)1e-6, LEVEL = (md_real)1e-5, HIGH = (md_real)0.5;
 
 /* One letter a point: l, h or n for NaN, and a capital L where there is an alert. */
 static void points(int64_t hold, uint32_t debounce, const char *text)
@@ -15,7 +15,7 @@ static void points(int64_t hold, uint32_t debounce, const char *text)
 
     CHECK(mapdpm_alarm_init(&alarm, LEVEL, hold, debounce) == MAPDPM_OK);
     for (; *text; text++) {
-        const real surprise = *text == 'h' ? HIGH : *text == 'n' ? (real)NAN : *text == 'e' ? LEVEL : LOW;
+        const md_real surprise = *text == 'h' ? HIGH : *text == 'n' ? (md_real)NAN : *text == 'e' ? LEVEL : LOW;
 
         CHECK(mapdpm_alarm_update(&alarm, surprise) == (*text == 'L'));
     }
@@ -36,14 +36,14 @@ int main(void)
     CHECK(mapdpm_alarm_update_at(&alarm, LOW, 1010) == 0); /* just within the hold */
     CHECK(mapdpm_alarm_update_at(&alarm, LOW, 900) == 0 && alarm.now == 1010);
     CHECK(mapdpm_alarm_update_at(&alarm, HIGH, 1019) == 0 && alarm.active == 1);
-    CHECK(mapdpm_alarm_update_at(&alarm, (real)NAN, 5000) == 0 && alarm.active == 1 && alarm.now == 1019);
+    CHECK(mapdpm_alarm_update_at(&alarm, (md_real)NAN, 5000) == 0 && alarm.active == 1 && alarm.now == 1019);
     CHECK(mapdpm_alarm_update_at(&alarm, HIGH, 1020) == 0 && alarm.active == 0);
     CHECK(mapdpm_alarm_update_at(&alarm, LOW, 1021) == 1 && mapdpm_alarm_update_at(&alarm, LOW, 1032) == 1);
     CHECK(mapdpm_alarm_update_at(&alarm, LOW, INT64_MAX) == 0 && mapdpm_alarm_update_at(NULL, LOW, 0) == 0);
     CHECK(mapdpm_alarm_init(NULL, LEVEL, 1, 1) == MAPDPM_E_ARGUMENT && mapdpm_alarm_update(NULL, LOW) == 0);
     CHECK(mapdpm_alarm_init(&alarm, 0, 1, 1) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_alarm_init(&alarm, 1, 1, 1) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_alarm_init(&alarm, (real)NAN, 1, 1) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_alarm_init(&alarm, (md_real)NAN, 1, 1) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_alarm_init(&alarm, LEVEL, -1, 1) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_alarm_init(&alarm, LEVEL, 1, 0) == MAPDPM_E_ARGUMENT);
     return REPORT();

@@ -4,10 +4,10 @@
 
 enum { A = 4, N = 3000 };
 
-static const real alphas[A] = {(real)0.01, 1, 10, 300};
+static const md_real alphas[A] = {(md_real)0.01, 1, 10, 300};
 static memory alone[A];
 
-static mapdpm_bank *begin_bank(const mapdpm_options *o, uint32_t n, real half_life, real margin)
+static mapdpm_bank *begin_bank(const mapdpm_options *o, uint32_t n, md_real half_life, md_real margin)
 {
     mapdpm_bank *const b = (mapdpm_bank *)(void *)&first;
 
@@ -17,14 +17,14 @@ static mapdpm_bank *begin_bank(const mapdpm_options *o, uint32_t n, real half_li
     return b;
 }
 
-static void equals_single_learners(const mapdpm_options *o, real half_life, real margin)
+static void equals_single_learners(const mapdpm_options *o, md_real half_life, md_real margin)
 {
     mapdpm_bank *const b = begin_bank(o, A, half_life, margin);
     const double keep = half_life > 0 ? exp(-log(2.0) / (double)half_life) : 1.0;
     double sums[A] = {0}, sizes[A] = {0};
     uint64_t state = 41;
     uint32_t best = 0, i, j, switches = 0;
-    real x[3], said[A], score, density;
+    md_real x[3], said[A], score, density;
     uint32_t ids[A], id;
 
     for (j = 0; j < A; j++) {
@@ -64,11 +64,11 @@ static void refusals(void)
 {
     mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 4);
     mapdpm_bank *const b = begin_bank(&o, A, 0, 3);
-    real x[3] = {0, 0, 0}, none[1] = {0};
+    md_real x[3] = {0, 0, 0}, none[1] = {0};
 
     CHECK(mapdpm_bank_learn(b, x, NULL, NULL) == MAPDPM_OK);
     memcpy(&second, &first, sizeof first);
-    x[1] = (real)1e30 * (real)1e30 * (real)1e300;
+    x[1] = (md_real)1e30 * (md_real)1e30 * (md_real)1e300;
     CHECK(mapdpm_bank_learn(b, x, NULL, NULL) == MAPDPM_E_NUMBER);
     CHECK(memcmp(&second, &first, sizeof first) == 0);
     CHECK(mapdpm_bank_learn(b, NULL, NULL, NULL) == MAPDPM_E_ARGUMENT);

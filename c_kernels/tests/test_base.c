@@ -10,7 +10,7 @@ enum { WITH_GROUPS = 0 };
 #define CHECK_NEAR(x, y, most) CHECK(fabs((double)(x) - (double)(y)) <= (most))
 
 static memory third;
-static unsigned char file[MEMORY], again[MEMORY];
+static unsigned char file[MD_MEMORY], again[MD_MEMORY];
 
 static mapdpm_options with_base(int32_t family, uint32_t max_clusters)
 {
@@ -24,7 +24,7 @@ static mapdpm_options with_base(int32_t family, uint32_t max_clusters)
 
 static void learn_some(mapdpm_stream *s, unsigned n, unsigned centres, uint64_t *state)
 {
-    real x[3];
+    md_real x[3];
     unsigned i;
 
     for (i = 0; i < n; i++) {
@@ -39,8 +39,8 @@ static size_t summarize(const mapdpm_stream *s)
 {
     size_t n = 0;
 
-    CHECK(mapdpm_summary_write(s, sizeof(real), file, sizeof file, &n) == MAPDPM_OK);
-    CHECK(n == mapdpm_summary_bytes(s, sizeof(real)));
+    CHECK(mapdpm_summary_write(s, sizeof(md_real), file, sizeof file, &n) == MAPDPM_OK);
+    CHECK(n == mapdpm_summary_bytes(s, sizeof(md_real)));
     return n;
 }
 
@@ -64,7 +64,7 @@ static void a_summary_is_complete(int32_t family)
     mapdpm_stream *const s = begin(&first, &o), *const gateway = begin(&second, &o);
     mapdpm_cluster a, b;
     mapdpm_options found;
-    real mean[2][3], variance[2][3], parameters[3 * D_MOST];
+    md_real mean[2][3], variance[2][3], parameters[3 * D_MOST];
     uint64_t state = 5;
     uint32_t k;
     size_t d, n;
@@ -105,7 +105,7 @@ static void may_have_none(mapdpm_options o)
     t = begin(&second, &plain);
     for (i = 0; i < 1500; i++) {
         uint32_t one = 0, two = 0;
-        real x[3], a = 0, b = 0;
+        md_real x[3], a = 0, b = 0;
 
         draw(&state, 7, 9, x);
         CHECK(mapdpm_set_group(s, i % 2) == MAPDPM_OK && mapdpm_set_group(t, i % 2) == MAPDPM_OK);
@@ -133,7 +133,7 @@ static void keeps_its_own(mapdpm_options o)
     CHECK(mapdpm_set_base(s, file, n) == MAPDPM_OK && s->n_seen == 0);
     CHECK(s->n_clusters == gateway->n_clusters);
     CHECK_NEAR(total_weight(s), base, 8 * EPS * base);
-    CHECK(mapdpm_summary_bytes(s, sizeof(real)) < mapdpm_summary_bytes(gateway, sizeof(real)));
+    CHECK(mapdpm_summary_bytes(s, sizeof(md_real)) < mapdpm_summary_bytes(gateway, sizeof(md_real)));
     for (round = 0; round < 8; round++) {
         learn_some(s, 100, 6, &more);
         CHECK(mapdpm_snapshot_write(s, again, sizeof again, &m) == MAPDPM_OK);
@@ -141,7 +141,7 @@ static void keeps_its_own(mapdpm_options o)
         CHECK(mapdpm_snapshot_read(&second.stream, sizeof second.bytes, again, m) == MAPDPM_OK);
         CHECK(mapdpm_snapshot_write(&second.stream, file, sizeof file, &n) == MAPDPM_OK);
         CHECK(n == m && memcmp(file, again, n) == 0);
-        if (!FORGETS(s) && s->when_full == MAPDPM_FULL_MERGE && WINDOW(s) == 0) { /* nothing is lost or moved */
+        if (!FORGETS(s) && s->when_full == MAPDPM_FULL_MERGE && MD_WINDOW(s) == 0) { /* nothing is lost or moved */
             CHECK_NEAR(own_weight(s), (round + 1) * 100, 0);
             CHECK_NEAR(total_weight(s), base + (round + 1) * 100, 64 * EPS * base);
         }
@@ -201,14 +201,14 @@ static void errors_change_nothing(void)
     CHECK(mapdpm_set_base(s, file, n) == MAPDPM_E_DAMAGED);
     file[n / 2] ^= 1;
     CHECK(mapdpm_pool_summary(s, file, n) == MAPDPM_E_SPACE && is_same(&first, &second));
-    for (k = 0; k < 3 * (uint32_t)sizeof(real); k++) /* the last variances */
-        file[n - 5 - k] = k % sizeof(real) == 0 ? 0x7e : 0x11;
+    for (k = 0; k < 3 * (uint32_t)sizeof(md_real); k++) /* the last variances */
+        file[n - 5 - k] = k % sizeof(md_real) == 0 ? 0x7e : 0x11;
     for (k = 0; k < 4; k++)
         file[n - 4 + k] = (unsigned char)(mapdpm_crc32(0, file, n - 4) >> (8 * k));
     CHECK(mapdpm_set_base(s, file, n) == MAPDPM_E_RANGE && is_same(&first, &second));
     CHECK(mapdpm_set_base(NULL, file, n) == MAPDPM_E_ARGUMENT && mapdpm_set_base(s, NULL, n) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_summary_bytes(s, 2) == 0);
-    CHECK(mapdpm_summary_write(s, sizeof(real), file, 10, &n) == MAPDPM_E_SPACE && is_same(&first, &second));
+    CHECK(mapdpm_summary_write(s, sizeof(md_real), file, 10, &n) == MAPDPM_E_SPACE && is_same(&first, &second));
     CHECK(mapdpm_set_base(gateway, file, n) == MAPDPM_E_ARGUMENT);
 }
 
@@ -226,7 +226,7 @@ static void the_heaviest_come_first(void)
     (void)begin(&third, &gateway_options);
     learn_some(s, 40, 1, &state);
     for (k = 0; k < 9; k++) { /* a cluster of k + 1 tables */
-        const real mean[3] = {(real)(40 * (int)k), (real)(-20 * (int)k), 7}, variance[3] = {1, 1, 1};
+        const md_real mean[3] = {(md_real)(40 * (int)k), (md_real)(-20 * (int)k), 7}, variance[3] = {1, 1, 1};
         mapdpm_cluster c = {0, 30, 0};
         uint32_t i;
 

@@ -120,18 +120,18 @@ static int64_t check_bounds(const mapdpm_problem *p)
 #if HAS_VECTORS
     int64_t i;
 
-    for (i = 0; i + BLOCK <= p->n_points && table.has_tails; i += BLOCK) {
-        double least[BLOCK], lower[BLOCK];
+    for (i = 0; i + MD_BLOCK <= p->n_points && table.has_tails; i += MD_BLOCK) {
+        double least[MD_BLOCK], lower[MD_BLOCK];
         int64_t k, q;
         unsigned certain;
 
         if (count_certain(&table, i, least, &certain) > 0) /* it skipped this block */
-            for (q = 0, certain = 15; q < BLOCK; q++)
+            for (q = 0, certain = 15; q < MD_BLOCK; q++)
                 least[q] = -INFINITY;
         else
             certain = certain_by_exact_score(&table, i, least, certain);
         load_block(&table, i);
-        for (q = 0; q < BLOCK; q++) {
+        for (q = 0; q < MD_BLOCK; q++) {
             const int64_t slot = labels[i + q];
             double own, others = -INFINITY;
             int alone;
@@ -148,13 +148,13 @@ static int64_t check_bounds(const mapdpm_problem *p)
                 found++;
             }
         }
-        compute_tails(&table, BLOCK); /* two columns reach the lower of two scores, if bounds are above scores */
-        for (q = 0; q < BLOCK; q++)
+        compute_tails(&table, MD_BLOCK); /* two columns reach the lower of two scores, if bounds are above scores */
+        for (q = 0; q < MD_BLOCK; q++)
             least[q] = lower[q] > -INFINITY ? lower[q] : least[q];
         CHECK(only_one_above(&table, least) == 0);
         if (table.is_product)
             CHECK(only_one_above_with(&table, round_up(table.n_columns, COLUMNS_PER_STEP), least, ROUGH_PRODUCTS) == 0);
-        for (q = 0; q < BLOCK; q++) {
+        for (q = 0; q < MD_BLOCK; q++) {
             table.x = table.block + q * table.likelihood.D;
             check_candidates(&table, i + q, labels[i + q], table.tails + q * table.stride);
         }

@@ -7,12 +7,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { D = 2, N = 200, MOST_WIDTH = 32, MEMORY = 1 << 15 };
+enum { D = 2, N = 200, MOST_WIDTH = 32, MD_MEMORY = 1 << 15 };
 #define HOUR INT64_C(3600000000)
 #define EPS (MATH_IS_FLOAT ? 1.2e-7 : 2.3e-16)
 
-static uint64_t first[MEMORY / 8], second[MEMORY / 8];
-static unsigned char file[MEMORY], other[MEMORY];
+static uint64_t first[MD_MEMORY / 8], second[MD_MEMORY / 8];
+static unsigned char file[MD_MEMORY], other[MD_MEMORY];
 
 /* lag, difference, centre and week of it, side by side; of all that, blocks. */
 static const mapdpm_step steps[] = {
@@ -29,26 +29,26 @@ static mapdpm_features *begin(uint64_t *memory, const mapdpm_step *program, uint
 {
     mapdpm_features *const f = (mapdpm_features *)(void *)memory;
 
-    memset(memory, 0xa5, MEMORY);
-    CHECK(mapdpm_features_init(f, MEMORY, program, n, D) == MAPDPM_OK);
+    memset(memory, 0xa5, MD_MEMORY);
+    CHECK(mapdpm_features_init(f, MD_MEMORY, program, n, D) == MAPDPM_OK);
     CHECK(f->bytes == mapdpm_features_bytes(program, n, D) && f->width == mapdpm_features_width(f));
     CHECK(f->width <= MOST_WIDTH);
     return f;
 }
 
-static void draw(uint64_t *state, real *x)
+static void draw(uint64_t *state, md_real *x)
 {
     uint32_t d;
 
     for (d = 0; d < D; d++)
-        x[d] = check_random(state) % 16 == 0 ? math_nan() : (real)check_uniform(state);
+        x[d] = check_random(state) % 16 == 0 ? math_nan() : (md_real)check_uniform(state);
 }
 
 /* A file at any point, and pieces of any length, change nothing. */
 static void files_and_pieces(uint32_t n)
 {
     mapdpm_features *const a = begin(first, steps, n), *const b = begin(second, steps, n);
-    real x[N * D], out[N * MOST_WIDTH], row[MOST_WIDTH];
+    md_real x[N * D], out[N * MOST_WIDTH], row[MOST_WIDTH];
     int64_t times[N];
     size_t rows[N], done, found = 0, bytes, length;
     uint64_t state = 5;
@@ -70,7 +70,7 @@ static void files_and_pieces(uint32_t n)
         CHECK(mapdpm_features_write(b, file, sizeof file, &length) == MAPDPM_OK);
         CHECK(length == mapdpm_features_file_bytes(b));
         memset(second, 0x5a, sizeof second);
-        CHECK(mapdpm_features_memory(file, length, &bytes) == MAPDPM_OK && bytes <= MEMORY);
+        CHECK(mapdpm_features_memory(file, length, &bytes) == MAPDPM_OK && bytes <= MD_MEMORY);
         CHECK(mapdpm_features_read(b, bytes, file, length) == MAPDPM_OK && b->bytes == bytes);
         CHECK(mapdpm_features_write(b, other, sizeof other, &bytes) == MAPDPM_OK);
         CHECK(bytes == length && memcmp(file, other, length) == 0);
@@ -86,24 +86,24 @@ static void formulas(void)
     static const mapdpm_step rms = {MAPDPM_STEP_RMS, 0, 0, 4, 0, 0, 0, 1, 0};
     static const mapdpm_step band = {MAPDPM_STEP_BAND, 0, 0, 64, 5, 6, 0, 0, 0};
     mapdpm_features *f = begin(first, &centre, 1);
-    real x[D] = {1, 0}, out[MOST_WIDTH];
+    md_real x[D] = {1, 0}, out[MOST_WIDTH];
     int i;
 
     for (i = 1; i <= 8; i++) {
-        x[0] = (real)i;
+        x[0] = (md_real)i;
         CHECK(mapdpm_features_step(f, x, NULL, out) == 1);
         CHECK(fabs((double)out[0] - (i < 5 ? i / 2.0 : 2.5)) < 8 * EPS || i == 1);
         CHECK(!(out[1] > 0 || out[1] < 0));
     }
     f = begin(first, &rms, 1);
     for (i = 0; i < 4; i++) {
-        x[0] = (real)(1000 + (i % 2 ? 3 : -3));
+        x[0] = (md_real)(1000 + (i % 2 ? 3 : -3));
         CHECK(mapdpm_features_step(f, x, NULL, out) == (i == 3));
     }
     CHECK(fabs((double)out[0] - 3) < 64 * EPS && !(out[1] > 0));
     f = begin(first, &band, 1);
     for (i = 0; i < 64; i++) {
-        x[0] = (real)(9 + 2 * sin(2 * 3.14159265358979 * 5 * i / 64));
+        x[0] = (md_real)(9 + 2 * sin(2 * 3.14159265358979 * 5 * i / 64));
         CHECK(mapdpm_features_step(f, x, NULL, out) == (i == 63));
     }
     CHECK(fabs((double)out[0] - 2) < 1024 * EPS + 1e-12);
@@ -116,7 +116,7 @@ static void refuses(mapdpm_step step, uint32_t n_steps)
     both[0] = steps[0];
     both[1] = step;
     CHECK(mapdpm_features_bytes(both, n_steps, D) == 0);
-    CHECK(mapdpm_features_init((mapdpm_features *)(void *)first, MEMORY, both, n_steps, D) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_features_init((mapdpm_features *)(void *)first, MD_MEMORY, both, n_steps, D) == MAPDPM_E_ARGUMENT);
 }
 
 static void refusals(void)
@@ -142,7 +142,7 @@ static void refusals(void)
     };
     static const mapdpm_step apart[] = {{MAPDPM_STEP_RMS, 0, 0, 4, 0, 0, 0, 0, 0}, {MAPDPM_STEP_JOIN, 1, 0, 0, 0, 0, 0, 0, 0}};
     mapdpm_features *f;
-    real x[D] = {1, 2}, out[MOST_WIDTH];
+    md_real x[D] = {1, 2}, out[MOST_WIDTH];
     const int64_t now = 0, late = INT64_MAX;
     size_t i, done;
 
@@ -172,7 +172,7 @@ static void refusals(void)
 static void forgeries(void)
 {
     mapdpm_features *const f = begin(first, steps, N_STEPS), *const g = (mapdpm_features *)(void *)second;
-    real x[D], out[MOST_WIDTH];
+    md_real x[D], out[MOST_WIDTH];
     uint64_t state = 9;
     size_t length, bytes, i, refused = 0;
     int64_t now = 0;

@@ -24,7 +24,7 @@ static mapdpm_options grouped(int32_t family, uint32_t max_clusters)
 /* Each group has its own centres. */
 static int learn_some(mapdpm_stream *s, unsigned n, unsigned n_groups, uint64_t *state)
 {
-    real x[3];
+    md_real x[3];
     unsigned i;
     int error = MAPDPM_OK;
 
@@ -42,7 +42,7 @@ static int learn_some(mapdpm_stream *s, unsigned n, unsigned n_groups, uint64_t 
 static void check_whole(const mapdpm_stream *s)
 {
     double all = (double)*gamma_of(s), total;
-    real shares[K_MOST + 1];
+    md_real shares[K_MOST + 1];
     uint32_t k, row, group;
 
     for (k = 0; k < s->max_clusters; k++)
@@ -65,7 +65,7 @@ static void check_whole(const mapdpm_stream *s)
 
 static void stays_whole_and_goes_on_from_a_file(mapdpm_options o)
 {
-    static unsigned char file[MEMORY], again[MEMORY];
+    static unsigned char file[MD_MEMORY], again[MD_MEMORY];
     mapdpm_stream *const s = begin(&first, &o);
     uint64_t one = 7, other;
     size_t n, m;
@@ -89,9 +89,9 @@ static void stays_whole_and_goes_on_from_a_file(mapdpm_options o)
 static void refuses_what_it_cannot_do(void)
 {
     mapdpm_options o = grouped(MAPDPM_NORMAL_GAMMA, 4), flat = options_of(MAPDPM_NORMAL_GAMMA, 4);
-    const real x[3] = {0, 0, 0};
+    const md_real x[3] = {0, 0, 0};
     mapdpm_stream *s = begin(&first, &o);
-    real score, known;
+    md_real score, known;
     uint32_t group;
 
     CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_E_GROUP);
@@ -127,7 +127,7 @@ static void inserted_clusters_are_tables(void)
 {
     mapdpm_options o = grouped(MAPDPM_NORMAL_KNOWN_VARIANCE, 8), flat = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8);
     mapdpm_stream *const s = begin(&first, &o), *const device = begin(&second, &flat);
-    real shares[K_MOST + 1], x[3];
+    md_real shares[K_MOST + 1], x[3];
     uint64_t state = 3;
     unsigned i, round;
 

@@ -10,24 +10,24 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef mapdpm_real real;
+typedef mapdpm_real md_real;
 /* If long double is no wider than double, ulps of double cannot be measured, and nothing is checked. */
 typedef long double wide;
 
 #define EPS (MATH_IS_FLOAT ? (wide)FLT_EPSILON : (wide)DBL_EPSILON)
-#define LEAST (MATH_IS_FLOAT ? (real)FLT_MIN : (real)DBL_MIN)
-#define LARGEST (MATH_IS_FLOAT ? (real)FLT_MAX : (real)DBL_MAX)
+#define LEAST (MATH_IS_FLOAT ? (md_real)FLT_MIN : (md_real)DBL_MIN)
+#define LARGEST (MATH_IS_FLOAT ? (md_real)FLT_MAX : (md_real)DBL_MAX)
 
 typedef struct {
     const char *name;
     wide worst;
-    real where;
+    md_real where;
 } error;
 
 /* double is wide enough for float, and much faster than long double over all floats. */
-static wide true_log(real x) { return MATH_IS_FLOAT ? (wide)log((double)x) : logl((wide)x); }
-static wide true_log1p(real x) { return MATH_IS_FLOAT ? (wide)log1p((double)x) : log1pl((wide)x); }
-static wide true_exp(real x) { return MATH_IS_FLOAT ? (wide)exp((double)x) : expl((wide)x); }
+static wide true_log(md_real x) { return MATH_IS_FLOAT ? (wide)log((double)x) : logl((wide)x); }
+static wide true_log1p(md_real x) { return MATH_IS_FLOAT ? (wide)log1p((double)x) : log1pl((wide)x); }
+static wide true_exp(md_real x) { return MATH_IS_FLOAT ? (wide)exp((double)x) : expl((wide)x); }
 
 /* One unit in the last place of a real near x. */
 static wide ulp(wide x)
@@ -41,7 +41,7 @@ static wide ulp(wide x)
     return ldexpl(EPS, exponent - 1);
 }
 
-static void note(error *e, real x, wide size)
+static void note(error *e, md_real x, wide size)
 {
     if (!(size <= e->worst)) { /* NaN is the largest error */
         e->worst = size;
@@ -55,10 +55,10 @@ static void report(const error *e, const char *unit, wide bound)
     CHECK(e->worst < bound);
 }
 
-static real from_bits(uint64_t bits)
+static md_real from_bits(uint64_t bits)
 {
     const uint32_t single = (uint32_t)bits;
-    real x;
+    md_real x;
 
     if (sizeof x == 4)
         memcpy(&x, &single, 4);
@@ -67,7 +67,7 @@ static real from_bits(uint64_t bits)
     return x;
 }
 
-static uint64_t bits_of(real x)
+static uint64_t bits_of(md_real x)
 {
     uint32_t single = 0;
     uint64_t bits = 0;
@@ -101,7 +101,7 @@ static void logarithms(void)
     int is_below = 1;
 
     for (bits = 1; bits <= end; bits += step) {
-        const real x = from_bits(bits);
+        const md_real x = from_bits(bits);
         const wide right = true_log(x), right1p = true_log1p(x);
 
         note(&of_log, x, fabsl((wide)math_log(x) - right) / ulp(right));
@@ -115,7 +115,8 @@ static void logarithms(void)
     }
     /* Around 1, where results are small, and on both sides of the point where log1p changes its method. */
     for (bits = 0; bits < 200000; bits++) {
-        const real x = from_bits(bits_of(1) - 100000 + bits), y = from_bits(bits_of((real)0.41421356) - 100000 + bits);
+        const md_real x = from_bits(bits_of(1) - 100000 + bits),
+                      y = from_bits(bits_of((md_real)0.41421356) - 100000 + bits);
 
         note(&of_log, x, fabsl((wide)math_log(x) - true_log(x)) / ulp(true_log(x)));
         note(&of_log1p, y, fabsl((wide)math_log1p(y) - true_log1p(y)) / ulp(true_log1p(y)));
@@ -133,22 +134,22 @@ static void logarithms(void)
 static void exponential(void)
 {
     static error e = {"exp", 0, 0};
-    const real last = MATH_IS_FLOAT ? (real)-87 : (real)-708;
+    const md_real last = MATH_IS_FLOAT ? (md_real)-87 : (md_real)-708;
     const uint64_t end = bits_of(-last), step = stride_for(end);
     uint64_t bits;
 
     for (bits = 0; bits < end; bits += step) {
-        const real x = -from_bits(bits);
+        const md_real x = -from_bits(bits);
 
         note(&e, x, fabsl((wide)math_exp(x) - true_exp(x)) / ulp(true_exp(x)));
     }
     for (bits = 0; bits < 400000; bits++) { /* most floats are near 0; these are not */
-        const real x = last * (real)bits / 400000;
+        const md_real x = last * (md_real)bits / 400000;
 
         note(&e, x, fabsl((wide)math_exp(x) - true_exp(x)) / ulp(true_exp(x)));
     }
-    CHECK(math_exp(0) == 1 && math_exp(last) == 0 && math_exp(-LARGEST) == 0 && math_exp(-(real)INFINITY) == 0);
-    CHECK(math_exp((real)NAN) == 0);
+    CHECK(math_exp(0) == 1 && math_exp(last) == 0 && math_exp(-LARGEST) == 0 && math_exp(-(md_real)INFINITY) == 0);
+    CHECK(math_exp((md_real)NAN) == 0);
     report(&e, "ulp", (wide)1.5);
 }
 
@@ -174,11 +175,11 @@ static wide true_half_rising(wide a)
 }
 
 /* In eps (1 + |value|), because the parts are large where their sum is small. */
-static void note_gamma(error *excess, error *rising, real x)
+static void note_gamma(error *excess, error *rising, md_real x)
 {
     const wide right = true_excess((wide)x), right2 = true_half_rising((wide)x);
-    real root, square;
-    const real v = math_excess(x, &root), w = math_half_rising(x, &square);
+    md_real root, square;
+    const md_real v = math_excess(x, &root), w = math_half_rising(x, &square);
 
     note(excess, x, fabsl((logl(TWO_PI) - logl((wide)root)) / 2 + (wide)v - right) / (EPS * (1 + fabsl(right))));
     note(rising, x, fabsl((wide)w + logl((wide)square) / 2 - right2) / (EPS * (1 + fabsl(right2))));
@@ -191,7 +192,8 @@ static void gammas(void)
 {
     static error excess = {"excess", 0, 0}, rising = {"half_rising", 0, 0};
     static error excess_at = {"excess at 8", 0, 0}, rising_at = {"half_rising at 10", 0, 0}, unused = {"", 0, 0};
-    const real least = MATH_IS_FLOAT ? (real)1e-9 : (real)1e-30, most = MATH_IS_FLOAT ? (real)1e18 : (real)1e30;
+    const md_real least = MATH_IS_FLOAT ? (md_real)1e-9 : (md_real)1e-30,
+                  most = MATH_IS_FLOAT ? (md_real)1e18 : (md_real)1e30;
     const uint64_t first = bits_of(least), end = bits_of(most), step = (end - first) / 400009 + 1;
     uint64_t bits;
     int i;
@@ -199,7 +201,7 @@ static void gammas(void)
     for (bits = first; bits < end; bits += step)
         note_gamma(&excess, &rising, from_bits(bits));
     for (i = 0; i < 200000; i++)
-        note_gamma(&excess, &rising, (real)(i + 1) / 5000);
+        note_gamma(&excess, &rising, (md_real)(i + 1) / 5000);
     for (i = -20000; i < 20000; i++) {
         note_gamma(&excess_at, &unused, from_bits(bits_of(8) + (uint64_t)(int64_t)i));
         note_gamma(&unused, &rising_at, from_bits(bits_of(10) + (uint64_t)(int64_t)i));
@@ -219,7 +221,7 @@ static void roots(void)
     int i;
 
     for (bits = 1; bits < end; bits += step) {
-        const real x = from_bits(bits);
+        const md_real x = from_bits(bits);
         const wide right = MATH_IS_FLOAT ? (wide)sqrt((double)x) : sqrtl((wide)x);
 
         note(&root, x, fabsl((wide)math_sqrt(x) - right) / ulp(right));
@@ -227,7 +229,7 @@ static void roots(void)
             note(&inverse, x, fabsl((wide)math_inverse_root(x) - 1 / right) / ulp(1 / right));
     }
     for (i = 0; i < 4000; i++)
-        CHECK(math_sqrt((real)i * (real)i) <= (real)i && math_sqrt((real)i * (real)i) >= (real)i);
+        CHECK(math_sqrt((md_real)i * (md_real)i) <= (md_real)i && math_sqrt((md_real)i * (md_real)i) >= (md_real)i);
     report(&root, "ulp", MATH_IS_FLOAT ? 0.5000001L : 0.501L);
     report(&inverse, "ulp", 4); /* four roundings of the last step */
 }
@@ -236,11 +238,12 @@ static void roots(void)
 static void sines(void)
 {
     static error sine = {"sin", 0, 0};
-    const uint64_t begin = bits_of((real)1e-9), end = bits_of((real)0.78539816), step = (end - begin) / 300007 + 1;
+    const uint64_t begin = bits_of((md_real)1e-9), end = bits_of((md_real)0.78539816),
+                   step = (end - begin) / 300007 + 1;
     uint64_t bits;
 
     for (bits = begin; bits < end; bits += step) {
-        const real x = from_bits(bits);
+        const md_real x = from_bits(bits);
         const wide right = MATH_IS_FLOAT ? (wide)sin((double)x) : sinl((wide)x);
 
         note(&sine, x, fabsl((wide)math_sin(x) - right) / ulp(right));

@@ -12,7 +12,7 @@ enum { N = 61, D = 9, CAPACITY = 8, ROW = 5 + 4 * D, SUFFICIENT = 1 + 2 * D, SHA
 /* The chunk is the points from CHUNK on; no multiple of the block of the sweep. LAST may become an outlier. */
 enum { CHUNK = 26, LAST = N - 1 };
 enum { PARTS = 4, MOST_PARTS = 2 * PARTS + 1 };
-enum { SLOTS = 6, PARAMETERS = 1 + 2 * D, MOST_POINTS = 70 };
+enum { MD_SLOTS = 6, PARAMETERS = 1 + 2 * D, MOST_POINTS = 70 };
 
 typedef struct {
     int64_t labels[N], counts[CAPACITY];
@@ -117,7 +117,7 @@ static double slow_score(const mapdpm_real *x, double constant, const double *pa
 static int check_tangent(const mapdpm_real *x, int64_t n_slots, const double *constants, const double *parameters,
                          int64_t slot, double margin)
 {
-    double scores[SLOTS] = {0.0}, bounds[SLOTS], best = -INFINITY, second = -INFINITY, most = 0.0;
+    double scores[MD_SLOTS] = {0.0}, bounds[MD_SLOTS], best = -INFINITY, second = -INFINITY, most = 0.0;
     int64_t k, expected = 0;
 
     for (k = 0; k < n_slots; k++) {
@@ -141,7 +141,7 @@ static int check_tangent(const mapdpm_real *x, int64_t n_slots, const double *co
 static void tangents_are_those_of_slow_sums(int64_t n, int64_t n_slots)
 {
     static mapdpm_real x[MOST_POINTS * D];
-    double constants[SLOTS], parameters[SLOTS * PARAMETERS], margins[MOST_POINTS + 1];
+    double constants[MD_SLOTS], parameters[MD_SLOTS * PARAMETERS], margins[MOST_POINTS + 1];
     int64_t slots[MOST_POINTS + 1], i, ties = 0;
     /* as badly aligned as a workspace may be, and no byte too long */
     double *const space = (double *)malloc(sizeof *space + mapdpm_tangent_bytes(D));
@@ -156,7 +156,7 @@ static void tangents_are_those_of_slow_sums(int64_t n, int64_t n_slots)
     for (i = 0; i < n; i++)
         ties += check_tangent(x + i * D, n_slots, constants, parameters, slots[i], margins[i]);
     CHECK(slots[n] == 77 && margins[n] == 77.0);
-    CHECK(n < 32 || n_slots < SLOTS || (ties > 0 && ties < n));
+    CHECK(n < 32 || n_slots < MD_SLOTS || (ties > 0 && ties < n));
     free(space);
 }
 
@@ -569,7 +569,7 @@ int main(void)
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         tangents_are_those_of_slow_sums(sizes[i], 1);
         tangents_are_those_of_slow_sums(sizes[i], 3);
-        tangents_are_those_of_slow_sums(sizes[i], SLOTS);
+        tangents_are_those_of_slow_sums(sizes[i], MD_SLOTS);
     }
     no_slot_without_weight();
     for (variant = 0; variant < 12; variant++) {

@@ -4,13 +4,13 @@
 enum { PARTS = 3, N = 3000 };
 
 static memory parts[PARTS], all;
-static unsigned char file[2][MEMORY];
+static unsigned char file[2][MD_MEMORY];
 
 static void learn_parts(const mapdpm_options *o, uint64_t seed)
 {
     uint64_t state = seed;
     unsigned p, i;
-    real x[3];
+    md_real x[3];
 
     for (p = 0; p < PARTS; p++) {
         mapdpm_stream *const s = begin(&parts[p], o);
@@ -25,7 +25,7 @@ static void learn_parts(const mapdpm_options *o, uint64_t seed)
 /* The weight, and the weighted mean of feature 0 in the user's units. */
 static void totals(const mapdpm_stream *s, double *weight, double *mean)
 {
-    real anchor[3], parameters[3 * 3], means[3];
+    md_real anchor[3], parameters[3 * 3], means[3];
     mapdpm_cluster c;
     uint32_t k;
 
@@ -48,7 +48,7 @@ static size_t pooled(const mapdpm_options *o, const unsigned *order, unsigned ch
     for (p = 0; p < PARTS; p++)
         CHECK(mapdpm_pool(s, &parts[order[p]].stream) == MAPDPM_OK);
     CHECK(mapdpm_reduce(s, 8) == MAPDPM_OK && s->n_clusters <= 8);
-    CHECK(mapdpm_snapshot_write(s, into, MEMORY, &n) == MAPDPM_OK);
+    CHECK(mapdpm_snapshot_write(s, into, MD_MEMORY, &n) == MAPDPM_OK);
     return n;
 }
 
@@ -97,22 +97,22 @@ static void refusals(void)
 /* Weights add up when clusters merge, so the sum must stay within the limit of a snapshot. */
 static void weight_limit(void)
 {
-    static const real mean[3] = {1, -2, 3}, variance[3] = {1, 1, 1};
+    static const md_real mean[3] = {1, -2, 3}, variance[3] = {1, 1, 1};
     const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 6);
     mapdpm_stream *const s = begin(&all, &o), *const t = begin(&parts[0], &o);
     mapdpm_cluster c;
     size_t n = 0;
 
     memset(&c, 0, sizeof c);
-    c.weight = (real)6e17;
+    c.weight = (md_real)6e17;
     CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK && mapdpm_insert(t, &c, mean, variance) == MAPDPM_OK);
     memcpy(&second, &all, sizeof all);
     CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_E_RANGE && is_same(&second, &all));
     CHECK(mapdpm_pool(s, t) == MAPDPM_E_RANGE && is_same(&second, &all));
-    c.weight = (real)3e17;
+    c.weight = (md_real)3e17;
     CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK && mapdpm_reduce(s, 1) == MAPDPM_OK);
-    CHECK(mapdpm_snapshot_write(s, file[0], MEMORY, &n) == MAPDPM_OK);
-    CHECK(mapdpm_snapshot_read(&first.stream, MEMORY, file[0], n) == MAPDPM_OK && s->n_clusters == 1);
+    CHECK(mapdpm_snapshot_write(s, file[0], MD_MEMORY, &n) == MAPDPM_OK);
+    CHECK(mapdpm_snapshot_read(&first.stream, MD_MEMORY, file[0], n) == MAPDPM_OK && s->n_clusters == 1);
 }
 
 int main(void)

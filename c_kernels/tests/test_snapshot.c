@@ -77,20 +77,20 @@ static int with_byte(const unsigned char *file, size_t n, size_t at, unsigned ch
 
 static void forgery(const unsigned char *file, size_t n)
 {
-    const size_t real = sizeof(mapdpm_real), body = 40, sign = body + real - 1;
+    const size_t md_real = sizeof(mapdpm_real), body = 40, sign = body + md_real - 1;
 
     CHECK(with_byte(file, n, 4, 2) == MAPDPM_E_NEWER);
     CHECK(with_byte(file, n, 4, 0) == MAPDPM_E_DAMAGED);
     CHECK(with_byte(file, n, 6, 9) == MAPDPM_E_DAMAGED);
-    CHECK(with_byte(file, n, 7, real == 4 ? 8 : 4) == MAPDPM_E_REAL);
+    CHECK(with_byte(file, n, 7, md_real == 4 ? 8 : 4) == MAPDPM_E_REAL);
     CHECK(with_byte(file, n, 8, 3) == MAPDPM_E_DAMAGED);
     CHECK(with_byte(file, n, 10, 1) == MAPDPM_E_DAMAGED);
     CHECK(with_byte(file, n, 12, 4) == MAPDPM_E_DAMAGED);
     CHECK(with_byte(file, n, 19, 255) == MAPDPM_E_DAMAGED);
     CHECK(with_byte(file, n, 28, 1) == MAPDPM_E_DAMAGED);
     CHECK(with_byte(file, n, sign, 0xbf) == MAPDPM_E_DAMAGED);                           /* alpha < 0 */
-    CHECK(with_byte(file, n, sign + (2 + D + D) * real, 0xbf) == MAPDPM_E_DAMAGED);      /* c0 < 0 */
-    CHECK(with_byte(file, n, body + (2 + D + 2 * D + 2) * real, 0) == MAPDPM_E_DAMAGED); /* an empty cluster */
+    CHECK(with_byte(file, n, sign + (2 + D + D) * md_real, 0xbf) == MAPDPM_E_DAMAGED);   /* c0 < 0 */
+    CHECK(with_byte(file, n, body + (2 + D + 2 * D + 2) * md_real, 0) == MAPDPM_E_DAMAGED); /* an empty cluster */
 }
 
 int main(void)

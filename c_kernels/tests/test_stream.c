@@ -14,7 +14,7 @@ static void options(void)
 {
     const mapdpm_options good = options_of(MAPDPM_NORMAL_GAMMA, 8);
     mapdpm_options o;
-    real broken[12];
+    md_real broken[12];
     uint32_t D, K, i;
 
     CHECK(refused(NULL));
@@ -39,18 +39,18 @@ static void options(void)
     BAD(when_full, 5);
     BAD(missing, 2);
     BAD(alpha, -1);
-    BAD(alpha, (real)NAN);
-    BAD(alpha, (real)INFINITY);
-    BAD(log_alpha, (real)NAN);
-    BAD(log_alpha, -(real)INFINITY);
+    BAD(alpha, (md_real)NAN);
+    BAD(alpha, (md_real)INFINITY);
+    BAD(log_alpha, (md_real)NAN);
+    BAD(log_alpha, -(md_real)INFINITY);
     BAD(half_life, -1);
-    BAD(half_life, (real)NAN);
+    BAD(half_life, (md_real)NAN);
 #undef BAD
     o = good;
     o.missing = 1;
     CHECK((mapdpm_stream_bytes(&o) > 0) == WITH_MISSING);
     for (i = 0; i < 8; i++) {
-        const real values[] = {(real)NAN, (real)INFINITY, 0, -1};
+        const md_real values[] = {(md_real)NAN, (md_real)INFINITY, 0, -1};
         unsigned j;
 
         o = good;
@@ -69,8 +69,8 @@ static void options(void)
     o = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8);
     o.parameters = broken;
     for (i = 3; i < 9; i++) {
-        memcpy(broken, known_prior, 9 * sizeof(real));
-        broken[i] = (real)NAN;
+        memcpy(broken, known_prior, 9 * sizeof(md_real));
+        broken[i] = (md_real)NAN;
         CHECK(refused(&o));
         broken[i] = 0;
         CHECK(refused(&o));
@@ -82,16 +82,16 @@ static void options(void)
             o.max_clusters = K;
             CHECK(mapdpm_stream_bytes(&o) == MAPDPM_STATE_BYTES(D, K));
         }
-    CHECK(sizeof(real) != 4 || MAPDPM_STATE_BYTES(3, 8) <= 2048);
+    CHECK(sizeof(md_real) != 4 || MAPDPM_STATE_BYTES(3, 8) <= 2048);
 }
 
 /* ---- refused points, and functions that change nothing ----------------------------------------------------------- */
 
 static void refusals(const mapdpm_options *o, unsigned n)
 {
-    const real far = COMPENSATED ? (real)1e30 : (real)1e120;
+    const md_real far = COMPENSATED ? (md_real)1e30 : (md_real)1e120;
     uint64_t state = 7;
-    real x[3], score;
+    md_real x[3], score;
     uint32_t id;
     unsigned i, d;
     mapdpm_stream *const s = begin(&first, o);
@@ -102,22 +102,22 @@ static void refusals(const mapdpm_options *o, unsigned n)
     }
     memcpy(&second, &first, s->bytes);
     for (d = 0; d < 3; d++) {
-        real bad[3] = {1, 2, 3};
+        md_real bad[3] = {1, 2, 3};
 
-        bad[d] = (real)INFINITY;
+        bad[d] = (md_real)INFINITY;
         CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_NUMBER);
-        bad[d] = -(real)INFINITY;
+        bad[d] = -(md_real)INFINITY;
         CHECK(mapdpm_learn(s, bad, NULL, NULL) == MAPDPM_E_NUMBER &&
               mapdpm_predict(s, bad, NULL, NULL) == MAPDPM_E_NUMBER);
         bad[d] = far;
         CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_RANGE &&
               mapdpm_predict(s, bad, &id, &score) == MAPDPM_E_RANGE);
         if (!o->missing) {
-            bad[d] = (real)NAN;
+            bad[d] = (md_real)NAN;
             CHECK(mapdpm_learn(s, bad, &id, &score) == MAPDPM_E_NUMBER);
         }
     }
-    x[0] = x[1] = x[2] = (real)NAN;
+    x[0] = x[1] = x[2] = (md_real)NAN;
     CHECK(mapdpm_learn(s, x, &id, &score) == MAPDPM_E_NUMBER);
     CHECK(mapdpm_learn(NULL, x, &id, &score) == MAPDPM_E_ARGUMENT &&
           mapdpm_learn(s, NULL, &id, &score) == MAPDPM_E_ARGUMENT);
@@ -127,7 +127,7 @@ static void refusals(const mapdpm_options *o, unsigned n)
         CHECK(mapdpm_learn_at(s, gamma_prior, 1, NULL, NULL) == MAPDPM_E_TIME);
     for (i = 0; i < 50; i++) {
         draw(&state, 4, 12, x);
-        id = NONE;
+        id = MD_NONE;
         CHECK(mapdpm_predict(s, x, &id, &score) == (s->n_clusters ? MAPDPM_OK : MAPDPM_E_WARMING));
         CHECK((score == score) == (s->warming == 0));
         CHECK(mapdpm_predict(s, x, NULL, NULL) == MAPDPM_OK);
@@ -141,7 +141,7 @@ static void refusals(const mapdpm_options *o, unsigned n)
 static void equivalents(const mapdpm_options *o)
 {
     enum { N = 700 };
-    static real points[3 * N], scores[N], scores2[N];
+    static md_real points[3 * N], scores[N], scores2[N];
     static uint32_t ids[N], ids2[N];
     uint64_t state = 11;
     size_t i, done;
@@ -157,12 +157,12 @@ static void equivalents(const mapdpm_options *o)
     CHECK(mapdpm_predict_many(s, points, N, ids, scores, &done) == MAPDPM_OK && done == N);
     for (i = 0; i < N; i += 7) {
         uint32_t id;
-        real score;
+        md_real score;
 
         CHECK(mapdpm_predict(s, points + 3 * i, &id, &score) == MAPDPM_OK && id == ids[i] &&
               memcmp(&score, &scores[i], sizeof score) == 0);
     }
-    points[3 * 600] = (real)INFINITY;
+    points[3 * 600] = (md_real)INFINITY;
     (void)begin(&second, o);
     CHECK(mapdpm_learn_many(t, points, NULL, N, NULL, NULL, &done) == MAPDPM_E_NUMBER && done == 600);
     (void)begin(&first, o);
@@ -197,15 +197,15 @@ static wide normal(wide prior_variance, wide variance, wide n, wide mean, wide x
 }
 
 /* The mixture of all clusters and a new one, from public functions; counts[k][d] with missing values. */
-static wide reference(const mapdpm_stream *s, const real *x, wide alpha, uint32_t *best)
+static wide reference(const mapdpm_stream *s, const md_real *x, wide alpha, uint32_t *best)
 {
     const uint32_t D = s->n_features;
-    real anchor[D_MOST], parameters[3 * D_MOST], mean[D_MOST], variance[D_MOST];
+    md_real anchor[D_MOST], parameters[3 * D_MOST], mean[D_MOST], variance[D_MOST];
     wide top = -1e300, sum = 0, total = 0, best_score = -1e300, scores[K_MOST + 1];
     uint32_t k, d;
 
-    CHECK(mapdpm_get_prior(s, anchor, parameters) == MAPDPM_OK && memcmp(anchor, parameters, D * sizeof(real)) == 0);
-    *best = NONE;
+    CHECK(mapdpm_get_prior(s, anchor, parameters) == MAPDPM_OK && memcmp(anchor, parameters, D * sizeof(md_real)) == 0);
+    *best = MD_NONE;
     for (k = 0; k <= s->max_clusters; k++) {
         mapdpm_cluster c = {0, 0, 0};
         wide n = 0;
@@ -252,7 +252,7 @@ static double worst_score;
 static void scores(const mapdpm_options *o, double apart)
 {
     uint64_t state = 5;
-    real x[3], score;
+    md_real x[3], score;
     uint32_t id, expected, wrong = 0;
     unsigned i, d;
     double worst = 0;
@@ -263,7 +263,7 @@ static void scores(const mapdpm_options *o, double apart)
         if (o->missing)
             for (d = 0; d < 3; d++)
                 if (check_random(&state) >> 62 == 0 && d != i % 3)
-                    x[d] = (real)NAN;
+                    x[d] = (md_real)NAN;
         if (i % 10 == 9 && !s->warming && s->n_clusters > 0) {
             const double right = (double)reference(s, x, (wide)o->alpha, &expected);
 
@@ -284,8 +284,8 @@ static void scores(const mapdpm_options *o, double apart)
 /* Products overflow for points far away. The nearer cluster must win all the same. */
 static void far_points(void)
 {
-    static real prior[2 * 24 + 2];
-    static real x[24];
+    static md_real prior[2 * 24 + 2];
+    static md_real x[24];
     mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
     uint32_t d, id, near_id = 0;
     int i;
@@ -293,25 +293,25 @@ static void far_points(void)
 
     for (d = 0; d < 24; d++)
         prior[24 + 2 + d] = 1;
-    prior[24] = (real)0.001;
+    prior[24] = (md_real)0.001;
     prior[25] = 1;
     o.n_features = 24;
     o.parameters = prior;
     s = begin(&first, &o);
     for (i = 0; i < 40; i++) {
         for (d = 0; d < 24; d++)
-            x[d] = d < 12 ? (real)(i % 4) / 4 : (real)(i % 2 ? 400 : 0) + (real)(i % 4) / 4;
+            x[d] = d < 12 ? (md_real)(i % 4) / 4 : (md_real)(i % 2 ? 400 : 0) + (md_real)(i % 4) / 4;
         CHECK(mapdpm_learn(s, x, &id, NULL) == MAPDPM_OK);
         if (i % 2)
             near_id = id;
     }
     CHECK(s->n_clusters == 2);
     for (d = 0; d < 24; d++) /* equally far from both in 12 features; at the second one in the others */
-        x[d] = d < 12 ? (COMPENSATED ? (real)1e8 : (real)1e70) : centres_of(s, d)[1];
+        x[d] = d < 12 ? (COMPENSATED ? (md_real)1e8 : (md_real)1e70) : centres_of(s, d)[1];
     x[23] = 400;
     CHECK(mapdpm_predict(s, x, &id, NULL) == MAPDPM_OK && id == near_id);
     for (d = 0; d < 12; d++) { /* features in reverse order */
-        const real t = x[d];
+        const md_real t = x[d];
 
         x[d] = x[d + 12];
         x[d + 12] = t;
@@ -324,7 +324,7 @@ static void far_points(void)
 static void conserves_weight(const mapdpm_options *o, int exactly)
 {
     uint64_t state = 3;
-    real x[3];
+    md_real x[3];
     unsigned i;
     mapdpm_stream *const s = begin(&first, o);
 
@@ -347,7 +347,7 @@ static void ids(const mapdpm_options *o)
     static unsigned char ended[1 << 16];
     uint64_t state = 17, seen = 0;
     uint32_t newest = o->warmup, id, now;
-    real x[3];
+    md_real x[3];
     unsigned i, n_ended = 0;
     int is_new = 1, is_alive = 1;
     mapdpm_stream *const s = begin(&first, o);
@@ -357,7 +357,7 @@ static void ids(const mapdpm_options *o)
         mapdpm_event event;
 
         draw(&state, 2 + i / 100 % 7, 3 + i / 300 % 11, x);
-        x[0] += (real)(i / 50 % 13 * 40);
+        x[0] += (md_real)(i / 50 % 13 * 40);
         CHECK(mapdpm_learn(s, x, &id, NULL) == MAPDPM_OK);
         for (; seen < s->n_events; seen++) {
             uint32_t made;
@@ -366,8 +366,8 @@ static void ids(const mapdpm_options *o)
                 CHECK(s->n_events - seen > MAPDPM_EVENTS(s->max_clusters));
                 continue;
             }
-            made = event.kind == MAPDPM_CREATED ? event.id : event.kind == MAPDPM_SPLIT ? event.other : NONE;
-            if (made != NONE) {
+            made = event.kind == MAPDPM_CREATED ? event.id : event.kind == MAPDPM_SPLIT ? event.other : MD_NONE;
+            if (made != MD_NONE) {
                 is_new &= made == newest;
                 newest = made + 1;
             }
@@ -402,7 +402,7 @@ static void when_full(uint32_t policy, int32_t family)
     unsigned kinds[6] = {0}, n_full = 0;
     mapdpm_event event;
     mapdpm_stream *s;
-    real x[3];
+    md_real x[3];
 
     o.when_full = policy;
     s = begin(&first, &o);
@@ -443,7 +443,7 @@ static void when_full(uint32_t policy, int32_t family)
 static void half_lives(void)
 {
     mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
-    const real a[3] = {0, 0, 0}, b[3] = {300, 300, 300}, other[3] = {(real)0.5, 0, 0};
+    const md_real a[3] = {0, 0, 0}, b[3] = {300, 300, 300}, other[3] = {(md_real)0.5, 0, 0};
     mapdpm_cluster before, after;
     uint32_t id, id2;
     int i;
@@ -484,7 +484,7 @@ static void long_gaps(uint32_t warmup, uint32_t window)
     mapdpm_options o = warmup ? warming(4, warmup) : options_of(MAPDPM_NORMAL_GAMMA, 4);
     uint64_t state = 41;
     int64_t now = 0;
-    real x[3];
+    md_real x[3];
     int i;
     mapdpm_stream *s;
 
@@ -508,7 +508,7 @@ static void resolving(void)
     mapdpm_options o = warming(8, 60);
     uint64_t state = 2;
     uint32_t provisional[60], id, now, j;
-    real x[60][3];
+    md_real x[60][3];
     int i;
     mapdpm_stream *const s = begin(&first, &o);
 
@@ -528,7 +528,7 @@ static void resolving(void)
     for (i = 0; i < 3000; i++) {
         draw(&state, 3, 30, x[0]);
         for (j = 0; j < 3; j++)
-            x[0][j] = (real)(45 + 60 * check_uniform(&state));
+            x[0][j] = (md_real)(45 + 60 * check_uniform(&state));
         CHECK(mapdpm_learn(s, x[0], &id, NULL) == MAPDPM_OK && mapdpm_resolve(s, id, &now) == MAPDPM_OK && now == id);
         CHECK(mapdpm_resolve(s, s->next_id, &now) == MAPDPM_E_UNKNOWN);
     }
@@ -550,13 +550,13 @@ static void scales(void)
 
     for (u = 0; u < sizeof units / sizeof *units; u++) {
         uint64_t state = 19;
-        real x[3];
+        md_real x[3];
         mapdpm_stream *const s = begin(&first, &o);
 
         for (i = 0; i < 200; i++) {
             draw(&state, 3, 30, x);
             for (d = 0; d < 3; d++)
-                x[d] = (real)((double)x[d] * units[u]);
+                x[d] = (md_real)((double)x[d] * units[u]);
             CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
             if (i >= 50)
                 break;
@@ -566,13 +566,13 @@ static void scales(void)
             CHECK(s->n_clusters == 3 && total_weight(s) == 51);
     }
     for (u = 0; u < 200; u++) { /* as wide as allowed, half at each limit */
-        const real most = WARMUP_LIMIT, wide_one[3] = {u % 2 ? most : -most, 0, u % 3 ? most : 0};
+        const md_real most = WARMUP_LIMIT, wide_one[3] = {u % 2 ? most : -most, 0, u % 3 ? most : 0};
 
         CHECK(mapdpm_learn(u ? &first.stream : begin(&first, &o), wide_one, NULL, NULL) == MAPDPM_OK);
     }
     CHECK(!first.stream.warming && total_weight(&first.stream) == 200);
     for (u = 0; u < 2; u++) { /* all points are equal */
-        const real same[3] = {5, u ? 5 : (real)1e8, 0};
+        const md_real same[3] = {5, u ? 5 : (md_real)1e8, 0};
         mapdpm_stream *const s = begin(&first, &o);
 
         for (i = 0; i < 200; i++)
@@ -600,8 +600,9 @@ static void insert_all(mapdpm_stream *s, int backwards)
 
     for (i = 0; i < 12; i++) {
         const int j = backwards ? 11 - i : i;
-        const mapdpm_cluster c = {0, (real)(j + 2), 0};
-        const real mean[3] = {(real)(j % 3 * 50), (real)(j % 3), (real)(j % 4) / 4}, variance[3] = {1, (real)0.5, 2};
+        const mapdpm_cluster c = {0, (md_real)(j + 2), 0};
+        const md_real mean[3] = {(md_real)(j % 3 * 50), (md_real)(j % 3), (md_real)(j % 4) / 4},
+                      variance[3] = {1, (md_real)0.5, 2};
 
         CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK);
     }
@@ -610,7 +611,7 @@ static void insert_all(mapdpm_stream *s, int backwards)
 static void gateways(int32_t family)
 {
     mapdpm_options o = options_of(family, 12);
-    const real ok[3] = {1, 1, 1}, bad[3] = {1, (real)NAN, 1}, negative[3] = {1, -1, 1};
+    const md_real ok[3] = {1, 1, 1}, bad[3] = {1, (md_real)NAN, 1}, negative[3] = {1, -1, 1};
     mapdpm_cluster c = {0, 2, 0};
     mapdpm_stream *const s = begin(&first, &o), *const t = begin(&second, &o);
 
@@ -618,7 +619,7 @@ static void gateways(int32_t family)
     CHECK(mapdpm_insert(s, &c, ok, negative) == MAPDPM_E_RANGE && mapdpm_insert(s, NULL, ok, ok) == MAPDPM_E_ARGUMENT);
     c.weight = 0;
     CHECK(mapdpm_insert(s, &c, ok, ok) == MAPDPM_E_ARGUMENT);
-    c.weight = (real)NAN;
+    c.weight = (md_real)NAN;
     CHECK(mapdpm_insert(s, &c, ok, ok) == MAPDPM_E_ARGUMENT && mapdpm_reduce(s, 0) == MAPDPM_E_ARGUMENT);
     CHECK(is_same(&first, &second));
     insert_all(s, 0);
@@ -639,10 +640,10 @@ static void gateways_in_time(void)
 {
     const int64_t times[] = {INT64_C(1700000000000000), -INT64_C(1700000000000000), 0};
     mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 16);
-    const real x[3] = {200, 200, 200};
+    const md_real x[3] = {200, 200, 200};
     uint64_t state = 77;
     uint32_t now;
-    real y[3];
+    md_real y[3];
     unsigned i;
     mapdpm_stream *s = &first.stream;
 
@@ -674,7 +675,7 @@ static void nothing_missing(int32_t family)
     mapdpm_options o = options_of(family, 8);
     uint64_t state = 13;
     unsigned i, differ = 0;
-    real x[3], a, b;
+    md_real x[3], a, b;
     uint32_t id, id2;
     double worst = 0;
     mapdpm_stream *const s = begin(&first, &o), *t;
@@ -705,13 +706,13 @@ static void rarely_there(uint32_t warmup, uint32_t window)
     o.window = window;
     s = begin(&first, &o);
     for (i = 0; i < 600; i++) {
-        real x[3], score = 0;
+        md_real x[3], score = 0;
 
         draw(&state, 3, 4, x);
         if (i % 9)
-            x[1] = (real)NAN;
+            x[1] = (md_real)NAN;
         if (i % 5)
-            x[2] = (real)NAN;
+            x[2] = (md_real)NAN;
         CHECK(mapdpm_learn(s, x, NULL, &score) == MAPDPM_OK && (i < warmup || score == score));
         for (k = 0; k < s->max_clusters; k++)
             CHECK(!is_used(s, k) || mean_in(s, slot_of(s, k))[1] * 0 == 0);
@@ -725,9 +726,9 @@ static void rarely_there(uint32_t warmup, uint32_t window)
 static void dp_means(void)
 {
     mapdpm_options o = options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 16);
-    const real origin[3] = {1, -2, 3}, near_by[3] = {41, -2, 3}, far[3] = {401, -2, 3};
+    const md_real origin[3] = {1, -2, 3}, near_by[3] = {41, -2, 3}, far[3] = {401, -2, 3};
     double right = 0;
-    real score;
+    md_real score;
     uint32_t a, b, c, d;
     mapdpm_stream *const s = &first.stream;
 

@@ -3,22 +3,22 @@
 #include "mapdpm_bytes.h"
 #include "mapdpm_learner.h"
 
-enum { D = 2, K = 3, MEMORY = 1 << 14, MOST = 1 << 14 };
+enum { D = 2, K = 3, MD_MEMORY = 1 << 14, MOST = 1 << 14 };
 
 typedef union {
     uint64_t aligned;
     mapdpm_stream stream;
-    unsigned char bytes[MEMORY];
+    unsigned char bytes[MD_MEMORY];
 } memory;
 
 static memory first, second, third;
 static unsigned char file[MOST], file2[MOST], broken[MOST];
 
-static const real gamma_prior[2 * D + 2] = {0, 0, (real)0.1, 2, 1, 1};
-static const real known_prior[3 * D] = {0, 0, 100, 100, 1, 1};
+static const md_real gamma_prior[2 * D + 2] = {0, 0, (md_real)0.1, 2, 1, 1};
+static const md_real known_prior[3 * D] = {0, 0, 100, 100, 1, 1};
 
 /* The states that a file can hold. */
-enum { GAMMA, KNOWN, WARMING, WARMED, IN_TIME, WINDOW, ALL, MISSING, STATES };
+enum { GAMMA, KNOWN, WARMING, WARMED, IN_TIME, MD_WINDOW, ALL, MISSING, STATES };
 
 static mapdpm_options options_of(int kind)
 {
@@ -28,24 +28,24 @@ static mapdpm_options options_of(int kind)
     o.family = kind == KNOWN ? MAPDPM_NORMAL_KNOWN_VARIANCE : MAPDPM_NORMAL_GAMMA;
     o.n_features = D;
     o.max_clusters = K;
-    o.alpha = (real)1.5;
+    o.alpha = (md_real)1.5;
     o.warmup = kind == WARMING || kind == WARMED || kind == ALL ? 8 : 0;
     o.parameters = o.warmup ? NULL : (kind == KNOWN ? known_prior : gamma_prior);
-    o.window = kind == WINDOW || kind == ALL ? 4 : 0;
+    o.window = kind == MD_WINDOW || kind == ALL ? 4 : 0;
     o.half_life = kind == IN_TIME || kind == ALL ? 20 : 0;
     o.missing = kind == MISSING;
     return o;
 }
 
 /* Point i of a stream. */
-static int learn(mapdpm_stream *s, int kind, uint32_t i, uint32_t *id, real *score)
+static int learn(mapdpm_stream *s, int kind, uint32_t i, uint32_t *id, md_real *score)
 {
     uint64_t state = 1000 + i;
-    real x[D];
+    md_real x[D];
     unsigned d;
 
     for (d = 0; d < D; d++)
-        x[d] = (real)(check_uniform(&state) + 8 * (double)((i * 7 + i / 90 + d) % 3));
+        x[d] = (md_real)(check_uniform(&state) + 8 * (double)((i * 7 + i / 90 + d) % 3));
     if (kind == MISSING && i % 3 == 0) {
         const uint32_t quiet = 0x7fc00000u;
         const uint64_t whole = UINT64_C(0x7ff8000000000000);
@@ -53,7 +53,7 @@ static int learn(mapdpm_stream *s, int kind, uint32_t i, uint32_t *id, real *sco
         if (COMPENSATED)
             memcpy(&x[i % D], &quiet, 4);
         else
-            memcpy(&x[i % D], &whole, sizeof(real));
+            memcpy(&x[i % D], &whole, sizeof(md_real));
     }
     return kind == IN_TIME || kind == ALL ? mapdpm_learn_at(s, x, (int64_t)i * 700000 - 5000000, id, score)
                                           : mapdpm_learn(s, x, id, score);
@@ -113,7 +113,7 @@ static void going_on(int kind)
 {
     mapdpm_stream *const s = begin(&first, kind, 0), *t = begin(&second, kind, 0);
     uint32_t i, id, id2;
-    real a, b;
+    md_real a, b;
 
     for (i = 0; i < 1500; i++) {
         CHECK(learn(s, kind, i, &id, &a) == MAPDPM_OK && learn(t, kind, i, &id2, &b) == MAPDPM_OK);
@@ -138,12 +138,12 @@ static void repair(unsigned char *snapshot, size_t n)
 static int is_harmless(int kind)
 {
     mapdpm_stream *const s = &third.stream;
-    const real x[D] = {1, 2};
+    const md_real x[D] = {1, 2};
     uint32_t i, k, used = 0;
     mapdpm_cluster cluster;
     mapdpm_event event;
     uint32_t id;
-    real score, mean[D], variance[D];
+    md_real score, mean[D], variance[D];
 
     for (i = 0; i < 5; i++) {
         (void)mapdpm_predict(s, x, &id, &score);
@@ -201,7 +201,7 @@ static int with(size_t where, uint64_t value, int bytes, size_t n)
 
 static void forgery(void)
 {
-    const size_t options = 40, counters = options + 16 + 3 * REAL + (2 * D + 2) * REAL;
+    const size_t options = 40, counters = options + 16 + 3 * MD_REAL + (2 * D + 2) * MD_REAL;
     mapdpm_stream *const s = begin(&first, ALL, 60);
     const size_t n = write(s, file), words = n - 4 - 4 * (4 * K + 4 * MAPDPM_EVENTS((size_t)s->max_clusters) + 8 + 4);
     const size_t labels = n - 4 - 4 * (8 + 4), kept = n - 4 - 4 * 4;
@@ -221,10 +221,10 @@ static void forgery(void)
     CHECK(with(options, 7, 4, n) == MAPDPM_E_DAMAGED && with(options, 1, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(options + 4, 5, 4, n) == MAPDPM_E_DAMAGED && with(options + 8, 9, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(options + 12, 1, 4, n) < 0); /* missing values, which this library may not support */
-    CHECK(with(options + 16 + REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED);               /* alpha < 0 */
-    CHECK(with(options + 16 + 2 * REAL - 1, 0x40, 1, n) == MAPDPM_E_DAMAGED);           /* not its logarithm */
-    CHECK(with(options + 16 + 3 * REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED);           /* half-life < 0 */
-    CHECK(with(options + 16 + (3 + D + 1) * REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED); /* c0 < 0 */
+    CHECK(with(options + 16 + MD_REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED);               /* alpha < 0 */
+    CHECK(with(options + 16 + 2 * MD_REAL - 1, 0x40, 1, n) == MAPDPM_E_DAMAGED);           /* not its logarithm */
+    CHECK(with(options + 16 + 3 * MD_REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED);           /* half-life < 0 */
+    CHECK(with(options + 16 + (3 + D + 1) * MD_REAL - 1, 0xbf, 1, n) == MAPDPM_E_DAMAGED); /* c0 < 0 */
     CHECK(with(counters, 3, 8, n) == MAPDPM_E_DAMAGED);                      /* fewer points than the warm-up */
     CHECK(with(counters, UINT64_MAX, 8, n) == MAPDPM_E_DAMAGED &&            /* so many that no more can be counted */
           with(counters + 8, UINT64_MAX, 8, n) == MAPDPM_E_DAMAGED);
@@ -255,7 +255,7 @@ static void ids_twice(void)
     enum { MANY = 20 };
     mapdpm_options o = options_of(GAMMA);
     mapdpm_cluster cluster;
-    const real mean[D] = {0, 0}, variance[D] = {1, 1};
+    const md_real mean[D] = {0, 0}, variance[D] = {1, 1};
     size_t n, ids;
     uint32_t i, j;
 
@@ -263,7 +263,7 @@ static void ids_twice(void)
     CHECK(mapdpm_init(&first.stream, sizeof first.bytes, &o) == MAPDPM_OK);
     memset(&cluster, 0, sizeof cluster);
     for (i = 0; i < MANY - 1; i++) {
-        cluster.weight = (real)(1 + i);
+        cluster.weight = (md_real)(1 + i);
         CHECK(mapdpm_insert(&first.stream, &cluster, mean, variance) == MAPDPM_OK);
     }
     n = write(&first.stream, file);
@@ -299,7 +299,7 @@ static void reduced(void)
 
 static void other_kinds(void)
 {
-    static real anchor[D], statistics[1 + 2 * D] = {2, 1, 1, 1, 1}, parameters[2 * D + 2] = {0, 0, 1, 1, 1, 1};
+    static md_real anchor[D], statistics[1 + 2 * D] = {2, 1, 1, 1, 1}, parameters[2 * D + 2] = {0, 0, 1, 1, 1, 1};
     static uint64_t counts[1] = {2};
     mapdpm_model model = {MAPDPM_NORMAL_GAMMA, D, 1, 1, 0, NULL, NULL, NULL, NULL};
     mapdpm_options o;

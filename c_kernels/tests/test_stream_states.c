@@ -13,7 +13,7 @@ enum { LAG = 3, ROOM = 3 * LAG };
 
 #define CHECK_NEAR(x, y, most) CHECK(fabs((double)(x) - (double)(y)) <= (most))
 
-static unsigned char file[MEMORY], again[MEMORY];
+static unsigned char file[MD_MEMORY], again[MD_MEMORY];
 
 static mapdpm_options timed(int32_t family, uint32_t max_clusters)
 {
@@ -25,21 +25,21 @@ static mapdpm_options timed(int32_t family, uint32_t max_clusters)
 }
 
 /* The next point of a machine that stays in its state nine times in ten. */
-static void step(uint64_t *state, unsigned *z, unsigned n_states, double apart, real *x)
+static void step(uint64_t *state, unsigned *z, unsigned n_states, double apart, md_real *x)
 {
     unsigned d;
 
     if ((check_random(state) >> 40) % 10 == 0)
         *z = (unsigned)(check_random(state) >> 40) % n_states;
     for (d = 0; d < 3; d++)
-        x[d] = (real)(apart * ((*z * (2 * d + 3) + d * d) % 13) + check_uniform(state) + check_uniform(state) +
-                      check_uniform(state));
+        x[d] = (md_real)(apart * ((*z * (2 * d + 3) + d * d) % 13) + check_uniform(state) + check_uniform(state) +
+                         check_uniform(state));
 }
 
 static int learn_some(mapdpm_stream *s, unsigned n, unsigned n_states, double apart, uint64_t *state)
 {
     unsigned i, z = 0;
-    real x[3];
+    md_real x[3];
     int error = MAPDPM_OK;
 
     for (i = 0; i < n && error == MAPDPM_OK; i++) {
@@ -53,7 +53,7 @@ static size_t write(const mapdpm_stream *s, unsigned char *to)
 {
     size_t n = 0;
 
-    CHECK(mapdpm_snapshot_write(s, to, MEMORY, &n) == MAPDPM_OK && n == mapdpm_snapshot_bytes(s));
+    CHECK(mapdpm_snapshot_write(s, to, MD_MEMORY, &n) == MAPDPM_OK && n == mapdpm_snapshot_bytes(s));
     return n;
 }
 
@@ -74,7 +74,7 @@ static int is_same_learner(const memory *a, const memory *b)
     return memcmp(a, b, scratch) == 0 && memcmp(a->bytes + steps, b->bytes + steps, block - steps) == 0;
 }
 
-static double sum_of(const real *values, size_t n)
+static double sum_of(const md_real *values, size_t n)
 {
     double total = 0;
     size_t i;
@@ -89,9 +89,9 @@ static double sum_of(const real *values, size_t n)
 /* Rows of transitions are probabilities, and so are beliefs; the tables are those of states that are there. */
 static void check_whole(const mapdpm_stream *s)
 {
-    static real steps[(K_MOST + 1) * (K_MOST + 1)];
+    static md_real steps[(K_MOST + 1) * (K_MOST + 1)];
     const uint32_t K = s->max_clusters;
-    real belief[K_MOST];
+    md_real belief[K_MOST];
     double all = (double)*share_gamma(s);
     uint32_t v, k;
 
@@ -110,12 +110,13 @@ static void check_whole(const mapdpm_stream *s)
     }
     CHECK(*state_total(s) >= *share_gamma(s));
     CHECK_NEAR(*state_total(s), all, 8 * K * EPS * all);
-    CHECK_NEAR(sum_of(belief, K), *state_id_of(s) != NONE, 16 * (K + 8) * EPS);
+    CHECK_NEAR(sum_of(belief, K), *state_id_of(s) != MD_NONE, 16 * (K + 8) * EPS);
     for (v = 0; v < *n_waiting_of(s); v++)
         CHECK_NEAR(sum_of(waiting_belief(s, v), K), 1, 1e-3); /* states of no belief may go */
     CHECK(*n_waiting_of(s) < waiting_room(s));
-    CHECK(*last_slot_of(s) == NONE || is_used(s, *last_slot_of(s)));
-    CHECK(*last_slot_of(s) == NONE || *last_half_of(s) == NONE || *half_of(s, *last_slot_of(s), *last_half_of(s)) > 0);
+    CHECK(*last_slot_of(s) == MD_NONE || is_used(s, *last_slot_of(s)));
+    CHECK(*last_slot_of(s) == MD_NONE || *last_half_of(s) == MD_NONE ||
+          *half_of(s, *last_slot_of(s), *last_half_of(s)) > 0);
     (void)sum_of(counts_from(s, 0), (size_t)(waiting_belief(s, 0) - counts_from(s, 0)));
     (void)total_weight(s);
 }
@@ -147,11 +148,11 @@ static void refuses(mapdpm_options o)
 static void refuses_what_it_cannot_do(void)
 {
     const mapdpm_options right = timed(MAPDPM_NORMAL_GAMMA, 4);
-    const real nan = (real)NAN;
+    const md_real nan = (md_real)NAN;
     mapdpm_options o = right;
     mapdpm_cluster cluster;
     mapdpm_stream *s, *flat;
-    real mean[3] = {0, 0, 0}, variance[3] = {1, 1, 1}, room[25];
+    md_real mean[3] = {0, 0, 0}, variance[3] = {1, 1, 1}, room[25];
     uint32_t ids[1] = {0}, length;
     size_t moved, n;
 
@@ -171,7 +172,7 @@ static void refuses_what_it_cannot_do(void)
     refuses(o);
     o.kappa = nan;
     refuses(o);
-    o.kappa = (real)INFINITY;
+    o.kappa = (md_real)INFINITY;
     refuses(o);
     o = right;
     o.gamma = 0;
@@ -206,7 +207,7 @@ static void refuses_what_it_cannot_do(void)
     CHECK(mapdpm_pool(s, flat) == MAPDPM_E_ARGUMENT && mapdpm_reduce(s, 2) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_resweep(s, mean, NULL, ids, 1, &moved) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_set_group(s, 1) == MAPDPM_E_ARGUMENT && mapdpm_get_shares(s, room) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_summary_write(flat, sizeof(real), file, sizeof file, &moved) == MAPDPM_OK);
+    CHECK(mapdpm_summary_write(flat, sizeof(md_real), file, sizeof file, &moved) == MAPDPM_OK);
     CHECK(mapdpm_pool_summary(s, file, moved) == MAPDPM_E_ARGUMENT &&
           mapdpm_set_base(s, file, moved) == MAPDPM_E_ARGUMENT);
     CHECK(write(s, file) == n && memcmp(file, again, n) == 0);
@@ -221,7 +222,7 @@ static void the_kind_of_file(void)
     mapdpm_model model;
     size_t n;
 
-    o.kappa = (real)2.5;
+    o.kappa = (md_real)2.5;
     s = begin(&first, &o);
     n = write(s, file);
     CHECK(file[6] == STREAM_OF_STATES && mapdpm_model_shape(file, n, &model) == MAPDPM_E_KIND);
@@ -232,7 +233,7 @@ static void the_kind_of_file(void)
     CHECK(mapdpm_snapshot_read(&second.stream, s->bytes - 1, file, n) == MAPDPM_E_SPACE);
     o.lag = 0;
     n = write(begin(&first, &o), file);
-    CHECK(file[6] == STREAM && n < mapdpm_snapshot_bytes(&second.stream) + MEMORY);
+    CHECK(file[6] == MD_STREAM && n < mapdpm_snapshot_bytes(&second.stream) + MD_MEMORY);
 }
 
 /* ---- what holds on the way --------------------------------------------------------------------------------------- */
@@ -243,20 +244,20 @@ static unsigned goes_on_from_a_file_at_every_point(mapdpm_options o, unsigned n_
 {
     enum { POINTS = 700 };
     static memory third;
-    static real x[POINTS * 3];
+    static md_real x[POINTS * 3];
     static uint32_t ids[POINTS];
-    static real scores[POINTS];
+    static md_real scores[POINTS];
     mapdpm_stream *const s = begin(&first, &o), *const t = begin(&second, &o), *const u = begin(&third, &o);
     uint64_t state = 99;
     uint32_t id, id2;
     unsigned i, z = 0, waits = 0;
-    real a, b;
+    md_real a, b;
     size_t n, done;
 
     for (i = 0; i < POINTS; i++) {
         step(&state, &z, n_states, apart, x + 3 * i);
         if (o.missing && i % 5 == 0)
-            x[3 * i + i % 3] = (real)NAN;
+            x[3 * i + i % 3] = (md_real)NAN;
     }
     for (i = 0; i < POINTS; i++) {
         n = write(t, again);
@@ -272,7 +273,7 @@ static unsigned goes_on_from_a_file_at_every_point(mapdpm_options o, unsigned n_
     }
     for (i = 0; i < POINTS; i += 50) {
         uint32_t some[50];
-        real densities[50];
+        md_real densities[50];
 
         CHECK(mapdpm_learn_many(u, x + 3 * i, NULL, 50, some, densities, &done) == MAPDPM_OK && done == 50);
         CHECK(memcmp(some, ids + i, sizeof some) == 0 && memcmp(densities, scores + i, sizeof densities) == 0);
@@ -339,12 +340,12 @@ static void few_slots(void)
 static void an_outlier_without_a_slot(void)
 {
     static const double centres[2][3] = {{0, 1, 4}, {3, 6, 11}};
-    const real away[3] = {(real)101.5, (real)-26.5, (real)7.5}; /* as far from one as from the other */
+    const md_real away[3] = {(md_real)101.5, (md_real)-26.5, (md_real)7.5}; /* as far from one as from the other */
     mapdpm_options o = timed(MAPDPM_NORMAL_KNOWN_VARIANCE, 2);
-    const real far[3] = {3000, 3000, 3000};
+    const md_real far[3] = {3000, 3000, 3000};
     mapdpm_stream *s;
     uint64_t state = 1;
-    real score = 0, known, x[3], belief[2];
+    md_real score = 0, known, x[3], belief[2];
     unsigned i, d;
     uint32_t id;
 
@@ -362,7 +363,7 @@ static void an_outlier_without_a_slot(void)
     s = begin(&first, &o);
     for (i = 0; i < 400; i++) {
         for (d = 0; d < 3; d++)
-            x[d] = (real)centres[i / 10 % 2][d];
+            x[d] = (md_real)centres[i / 10 % 2][d];
         CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
     }
     CHECK(mapdpm_learn(s, away, &id, &score) == MAPDPM_OK && s->n_clusters == 2);
@@ -374,7 +375,7 @@ static void halves_of_missing_values(void)
 {
     static const double centres[2][3] = {{-5, 20, 0}, {5, 0, 0}};
     mapdpm_options o = timed(MAPDPM_NORMAL_KNOWN_VARIANCE, 1);
-    real x[3] = {1, -2, 3}; /* the prior mean */
+    md_real x[3] = {1, -2, 3}; /* the prior mean */
     mapdpm_stream *s;
     unsigned i, h, d;
 
@@ -384,16 +385,16 @@ static void halves_of_missing_values(void)
         s = begin(&first, &o);
         CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
         for (h = 0; h < 2; h++) {
-            real *const half = half_of(s, 0, h);
+            md_real *const half = half_of(s, 0, h);
 
             *half = 10;
             for (d = 0; d < 3; d++) {
                 counts_in(s, half)[d] = squares_in(s, half)[d] = 10;
-                mean_in(s, half)[d] = (real)centres[h][d];
+                mean_in(s, half)[d] = (md_real)centres[h][d];
             }
         }
-        x[0] = 1 + (real)centres[i][0] / unit_of(s)[0];
-        x[1] = x[2] = (real)NAN;
+        x[0] = 1 + (md_real)centres[i][0] / unit_of(s)[0];
+        x[1] = x[2] = (md_real)NAN;
         CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK && mapdpm_gap(s) == MAPDPM_OK);
         CHECK_NEAR(*half_of(s, 0, i), 11, EPS);
         CHECK_NEAR(*half_of(s, 0, 1 - i), 10, EPS);
@@ -413,7 +414,7 @@ static void gaps(double apart)
 {
     mapdpm_options o = timed(MAPDPM_NORMAL_GAMMA, 6), warm = warming(6, 40);
     mapdpm_stream *s;
-    real belief[6], score, mean[3];
+    md_real belief[6], score, mean[3];
     uint64_t state = 11;
     uint32_t length, round, i;
     size_t n;
@@ -461,7 +462,7 @@ static void merges(void)
     mapdpm_event event;
     uint64_t state, round, e;
     unsigned i, d, merged = 0;
-    real x[3];
+    md_real x[3];
 
     o.when_full = MAPDPM_FULL_MERGE;
     for (round = 1; round <= 60; round++) {
@@ -471,7 +472,7 @@ static void merges(void)
         CHECK(learn_some(s, 40, 4, 6, &state) == MAPDPM_OK);
         for (i = 0; i < 150; i++) {
             for (d = 0; d < 3; d++)
-                x[d] = (real)(25 + 40 * check_uniform(&state));
+                x[d] = (md_real)(25 + 40 * check_uniform(&state));
             CHECK(mapdpm_learn(s, x, NULL, NULL) == MAPDPM_OK);
             check_whole(s);
         }
@@ -528,7 +529,7 @@ static void silences(void)
             uint64_t state = 3 + waits;
             int64_t now = -(INT64_C(1) << 45);
             unsigned j, z = 0;
-            real x[3], score;
+            md_real x[3], score;
             size_t n;
             double weight;
 
@@ -550,7 +551,7 @@ static void silences(void)
             n = write(s, file);
             CHECK(reads(&second, file, n) == MAPDPM_OK);
             for (j = 0; j < 30; j++) {
-                real other;
+                md_real other;
 
                 step(&state, &z, 3, 9, x);
                 CHECK(mapdpm_learn_at(s, x, now += 1000000, NULL, &score) == MAPDPM_OK);
@@ -567,16 +568,16 @@ static void all_is_forgotten(void)
     mapdpm_options o = timed(MAPDPM_NORMAL_GAMMA, 5);
     mapdpm_stream *const fresh = begin(&second, &o);
     mapdpm_stream *s;
-    const real x[3] = {2, 0, 1};
+    const md_real x[3] = {2, 0, 1};
     uint64_t state = 3;
-    real alone, score;
+    md_real alone, score;
     unsigned i, z = 0;
 
     CHECK(mapdpm_learn(fresh, x, NULL, &alone) == MAPDPM_OK);
     o.half_life = 1;
     s = begin(&first, &o);
     for (i = 0; i < 65; i++) {
-        real y[3];
+        md_real y[3];
 
         step(&state, &z, 3, 9, y);
         CHECK(mapdpm_learn_at(s, y, (int64_t)i * 100000, NULL, NULL) == MAPDPM_OK);
@@ -594,7 +595,7 @@ static void times_of_a_warm_up(void)
     mapdpm_stream *s;
     uint64_t state = 4;
     unsigned i, z = 0;
-    real x[3];
+    md_real x[3];
     size_t n;
 
     o.lag = LAG;
@@ -623,7 +624,7 @@ static void long_runs(void)
     uint32_t v, k;
 
     for (round = 0; round < 2; round++) {
-        o.kappa = (real)round * 1000;
+        o.kappa = (md_real)round * 1000;
         s = begin(&first, &o);
         CHECK(learn_some(s, 300, 3, 9, &state) == MAPDPM_OK);
         for (v = 0; v <= 4; v++)
@@ -646,10 +647,10 @@ static void a_tiny_gamma(void)
     uint64_t state = 8;
     unsigned round, z = 0;
     int64_t now = 0;
-    real x[3], score;
+    md_real x[3], score;
 
-    o.gamma = (real)1e-9;
-    o.alpha = (real)1e-9;
+    o.gamma = (md_real)1e-9;
+    o.alpha = (md_real)1e-9;
     o.half_life = 5;
     s = begin(&first, &o);
     for (round = 0; round < 3000; round++) {
@@ -671,12 +672,12 @@ static void extremes(void)
             mapdpm_options o = timed(j ? MAPDPM_NORMAL_GAMMA : MAPDPM_NORMAL_KNOWN_VARIANCE, 1 + i / 9);
             mapdpm_stream *s;
             uint64_t state = 21;
-            real x[3], score;
+            md_real x[3], score;
             uint32_t id;
 
-            o.alpha = (real)scales[i % 3];
-            o.gamma = (real)scales[i / 3 % 3];
-            o.kappa = i % 2 ? (real)1e9 : 0;
+            o.alpha = (md_real)scales[i % 3];
+            o.gamma = (md_real)scales[i / 3 % 3];
+            o.kappa = i % 2 ? (md_real)1e9 : 0;
             o.when_full = i % 4;
             s = begin(&first, &o);
             for (round = 0; round < 400; round++) {
@@ -702,7 +703,7 @@ static void runs(void)
     uint64_t state = 2;
     unsigned i, z = 0, last = 99;
     uint32_t length, since = 0;
-    real x[3];
+    md_real x[3];
 
     for (i = 0; i < 1000; i++) {
         step(&state, &z, 4, 30, x);
@@ -721,9 +722,9 @@ static void predictions_change_nothing(void)
 {
     const mapdpm_options o = timed(MAPDPM_NORMAL_GAMMA, 6);
     mapdpm_stream *const s = begin(&first, &o), *const t = begin(&second, &o);
-    static real steps[7 * 7], steps2[7 * 7];
+    static md_real steps[7 * 7], steps2[7 * 7];
     uint64_t state = 2;
-    real x[3], y[3], a, b, belief[6], belief2[6];
+    md_real x[3], y[3], a, b, belief[6], belief2[6];
     uint32_t id, id2, length;
     unsigned i, z = 0;
     size_t done;
@@ -747,10 +748,10 @@ static void predictions_change_nothing(void)
 static void errors_change_nothing(void)
 {
     mapdpm_options o = timed(MAPDPM_NORMAL_GAMMA, 3);
-    const real bad[3][3] = {{(real)NAN, 0, 0}, {0, (real)INFINITY, 0}, {0, 0, COORDINATE_LIMIT * 16}};
+    const md_real bad[3][3] = {{(md_real)NAN, 0, 0}, {0, (md_real)INFINITY, 0}, {0, 0, COORDINATE_LIMIT * 16}};
     mapdpm_stream *s;
     uint64_t state = 6;
-    real x[3] = {500, 500, 500};
+    md_real x[3] = {500, 500, 500};
     uint32_t id, kept;
     unsigned i, n_full = 0, z = 0;
     size_t done;
@@ -833,7 +834,7 @@ static unsigned opens_or_is_refused(mapdpm_options o, uint64_t seed, uint32_t id
     for (i = 0; i < 300; i++) {
         const int64_t silence = (int64_t)(check_random(&state) >> 36);
         const double half_lives = o.half_life > 0 ? (double)silence / 1e6 / (double)o.half_life : 0;
-        real x[3], far[3] = {-70, 80, 90};
+        md_real x[3], far[3] = {-70, 80, 90};
         uint32_t id = MAPDPM_NO_ID;
         int error;
 
@@ -888,9 +889,9 @@ static void no_id_is_left(void)
         mapdpm_stream *s;
         unsigned z = 0;
         int64_t now = 0;
-        real x[3];
+        md_real x[3];
 
-        o.half_life = (real)(5 + round % 50);
+        o.half_life = (md_real)(5 + round % 50);
         s = begin(&first, &o);
         state = round;
         for (i = 0; i < 500; i++) {
@@ -925,7 +926,7 @@ static int with(size_t where, uint64_t value, int bytes, size_t n)
     return reads(&second, again, n);
 }
 
-static int with_real(size_t where, real value, size_t n)
+static int with_real(size_t where, md_real value, size_t n)
 {
     memcpy(again, file, n);
     (void)put_reals(again + where, &value, 1);
@@ -938,7 +939,7 @@ static void forgery(void)
     enum { K = 4, D = 3 };
     mapdpm_options o = timed(MAPDPM_NORMAL_GAMMA, K), warm = warming(K, 20);
     mapdpm_stream *s = begin(&first, &o);
-    const size_t options = HEADER + 16 + 3 * REAL, reals = time_reals(s) - 2;
+    const size_t options = MD_HEADER + 16 + 3 * MD_REAL, reals = time_reals(s) - 2;
     uint64_t state = 12;
     size_t n, time, words, total, tables, belief, counts, halves, beliefs, points;
     uint32_t k, unused;
@@ -952,27 +953,28 @@ static void forgery(void)
         ;
     unused = k;
     n = write(s, file);
-    total = n - CRC - reals * REAL;
+    total = n - MD_CRC - reals * MD_REAL;
     words = total - 4 * TIME_WORDS;
     time = words - 8;
-    tables = total + REAL;
-    belief = tables + K * REAL;
-    counts = belief + K * REAL;
-    halves = counts + (K + 1) * K * REAL;
-    points = n - CRC - ROOM * D * REAL;
-    beliefs = points - ROOM * K * REAL;
-    CHECK(beliefs == halves + K * (2 * (K + 1) + 2 * K + 4) * REAL);
+    tables = total + MD_REAL;
+    belief = tables + K * MD_REAL;
+    counts = belief + K * MD_REAL;
+    halves = counts + (K + 1) * K * MD_REAL;
+    points = n - MD_CRC - ROOM * D * MD_REAL;
+    beliefs = points - ROOM * K * MD_REAL;
+    CHECK(beliefs == halves + K * (2 * (K + 1) + 2 * K + 4) * MD_REAL);
     CHECK(reads(&second, file, n) == MAPDPM_OK && is_same_learner(&first, &second));
 
-    CHECK(with(6, STREAM, 1, n) == MAPDPM_E_DAMAGED && with(6, STREAM_OF_GROUPS, 1, n) < 0 &&
-          with(6, BATCH, 1, n) == MAPDPM_E_KIND && with(6, SUMMARY, 1, n) == MAPDPM_E_KIND);
-    CHECK(with(HEADER + 4, 3, 4, n) == MAPDPM_E_DAMAGED); /* a window */
+    CHECK(with(6, MD_STREAM, 1, n) == MAPDPM_E_DAMAGED && with(6, STREAM_OF_GROUPS, 1, n) < 0 &&
+          with(6, MD_BATCH, 1, n) == MAPDPM_E_KIND && with(6, MD_SUMMARY, 1, n) == MAPDPM_E_KIND);
+    CHECK(with(MD_HEADER + 4, 3, 4, n) == MAPDPM_E_DAMAGED); /* a window */
     CHECK(with(options, 0, 4, n) == MAPDPM_E_DAMAGED && with(options, LAG + 1, 4, n) == MAPDPM_E_DAMAGED &&
           with(options, LARGEST_LAG + 1, 4, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(options + 4, 0, n) == MAPDPM_E_DAMAGED && with_real(options + 4, (real)NAN, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(options + 4 + REAL, -1, n) == MAPDPM_E_DAMAGED &&
-          with_real(options + 4 + REAL, (real)NAN, n) == MAPDPM_E_DAMAGED);
-    CHECK(with(HEADER + 16, 0, REAL, n) == MAPDPM_E_DAMAGED); /* alpha 0 */
+    CHECK(with_real(options + 4, 0, n) == MAPDPM_E_DAMAGED &&
+          with_real(options + 4, (md_real)NAN, n) == MAPDPM_E_DAMAGED);
+    CHECK(with_real(options + 4 + MD_REAL, -1, n) == MAPDPM_E_DAMAGED &&
+          with_real(options + 4 + MD_REAL, (md_real)NAN, n) == MAPDPM_E_DAMAGED);
+    CHECK(with(MD_HEADER + 16, 0, MD_REAL, n) == MAPDPM_E_DAMAGED); /* alpha 0 */
     CHECK(with(time, (uint64_t)s->now + 1, 8, n) == MAPDPM_E_DAMAGED &&
           with(time, UINT64_C(1) << 63, 8, n) == MAPDPM_E_DAMAGED);
     CHECK(with(words, ROOM, 4, n) == MAPDPM_E_DAMAGED && with(words, UINT32_MAX, 4, n) == MAPDPM_E_DAMAGED);
@@ -982,41 +984,42 @@ static void forgery(void)
     CHECK(with(words + 20, s->next_id, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(words + 20, MAPDPM_NO_ID, 4, n) == MAPDPM_E_DAMAGED); /* no state, but a belief */
     CHECK(with_real(total, *state_total(s) * 2, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(total, (real)NAN, n) == MAPDPM_E_DAMAGED && with_real(total, 0, n) == MAPDPM_E_DAMAGED);
+    CHECK(with_real(total, (md_real)NAN, n) == MAPDPM_E_DAMAGED && with_real(total, 0, n) == MAPDPM_E_DAMAGED);
     CHECK(with_real(tables, 0, n) == MAPDPM_E_DAMAGED && with_real(tables, -1, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(tables + unused * REAL, (real)1e-5, n) == MAPDPM_E_DAMAGED); /* tables of no state */
+    CHECK(with_real(tables + unused * MD_REAL, (md_real)1e-5, n) == MAPDPM_E_DAMAGED); /* tables of no state */
     CHECK(with_real(belief, 5, n) == MAPDPM_E_DAMAGED && with_real(belief, -1, n) == MAPDPM_E_DAMAGED &&
-          with_real(belief, (real)NAN, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(belief + unused * REAL, (real)1e-5, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(counts, (real)NAN, n) == MAPDPM_E_DAMAGED && with_real(counts, -1, n) == MAPDPM_E_DAMAGED &&
+          with_real(belief, (md_real)NAN, n) == MAPDPM_E_DAMAGED);
+    CHECK(with_real(belief + unused * MD_REAL, (md_real)1e-5, n) == MAPDPM_E_DAMAGED);
+    CHECK(with_real(counts, (md_real)NAN, n) == MAPDPM_E_DAMAGED && with_real(counts, -1, n) == MAPDPM_E_DAMAGED &&
           with_real(counts, 12345, n) == MAPDPM_OK);
-    CHECK(with_real(counts + unused * REAL, 1, n) == MAPDPM_E_DAMAGED &&
-          with_real(counts + unused * K * REAL, 1, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(halves, -1, n) == MAPDPM_E_DAMAGED && with_real(beliefs - REAL, (real)INFINITY, n) == MAPDPM_E_DAMAGED);
+    CHECK(with_real(counts + unused * MD_REAL, 1, n) == MAPDPM_E_DAMAGED &&
+          with_real(counts + unused * K * MD_REAL, 1, n) == MAPDPM_E_DAMAGED);
+    CHECK(with_real(halves, -1, n) == MAPDPM_E_DAMAGED &&
+          with_real(beliefs - MD_REAL, (md_real)INFINITY, n) == MAPDPM_E_DAMAGED);
     for (k = 0; k < 4; k++) {
-        const size_t at = beliefs + k * K * REAL;
+        const size_t at = beliefs + k * K * MD_REAL;
 
-        CHECK(with_real(at, 3, n) == MAPDPM_E_DAMAGED && with_real(at, (real)NAN, n) == MAPDPM_E_DAMAGED);
+        CHECK(with_real(at, 3, n) == MAPDPM_E_DAMAGED && with_real(at, (md_real)NAN, n) == MAPDPM_E_DAMAGED);
         memcpy(again, file, n);
-        memset(again + at, 0, K * REAL); /* no state at all */
+        memset(again + at, 0, K * MD_REAL); /* no state at all */
         repair(again, n);
         CHECK(reads(&second, again, n) == MAPDPM_E_DAMAGED);
-        CHECK(with_real(points + k * D * REAL, (real)INFINITY, n) == MAPDPM_E_DAMAGED);
-        CHECK((with_real(points + k * D * REAL, (real)NAN, n) == MAPDPM_OK) == 0);
+        CHECK(with_real(points + k * D * MD_REAL, (md_real)INFINITY, n) == MAPDPM_E_DAMAGED);
+        CHECK((with_real(points + k * D * MD_REAL, (md_real)NAN, n) == MAPDPM_OK) == 0);
     }
-    CHECK(with_real(points + 4 * D * REAL, 7, n) == MAPDPM_OK); /* no point waits there */
+    CHECK(with_real(points + 4 * D * MD_REAL, 7, n) == MAPDPM_OK); /* no point waits there */
 
     warm.lag = LAG;
     warm.gamma = 1;
     s = begin(&first, &warm);
     CHECK(learn_some(s, 10, 2, 9, &state) == MAPDPM_OK);
     n = write(s, file);
-    total = n - CRC - reals * REAL;
+    total = n - MD_CRC - reals * MD_REAL;
     words = total - 4 * TIME_WORDS;
     CHECK(reads(&second, file, n) == MAPDPM_OK);
     CHECK(with(words, 1, 4, n) == MAPDPM_E_DAMAGED && with(words + 4, 0, 4, n) == MAPDPM_E_DAMAGED);
     CHECK(with(words + 20, 5, 4, n) == MAPDPM_E_DAMAGED);
-    CHECK(with_real(total + 2 * REAL, (real)1e-6, n) == MAPDPM_E_DAMAGED);
+    CHECK(with_real(total + 2 * MD_REAL, (md_real)1e-6, n) == MAPDPM_E_DAMAGED);
 }
 
 /* Every bit: a file is refused, or makes a learner that does no harm. */
@@ -1040,7 +1043,7 @@ static void damage(mapdpm_options o, unsigned n_points)
             if (i < n - 4 && mapdpm_snapshot_read(&second.stream, sizeof second.bytes, again, n) == MAPDPM_OK) {
                 mapdpm_stream *const t = &second.stream;
                 unsigned j, z = 1;
-                real x[3], score;
+                md_real x[3], score;
                 uint32_t id;
 
                 accepted++;

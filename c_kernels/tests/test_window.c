@@ -4,7 +4,7 @@
 enum { N = 64 };
 
 typedef struct {
-    real x[N][3];
+    md_real x[N][3];
     int64_t times[N];
     uint32_t ids[N];
     uint64_t event;
@@ -76,7 +76,7 @@ static void lost_events(void)
     uint64_t state = 9, event = 0, before;
     uint32_t ids[3] = {0, 1, MAPDPM_NO_ID}, now;
     mapdpm_event e;
-    real x[3];
+    md_real x[3];
 
     while (s->n_events <= MAPDPM_EVENTS(4)) {
         draw(&state, 9, 30.0, x);
@@ -136,7 +136,7 @@ static void equals_own_window(void)
     const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 6);
     mapdpm_stream *const s = begin(&first, &o), *const t = begin(&second, &o);
     uint64_t state = 77;
-    real x[2][3];
+    md_real x[2][3];
     uint32_t ids[2];
     size_t moved;
     unsigned i;
@@ -149,7 +149,7 @@ static void equals_own_window(void)
     CHECK(is_same(&first, &second));
     CHECK(mapdpm_resweep(s, x[0], NULL, ids, 0, &moved) == MAPDPM_OK && moved == 0);
     CHECK(is_same(&first, &second));
-    x[1][2] = (real)1 / (real)(i - 2000);
+    x[1][2] = (md_real)1 / (md_real)(i - 2000);
     CHECK(mapdpm_resweep(s, x[0], NULL, ids, 2, &moved) == MAPDPM_E_NUMBER);
     CHECK(is_same(&first, &second));
     CHECK(mapdpm_resweep(s, NULL, NULL, ids, 2, &moved) == MAPDPM_E_ARGUMENT);
@@ -164,7 +164,7 @@ int main(void)
     size_t moved;
     int64_t late = 3;
     uint32_t id = 0;
-    const real x[3] = {0, 0, 0};
+    const md_real x[3] = {0, 0, 0};
 
     follows_ids(&o);
     resweeps(&o);

@@ -115,15 +115,15 @@ void *memset(void *to, int byte, size_t n);
 #endif
 
 #ifdef MAPDPM_FEATURES
-#define FEATURES(s) ((void)(s), (uint32_t)(MAPDPM_FEATURES))
+#define MD_FEATURES(s) ((void)(s), (uint32_t)(MAPDPM_FEATURES))
 #else
-#define FEATURES(s) ((s)->n_features)
+#define MD_FEATURES(s) ((s)->n_features)
 #endif
 
 #ifdef MAPDPM_CLUSTERS
-#define SLOTS(s) ((void)(s), (uint32_t)(MAPDPM_CLUSTERS))
+#define MD_SLOTS(s) ((void)(s), (uint32_t)(MAPDPM_CLUSTERS))
 #else
-#define SLOTS(s) ((s)->max_clusters)
+#define MD_SLOTS(s) ((s)->max_clusters)
 #endif
 
 #ifdef MAPDPM_WHEN_FULL
@@ -171,17 +171,17 @@ void *memset(void *to, int byte, size_t n);
 #endif
 
 #ifdef MAPDPM_NO_WARMUP
-#define WARMUP(s) ((void)(s), 0u)
+#define MD_WARMUP(s) ((void)(s), 0u)
 #define IS_WARMING(s) ((void)(s), 0)
 #else
-#define WARMUP(s) ((s)->warmup)
+#define MD_WARMUP(s) ((s)->warmup)
 #define IS_WARMING(s) ((s)->warming != 0)
 #endif
 
 #ifdef MAPDPM_NO_WINDOW
-#define WINDOW(s) ((void)(s), 0u)
+#define MD_WINDOW(s) ((void)(s), 0u)
 #else
-#define WINDOW(s) ((s)->window)
+#define MD_WINDOW(s) ((s)->window)
 #endif
 
 /* Whether clusters are weighed by groups. The warm-up pools all points. */
@@ -192,24 +192,32 @@ void *memset(void *to, int byte, size_t n);
 /* Whether this library was compiled for learners with these options. */
 static inline int is_compiled_for(const mapdpm_options *o)
 {
-    return FEATURES(o) == o->n_features && SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
+    return MD_FEATURES(o) == o->n_features && MD_SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
-           FORGETS(o) == (o->half_life > 0) && WARMUP(o) == o->warmup && WINDOW(o) == o->window &&
+           FORGETS(o) == (o->half_life > 0) && MD_WARMUP(o) == o->warmup && MD_WINDOW(o) == o->window &&
            HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) &&
            HAS_STATES(o) == (o->lag > 0) && HAS_SURPRISE(o) == (o->surprise != 0);
 }
 
 #endif
 
-enum { HEADER = 40, CRC = 4, BATCH = 1, STREAM = 2, STREAM_OF_GROUPS = 4, SUMMARY = 5, STREAM_OF_STATES = 7 };
+enum {
+    MD_HEADER = 40,
+    MD_CRC = 4,
+    MD_BATCH = 1,
+    MD_STREAM = 2,
+    STREAM_OF_GROUPS = 4,
+    MD_SUMMARY = 5,
+    STREAM_OF_STATES = 7
+};
 enum { TRANSFORMERS = 12 };
-enum { REAL = sizeof(mapdpm_real) };
+enum { MD_REAL = sizeof(mapdpm_real) };
 /* The place of the flags in the header, and the flag of a stream that knows surprises. */
-enum { FLAGS = 10, WITH_SURPRISE = 2 };
+enum { MD_FLAGS = 10, WITH_SURPRISE = 2 };
 
-#define MAGIC UINT32_C(0x4d50444d) /* MDPM */
+#define MD_MAGIC UINT32_C(0x4d50444d) /* MDPM */
 
-typedef char real_is_float_or_double[(REAL == 4 || REAL == 8) ? 1 : -1];
+typedef char real_is_float_or_double[(MD_REAL == 4 || MD_REAL == 8) ? 1 : -1];
 
 static inline uint64_t get_bytes(const unsigned char *p, int n)
 {
@@ -248,14 +256,14 @@ static inline mapdpm_real get_real(const unsigned char *p)
 {
     mapdpm_real value;
 
-    copy_entries(&value, p, 1, REAL);
+    copy_entries(&value, p, 1, MD_REAL);
     return value;
 }
 
 static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *values, size_t n)
 {
-    copy_entries(p, values, n, REAL);
-    return p + n * REAL;
+    copy_entries(p, values, n, MD_REAL);
+    return p + n * MD_REAL;
 }
 
 /* The checks that all kinds of files share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
@@ -315,38 +323,39 @@ size_t mapdpm_model_bytes(int32_t family, uint32_t n_features, uint32_t n_cluste
     if (!is_shape(family, n_features, n_clusters))
         return 0;
     return fitting(8 * (uint64_t)n_clusters +
-                   REAL * n_reals(mapdpm_n_parameters(family, n_features), n_features, n_clusters));
+                   MD_REAL * n_reals(mapdpm_n_parameters(family, n_features), n_features, n_clusters));
 }
 
 size_t mapdpm_model_file_bytes(int32_t family, uint32_t n_features, uint32_t n_clusters)
 {
     const size_t body = mapdpm_model_bytes(family, n_features, n_clusters);
 
-    return body == 0 ? 0 : fitting((uint64_t)body + HEADER + CRC);
+    return body == 0 ? 0 : fitting((uint64_t)body + MD_HEADER + MD_CRC);
 }
 
 int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
 {
     uint64_t total;
 
-    if (file_bytes < 4 || get32(file) != MAGIC)
+    if (file_bytes < 4 || get32(file) != MD_MAGIC)
         return MAPDPM_E_FOREIGN;
-    if (file_bytes < HEADER + CRC)
+    if (file_bytes < MD_HEADER + MD_CRC)
         return MAPDPM_E_TRUNCATED;
     total = get_bytes(file + 32, 8);
-    if (mapdpm_crc32(0, file, file_bytes - CRC) != get32(file + file_bytes - CRC))
+    if (mapdpm_crc32(0, file, file_bytes - MD_CRC) != get32(file + file_bytes - MD_CRC))
         return total > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
     if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;
     if (get_bytes(file + 4, 2) != MAPDPM_FORMAT ||
-        (file[6] != BATCH && file[6] != STREAM && file[6] != STREAM_OF_GROUPS && file[6] != SUMMARY &&
+        (file[6] != MD_BATCH && file[6] != MD_STREAM && file[6] != STREAM_OF_GROUPS && file[6] != MD_SUMMARY &&
          file[6] != STREAM_OF_STATES && file[6] != TRANSFORMERS) ||
         (file[7] != 4 && file[7] != 8) || total != file_bytes ||
-        (get_bytes(file + FLAGS, 2) != 0 && !(file[6] == STREAM && get_bytes(file + FLAGS, 2) == WITH_SURPRISE)))
+        (get_bytes(file + MD_FLAGS, 2) != 0 &&
+         !(file[6] == MD_STREAM && get_bytes(file + MD_FLAGS, 2) == WITH_SURPRISE)))
         return MAPDPM_E_DAMAGED;
     if (file[6] != kind)
         return MAPDPM_E_KIND;
-    return file[7] == REAL ? MAPDPM_OK : MAPDPM_E_REAL;
+    return file[7] == MD_REAL ? MAPDPM_OK : MAPDPM_E_REAL;
 }
 
 unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes, uint64_t total)
@@ -354,10 +363,10 @@ unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, 
     unsigned char *p = file;
     int i;
 
-    p = put_bytes(p, MAGIC, 4);
+    p = put_bytes(p, MD_MAGIC, 4);
     p = put_bytes(p, MAPDPM_FORMAT, 2);
     p = put_bytes(p, (uint64_t)kind, 1);
-    p = put_bytes(p, REAL, 1);
+    p = put_bytes(p, MD_REAL, 1);
     p = put_bytes(p, (uint64_t)family, 2);
     p = put_bytes(p, 0, 2);
     for (i = 0; i < 5; i++)
@@ -373,7 +382,7 @@ int mapdpm_model_shape(const unsigned char *file, size_t file_bytes, mapdpm_mode
 
     if (file == NULL || shape == NULL)
         return MAPDPM_E_ARGUMENT;
-    error = mapdpm_file_check(file, file_bytes, BATCH);
+    error = mapdpm_file_check(file, file_bytes, MD_BATCH);
     if (error != MAPDPM_OK)
         return error;
     family = (uint32_t)get_bytes(file + 8, 2);
@@ -385,7 +394,7 @@ int mapdpm_model_shape(const unsigned char *file, size_t file_bytes, mapdpm_mode
     if (get32(file + 20) != mapdpm_n_parameters((int32_t)family, n_features) || get32(file + 24) != 1 + 2 * n_features)
         return MAPDPM_E_DAMAGED;
     body = mapdpm_model_bytes((int32_t)family, n_features, n_clusters);
-    if (body == 0 || file_bytes != HEADER + body + n_extras + CRC)
+    if (body == 0 || file_bytes != MD_HEADER + body + n_extras + MD_CRC)
         return MAPDPM_E_DAMAGED;
     shape->family = (int32_t)family;
     shape->n_features = n_features;
@@ -452,17 +461,17 @@ int mapdpm_model_read(const unsigned char *file, size_t file_bytes, void *memory
     if (memory_bytes < mapdpm_model_bytes(model->family, model->n_features, model->n_clusters))
         return MAPDPM_E_SPACE;
     lay_out_model(model, memory);
-    p = file + HEADER;
+    p = file + MD_HEADER;
     model->alpha = get_real(p);
-    model->discount = get_real(p + REAL);
-    p += 2 * REAL;
+    model->discount = get_real(p + MD_REAL);
+    p += 2 * MD_REAL;
     n_before = model->n_features + mapdpm_n_parameters(model->family, model->n_features);
-    for (i = 0; i < n_before; i++, p += REAL)
+    for (i = 0; i < n_before; i++, p += MD_REAL)
         model->anchor[i] = get_real(p);
     for (i = 0; i < model->n_clusters; i++, p += 8)
         model->counts[i] = get_bytes(p, 8);
     n_statistics = (size_t)model->n_clusters * (1 + 2 * (size_t)model->n_features);
-    for (i = 0; i < n_statistics; i++, p += REAL)
+    for (i = 0; i < n_statistics; i++, p += MD_REAL)
         model->statistics[i] = get_real(p);
     return is_model(model) ? MAPDPM_OK : MAPDPM_E_DAMAGED;
 }
@@ -488,7 +497,7 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
     sizes[2] = (uint32_t)n_parameters;
     sizes[3] = (uint32_t)n_statistics;
     sizes[4] = 0;
-    p = mapdpm_file_begin(file, BATCH, model->family, sizes, total);
+    p = mapdpm_file_begin(file, MD_BATCH, model->family, sizes, total);
     p = put_reals(p, &model->alpha, 1);
     p = put_reals(p, &model->discount, 1);
     p = put_reals(p, model->anchor, model->n_features);
@@ -496,7 +505,7 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
     for (k = 0; k < model->n_clusters; k++)
         p = put_bytes(p, model->counts[k], 8);
     p = put_reals(p, model->statistics, model->n_clusters * n_statistics);
-    (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
+    (void)put_bytes(p, mapdpm_crc32(0, file, total - MD_CRC), MD_CRC);
     *file_bytes = total;
     return MAPDPM_OK;
 }
@@ -576,27 +585,30 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
 
-typedef mapdpm_real real;
+typedef mapdpm_real md_real;
 
 /* No slot, no id, no row, no group. */
-#define NONE UINT32_MAX
+#define MD_NONE UINT32_MAX
 
 /* Whether sums have low parts, which hold what rounding lost. */
-enum { COMPENSATED = sizeof(real) == 4 ? 1 : 0 };
+enum { COMPENSATED = sizeof(md_real) == 4 ? 1 : 0 };
 enum { WORDS_PER_SLOT = 4, WORDS_PER_EVENT = 4, PRIOR_VECTORS = 5 };
 enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
-#define RING_SIZE(s) (EVENTS_PER_SLOT * SLOTS(s))
+#define RING_SIZE(s) (EVENTS_PER_SLOT * MD_SLOTS(s))
 
 typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1 : -1];
 
 static inline size_t vectors_per_moments(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
-static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * FEATURES(s); }
+static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * MD_FEATURES(s); }
 static inline size_t moments_size(const mapdpm_stream *s) { return COMPENSATED ? 2 * half_size(s) : half_size(s); }
 static inline size_t slot_size(const mapdpm_stream *s)
 {
     return moments_size(s) + 2 * half_size(s) + (HAS_BASE(s) ? moments_size(s) + 1 : 0) + 1;
 }
-static inline size_t buffer_size(const mapdpm_stream *s) { return WARMUP(s) > WINDOW(s) ? WARMUP(s) : WINDOW(s); }
+static inline size_t buffer_size(const mapdpm_stream *s)
+{
+    return MD_WARMUP(s) > MD_WINDOW(s) ? MD_WARMUP(s) : MD_WINDOW(s);
+}
 
 /* n modulo `by`. On small machines a 64-bit division takes a function as large as a tenth of the library. */
 static inline size_t modulo(uint64_t n, uint32_t by)
@@ -621,78 +633,78 @@ static inline void *address_of(const mapdpm_stream *s, size_t bytes)
     return (unsigned char *)(uintptr_t)s + bytes;
 }
 static inline int64_t *last_times_of(const mapdpm_stream *s) { return (int64_t *)address_of(s, sizeof *s); }
-static inline int64_t *times_of(const mapdpm_stream *s) { return last_times_of(s) + SLOTS(s); }
-static inline real *prior_vector(const mapdpm_stream *s, size_t i)
+static inline int64_t *times_of(const mapdpm_stream *s) { return last_times_of(s) + MD_SLOTS(s); }
+static inline md_real *prior_vector(const mapdpm_stream *s, size_t i)
 {
-    return (real *)address_of(s, s->at_reals) + i * FEATURES(s);
+    return (md_real *)address_of(s, s->at_reals) + i * MD_FEATURES(s);
 }
-static inline real *anchor_of(const mapdpm_stream *s) { return prior_vector(s, 0); }
-static inline real *unit_of(const mapdpm_stream *s) { return prior_vector(s, 1); }
-static inline real *noise_scale_of(const mapdpm_stream *s) { return prior_vector(s, 2); }
-static inline real *prior_variance_of(const mapdpm_stream *s) { return prior_vector(s, 3); }
-static inline real *prior_scale(const mapdpm_stream *s) { return prior_vector(s, 4); }
-static inline real *slot_of(const mapdpm_stream *s, size_t k)
+static inline md_real *anchor_of(const mapdpm_stream *s) { return prior_vector(s, 0); }
+static inline md_real *unit_of(const mapdpm_stream *s) { return prior_vector(s, 1); }
+static inline md_real *noise_scale_of(const mapdpm_stream *s) { return prior_vector(s, 2); }
+static inline md_real *prior_variance_of(const mapdpm_stream *s) { return prior_vector(s, 3); }
+static inline md_real *prior_scale(const mapdpm_stream *s) { return prior_vector(s, 4); }
+static inline md_real *slot_of(const mapdpm_stream *s, size_t k)
 {
-    return (real *)address_of(s, s->at_slots) + k * slot_size(s);
+    return (md_real *)address_of(s, s->at_slots) + k * slot_size(s);
 }
-static inline real *half_of(const mapdpm_stream *s, size_t k, size_t h)
+static inline md_real *half_of(const mapdpm_stream *s, size_t k, size_t h)
 {
     return slot_of(s, k) + moments_size(s) + h * half_size(s);
 }
-static inline real *own_of(const mapdpm_stream *s, size_t k) { return half_of(s, k, 2); }
-static inline real *base_tables_of(const mapdpm_stream *s, size_t k) { return own_of(s, k) + moments_size(s); }
+static inline md_real *own_of(const mapdpm_stream *s, size_t k) { return half_of(s, k, 2); }
+static inline md_real *base_tables_of(const mapdpm_stream *s, size_t k) { return own_of(s, k) + moments_size(s); }
 /* Moments of a cluster that has no slot. */
-static inline real *spare_of(const mapdpm_stream *s) { return slot_of(s, SLOTS(s)); }
-static inline real *merge_loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
-static inline real *constants_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_columns); }
-static inline real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + SLOTS(s); }
-static inline real *centres_of(const mapdpm_stream *s, size_t d)
+static inline md_real *spare_of(const mapdpm_stream *s) { return slot_of(s, MD_SLOTS(s)); }
+static inline md_real *merge_loss_of(const mapdpm_stream *s, size_t k) { return slot_of(s, k + 1) - 1; }
+static inline md_real *constants_of(const mapdpm_stream *s) { return (md_real *)address_of(s, s->at_columns); }
+static inline md_real *exponents_of(const mapdpm_stream *s) { return constants_of(s) + MD_SLOTS(s); }
+static inline md_real *centres_of(const mapdpm_stream *s, size_t d) { return constants_of(s) + (2 + d) * MD_SLOTS(s); }
+static inline md_real *scales_of(const mapdpm_stream *s, size_t d)
 {
-    return constants_of(s) + (2 + d) * SLOTS(s);
+    return constants_of(s) + (2 + MD_FEATURES(s) + d) * MD_SLOTS(s);
 }
-static inline real *scales_of(const mapdpm_stream *s, size_t d)
+static inline md_real *points_of(const mapdpm_stream *s)
 {
-    return constants_of(s) + (2 + FEATURES(s) + d) * SLOTS(s);
-}
-static inline real *points_of(const mapdpm_stream *s)
-{
-    return constants_of(s) + (2 + 2 * (size_t)FEATURES(s)) * SLOTS(s);
+    return constants_of(s) + (2 + 2 * (size_t)MD_FEATURES(s)) * MD_SLOTS(s);
 }
 static inline uint32_t *words_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_words); }
 static inline uint32_t *ids_of(const mapdpm_stream *s) { return words_of(s); }
-static inline uint32_t *last_seen_of(const mapdpm_stream *s) { return words_of(s) + SLOTS(s); }
-static inline uint32_t *merge_partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)SLOTS(s); }
-static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)SLOTS(s); }
+static inline uint32_t *last_seen_of(const mapdpm_stream *s) { return words_of(s) + MD_SLOTS(s); }
+static inline uint32_t *merge_partner_of(const mapdpm_stream *s) { return words_of(s) + 2 * (size_t)MD_SLOTS(s); }
+static inline uint32_t *trials_of(const mapdpm_stream *s) { return words_of(s) + 3 * (size_t)MD_SLOTS(s); }
 static inline uint32_t *event_ring_of(const mapdpm_stream *s)
 {
-    return words_of(s) + WORDS_PER_SLOT * (size_t)SLOTS(s);
+    return words_of(s) + WORDS_PER_SLOT * (size_t)MD_SLOTS(s);
 }
 static inline uint32_t *warmup_labels_of(const mapdpm_stream *s)
 {
     return event_ring_of(s) + WORDS_PER_EVENT * (size_t)RING_SIZE(s);
 }
-static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + WARMUP(s); }
+static inline uint32_t *window_ids_of(const mapdpm_stream *s) { return warmup_labels_of(s) + MD_WARMUP(s); }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 static inline size_t groups_of(const mapdpm_stream *s) { return s->max_groups; }
-static inline size_t n_cells(const mapdpm_stream *s) { return groups_of(s) * SLOTS(s); }
+static inline size_t n_cells(const mapdpm_stream *s) { return groups_of(s) * MD_SLOTS(s); }
 /* The reals of all groups: one, and two for each slot, and those of the cells. */
 static inline size_t group_reals(const mapdpm_stream *s)
 {
-    return 1 + 2 * (size_t)SLOTS(s) + (3 + COMPENSATED) * n_cells(s);
+    return 1 + 2 * (size_t)MD_SLOTS(s) + (3 + COMPENSATED) * n_cells(s);
 }
 static inline uint32_t *n_groups_of(const mapdpm_stream *s) { return (uint32_t *)address_of(s, s->at_more); }
 static inline uint32_t *groups_full_of(const mapdpm_stream *s) { return n_groups_of(s) + 1; }
 static inline uint32_t *group_of(const mapdpm_stream *s) { return n_groups_of(s) + 2; }
 static inline uint32_t *row_of(const mapdpm_stream *s) { return n_groups_of(s) + 3; }
-static inline real *gamma_of(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more + 16); }
-static inline real *log_gamma_of(const mapdpm_stream *s) { return gamma_of(s) + 1; }
-static inline real *all_tables_of(const mapdpm_stream *s) { return gamma_of(s) + 2; }
-static inline real *tables_of(const mapdpm_stream *s) { return gamma_of(s) + 3; }
-static inline real *past_tables_of(const mapdpm_stream *s) { return tables_of(s) + SLOTS(s); }
-static inline real *cells_of(const mapdpm_stream *s, size_t row) { return past_tables_of(s) + (1 + row) * SLOTS(s); }
-static inline real *half_cells_of(const mapdpm_stream *s, size_t h, size_t row)
+static inline md_real *gamma_of(const mapdpm_stream *s) { return (md_real *)address_of(s, s->at_more + 16); }
+static inline md_real *log_gamma_of(const mapdpm_stream *s) { return gamma_of(s) + 1; }
+static inline md_real *all_tables_of(const mapdpm_stream *s) { return gamma_of(s) + 2; }
+static inline md_real *tables_of(const mapdpm_stream *s) { return gamma_of(s) + 3; }
+static inline md_real *past_tables_of(const mapdpm_stream *s) { return tables_of(s) + MD_SLOTS(s); }
+static inline md_real *cells_of(const mapdpm_stream *s, size_t row)
+{
+    return past_tables_of(s) + (1 + row) * MD_SLOTS(s);
+}
+static inline md_real *half_cells_of(const mapdpm_stream *s, size_t h, size_t row)
 {
     return cells_of(s, row) + (1 + COMPENSATED + h) * n_cells(s);
 }
@@ -707,23 +719,23 @@ static inline uint32_t *point_rows_of(const mapdpm_stream *s) { return group_see
 
 enum { SURPRISE_BINS = 40, SURPRISE_REALS = 1 + SURPRISE_BINS };
 /* The mark of a rare cluster in its standing, and the limit of the rest. */
-#define RARE UINT32_C(0x80000000)
+#define MD_RARE UINT32_C(0x80000000)
 #define MOST_STANDING UINT32_C(0x3fffffff)
-static inline real *rare_share(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more); }
-static inline real *tail_counts(const mapdpm_stream *s) { return rare_share(s) + 1; }
+static inline md_real *rare_share(const mapdpm_stream *s) { return (md_real *)address_of(s, s->at_more); }
+static inline md_real *tail_counts(const mapdpm_stream *s) { return rare_share(s) + 1; }
 static inline uint32_t *standing_of(const mapdpm_stream *s)
 {
     return (uint32_t *)(void *)(rare_share(s) + SURPRISE_REALS);
 }
 enum { SURPRISE_WORDS = 5 };
-static inline uint32_t *next_to_check(const mapdpm_stream *s) { return standing_of(s) + SLOTS(s); }
+static inline uint32_t *next_to_check(const mapdpm_stream *s) { return standing_of(s) + MD_SLOTS(s); }
 static inline uint32_t *counting_period(const mapdpm_stream *s) { return next_to_check(s) + 1; }
 static inline uint32_t *counted_in_period(const mapdpm_stream *s) { return next_to_check(s) + 2; }
 static inline uint32_t *since_extreme(const mapdpm_stream *s) { return next_to_check(s) + 3; }
 static inline uint32_t *left_out_in_run(const mapdpm_stream *s) { return next_to_check(s) + 4; }
 static inline int is_rare(const mapdpm_stream *s, uint32_t k)
 {
-    return HAS_SURPRISE(s) && (standing_of(s)[k] & RARE) != 0;
+    return HAS_SURPRISE(s) && (standing_of(s)[k] & MD_RARE) != 0;
 }
 
 /* ---- states in time ---------------------------------------------------------------------------------------------- */
@@ -734,9 +746,9 @@ static inline size_t waiting_room(const mapdpm_stream *s) { return 3 * (size_t)s
 /* The reals of a snapshot, with gamma and kappa. Behind them lie 2 K + (K + 1)^2 + half_size that a file leaves out. */
 static inline size_t time_reals(const mapdpm_stream *s)
 {
-    const size_t K = SLOTS(s);
+    const size_t K = MD_SLOTS(s);
 
-    return 3 + K * (2 + (K + 1) + 2 * (K + 1) + 2 * K + 4) + waiting_room(s) * (K + FEATURES(s));
+    return 3 + K * (2 + (K + 1) + 2 * (K + 1) + 2 * K + 4) + waiting_room(s) * (K + MD_FEATURES(s));
 }
 static inline int64_t *decayed_to(const mapdpm_stream *s) { return (int64_t *)address_of(s, s->at_more); }
 static inline uint32_t *n_waiting_of(const mapdpm_stream *s) { return (uint32_t *)(void *)(decayed_to(s) + 1); }
@@ -745,34 +757,40 @@ static inline uint32_t *last_half_of(const mapdpm_stream *s) { return n_waiting_
 static inline uint32_t *run_of(const mapdpm_stream *s) { return n_waiting_of(s) + 3; }
 static inline uint32_t *looks_of(const mapdpm_stream *s) { return n_waiting_of(s) + 4; }
 static inline uint32_t *state_id_of(const mapdpm_stream *s) { return n_waiting_of(s) + 5; }
-static inline real *share_gamma(const mapdpm_stream *s) { return (real *)address_of(s, s->at_more + 32); }
-static inline real *kappa_of(const mapdpm_stream *s) { return share_gamma(s) + 1; }
-static inline real *state_total(const mapdpm_stream *s) { return share_gamma(s) + 2; }
-static inline real *state_tables(const mapdpm_stream *s) { return share_gamma(s) + 3; }
-static inline real *belief_of(const mapdpm_stream *s) { return state_tables(s) + SLOTS(s); }
-static inline real *counts_from(const mapdpm_stream *s, size_t row) { return belief_of(s) + (1 + row) * SLOTS(s); }
-static inline real *entries_of(const mapdpm_stream *s, size_t k, size_t h)
+static inline md_real *share_gamma(const mapdpm_stream *s) { return (md_real *)address_of(s, s->at_more + 32); }
+static inline md_real *kappa_of(const mapdpm_stream *s) { return share_gamma(s) + 1; }
+static inline md_real *state_total(const mapdpm_stream *s) { return share_gamma(s) + 2; }
+static inline md_real *state_tables(const mapdpm_stream *s) { return share_gamma(s) + 3; }
+static inline md_real *belief_of(const mapdpm_stream *s) { return state_tables(s) + MD_SLOTS(s); }
+static inline md_real *counts_from(const mapdpm_stream *s, size_t row)
 {
-    return counts_from(s, SLOTS(s) + 1) + (2 * k + h) * (SLOTS(s) + 1);
+    return belief_of(s) + (1 + row) * MD_SLOTS(s);
 }
-static inline real *exits_of(const mapdpm_stream *s, size_t k, size_t h)
+static inline md_real *entries_of(const mapdpm_stream *s, size_t k, size_t h)
 {
-    return entries_of(s, SLOTS(s), 0) + (2 * k + h) * SLOTS(s);
+    return counts_from(s, MD_SLOTS(s) + 1) + (2 * k + h) * (MD_SLOTS(s) + 1);
 }
-static inline real *within_of(const mapdpm_stream *s, size_t k) { return exits_of(s, SLOTS(s), 0) + 4 * k; }
-static inline real *waiting_belief(const mapdpm_stream *s, size_t i)
+static inline md_real *exits_of(const mapdpm_stream *s, size_t k, size_t h)
 {
-    return within_of(s, SLOTS(s)) + i * SLOTS(s);
+    return entries_of(s, MD_SLOTS(s), 0) + (2 * k + h) * MD_SLOTS(s);
 }
-static inline real *waiting_point(const mapdpm_stream *s, size_t i)
+static inline md_real *within_of(const mapdpm_stream *s, size_t k) { return exits_of(s, MD_SLOTS(s), 0) + 4 * k; }
+static inline md_real *waiting_belief(const mapdpm_stream *s, size_t i)
 {
-    return waiting_belief(s, waiting_room(s)) + i * FEATURES(s);
+    return within_of(s, MD_SLOTS(s)) + i * MD_SLOTS(s);
 }
-static inline real *state_scores(const mapdpm_stream *s) { return waiting_point(s, waiting_room(s)); }
-static inline real *smoothed_of(const mapdpm_stream *s) { return state_scores(s) + SLOTS(s); }
-static inline real *steps_from(const mapdpm_stream *s, size_t row) { return state_scores(s) + (2 + row) * SLOTS(s); }
-static inline real *opening_of(const mapdpm_stream *s) { return steps_from(s, SLOTS(s) + 1); }
-static inline real *block_of(const mapdpm_stream *s) { return opening_of(s) + SLOTS(s) + 1; }
+static inline md_real *waiting_point(const mapdpm_stream *s, size_t i)
+{
+    return waiting_belief(s, waiting_room(s)) + i * MD_FEATURES(s);
+}
+static inline md_real *state_scores(const mapdpm_stream *s) { return waiting_point(s, waiting_room(s)); }
+static inline md_real *smoothed_of(const mapdpm_stream *s) { return state_scores(s) + MD_SLOTS(s); }
+static inline md_real *steps_from(const mapdpm_stream *s, size_t row)
+{
+    return state_scores(s) + (2 + row) * MD_SLOTS(s);
+}
+static inline md_real *opening_of(const mapdpm_stream *s) { return steps_from(s, MD_SLOTS(s) + 1); }
+static inline md_real *block_of(const mapdpm_stream *s) { return opening_of(s) + MD_SLOTS(s) + 1; }
 static inline uint32_t *waiting_slots(const mapdpm_stream *s)
 {
     return (uint32_t *)(void *)(block_of(s) + half_size(s));
@@ -789,18 +807,18 @@ static inline const uint32_t *event_of(const mapdpm_stream *s, uint64_t i)
 
 /* The place of the counts for each feature, of the means and of the squares in moments. The low parts lie half_size
  * behind. Without missing values the weight is the count of every feature. */
-static inline real *counts_in(const mapdpm_stream *s, const real *moments)
+static inline md_real *counts_in(const mapdpm_stream *s, const md_real *moments)
 {
-    return (real *)(uintptr_t)moments + (HAS_MISSING(s) ? 1 : 0);
+    return (md_real *)(uintptr_t)moments + (HAS_MISSING(s) ? 1 : 0);
 }
 static inline size_t count_step(const mapdpm_stream *s) { return HAS_MISSING(s) ? 1 : 0; }
-static inline real *mean_in(const mapdpm_stream *s, const real *moments)
+static inline md_real *mean_in(const mapdpm_stream *s, const md_real *moments)
 {
-    return (real *)(uintptr_t)moments + 1 + (vectors_per_moments(s) - 2) * FEATURES(s);
+    return (md_real *)(uintptr_t)moments + 1 + (vectors_per_moments(s) - 2) * MD_FEATURES(s);
 }
-static inline real *squares_in(const mapdpm_stream *s, const real *moments)
+static inline md_real *squares_in(const mapdpm_stream *s, const md_real *moments)
 {
-    return mean_in(s, moments) + FEATURES(s);
+    return mean_in(s, moments) + MD_FEATURES(s);
 }
 
 #endif
@@ -1140,7 +1158,7 @@ static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
 
 #endif
 
-#define HALF ((real)0.5)
+#define MD_HALF ((md_real)0.5)
 /* A product becomes a logarithm outside these bounds. A point farther than COORDINATE_LIMIT is refused, so that no
  * product overflows before. */
 #define PRODUCT_TINY FLOAT_OR_DOUBLE(1e-9, 1e-100)
@@ -1150,12 +1168,12 @@ static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
 /* Moments at some time: weights and squares are to be multiplied by `decay`. With groups: the cells, to be multiplied
  * too; tables of groups that are gone; and all tables of the cluster. Without them, a view stays small. */
 typedef struct {
-    const real *moments;
-    real decay;
+    const md_real *moments;
+    md_real decay;
 #ifdef MAPDPM_GROUPS
-    const real *cells;
-    real past;
-    real tables;
+    const md_real *cells;
+    md_real past;
+    md_real tables;
 #endif
 } view;
 
@@ -1169,34 +1187,31 @@ static inline view empty_view(const mapdpm_stream *s)
     return v;
 }
 
-static inline int is_present(real x) { return x == x; }
-static inline real coordinate(const mapdpm_stream *s, const real *x, size_t d)
+static inline int is_present(md_real x) { return x == x; }
+static inline md_real coordinate(const mapdpm_stream *s, const md_real *x, size_t d)
 {
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
 }
 
 /* Conversions between a whole number, 0 <= x < 2^62, and a real. On a chip without such instructions compilers would
  * use arithmetic on double, or large functions. */
-static inline uint64_t to_uint64(real x)
+static inline uint64_t to_uint64(md_real x)
 {
     const uint32_t high = (uint32_t)(x / 4294967296);
 
-    return (uint64_t)high << 32 | (uint32_t)(x - (real)high * 4294967296);
+    return (uint64_t)high << 32 | (uint32_t)(x - (md_real)high * 4294967296);
 }
 
-static inline real to_real(uint64_t n)
-{
-    return (real)(uint32_t)(n >> 32) * 4294967296 + (real)(uint32_t)n;
-}
+static inline md_real to_real(uint64_t n) { return (md_real)(uint32_t)(n >> 32) * 4294967296 + (md_real)(uint32_t)n; }
 
 static inline int is_used(const mapdpm_stream *s, uint32_t k) { return *slot_of(s, k) > 0; }
 
 /* The factor that the weight of a cluster has decayed by since it last learned, and minus its logarithm. */
-static inline real elapsed(const mapdpm_stream *s, uint32_t k, int64_t now)
+static inline md_real elapsed(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
     return FORGETS(s) ? to_real((uint64_t)(now - last_times_of(s)[k])) * s->rate : 0;
 }
-static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
+static inline md_real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 {
     return FORGETS(s) ? math_exp(-elapsed(s, k, now)) : 1;
 }
@@ -1205,11 +1220,11 @@ static inline real decay_of(const mapdpm_stream *s, uint32_t k, int64_t now)
 
 /* *sum += x, by Knuth's two-sum. The rounding error is added to the real `low` places behind; with low = 0 it is
  * lost. */
-static inline void add_compensated(real *sum, size_t low, real x)
+static inline void add_compensated(md_real *sum, size_t low, md_real x)
 {
     if (COMPENSATED && low) {
-        const real old = *sum, all = old + x, rest = all - old;
-        const real lost = sum[low] + ((old - (all - rest)) + (x - rest));
+        const md_real old = *sum, all = old + x, rest = all - old;
+        const md_real lost = sum[low] + ((old - (all - rest)) + (x - rest));
 
         *sum = all + lost;
         sum[low] = lost - (*sum - all);
@@ -1218,21 +1233,21 @@ static inline void add_compensated(real *sum, size_t low, real x)
     }
 }
 
-static inline real low_part(const real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
+static inline md_real low_part(const md_real *sum, size_t low) { return COMPENSATED && low ? sum[low] : 0; }
 
 /* Add a point of weight w; w < 0 removes one, but never the last. */
-static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low, const real *x, real w)
+static inline void moments_add(const mapdpm_stream *s, md_real *moments, size_t low, const md_real *x, md_real w)
 {
-    real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments),
-                *const counts = counts_in(s, moments);
-    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
-    real share;
+    md_real *const mean = mean_in(s, moments), *const squares = squares_in(s, moments),
+                   *const counts = counts_in(s, moments);
+    const md_real *const anchor = anchor_of(s), *const unit = unit_of(s);
+    md_real share;
     size_t d;
 
     add_compensated(moments, low, w);
     share = w / *moments;
-    for (d = 0; d < FEATURES(s); d++) {
-        real delta, t;
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        md_real delta, t;
 
         if (HAS_MISSING(s)) {
             if (!is_present(x[d]))
@@ -1259,18 +1274,18 @@ static inline void moments_add(const mapdpm_stream *s, real *moments, size_t low
 }
 
 /* The union of two clusters (Chan): `from` is added to `to`. */
-static inline void moments_merge(const mapdpm_stream *s, real *to, const real *from, size_t low)
+static inline void moments_merge(const mapdpm_stream *s, md_real *to, const md_real *from, size_t low)
 {
-    real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
-    const real *const mean2 = mean_in(s, from), *const squares2 = squares_in(s, from),
-                      *const counts2 = counts_in(s, from);
-    real n = *to, m = *from;
+    md_real *const mean = mean_in(s, to), *const squares = squares_in(s, to), *const counts = counts_in(s, to);
+    const md_real *const mean2 = mean_in(s, from), *const squares2 = squares_in(s, from),
+                         *const counts2 = counts_in(s, from);
+    md_real n = *to, m = *from;
     size_t d;
 
     add_compensated(to, low, m);
     add_compensated(to, low, low_part(from, low));
-    for (d = 0; d < FEATURES(s); d++) {
-        real delta, all = n + m;
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        md_real delta, all = n + m;
 
         if (HAS_MISSING(s)) {
             n = counts[d];
@@ -1290,9 +1305,9 @@ static inline void moments_merge(const mapdpm_stream *s, real *to, const real *f
 }
 
 /* Multiply weights and squares by g: to forget, or to let a half stand for the whole. */
-static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t low, real g)
+static inline void moments_scale(const mapdpm_stream *s, md_real *moments, size_t low, md_real g)
 {
-    const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = FEATURES(s);
+    const size_t n = half_size(s), mean = (size_t)(mean_in(s, moments) - moments), D = MD_FEATURES(s);
     size_t i;
 
     for (i = 0; i < n; i++) {
@@ -1307,7 +1322,7 @@ static inline void moments_scale(const mapdpm_stream *s, real *moments, size_t l
 /* ---- densities --------------------------------------------------------------------------------------------------- */
 
 /* *product *= factor. Its logarithm moves to *logs before it leaves the range of a real. */
-static inline void multiply_into(real *product, real *logs, real factor)
+static inline void multiply_into(md_real *product, md_real *logs, md_real factor)
 {
     *product *= factor;
     if (*product > PRODUCT_HUGE || *product < PRODUCT_TINY) {
@@ -1318,7 +1333,7 @@ static inline void multiply_into(real *product, real *logs, real factor)
 
 /* 1 + *excess is multiplied by 1 + u, u >= 0. A large cluster multiplies the logarithm by half its size, so the excess
  * over 1 must keep its digits. */
-static inline void multiply_one_plus(real *excess, real *logs, real u)
+static inline void multiply_one_plus(md_real *excess, md_real *logs, md_real u)
 {
     *excess += u + *excess * u;
     if (*excess > PRODUCT_HUGE) {
@@ -1329,56 +1344,56 @@ static inline void multiply_one_plus(real *excess, real *logs, real u)
 
 /* The Normal-Gamma posterior of n points: a_n, c_n, and the parts of Gamma(a_n + 1/2) / Gamma(a_n). */
 typedef struct {
-    real a;
-    real c;
-    real series;
-    real square;
+    md_real a;
+    md_real c;
+    md_real series;
+    md_real square;
 } posterior;
 
-static inline posterior posterior_of(const mapdpm_stream *s, real n)
+static inline posterior posterior_of(const mapdpm_stream *s, md_real n)
 {
     posterior p;
 
-    p.a = s->a0 + HALF * n;
+    p.a = s->a0 + MD_HALF * n;
     p.c = s->c0 + n;
     p.series = math_half_rising(p.a, &p.square);
     return p;
 }
 
 /* c0 n / (c0 + n): the weight of the shrinkage to the prior mean. */
-static inline real shrinkage_of(const mapdpm_stream *s, real n) { return s->c0 * (n / (s->c0 + n)); }
+static inline md_real shrinkage_of(const mapdpm_stream *s, md_real n) { return s->c0 * (n / (s->c0 + n)); }
 
 /* The posterior scale b_n of a feature. */
-static inline real posterior_b(real noise_scale, real shrinkage, real mean, real squares)
+static inline md_real posterior_b(md_real noise_scale, md_real shrinkage, md_real mean, md_real squares)
 {
-    return noise_scale + HALF * (squares + shrinkage * mean * mean);
+    return noise_scale + MD_HALF * (squares + shrinkage * mean * mean);
 }
 
 /* log p(x | moments), or if at_peak its highest value where x has values. If x is NULL: its constant, exponent, centres
  * and scales, into column k of the score table. */
-static inline real normal_gamma_density(const mapdpm_stream *s, view v, const real *x, size_t k, int at_peak)
+static inline md_real normal_gamma_density(const mapdpm_stream *s, view v, const md_real *x, size_t k, int at_peak)
 {
-    const size_t D = FEATURES(s), step = count_step(s);
-    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
-    const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
-    const real *const noise_scale = noise_scale_of(s);
-    real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0,
-         shrinkage = 0;
+    const size_t D = MD_FEATURES(s), step = count_step(s);
+    const md_real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const md_real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
+    const md_real *const noise_scale = noise_scale_of(s);
+    md_real total = 0, logs = 0, product = 1, excess = 0, tail = 0, n = -1, stretch = 0, shrink = 0, square = 0,
+            shrinkage = 0;
     posterior p = {0, 0, 0, 0};
     size_t d;
 
     for (d = 0; d < D; d++) {
-        const real now = v.decay * counts[d * step];
-        real scale;
+        const md_real now = v.decay * counts[d * step];
+        md_real scale;
 
         if (step && x && !is_present(x[d]))
             continue;
         if (now != n) {
-            total -= (p.a + HALF) * (tail + math_log1p(excess));
+            total -= (p.a + MD_HALF) * (tail + math_log1p(excess));
             tail = excess = 0;
             n = now;
             p = posterior_of(s, n);
-            stretch = HALF * p.c / (p.c + 1);
+            stretch = MD_HALF * p.c / (p.c + 1);
             shrink = n / p.c;
             square = p.square / MATH_PI;
             shrinkage = shrinkage_of(s, n);
@@ -1390,7 +1405,7 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
             centres_of(s, d)[k] = shrink * mean[d];
             scales_of(s, d)[k] = scale;
         } else if (!at_peak) {
-            const real t = coordinate(s, x, d) - shrink * mean[d];
+            const md_real t = coordinate(s, x, d) - shrink * mean[d];
 
             multiply_one_plus(&excess, &tail, t * t * scale);
         }
@@ -1399,26 +1414,26 @@ static inline real normal_gamma_density(const mapdpm_stream *s, view v, const re
         multiply_into(&product, &logs, n);
         multiply_into(&product, &logs, n);
     }
-    total += HALF * (logs + math_log(product));
+    total += MD_HALF * (logs + math_log(product));
     if (x == NULL) {
         constants_of(s)[k] = total;
-        exponents_of(s)[k] = p.a + HALF;
+        exponents_of(s)[k] = p.a + MD_HALF;
         return total;
     }
-    return total - (p.a + HALF) * (tail + math_log1p(excess));
+    return total - (p.a + MD_HALF) * (tail + math_log1p(excess));
 }
 
-static inline real known_variance_density(const mapdpm_stream *s, view v, const real *x, size_t k, int at_peak)
+static inline md_real known_variance_density(const mapdpm_stream *s, view v, const md_real *x, size_t k, int at_peak)
 {
-    const size_t D = FEATURES(s), step = count_step(s);
-    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
-    const real *const mean = mean_in(s, v.moments), *const variance = noise_scale_of(s),
-                      *const prior_variance = prior_variance_of(s);
-    real logs = 0, product = 1, sum = 0, features = 0;
+    const size_t D = MD_FEATURES(s), step = count_step(s);
+    const md_real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const md_real *const mean = mean_in(s, v.moments), *const variance = noise_scale_of(s),
+                         *const prior_variance = prior_variance_of(s);
+    md_real logs = 0, product = 1, sum = 0, features = 0;
     size_t d;
 
     for (d = 0; d < D; d++) {
-        real n, spread, wide, centre;
+        md_real n, spread, wide, centre;
 
         if (step && x && !is_present(x[d]))
             continue;
@@ -1430,16 +1445,16 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
         multiply_into(&product, &logs, wide);
         if (x == NULL) {
             centres_of(s, d)[k] = centre;
-            scales_of(s, d)[k] = HALF / wide;
+            scales_of(s, d)[k] = MD_HALF / wide;
         } else if (!at_peak) {
-            const real t = coordinate(s, x, d) - centre;
+            const md_real t = coordinate(s, x, d) - centre;
 
-            sum += t * t * (HALF / wide);
+            sum += t * t * (MD_HALF / wide);
         }
     }
-    logs = -HALF * (features * MATH_LOG_2PI + logs + math_log(product));
+    logs = -MD_HALF * (features * MATH_LOG_2PI + logs + math_log(product));
     if (x == NULL) {
-        const real n = v.decay * *v.moments;
+        const md_real n = v.decay * *v.moments;
 
         constants_of(s)[k] = n > 0 && !IS_GROUPED(s) && !IS_TIMED(s) ? logs + math_log(n) : logs;
         exponents_of(s)[k] = 1;
@@ -1448,13 +1463,13 @@ static inline real known_variance_density(const mapdpm_stream *s, view v, const 
 }
 
 /* log p(x | moments), from the moments. */
-static inline real density(const mapdpm_stream *s, view v, const real *x)
+static inline md_real density(const mapdpm_stream *s, view v, const md_real *x)
 {
     return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0, 0) : known_variance_density(s, v, x, 0, 0);
 }
 
 /* The highest log density of a point with the same missing values as x. */
-static inline real peak(const mapdpm_stream *s, view v, const real *x)
+static inline md_real peak(const mapdpm_stream *s, view v, const md_real *x)
 {
     return IS_GAMMA(s) ? normal_gamma_density(s, v, x, 0, 1) : known_variance_density(s, v, x, 0, 1);
 }
@@ -1471,19 +1486,19 @@ static inline void prepare(const mapdpm_stream *s, view v, size_t k)
 
 /* Clusters that are compared at once: as many as vectors hold, or one if the code must be small. */
 #ifdef __OPTIMIZE_SIZE__
-enum { BLOCK = 1 };
+enum { MD_BLOCK = 1 };
 #else
-enum { BLOCK = 8 };
+enum { MD_BLOCK = 8 };
 #endif
 
 /* log p(x | column k of the score table), safe from overflow. */
-static inline real table_density(const mapdpm_stream *s, const real *x, size_t k)
+static inline md_real table_density(const mapdpm_stream *s, const md_real *x, size_t k)
 {
-    real excess = 0, logs = 0;
+    md_real excess = 0, logs = 0;
     size_t d;
 
-    for (d = 0; d < FEATURES(s); d++) {
-        const real t = coordinate(s, x, d) - centres_of(s, d)[k];
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real t = coordinate(s, x, d) - centres_of(s, d)[k];
 
         if (IS_GAMMA(s))
             multiply_one_plus(&excess, &logs, t * t * scales_of(s, d)[k]);
@@ -1494,7 +1509,7 @@ static inline real table_density(const mapdpm_stream *s, const real *x, size_t k
 }
 
 /* The same, from its tail. */
-static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t k, real tail)
+static inline md_real density_of_tail(const mapdpm_stream *s, const md_real *x, size_t k, md_real tail)
 {
     if (!IS_GAMMA(s))
         return constants_of(s)[k] - tail;
@@ -1506,50 +1521,50 @@ static inline real density_of_tail(const mapdpm_stream *s, const real *x, size_t
 #endif
 
 /* A cluster has at least so many tables, so that no share is 0. */
-#define LEAST_TABLES ((real)1e-3)
+#define LEAST_TABLES ((md_real)1e-3)
 /* A lower bound of a logarithm plus this is an upper bound. */
-#define MOST_BELOW ((real)0.0601)
+#define MOST_BELOW ((md_real)0.0601)
 /* A pseudo-count is at least so large, so that no quotient leaves the normal numbers. */
 #define LEAST_PSEUDO_COUNT FLOAT_OR_DOUBLE(1e-18, 1e-200)
 
 /* log Gamma(x) - log Gamma(x1) - log Gamma(x2) for positive numbers. Its large terms cancel in the formula, not in
  * rounded numbers. */
-static inline real gamma_merge(real x1, real x2, real x)
+static inline md_real gamma_merge(md_real x1, md_real x2, md_real x)
 {
-    const real over = x - x1 - x2;
-    real r, r1, r2;
-    const real tails = math_excess(x, &r) - math_excess(x1, &r1) - math_excess(x2, &r2);
+    const md_real over = x - x1 - x2;
+    md_real r, r1, r2;
+    const md_real tails = math_excess(x, &r) - math_excess(x1, &r1) - math_excess(x2, &r2);
 
     return tails + x1 * math_log(x / x1) + x2 * math_log(x / x2) + over * (math_log(x) - 1) +
-           HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
+           MD_HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
 }
 
 /* ---- what a view has besides ------------------------------------------------------------------------------------ */
 
 #ifdef MAPDPM_GROUPS
-static inline const real *cells_in(view v) { return v.cells; }
-static inline real past_in(view v) { return v.past; }
-static inline real tables_in(view v) { return v.tables; }
-static inline void set_groups(view *v, const real *cells, real past, real tables)
+static inline const md_real *cells_in(view v) { return v.cells; }
+static inline md_real past_in(view v) { return v.past; }
+static inline md_real tables_in(view v) { return v.tables; }
+static inline void set_groups(view *v, const md_real *cells, md_real past, md_real tables)
 {
     v->cells = cells;
     v->past = past;
     v->tables = tables;
 }
 #else
-static inline const real *cells_in(view v) { return v.moments; }
-static inline real past_in(view v) { return (void)v, (real)0; }
-static inline real tables_in(view v) { return (void)v, (real)0; }
-static inline void set_groups(view *v, const real *cells, real past, real tables)
+static inline const md_real *cells_in(view v) { return v.moments; }
+static inline md_real past_in(view v) { return (void)v, (md_real)0; }
+static inline md_real tables_in(view v) { return (void)v, (md_real)0; }
+static inline void set_groups(view *v, const md_real *cells, md_real past, md_real tables)
 {
     (void)v, (void)cells, (void)past, (void)tables;
 }
 #endif
 
 /* The points of group g. A view without cells has none. */
-static inline real points_in(const mapdpm_stream *s, view v, size_t g)
+static inline md_real points_in(const mapdpm_stream *s, view v, size_t g)
 {
-    return cells_in(v) ? v.decay * cells_in(v)[g * SLOTS(s)] : 0;
+    return cells_in(v) ? v.decay * cells_in(v)[g * MD_SLOTS(s)] : 0;
 }
 
 /* The same cluster without points. */
@@ -1561,20 +1576,20 @@ static inline view faded(view v)
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-static inline real at_least(real x, real least) { return x > least ? x : least; }
+static inline md_real at_least(md_real x, md_real least) { return x > least ? x : least; }
 
 /* A group with n points in a cluster has min(n, 1) + a log(this) tables there, for a pseudo-count a: docs/maths.md
  * (59). */
-static inline real table_factor(real n, real a) { return n > 1 ? (n + a - HALF) / (a + HALF) : 1; }
+static inline md_real table_factor(md_real n, md_real a) { return n > 1 ? (n + a - MD_HALF) / (a + MD_HALF) : 1; }
 
 /* The expected number of tables of two clusters together. */
-static inline real count_tables(const mapdpm_stream *s, view v1, view v2, real a)
+static inline md_real count_tables(const mapdpm_stream *s, view v1, view v2, md_real a)
 {
-    real whole = 0, product = 1, logs = 0;
+    md_real whole = 0, product = 1, logs = 0;
     size_t g;
 
     for (g = 0; g < groups_of(s); g++) {
-        const real n = points_in(s, v1, g) + points_in(s, v2, g);
+        const md_real n = points_in(s, v1, g) + points_in(s, v2, g);
 
         whole += n > 1 ? 1 : n;
         if (n > 1)
@@ -1584,42 +1599,42 @@ static inline real count_tables(const mapdpm_stream *s, view v1, view v2, real a
 }
 
 /* The tables of a slot whose weight has decayed. A cluster has no more tables than points. */
-static inline real tables_at(const mapdpm_stream *s, uint32_t k, real decay)
+static inline md_real tables_at(const mapdpm_stream *s, uint32_t k, md_real decay)
 {
-    const real n = *slot_of(s, k) * decay, tables = tables_of(s)[k];
+    const md_real n = *slot_of(s, k) * decay, tables = tables_of(s)[k];
 
     return tables < n ? tables : n;
 }
 
 /* The pseudo-count of a share of all tables and gamma. */
-static inline real pseudo_count(const mapdpm_stream *s, real tables, real all)
+static inline md_real pseudo_count(const mapdpm_stream *s, md_real tables, md_real all)
 {
     return at_least(s->alpha * (tables / all), LEAST_PSEUDO_COUNT);
 }
 
-/* The weight of a slot for the next point of the group in a row, which may be NONE. The weights of all slots and of a
- * new cluster sum to alpha plus the points of the group. */
-static inline real group_weight(const mapdpm_stream *s, uint32_t k, uint32_t row, real decay)
+/* The weight of a slot for the next point of the group in a row, which may be MD_NONE. The weights of all slots and of
+ * a new cluster sum to alpha plus the points of the group. */
+static inline md_real group_weight(const mapdpm_stream *s, uint32_t k, uint32_t row, md_real decay)
 {
-    const real n = row == NONE ? 0 : cells_of(s, row)[k] * decay;
+    const md_real n = row == MD_NONE ? 0 : cells_of(s, row)[k] * decay;
 
     return n + pseudo_count(s, tables_at(s, k, decay), *all_tables_of(s));
 }
 
 /* The points of the group in a row. */
-static inline real points_here(const mapdpm_stream *s, uint32_t row)
+static inline md_real points_here(const mapdpm_stream *s, uint32_t row)
 {
-    real total = 0;
+    md_real total = 0;
     uint32_t k;
 
-    for (k = 0; k < s->width && row != NONE; k++)
+    for (k = 0; k < s->width && row != MD_NONE; k++)
         if (is_used(s, k))
             total += cells_of(s, row)[k] * decay_of(s, k, s->now);
     return total;
 }
 
 /* The log weight of a new cluster. */
-static inline real log_opening(const mapdpm_stream *s)
+static inline md_real log_opening(const mapdpm_stream *s)
 {
     return IS_GROUPED(s) ? s->log_alpha + (*log_gamma_of(s) - math_log(*all_tables_of(s))) : s->log_alpha;
 }
@@ -1628,16 +1643,16 @@ static inline real log_opening(const mapdpm_stream *s)
 
 /* Two clusters: the expected tables and the pseudo-count of each, and all tables and gamma with these. */
 typedef struct {
-    real e1;
-    real e2;
-    real a1;
-    real a2;
-    real all;
+    md_real e1;
+    md_real e2;
+    md_real a1;
+    md_real a2;
+    md_real all;
 } two_tables;
 
 static inline two_tables tables_of_two(const mapdpm_stream *s, view v1, view v2)
 {
-    const real all = *all_tables_of(s);
+    const md_real all = *all_tables_of(s);
     const view nothing = faded(v2);
     two_tables t;
 
@@ -1650,17 +1665,17 @@ static inline two_tables tables_of_two(const mapdpm_stream *s, view v1, view v2)
 }
 
 /* The gain of the log prior when two clusters become one (docs/maths.md (60)). */
-static inline real merge_groups_term(const mapdpm_stream *s, view v1, view v2)
+static inline md_real merge_groups_term(const mapdpm_stream *s, view v1, view v2)
 {
     const two_tables t = tables_of_two(s, v1, v2);
-    const real both = count_tables(s, v1, v2, pseudo_count(s, t.e1 + t.e2, t.all));
-    const real e = at_least(past_in(v1) + past_in(v2) + both, LEAST_TABLES), after = t.all - t.e1 - t.e2 + e;
-    const real a1 = t.a1, a2 = t.a2, a = pseudo_count(s, e, after);
-    real total = -*log_gamma_of(s), product = 1, logs = 0, cells = 0, r, r1, r2;
+    const md_real both = count_tables(s, v1, v2, pseudo_count(s, t.e1 + t.e2, t.all));
+    const md_real e = at_least(past_in(v1) + past_in(v2) + both, LEAST_TABLES), after = t.all - t.e1 - t.e2 + e;
+    const md_real a1 = t.a1, a2 = t.a2, a = pseudo_count(s, e, after);
+    md_real total = -*log_gamma_of(s), product = 1, logs = 0, cells = 0, r, r1, r2;
     size_t g;
 
     for (g = 0; g < groups_of(s); g++) {
-        const real n1 = points_in(s, v1, g), n2 = points_in(s, v2, g);
+        const md_real n1 = points_in(s, v1, g), n2 = points_in(s, v2, g);
 
         if (!(n1 + n2 > 0))
             continue;
@@ -1672,15 +1687,15 @@ static inline real merge_groups_term(const mapdpm_stream *s, view v1, view v2)
     }
     total += logs + math_log(product) - cells * gamma_merge(a1 + 1, a2 + 1, a + 1);
     total += past_in(v1) * math_log(a / a1) + past_in(v2) * math_log(a / a2);
-    total += (t.all - t.e1 - t.e2 - HALF) * math_log(t.all / after);
+    total += (t.all - t.e1 - t.e2 - MD_HALF) * math_log(t.all / after);
     total += math_excess(e, &r) - math_excess(t.e1, &r1) - math_excess(t.e2, &r2);
-    return total + HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
+    return total + MD_HALF * (math_log(r1 / r * r2) - MATH_LOG_2PI);
 }
 
 /* The number of groups that have points in both clusters. */
-static inline real meetings_of(const mapdpm_stream *s, view v1, view v2)
+static inline md_real meetings_of(const mapdpm_stream *s, view v1, view v2)
 {
-    real meetings = 0;
+    md_real meetings = 0;
     size_t g;
 
     for (g = 0; g < groups_of(s); g++)
@@ -1690,30 +1705,30 @@ static inline real meetings_of(const mapdpm_stream *s, view v1, view v2)
 }
 
 /* What that gain may exceed the entropy of the labels by, if so many groups meet. */
-static inline real most_groups_gain(const mapdpm_stream *s, view v1, view v2, real meetings)
+static inline md_real most_groups_gain(const mapdpm_stream *s, view v1, view v2, md_real meetings)
 {
-    const real least = tables_in(v1) < tables_in(v2) ? tables_in(v1) : tables_in(v2);
-    const real rarest = math_log_below(pseudo_count(s, least, *all_tables_of(s)));
-    const real n = v1.decay * *v1.moments + v2.decay * *v2.moments;
+    const md_real least = tables_in(v1) < tables_in(v2) ? tables_in(v1) : tables_in(v2);
+    const md_real rarest = math_log_below(pseudo_count(s, least, *all_tables_of(s)));
+    const md_real n = v1.decay * *v1.moments + v2.decay * *v2.moments;
 
     return meetings * (2 + math_log_below(n) - (rarest < 0 ? rarest : 0)) + least +
            (*log_gamma_of(s) < 0 ? -*log_gamma_of(s) : 0);
 }
 
 /* A lower bound of that gain (docs/maths.md, section 16). A lower bound of a logarithm costs no more than a product. */
-static inline real least_groups_gain(const mapdpm_stream *s, view v1, view v2)
+static inline md_real least_groups_gain(const mapdpm_stream *s, view v1, view v2)
 {
     const two_tables t = tables_of_two(s, v1, v2);
-    const real rarest = t.a1 < t.a2 ? t.a1 : t.a2, each = -(math_log_below(rarest) + MOST_BELOW) - (real)1.1;
-    real total = -*log_gamma_of(s) - (real)1.5;
+    const md_real rarest = t.a1 < t.a2 ? t.a1 : t.a2, each = -(math_log_below(rarest) + MOST_BELOW) - (md_real)1.1;
+    md_real total = -*log_gamma_of(s) - (md_real)1.5;
     size_t g;
 
     for (g = 0; g < groups_of(s); g++) {
-        const real n1 = points_in(s, v1, g), n2 = points_in(s, v2, g), n = n1 + n2;
+        const md_real n1 = points_in(s, v1, g), n2 = points_in(s, v2, g), n = n1 + n2;
 
         if (n1 >= 1 && n2 >= 1)
             total += at_least(n1 * math_log_below(n / n1) + n2 * math_log_below(n / n2) +
-                                  HALF * math_log_below(n1 * (n2 / n)) + each -
+                                  MD_HALF * math_log_below(n1 * (n2 / n)) + each -
                                   (t.a1 + t.a2) * (1 + (math_log_below(n) + MOST_BELOW)),
                               0);
     }
@@ -1721,15 +1736,15 @@ static inline real least_groups_gain(const mapdpm_stream *s, view v1, view v2)
 }
 
 /* log prod_g a^(n_g) / a, with rising factorials: the weights by which the points of a cluster joined it. */
-static inline real joining_term(const mapdpm_stream *s, view v)
+static inline md_real joining_term(const mapdpm_stream *s, view v)
 {
-    const real a = pseudo_count(s, at_least(tables_in(v), LEAST_TABLES), *all_tables_of(s));
-    real total = 0, product = 1, logs = 0, roots = 1, root_logs = 0, root, empty_root, empty;
+    const md_real a = pseudo_count(s, at_least(tables_in(v), LEAST_TABLES), *all_tables_of(s));
+    md_real total = 0, product = 1, logs = 0, roots = 1, root_logs = 0, root, empty_root, empty;
     size_t g;
 
     empty = math_excess(a + 1, &empty_root) + (a + 1) * (math_log(a + 1) - 1);
     for (g = 0; g < groups_of(s); g++) {
-        const real n = points_in(s, v, g), x = a + 1 + n;
+        const md_real n = points_in(s, v, g), x = a + 1 + n;
 
         if (!(n > 0))
             continue;
@@ -1737,7 +1752,7 @@ static inline real joining_term(const mapdpm_stream *s, view v)
         multiply_into(&roots, &root_logs, empty_root / root);
         multiply_into(&product, &logs, a / (a + n));
     }
-    return total + HALF * (root_logs + math_log(roots)) + logs + math_log(product) - math_log(a);
+    return total + MD_HALF * (root_logs + math_log(roots)) + logs + math_log(product) - math_log(a);
 }
 
 #endif
@@ -1747,33 +1762,34 @@ static inline real joining_term(const mapdpm_stream *s, view v)
 /* ---- merging: L(a + b) - L(a) - L(b), without the large terms that cancel ---------------------------------------- */
 
 /* The Normal-Gamma terms of one feature that depend on the numbers of points only. */
-static inline real merge_count_term(const mapdpm_stream *s, real n1, real n2)
+static inline md_real merge_count_term(const mapdpm_stream *s, md_real n1, md_real n2)
 {
-    const real a0 = s->a0, c0 = s->c0;
-    real r1, r2, r, ratio;
-    const real tails = math_excess(a0 + HALF * (n1 + n2), &r) + s->excess - math_excess(a0 + HALF * n1, &r1) -
-                       math_excess(a0 + HALF * n2, &r2);
+    const md_real a0 = s->a0, c0 = s->c0;
+    md_real r1, r2, r, ratio;
+    const md_real tails = math_excess(a0 + MD_HALF * (n1 + n2), &r) + s->excess - math_excess(a0 + MD_HALF * n1, &r1) -
+                          math_excess(a0 + MD_HALF * n2, &r2);
 
     ratio = ((c0 + n1) * r1) / ((c0 + n1 + n2) * r) * (((c0 + n2) * r2) / (c0 * s->root));
-    return tails + HALF * math_log(ratio);
+    return tails + MD_HALF * math_log(ratio);
 }
 
-static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
+static inline md_real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
 {
-    const size_t D = FEATURES(s), step = count_step(s);
-    const real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
-    const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
-    const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
-    const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
-    const real *const noise_scale = noise_scale_of(s);
-    real total = 0, n1 = -1, n2 = -1, a1 = 0, a2 = 0, a = 0, by_number = 0, ratio1 = 0, ratio2 = 0, ratio0 = 0;
-    real shrinkage1 = 0, shrinkage2 = 0, shrinkage = 0, share = 0, between = 0;
-    real product1 = 1, product2 = 1, product0 = 1, logs1 = 0, logs2 = 0, logs0 = 0;
+    const size_t D = MD_FEATURES(s), step = count_step(s);
+    const md_real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
+    const md_real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
+    const md_real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
+    const md_real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
+    const md_real *const noise_scale = noise_scale_of(s);
+    md_real total = 0, n1 = -1, n2 = -1, a1 = 0, a2 = 0, a = 0, by_number = 0, ratio1 = 0, ratio2 = 0, ratio0 = 0;
+    md_real shrinkage1 = 0, shrinkage2 = 0, shrinkage = 0, share = 0, between = 0;
+    md_real product1 = 1, product2 = 1, product0 = 1, logs1 = 0, logs2 = 0, logs0 = 0;
     size_t d;
 
     for (d = 0; d <= D; d++) {
-        const real next1 = d < D ? v1.decay * counts1[d * step] : -1, next2 = d < D ? v2.decay * counts2[d * step] : -1;
-        real delta, inverse, b1, b2;
+        const md_real next1 = d < D ? v1.decay * counts1[d * step] : -1,
+                      next2 = d < D ? v2.decay * counts2[d * step] : -1;
+        md_real delta, inverse, b1, b2;
 
         if (d == D || next1 != n1 || next2 != n2) {
             if (d > 0)
@@ -1785,9 +1801,9 @@ static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
             logs1 = logs2 = logs0 = 0;
             n1 = next1;
             n2 = next2;
-            a1 = s->a0 + HALF * n1;
-            a2 = s->a0 + HALF * n2;
-            a = s->a0 + HALF * (n1 + n2);
+            a1 = s->a0 + MD_HALF * n1;
+            a2 = s->a0 + MD_HALF * n2;
+            a = s->a0 + MD_HALF * (n1 + n2);
             by_number = merge_count_term(s, n1, n2);
             ratio1 = a / a1;
             ratio2 = a / a2;
@@ -1812,25 +1828,25 @@ static inline real normal_gamma_merge(const mapdpm_stream *s, view v1, view v2)
 }
 
 /* n mean^2 / (variance + n prior_variance), in the unit of the mean. */
-static inline real mean_penalty(real n, real mean, real variance, real prior_variance)
+static inline md_real mean_penalty(md_real n, md_real mean, md_real variance, md_real prior_variance)
 {
     return n * mean * mean / (variance + n * prior_variance);
 }
 
-static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2)
+static inline md_real known_variance_merge(const mapdpm_stream *s, view v1, view v2)
 {
-    const size_t D = FEATURES(s), step = count_step(s);
-    const real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
-    const real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
-    const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
-    real total = 0, product = 1, logs = 0;
+    const size_t D = MD_FEATURES(s), step = count_step(s);
+    const md_real *const counts1 = step ? counts_in(s, v1.moments) : v1.moments;
+    const md_real *const counts2 = step ? counts_in(s, v2.moments) : v2.moments;
+    const md_real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
+    md_real total = 0, product = 1, logs = 0;
     size_t d;
 
     for (d = 0; d < D; d++) {
-        const real n1 = v1.decay * counts1[d * step], n2 = v2.decay * counts2[d * step], n = n1 + n2;
-        const real variance = noise_scale_of(s)[d], prior_variance = prior_variance_of(s)[d],
-                   delta = mean2[d] - mean1[d];
-        const real share = n > 0 ? n2 / n : 0;
+        const md_real n1 = v1.decay * counts1[d * step], n2 = v2.decay * counts2[d * step], n = n1 + n2;
+        const md_real variance = noise_scale_of(s)[d], prior_variance = prior_variance_of(s)[d],
+                      delta = mean2[d] - mean1[d];
+        const md_real share = n > 0 ? n2 / n : 0;
 
         multiply_into(&product, &logs, (variance + n1 * prior_variance) / variance);
         multiply_into(&product, &logs, (variance + n2 * prior_variance) / (variance + n * prior_variance));
@@ -1839,11 +1855,11 @@ static inline real known_variance_merge(const mapdpm_stream *s, view v1, view v2
                  mean_penalty(n, mean1[d] + delta * share, variance, prior_variance) -
                  n1 * share * delta * delta / variance;
     }
-    return HALF * (total + logs + math_log(product));
+    return MD_HALF * (total + logs + math_log(product));
 }
 
 /* log Gamma(n1 + n2) - log Gamma(n1) - log Gamma(n2), each of max(n, 1). */
-static inline real merge_size_term(real n1, real n2)
+static inline md_real merge_size_term(md_real n1, md_real n2)
 {
     return gamma_merge(at_least(n1, 1), at_least(n2, 1), at_least(n1 + n2, 1));
 }
@@ -1853,45 +1869,45 @@ static inline real merge_size_term(real n1, real n2)
  * and for each feature one prior less, at most PRIOR_NATS. The bounds of the logarithms cost no more than a product. */
 static inline int merge_surely_loses(const mapdpm_stream *s, view v1, view v2)
 {
-    const size_t D = FEATURES(s);
-    const real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
-    const real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
-    const real *const noise_scale = noise_scale_of(s);
-    const real n1 = v1.decay * *v1.moments, n2 = v2.decay * *v2.moments, n = n1 + n2;
-    const real share = (n1 < n2 ? n1 : n2) / n;
-    real sum = 0, least, loss, entropy;
+    const size_t D = MD_FEATURES(s);
+    const md_real *const mean1 = mean_in(s, v1.moments), *const mean2 = mean_in(s, v2.moments);
+    const md_real *const squares1 = squares_in(s, v1.moments), *const squares2 = squares_in(s, v2.moments);
+    const md_real *const noise_scale = noise_scale_of(s);
+    const md_real n1 = v1.decay * *v1.moments, n2 = v2.decay * *v2.moments, n = n1 + n2;
+    const md_real share = (n1 < n2 ? n1 : n2) / n;
+    md_real sum = 0, least, loss, entropy;
     size_t d;
 
     if (HAS_MISSING(s) || !IS_GAMMA(s) || !(share > 0))
         return 0;
     for (d = 0; d < D; d++) {
-        const real delta = mean2[d] - mean1[d];
+        const md_real delta = mean2[d] - mean1[d];
 
         sum += delta * delta / (2 * noise_scale[d] + v1.decay * squares1[d] + v2.decay * squares2[d]);
     }
     sum *= n * share * (1 - share);
-    least = PRIOR_NATS * (real)(D + 1);
-    loss = HALF * math_log_below(1 + sum);
+    least = PRIOR_NATS * (md_real)(D + 1);
+    loss = MD_HALF * math_log_below(1 + sum);
     entropy = share * (1 - math_log_below(share));
     if (IS_TIMED(s)) /* each of so many cells and rows saves a few logarithms of its size */
-        least += 3 * (real)(SLOTS(s) + 2) * (2 + math_log_below(n + 1) + MOST_BELOW);
+        least += 3 * (md_real)(MD_SLOTS(s) + 2) * (2 + math_log_below(n + 1) + MOST_BELOW);
     if (!IS_GROUPED(s) || !(loss > entropy + least / n))
         return loss > entropy + least / n;
-    if (loss > entropy + (least + most_groups_gain(s, v1, v2, (real)groups_of(s))) / n) /* usually far enough */
+    if (loss > entropy + (least + most_groups_gain(s, v1, v2, (md_real)groups_of(s))) / n) /* usually far enough */
         return 1;
     return loss > entropy + (least + most_groups_gain(s, v1, v2, meetings_of(s, v1, v2))) / n;
 }
 
 /* The part of the likelihood in the gain of a merge. */
-static inline real merge_data_gain(const mapdpm_stream *s, view v1, view v2)
+static inline md_real merge_data_gain(const mapdpm_stream *s, view v1, view v2)
 {
     return IS_GAMMA(s) ? normal_gamma_merge(s, v1, v2) : known_variance_merge(s, v1, v2);
 }
 
 /* The gain of the log joint when two clusters merge. */
-static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
+static inline md_real merge_gain(const mapdpm_stream *s, view v1, view v2)
 {
-    const real data = merge_data_gain(s, v1, v2);
+    const md_real data = merge_data_gain(s, v1, v2);
 
     if (IS_GROUPED(s))
         return data + merge_groups_term(s, v1, v2);
@@ -1901,12 +1917,12 @@ static inline real merge_gain(const mapdpm_stream *s, view v1, view v2)
 /* ---- forgetting -------------------------------------------------------------------------------------------------- */
 
 /* The prior's term in the log p of each cluster: a0 sum_d log(b0 / a0). */
-static inline real log_prior(const mapdpm_stream *s)
+static inline md_real log_prior(const mapdpm_stream *s)
 {
-    real logs = 0, product = 1;
+    md_real logs = 0, product = 1;
     size_t d;
 
-    for (d = 0; d < FEATURES(s) && IS_GAMMA(s); d++)
+    for (d = 0; d < MD_FEATURES(s) && IS_GAMMA(s); d++)
         multiply_into(&product, &logs, noise_scale_of(s)[d] / s->a0);
     return s->a0 * (logs + math_log(product));
 }
@@ -1914,15 +1930,15 @@ static inline real log_prior(const mapdpm_stream *s)
 /* A cluster's term of the log joint, given log_prior: log p of all its points, and log Gamma(max(n, 1)), or with groups
  * the weights by which they joined it. *alone is the log p of a point as a cluster of its own, at the root mean square
  * distance of the points from the prior mean. */
-static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_term, real *alone)
+static inline md_real log_joint_term(const mapdpm_stream *s, view v, md_real prior_term, md_real *alone)
 {
-    const size_t D = FEATURES(s), step = count_step(s);
-    const real *const counts = step ? counts_in(s, v.moments) : v.moments;
-    const real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
-    const real *const noise_scale = noise_scale_of(s);
-    const real weight = v.decay * *v.moments, size = weight > 1 ? weight : 1;
-    real total, root, logs = 0, product, tail = 0, excess = 0;
-    real last = -1, a = 1, by_number = 0, factor = 1, shrinkage = 0, spreads = 1, spread_logs = 0;
+    const size_t D = MD_FEATURES(s), step = count_step(s);
+    const md_real *const counts = step ? counts_in(s, v.moments) : v.moments;
+    const md_real *const mean = mean_in(s, v.moments), *const squares = squares_in(s, v.moments);
+    const md_real *const noise_scale = noise_scale_of(s);
+    const md_real weight = v.decay * *v.moments, size = weight > 1 ? weight : 1;
+    md_real total, root, logs = 0, product, tail = 0, excess = 0;
+    md_real last = -1, a = 1, by_number = 0, factor = 1, shrinkage = 0, spreads = 1, spread_logs = 0;
     size_t d;
 
     *alone = s->opening - s->log_alpha;
@@ -1930,12 +1946,12 @@ static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_ter
         total = joining_term(s, v);
         product = 1;
     } else {
-        total = math_excess(size, &root) + size * (math_log(size) - 1) + HALF * MATH_LOG_2PI;
+        total = math_excess(size, &root) + size * (math_log(size) - 1) + MD_HALF * MATH_LOG_2PI;
         product = 1 / root;
     }
     for (d = 0; d < D; d++) {
-        const real n = v.decay * counts[d * step], M2 = v.decay * squares[d];
-        const real away = (n > 0 ? M2 / n : 0) + mean[d] * mean[d];
+        const md_real n = v.decay * counts[d * step], M2 = v.decay * squares[d];
+        const md_real away = (n > 0 ? M2 / n : 0) + mean[d] * mean[d];
 
         if (IS_GAMMA(s)) {
             if (n != last) {
@@ -1943,8 +1959,8 @@ static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_ter
                 spreads = 1;
                 spread_logs = 0;
                 last = n;
-                a = s->a0 + HALF * n;
-                by_number = math_excess(a, &root) - s->excess - HALF * n * (1 + MATH_LOG_2PI);
+                a = s->a0 + MD_HALF * n;
+                by_number = math_excess(a, &root) - s->excess - MD_HALF * n * (1 + MATH_LOG_2PI);
                 factor = s->c0 / (s->c0 + n) * (s->root / root);
                 shrinkage = shrinkage_of(s, n);
             }
@@ -1953,28 +1969,29 @@ static inline real log_joint_term(const mapdpm_stream *s, view v, real prior_ter
             multiply_into(&spreads, &spread_logs, posterior_b(noise_scale[d], shrinkage, mean[d], M2) / a);
             multiply_one_plus(&excess, &tail, away * prior_scale(s)[d]);
         } else {
-            const real grown = noise_scale[d] + n * prior_variance_of(s)[d];
+            const md_real grown = noise_scale[d] + n * prior_variance_of(s)[d];
 
-            total -= HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(noise_scale[d]) + math_log(grown) +
-                             M2 / noise_scale[d] + n * mean[d] * mean[d] / grown);
+            total -= MD_HALF * (n * MATH_LOG_2PI + (n - 1) * math_log(noise_scale[d]) + math_log(grown) +
+                                M2 / noise_scale[d] + n * mean[d] * mean[d] / grown);
             tail += away * prior_scale(s)[d];
         }
     }
     if (IS_GAMMA(s)) {
         total += prior_term - a * (spread_logs + math_log(spreads));
-        *alone -= (s->a0 + HALF) * (tail + math_log1p(excess));
+        *alone -= (s->a0 + MD_HALF) * (tail + math_log1p(excess));
     } else {
         *alone -= tail;
     }
-    return total + HALF * (logs + math_log(product));
+    return total + MD_HALF * (logs + math_log(product));
 }
 
 /* The loss of the log joint if each point of the cluster were alone. It shrinks with the time since the cluster was
  * last seen (docs/maths.md (27)). */
-static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term, real idle, real total_weight)
+static inline md_real eviction_loss(const mapdpm_stream *s, view v, md_real prior_term, md_real idle,
+                                    md_real total_weight)
 {
-    const real n = v.decay * *v.moments, size = n > 1 ? n : 1;
-    real alone, loss = log_joint_term(s, v, prior_term, &alone);
+    const md_real n = v.decay * *v.moments, size = n > 1 ? n : 1;
+    md_real alone, loss = log_joint_term(s, v, prior_term, &alone);
 
     loss += (1 - size) * log_opening(s) - n * alone; /* n, not size: the unit of the data must not matter */
     return loss * math_exp(-idle * n / (3 * total_weight));
@@ -1984,36 +2001,36 @@ static inline real eviction_loss(const mapdpm_stream *s, view v, real prior_term
 
 /* The nats that a split or a merge must gain, so that one point does not undo the change of another. A split of n
  * points must gain log n more, because it was tried about so often. */
-#define HYSTERESIS ((real)3)
+#define HYSTERESIS ((md_real)3)
 /* A cluster of less weight is removed: a single point after one half-life. */
-#define FORGOTTEN_WEIGHT ((real)0.5)
+#define FORGOTTEN_WEIGHT ((md_real)0.5)
 /* After so many points, halves that have not become clusters start anew with another division. The number doubles each
  * time, up to TRIAL_LENGTH << DOUBLINGS. */
 #define TRIAL_LENGTH 300u
 #define DOUBLINGS 4u
 /* A half with fewer points is ignored. */
-#define LEAST_HALF ((real)2)
+#define LEAST_HALF ((md_real)2)
 /* Halves of LARGE_HALF points or more stand for up to EXTRAPOLATION times as many points of their cluster. */
-#define LARGE_HALF ((real)500)
-#define EXTRAPOLATION ((real)4)
+#define LARGE_HALF ((md_real)500)
+#define EXTRAPOLATION ((md_real)4)
 /* One in so many points of a cluster is followed by an attempt to split it, the others by an attempt to merge it. */
 #define LOOK_PERIOD 4u
 /* c0 = EMPIRICAL_POINTS / warm-up, as in the batch prior. */
-#define EMPIRICAL_POINTS ((real)10)
+#define EMPIRICAL_POINTS ((md_real)10)
 /* The least variance within clusters, as a share of the variance of all points. */
-#define LEAST_SHARE ((real)1e-4)
+#define LEAST_SHARE ((md_real)1e-4)
 /* Losses within so many nats are ties. */
-#define TIE_NATS ((real)1e-3)
+#define TIE_NATS ((md_real)1e-3)
 /* Added to a variance, so that a constant feature does not divide by zero. */
-#define TINY_VARIANCE ((real)1e-30)
+#define TINY_VARIANCE ((md_real)1e-30)
 
 /* A cluster so many nats below the best does not change a density by a bit. */
-#define NEGLIGIBLE ((real)40)
+#define NEGLIGIBLE ((md_real)40)
 
 /* The largest coordinate before there is a prior that sets the scale. */
 #define WARMUP_LIMIT FLOAT_OR_DOUBLE(1e15, 1e100)
 /* The limit of the weight of all points. */
-#define MOST_WEIGHT ((real)1e18)
+#define MOST_WEIGHT ((md_real)1e18)
 
 /* The limits of the variances of a prior. */
 #define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
@@ -2035,54 +2052,54 @@ typedef struct {
     uint32_t second;
     int has_aged; /* the weight of a cluster is below FORGOTTEN_WEIGHT */
     int opens;
-    real density;
-    real novelty; /* the probability of a new cluster */
-    real common;  /* the log of the sum of all weighted densities but those of rare clusters */
-    real weight;  /* of all clusters, and alpha */
+    md_real density;
+    md_real novelty; /* the probability of a new cluster */
+    md_real common;  /* the log of the sum of all weighted densities but those of rare clusters */
+    md_real weight;  /* of all clusters, and alpha */
 } choice;
 
 MAPDPM_INTERNAL int stream_reset(mapdpm_stream *s, const mapdpm_options *options);
-MAPDPM_INTERNAL real stream_parameter(const mapdpm_stream *s, size_t i);
-MAPDPM_INTERNAL choice stream_choose(const mapdpm_stream *s, const real *x, int with_density);
-MAPDPM_INTERNAL int stream_check_point(const mapdpm_stream *s, const real *x);
-MAPDPM_INTERNAL real stream_total_weight(const mapdpm_stream *s);
-MAPDPM_INTERNAL size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x);
+MAPDPM_INTERNAL md_real stream_parameter(const mapdpm_stream *s, size_t i);
+MAPDPM_INTERNAL choice stream_choose(const mapdpm_stream *s, const md_real *x, int with_density);
+MAPDPM_INTERNAL int stream_check_point(const mapdpm_stream *s, const md_real *x);
+MAPDPM_INTERNAL md_real stream_total_weight(const mapdpm_stream *s);
+MAPDPM_INTERNAL size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const md_real *x);
 MAPDPM_INTERNAL uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h);
 MAPDPM_INTERNAL void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b);
-MAPDPM_INTERNAL uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain);
+MAPDPM_INTERNAL uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, md_real gain);
 MAPDPM_INTERNAL void stream_clear_halves(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_remove(mapdpm_stream *s, uint32_t k, uint32_t kind);
 MAPDPM_INTERNAL void stream_remove_aged(mapdpm_stream *s);
 MAPDPM_INTERNAL void stream_open_slot(mapdpm_stream *s, uint32_t k);
-MAPDPM_INTERNAL int stream_set_prior(mapdpm_stream *s, const real *parameters);
+MAPDPM_INTERNAL int stream_set_prior(mapdpm_stream *s, const md_real *parameters);
 MAPDPM_INTERNAL void stream_clear_slot(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_apply_decay(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_refresh(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
 MAPDPM_INTERNAL void stream_relabel_window(mapdpm_stream *s, uint32_t from, uint32_t to);
-MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id);
+MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const md_real *x, uint32_t id);
 MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
-MAPDPM_INTERNAL real stream_unit_for(real variance);
+MAPDPM_INTERNAL md_real stream_unit_for(md_real variance);
 MAPDPM_INTERNAL void stream_prepare_opening(mapdpm_stream *s);
-MAPDPM_INTERNAL real stream_gain_of_split(const mapdpm_stream *s, uint32_t k);
+MAPDPM_INTERNAL md_real stream_gain_of_split(const mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
 
 /* Assessments (assess.c). */
 MAPDPM_INTERNAL void stream_assess_nothing(mapdpm_assessment *a);
-MAPDPM_INTERNAL void stream_assess(const mapdpm_stream *s, const choice *c, real nats, mapdpm_assessment *a);
+MAPDPM_INTERNAL void stream_assess(const mapdpm_stream *s, const choice *c, md_real nats, mapdpm_assessment *a);
 
 /* With surprise (surprise.c). */
-MAPDPM_INTERNAL void surprise_reset(mapdpm_stream *s, real rare);
-MAPDPM_INTERNAL real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c);
-MAPDPM_INTERNAL real surprise_rank(const mapdpm_stream *s, real nats);
-MAPDPM_INTERNAL void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight);
+MAPDPM_INTERNAL void surprise_reset(mapdpm_stream *s, md_real rare);
+MAPDPM_INTERNAL md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c);
+MAPDPM_INTERNAL md_real surprise_rank(const mapdpm_stream *s, md_real nats);
+MAPDPM_INTERNAL void surprise_count(mapdpm_stream *s, md_real nats, uint32_t k, md_real weight);
 MAPDPM_INTERNAL void surprise_judge_all(mapdpm_stream *s);
 MAPDPM_INTERNAL void surprise_seat(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
-MAPDPM_INTERNAL void surprise_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share);
+MAPDPM_INTERNAL void surprise_split(mapdpm_stream *s, uint32_t k, uint32_t e, md_real share);
 MAPDPM_INTERNAL void surprise_pool(mapdpm_stream *s, const mapdpm_stream *from);
 
 /* With groups (groups.c). */
@@ -2094,42 +2111,42 @@ MAPDPM_INTERNAL void groups_count(mapdpm_stream *s, uint32_t k, size_t h);
 MAPDPM_INTERNAL void groups_recount(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void groups_settle(mapdpm_stream *s);
 MAPDPM_INTERNAL void groups_balance(mapdpm_stream *s);
-MAPDPM_INTERNAL void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, real weight);
-MAPDPM_INTERNAL void groups_decay(mapdpm_stream *s, uint32_t k, real decay);
+MAPDPM_INTERNAL void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, md_real weight);
+MAPDPM_INTERNAL void groups_decay(mapdpm_stream *s, uint32_t k, md_real decay);
 MAPDPM_INTERNAL void groups_clear(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void groups_clear_halves(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
-MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
-MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, real tables);
+MAPDPM_INTERNAL void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, md_real share);
+MAPDPM_INTERNAL void groups_seat(mapdpm_stream *s, uint32_t k, md_real tables);
 MAPDPM_INTERNAL void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b);
 
 /* With states in time: transitions.c. */
 MAPDPM_INTERNAL void states_reset(mapdpm_stream *s, const mapdpm_options *options);
 MAPDPM_INTERNAL void states_prepare(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_recount(mapdpm_stream *s);
-MAPDPM_INTERNAL void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight);
+MAPDPM_INTERNAL void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, md_real weight);
 MAPDPM_INTERNAL void states_decay(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_clear(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_clear_halves(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
-MAPDPM_INTERNAL void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share);
-MAPDPM_INTERNAL real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b);
-MAPDPM_INTERNAL real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale);
+MAPDPM_INTERNAL void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, md_real share);
+MAPDPM_INTERNAL md_real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b);
+MAPDPM_INTERNAL md_real states_split_gain(const mapdpm_stream *s, uint32_t k, md_real scale);
 /* filter.c, which shares three steps of choose.c. */
-MAPDPM_INTERNAL choice states_choose(const mapdpm_stream *s, const real *x, int with_density);
-MAPDPM_INTERNAL void states_believe(const mapdpm_stream *s, uint32_t chosen, real *belief);
-MAPDPM_INTERNAL uint32_t stream_bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails,
-                                            real *bounds);
-MAPDPM_INTERNAL real stream_score_new(const mapdpm_stream *s, const real *x, real least, real *bound);
-MAPDPM_INTERNAL real stream_unit_term(const mapdpm_stream *s, const real *x);
+MAPDPM_INTERNAL choice states_choose(const mapdpm_stream *s, const md_real *x, int with_density);
+MAPDPM_INTERNAL void states_believe(const mapdpm_stream *s, uint32_t chosen, md_real *belief);
+MAPDPM_INTERNAL uint32_t stream_bound_block(const mapdpm_stream *s, const md_real *x, uint32_t first, md_real *tails,
+                                            md_real *bounds);
+MAPDPM_INTERNAL md_real stream_score_new(const mapdpm_stream *s, const md_real *x, md_real least, md_real *bound);
+MAPDPM_INTERNAL md_real stream_unit_term(const mapdpm_stream *s, const md_real *x);
 /* blocks.c. */
-MAPDPM_INTERNAL void states_learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n);
+MAPDPM_INTERNAL void states_learn_block(mapdpm_stream *s, uint32_t k, const md_real *x, size_t n);
 MAPDPM_INTERNAL void states_try_change(mapdpm_stream *s, int reserves);
 /* smoothing.c. */
 MAPDPM_INTERNAL int states_expect(const mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL int states_will_age(const mapdpm_stream *s, int64_t before);
 MAPDPM_INTERNAL void states_settle(mapdpm_stream *s, size_t m, int reserves);
-MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x);
+MAPDPM_INTERNAL uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const md_real *x);
 MAPDPM_INTERNAL void states_begin(mapdpm_stream *s);
 MAPDPM_INTERNAL void states_removed(mapdpm_stream *s);
 
@@ -2147,36 +2164,36 @@ typedef struct {
 /* Messages (summary.c). */
 MAPDPM_INTERNAL int summary_open(const unsigned char *file, size_t file_bytes, summary *f);
 MAPDPM_INTERNAL int summary_check(const mapdpm_stream *s, const summary *f);
-MAPDPM_INTERNAL real summary_tables(const summary *f, uint32_t i);
-MAPDPM_INTERNAL real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, real *moments);
+MAPDPM_INTERNAL md_real summary_tables(const summary *f, uint32_t i);
+MAPDPM_INTERNAL md_real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, md_real *moments);
 
 /* With a base (base.c). */
-MAPDPM_INTERNAL void base_add(mapdpm_stream *s, uint32_t k, const real *x, real weight);
-MAPDPM_INTERNAL void base_decay(mapdpm_stream *s, uint32_t k, real decay);
+MAPDPM_INTERNAL void base_add(mapdpm_stream *s, uint32_t k, const md_real *x, md_real weight);
+MAPDPM_INTERNAL void base_decay(mapdpm_stream *s, uint32_t k, md_real decay);
 MAPDPM_INTERNAL void base_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
-MAPDPM_INTERNAL void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share);
+MAPDPM_INTERNAL void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, md_real share);
 MAPDPM_INTERNAL void base_none(mapdpm_stream *s, uint32_t k);
 
 /* The moments of the points in slot k that the learner saw itself, and the tables of their groups. */
-static inline const real *seen_in(const mapdpm_stream *s, uint32_t k)
+static inline const md_real *seen_in(const mapdpm_stream *s, uint32_t k)
 {
     return HAS_BASE(s) ? own_of(s, k) : slot_of(s, k);
 }
-static inline real tables_seen(const mapdpm_stream *s, uint32_t k, real decay)
+static inline md_real tables_seen(const mapdpm_stream *s, uint32_t k, md_real decay)
 {
-    const real n = *seen_in(s, k) * decay, tables = IS_GROUPED(s) ? tables_at(s, k, decay) : 1;
-    const real own = HAS_BASE(s) ? at_least(tables - *base_tables_of(s, k) * decay, LEAST_TABLES) : tables;
+    const md_real n = *seen_in(s, k) * decay, tables = IS_GROUPED(s) ? tables_at(s, k, decay) : 1;
+    const md_real own = HAS_BASE(s) ? at_least(tables - *base_tables_of(s, k) * decay, LEAST_TABLES) : tables;
 
     return own < n ? own : n;
 }
 
 /* Whether the weight of all points stays within MOST_WEIGHT if `weight` is added. Then no cluster can outgrow the limit
  * of a snapshot, whichever clusters merge. */
-static inline int weight_fits(uint64_t seen, real weight)
+static inline int weight_fits(uint64_t seen, md_real weight)
 {
     const uint64_t most = to_uint64(MOST_WEIGHT);
 
-    return seen <= most && to_uint64(weight + HALF) <= most - seen;
+    return seen <= most && to_uint64(weight + MD_HALF) <= most - seen;
 }
 
 static inline view view_of(const mapdpm_stream *s, uint32_t k, int64_t now)
@@ -2198,7 +2215,7 @@ static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
     v.moments = half_of(s, k, h);
     v.decay = 1;
     if (IS_GROUPED(s)) {
-        const real share = *v.moments / (*half_of(s, k, 0) + *half_of(s, k, 1));
+        const md_real share = *v.moments / (*half_of(s, k, 0) + *half_of(s, k, 1));
 
         set_groups(&v, half_cells_of(s, h, 0) + k, past_tables_of(s)[k] * share, tables_at(s, k, 1) * share);
     }
@@ -2207,29 +2224,29 @@ static inline view half_view(const mapdpm_stream *s, uint32_t k, size_t h)
 
 /* A number of points that a split gives to a half. Counts stay whole numbers without forgetting; larger reals are whole
  * anyway. */
-static inline real whole_points(const mapdpm_stream *s, real n)
+static inline md_real whole_points(const mapdpm_stream *s, md_real n)
 {
-    real whole = n;
+    md_real whole = n;
 
-    if (!FORGETS(s) && n >= 0 && n < (real)8388608)
-        whole = (real)(int32_t)(n + HALF);
+    if (!FORGETS(s) && n >= 0 && n < (md_real)8388608)
+        whole = (md_real)(int32_t)(n + MD_HALF);
     return whole;
 }
 
 /* Whether x is nearer to the mean of the second half than to that of the first. The unit of each feature is the sum of
  * squares within the halves, plus the share of two points in that of the whole cluster. */
-static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, const real *h0, const real *h1,
-                                      const real *x)
+static inline int is_nearer_to_second(const mapdpm_stream *s, const md_real *slot, const md_real *h0, const md_real *h1,
+                                      const md_real *x)
 {
-    const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const squares = squares_in(s, slot);
-    const real *const mean0 = mean_in(s, h0), *const squares0 = squares_in(s, h0);
-    const real *const mean1 = mean_in(s, h1), *const squares1 = squares_in(s, h1);
-    const real two = 2 / *slot;
-    real difference = 0;
+    const md_real *const anchor = anchor_of(s), *const unit = unit_of(s), *const squares = squares_in(s, slot);
+    const md_real *const mean0 = mean_in(s, h0), *const squares0 = squares_in(s, h0);
+    const md_real *const mean1 = mean_in(s, h1), *const squares1 = squares_in(s, h1);
+    const md_real two = 2 / *slot;
+    md_real difference = 0;
     size_t d;
 
-    for (d = 0; d < FEATURES(s); d++) {
-        const real t = (x[d] - anchor[d]) * unit[d], t0 = t - mean0[d], t1 = t - mean1[d];
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real t = (x[d] - anchor[d]) * unit[d], t0 = t - mean0[d], t1 = t - mean1[d];
 
         if (!HAS_MISSING(s) || is_present(x[d]))
             difference += (t0 - t1) * (t0 + t1) / (squares0[d] + squares1[d] + two * squares[d] + TINY_VARIANCE);
@@ -2237,18 +2254,18 @@ static inline int is_nearer_to_second(const mapdpm_stream *s, const real *slot, 
     return difference > 0;
 }
 
-/* The slots that loops over states visit: a multiple of LANES where there are so many, so that vectors are full. Free
- * slots have probability 0. */
-enum { LANES = 4 };
+/* The slots that loops over states visit: a multiple of MD_LANES where there are so many, so that vectors are full.
+ * Free slots have probability 0. */
+enum { MD_LANES = 4 };
 static inline uint32_t padded_width(const mapdpm_stream *s)
 {
-    const uint32_t width = (s->width + LANES - 1) / LANES * LANES;
+    const uint32_t width = (s->width + MD_LANES - 1) / MD_LANES * MD_LANES;
 
-    return width < SLOTS(s) ? width : SLOTS(s);
+    return width < MD_SLOTS(s) ? width : MD_SLOTS(s);
 }
 
 /* The share of a slot, times alpha. */
-static inline real state_weight(const mapdpm_stream *s, uint32_t k)
+static inline md_real state_weight(const mapdpm_stream *s, uint32_t k)
 {
     return at_least(s->alpha * (state_tables(s)[k] / *state_total(s)), LEAST_PSEUDO_COUNT);
 }
@@ -2259,13 +2276,10 @@ static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !H
 #endif
 
 /* The limits of a shape, of a number of pseudo-points, and of a ratio of variances. */
-#define SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
-#define LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
+#define MD_SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
+#define MD_LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
 
-static int is_within(real x, real least, real most)
-{
-    return x >= least && x <= most;
-}
+static int is_within(md_real x, md_real least, md_real most) { return x >= least && x <= most; }
 
 static int is_sound(const mapdpm_options *o)
 {
@@ -2301,32 +2315,32 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     s->max_groups = o->max_groups;
     s->with_base = (uint8_t)o->with_base;
     s->lag = (uint16_t)o->lag;
-    D = FEATURES(s);
-    K = SLOTS(s);
+    D = MD_FEATURES(s);
+    K = MD_SLOTS(s);
     B = buffer_size(s);
     bytes = sizeof *s + 8 * (K + B);
     s->at_reals = (uint32_t)bytes;
-    bytes += PRIOR_VECTORS * D * sizeof(real);
+    bytes += PRIOR_VECTORS * D * sizeof(md_real);
     s->at_slots = (uint32_t)bytes;
-    bytes += (K * slot_size(s) + (HAS_BASE(s) ? moments_size(s) : 0)) * sizeof(real);
+    bytes += (K * slot_size(s) + (HAS_BASE(s) ? moments_size(s) : 0)) * sizeof(md_real);
     s->at_columns = (uint32_t)bytes;
-    bytes += (K * (2 + 2 * D) + B * D) * sizeof(real);
+    bytes += (K * (2 + 2 * D) + B * D) * sizeof(md_real);
     s->at_words = (uint32_t)bytes;
-    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
+    bytes += 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + MD_WARMUP(s) + MD_WINDOW(s));
     bytes = (bytes + 7) / 8 * 8;
     s->at_more = (uint32_t)bytes;
     if (HAS_GROUPS(s)) { /* group_reals in 64 bits */
         const uint64_t G = groups_of(s);
 
-        bytes += 16 + (3 + K * (2 + (3 + COMPENSATED) * G)) * sizeof(real) + 4 * (2 * G + B);
+        bytes += 16 + (3 + K * (2 + (3 + COMPENSATED) * G)) * sizeof(md_real) + 4 * (2 * G + B);
     }
     if (HAS_STATES(s)) { /* time_reals in 64 bits, and the reals behind them */
         const uint64_t waiting = 3 * (uint64_t)s->lag;
 
-        bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(real) + 4 * waiting;
+        bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(md_real) + 4 * waiting;
     }
     if (HAS_SURPRISE(s))
-        bytes += SURPRISE_REALS * sizeof(real) + 4 * (K + SURPRISE_WORDS);
+        bytes += SURPRISE_REALS * sizeof(md_real) + 4 * (K + SURPRISE_WORDS);
     bytes = (bytes + 7) / 8 * 8;
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
@@ -2340,9 +2354,9 @@ size_t mapdpm_stream_bytes(const mapdpm_options *options)
 }
 
 /* 2^-round(log2(variance) / 2), so that the multiplication is exact. */
-real stream_unit_for(real variance)
+md_real stream_unit_for(md_real variance)
 {
-    real f;
+    md_real f;
 
     return math_power_of_2(-math_half(math_split(variance, &f)));
 }
@@ -2350,34 +2364,34 @@ real stream_unit_for(real variance)
 /* The density of a new cluster by the score table. Column 0 is only used on the way. */
 void stream_prepare_opening(mapdpm_stream *s)
 {
-    const real constant = constants_of(s)[0];
+    const md_real constant = constants_of(s)[0];
     size_t d;
 
     prepare(s, empty_view(s), 0);
     s->opening = constants_of(s)[0] + s->log_alpha;
-    for (d = 0; d < FEATURES(s); d++)
+    for (d = 0; d < MD_FEATURES(s); d++)
         prior_scale(s)[d] = scales_of(s, d)[0];
     constants_of(s)[0] = constant; /* that of a free slot must stay */
 }
 
 /* Set the prior from the parameters of the family, in the user's units. All slots are empty. */
-int stream_set_prior(mapdpm_stream *s, const real *parameters)
+int stream_set_prior(mapdpm_stream *s, const md_real *parameters)
 {
-    const size_t D = FEATURES(s);
+    const size_t D = MD_FEATURES(s);
     const int is_gamma = IS_GAMMA(s);
-    const real *const variances = is_gamma ? parameters + D + 2 : parameters + 2 * D;
-    const real least = LEAST_VARIANCE, most = MOST_VARIANCE;
+    const md_real *const variances = is_gamma ? parameters + D + 2 : parameters + 2 * D;
+    const md_real least = LEAST_VARIANCE, most = MOST_VARIANCE;
     size_t d;
 
-    if (is_gamma && !(is_within(parameters[D], SMALL, LARGE) && is_within(parameters[D + 1], SMALL, LARGE)))
+    if (is_gamma && !(is_within(parameters[D], MD_SMALL, MD_LARGE) && is_within(parameters[D + 1], MD_SMALL, MD_LARGE)))
         return MAPDPM_E_ARGUMENT;
     s->log_units = 0;
     for (d = 0; d < D; d++) {
-        const real prior_variance = is_gamma ? 0 : parameters[D + d], m0 = parameters[d];
+        const md_real prior_variance = is_gamma ? 0 : parameters[D + d], m0 = parameters[d];
 
         if (!is_within(m0, -most, most) || !is_within(variances[d], least, most))
             return MAPDPM_E_ARGUMENT;
-        if (!is_gamma && !is_within(prior_variance / variances[d], SMALL, LARGE))
+        if (!is_gamma && !is_within(prior_variance / variances[d], MD_SMALL, MD_LARGE))
             return MAPDPM_E_ARGUMENT;
         anchor_of(s)[d] = m0;
         unit_of(s)[d] = stream_unit_for(variances[d]);
@@ -2403,14 +2417,14 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
 
     if (!is_within(o->log_alpha, -LARGEST_REAL, LARGEST_REAL))
         return MAPDPM_E_ARGUMENT;
-    if (!(is_within(o->alpha, SMALL, LARGE) ||
-          (o->alpha == 0 && is_within(o->log_alpha, -LARGEST_REAL, math_log(SMALL)))))
+    if (!(is_within(o->alpha, MD_SMALL, MD_LARGE) ||
+          (o->alpha == 0 && is_within(o->log_alpha, -LARGEST_REAL, math_log(MD_SMALL)))))
         return MAPDPM_E_ARGUMENT;
-    if (!(o->half_life == 0 || is_within(o->half_life, SMALL, LARGE)))
+    if (!(o->half_life == 0 || is_within(o->half_life, MD_SMALL, MD_LARGE)))
         return MAPDPM_E_ARGUMENT;
-    if ((HAS_GROUPS(o) || HAS_STATES(o)) && !(o->alpha > 0 && is_within(o->gamma, SMALL, LARGE)))
+    if ((HAS_GROUPS(o) || HAS_STATES(o)) && !(o->alpha > 0 && is_within(o->gamma, MD_SMALL, MD_LARGE)))
         return MAPDPM_E_ARGUMENT;
-    if (HAS_STATES(o) && !is_within(o->kappa, 0, LARGE))
+    if (HAS_STATES(o) && !is_within(o->kappa, 0, MD_LARGE))
         return MAPDPM_E_ARGUMENT;
     if (HAS_SURPRISE(o) && !(o->rare >= 0 && o->rare < 1))
         return MAPDPM_E_ARGUMENT;
@@ -2421,13 +2435,13 @@ int stream_reset(mapdpm_stream *s, const mapdpm_options *o)
     s->alpha = o->alpha;
     s->log_alpha = o->alpha > 0 ? math_log(o->alpha) : o->log_alpha;
     s->half_life = o->half_life;
-    s->rate = o->half_life > 0 ? (real)0.69314718055994531 / o->half_life : 0;
+    s->rate = o->half_life > 0 ? (md_real)0.69314718055994531 / o->half_life : 0;
     s->warming = o->warmup > 0;
     s->next_id = o->warmup;
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         stream_clear_slot(s, k);
-    for (i = 0; i < WINDOW(s); i++)
-        window_ids_of(s)[i] = NONE;
+    for (i = 0; i < MD_WINDOW(s); i++)
+        window_ids_of(s)[i] = MD_NONE;
     if (HAS_SURPRISE(s))
         surprise_reset(s, o->rare);
     if (HAS_GROUPS(s))
@@ -2456,10 +2470,10 @@ int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
         return MAPDPM_E_ARGUMENT;
     memset(o, 0, sizeof *o);
     o->family = (int32_t)s->family;
-    o->n_features = FEATURES(s);
-    o->max_clusters = SLOTS(s);
-    o->warmup = WARMUP(s);
-    o->window = WINDOW(s);
+    o->n_features = MD_FEATURES(s);
+    o->max_clusters = MD_SLOTS(s);
+    o->warmup = MD_WARMUP(s);
+    o->window = MD_WINDOW(s);
     o->when_full = WHEN_FULL(s);
     o->missing = s->missing;
     o->alpha = s->alpha;
@@ -2490,7 +2504,7 @@ int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
 
     if (s == NULL || now == NULL)
         return MAPDPM_E_ARGUMENT;
-    if (id < WARMUP(s)) {
+    if (id < MD_WARMUP(s)) {
         if (IS_WARMING(s)) {
             *now = id;
             return id < s->n_seen ? MAPDPM_OK : MAPDPM_E_UNKNOWN;
@@ -2504,7 +2518,7 @@ int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
         if (event[0] == MAPDPM_MERGED && event[1] == id)
             id = event[2];
     }
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         if (is_used(s, k) && ids_of(s)[k] == id) {
             *now = id;
             return MAPDPM_OK;
@@ -2522,12 +2536,12 @@ int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
     return MAPDPM_OK;
 }
 
-int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, real *mean, real *variance)
+int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, md_real *mean, md_real *variance)
 {
     size_t d;
-    real decay;
+    md_real decay;
 
-    if (s == NULL || cluster == NULL || k >= SLOTS(s))
+    if (s == NULL || cluster == NULL || k >= MD_SLOTS(s))
         return MAPDPM_E_ARGUMENT;
     if (!is_used(s, k))
         return 0;
@@ -2535,9 +2549,9 @@ int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *clust
     cluster->id = ids_of(s)[k];
     cluster->weight = *slot_of(s, k) * decay;
     cluster->weight_low = low_part(slot_of(s, k), half_size(s)) * decay;
-    for (d = 0; d < FEATURES(s); d++) {
-        const real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * decay;
-        const real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * decay;
+        const md_real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
 
         if (mean)
             mean[d] = m / unit_of(s)[d];
@@ -2548,9 +2562,9 @@ int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *clust
 }
 
 /* Parameter i of the family, in the user's units. */
-real stream_parameter(const mapdpm_stream *s, size_t i)
+md_real stream_parameter(const mapdpm_stream *s, size_t i)
 {
-    const size_t D = FEATURES(s), d = i % D;
+    const size_t D = MD_FEATURES(s), d = i % D;
 
     if (i < D)
         return anchor_of(s)[i];
@@ -2562,7 +2576,7 @@ real stream_parameter(const mapdpm_stream *s, size_t i)
     return noise_scale_of(s)[i] / unit_of(s)[i] / unit_of(s)[i];
 }
 
-int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)
+int mapdpm_get_prior(const mapdpm_stream *s, md_real *anchor, md_real *parameters)
 {
     size_t i;
 
@@ -2570,9 +2584,9 @@ int mapdpm_get_prior(const mapdpm_stream *s, real *anchor, real *parameters)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
-    for (i = 0; i < mapdpm_n_parameters((int32_t)s->family, FEATURES(s)); i++) {
+    for (i = 0; i < mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s)); i++) {
         parameters[i] = stream_parameter(s, i);
-        if (i < FEATURES(s))
+        if (i < MD_FEATURES(s))
             anchor[i] = parameters[i];
     }
     return MAPDPM_OK;
@@ -2596,7 +2610,7 @@ void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other)
 
 void stream_clear_halves(mapdpm_stream *s, uint32_t k)
 {
-    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(md_real));
     if (HAS_GROUPS(s))
         groups_clear_halves(s, k);
     if (HAS_STATES(s))
@@ -2605,7 +2619,7 @@ void stream_clear_halves(mapdpm_stream *s, uint32_t k)
 
 void stream_clear_slot(mapdpm_stream *s, uint32_t k)
 {
-    memset(slot_of(s, k), 0, slot_size(s) * sizeof(real));
+    memset(slot_of(s, k), 0, slot_size(s) * sizeof(md_real));
     if (HAS_GROUPS(s))
         groups_clear(s, k);
     if (HAS_STATES(s))
@@ -2613,7 +2627,7 @@ void stream_clear_slot(mapdpm_stream *s, uint32_t k)
     if (HAS_SURPRISE(s))
         standing_of(s)[k] = 0;
     constants_of(s)[k] = -LARGEST_REAL;
-    merge_partner_of(s)[k] = NONE;
+    merge_partner_of(s)[k] = MD_NONE;
     trials_of(s)[k] = 0;
     while (s->width > 0 && !is_used(s, s->width - 1))
         s->width--;
@@ -2623,10 +2637,10 @@ uint32_t stream_free_slot(const mapdpm_stream *s)
 {
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         if (!is_used(s, k))
             return k;
-    return NONE;
+    return MD_NONE;
 }
 
 /* To be called after the moments of a slot have changed. */
@@ -2643,7 +2657,7 @@ void stream_refresh(mapdpm_stream *s, uint32_t k)
 /* Bring the moments of a slot up to the current time. */
 void stream_apply_decay(mapdpm_stream *s, uint32_t k)
 {
-    const real decay = decay_of(s, k, s->now);
+    const md_real decay = decay_of(s, k, s->now);
 
     if (decay < 1) {
         moments_scale(s, slot_of(s, k), half_size(s), decay);
@@ -2659,7 +2673,7 @@ void stream_apply_decay(mapdpm_stream *s, uint32_t k)
 
 void stream_remove(mapdpm_stream *s, uint32_t k, uint32_t kind)
 {
-    stream_relabel_window(s, ids_of(s)[k], NONE);
+    stream_relabel_window(s, ids_of(s)[k], MD_NONE);
     stream_record(s, kind, ids_of(s)[k], 0);
     stream_clear_slot(s, k);
     s->n_clusters--;
@@ -2695,7 +2709,7 @@ void stream_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     stream_record(s, MAPDPM_MERGED, gone, kept);
     stream_clear_halves(s, to);
     trials_of(s)[to] = 0;
-    merge_partner_of(s)[to] = NONE;
+    merge_partner_of(s)[to] = MD_NONE;
     stream_clear_slot(s, from);
     s->n_clusters--;
     if (IS_GROUPED(s)) {
@@ -2710,7 +2724,7 @@ void stream_remove_aged(mapdpm_stream *s)
 {
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         if (is_used(s, k) && *slot_of(s, k) * decay_of(s, k, s->now) < FORGOTTEN_WEIGHT)
             stream_remove(s, k, MAPDPM_AGED);
     if (IS_GROUPED(s))
@@ -2732,8 +2746,8 @@ enum { TABLE_ROUNDS = 8 };
 
 int groups_can_learn(const mapdpm_stream *s)
 {
-    return *group_of(s) != NONE &&
-           (*row_of(s) != NONE || *n_groups_of(s) < groups_of(s) || *groups_full_of(s) == MAPDPM_GROUPS_REPLACE);
+    return *group_of(s) != MD_NONE &&
+           (*row_of(s) != MD_NONE || *n_groups_of(s) < groups_of(s) || *groups_full_of(s) == MAPDPM_GROUPS_REPLACE);
 }
 
 void groups_reset(mapdpm_stream *s, const mapdpm_options *o)
@@ -2741,16 +2755,16 @@ void groups_reset(mapdpm_stream *s, const mapdpm_options *o)
     size_t i;
 
     *groups_full_of(s) = o->when_groups_full;
-    *group_of(s) = *row_of(s) = NONE;
+    *group_of(s) = *row_of(s) = MD_NONE;
     *gamma_of(s) = *all_tables_of(s) = o->gamma;
     *log_gamma_of(s) = math_log(o->gamma);
     for (i = 0; i < buffer_size(s); i++)
-        point_rows_of(s)[i] = NONE;
+        point_rows_of(s)[i] = MD_NONE;
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-static void clear_cell(const mapdpm_stream *s, real *cell)
+static void clear_cell(const mapdpm_stream *s, md_real *cell)
 {
     *cell = 0;
     if (COMPENSATED)
@@ -2765,8 +2779,8 @@ static void leave_row(mapdpm_stream *s, uint32_t row)
 
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
-            real *const cell = cells_of(s, row) + k;
-            const real a = pseudo_count(s, tables_at(s, k, decay_of(s, k, s->now)), *all_tables_of(s));
+            md_real *const cell = cells_of(s, row) + k;
+            const md_real a = pseudo_count(s, tables_at(s, k, decay_of(s, k, s->now)), *all_tables_of(s));
 
             past_tables_of(s)[k] += (*cell > 1 ? 1 : *cell) + a * math_log(table_factor(*cell, a));
             half_cells_of(s, 0, row)[k] = half_cells_of(s, 1, row)[k] = 0;
@@ -2774,7 +2788,7 @@ static void leave_row(mapdpm_stream *s, uint32_t row)
         }
     for (i = 0; i < buffer_size(s); i++)
         if (point_rows_of(s)[i] == row)
-            point_rows_of(s)[i] = NONE;
+            point_rows_of(s)[i] = MD_NONE;
 }
 
 /* The row of the group that was seen least recently. */
@@ -2798,7 +2812,7 @@ void groups_admit(mapdpm_stream *s)
 {
     uint32_t row = *row_of(s);
 
-    if (row == NONE) {
+    if (row == MD_NONE) {
         if (*n_groups_of(s) < groups_of(s)) {
             row = *n_groups_of(s);
             *n_groups_of(s) = row + 1;
@@ -2821,8 +2835,8 @@ int mapdpm_set_group(mapdpm_stream *s, uint32_t group)
     if (*group_of(s) == group)
         return MAPDPM_OK;
     *group_of(s) = group;
-    *row_of(s) = NONE;
-    for (row = 0; row < *n_groups_of(s) && group != NONE; row++)
+    *row_of(s) = MD_NONE;
+    for (row = 0; row < *n_groups_of(s) && group != MD_NONE; row++)
         if (group_numbers_of(s)[row] == group) {
             *row_of(s) = row;
             break;
@@ -2835,7 +2849,7 @@ int mapdpm_set_group(mapdpm_stream *s, uint32_t group)
 /* To be called when the time or the tables of a slot have changed. */
 void groups_total(mapdpm_stream *s)
 {
-    real all = *gamma_of(s);
+    md_real all = *gamma_of(s);
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
@@ -2848,19 +2862,19 @@ void groups_total(mapdpm_stream *s)
 void groups_recount(mapdpm_stream *s, uint32_t k)
 {
     const view v = view_of(s, k, s->now);
-    const real a = pseudo_count(s, tables_in(v), *all_tables_of(s));
-    const real tables = past_in(v) + count_tables(s, v, faded(v), a);
+    const md_real a = pseudo_count(s, tables_in(v), *all_tables_of(s));
+    const md_real tables = past_in(v) + count_tables(s, v, faded(v), a);
 
     tables_of(s)[k] = at_least(tables, LEAST_TABLES);
     tables_of(s)[k] = tables_at(s, k, 1);
 }
 
 /* Add to a cell of a slot that is up to date. A split may have given the slot too little of a group. */
-void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, real weight)
+void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, md_real weight)
 {
-    real *const cell = cells_of(s, row == NONE ? 0 : row) + k;
+    md_real *const cell = cells_of(s, row == MD_NONE ? 0 : row) + k;
 
-    if (row == NONE)
+    if (row == MD_NONE)
         return;
     add_compensated(cell, n_cells(s), weight);
     if (*cell < 0)
@@ -2871,8 +2885,8 @@ void groups_add(mapdpm_stream *s, uint32_t k, uint32_t row, real weight)
  * which is added to the tables. If points are forgotten, the tables are counted anew. */
 void groups_count(mapdpm_stream *s, uint32_t k, size_t h)
 {
-    const real n = cells_of(s, *row_of(s))[k], a = s->alpha * (tables_of(s)[k] / *all_tables_of(s));
-    const real more = n > 0 ? a / (a + n) : 1;
+    const md_real n = cells_of(s, *row_of(s))[k], a = s->alpha * (tables_of(s)[k] / *all_tables_of(s));
+    const md_real more = n > 0 ? a / (a + n) : 1;
 
     tables_of(s)[k] += more;
     groups_add(s, k, *row_of(s), 1);
@@ -2914,29 +2928,29 @@ void groups_settle(mapdpm_stream *s)
 
 void groups_clear(mapdpm_stream *s, uint32_t k)
 {
-    real *const cells = cells_of(s, 0);
+    md_real *const cells = cells_of(s, 0);
     size_t i;
 
     tables_of(s)[k] = past_tables_of(s)[k] = 0;
-    for (i = k; i < (3 + COMPENSATED) * n_cells(s); i += SLOTS(s))
+    for (i = k; i < (3 + COMPENSATED) * n_cells(s); i += MD_SLOTS(s))
         cells[i] = 0;
 }
 
 void groups_clear_halves(mapdpm_stream *s, uint32_t k)
 {
-    real *const cells = half_cells_of(s, 0, 0);
+    md_real *const cells = half_cells_of(s, 0, 0);
     size_t i;
 
-    for (i = k; i < 2 * n_cells(s); i += SLOTS(s))
+    for (i = k; i < 2 * n_cells(s); i += MD_SLOTS(s))
         cells[i] = 0;
 }
 
-void groups_decay(mapdpm_stream *s, uint32_t k, real decay)
+void groups_decay(mapdpm_stream *s, uint32_t k, md_real decay)
 {
-    real *const past = past_tables_of(s);
+    md_real *const past = past_tables_of(s);
     size_t i;
 
-    for (i = k; i < (1 + (3 + COMPENSATED) * groups_of(s)) * SLOTS(s); i += SLOTS(s)) /* all but the tables */
+    for (i = k; i < (1 + (3 + COMPENSATED) * groups_of(s)) * MD_SLOTS(s); i += MD_SLOTS(s)) /* all but the tables */
         past[i] *= decay;
 }
 
@@ -2949,7 +2963,7 @@ void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
     tables_of(s)[to] = tables_at(s, to, 1) + tables_at(s, from, 1);
     past_tables_of(s)[to] += past_tables_of(s)[from];
     for (g = 0; g < groups_of(s); g++) {
-        real *const row = cells_of(s, g);
+        md_real *const row = cells_of(s, g);
 
         add_compensated(row + to, low, row[from]);
         add_compensated(row + to, low, low_part(row + from, low));
@@ -2958,10 +2972,10 @@ void groups_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 
 /* The lighter half of slot k, with this share of its points, becomes slot e, which is empty. Slot k has its old weight.
  * A group divides as its points in the halves do; one point more divides like all points. */
-void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share)
+void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, md_real share)
 {
-    const real tables = tables_at(s, k, 1);
-    real *const past = past_tables_of(s);
+    const md_real tables = tables_at(s, k, 1);
+    md_real *const past = past_tables_of(s);
     size_t g;
 
     tables_of(s)[e] = tables * share;
@@ -2969,8 +2983,8 @@ void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real
     past[e] = past[k] * share;
     past[k] -= past[e];
     for (g = 0; g < groups_of(s); g++) {
-        const real light = half_cells_of(s, lighter, g)[k], heavy = half_cells_of(s, 1 - lighter, g)[k];
-        const real part = whole_points(s, cells_of(s, g)[k] * ((light + share) / (light + heavy + 1)));
+        const md_real light = half_cells_of(s, lighter, g)[k], heavy = half_cells_of(s, 1 - lighter, g)[k];
+        const md_real part = whole_points(s, cells_of(s, g)[k] * ((light + share) / (light + heavy + 1)));
 
         cells_of(s, g)[e] = part;
         groups_add(s, k, (uint32_t)g, -part);
@@ -2978,7 +2992,7 @@ void groups_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real
 }
 
 /* The cluster of a new slot has tables of groups that are not here. */
-void groups_seat(mapdpm_stream *s, uint32_t k, real tables)
+void groups_seat(mapdpm_stream *s, uint32_t k, md_real tables)
 {
     tables_of(s)[k] = at_least(tables, LEAST_TABLES);
     past_tables_of(s)[k] = tables_of(s)[k] = tables_at(s, k, 1);
@@ -2987,11 +3001,11 @@ void groups_seat(mapdpm_stream *s, uint32_t k, real tables)
 
 void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    real *const reals = tables_of(s);
+    md_real *const reals = tables_of(s);
     size_t i;
 
-    for (i = 0; i + 1 < group_reals(s); i += SLOTS(s)) {
-        const real t = reals[i + a];
+    for (i = 0; i + 1 < group_reals(s); i += MD_SLOTS(s)) {
+        const md_real t = reals[i + a];
 
         reals[i + a] = reals[i + b];
         reals[i + b] = t;
@@ -3000,8 +3014,8 @@ void groups_swap(mapdpm_stream *s, uint32_t a, uint32_t b)
 
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
-int mapdpm_learn_groups(mapdpm_stream *s, const real *x, const uint32_t *groups, const int64_t *microseconds, size_t n,
-                        uint32_t *ids, real *scores, size_t *done)
+int mapdpm_learn_groups(mapdpm_stream *s, const md_real *x, const uint32_t *groups, const int64_t *microseconds,
+                        size_t n, uint32_t *ids, md_real *scores, size_t *done)
 {
     size_t i, one;
     int error = MAPDPM_OK;
@@ -3011,7 +3025,7 @@ int mapdpm_learn_groups(mapdpm_stream *s, const real *x, const uint32_t *groups,
     for (i = 0; i < n; i++) {
         error = mapdpm_set_group(s, groups[i]);
         if (error == MAPDPM_OK)
-            error = mapdpm_learn_many(s, x + i * FEATURES(s), microseconds ? microseconds + i : NULL, 1,
+            error = mapdpm_learn_many(s, x + i * MD_FEATURES(s), microseconds ? microseconds + i : NULL, 1,
                                       ids ? ids + i : NULL, scores ? scores + i : NULL, &one);
         if (error != MAPDPM_OK)
             break;
@@ -3020,8 +3034,8 @@ int mapdpm_learn_groups(mapdpm_stream *s, const real *x, const uint32_t *groups,
     return error;
 }
 
-int mapdpm_predict_groups(mapdpm_stream *s, const real *x, const uint32_t *groups, size_t n, uint32_t *ids,
-                          real *scores, size_t *done)
+int mapdpm_predict_groups(mapdpm_stream *s, const md_real *x, const uint32_t *groups, size_t n, uint32_t *ids,
+                          md_real *scores, size_t *done)
 {
     size_t i;
     int error = MAPDPM_OK;
@@ -3031,7 +3045,7 @@ int mapdpm_predict_groups(mapdpm_stream *s, const real *x, const uint32_t *group
     for (i = 0; i < n; i++) {
         error = mapdpm_set_group(s, groups[i]);
         if (error == MAPDPM_OK)
-            error = mapdpm_predict(s, x + i * FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
+            error = mapdpm_predict(s, x + i * MD_FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
         if (error != MAPDPM_OK)
             break;
     }
@@ -3040,20 +3054,20 @@ int mapdpm_predict_groups(mapdpm_stream *s, const real *x, const uint32_t *group
 }
 
 /* The probabilities of the slots for the next point of the group in a row, or of a group without points. */
-static void write_shares(const mapdpm_stream *s, uint32_t row, real *shares)
+static void write_shares(const mapdpm_stream *s, uint32_t row, md_real *shares)
 {
-    const real all = s->alpha + points_here(s, row);
+    const md_real all = s->alpha + points_here(s, row);
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++) {
-        const real decay = is_used(s, k) ? decay_of(s, k, s->now) : 0;
+    for (k = 0; k < MD_SLOTS(s); k++) {
+        const md_real decay = is_used(s, k) ? decay_of(s, k, s->now) : 0;
 
         shares[k] = decay > 0 ? group_weight(s, k, row, decay) / all : 0;
     }
-    shares[SLOTS(s)] = s->alpha * (*gamma_of(s) / *all_tables_of(s)) / all;
+    shares[MD_SLOTS(s)] = s->alpha * (*gamma_of(s) / *all_tables_of(s)) / all;
 }
 
-int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, real *shares)
+int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, md_real *shares)
 {
     if (s == NULL || !HAS_GROUPS(s) || group == NULL || row >= groups_of(s))
         return MAPDPM_E_ARGUMENT;
@@ -3065,11 +3079,11 @@ int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, real
     return 1;
 }
 
-int mapdpm_get_shares(const mapdpm_stream *s, real *shares)
+int mapdpm_get_shares(const mapdpm_stream *s, md_real *shares)
 {
     if (s == NULL || !HAS_GROUPS(s) || shares == NULL)
         return MAPDPM_E_ARGUMENT;
-    write_shares(s, NONE, shares);
+    write_shares(s, MD_NONE, shares);
     return MAPDPM_OK;
 }
 
@@ -3080,36 +3094,36 @@ int mapdpm_get_shares(const mapdpm_stream *s, real *shares)
  */
 
 /* A row of transitions above so many is halved, so that each point still counts in float. */
-#define MOST_TRANSITIONS ((real)1048576)
+#define MOST_TRANSITIONS ((md_real)1048576)
 
 void states_reset(mapdpm_stream *s, const mapdpm_options *o)
 {
     *share_gamma(s) = *state_total(s) = o->gamma;
     *kappa_of(s) = o->kappa;
-    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = NONE;
+    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = MD_NONE;
     states_prepare(s);
 }
 
 /* ---- shares and probabilities ------------------------------------------------------------------------------------ */
 
-static real stick(const mapdpm_stream *s, uint32_t row, uint32_t k) { return row == k ? *kappa_of(s) : 0; }
+static md_real stick(const mapdpm_stream *s, uint32_t row, uint32_t k) { return row == k ? *kappa_of(s) : 0; }
 
 /* The tables of a cell of n transitions that the share has opened, of which its weight is a, and all of it a + c (maths
  * (86)). */
-static real cell_tables(real n, real a, real c)
+static md_real cell_tables(md_real n, md_real a, md_real c)
 {
-    const real all = a + c;
+    const md_real all = a + c;
 
-    return n > 1 ? a / all + a * math_log((n + all - HALF) / (all + HALF)) : n * a / all;
+    return n > 1 ? a / all + a * math_log((n + all - MD_HALF) / (all + MD_HALF)) : n * a / all;
 }
 
 /* All tables and gamma, as a sum: differences could lose gamma, and the total must stay above 0. */
 static void sum_tables(mapdpm_stream *s)
 {
-    real all = *share_gamma(s);
+    md_real all = *share_gamma(s);
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         all += state_tables(s)[k];
     *state_total(s) = all;
 }
@@ -3120,12 +3134,12 @@ void states_recount(mapdpm_stream *s)
     uint32_t k, v;
 
     for (k = 0; k < s->width; k++) {
-        const real a = state_weight(s, k);
-        real tables = 0;
+        const md_real a = state_weight(s, k);
+        md_real tables = 0;
 
         if (!is_used(s, k))
             continue;
-        for (v = 0; v <= SLOTS(s); v++)
+        for (v = 0; v <= MD_SLOTS(s); v++)
             if (counts_from(s, v)[k] > 0)
                 tables += cell_tables(counts_from(s, v)[k], a, stick(s, v, k));
         state_tables(s)[k] = at_least(tables, LEAST_TABLES);
@@ -3136,16 +3150,16 @@ void states_recount(mapdpm_stream *s)
 /* Compute the probabilities of transitions from their counts. */
 void states_prepare(mapdpm_stream *s)
 {
-    const uint32_t K = SLOTS(s);
+    const uint32_t K = MD_SLOTS(s);
     uint32_t v, k;
 
     sum_tables(s);
     for (v = 0; v <= K; v++) {
-        real *const steps = steps_from(s, v);
-        const real *const counts = counts_from(s, v);
-        real sum = s->alpha + (v < K ? *kappa_of(s) : 0), each;
+        md_real *const steps = steps_from(s, v);
+        const md_real *const counts = counts_from(s, v);
+        md_real sum = s->alpha + (v < K ? *kappa_of(s) : 0), each;
 
-        memset(steps, 0, K * sizeof(real));
+        memset(steps, 0, K * sizeof(md_real));
         opening_of(s)[v] = 0;
         if (v < K && !is_used(s, v))
             continue;
@@ -3160,24 +3174,24 @@ void states_prepare(mapdpm_stream *s)
 }
 
 /* Count `weight` transitions from a row to slot k. */
-void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, real weight)
+void states_count(mapdpm_stream *s, uint32_t row, uint32_t k, md_real weight)
 {
-    real *const counts = counts_from(s, row);
-    const real a = state_weight(s, k), n = counts[k], more = weight * (a / (a + stick(s, row, k) + n));
+    md_real *const counts = counts_from(s, row);
+    const md_real a = state_weight(s, k), n = counts[k], more = weight * (a / (a + stick(s, row, k) + n));
     uint32_t i;
 
     counts[k] += weight;
     state_tables(s)[k] += more;
     *state_total(s) += more;
     if (counts[k] > MOST_TRANSITIONS)
-        for (i = 0; i < SLOTS(s); i++)
-            counts[i] *= HALF;
+        for (i = 0; i < MD_SLOTS(s); i++)
+            counts[i] *= MD_HALF;
 }
 
 /* Forget transitions as points. */
 void states_decay(mapdpm_stream *s)
 {
-    const real decay = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - *decayed_to(s))) * s->rate) : 1;
+    const md_real decay = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - *decayed_to(s))) * s->rate) : 1;
     const size_t n = (size_t)(waiting_belief(s, 0) - counts_from(s, 0));
     size_t i;
 
@@ -3193,24 +3207,24 @@ void states_decay(mapdpm_stream *s)
 
 void states_clear_halves(mapdpm_stream *s, uint32_t k)
 {
-    const uint32_t K = SLOTS(s);
+    const uint32_t K = MD_SLOTS(s);
 
-    memset(entries_of(s, k, 0), 0, 2 * (K + 1) * sizeof(real));
-    memset(exits_of(s, k, 0), 0, 2 * K * sizeof(real));
-    memset(within_of(s, k), 0, 4 * sizeof(real));
+    memset(entries_of(s, k, 0), 0, 2 * (K + 1) * sizeof(md_real));
+    memset(exits_of(s, k, 0), 0, 2 * K * sizeof(md_real));
+    memset(within_of(s, k), 0, 4 * sizeof(md_real));
     if (*last_slot_of(s) == k)
-        *last_half_of(s) = NONE;
+        *last_half_of(s) = MD_NONE;
 }
 
 /* Divide what all beliefs give slot k: slot e gets a share of it. */
-static void divide_beliefs(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
+static void divide_beliefs(mapdpm_stream *s, uint32_t k, uint32_t e, md_real share)
 {
     uint32_t i;
 
     belief_of(s)[e] = belief_of(s)[k] * share;
     belief_of(s)[k] -= belief_of(s)[e];
     for (i = 0; i < *n_waiting_of(s); i++) {
-        real *const belief = waiting_belief(s, i);
+        md_real *const belief = waiting_belief(s, i);
 
         belief[e] = belief[k] * share;
         belief[k] -= belief[e];
@@ -3219,12 +3233,12 @@ static void divide_beliefs(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
 
 void states_clear(mapdpm_stream *s, uint32_t k)
 {
-    const uint32_t K = SLOTS(s);
+    const uint32_t K = MD_SLOTS(s);
     uint32_t i, h;
 
     state_tables(s)[k] = belief_of(s)[k] = 0;
     sum_tables(s);
-    memset(counts_from(s, k), 0, K * sizeof(real));
+    memset(counts_from(s, k), 0, K * sizeof(md_real));
     for (i = 0; i <= K; i++)
         counts_from(s, i)[k] = 0;
     for (i = 0; i < K; i++)
@@ -3234,13 +3248,13 @@ void states_clear(mapdpm_stream *s, uint32_t k)
     for (i = 0; i < *n_waiting_of(s); i++)
         waiting_belief(s, i)[k] = 0;
     if (*last_slot_of(s) == k)
-        *last_slot_of(s) = NONE;
+        *last_slot_of(s) = MD_NONE;
 }
 
 /* Slot `from` goes into slot `to`: its row, its column, and what is believed of it. */
 void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
-    const uint32_t K = SLOTS(s);
+    const uint32_t K = MD_SLOTS(s);
     uint32_t i, h;
 
     for (i = 0; i < K; i++)
@@ -3249,7 +3263,7 @@ void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
         counts_from(s, i)[to] += i == from ? 0 : counts_from(s, i)[from];
         counts_from(s, i)[from] = 0;
     }
-    memset(counts_from(s, from), 0, K * sizeof(real));
+    memset(counts_from(s, from), 0, K * sizeof(md_real));
     for (i = 0; i < K; i++)
         for (h = 0; h < 2; h++) {
             entries_of(s, i, h)[to] += entries_of(s, i, h)[from];
@@ -3267,18 +3281,21 @@ void states_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 }
 
 /* The part of a count that goes to the lighter half, by what is known of both, and by its share of points. */
-static real part_of(real n, real light, real heavy, real share) { return n * ((light + share) / (light + heavy + 1)); }
+static md_real part_of(md_real n, md_real light, md_real heavy, md_real share)
+{
+    return n * ((light + share) / (light + heavy + 1));
+}
 
 /* The lighter half of slot k, with this share of its points, becomes slot e. */
-void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real share)
+void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, md_real share)
 {
-    const uint32_t K = SLOTS(s);
-    const real *const light_in = entries_of(s, k, lighter), *const heavy_in = entries_of(s, k, 1 - lighter);
-    const real *const light_out = exits_of(s, k, lighter), *const heavy_out = exits_of(s, k, 1 - lighter);
-    const real *const within = within_of(s, k);
+    const uint32_t K = MD_SLOTS(s);
+    const md_real *const light_in = entries_of(s, k, lighter), *const heavy_in = entries_of(s, k, 1 - lighter);
+    const md_real *const light_out = exits_of(s, k, lighter), *const heavy_out = exits_of(s, k, 1 - lighter);
+    const md_real *const within = within_of(s, k);
     const size_t ll = 3 * lighter, lh = 1 + lighter, hl = 2 - lighter, hh = 3 - ll; /* of [from half][to half] */
-    const real stays = counts_from(s, k)[k], each = stays / (within[0] + within[1] + within[2] + within[3] + 1);
-    real part;
+    const md_real stays = counts_from(s, k)[k], each = stays / (within[0] + within[1] + within[2] + within[3] + 1);
+    md_real part;
     uint32_t i, h;
 
     for (i = 0; i <= K; i++)
@@ -3309,59 +3326,59 @@ void states_split(mapdpm_stream *s, uint32_t k, uint32_t e, size_t lighter, real
     divide_beliefs(s, k, e, share);
     if (*last_slot_of(s) == k && *last_half_of(s) == lighter)
         *last_slot_of(s) = e;
-    *last_half_of(s) = *last_slot_of(s) == e ? NONE : *last_half_of(s);
+    *last_half_of(s) = *last_slot_of(s) == e ? MD_NONE : *last_half_of(s);
 }
 
 /* ---- the gain of the prior by a split or a merge ------------------------------------------------------------------ */
 
 /* The logarithm of the beta function of x and y > 0. There are no terms like x log x, whose rounding would hide a
  * gain. */
-static real log_beta(real x, real y)
+static md_real log_beta(md_real x, md_real y)
 {
     return math_log((x + y) / x) - math_log(y) - gamma_merge(x + 1, y + 1, x + y + 1);
 }
 
 /* With r(a, n) = log Gamma(a + n) - log Gamma(a): r(a1, n1) + r(a2, n2) - r(a1 + a2, n1 + n2). So much more have two
  * states with weights a1 and a2 than one with both, for a cell that is divided into n1 and n2. */
-static real divided_cell(real a1, real a2, real n1, real n2)
+static md_real divided_cell(md_real a1, md_real a2, md_real n1, md_real n2)
 {
     return n1 + n2 > 0 ? log_beta(a1 + n1, a2 + n2) - log_beta(a1, a2) : 0;
 }
 
 /* r(a, n1) + r(a, n2) - r(a, n1 + n2): two rows less one, for the cell of a column that is divided. */
-static real divided_row(real a, real n1, real n2)
+static md_real divided_row(md_real a, md_real n1, md_real n2)
 {
     return n1 > 0 && n2 > 0 ? log_beta(a + n1, a + n2) - log_beta(a, a + (n1 + n2)) : 0;
 }
 
 /* What goes into and out of two states, and within them, [from][to]. */
 typedef struct {
-    const real *in1;
-    const real *in2;
+    const md_real *in1;
+    const md_real *in2;
     size_t step; /* from one row to the next */
-    const real *out1;
-    const real *out2;
-    real within[4];
-    real a1;
-    real a2;
-    real scale;
+    const md_real *out1;
+    const md_real *out2;
+    md_real within[4];
+    md_real a1;
+    md_real a2;
+    md_real scale;
 } two_states;
 
 /* log p(z) of two states less that of one, with the shares held (maths (87)); a and b are their slots, or one slot
  * twice. */
-static real divided_prior(const mapdpm_stream *s, const two_states *t, uint32_t a, uint32_t b)
+static md_real divided_prior(const mapdpm_stream *s, const two_states *t, uint32_t a, uint32_t b)
 {
-    const real stays = *kappa_of(s), both = s->alpha + stays, *const w = t->within;
-    real total = math_log(*share_gamma(s)) - math_log(t->a1 / (t->a1 + t->a2) * (t->a2 / s->alpha));
-    real n1 = w[0] + w[1], n2 = w[2] + w[3];
+    const md_real stays = *kappa_of(s), both = s->alpha + stays, *const w = t->within;
+    md_real total = math_log(*share_gamma(s)) - math_log(t->a1 / (t->a1 + t->a2) * (t->a2 / s->alpha));
+    md_real n1 = w[0] + w[1], n2 = w[2] + w[3];
     uint32_t i;
 
-    for (i = 0; i <= SLOTS(s); i++)
+    for (i = 0; i <= MD_SLOTS(s); i++)
         if (i != a && i != b)
             total += divided_cell(t->a1, t->a2, t->scale * t->in1[i * t->step], t->scale * t->in2[i * t->step]);
     for (i = 0; i < s->width; i++)
         if (i != a && i != b && is_used(s, i)) {
-            const real m1 = t->scale * t->out1[i], m2 = t->scale * t->out2[i];
+            const md_real m1 = t->scale * t->out1[i], m2 = t->scale * t->out2[i];
 
             total += divided_row(state_weight(s, i), m1, m2);
             n1 += m1;
@@ -3374,10 +3391,10 @@ static real divided_prior(const mapdpm_stream *s, const two_states *t, uint32_t 
 
 /* The gain of the log prior when slots a and b become one. */
 NOT_INLINED
-real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
+md_real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    const real *const row_a = counts_from(s, a), *const row_b = counts_from(s, b), *const rows = counts_from(s, 0);
-    two_states t = {0, 0, SLOTS(s), 0, 0, {0, 0, 0, 0}, 0, 0, 1};
+    const md_real *const row_a = counts_from(s, a), *const row_b = counts_from(s, b), *const rows = counts_from(s, 0);
+    two_states t = {0, 0, MD_SLOTS(s), 0, 0, {0, 0, 0, 0}, 0, 0, 1};
 
     t.in1 = rows + a;
     t.in2 = rows + b;
@@ -3394,7 +3411,7 @@ real states_merge_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
 
 /* The gain of the log prior when the halves of slot k, which stand for `scale` times their points, become slots. */
 NOT_INLINED
-real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale)
+md_real states_split_gain(const mapdpm_stream *s, uint32_t k, md_real scale)
 {
     two_states t = {0, 0, 1, 0, 0, {0, 0, 0, 0}, 0, 0, 1};
     size_t i;
@@ -3405,7 +3422,7 @@ real states_split_gain(const mapdpm_stream *s, uint32_t k, real scale)
     t.out2 = exits_of(s, k, 1);
     for (i = 0; i < 4; i++)
         t.within[i] = scale * within_of(s, k)[i];
-    t.a1 = t.a2 = HALF * state_weight(s, k);
+    t.a1 = t.a2 = MD_HALF * state_weight(s, k);
     t.scale = scale;
     return divided_prior(s, &t, k, k);
 }
@@ -3429,17 +3446,17 @@ static int has_feature(const mapdpm_stream *s, size_t d)
  * widest, or each in order. */
 static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
 {
-    const size_t D = FEATURES(s);
-    const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
-    const real *const mean = mean_in(s, block_of(s)), *const squares = squares_in(s, slot);
+    const size_t D = MD_FEATURES(s);
+    const md_real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
+    const md_real *const mean = mean_in(s, block_of(s)), *const squares = squares_in(s, slot);
     const uint32_t trial = trials_of(s)[k] >> 16;
-    const real two = 2 / *slot;
-    real difference = 0, most = -1;
+    const md_real two = 2 / *slot;
+    md_real difference = 0, most = -1;
     size_t d, widest = (trial >> 1) % D;
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF) {
         for (d = 0; d < D; d++) {
-            const real t0 = mean[d] - mean_in(s, h0)[d], t1 = mean[d] - mean_in(s, h1)[d];
+            const md_real t0 = mean[d] - mean_in(s, h0)[d], t1 = mean[d] - mean_in(s, h1)[d];
 
             if (has_feature(s, d))
                 difference += (t0 - t1) * (t0 + t1) /
@@ -3448,7 +3465,7 @@ static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
         return difference > 0;
     }
     for (d = 0; d < D && trial % 2 == 0; d++) {
-        const real width = squares[d] / noise_scale_of(s)[d];
+        const md_real width = squares[d] / noise_scale_of(s)[d];
 
         if (has_feature(s, d) && width > most) {
             most = width;
@@ -3460,7 +3477,7 @@ static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
 
 /* The block of n points in slot k goes to a half, with its transitions. It follows points of the same slot, or those of
  * the last slot. */
-static void join_half(mapdpm_stream *s, uint32_t k, real n, int follows)
+static void join_half(mapdpm_stream *s, uint32_t k, md_real n, int follows)
 {
     const size_t h = half_for_block(s, k);
     const uint32_t last = *last_slot_of(s);
@@ -3468,10 +3485,10 @@ static void join_half(mapdpm_stream *s, uint32_t k, real n, int follows)
     moments_merge(s, half_of(s, k, h), block_of(s), 0);
     within_of(s, k)[3 * h] += n - 1;
     if (!follows) {
-        entries_of(s, k, h)[last == NONE ? SLOTS(s) : last] += 1;
-        if (last != NONE && *last_half_of(s) != NONE)
+        entries_of(s, k, h)[last == MD_NONE ? MD_SLOTS(s) : last] += 1;
+        if (last != MD_NONE && *last_half_of(s) != MD_NONE)
             exits_of(s, last, *last_half_of(s))[k] += 1;
-    } else if (*last_half_of(s) != NONE) {
+    } else if (*last_half_of(s) != MD_NONE) {
         within_of(s, k)[2 * *last_half_of(s) + h] += 1;
     }
     *last_slot_of(s) = k;
@@ -3479,33 +3496,36 @@ static void join_half(mapdpm_stream *s, uint32_t k, real n, int follows)
     trials_of(s)[k] += (uint32_t)n;
 }
 
-static uint32_t last_row(const mapdpm_stream *s) { return *last_slot_of(s) == NONE ? SLOTS(s) : *last_slot_of(s); }
+static uint32_t last_row(const mapdpm_stream *s)
+{
+    return *last_slot_of(s) == MD_NONE ? MD_SLOTS(s) : *last_slot_of(s);
+}
 
 /* Learn points of one slot that follow each other. */
-void states_learn_block(mapdpm_stream *s, uint32_t k, const real *x, size_t n)
+void states_learn_block(mapdpm_stream *s, uint32_t k, const md_real *x, size_t n)
 {
     const int follows = *last_slot_of(s) == k;
     size_t i;
 
     stream_apply_decay(s, k);
-    memset(block_of(s), 0, half_size(s) * sizeof(real));
+    memset(block_of(s), 0, half_size(s) * sizeof(md_real));
     for (i = 0; i < n; i++) {
-        moments_add(s, slot_of(s, k), half_size(s), x + i * FEATURES(s), 1);
-        moments_add(s, block_of(s), 0, x + i * FEATURES(s), 1);
+        moments_add(s, slot_of(s, k), half_size(s), x + i * MD_FEATURES(s), 1);
+        moments_add(s, block_of(s), 0, x + i * MD_FEATURES(s), 1);
         states_count(s, i == 0 ? last_row(s) : k, k, 1);
     }
     last_seen_of(s)[k] = (uint32_t)s->n_seen;
     stream_refresh(s, k);
-    join_half(s, k, (real)n, follows);
+    join_half(s, k, (md_real)n, follows);
 }
 
 /* The most probable other slot for the last point. */
 static uint32_t second_slot(const mapdpm_stream *s, uint32_t k)
 {
-    uint32_t i, second = NONE;
+    uint32_t i, second = MD_NONE;
 
     for (i = 0; i < s->width; i++)
-        if (i != k && is_used(s, i) && (second == NONE || belief_of(s)[i] > belief_of(s)[second]))
+        if (i != k && is_used(s, i) && (second == MD_NONE || belief_of(s)[i] > belief_of(s)[second]))
             second = i;
     return second;
 }
@@ -3513,7 +3533,7 @@ static uint32_t second_slot(const mapdpm_stream *s, uint32_t k)
 /* Whether a split would take the last id, or the last slot where none is ever freed for a point. */
 static int takes_the_last(const mapdpm_stream *s)
 {
-    return s->next_id + 1 == NONE || (WHEN_FULL(s) == MAPDPM_FULL_ERROR && s->n_clusters + 1 == SLOTS(s));
+    return s->next_id + 1 == MD_NONE || (WHEN_FULL(s) == MAPDPM_FULL_ERROR && s->n_clusters + 1 == MD_SLOTS(s));
 }
 
 /* Try one change that may follow: of the slot that was learned last, with its most probable rival, with the next slot
@@ -3522,7 +3542,7 @@ void states_try_change(mapdpm_stream *s, int reserves)
 {
     const uint32_t k = *last_slot_of(s), look = ++*looks_of(s), n = s->n_clusters;
 
-    if (k == NONE) /* nothing was learned: a forged snapshot */
+    if (k == MD_NONE) /* nothing was learned: a forged snapshot */
         return;
     if (look % LOOK_PERIOD == 0) {
         const uint32_t id = s->next_id;
@@ -3532,7 +3552,7 @@ void states_try_change(mapdpm_stream *s, int reserves)
         if (s->next_id != id)
             states_recount(s);
     } else if (look % 2 == 0) {
-        s->turn = s->turn + 1 < SLOTS(s) ? s->turn + 1 : 0;
+        s->turn = s->turn + 1 < MD_SLOTS(s) ? s->turn + 1 : 0;
         stream_try_merge(s, k, s->turn);
     } else {
         stream_try_merge(s, k, second_slot(s, k));
@@ -3548,22 +3568,22 @@ void states_try_change(mapdpm_stream *s, int reserves)
  */
 
 /* A state with fewer points is looked at after each of its blocks, not only at the end of a chunk. */
-#define GROWN ((real)400)
+#define GROWN ((md_real)400)
 /* No more points wait than this part of the points of their state. */
-#define PATIENCE ((real)10)
+#define PATIENCE ((md_real)10)
 /* What is believed of a state below this does not change which one is the most probable. Of a point with so little
  * doubt, later points change nothing: they would have to be as sure that the state changed one point before. */
-#define FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
-#define DOUBT ((real)1e-5)
+#define MD_FAINT FLOAT_OR_DOUBLE(1e-6, 1e-9)
+#define DOUBT ((md_real)1e-5)
 
 /* Whether slot k may be the state of the last point, or of one that waits. Only such a state can get one of them. */
 int states_expect(const mapdpm_stream *s, uint32_t k)
 {
-    int is_expected = belief_of(s)[k] > FAINT;
+    int is_expected = belief_of(s)[k] > MD_FAINT;
     size_t i;
 
     for (i = 0; i < *n_waiting_of(s); i++)
-        is_expected |= waiting_belief(s, i)[k] > FAINT;
+        is_expected |= waiting_belief(s, i)[k] > MD_FAINT;
     return is_expected;
 }
 
@@ -3572,12 +3592,12 @@ int states_expect(const mapdpm_stream *s, uint32_t k)
 NOT_INLINED
 int states_will_age(const mapdpm_stream *s, int64_t before)
 {
-    const real n = (real)*n_waiting_of(s), more = n * math_exp(-to_real((uint64_t)(s->now - before)) * s->rate);
+    const md_real n = (md_real)*n_waiting_of(s), more = n * math_exp(-to_real((uint64_t)(s->now - before)) * s->rate);
     uint32_t k;
 
     for (k = 0; k < s->width; k++) {
-        const real weight = *slot_of(s, k) * decay_of(s, k, s->now);
-        const real most = n > 0 && states_expect(s, k) ? (real)0.99 * FORGOTTEN_WEIGHT - more : FORGOTTEN_WEIGHT;
+        const md_real weight = *slot_of(s, k) * decay_of(s, k, s->now);
+        const md_real most = n > 0 && states_expect(s, k) ? (md_real)0.99 * FORGOTTEN_WEIGHT - more : FORGOTTEN_WEIGHT;
 
         if (is_used(s, k) && weight < most)
             return 1;
@@ -3588,37 +3608,38 @@ int states_will_age(const mapdpm_stream *s, int64_t before)
 /* One step back in time: `later`, the beliefs at a point given all points, becomes those at the point before, of which
  * `now` is what was believed when it came. */
 CLONES
-static void step_back(const mapdpm_stream *s, const real *restrict now, real *restrict later, real *restrict next)
+static void step_back(const mapdpm_stream *s, const md_real *restrict now, md_real *restrict later,
+                      md_real *restrict next)
 {
     const uint32_t width = padded_width(s);
     uint32_t v, k, j;
 
     for (v = 0; v < s->width; v++)
         if (now[v] > 1 - DOUBT) {
-            memcpy(later, now, width * sizeof(real));
+            memcpy(later, now, width * sizeof(md_real));
             return;
         }
     for (k = 0; k < width; k++)
         next[k] = 0;
     for (v = 0; v < s->width; v++) {
-        const real *const steps = steps_from(s, v);
-        const real belief = now[v];
+        const md_real *const steps = steps_from(s, v);
+        const md_real belief = now[v];
 
-        if (belief > FAINT)
+        if (belief > MD_FAINT)
             for (k = 0; k < width; k++)
                 next[k] += belief * steps[k];
     }
     for (k = 0; k < width; k++)
         next[k] = next[k] > 0 ? later[k] / next[k] : 0;
     for (v = 0; v < s->width; v++) {
-        const real *const steps = steps_from(s, v);
-        real sums[LANES] = {0}, rest = 0;
+        const md_real *const steps = steps_from(s, v);
+        md_real sums[MD_LANES] = {0}, rest = 0;
 
         later[v] = 0;
-        if (!(now[v] > FAINT))
+        if (!(now[v] > MD_FAINT))
             continue;
-        for (k = 0; k + LANES <= width; k += LANES)
-            for (j = 0; j < LANES; j++)
+        for (k = 0; k + MD_LANES <= width; k += MD_LANES)
+            for (j = 0; j < MD_LANES; j++)
                 sums[j] += steps[k + j] * next[k + j];
         for (; k < width; k++)
             rest += steps[k] * next[k];
@@ -3626,7 +3647,7 @@ static void step_back(const mapdpm_stream *s, const real *restrict now, real *re
     }
 }
 
-static uint32_t largest_of(const real *values, uint32_t n)
+static uint32_t largest_of(const md_real *values, uint32_t n)
 {
     uint32_t k, best = 0;
 
@@ -3639,10 +3660,10 @@ static uint32_t largest_of(const real *values, uint32_t n)
 /* Fill waiting_slots with the most probable slots of the first m points that wait, given all of them. */
 static void smooth(mapdpm_stream *s, size_t m)
 {
-    real *const later = state_scores(s);
+    md_real *const later = state_scores(s);
     size_t i;
 
-    memcpy(later, belief_of(s), SLOTS(s) * sizeof(real));
+    memcpy(later, belief_of(s), MD_SLOTS(s) * sizeof(md_real));
     for (i = *n_waiting_of(s); i > 0; i--) {
         if (i < *n_waiting_of(s))
             step_back(s, waiting_belief(s, i - 1), later, smoothed_of(s));
@@ -3654,7 +3675,7 @@ static void smooth(mapdpm_stream *s, size_t m)
 /* Learn the first m points that wait. If `reserves`, splits leave a slot and an id to the next point. */
 void states_settle(mapdpm_stream *s, size_t m, int reserves)
 {
-    const size_t D = FEATURES(s), K = SLOTS(s), left = *n_waiting_of(s) - m;
+    const size_t D = MD_FEATURES(s), K = MD_SLOTS(s), left = *n_waiting_of(s) - m;
     size_t i, n;
 
     if (m == 0)
@@ -3673,8 +3694,8 @@ void states_settle(mapdpm_stream *s, size_t m, int reserves)
             states_try_change(s, reserves);
     }
     for (i = 0; i < left; i++) {
-        memcpy(waiting_point(s, i), waiting_point(s, m + i), D * sizeof(real));
-        memcpy(waiting_belief(s, i), waiting_belief(s, m + i), K * sizeof(real));
+        memcpy(waiting_point(s, i), waiting_point(s, m + i), D * sizeof(md_real));
+        memcpy(waiting_belief(s, i), waiting_belief(s, m + i), K * sizeof(md_real));
     }
     *n_waiting_of(s) = (uint32_t)left;
     states_try_change(s, reserves);
@@ -3686,21 +3707,21 @@ void states_settle(mapdpm_stream *s, size_t m, int reserves)
 /* Whether too many points wait for slot k to learn: a new state must not wait to be known. */
 static int is_young(const mapdpm_stream *s, uint32_t k, size_t n)
 {
-    const real weight = *slot_of(s, k);
+    const md_real weight = *slot_of(s, k);
 
-    return weight < PATIENCE * (real)waiting_room(s) && PATIENCE * (real)n >= weight;
+    return weight < PATIENCE * (md_real)waiting_room(s) && PATIENCE * (md_real)n >= weight;
 }
 
 /* Take the point for which slot k was chosen, after stream_choose. It waits; a point that opens a state is learned at
  * once, and no others wait then. Returns the slot of the most probable state. */
-uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
+uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const md_real *x)
 {
-    const size_t D = FEATURES(s), n = *n_waiting_of(s);
+    const size_t D = MD_FEATURES(s), n = *n_waiting_of(s);
     const int stays = ids_of(s)[k] == *state_id_of(s);
 
     *run_of(s) = stays && !is_new ? *run_of(s) + 1 : 1;
     if (is_new) {
-        memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
+        memset(belief_of(s), 0, MD_SLOTS(s) * sizeof(md_real));
         belief_of(s)[k] = 1;
         states_decay(s);
         states_learn_block(s, k, x, 1);
@@ -3710,8 +3731,8 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
         size_t m = 0;
 
         states_believe(s, k, belief_of(s));
-        memcpy(waiting_point(s, n), x, D * sizeof(real));
-        memcpy(waiting_belief(s, n), belief_of(s), SLOTS(s) * sizeof(real));
+        memcpy(waiting_point(s, n), x, D * sizeof(md_real));
+        memcpy(waiting_belief(s, n), belief_of(s), MD_SLOTS(s) * sizeof(md_real));
         *n_waiting_of(s) = (uint32_t)n + 1;
         if (n + 1 == waiting_room(s))
             m = n + 1 - s->lag;
@@ -3729,21 +3750,21 @@ uint32_t states_learn(mapdpm_stream *s, uint32_t k, int is_new, const real *x)
 void states_begin(mapdpm_stream *s)
 {
     const uint32_t *const labels = warmup_labels_of(s);
-    uint32_t k, row = SLOTS(s);
+    uint32_t k, row = MD_SLOTS(s);
     size_t i;
 
     *decayed_to(s) = s->now;
-    for (i = 0; i < WARMUP(s); i++) {
-        const real age = to_real((uint64_t)(s->now - times_of(s)[i]));
+    for (i = 0; i < MD_WARMUP(s); i++) {
+        const md_real age = to_real((uint64_t)(s->now - times_of(s)[i]));
 
         for (k = 0; k < s->width && !(is_used(s, k) && ids_of(s)[k] == labels[i]); k++)
             ;
-        if (labels[i] == NONE || k == s->width)
+        if (labels[i] == MD_NONE || k == s->width)
             continue;
         states_count(s, row, k, FORGETS(s) ? math_exp(-age * s->rate) : 1);
         row = k;
     }
-    if (row < SLOTS(s)) {
+    if (row < MD_SLOTS(s)) {
         belief_of(s)[row] = 1;
         *last_slot_of(s) = row;
         *state_id_of(s) = ids_of(s)[row];
@@ -3756,22 +3777,22 @@ void states_begin(mapdpm_stream *s)
 /* The next point begins a sequence. */
 static void begin_sequence(mapdpm_stream *s)
 {
-    memset(belief_of(s), 0, SLOTS(s) * sizeof(real));
-    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = NONE;
+    memset(belief_of(s), 0, MD_SLOTS(s) * sizeof(md_real));
+    *last_slot_of(s) = *last_half_of(s) = *state_id_of(s) = MD_NONE;
     *run_of(s) = 0;
 }
 
 /* To be called after states were removed. If one of them was probably the last, nothing is known of the next. */
 void states_removed(mapdpm_stream *s)
 {
-    real sum = 0;
+    md_real sum = 0;
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         sum += belief_of(s)[k];
-    if (!(sum > HALF))
+    if (!(sum > MD_HALF))
         begin_sequence(s);
-    for (k = 0; k < SLOTS(s) && sum > HALF; k++)
+    for (k = 0; k < MD_SLOTS(s) && sum > MD_HALF; k++)
         belief_of(s)[k] /= sum;
     states_prepare(s);
 }
@@ -3789,23 +3810,23 @@ int mapdpm_gap(mapdpm_stream *s)
     return MAPDPM_OK;
 }
 
-int mapdpm_get_belief(const mapdpm_stream *s, real *belief)
+int mapdpm_get_belief(const mapdpm_stream *s, md_real *belief)
 {
     if (s == NULL || !HAS_STATES(s) || belief == NULL)
         return MAPDPM_E_ARGUMENT;
-    memcpy(belief, belief_of(s), SLOTS(s) * sizeof(real));
+    memcpy(belief, belief_of(s), MD_SLOTS(s) * sizeof(md_real));
     return MAPDPM_OK;
 }
 
-int mapdpm_get_transitions(const mapdpm_stream *s, real *steps)
+int mapdpm_get_transitions(const mapdpm_stream *s, md_real *steps)
 {
     size_t v, K;
 
     if (s == NULL || !HAS_STATES(s) || steps == NULL)
         return MAPDPM_E_ARGUMENT;
-    K = SLOTS(s);
+    K = MD_SLOTS(s);
     for (v = 0; v <= K; v++) {
-        memcpy(steps + v * (K + 1), steps_from(s, v), K * sizeof(real));
+        memcpy(steps + v * (K + 1), steps_from(s, v), K * sizeof(md_real));
         steps[v * (K + 1) + K] = opening_of(s)[v];
     }
     return MAPDPM_OK;
@@ -3828,22 +3849,22 @@ int mapdpm_get_run(const mapdpm_stream *s, uint32_t *length)
 /* All of slot k is what the learner saw itself. */
 void base_none(mapdpm_stream *s, uint32_t k)
 {
-    memcpy(own_of(s, k), slot_of(s, k), moments_size(s) * sizeof(real));
+    memcpy(own_of(s, k), slot_of(s, k), moments_size(s) * sizeof(md_real));
     *base_tables_of(s, k) = 0;
 }
 
 /* Add a point to what the learner saw itself; a weight below 0 removes one. A split may have moved it elsewhere. */
-void base_add(mapdpm_stream *s, uint32_t k, const real *x, real weight)
+void base_add(mapdpm_stream *s, uint32_t k, const md_real *x, md_real weight)
 {
-    real *const own = own_of(s, k);
+    md_real *const own = own_of(s, k);
 
     if (weight < 0 && !(*own + weight > -weight / 1024))
-        memset(own, 0, moments_size(s) * sizeof(real));
+        memset(own, 0, moments_size(s) * sizeof(md_real));
     else
         moments_add(s, own, half_size(s), x, weight);
 }
 
-void base_decay(mapdpm_stream *s, uint32_t k, real decay)
+void base_decay(mapdpm_stream *s, uint32_t k, md_real decay)
 {
     moments_scale(s, own_of(s, k), half_size(s), decay);
     *base_tables_of(s, k) *= decay;
@@ -3851,33 +3872,33 @@ void base_decay(mapdpm_stream *s, uint32_t k, real decay)
 
 void base_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
-    real *const own = own_of(s, to), *const other = own_of(s, from);
+    md_real *const own = own_of(s, to), *const other = own_of(s, from);
 
     if (!(*own > 0))
-        memcpy(own, other, moments_size(s) * sizeof(real));
+        memcpy(own, other, moments_size(s) * sizeof(md_real));
     else if (*other > 0)
         moments_merge(s, own, other, half_size(s));
     *base_tables_of(s, to) += *base_tables_of(s, from);
 }
 
 /* So many points that lie like those of slot k. */
-static void fill(const mapdpm_stream *s, uint32_t k, real n)
+static void fill(const mapdpm_stream *s, uint32_t k, md_real n)
 {
-    real *const own = own_of(s, k);
+    md_real *const own = own_of(s, k);
 
-    memset(own, 0, moments_size(s) * sizeof(real));
+    memset(own, 0, moments_size(s) * sizeof(md_real));
     if (!(n > 0))
         return;
-    memcpy(own, slot_of(s, k), half_size(s) * sizeof(real));
+    memcpy(own, slot_of(s, k), half_size(s) * sizeof(md_real));
     moments_scale(s, own, 0, n / *own);
     *own = n;
 }
 
 /* Slot e, which is new, takes this share of slot k. Both have their new moments. */
-void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
+void base_split(mapdpm_stream *s, uint32_t k, uint32_t e, md_real share)
 {
-    real *const own = own_of(s, k);
-    const real low = low_part(own, half_size(s)), whole = *own, part = whole_points(s, whole * share);
+    md_real *const own = own_of(s, k);
+    const md_real low = low_part(own, half_size(s)), whole = *own, part = whole_points(s, whole * share);
 
     fill(s, e, part);
     fill(s, k, whole - part);
@@ -3902,15 +3923,15 @@ static void leave_base(mapdpm_stream *s)
     uint32_t k;
 
     for (k = 0; k < s->width; k++) {
-        real *const past = past_tables_of(s) + k;
+        md_real *const past = past_tables_of(s) + k;
 
         if (!is_used(s, k))
             continue;
         stream_apply_decay(s, k);
         if (*own_of(s, k) < FORGOTTEN_WEIGHT) {
-            memset(own_of(s, k), 0, moments_size(s) * sizeof(real));
+            memset(own_of(s, k), 0, moments_size(s) * sizeof(md_real));
         } else {
-            memcpy(slot_of(s, k), own_of(s, k), moments_size(s) * sizeof(real));
+            memcpy(slot_of(s, k), own_of(s, k), moments_size(s) * sizeof(md_real));
             *past = at_least(*past - *base_tables_of(s, k), 0);
             groups_recount(s, k);
         }
@@ -3919,15 +3940,15 @@ static void leave_base(mapdpm_stream *s)
     groups_total(s);
 }
 
-/* The slot whose merge with a cluster of the base raises the log joint most, or NONE. */
+/* The slot whose merge with a cluster of the base raises the log joint most, or MD_NONE. */
 static uint32_t best_match(const mapdpm_stream *s, view v)
 {
-    uint32_t k, best = NONE;
-    real most = 0;
+    uint32_t k, best = MD_NONE;
+    md_real most = 0;
 
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
-            const real gain = merge_gain(s, view_of(s, k, s->now), v);
+            const md_real gain = merge_gain(s, view_of(s, k, s->now), v);
 
             if (gain > most) {
                 most = gain;
@@ -3937,16 +3958,16 @@ static uint32_t best_match(const mapdpm_stream *s, view v)
     return best;
 }
 
-/* A slot for a cluster that matches none, or NONE. */
+/* A slot for a cluster that matches none, or MD_NONE. */
 static uint32_t new_slot(mapdpm_stream *s)
 {
     uint32_t k;
 
-    for (k = 0; k < s->width && s->n_clusters == SLOTS(s); k++)
+    for (k = 0; k < s->width && s->n_clusters == MD_SLOTS(s); k++)
         if (is_left(s, k))
             stream_remove(s, k, MAPDPM_EVICTED);
-    k = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : NONE;
-    if (k != NONE) {
+    k = s->n_clusters < MD_SLOTS(s) ? stream_free_slot(s) : MD_NONE;
+    if (k != MD_NONE) {
         stream_open_slot(s, k);
         ids_of(s)[k] = s->next_id++;
         stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
@@ -3955,10 +3976,10 @@ static uint32_t new_slot(mapdpm_stream *s)
 }
 
 /* Take one cluster of the base, which is in spare_of(s). */
-static void take(mapdpm_stream *s, real tables)
+static void take(mapdpm_stream *s, md_real tables)
 {
-    const size_t bytes = moments_size(s) * sizeof(real);
-    real *const spare = spare_of(s);
+    const size_t bytes = moments_size(s) * sizeof(md_real);
+    md_real *const spare = spare_of(s);
     view v = empty_view(s);
     uint32_t k;
 
@@ -3966,14 +3987,14 @@ static void take(mapdpm_stream *s, real tables)
     v.decay = 1;
     set_groups(&v, NULL, tables, tables);
     k = best_match(s, v);
-    if (k != NONE && !is_left(s, k)) {
+    if (k != MD_NONE && !is_left(s, k)) {
         moments_merge(s, slot_of(s, k), spare, half_size(s));
         past_tables_of(s)[k] += tables;
         tables_of(s)[k] += tables;
     } else {
-        if (k == NONE)
+        if (k == MD_NONE)
             k = new_slot(s);
-        if (k == NONE)
+        if (k == MD_NONE)
             return;
         memcpy(slot_of(s, k), spare, bytes);
         past_tables_of(s)[k] = tables_of(s)[k] = tables;
@@ -3984,16 +4005,16 @@ static void take(mapdpm_stream *s, real tables)
     groups_total(s);
 }
 
-/* The cluster with the most tables after cluster `last`, or of all if `last` is NONE; NONE if there is no other. */
+/* The cluster with the most tables after cluster `last`, or of all if that is MD_NONE; MD_NONE if there is no other. */
 static uint32_t next_in_order(const summary *f, uint32_t last)
 {
-    const real most = last == NONE ? 0 : summary_tables(f, last);
-    real best = 0;
-    uint32_t i, next = NONE;
+    const md_real most = last == MD_NONE ? 0 : summary_tables(f, last);
+    md_real best = 0;
+    uint32_t i, next = MD_NONE;
 
     for (i = 0; i < f->n; i++) {
-        const real tables = summary_tables(f, i);
-        const int follows = last == NONE || tables < most || (tables <= most && i > last);
+        const md_real tables = summary_tables(f, i);
+        const int follows = last == MD_NONE || tables < most || (tables <= most && i > last);
 
         if (follows && tables > best) {
             best = tables;
@@ -4019,17 +4040,17 @@ int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_byt
     if (error != MAPDPM_OK)
         return error;
     leave_base(s);
-    for (i = next_in_order(&f, NONE); i != NONE; i = next_in_order(&f, i)) {
-        memset(spare_of(s), 0, moments_size(s) * sizeof(real));
+    for (i = next_in_order(&f, MD_NONE); i != MD_NONE; i = next_in_order(&f, i)) {
+        memset(spare_of(s), 0, moments_size(s) * sizeof(md_real));
         take(s, summary_read(s, &f, i, spare_of(s)));
     }
-    memset(spare_of(s), 0, moments_size(s) * sizeof(real)); /* equal learners have equal memory */
+    memset(spare_of(s), 0, moments_size(s) * sizeof(md_real)); /* equal learners have equal memory */
     for (k = 0; k < s->width; k++)
         if (is_left(s, k))
             stream_remove(s, k, MAPDPM_EVICTED);
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
-            merge_partner_of(s)[k] = NONE;
+            merge_partner_of(s)[k] = MD_NONE;
             stream_refresh(s, k);
         }
     groups_balance(s);
@@ -4040,50 +4061,50 @@ int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_byt
 
 /* The choice of a cluster for a point, and the density of the point under all clusters. */
 
-/* The tails of x with columns k to k + n - 1, n <= BLOCK: for Normal-Gamma a product less 1, infinite if it overflowed;
- * for known variances a sum. And upper bounds of the densities. */
+/* The tails of x with columns k to k + n - 1, n <= MD_BLOCK: for Normal-Gamma a product less 1, infinite if it
+ * overflowed; for known variances a sum. And upper bounds of the densities. */
 CLONES
-static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, real *restrict tails,
-                     real *restrict bounds)
+static void tails_of(const mapdpm_stream *s, const md_real *x, size_t k, size_t n, md_real *restrict tails,
+                     md_real *restrict bounds)
 {
-    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
-    const real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
+    const md_real *const anchor = anchor_of(s), *const unit = unit_of(s);
+    const md_real *const constants = constants_of(s) + k, *const exponents = exponents_of(s) + k;
     const int is_product = IS_GAMMA(s);
-    real u[BLOCK] = {0};
+    md_real u[MD_BLOCK] = {0};
     size_t d, j;
 
-    for (j = 0; j < BLOCK; j++)
+    for (j = 0; j < MD_BLOCK; j++)
         tails[j] = 0;
-    if (n == BLOCK && is_product) /* the usual case is separate, so that it stays in registers */
-        for (d = 0; d < FEATURES(s); d++) {
-            const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
-            const real t = (x[d] - anchor[d]) * unit[d];
+    if (n == MD_BLOCK && is_product) /* the usual case is separate, so that it stays in registers */
+        for (d = 0; d < MD_FEATURES(s); d++) {
+            const md_real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
+            const md_real t = (x[d] - anchor[d]) * unit[d];
 
-            for (j = 0; j < BLOCK; j++) {
-                const real v = (t - centre[j]) * (t - centre[j]) * scale[j];
+            for (j = 0; j < MD_BLOCK; j++) {
+                const md_real v = (t - centre[j]) * (t - centre[j]) * scale[j];
 
                 tails[j] = tails[j] * (1 + v) + v; /* at most infinite, never NaN */
             }
         }
     else
-        for (d = 0; d < FEATURES(s); d++) {
-            const real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
-            const real t = (x[d] - anchor[d]) * unit[d];
+        for (d = 0; d < MD_FEATURES(s); d++) {
+            const md_real *const centre = centres_of(s, d) + k, *const scale = scales_of(s, d) + k;
+            const md_real t = (x[d] - anchor[d]) * unit[d];
 
             for (j = 0; j < n; j++)
                 u[j] = (t - centre[j]) * (t - centre[j]) * scale[j];
             if (is_product)
-                for (j = 0; j < BLOCK; j++)
+                for (j = 0; j < MD_BLOCK; j++)
                     tails[j] = tails[j] * (1 + u[j]) + u[j];
             else
-                for (j = 0; j < BLOCK; j++)
+                for (j = 0; j < MD_BLOCK; j++)
                     tails[j] += u[j];
         }
     if (!is_product)
         for (j = 0; j < n; j++)
             bounds[j] = constants[j] - tails[j];
-    else if (n == BLOCK)
-        for (j = 0; j < BLOCK; j++)
+    else if (n == MD_BLOCK)
+        for (j = 0; j < MD_BLOCK; j++)
             bounds[j] = constants[j] - exponents[j] * math_log_below(1 + tails[j]);
     else
         for (j = 0; j < n; j++)
@@ -4092,21 +4113,21 @@ static void tails_of(const mapdpm_stream *s, const real *x, size_t k, size_t n, 
 
 /* log p(x | a new cluster), with its log weight but for states in time, and an upper bound of it. If the bound is below
  * `least`, the bound is returned. */
-real stream_score_new(const mapdpm_stream *s, const real *x, real least, real *bound)
+md_real stream_score_new(const mapdpm_stream *s, const md_real *x, md_real least, md_real *bound)
 {
-    const size_t D = FEATURES(s);
-    const real opening = IS_TIMED(s)     ? s->opening - s->log_alpha
-                         : IS_GROUPED(s) ? s->opening + (log_opening(s) - s->log_alpha)
-                                         : s->opening;
-    const real *const anchor = anchor_of(s), *const unit = unit_of(s), *const scale = prior_scale(s);
-    real sum = 0, logs = 0;
+    const size_t D = MD_FEATURES(s);
+    const md_real opening = IS_TIMED(s)     ? s->opening - s->log_alpha
+                            : IS_GROUPED(s) ? s->opening + (log_opening(s) - s->log_alpha)
+                                            : s->opening;
+    const md_real *const anchor = anchor_of(s), *const unit = unit_of(s), *const scale = prior_scale(s);
+    md_real sum = 0, logs = 0;
     size_t d;
 
     if (HAS_MISSING(s)) {
         return *bound = density(s, empty_view(s), x) + (IS_TIMED(s) ? 0 : log_opening(s));
     }
     for (d = 0; d < D; d++) {
-        const real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
+        const md_real t = (x[d] - anchor[d]) * unit[d], u = t * t * scale[d];
 
         if (IS_GAMMA(s))
             multiply_one_plus(&sum, &logs, u);
@@ -4115,14 +4136,14 @@ real stream_score_new(const mapdpm_stream *s, const real *x, real least, real *b
     }
     if (!IS_GAMMA(s))
         return *bound = opening - logs;
-    *bound = opening - (s->a0 + HALF) * (logs + math_log_below(1 + sum));
-    return *bound < least ? *bound : opening - (s->a0 + HALF) * (logs + math_log1p(sum));
+    *bound = opening - (s->a0 + MD_HALF) * (logs + math_log_below(1 + sum));
+    return *bound < least ? *bound : opening - (s->a0 + MD_HALF) * (logs + math_log1p(sum));
 }
 
 /* The sum of exp(score - top) of all scores that matter. */
 typedef struct {
-    real top;
-    real sum;
+    md_real top;
+    md_real sum;
 } score_sum;
 
 /* The best cluster so far; the two clusters with the highest upper bounds; the sum of all scores; and if some clusters
@@ -4131,23 +4152,23 @@ typedef struct {
     uint32_t best;
     uint32_t candidate;
     uint32_t runner_up;
-    real best_score;
-    real candidate_bound;
-    real runner_up_bound;
+    md_real best_score;
+    md_real candidate_bound;
+    md_real runner_up_bound;
     score_sum all;
     score_sum common;
     int has_rare;
 } ranking;
 
 /* A cluster with a lower score cannot win, nor change the density. */
-static real least_score(const ranking *r, int with_density)
+static md_real least_score(const ranking *r, int with_density)
 {
-    const real top = r->has_rare && r->common.top < r->all.top ? r->common.top : r->all.top;
+    const md_real top = r->has_rare && r->common.top < r->all.top ? r->common.top : r->all.top;
 
     return with_density && top - NEGLIGIBLE < r->best_score ? top - NEGLIGIBLE : r->best_score;
 }
 
-static void add_score(score_sum *s, real score)
+static void add_score(score_sum *s, md_real score)
 {
     if (score > s->top) {
         s->sum = s->sum * math_exp(s->top - score) + 1;
@@ -4159,7 +4180,7 @@ static void add_score(score_sum *s, real score)
 
 /* A score may round above its bound. If the bound is below the best score, the score is ignored, so that the same
  * cluster wins with and without a density. The candidate and the runner-up are ranked by bounds alone. */
-static void rank_score(const mapdpm_stream *s, ranking *r, uint32_t k, real score, real bound, int with_density)
+static void rank_score(const mapdpm_stream *s, ranking *r, uint32_t k, md_real score, md_real bound, int with_density)
 {
     if (bound > r->best_score && score > r->best_score) {
         r->best = k;
@@ -4171,7 +4192,7 @@ static void rank_score(const mapdpm_stream *s, ranking *r, uint32_t k, real scor
         add_score(&r->common, score);
 }
 
-static void rank_bound(ranking *r, uint32_t k, real bound)
+static void rank_bound(ranking *r, uint32_t k, md_real bound)
 {
     if (bound > r->candidate_bound) {
         r->runner_up = r->candidate;
@@ -4187,11 +4208,11 @@ static void rank_bound(ranking *r, uint32_t k, real bound)
 /* Add upper bounds of the log weights for the group of the next point. Without forgetting no cluster has more tables
  * than points. The weight of a free slot is 0, and its bound stays the lowest. */
 CLONES
-static void weigh_block(const mapdpm_stream *s, uint32_t first, uint32_t n, real *restrict bounds)
+static void weigh_block(const mapdpm_stream *s, uint32_t first, uint32_t n, md_real *restrict bounds)
 {
     const uint32_t row = *row_of(s);
-    const real *const tables = tables_of(s) + first, *const cells = row == NONE ? NULL : cells_of(s, row) + first;
-    const real per_table = s->alpha / *all_tables_of(s);
+    const md_real *const tables = tables_of(s) + first, *const cells = row == MD_NONE ? NULL : cells_of(s, row) + first;
+    const md_real per_table = s->alpha / *all_tables_of(s);
     uint32_t j;
 
     for (j = 0; j < n; j++)
@@ -4199,19 +4220,19 @@ static void weigh_block(const mapdpm_stream *s, uint32_t first, uint32_t n, real
 }
 
 /* The score of a slot by the score table, from its tail. */
-static real score_of_tail(const mapdpm_stream *s, const real *x, uint32_t k, real tail)
+static md_real score_of_tail(const mapdpm_stream *s, const md_real *x, uint32_t k, md_real tail)
 {
-    const real density = density_of_tail(s, x, k, tail);
+    const md_real density = density_of_tail(s, x, k, tail);
 
     return IS_GROUPED(s) ? density + math_log(group_weight(s, k, *row_of(s), 1)) : density;
 }
 
 /* The tails and bounds of the block of clusters from `first` on. Returns their number. */
-uint32_t stream_bound_block(const mapdpm_stream *s, const real *x, uint32_t first, real *tails, real *bounds)
+uint32_t stream_bound_block(const mapdpm_stream *s, const md_real *x, uint32_t first, md_real *tails, md_real *bounds)
 {
-    const uint32_t room = SLOTS(s) - first, left = s->width - first, n = left < BLOCK ? left : BLOCK;
+    const uint32_t room = MD_SLOTS(s) - first, left = s->width - first, n = left < MD_BLOCK ? left : MD_BLOCK;
 
-    tails_of(s, x, first, room < BLOCK ? room : BLOCK, tails, bounds);
+    tails_of(s, x, first, room < MD_BLOCK ? room : MD_BLOCK, tails, bounds);
     if (IS_GROUPED(s))
         weigh_block(s, first, n, bounds);
     return n;
@@ -4220,12 +4241,12 @@ uint32_t stream_bound_block(const mapdpm_stream *s, const real *x, uint32_t firs
 /* Rank all clusters by the score table. Its constants include the log weights, except with groups; those of free slots
  * are -LARGEST_REAL.
  * Bounds come first: usually they decide, and only one logarithm is needed. */
-static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *r, int with_density)
+static void rank_by_score_table(const mapdpm_stream *s, const md_real *x, ranking *r, int with_density)
 {
-    real tails[BLOCK], bounds[BLOCK], tail = 0;
+    md_real tails[MD_BLOCK], bounds[MD_BLOCK], tail = 0;
     uint32_t first, j, n;
 
-    for (first = 0; first < s->width; first += BLOCK) {
+    for (first = 0; first < s->width; first += MD_BLOCK) {
         n = stream_bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
             if (bounds[j] > r->runner_up_bound) {
@@ -4234,13 +4255,13 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
                 rank_bound(r, first + j, bounds[j]);
             }
     }
-    if (r->candidate == NONE)
+    if (r->candidate == MD_NONE)
         return;
     r->best = r->candidate;
     r->best_score = r->all.top = score_of_tail(s, x, r->candidate, tail);
     if (!with_density && r->runner_up_bound < r->best_score)
         return;
-    for (first = 0; first < s->width; first += BLOCK) {
+    for (first = 0; first < s->width; first += MD_BLOCK) {
         n = stream_bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++)
             if (bounds[j] > least_score(r, with_density))
@@ -4250,14 +4271,14 @@ static void rank_by_score_table(const mapdpm_stream *s, const real *x, ranking *
 
 /* Rank all clusters by their moments at the current time. Returns the total weight. A cluster below FORGOTTEN_WEIGHT is
  * left out, and sets *is_aged. */
-static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, int with_density, int *is_aged)
+static md_real rank_by_moments(const mapdpm_stream *s, const md_real *x, ranking *r, int with_density, int *is_aged)
 {
-    real total = 0;
+    md_real total = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++) {
         view v;
-        real weight, score;
+        md_real weight, score;
 
         if (!is_used(s, k))
             continue;
@@ -4268,7 +4289,7 @@ static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, i
             continue;
         }
         if (IS_GROUPED(s)) {
-            total += *row_of(s) == NONE ? 0 : cells_of(s, *row_of(s))[k] * v.decay;
+            total += *row_of(s) == MD_NONE ? 0 : cells_of(s, *row_of(s))[k] * v.decay;
             weight = group_weight(s, k, *row_of(s), v.decay);
         } else {
             total += weight;
@@ -4280,9 +4301,9 @@ static real rank_by_moments(const mapdpm_stream *s, const real *x, ranking *r, i
     return total;
 }
 
-real stream_total_weight(const mapdpm_stream *s)
+md_real stream_total_weight(const mapdpm_stream *s)
 {
-    real total = 0;
+    md_real total = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
@@ -4291,13 +4312,13 @@ real stream_total_weight(const mapdpm_stream *s)
 }
 
 /* What units and missing values add to a log density. */
-real stream_unit_term(const mapdpm_stream *s, const real *x)
+md_real stream_unit_term(const mapdpm_stream *s, const md_real *x)
 {
-    real total = s->log_units;
+    md_real total = s->log_units;
 #ifdef MAPDPM_MISSING
     size_t d;
 
-    for (d = 0; HAS_MISSING(s) && d < FEATURES(s); d++)
+    for (d = 0; HAS_MISSING(s) && d < MD_FEATURES(s); d++)
         if (!is_present(x[d]))
             total -= math_log(unit_of(s)[d]);
 #endif
@@ -4306,7 +4327,7 @@ real stream_unit_term(const mapdpm_stream *s, const real *x)
 }
 
 /* The logarithm of a sum. Its highest term is 1, unless scores are so large that a nat does not change them. */
-static real log_of(const score_sum *s) { return s->top + math_log(at_least(s->sum, 1)); }
+static md_real log_of(const score_sum *s) { return s->top + math_log(at_least(s->sum, 1)); }
 
 static int has_rare_clusters(const mapdpm_stream *s)
 {
@@ -4318,12 +4339,12 @@ static int has_rare_clusters(const mapdpm_stream *s)
     return 0;
 }
 
-choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
+choice stream_choose(const mapdpm_stream *s, const md_real *x, int with_density)
 {
     static const score_sum none = {-LARGEST_REAL, 0};
-    ranking all = {NONE, NONE, NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, {0, 0}, {0, 0}, 0};
-    choice c = {NONE, NONE, 0, 1, 0, 0, 0, 0};
-    real total_weight = 0, opening, bound;
+    ranking all = {MD_NONE, MD_NONE, MD_NONE, -LARGEST_REAL, -LARGEST_REAL, -LARGEST_REAL, {0, 0}, {0, 0}, 0};
+    choice c = {MD_NONE, MD_NONE, 0, 1, 0, 0, 0, 0};
+    md_real total_weight = 0, opening, bound;
 
     if (IS_TIMED(s))
         return states_choose(s, x, with_density);
@@ -4343,11 +4364,11 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
     }
     c.best = all.best;
     c.second = all.candidate == all.best ? all.runner_up : all.candidate;
-    c.opens = c.best == NONE || (bound > all.best_score && opening > all.best_score);
+    c.opens = c.best == MD_NONE || (bound > all.best_score && opening > all.best_score);
     if (with_density) {
-        const real all_weight = total_weight + s->alpha;
+        const md_real all_weight = total_weight + s->alpha;
 
-        const real sum = log_of(&all.all);
+        const md_real sum = log_of(&all.all);
 
         c.density = sum - (all_weight > 0 ? math_log(all_weight) : s->log_alpha) + stream_unit_term(s, x);
         c.novelty = math_exp(opening - all.all.top) / at_least(all.all.sum, 1);
@@ -4373,12 +4394,12 @@ choice stream_choose(const mapdpm_stream *s, const real *x, int with_density)
 
 /* The number factor exp(-nats). */
 typedef struct {
-    real nats;
-    real factor;
+    md_real nats;
+    md_real factor;
 } small_number;
 
 /* *sum += weight * x, where x may be far smaller than the sum. */
-static inline void add_small(small_number *sum, real weight, small_number x)
+static inline void add_small(small_number *sum, md_real weight, small_number x)
 {
     if (!(sum->factor > 0) || x.nats < sum->nats) {
         sum->factor = sum->factor > 0 ? sum->factor * math_exp(x.nats - sum->nats) : 0;
@@ -4390,13 +4411,13 @@ static inline void add_small(small_number *sum, real weight, small_number x)
 }
 
 /* exp(z^2) erfc(z) for z >= 0, with a relative error of 1.2e-7 (Press et al., Numerical Recipes, erfcc). */
-static inline real scaled_erfc(real z)
+static inline md_real scaled_erfc(md_real z)
 {
-    static const real c[] = {(real)0.17087277,  (real)-0.82215223, (real)1.48851587, (real)-1.13520398,
-                             (real)0.27886807,  (real)-0.18628806, (real)0.09678418, (real)0.37409196,
-                             (real)1.00002368,  (real)-1.26551223};
-    const real t = 1 / (1 + HALF * z);
-    real polynomial = 0;
+    static const md_real c[] = {(md_real)0.17087277, (md_real)-0.82215223, (md_real)1.48851587, (md_real)-1.13520398,
+                                (md_real)0.27886807, (md_real)-0.18628806, (md_real)0.09678418, (md_real)0.37409196,
+                                (md_real)1.00002368, (md_real)-1.26551223};
+    const md_real t = 1 / (1 + MD_HALF * z);
+    md_real polynomial = 0;
     size_t i;
 
     for (i = 0; i < sizeof c / sizeof *c; i++)
@@ -4405,13 +4426,13 @@ static inline real scaled_erfc(real z)
 }
 
 /* P(Z > r) of a standard normal Z. */
-static inline small_number normal_tail(real r)
+static inline small_number normal_tail(md_real r)
 {
-    const real z = (r < 0 ? -r : r) * (real)0.70710678118654752;
+    const md_real z = (r < 0 ? -r : r) * (md_real)0.70710678118654752;
     small_number tail;
 
     tail.nats = z * z;
-    tail.factor = HALF * scaled_erfc(z);
+    tail.factor = MD_HALF * scaled_erfc(z);
     if (r < 0) {
         tail.factor = 1 - tail.factor * math_exp(-tail.nats);
         tail.nats = 0;
@@ -4421,16 +4442,16 @@ static inline small_number normal_tail(real r)
 
 /* P(G > x) of a Gamma variable G of shape n / 2, for x > 0 and n <= MOST_TERMS: a finite sum (docs/maths.md (117)). */
 enum { MOST_TERMS = 32 };
-static inline small_number short_tail(uint32_t n, real x)
+static inline small_number short_tail(uint32_t n, md_real x)
 {
-    static const real reciprocals[MOST_TERMS - 2] = {
-        (real)(2.0 / 1), (real)(2.0 / 2), (real)(2.0 / 3), (real)(2.0 / 4), (real)(2.0 / 5),
-        (real)(2.0 / 6), (real)(2.0 / 7), (real)(2.0 / 8), (real)(2.0 / 9), (real)(2.0 / 10),
-        (real)(2.0 / 11), (real)(2.0 / 12), (real)(2.0 / 13), (real)(2.0 / 14), (real)(2.0 / 15),
-        (real)(2.0 / 16), (real)(2.0 / 17), (real)(2.0 / 18), (real)(2.0 / 19), (real)(2.0 / 20),
-        (real)(2.0 / 21), (real)(2.0 / 22), (real)(2.0 / 23), (real)(2.0 / 24), (real)(2.0 / 25),
-        (real)(2.0 / 26), (real)(2.0 / 27), (real)(2.0 / 28), (real)(2.0 / 29), (real)(2.0 / 30)};
-    const real bounded = x < 500 ? x : 500; /* so that no power overflows */
+    static const md_real reciprocals[MOST_TERMS - 2] = {
+        (md_real)(2.0 / 1),  (md_real)(2.0 / 2),  (md_real)(2.0 / 3),  (md_real)(2.0 / 4),  (md_real)(2.0 / 5),
+        (md_real)(2.0 / 6),  (md_real)(2.0 / 7),  (md_real)(2.0 / 8),  (md_real)(2.0 / 9),  (md_real)(2.0 / 10),
+        (md_real)(2.0 / 11), (md_real)(2.0 / 12), (md_real)(2.0 / 13), (md_real)(2.0 / 14), (md_real)(2.0 / 15),
+        (md_real)(2.0 / 16), (md_real)(2.0 / 17), (md_real)(2.0 / 18), (md_real)(2.0 / 19), (md_real)(2.0 / 20),
+        (md_real)(2.0 / 21), (md_real)(2.0 / 22), (md_real)(2.0 / 23), (md_real)(2.0 / 24), (md_real)(2.0 / 25),
+        (md_real)(2.0 / 26), (md_real)(2.0 / 27), (md_real)(2.0 / 28), (md_real)(2.0 / 29), (md_real)(2.0 / 30)};
+    const md_real bounded = x < 500 ? x : 500; /* so that no power overflows */
     const uint32_t least = n % 2 ? 1 : 0;
     small_number tail = {x, 1};
     uint32_t i;
@@ -4438,45 +4459,46 @@ static inline small_number short_tail(uint32_t n, real x)
     for (i = n; i > least + 2; i -= 2)
         tail.factor = 1 + bounded * reciprocals[i - 3] * tail.factor;
     if (least) {
-        const real inverse = math_inverse_root(x), root = x * inverse;
+        const md_real inverse = math_inverse_root(x), root = x * inverse;
 
-        tail.factor = scaled_erfc(root) + (n > 1 ? (real)1.1283791670955126 * root * tail.factor : 0);
+        tail.factor = scaled_erfc(root) + (n > 1 ? (md_real)1.1283791670955126 * root * tail.factor : 0);
     }
     return tail;
 }
 
 /* The same for any shape k: a saddlepoint, Barndorff-Nielsen's r* (docs/maths.md (118)). From k = 16 on it is at most
  * 0.2 % too large, for all tails down to 1e-20. */
-static inline small_number long_tail(real k, real x)
+static inline small_number long_tail(md_real k, md_real x)
 {
-    const real d = x / k - 1;
-    real q, r; /* q = 2 (d - log(1 + d)) / d^2, without what cancels */
+    const md_real d = x / k - 1;
+    md_real q, r; /* q = 2 (d - log(1 + d)) / d^2, without what cancels */
 
-    if (d < (real)0.4 && d > (real)-0.4) {
-        const real s = d / (2 + d), w = s * s;
-        const real series = (real)(1.0 / 3) +
-                            w * ((real)(1.0 / 5) +
-                                 w * ((real)(1.0 / 7) +
-                                      w * ((real)(1.0 / 9) + w * ((real)(1.0 / 11) + w * (real)(1.0 / 13)))));
+    if (d < (md_real)0.4 && d > (md_real)-0.4) {
+        const md_real s = d / (2 + d), w = s * s;
+        const md_real series =
+            (md_real)(1.0 / 3) +
+            w * ((md_real)(1.0 / 5) +
+                 w * ((md_real)(1.0 / 7) +
+                      w * ((md_real)(1.0 / 9) + w * ((md_real)(1.0 / 11) + w * (md_real)(1.0 / 13)))));
 
         q = (2 - 4 * s * series / (2 + d)) / (2 + d);
     } else {
         q = 2 * (d - math_log(1 + d)) / (d * d);
     }
     r = d * k * q * math_inverse_root(k * q);
-    if (d < (real)1e-3 && d > (real)-1e-3)
+    if (d < (md_real)1e-3 && d > (md_real)-1e-3)
         return normal_tail(r + math_inverse_root(k) / 3);
-    return normal_tail(r - HALF * math_log(q) / r);
+    return normal_tail(r - MD_HALF * math_log(q) / r);
 }
 
 /* P(G > x) of a Gamma variable G of shape n / 2: half a chi-square of n degrees of freedom. */
-static inline small_number gamma_tail(uint32_t n, real x)
+static inline small_number gamma_tail(uint32_t n, md_real x)
 {
     static const small_number all = {0, 1};
 
-    if (!(x > (real)1e-6))
+    if (!(x > (md_real)1e-6))
         return all;
-    return n <= MOST_TERMS ? short_tail(n, x) : long_tail(HALF * (real)n, x);
+    return n <= MOST_TERMS ? short_tail(n, x) : long_tail(MD_HALF * (md_real)n, x);
 }
 
 #endif
@@ -4485,52 +4507,52 @@ static inline small_number gamma_tail(uint32_t n, real x)
 enum { BINS_PER_DOUBLING = 4 };
 /* The tail holds at least so many counts. Its slope comes from the lower half of them, so that a few outliers have no
  * influence. */
-#define TAIL_COUNTS ((real)16)
+#define TAIL_COUNTS ((md_real)16)
 /* The lower half ends with a bin that its own counts have chosen. So many counts less make up for that, as
  * tests/stream/test_surprise.py simulates. */
-#define CHOSEN_END ((real)0.15)
+#define CHOSEN_END ((md_real)0.15)
 /* The nats of the points in the tail that are assumed before there are any. */
-#define TAIL_PRIOR ((real)1)
+#define TAIL_PRIOR ((md_real)1)
 /* Counts are halved after FIRST_PERIOD points, then after twice as many each time: the learner itself changes most when
- * it is young. No period is longer than MOST_PERIOD or, with forgetting, than MEMORY times the weight of all clusters or
- * LEAST_PERIOD. */
+ * it is young. No period is longer than MOST_PERIOD or, with forgetting, than MD_MEMORY times the weight of all clusters
+ * or LEAST_PERIOD. */
 enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
 #define MOST_PERIOD UINT32_C(2097152)
-#define MEMORY ((real)32)
+#define MD_MEMORY ((md_real)32)
 /* Points of such a surprise are extreme. One that comes within APART points of another is not counted, so that an
  * episode counts once; but no more than LONGEST_RUN are left out in a row. */
-#define EXTREME ((real)1e-3)
+#define MD_EXTREME ((md_real)1e-3)
 enum { APART = 16, LONGEST_RUN = 64 };
 
 /* ---- the tail of the predictive ---------------------------------------------------------------------------------- */
 
 /* The probability that a draw from a cluster of n points has a log density so many nats below the highest one. It is
  * exact for known variances and in the limit of many points; else Bartlett's approximation (docs/maths.md (115)). */
-static small_number tail_of_draw(const mapdpm_stream *s, real n, uint32_t n_features, real below)
+static small_number tail_of_draw(const mapdpm_stream *s, md_real n, uint32_t n_features, md_real below)
 {
-    real x = below > 0 ? below : 0;
+    md_real x = below > 0 ? below : 0;
 
     if (IS_GAMMA(s)) {
-        const real exponent = s->a0 + HALF * n + HALF, shrink = 1 - (real)0.75 / exponent;
+        const md_real exponent = s->a0 + MD_HALF * n + MD_HALF, shrink = 1 - (md_real)0.75 / exponent;
 
-        x *= shrink > (real)0.25 ? shrink : (real)0.25;
+        x *= shrink > (md_real)0.25 ? shrink : (md_real)0.25;
     }
     return gamma_tail(n_features, x);
 }
 
-static uint32_t features_there(const mapdpm_stream *s, const real *x)
+static uint32_t features_there(const mapdpm_stream *s, const md_real *x)
 {
     uint32_t d, n = 0;
 
     if (!HAS_MISSING(s))
-        return FEATURES(s);
-    for (d = 0; d < FEATURES(s); d++)
+        return MD_FEATURES(s);
+    for (d = 0; d < MD_FEATURES(s); d++)
         n += (uint32_t)is_present(x[d]);
     return n;
 }
 
 /* The highest log density that a point with the same missing values can have in slot k, with the log weight. */
-static real highest_score(const mapdpm_stream *s, const real *x, uint32_t k, real weight)
+static md_real highest_score(const mapdpm_stream *s, const md_real *x, uint32_t k, md_real weight)
 {
     if (HAS_MISSING(s))
         return peak(s, view_of(s, k, s->now), x) + math_log(weight);
@@ -4538,20 +4560,20 @@ static real highest_score(const mapdpm_stream *s, const real *x, uint32_t k, rea
 }
 
 /* The same of a new cluster. */
-static real highest_of_new(const mapdpm_stream *s, const real *x)
+static md_real highest_of_new(const mapdpm_stream *s, const md_real *x)
 {
     return HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening;
 }
 
-real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c)
+md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c)
 {
     const uint32_t n_features = features_there(s, x);
     small_number sum = {0, 0};
-    real known = 0;
+    md_real known = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++) {
-        const real weight = is_used(s, k) ? *slot_of(s, k) * decay_of(s, k, s->now) : 0;
+        const md_real weight = is_used(s, k) ? *slot_of(s, k) * decay_of(s, k, s->now) : 0;
 
         if (weight < FORGOTTEN_WEIGHT || is_rare(s, k))
             continue;
@@ -4567,16 +4589,17 @@ real surprise_nats(const mapdpm_stream *s, const real *x, const choice *c)
 
 /* ---- their distribution so far ----------------------------------------------------------------------------------- */
 
-static real start_of_bin(uint32_t i)
+static md_real start_of_bin(uint32_t i)
 {
     return math_power_of_2((int)(i / BINS_PER_DOUBLING)) *
-               (1 + (real)(i % BINS_PER_DOUBLING) / (real)BINS_PER_DOUBLING) - 1;
+               (1 + (md_real)(i % BINS_PER_DOUBLING) / (md_real)BINS_PER_DOUBLING) -
+           1;
 }
 
 /* By the leading bits of 1 + nats. */
-static uint32_t bin_of(real nats)
+static uint32_t bin_of(md_real nats)
 {
-    const real z = 1 + nats;
+    const md_real z = 1 + nats;
     uint32_t i;
 
     if (!(nats < start_of_bin(SURPRISE_BINS)))
@@ -4596,10 +4619,10 @@ static uint32_t bin_of(real nats)
 /* The number of points, each of weight 1, that are as precise as the counts, relative to the weight of the counts. Those
  * from before the last halving have weights 1/2, 1/4, ...: OLD_PRECISION is the mean of their squares over their mean,
  * where periods double. */
-#define OLD_PRECISION ((real)0.42857143)
-static real precision_of(const mapdpm_stream *s, real all)
+#define OLD_PRECISION ((md_real)0.42857143)
+static md_real precision_of(const mapdpm_stream *s, md_real all)
 {
-    const real recent = (real)*counted_in_period(s), old = at_least(all - recent, 0);
+    const md_real recent = (md_real)*counted_in_period(s), old = at_least(all - recent, 0);
 
     return all > 0 ? (old + recent) / (OLD_PRECISION * old + recent) : 1;
 }
@@ -4608,15 +4631,15 @@ static real precision_of(const mapdpm_stream *s, real all)
  * others count as if they ended there (type II censoring). */
 typedef struct {
     uint32_t bin;
-    real counts;
-    real lower;
-    real nats;
+    md_real counts;
+    md_real lower;
+    md_real nats;
 } tail_of_counts;
 
-static tail_of_counts find_tail(const real *counts, real precision)
+static tail_of_counts find_tail(const md_real *counts, md_real precision)
 {
     tail_of_counts tail = {SURPRISE_BINS, 0, 0, 0};
-    real start;
+    md_real start;
     uint32_t i;
 
     while (tail.bin > 0 && tail.counts < TAIL_COUNTS) {
@@ -4624,9 +4647,9 @@ static tail_of_counts find_tail(const real *counts, real precision)
         tail.counts += counts[tail.bin] * precision;
     }
     start = start_of_bin(tail.bin);
-    for (i = tail.bin; i < SURPRISE_BINS && tail.lower < HALF * tail.counts; i++)
+    for (i = tail.bin; i < SURPRISE_BINS && tail.lower < MD_HALF * tail.counts; i++)
         if (counts[i] > 0) {
-            const real width = start_of_bin(i + 1) - start_of_bin(i);
+            const md_real width = start_of_bin(i + 1) - start_of_bin(i);
 
             tail.lower += counts[i] * precision;
             tail.nats += counts[i] * precision * (start_of_bin(i) - start + width / (2 + width / 3));
@@ -4635,11 +4658,11 @@ static tail_of_counts find_tail(const real *counts, real precision)
     return tail;
 }
 
-real surprise_rank(const mapdpm_stream *s, real nats)
+md_real surprise_rank(const mapdpm_stream *s, md_real nats)
 {
-    const real *const counts = tail_counts(s);
+    const md_real *const counts = tail_counts(s);
     const uint32_t bin = bin_of(nats);
-    real all = 0, share, width, precision;
+    md_real all = 0, share, width, precision;
     tail_of_counts tail;
     uint32_t i;
 
@@ -4649,8 +4672,8 @@ real surprise_rank(const mapdpm_stream *s, real nats)
     all = all * precision + 1;
     tail = find_tail(counts, precision);
     if (bin >= tail.bin) {
-        const real c = (nats - start_of_bin(tail.bin)) / (TAIL_PRIOR + tail.nats);
-        const real power = at_least(tail.lower - CHOSEN_END, 0);
+        const md_real c = (nats - start_of_bin(tail.bin)) / (TAIL_PRIOR + tail.nats);
+        const md_real power = at_least(tail.lower - CHOSEN_END, 0);
 
         return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + power * math_log1p(c)));
     }
@@ -4666,18 +4689,18 @@ real surprise_rank(const mapdpm_stream *s, real nats)
 /* Mark slot k as rare, or not. */
 static void judge(mapdpm_stream *s, uint32_t k)
 {
-    uint32_t *const standing = standing_of(s), own = standing[k] & ~RARE;
+    uint32_t *const standing = standing_of(s), own = standing[k] & ~MD_RARE;
     uint64_t lighter = own, all = own;
     uint32_t j;
 
     for (j = 0; j < s->width; j++)
         if (j != k && is_used(s, j)) {
-            const uint32_t other = standing[j] & ~RARE;
+            const uint32_t other = standing[j] & ~MD_RARE;
 
             all += other;
             lighter += other < own || (other == own && j < k) ? other : 0;
         }
-    standing[k] = own | (to_real(lighter) <= *rare_share(s) * to_real(all) ? RARE : 0);
+    standing[k] = own | (to_real(lighter) <= *rare_share(s) * to_real(all) ? MD_RARE : 0);
 }
 
 void surprise_judge_all(mapdpm_stream *s)
@@ -4692,14 +4715,14 @@ void surprise_judge_all(mapdpm_stream *s)
 /* The points of an inserted cluster have the standing of points that were learned. */
 void surprise_seat(mapdpm_stream *s, uint32_t k)
 {
-    const real n = *slot_of(s, k);
+    const md_real n = *slot_of(s, k);
 
-    standing_of(s)[k] = n < (real)MOST_STANDING ? (uint32_t)(n + HALF) : MOST_STANDING;
+    standing_of(s)[k] = n < (md_real)MOST_STANDING ? (uint32_t)(n + MD_HALF) : MOST_STANDING;
 }
 
 void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
-    const uint32_t sum = (standing_of(s)[to] & ~RARE) + (standing_of(s)[from] & ~RARE);
+    const uint32_t sum = (standing_of(s)[to] & ~MD_RARE) + (standing_of(s)[from] & ~MD_RARE);
 
     standing_of(s)[to] = sum < MOST_STANDING ? sum : MOST_STANDING;
     standing_of(s)[from] = 0;
@@ -4707,9 +4730,9 @@ void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from)
 }
 
 /* Slot e has been given a share of the points of slot k. */
-void surprise_split(mapdpm_stream *s, uint32_t k, uint32_t e, real share)
+void surprise_split(mapdpm_stream *s, uint32_t k, uint32_t e, md_real share)
 {
-    const uint32_t all = standing_of(s)[k] & ~RARE, part = (uint32_t)((real)all * share);
+    const uint32_t all = standing_of(s)[k] & ~MD_RARE, part = (uint32_t)((md_real)all * share);
 
     standing_of(s)[e] = part < all ? part : all;
     standing_of(s)[k] = all - standing_of(s)[e];
@@ -4722,27 +4745,27 @@ static void halve_counts(mapdpm_stream *s, int with_standing)
     uint32_t *const standing = standing_of(s), i;
 
     for (i = 0; i < SURPRISE_BINS; i++)
-        tail_counts(s)[i] *= HALF;
-    for (i = 0; with_standing && i < SLOTS(s); i++)
-        standing[i] = (standing[i] & RARE) | (((standing[i] & ~RARE) + 1) / 2);
+        tail_counts(s)[i] *= MD_HALF;
+    for (i = 0; with_standing && i < MD_SLOTS(s); i++)
+        standing[i] = (standing[i] & MD_RARE) | (((standing[i] & ~MD_RARE) + 1) / 2);
 }
 
-static uint32_t longest_period(const mapdpm_stream *s, real weight)
+static uint32_t longest_period(const mapdpm_stream *s, md_real weight)
 {
-    const real memory = weight * MEMORY;
+    const md_real memory = weight * MD_MEMORY;
 
-    if (!FORGETS(s) || !(memory < (real)MOST_PERIOD))
+    if (!FORGETS(s) || !(memory < (md_real)MOST_PERIOD))
         return MOST_PERIOD;
-    return memory > (real)LEAST_PERIOD ? (uint32_t)memory : (uint32_t)LEAST_PERIOD;
+    return memory > (md_real)LEAST_PERIOD ? (uint32_t)memory : (uint32_t)LEAST_PERIOD;
 }
 
 /* Whether a point counts: not if it goes on with an episode of extreme points. */
-static int counts_as_new(mapdpm_stream *s, real surprise)
+static int counts_as_new(mapdpm_stream *s, md_real surprise)
 {
     uint32_t *const since = since_extreme(s), *const left_out = left_out_in_run(s);
-    const int goes_on = *since < APART && surprise <= EXTREME && *left_out < LONGEST_RUN;
+    const int goes_on = *since < APART && surprise <= MD_EXTREME && *left_out < LONGEST_RUN;
 
-    if (surprise <= EXTREME) {
+    if (surprise <= MD_EXTREME) {
         *since = 0;
         *left_out += (uint32_t)goes_on;
     } else if (*since < APART) {
@@ -4754,13 +4777,13 @@ static int counts_as_new(mapdpm_stream *s, real surprise)
 }
 
 /* Count a point that has joined slot k, where the weight of all clusters was `weight`. */
-void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight)
+void surprise_count(mapdpm_stream *s, md_real nats, uint32_t k, md_real weight)
 {
     uint32_t *const next = next_to_check(s), *const period = counting_period(s), *const counted = counted_in_period(s);
 
     if (counts_as_new(s, surprise_rank(s, nats)))
         tail_counts(s)[bin_of(nats)] += 1;
-    if ((standing_of(s)[k] & ~RARE) < MOST_STANDING)
+    if ((standing_of(s)[k] & ~MD_RARE) < MOST_STANDING)
         standing_of(s)[k]++;
     if (++*counted >= (*period > 0 ? *period : (uint32_t)FIRST_PERIOD)) {
         const uint32_t most = longest_period(s, weight), twice = 2 * *counted;
@@ -4770,13 +4793,13 @@ void surprise_count(mapdpm_stream *s, real nats, uint32_t k, real weight)
         *counted = 0;
     }
     judge(s, k);
-    *next = *next + 1 < SLOTS(s) ? *next + 1 : 0;
+    *next = *next + 1 < MD_SLOTS(s) ? *next + 1 : 0;
     if (is_used(s, *next)) /* its share may have changed though it was not seen */
         judge(s, *next);
 }
 
 /* Nothing is counted yet: no point is extreme. */
-void surprise_reset(mapdpm_stream *s, real rare)
+void surprise_reset(mapdpm_stream *s, md_real rare)
 {
     *rare_share(s) = rare;
     *since_extreme(s) = APART;
@@ -4799,13 +4822,13 @@ void surprise_pool(mapdpm_stream *s, const mapdpm_stream *from)
 
 void stream_assess_nothing(mapdpm_assessment *a)
 {
-    a->id = NONE;
+    a->id = MD_NONE;
     a->log_density = a->novelty = a->surprise = math_nan();
 }
 
-void stream_assess(const mapdpm_stream *s, const choice *c, real nats, mapdpm_assessment *a)
+void stream_assess(const mapdpm_stream *s, const choice *c, md_real nats, mapdpm_assessment *a)
 {
-    a->id = c->best == NONE ? NONE : ids_of(s)[c->best];
+    a->id = c->best == MD_NONE ? MD_NONE : ids_of(s)[c->best];
     a->log_density = c->density;
     a->novelty = c->novelty;
     a->surprise = HAS_SURPRISE(s) ? surprise_rank(s, nats) : math_nan();
@@ -4828,7 +4851,7 @@ static int next_time(const mapdpm_stream *s, const int64_t *microseconds, int64_
     return *time < s->now || *time > INT64_MAX / 2 ? MAPDPM_E_TIME : MAPDPM_OK;
 }
 
-int mapdpm_assess(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
+int mapdpm_assess(mapdpm_stream *s, const md_real *x, const int64_t *microseconds, mapdpm_assessment *a)
 {
     int64_t time, before;
     choice c;
@@ -4861,24 +4884,24 @@ int mapdpm_assess(mapdpm_stream *s, const real *x, const int64_t *microseconds, 
 /* A state of less belief is left out of predictions; so is one so many nats below the best. Each of them changes a log
  * density by less than 3e-9. */
 #define UNSEEN FLOAT_OR_DOUBLE(1e-9, 1e-12)
-#define FAR_BELOW ((real)20)
+#define FAR_BELOW ((md_real)20)
 
 /* Fill `p` with the probabilities of slots for the next point, given the belief. Returns that of a new state. */
 CLONES
-static real predict_states(const mapdpm_stream *s, real *restrict p)
+static md_real predict_states(const mapdpm_stream *s, md_real *restrict p)
 {
-    const real *const belief = belief_of(s);
-    const uint32_t K = SLOTS(s), width = padded_width(s);
-    real opening = 0;
+    const md_real *const belief = belief_of(s);
+    const uint32_t K = MD_SLOTS(s), width = padded_width(s);
+    md_real opening = 0;
     uint32_t v, k;
 
-    if (*state_id_of(s) == NONE) {
-        memcpy(p, steps_from(s, K), K * sizeof(real));
+    if (*state_id_of(s) == MD_NONE) {
+        memcpy(p, steps_from(s, K), K * sizeof(md_real));
         return opening_of(s)[K];
     }
-    memset(p, 0, K * sizeof(real));
+    memset(p, 0, K * sizeof(md_real));
     for (v = 0; v < s->width; v++) {
-        const real *const steps = steps_from(s, v);
+        const md_real *const steps = steps_from(s, v);
 
         if (!(belief[v] > UNSEEN))
             continue;
@@ -4891,10 +4914,10 @@ static real predict_states(const mapdpm_stream *s, real *restrict p)
 
 /* Bounds of the log densities of states `first` to first + n - 1 with their probabilities p, from their tails. */
 CLONES
-static void bound_states(const mapdpm_stream *s, uint32_t first, uint32_t n, const real *restrict p,
-                         const real *restrict tails, real *restrict bounds)
+static void bound_states(const mapdpm_stream *s, uint32_t first, uint32_t n, const md_real *restrict p,
+                         const md_real *restrict tails, md_real *restrict bounds)
 {
-    const real *const constants = constants_of(s) + first, *const exponents = exponents_of(s) + first;
+    const md_real *const constants = constants_of(s) + first, *const exponents = exponents_of(s) + first;
     uint32_t j;
 
     if (IS_GAMMA(s))
@@ -4907,12 +4930,12 @@ static void bound_states(const mapdpm_stream *s, uint32_t first, uint32_t n, con
 
 /* Log densities of x in all states, by the score table: those of states whose bound is FAR_BELOW the score of one state
  * are -LARGEST_REAL. */
-static void rate_by_score_table(const mapdpm_stream *s, const real *x, const real *p, real *densities)
+static void rate_by_score_table(const mapdpm_stream *s, const md_real *x, const md_real *p, md_real *densities)
 {
-    real tails[BLOCK], bounds[BLOCK], most = -LARGEST_REAL, least = -LARGEST_REAL, of_best = -LARGEST_REAL;
-    uint32_t first, j, n, best = NONE;
+    md_real tails[MD_BLOCK], bounds[MD_BLOCK], most = -LARGEST_REAL, least = -LARGEST_REAL, of_best = -LARGEST_REAL;
+    uint32_t first, j, n, best = MD_NONE;
 
-    for (first = 0; first < s->width; first += BLOCK) {
+    for (first = 0; first < s->width; first += MD_BLOCK) {
         n = stream_bound_block(s, x, first, tails, bounds);
         for (j = 0; j < n; j++) {
             densities[first + j] = tails[j];
@@ -4922,24 +4945,24 @@ static void rate_by_score_table(const mapdpm_stream *s, const real *x, const rea
             }
         }
     }
-    if (best != NONE) {
+    if (best != MD_NONE) {
         of_best = density_of_tail(s, x, best, densities[best]);
         least = of_best + math_log_below(p[best]) - (FAR_BELOW + MOST_BELOW);
     }
-    for (first = 0; first < s->width; first += BLOCK) {
-        n = s->width - first < BLOCK ? s->width - first : BLOCK;
+    for (first = 0; first < s->width; first += MD_BLOCK) {
+        n = s->width - first < MD_BLOCK ? s->width - first : MD_BLOCK;
         bound_states(s, first, n, p + first, densities + first, bounds);
         for (j = 0; j < n; j++)
             if (first + j != best)
                 densities[first + j] =
                     bounds[j] > least ? density_of_tail(s, x, first + j, densities[first + j]) : -LARGEST_REAL;
     }
-    if (best != NONE)
+    if (best != MD_NONE)
         densities[best] = of_best;
 }
 
 /* The same by moments at the current time. */
-static void rate_by_moments(const mapdpm_stream *s, const real *x, real *densities, int *is_aged)
+static void rate_by_moments(const mapdpm_stream *s, const md_real *x, md_real *densities, int *is_aged)
 {
     uint32_t k;
 
@@ -4954,11 +4977,11 @@ static void rate_by_moments(const mapdpm_stream *s, const real *x, real *densiti
 
 /* The most probable state of x given all points before; state_scores becomes what each slot contributes to the
  * density. */
-choice states_choose(const mapdpm_stream *s, const real *x, int with_density)
+choice states_choose(const mapdpm_stream *s, const md_real *x, int with_density)
 {
-    choice c = {NONE, NONE, 0, 1, 0, 0, 0, 0};
-    real *const p = state_scores(s), *const densities = smoothed_of(s);
-    real top = -LARGEST_REAL, sum = 0, less = 1, opening = predict_states(s, p), bound, score;
+    choice c = {MD_NONE, MD_NONE, 0, 1, 0, 0, 0, 0};
+    md_real *const p = state_scores(s), *const densities = smoothed_of(s);
+    md_real top = -LARGEST_REAL, sum = 0, less = 1, opening = predict_states(s, p), bound, score;
     uint32_t k;
 
     if (is_prepared(s))
@@ -4971,20 +4994,20 @@ choice states_choose(const mapdpm_stream *s, const real *x, int with_density)
         p[k] = densities[k] > -LARGEST_REAL ? p[k] * math_exp(densities[k] - top) : 0;
     for (k = 0; k < s->width; k++) {
         sum += p[k];
-        if (p[k] > 0 && (c.best == NONE || p[k] > p[c.best]))
+        if (p[k] > 0 && (c.best == MD_NONE || p[k] > p[c.best]))
             c.best = k;
     }
     score = stream_score_new(s, x, sum > 0 ? top + math_log_below(sum) - NEGLIGIBLE : -LARGEST_REAL, &bound);
     if (!(sum > 0)) {
         top = score;
-        c.best = NONE;
+        c.best = MD_NONE;
     } else if (score <= top) {
         opening = score < top - NEGLIGIBLE ? 0 : opening * math_exp(score - top);
     } else { /* p stays: what is believed of slots is not lost, however far the point is from them */
         less = math_exp(top - score);
         top = score;
     }
-    c.opens = c.best == NONE || opening > p[c.best] * less;
+    c.opens = c.best == MD_NONE || opening > p[c.best] * less;
     if (with_density)
         c.density = top + math_log(sum * less + opening) + stream_unit_term(s, x);
     return c;
@@ -4992,18 +5015,18 @@ choice states_choose(const mapdpm_stream *s, const real *x, int with_density)
 
 /* The scores of a choice become the belief. If none is a number, as after a forged snapshot, all of it is in
  * the chosen slot. */
-void states_believe(const mapdpm_stream *s, uint32_t chosen, real *belief)
+void states_believe(const mapdpm_stream *s, uint32_t chosen, md_real *belief)
 {
-    const real *const scores = state_scores(s);
-    real sum = 0;
+    const md_real *const scores = state_scores(s);
+    md_real sum = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
         sum += scores[k];
-    memset(belief, 0, SLOTS(s) * sizeof(real));
+    memset(belief, 0, MD_SLOTS(s) * sizeof(md_real));
     belief[chosen] = 1;
     if (sum > 0) {
-        const real each = 1 / sum;
+        const md_real each = 1 / sum;
 
         for (k = 0; k < s->width; k++)
             belief[k] = scores[k] * each;
@@ -5017,19 +5040,19 @@ void states_believe(const mapdpm_stream *s, uint32_t chosen, real *belief)
 /* The half of slot k for a point: the one with the nearer mean, in units of the variance within halves. While the
  * halves are small, the side of the cluster's mean in one feature decides: the widest feature, or each feature in
  * order. */
-size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const real *x)
+size_t stream_choose_half(const mapdpm_stream *s, uint32_t k, const md_real *x)
 {
-    const size_t D = FEATURES(s);
-    const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
-    const real *const mean = mean_in(s, slot), *const squares = squares_in(s, slot);
+    const size_t D = MD_FEATURES(s);
+    const md_real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
+    const md_real *const mean = mean_in(s, slot), *const squares = squares_in(s, slot);
     const uint32_t trial = trials_of(s)[k] >> 16;
     size_t d, widest = (trial >> 1) % D;
-    real most = -1;
+    md_real most = -1;
 
     if (*h0 >= LEAST_HALF && *h1 >= LEAST_HALF)
         return (size_t)is_nearer_to_second(s, slot, h0, h1, x);
     for (d = 0; d < D && trial % 2 == 0; d++) { /* every second trial takes the next feature instead */
-        const real width = squares[d] / noise_scale_of(s)[d];
+        const md_real width = squares[d] / noise_scale_of(s)[d];
 
         if ((!HAS_MISSING(s) || is_present(x[d])) && width > most) {
             most = width;
@@ -5044,10 +5067,10 @@ NOT_INLINED
 static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
 {
     const size_t size = half_size(s), lighter = *half_of(s, k, 1) > *half_of(s, k, 0) ? 0 : 1;
-    real *const light = half_of(s, k, lighter), *const heavy = half_of(s, k, 1 - lighter);
-    real *const slot = slot_of(s, k);
-    const real low = low_part(slot, size), share = *light / (*light + *heavy);
-    const real rest = *slot, part = whole_points(s, rest * share);
+    md_real *const light = half_of(s, k, lighter), *const heavy = half_of(s, k, 1 - lighter);
+    md_real *const slot = slot_of(s, k);
+    const md_real low = low_part(slot, size), share = *light / (*light + *heavy);
+    const md_real rest = *slot, part = whole_points(s, rest * share);
 
     moments_scale(s, light, 0, part / *light);
     moments_scale(s, heavy, 0, (rest - part) / *heavy);
@@ -5057,10 +5080,10 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     ids_of(s)[e] = s->next_id++;
     if (IS_GROUPED(s))
         groups_split(s, k, e, lighter, share);
-    memcpy(slot_of(s, e), light, size * sizeof(real));
-    memcpy(slot, heavy, size * sizeof(real));
+    memcpy(slot_of(s, e), light, size * sizeof(md_real));
+    memcpy(slot, heavy, size * sizeof(md_real));
     if (COMPENSATED)
-        memset(slot + size, 0, size * sizeof(real));
+        memset(slot + size, 0, size * sizeof(md_real));
     *slot = rest;
     if (COMPENSATED)
         slot[size] = low;
@@ -5072,8 +5095,8 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
     last_seen_of(s)[e] = last_seen_of(s)[k];
     stream_clear_halves(s, k);
     trials_of(s)[k] = 0;
-    merge_partner_of(s)[k] = NONE;
-    stream_relabel_window(s, ids_of(s)[k], NONE);
+    merge_partner_of(s)[k] = MD_NONE;
+    stream_relabel_window(s, ids_of(s)[k], MD_NONE);
     stream_record(s, MAPDPM_SPLIT, ids_of(s)[k], ids_of(s)[e]);
     stream_refresh(s, k);
     stream_refresh(s, e);
@@ -5089,18 +5112,18 @@ static void split(mapdpm_stream *s, uint32_t k, uint32_t e)
 /* The gain of splitting slot k if its halves stood for the whole cluster, or for as much of it as they may stand for.
  * If an upper bound is too little already, the bound. */
 NOT_INLINED
-static real split_gain(const mapdpm_stream *s, uint32_t k)
+static md_real split_gain(const mapdpm_stream *s, uint32_t k)
 {
     view v0 = half_view(s, k, 0), v1 = half_view(s, k, 1);
-    const real n = *v0.moments + *v1.moments, all = *slot_of(s, k), most = EXTRAPOLATION * n;
-    const real scale = (all < most ? all : most) / n;
+    const md_real n = *v0.moments + *v1.moments, all = *slot_of(s, k), most = EXTRAPOLATION * n;
+    const md_real scale = (all < most ? all : most) / n;
 
     if (scale > 1 && n >= LARGE_HALF)
         v0.decay = v1.decay = scale;
     if (IS_TIMED(s))
         return states_split_gain(s, k, v0.decay) - merge_data_gain(s, v0, v1);
     if (IS_GROUPED(s)) { /* the exact gain takes several logarithms a group */
-        const real gain = -merge_data_gain(s, v0, v1) - least_groups_gain(s, v0, v1);
+        const md_real gain = -merge_data_gain(s, v0, v1) - least_groups_gain(s, v0, v1);
 
         if (gain <= HYSTERESIS)
             return gain;
@@ -5110,7 +5133,7 @@ static real split_gain(const mapdpm_stream *s, uint32_t k)
 
 /* ---- merging, and freeing a slot --------------------------------------------------------------------------------- */
 
-static real pair_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
+static md_real pair_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
 {
     const view va = view_of(s, a, s->now), vb = view_of(s, b, s->now);
 
@@ -5120,12 +5143,12 @@ static real pair_gain(const mapdpm_stream *s, uint32_t a, uint32_t b)
 /* Whether the merge of slots a and b raises the log joint. Remembers the cheapest partner that a has met. */
 static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    real gain;
+    md_real gain;
 
     if (merge_surely_loses(s, view_of(s, a, s->now), view_of(s, b, s->now)))
         return 0;
     gain = pair_gain(s, a, b);
-    if (merge_partner_of(s)[a] == NONE || merge_partner_of(s)[a] == b || -gain < *merge_loss_of(s, a)) {
+    if (merge_partner_of(s)[a] == MD_NONE || merge_partner_of(s)[a] == b || -gain < *merge_loss_of(s, a)) {
         merge_partner_of(s)[a] = b;
         *merge_loss_of(s, a) = -gain;
     }
@@ -5135,7 +5158,7 @@ static int should_merge(mapdpm_stream *s, uint32_t a, uint32_t b)
 /* Merge slot b into slot k if that raises the log joint. */
 void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
 {
-    if (b != NONE && b != k && is_used(s, b) && should_merge(s, k, b)) {
+    if (b != MD_NONE && b != k && is_used(s, b) && should_merge(s, k, b)) {
         stream_apply_decay(s, b);
         stream_merge(s, k, b);
     }
@@ -5145,15 +5168,15 @@ void stream_try_merge(mapdpm_stream *s, uint32_t k, uint32_t b)
  * that have met no other. */
 static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from)
 {
-    uint32_t k, lightest = NONE;
+    uint32_t k, lightest = MD_NONE;
     int found = 0;
 
     for (k = 0; k < s->width; k++)
-        if (k != spared && is_used(s, k) && (lightest == NONE || *slot_of(s, k) < *slot_of(s, lightest)))
+        if (k != spared && is_used(s, k) && (lightest == MD_NONE || *slot_of(s, k) < *slot_of(s, lightest)))
             lightest = k;
-    for (k = 0; k < s->width && lightest != NONE; k++)
+    for (k = 0; k < s->width && lightest != MD_NONE; k++)
         if (k != spared && k != lightest && is_used(s, k)) {
-            const real gain = pair_gain(s, lightest, k);
+            const md_real gain = pair_gain(s, lightest, k);
 
             if (!found || -gain < *merge_loss_of(s, lightest)) {
                 merge_partner_of(s)[lightest] = k;
@@ -5168,15 +5191,15 @@ static int lightest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
 
 /* The slot whose cached merge costs least, its partner, and the recomputed loss. Slot `spared` is left out. Returns
  * whether there is a pair. */
-static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from, real *loss)
+static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32_t *from, md_real *loss)
 {
     uint32_t k;
     int found = 0;
 
-    for (k = 0; k < SLOTS(s); k++) {
+    for (k = 0; k < MD_SLOTS(s); k++) {
         const uint32_t b = merge_partner_of(s)[k];
 
-        if (k != spared && b != spared && is_used(s, k) && b != NONE && b != k && is_used(s, b) &&
+        if (k != spared && b != spared && is_used(s, k) && b != MD_NONE && b != k && is_used(s, b) &&
             (!found || *merge_loss_of(s, k) < *merge_loss_of(s, *to))) {
             *to = k;
             *from = b;
@@ -5195,17 +5218,17 @@ static int cheapest_pair(mapdpm_stream *s, uint32_t spared, uint32_t *to, uint32
 /* The slot whose eviction costs least, and its loss. Ties within TIE_NATS, as between single points, go to the cluster
  * unseen for longest. For a split, no state goes that points wait for. */
 NOT_INLINED
-static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real *loss)
+static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, md_real *loss)
 {
-    const real total_weight = stream_total_weight(s) + s->alpha, prior_term = log_prior(s);
-    uint32_t k, best = NONE, longest = 0;
+    const md_real total_weight = stream_total_weight(s) + s->alpha, prior_term = log_prior(s);
+    uint32_t k, best = MD_NONE, longest = 0;
 
     for (k = 0; k < s->width; k++)
-        if (k != spared && is_used(s, k) && !(IS_TIMED(s) && spared != NONE && states_expect(s, k))) {
+        if (k != spared && is_used(s, k) && !(IS_TIMED(s) && spared != MD_NONE && states_expect(s, k))) {
             const uint32_t idle = (uint32_t)s->n_seen - last_seen_of(s)[k];
-            const real cost = eviction_loss(s, view_of(s, k, s->now), prior_term, (real)idle, total_weight);
+            const md_real cost = eviction_loss(s, view_of(s, k, s->now), prior_term, (md_real)idle, total_weight);
 
-            if (best == NONE || cost < *loss - TIE_NATS || (cost <= *loss + TIE_NATS && idle > longest)) {
+            if (best == MD_NONE || cost < *loss - TIE_NATS || (cost <= *loss + TIE_NATS && idle > longest)) {
                 best = k;
                 *loss = cost;
                 longest = idle;
@@ -5214,29 +5237,29 @@ static uint32_t cheapest_eviction(const mapdpm_stream *s, uint32_t spared, real 
     return best;
 }
 
-/* Free a slot by the policy if that costs less than `gain`. Returns NONE if it costs more or the policy refuses. */
-uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
+/* Free a slot by the policy if that costs less than `gain`. Returns MD_NONE if it costs more or the policy refuses. */
+uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, md_real gain)
 {
-    real merging = 0, evicting = 0;
-    uint32_t to = 0, from = 0, victim = NONE;
+    md_real merging = 0, evicting = 0;
+    uint32_t to = 0, from = 0, victim = MD_NONE;
     int is_pair = 0;
 
     if (WHEN_FULL(s) == MAPDPM_FULL_REFUSE || WHEN_FULL(s) == MAPDPM_FULL_ERROR)
-        return NONE;
+        return MD_NONE;
     if (WHEN_FULL(s) != MAPDPM_FULL_EVICT)
         is_pair = cheapest_pair(s, spared, &to, &from, &merging);
     if (WHEN_FULL(s) != MAPDPM_FULL_MERGE)
         victim = cheapest_eviction(s, spared, &evicting);
-    if (is_pair && (victim == NONE || merging <= evicting)) {
+    if (is_pair && (victim == MD_NONE || merging <= evicting)) {
         if (!(merging < gain))
-            return NONE;
+            return MD_NONE;
         stream_apply_decay(s, to);
         stream_apply_decay(s, from);
         stream_merge(s, to, from);
         return from;
     }
-    if (victim == NONE || !(evicting < gain))
-        return NONE;
+    if (victim == MD_NONE || !(evicting < gain))
+        return MD_NONE;
     stream_remove(s, victim, MAPDPM_EVICTED);
     if (IS_GROUPED(s))
         groups_total(s);
@@ -5244,9 +5267,9 @@ uint32_t stream_make_room(mapdpm_stream *s, uint32_t spared, real gain)
 }
 
 /* The gain of a split of slot k beyond what it must gain; below 0 if it has no two halves. */
-real stream_gain_of_split(const mapdpm_stream *s, uint32_t k)
+md_real stream_gain_of_split(const mapdpm_stream *s, uint32_t k)
 {
-    const real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
+    const md_real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
 
     if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF))
         return -1;
@@ -5259,18 +5282,18 @@ real stream_gain_of_split(const mapdpm_stream *s, uint32_t k)
  * h. */
 uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
 {
-    const real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
+    const md_real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
     const uint32_t trial = trials_of(s)[k] >> 16;
-    real gain;
+    md_real gain;
 
-    if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == NONE)
+    if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == MD_NONE)
         return k;
     gain = stream_gain_of_split(s, k);
     if (gain > 0) {
         const size_t lighter = n1 > n0 ? 0 : 1;
-        const uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, k, gain);
+        const uint32_t e = s->n_clusters < MD_SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, k, gain);
 
-        if (e != NONE) {
+        if (e != MD_NONE) {
             split(s, k, e);
             return h == lighter ? e : k;
         }
@@ -5288,13 +5311,13 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
  * learner keeps, one a step; or points that the caller keeps.
  */
 
-/* Rename the cluster of kept points. With NONE their cluster is unknown, and they are not visited any more. */
+/* Rename the cluster of kept points. With MD_NONE their cluster is unknown, and they are not visited any more. */
 void stream_relabel_window(mapdpm_stream *s, uint32_t from, uint32_t to)
 {
     uint32_t *const ids = window_ids_of(s);
     size_t i;
 
-    for (i = 0; i < WINDOW(s); i++)
+    for (i = 0; i < MD_WINDOW(s); i++)
         if (ids[i] == from)
             ids[i] = to;
 }
@@ -5306,11 +5329,11 @@ static uint32_t slot_of_id(const mapdpm_stream *s, uint32_t id)
     for (k = 0; k < s->width; k++)
         if (is_used(s, k) && ids_of(s)[k] == id)
             return k;
-    return NONE;
+    return MD_NONE;
 }
 
 /* Add a point of the current group to a slot that is up to date; a weight below 0 removes it. */
-static void add_to_slot(mapdpm_stream *s, uint32_t k, const real *x, real weight)
+static void add_to_slot(mapdpm_stream *s, uint32_t k, const md_real *x, md_real weight)
 {
     moments_add(s, slot_of(s, k), half_size(s), x, weight);
     if (HAS_BASE(s))
@@ -5325,18 +5348,18 @@ static void add_to_slot(mapdpm_stream *s, uint32_t k, const real *x, real weight
 
 /* Take a point of the current group, learned at `time`, out of its cluster, and let it choose among the existing
  * clusters. Returns the id of its new cluster. */
-static uint32_t revisit_point(mapdpm_stream *s, const real *x, int64_t time, uint32_t id)
+static uint32_t revisit_point(mapdpm_stream *s, const md_real *x, int64_t time, uint32_t id)
 {
-    const real weight = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - time)) * s->rate) : 1;
+    const md_real weight = FORGETS(s) ? math_exp(-to_real((uint64_t)(s->now - time)) * s->rate) : 1;
     const uint32_t k = slot_of_id(s, id);
     choice c;
 
-    if (k == NONE || !(*slot_of(s, k) * decay_of(s, k, s->now) > weight + FORGOTTEN_WEIGHT) || !(weight > 0))
+    if (k == MD_NONE || !(*slot_of(s, k) * decay_of(s, k, s->now) > weight + FORGOTTEN_WEIGHT) || !(weight > 0))
         return id;
     stream_apply_decay(s, k);
     add_to_slot(s, k, x, -weight);
     c = stream_choose(s, x, 0);
-    if (c.best == NONE || c.opens)
+    if (c.best == MD_NONE || c.opens)
         c.best = k;
     stream_apply_decay(s, c.best);
     add_to_slot(s, c.best, x, weight);
@@ -5344,20 +5367,20 @@ static uint32_t revisit_point(mapdpm_stream *s, const real *x, int64_t time, uin
 }
 
 /* Keep the point just learned in place of the oldest one, and visit the next kept point. */
-void stream_revisit(mapdpm_stream *s, const real *x, uint32_t id)
+void stream_revisit(mapdpm_stream *s, const md_real *x, uint32_t id)
 {
-    const size_t i = modulo(s->n_seen - 1, WINDOW(s));
+    const size_t i = modulo(s->n_seen - 1, MD_WINDOW(s));
 
-    memcpy(points_of(s) + i * FEATURES(s), x, FEATURES(s) * sizeof(real));
+    memcpy(points_of(s) + i * MD_FEATURES(s), x, MD_FEATURES(s) * sizeof(md_real));
     times_of(s)[i] = s->now;
     window_ids_of(s)[i] = id;
-    s->visited = s->visited + 1 < WINDOW(s) ? s->visited + 1 : 0;
+    s->visited = s->visited + 1 < MD_WINDOW(s) ? s->visited + 1 : 0;
     if (HAS_GROUPS(s)) {
         point_rows_of(s)[i] = *row_of(s);
         *row_of(s) = point_rows_of(s)[s->visited];
     }
-    if (window_ids_of(s)[s->visited] != NONE && s->visited != i)
-        window_ids_of(s)[s->visited] = revisit_point(s, points_of(s) + s->visited * FEATURES(s),
+    if (window_ids_of(s)[s->visited] != MD_NONE && s->visited != i)
+        window_ids_of(s)[s->visited] = revisit_point(s, points_of(s) + s->visited * MD_FEATURES(s),
                                                      times_of(s)[s->visited], window_ids_of(s)[s->visited]);
     if (HAS_GROUPS(s))
         *row_of(s) = point_rows_of(s)[i];
@@ -5373,7 +5396,7 @@ int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t
         return MAPDPM_E_ARGUMENT;
     if (s->n_events - *event > RING_SIZE(s)) {
         for (i = 0; i < n; i++)
-            ids[i] = NONE;
+            ids[i] = MD_NONE;
         *event = s->n_events;
     }
     for (; *event < s->n_events; (*event)++) {
@@ -5381,12 +5404,12 @@ int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t
 
         for (i = 0; i < n && e[0] != MAPDPM_CREATED && e[0] != MAPDPM_PRIOR; i++)
             if (ids[i] == e[1])
-                ids[i] = e[0] == MAPDPM_MERGED ? e[2] : NONE;
+                ids[i] = e[0] == MAPDPM_MERGED ? e[2] : MD_NONE;
     }
     return MAPDPM_OK;
 }
 
-int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32_t *ids, size_t n, size_t *moved)
+int mapdpm_resweep(mapdpm_stream *s, const md_real *x, const int64_t *times, uint32_t *ids, size_t n, size_t *moved)
 {
     size_t i;
     int error = MAPDPM_OK;
@@ -5396,17 +5419,17 @@ int mapdpm_resweep(mapdpm_stream *s, const real *x, const int64_t *times, uint32
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
-    if (HAS_GROUPS(s) && *row_of(s) == NONE)
+    if (HAS_GROUPS(s) && *row_of(s) == MD_NONE)
         return MAPDPM_E_GROUP;
     *moved = 0;
     for (i = 0; i < n && error == MAPDPM_OK; i++) {
-        error = stream_check_point(s, x + i * FEATURES(s));
+        error = stream_check_point(s, x + i * MD_FEATURES(s));
         if (FORGETS(s) && (times[i] > s->now || times[i] < -(INT64_MAX / 2)))
             error = MAPDPM_E_TIME;
     }
     for (i = 0; i < n && error == MAPDPM_OK; i++)
-        if (ids[i] != NONE) {
-            const uint32_t id = revisit_point(s, x + i * FEATURES(s), FORGETS(s) ? times[i] : 0, ids[i]);
+        if (ids[i] != MD_NONE) {
+            const uint32_t id = revisit_point(s, x + i * MD_FEATURES(s), FORGETS(s) ? times[i] : 0, ids[i]);
 
             *moved += id != ids[i];
             ids[i] = id;
@@ -5428,24 +5451,21 @@ enum { ROUNDS = 2, SWEEPS = 10, STARTS = 3 };
 
 /* The first guess: the share of the total variance that lies within clusters, and a0. */
 typedef struct {
-    real share;
-    real shape;
+    md_real share;
+    md_real shape;
 } prior_guess;
 
-static const real *point(const mapdpm_stream *s, size_t i)
-{
-    return points_of(s) + i * FEATURES(s);
-}
+static const md_real *point(const mapdpm_stream *s, size_t i) { return points_of(s) + i * MD_FEATURES(s); }
 
 /* The mean and the variance of a feature over the warm-up. They start from the first value, so that an offset costs no
  * digits. A constant feature has no scale and gets variance 1. */
-static void mean_and_variance(const mapdpm_stream *s, size_t d, real *mean, real *variance)
+static void mean_and_variance(const mapdpm_stream *s, size_t d, md_real *mean, md_real *variance)
 {
-    real first = 0, sum = 0, squares = 0, n = 0;
+    md_real first = 0, sum = 0, squares = 0, n = 0;
     size_t i;
 
-    for (i = 0; i < WARMUP(s); i++) {
-        const real x = point(s, i)[d];
+    for (i = 0; i < MD_WARMUP(s); i++) {
+        const md_real x = point(s, i)[d];
 
         if (!is_present(x))
             continue;
@@ -5455,9 +5475,9 @@ static void mean_and_variance(const mapdpm_stream *s, size_t d, real *mean, real
         sum += x - first;
     }
     *mean = n > 0 ? sum / n : 0;
-    for (i = 0; i < WARMUP(s); i++)
+    for (i = 0; i < MD_WARMUP(s); i++)
         if (is_present(point(s, i)[d])) {
-            const real t = (point(s, i)[d] - first) - *mean;
+            const md_real t = (point(s, i)[d] - first) - *mean;
 
             squares += t * t;
         }
@@ -5467,7 +5487,7 @@ static void mean_and_variance(const mapdpm_stream *s, size_t d, real *mean, real
         *variance = 1;
 }
 
-static void add_warmup_point(mapdpm_stream *s, size_t i, uint32_t k, real weight)
+static void add_warmup_point(mapdpm_stream *s, size_t i, uint32_t k, md_real weight)
 {
     moments_add(s, slot_of(s, k), half_size(s), point(s, i), weight);
     stream_refresh(s, k);
@@ -5479,7 +5499,7 @@ static void assign(mapdpm_stream *s, size_t i)
     const choice c = stream_choose(s, point(s, i), 0);
     uint32_t k = c.best;
 
-    if (c.opens && s->n_clusters < SLOTS(s)) {
+    if (c.opens && s->n_clusters < MD_SLOTS(s)) {
         k = stream_free_slot(s);
         stream_open_slot(s, k);
     }
@@ -5491,7 +5511,7 @@ static void remove_warmup_point(mapdpm_stream *s, size_t i)
 {
     const uint32_t k = warmup_labels_of(s)[i];
 
-    if (*slot_of(s, k) > (real)1.5) {
+    if (*slot_of(s, k) > (md_real)1.5) {
         add_warmup_point(s, i, k, -1);
     } else {
         stream_clear_slot(s, k);
@@ -5502,14 +5522,14 @@ static void remove_warmup_point(mapdpm_stream *s, size_t i)
 /* The pair whose merge raises the log joint most. Returns whether there is one. */
 static int best_pair(const mapdpm_stream *s, uint32_t *to, uint32_t *from)
 {
-    real most = 0;
+    md_real most = 0;
     uint32_t a, b;
     int found = 0;
 
     for (a = 0; a < s->width; a++)
         for (b = a + 1; b < s->width; b++)
             if (is_used(s, a) && is_used(s, b)) {
-                const real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
+                const md_real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
 
                 if (gain > most) {
                     most = gain;
@@ -5533,7 +5553,7 @@ static int merge_best(mapdpm_stream *s)
     stream_clear_slot(s, from);
     s->n_clusters--;
     stream_refresh(s, to);
-    for (i = 0; i < WARMUP(s); i++)
+    for (i = 0; i < MD_WARMUP(s); i++)
         if (warmup_labels_of(s)[i] == from)
             warmup_labels_of(s)[i] = to;
     return 1;
@@ -5544,11 +5564,11 @@ static int merge_best(mapdpm_stream *s)
 static int reassign_halves(mapdpm_stream *s, uint32_t k)
 {
     uint32_t *const labels = warmup_labels_of(s);
-    const real *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1), *const slot = slot_of(s, k);
+    const md_real *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1), *const slot = slot_of(s, k);
     size_t i;
     int moved = 0;
 
-    for (i = 0; i < WARMUP(s); i++) {
+    for (i = 0; i < MD_WARMUP(s); i++) {
         uint32_t side;
 
         if ((labels[i] & ~SECOND_HALF) != k)
@@ -5564,8 +5584,8 @@ static void rebuild_halves(mapdpm_stream *s, uint32_t k)
 {
     size_t i;
 
-    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
-    for (i = 0; i < WARMUP(s); i++)
+    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(md_real));
+    for (i = 0; i < MD_WARMUP(s); i++)
         if ((warmup_labels_of(s)[i] & ~SECOND_HALF) == k)
             moments_add(s, half_of(s, k, warmup_labels_of(s)[i] & SECOND_HALF ? 1 : 0), 0, point(s, i), 1);
 }
@@ -5574,16 +5594,16 @@ static void rebuild_halves(mapdpm_stream *s, uint32_t k)
  * ones. */
 static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
 {
-    const size_t D = FEATURES(s);
-    const real *const mean = mean_in(s, slot_of(s, k)), *const squares = squares_in(s, slot_of(s, k));
-    real before = -1;
+    const size_t D = MD_FEATURES(s);
+    const md_real *const mean = mean_in(s, slot_of(s, k)), *const squares = squares_in(s, slot_of(s, k));
+    md_real before = -1;
     size_t i, d, widest = 0, round;
 
     for (round = 0; round <= skip; round++) {
-        real most = -1;
+        md_real most = -1;
 
         for (d = 0; d < D; d++) {
-            const real width = squares[d] / noise_scale_of(s)[d];
+            const md_real width = squares[d] / noise_scale_of(s)[d];
 
             if (width > most && (before < 0 || width < before)) {
                 most = width;
@@ -5592,7 +5612,7 @@ static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
         }
         before = most;
     }
-    for (i = 0; i < WARMUP(s); i++)
+    for (i = 0; i < MD_WARMUP(s); i++)
         if ((warmup_labels_of(s)[i] & ~SECOND_HALF) == k)
             warmup_labels_of(s)[i] = k | (coordinate(s, point(s, i), widest) > mean[widest] ? SECOND_HALF : 0);
 }
@@ -5604,7 +5624,7 @@ static int try_divide(mapdpm_stream *s, uint32_t k)
     size_t i, start;
     int step;
 
-    for (start = 0; start < STARTS && start < FEATURES(s); start++) {
+    for (start = 0; start < STARTS && start < MD_FEATURES(s); start++) {
         halve_by_feature(s, k, start);
         rebuild_halves(s, k);
         for (step = 0; step < SWEEPS && *half_of(s, k, 0) > 0 && *half_of(s, k, 1) > 0 && reassign_halves(s, k); step++)
@@ -5613,20 +5633,20 @@ static int try_divide(mapdpm_stream *s, uint32_t k)
             -merge_gain(s, half_view(s, k, 0), half_view(s, k, 1)) > 0)
             break;
     }
-    if (start == STARTS || start == FEATURES(s)) {
-        for (i = 0; i < WARMUP(s); i++)
+    if (start == STARTS || start == MD_FEATURES(s)) {
+        for (i = 0; i < MD_WARMUP(s); i++)
             labels[i] &= ~SECOND_HALF;
         return 0;
     }
     e = stream_free_slot(s);
     stream_open_slot(s, e);
-    for (i = 0; i < WARMUP(s); i++)
+    for (i = 0; i < MD_WARMUP(s); i++)
         if (labels[i] == (k | SECOND_HALF)) {
             add_warmup_point(s, i, k, -1);
             add_warmup_point(s, i, e, 1);
             labels[i] = e;
         }
-    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(real));
+    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(md_real));
     return 1;
 }
 
@@ -5637,12 +5657,12 @@ static void cluster_warmup(mapdpm_stream *s)
     size_t i;
     int sweep, round, moved, changed = 1;
 
-    for (i = 0; i < WARMUP(s); i++)
+    for (i = 0; i < MD_WARMUP(s); i++)
         assign(s, i);
     for (round = 0; round < SWEEPS && changed; round++) {
         for (sweep = 0, moved = 1; sweep < SWEEPS && moved; sweep++) {
             moved = 0;
-            for (i = 0; i < WARMUP(s); i++) {
+            for (i = 0; i < MD_WARMUP(s); i++) {
                 const uint32_t before = warmup_labels_of(s)[i];
 
                 remove_warmup_point(s, i);
@@ -5653,7 +5673,7 @@ static void cluster_warmup(mapdpm_stream *s)
         changed = 0;
         while (merge_best(s))
             changed = 1;
-        for (k = 0; k < SLOTS(s) && s->n_clusters < SLOTS(s); k++)
+        for (k = 0; k < MD_SLOTS(s) && s->n_clusters < MD_SLOTS(s); k++)
             if (is_used(s, k) && *slot_of(s, k) >= 2)
                 changed |= try_divide(s, k);
     }
@@ -5663,24 +5683,24 @@ static void clear_all(mapdpm_stream *s)
 {
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         stream_clear_slot(s, k);
     s->n_clusters = 0;
 }
 
 /* b0 from the pooled variance within the clusters found, so that the guess has no influence. */
-static void learn_prior(mapdpm_stream *s, real *parameters, real a0)
+static void learn_prior(mapdpm_stream *s, md_real *parameters, md_real a0)
 {
-    const size_t D = FEATURES(s);
+    const size_t D = MD_FEATURES(s);
     size_t d;
     uint32_t k;
 
     for (d = 0; d < D; d++) {
-        real squares = 0, n = 0, mean, variance;
+        md_real squares = 0, n = 0, mean, variance;
 
-        for (k = 0; k < SLOTS(s); k++)
+        for (k = 0; k < MD_SLOTS(s); k++)
             if (is_used(s, k)) {
-                const real points = counts_in(s, slot_of(s, k))[d * count_step(s)];
+                const md_real points = counts_in(s, slot_of(s, k))[d * count_step(s)];
 
                 squares += squares_in(s, slot_of(s, k))[d] / unit_of(s)[d] / unit_of(s)[d];
                 n += points > 1 ? points - 1 : 0;
@@ -5698,19 +5718,19 @@ static void create_clusters(mapdpm_stream *s)
     uint32_t k;
     size_t i;
 
-    for (k = 0; k < SLOTS(s); k++)
-        ids_of(s)[k] = NONE;
+    for (k = 0; k < MD_SLOTS(s); k++)
+        ids_of(s)[k] = MD_NONE;
     clear_all(s);
-    for (i = 0; i < WARMUP(s); i++) {
-        const real age = to_real((uint64_t)(s->now - times_of(s)[i]));
-        const real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
+    for (i = 0; i < MD_WARMUP(s); i++) {
+        const md_real age = to_real((uint64_t)(s->now - times_of(s)[i]));
+        const md_real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
 
         k = labels[i];
         if (!(weight > 0)) { /* forgotten before the warm-up ended */
-            labels[i] = NONE;
+            labels[i] = MD_NONE;
             continue;
         }
-        if (ids_of(s)[k] == NONE) {
+        if (ids_of(s)[k] == MD_NONE) {
             stream_open_slot(s, k);
             ids_of(s)[k] = s->next_id++;
             stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
@@ -5735,13 +5755,13 @@ static void create_clusters(mapdpm_stream *s)
 }
 
 /* The log joint of the kept points and their clusters, in the user's units. */
-static real log_joint(const mapdpm_stream *s)
+static md_real log_joint(const mapdpm_stream *s)
 {
-    const real prior_term = log_prior(s);
-    real total = (real)WARMUP(s) * s->log_units, unused;
+    const md_real prior_term = log_prior(s);
+    md_real total = (md_real)MD_WARMUP(s) * s->log_units, unused;
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         if (is_used(s, k))
             total += log_joint_term(s, view_of(s, k, s->now), prior_term, &unused) + s->log_alpha;
     return total;
@@ -5750,8 +5770,8 @@ static real log_joint(const mapdpm_stream *s)
 /* Cluster the kept points with a guess of the variance within clusters, then with the variance found. */
 static int fit(mapdpm_stream *s, prior_guess g)
 {
-    const size_t D = FEATURES(s);
-    real *const parameters = half_of(s, 0, 0); /* memory that a warm-up does not use */
+    const size_t D = MD_FEATURES(s);
+    md_real *const parameters = half_of(s, 0, 0); /* memory that a warm-up does not use */
     size_t d;
     int round, error;
 
@@ -5759,7 +5779,7 @@ static int fit(mapdpm_stream *s, prior_guess g)
         if (round > 0)
             learn_prior(s, parameters, g.shape);
         for (d = 0; d < D; d++) {
-            real variance;
+            md_real variance;
 
             mean_and_variance(s, d, &parameters[d], &variance);
             if (round == 0)
@@ -5770,7 +5790,7 @@ static int fit(mapdpm_stream *s, prior_guess g)
                 parameters[D + 2 + d] = LEAST_VARIANCE;
             else if (parameters[D + 2 + d] > MOST_VARIANCE)
                 parameters[D + 2 + d] = MOST_VARIANCE;
-        parameters[D] = EMPIRICAL_POINTS / (real)WARMUP(s);
+        parameters[D] = EMPIRICAL_POINTS / (md_real)MD_WARMUP(s);
         parameters[D + 1] = g.shape;
         error = stream_set_prior(s, parameters);
         if (error != MAPDPM_OK)
@@ -5782,10 +5802,10 @@ static int fit(mapdpm_stream *s, prior_guess g)
 }
 
 /* Fit with a guess and a shape; keep the fit with the higher log joint. */
-static int try_guess(mapdpm_stream *s, prior_guess guess, prior_guess *best, real *most)
+static int try_guess(mapdpm_stream *s, prior_guess guess, prior_guess *best, md_real *most)
 {
     const int error = fit(s, guess);
-    const real joint = error == MAPDPM_OK ? log_joint(s) : 0;
+    const md_real joint = error == MAPDPM_OK ? log_joint(s) : 0;
 
     if (error == MAPDPM_OK && (best->share == 0 || joint > *most)) {
         *most = joint;
@@ -5796,9 +5816,9 @@ static int try_guess(mapdpm_stream *s, prior_guess guess, prior_guess *best, rea
 
 int stream_end_warmup(mapdpm_stream *s)
 {
-    static const real shares[] = {(real)1, (real)0.1, (real)0.01, (real)0.001}, shapes[] = {2, 4, 8};
+    static const md_real shares[] = {(md_real)1, (md_real)0.1, (md_real)0.01, (md_real)0.001}, shapes[] = {2, 4, 8};
     prior_guess best = {0, 0}, guess = {0, 1};
-    real most = 0;
+    md_real most = 0;
     size_t i;
     int error = MAPDPM_OK;
 
@@ -5828,8 +5848,8 @@ int stream_end_warmup(mapdpm_stream *s)
  */
 
 /* The cells of K clusters and D features that the first c0 counts for, and the least c0 as a share of it. */
-#define PRIOR_CELLS ((real)2)
-#define LEAST_C0 ((real)0.2)
+#define PRIOR_CELLS ((md_real)2)
+#define LEAST_C0 ((md_real)0.2)
 
 /* Where b0 comes from: the moments of clusters, or those of their halves, where there are two. */
 enum { FROM_CLUSTERS = 0, FROM_HALVES = 1 };
@@ -5837,13 +5857,13 @@ enum { FROM_CLUSTERS = 0, FROM_HALVES = 1 };
 /* The sum of squares of a feature about the grand mean, and about the means of clusters or halves; and the degrees of
  * freedom of the second. */
 typedef struct {
-    real total;
-    real points;
-    real within;
-    real degrees;
+    md_real total;
+    md_real points;
+    md_real within;
+    md_real degrees;
 } feature_spread;
 
-static void add_within(const mapdpm_stream *s, feature_spread *f, const real *moments, real decay, size_t d)
+static void add_within(const mapdpm_stream *s, feature_spread *f, const md_real *moments, md_real decay, size_t d)
 {
     f->within += squares_in(s, moments)[d] * decay;
     f->degrees += at_least(counts_in(s, moments)[d * count_step(s)] * decay - 1, 0);
@@ -5852,20 +5872,20 @@ static void add_within(const mapdpm_stream *s, feature_spread *f, const real *mo
 static feature_spread spread_of(const mapdpm_stream *s, size_t d, int source)
 {
     feature_spread f = {0, 0, 0, 0};
-    real sum = 0;
+    md_real sum = 0;
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
-            const real decay = decay_of(s, k, s->now), n = counts_in(s, slot_of(s, k))[d * count_step(s)] * decay;
+            const md_real decay = decay_of(s, k, s->now), n = counts_in(s, slot_of(s, k))[d * count_step(s)] * decay;
 
             f.points += n;
             sum += n * mean_in(s, slot_of(s, k))[d];
         }
     for (k = 0; k < s->width; k++)
         if (is_used(s, k)) {
-            const real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
-            const real decay = decay_of(s, k, s->now), away = mean_in(s, slot)[d] - sum / f.points;
+            const md_real *const slot = slot_of(s, k), *const h0 = half_of(s, k, 0), *const h1 = half_of(s, k, 1);
+            const md_real decay = decay_of(s, k, s->now), away = mean_in(s, slot)[d] - sum / f.points;
 
             f.total += (squares_in(s, slot)[d] + counts_in(s, slot)[d * count_step(s)] * away * away) * decay;
             if (source == FROM_HALVES && *h0 >= LEAST_HALF && *h1 >= LEAST_HALF) {
@@ -5880,16 +5900,16 @@ static feature_spread spread_of(const mapdpm_stream *s, size_t d, int source)
 
 /* c0 from the squared means of clusters, in units of the variance within: at most that of the warm-up, for a cluster
  * far from the prior mean must not be taken for a wide one. */
-static real c0_of_means(const mapdpm_stream *s, real most)
+static md_real c0_of_means(const mapdpm_stream *s, md_real most)
 {
-    real sum = PRIOR_CELLS / most, cells = PRIOR_CELLS;
+    md_real sum = PRIOR_CELLS / most, cells = PRIOR_CELLS;
     uint32_t k;
     size_t d;
 
     for (k = 0; k < s->width; k++)
-        for (d = 0; is_used(s, k) && d < FEATURES(s); d++)
+        for (d = 0; is_used(s, k) && d < MD_FEATURES(s); d++)
             if (counts_in(s, slot_of(s, k))[d * count_step(s)] > 0) {
-                const real mean = mean_in(s, slot_of(s, k))[d];
+                const md_real mean = mean_in(s, slot_of(s, k))[d];
 
                 sum += mean * (mean / noise_scale_of(s)[d]) * s->a0;
                 cells += 1;
@@ -5898,7 +5918,7 @@ static real c0_of_means(const mapdpm_stream *s, real most)
 }
 
 /* What depends on the parameters, but no moments. */
-static void set_c0(mapdpm_stream *s, real c0)
+static void set_c0(mapdpm_stream *s, md_real c0)
 {
     s->c0 = c0;
     stream_prepare_opening(s);
@@ -5906,10 +5926,10 @@ static void set_c0(mapdpm_stream *s, real c0)
 
 /* The log joint but for terms that do not depend on the prior. With halves, as if clusters were split where that
  * gains. */
-static real joint_of(mapdpm_stream *s, int source)
+static md_real joint_of(mapdpm_stream *s, int source)
 {
-    const real prior_term = log_prior(s);
-    real joint = 0, unused;
+    const md_real prior_term = log_prior(s);
+    md_real joint = 0, unused;
     uint32_t k;
 
     for (k = 0; k < s->width; k++)
@@ -5922,14 +5942,14 @@ static real joint_of(mapdpm_stream *s, int source)
 }
 
 /* Set b0 and c0 for a source, and return the log joint. The b0 before remains in `kept`. */
-static real try_source(mapdpm_stream *s, int source, const real *kept, real most_c0)
+static md_real try_source(mapdpm_stream *s, int source, const md_real *kept, md_real most_c0)
 {
     size_t d;
 
-    for (d = 0; d < FEATURES(s); d++) {
+    for (d = 0; d < MD_FEATURES(s); d++) {
         const feature_spread f = spread_of(s, d, source);
-        const real least = LEAST_SHARE * f.total / f.points;
-        real *const b0 = noise_scale_of(s) + d;
+        const md_real least = LEAST_SHARE * f.total / f.points;
+        md_real *const b0 = noise_scale_of(s) + d;
 
         *b0 = kept[d];
         if (f.degrees > 0 && f.total > 0 && s->a0 * at_least(f.within / f.degrees, least) < kept[d])
@@ -5940,7 +5960,7 @@ static real try_source(mapdpm_stream *s, int source, const real *kept, real most
 }
 
 /* Give the moments the units of the new prior: powers of 2, so that no digit is lost. */
-static void change_units(mapdpm_stream *s, real *moments, size_t d, real ratio)
+static void change_units(mapdpm_stream *s, md_real *moments, size_t d, md_real ratio)
 {
     mean_in(s, moments)[d] *= ratio;
     squares_in(s, moments)[d] *= ratio * ratio;
@@ -5952,14 +5972,14 @@ static void adopt(mapdpm_stream *s)
     size_t d, i;
 
     s->log_units = 0;
-    for (d = 0; d < FEATURES(s); d++) {
-        real *const unit = unit_of(s) + d, *const b0 = noise_scale_of(s) + d;
-        const real ratio = stream_unit_for(*b0 / *unit / *unit) / *unit;
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        md_real *const unit = unit_of(s) + d, *const b0 = noise_scale_of(s) + d;
+        const md_real ratio = stream_unit_for(*b0 / *unit / *unit) / *unit;
 
         *unit *= ratio;
         *b0 *= ratio * ratio;
         s->log_units += math_log(*unit);
-        for (k = 0; k < SLOTS(s); k++) {
+        for (k = 0; k < MD_SLOTS(s); k++) {
             for (i = 0; i <= (COMPENSATED ? half_size(s) : 0); i += half_size(s))
                 change_units(s, slot_of(s, k) + i, d, ratio);
             change_units(s, half_of(s, k, 0), d, ratio);
@@ -5968,16 +5988,16 @@ static void adopt(mapdpm_stream *s)
     }
     set_c0(s, s->c0);
     for (k = 0; k < s->width; k++)
-        merge_partner_of(s)[k] = NONE;
+        merge_partner_of(s)[k] = MD_NONE;
     stream_record(s, MAPDPM_PRIOR, 0, 0);
 }
 
 void stream_revisit_prior(mapdpm_stream *s)
 {
-    real *const kept = prior_variance_of(s); /* 0 in this family */
-    const real c0 = s->c0, most_c0 = EMPIRICAL_POINTS / (real)WARMUP(s);
-    const size_t bytes = FEATURES(s) * sizeof(real);
-    real joint, best;
+    md_real *const kept = prior_variance_of(s); /* 0 in this family */
+    const md_real c0 = s->c0, most_c0 = EMPIRICAL_POINTS / (md_real)MD_WARMUP(s);
+    const size_t bytes = MD_FEATURES(s) * sizeof(md_real);
+    md_real joint, best;
     int source = FROM_CLUSTERS;
     uint32_t k;
 
@@ -6011,14 +6031,14 @@ void stream_revisit_prior(mapdpm_stream *s)
  */
 
 /* Returns MAPDPM_OK if x can be learned or scored. */
-int stream_check_point(const mapdpm_stream *s, const real *x)
+int stream_check_point(const mapdpm_stream *s, const md_real *x)
 {
-    const real *const anchor = anchor_of(s), *const unit = unit_of(s);
-    const real most = IS_WARMING(s) ? WARMUP_LIMIT : COORDINATE_LIMIT;
+    const md_real *const anchor = anchor_of(s), *const unit = unit_of(s);
+    const md_real most = IS_WARMING(s) ? WARMUP_LIMIT : COORDINATE_LIMIT;
     size_t d, n_there = 0;
 
-    for (d = 0; d < FEATURES(s); d++) {
-        const real place = IS_WARMING(s) ? x[d] : (x[d] - anchor[d]) * unit[d];
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real place = IS_WARMING(s) ? x[d] : (x[d] - anchor[d]) * unit[d];
 
         if (HAS_MISSING(s) && !is_present(x[d]))
             continue;
@@ -6033,16 +6053,16 @@ int stream_check_point(const mapdpm_stream *s, const real *x)
  * most two clusters. More of them show that the prior is narrow enough. A prior that was given stays. */
 static int revisits_prior(const mapdpm_stream *s)
 {
-    return WARMUP(s) > 0 && !HAS_GROUPS(s) && !HAS_STATES(s) && modulo(s->n_seen, WARMUP(s)) == 0 &&
-           (s->n_clusters <= 2 || s->n_seen == WARMUP(s));
+    return MD_WARMUP(s) > 0 && !HAS_GROUPS(s) && !HAS_STATES(s) && modulo(s->n_seen, MD_WARMUP(s)) == 0 &&
+           (s->n_clusters <= 2 || s->n_seen == MD_WARMUP(s));
 }
 
-static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
+static int learn_warming(mapdpm_stream *s, const md_real *x, uint32_t *id)
 {
-    const size_t i = (size_t)s->n_seen, D = FEATURES(s);
+    const size_t i = (size_t)s->n_seen, D = MD_FEATURES(s);
     int error;
 
-    memcpy(points_of(s) + i * D, x, D * sizeof(real));
+    memcpy(points_of(s) + i * D, x, D * sizeof(md_real));
     times_of(s)[i] = s->now;
     *id = (uint32_t)i;
     s->n_seen++;
@@ -6050,7 +6070,7 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
         groups_admit(s);
         point_rows_of(s)[i] = *row_of(s);
     }
-    if (s->n_seen < WARMUP(s))
+    if (s->n_seen < MD_WARMUP(s))
         return MAPDPM_OK;
     error = stream_end_warmup(s);
     if (error == MAPDPM_OK && revisits_prior(s))
@@ -6060,7 +6080,7 @@ static int learn_warming(mapdpm_stream *s, const real *x, uint32_t *id)
 
 /* Add the point to slot k, new or not. Then try one change that may follow: a merge with the second best slot, a merge
  * with the next slot in order, or a split. Returns the final slot of the point. */
-static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *x)
+static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const md_real *x)
 {
     uint32_t look;
     size_t h;
@@ -6080,7 +6100,7 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
         return stream_try_split(s, k, h);
     if (look % 2 == 0) {
         second = s->turn;
-        s->turn = s->turn + 1 < SLOTS(s) ? s->turn + 1 : 0;
+        s->turn = s->turn + 1 < MD_SLOTS(s) ? s->turn + 1 : 0;
     }
     stream_try_merge(s, k, second);
     return k;
@@ -6089,19 +6109,19 @@ static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const real *
 /* Whether a point may open a cluster: MAPDPM_OK, or why not. The point before it came at the time `before`. */
 static int check_opening(const mapdpm_stream *s, const choice *c, int64_t before)
 {
-    if (s->next_id == NONE)
+    if (s->next_id == MD_NONE)
         return MAPDPM_E_IDS;
-    if (s->n_clusters < SLOTS(s) || WHEN_FULL(s) != MAPDPM_FULL_ERROR)
+    if (s->n_clusters < MD_SLOTS(s) || WHEN_FULL(s) != MAPDPM_FULL_ERROR)
         return MAPDPM_OK;
     return c->has_aged && (!IS_TIMED(s) || states_will_age(s, before)) ? MAPDPM_OK : MAPDPM_E_FULL;
 }
 
 /* Learn a point, and assess it before if `a` is not NULL. */
-static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, real *score, mapdpm_assessment *a)
+static int learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, md_real *score, mapdpm_assessment *a)
 {
     const int64_t before = s->now;
     const int with_density = score != NULL || HAS_SURPRISE(s) || a != NULL;
-    real nats = 0;
+    md_real nats = 0;
     choice c;
     uint32_t k;
     int error = stream_check_point(s, x);
@@ -6138,9 +6158,9 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             stream_remove_aged(s);
         c = stream_choose(s, x, with_density);
         k = c.best;
-        if (s->next_id == NONE) /* it did not open a state before what waited was learned */
+        if (s->next_id == MD_NONE) /* it did not open a state before what waited was learned */
             c.opens = 0;
-        if (k == NONE && !c.opens) { /* no score is a number: a forged snapshot */
+        if (k == MD_NONE && !c.opens) { /* no score is a number: a forged snapshot */
             s->now = before;
             return MAPDPM_E_IDS;
         }
@@ -6155,9 +6175,9 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (c.has_aged)
         stream_remove_aged(s);
     if (c.opens) {
-        uint32_t e = s->n_clusters < SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, NONE, LARGEST_REAL);
+        uint32_t e = s->n_clusters < MD_SLOTS(s) ? stream_free_slot(s) : stream_make_room(s, MD_NONE, LARGEST_REAL);
 
-        if (e != NONE) {
+        if (e != MD_NONE) {
             stream_open_slot(s, e);
             ids_of(s)[e] = s->next_id++;
             stream_record(s, MAPDPM_CREATED, ids_of(s)[e], 0);
@@ -6167,7 +6187,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
             c.opens = 0;
         }
     }
-    if (k == NONE) /* no score is a number: a forged snapshot */
+    if (k == MD_NONE) /* no score is a number: a forged snapshot */
         k = 0;
     if (IS_TIMED(s))
         k = states_learn(s, k, c.opens, x);
@@ -6178,7 +6198,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
     if (score)
         *score = c.density;
     *id = ids_of(s)[k];
-    if (WINDOW(s) > 0)
+    if (MD_WINDOW(s) > 0)
         stream_revisit(s, x, *id);
     if (revisits_prior(s))
         stream_revisit_prior(s);
@@ -6187,7 +6207,7 @@ static int learn(mapdpm_stream *s, const real *x, int64_t now, uint32_t *id, rea
 
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
-static int learn_next(mapdpm_stream *s, const real *x, uint32_t *id, real *score, mapdpm_assessment *a)
+static int learn_next(mapdpm_stream *s, const md_real *x, uint32_t *id, md_real *score, mapdpm_assessment *a)
 {
     uint32_t unused;
     int error;
@@ -6202,12 +6222,12 @@ static int learn_next(mapdpm_stream *s, const real *x, uint32_t *id, real *score
     return error;
 }
 
-static int learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score,
+static int learn_at(mapdpm_stream *s, const md_real *x, int64_t microseconds, uint32_t *id, md_real *score,
                     mapdpm_assessment *a)
 {
     uint32_t unused;
     const int starts = s != NULL && s->clock == CLOCK_UNKNOWN;
-    real rate;
+    md_real rate;
     uint32_t k;
     int error;
 
@@ -6235,18 +6255,18 @@ static int learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint3
     return error;
 }
 
-int mapdpm_learn(mapdpm_stream *s, const real *x, uint32_t *id, real *score)
+int mapdpm_learn(mapdpm_stream *s, const md_real *x, uint32_t *id, md_real *score)
 {
     return learn_next(s, x, id, score, NULL);
 }
 
-int mapdpm_learn_at(mapdpm_stream *s, const real *x, int64_t microseconds, uint32_t *id, real *score)
+int mapdpm_learn_at(mapdpm_stream *s, const md_real *x, int64_t microseconds, uint32_t *id, md_real *score)
 {
     return learn_at(s, x, microseconds, id, score, NULL);
 }
 
-int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
-                      real *scores, size_t *done)
+int mapdpm_learn_many(mapdpm_stream *s, const md_real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
+                      md_real *scores, size_t *done)
 {
     size_t i;
     int error = MAPDPM_OK;
@@ -6254,9 +6274,9 @@ int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microsecon
     if (s == NULL || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
-        const real *const point = x + i * FEATURES(s);
+        const md_real *const point = x + i * MD_FEATURES(s);
         uint32_t *const id = ids ? ids + i : NULL;
-        real *const score = scores ? scores + i : NULL;
+        md_real *const score = scores ? scores + i : NULL;
 
         error =
             microseconds ? mapdpm_learn_at(s, point, microseconds[i], id, score) : mapdpm_learn(s, point, id, score);
@@ -6267,7 +6287,7 @@ int mapdpm_learn_many(mapdpm_stream *s, const real *x, const int64_t *microsecon
     return error;
 }
 
-int mapdpm_predict(const mapdpm_stream *s, const real *x, uint32_t *id, real *score)
+int mapdpm_predict(const mapdpm_stream *s, const md_real *x, uint32_t *id, md_real *score)
 {
     choice c;
     int error;
@@ -6287,13 +6307,14 @@ int mapdpm_predict(const mapdpm_stream *s, const real *x, uint32_t *id, real *sc
         *score = c.density;
     if (id == NULL)
         return MAPDPM_OK;
-    if (c.best == NONE)
+    if (c.best == MD_NONE)
         return MAPDPM_E_WARMING;
     *id = ids_of(s)[c.best];
     return MAPDPM_OK;
 }
 
-int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_t *ids, real *scores, size_t *done)
+int mapdpm_predict_many(const mapdpm_stream *s, const md_real *x, size_t n, uint32_t *ids, md_real *scores,
+                        size_t *done)
 {
     size_t i;
     int error = MAPDPM_OK;
@@ -6301,7 +6322,7 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
     if (s == NULL || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
-        error = mapdpm_predict(s, x + i * FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
+        error = mapdpm_predict(s, x + i * MD_FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
         if (error != MAPDPM_OK)
             break;
     }
@@ -6311,10 +6332,10 @@ int mapdpm_predict_many(const mapdpm_stream *s, const real *x, size_t n, uint32_
 
 /* ---- assessments ------------------------------------------------------------------------------------------------- */
 
-int mapdpm_learn_assessed(mapdpm_stream *s, const real *x, const int64_t *microseconds, mapdpm_assessment *a)
+int mapdpm_learn_assessed(mapdpm_stream *s, const md_real *x, const int64_t *microseconds, mapdpm_assessment *a)
 {
     mapdpm_assessment found;
-    uint32_t id = NONE;
+    uint32_t id = MD_NONE;
     int error;
 
     if (s == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
@@ -6327,7 +6348,7 @@ int mapdpm_learn_assessed(mapdpm_stream *s, const real *x, const int64_t *micros
     return MAPDPM_OK;
 }
 
-int mapdpm_assess_many(mapdpm_stream *s, const real *x, const int64_t *microseconds, size_t n, int learns,
+int mapdpm_assess_many(mapdpm_stream *s, const md_real *x, const int64_t *microseconds, size_t n, int learns,
                        mapdpm_assessment *assessments, size_t *done)
 {
     size_t i;
@@ -6336,7 +6357,7 @@ int mapdpm_assess_many(mapdpm_stream *s, const real *x, const int64_t *microseco
     if (s == NULL || x == NULL || assessments == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n && error == MAPDPM_OK; i += error == MAPDPM_OK) {
-        const real *const point = x + i * FEATURES(s);
+        const md_real *const point = x + i * MD_FEATURES(s);
         const int64_t *const time = microseconds ? microseconds + i : NULL;
 
         error = learns ? mapdpm_learn_assessed(s, point, time, assessments + i)
@@ -6351,7 +6372,7 @@ int mapdpm_assess_many(mapdpm_stream *s, const real *x, const int64_t *microseco
 /* Many learners into one: clusters are inserted by their statistics, then merged by the log joint. */
 
 /* To be called when the moments of an inserted cluster are there: all of it is the learner's own. */
-static void seat(mapdpm_stream *s, uint32_t k, real tables)
+static void seat(mapdpm_stream *s, uint32_t k, md_real tables)
 {
     stream_refresh(s, k);
     if (HAS_BASE(s))
@@ -6362,15 +6383,15 @@ static void seat(mapdpm_stream *s, uint32_t k, real tables)
         groups_seat(s, k, tables);
 }
 
-int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *mean, const real *variance)
+int mapdpm_insert(mapdpm_stream *s, const mapdpm_cluster *cluster, const md_real *mean, const md_real *variance)
 {
     return mapdpm_insert_counted(s, cluster, NULL, mean, variance);
 }
 
-int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const real *counts, const real *mean,
-                          const real *variance)
+int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const md_real *counts, const md_real *mean,
+                          const md_real *variance)
 {
-    real *slot;
+    md_real *slot;
     uint64_t n;
     uint32_t j, k;
     size_t d;
@@ -6383,8 +6404,8 @@ int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const
         !(cluster->weight > 0 && cluster->weight <= MOST_WEIGHT && cluster->weight_low >= -cluster->weight &&
           cluster->weight_low <= cluster->weight))
         return MAPDPM_E_ARGUMENT;
-    for (d = 0; d < FEATURES(s); d++) {
-        const real centre = mean[d] * unit_of(s)[d], spread = variance[d] * unit_of(s)[d] * unit_of(s)[d];
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real centre = mean[d] * unit_of(s)[d], spread = variance[d] * unit_of(s)[d] * unit_of(s)[d];
 
         if (counts != NULL && !(counts[d] >= 0 && counts[d] <= MOST_WEIGHT))
             return MAPDPM_E_ARGUMENT;
@@ -6394,9 +6415,9 @@ int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const
     }
     if (!weight_fits(s->n_seen, cluster->weight))
         return MAPDPM_E_RANGE;
-    if (s->n_clusters == SLOTS(s))
+    if (s->n_clusters == MD_SLOTS(s))
         return MAPDPM_E_SPACE;
-    if (s->next_id == NONE)
+    if (s->next_id == MD_NONE)
         return MAPDPM_E_IDS;
     k = stream_free_slot(s);
     stream_open_slot(s, k);
@@ -6405,15 +6426,15 @@ int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const
     *slot = cluster->weight;
     if (COMPENSATED)
         slot[half_size(s)] = cluster->weight_low;
-    for (d = 0; d < FEATURES(s); d++) {
-        const real unit = unit_of(s)[d], count = counts ? counts[d] : cluster->weight;
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real unit = unit_of(s)[d], count = counts ? counts[d] : cluster->weight;
 
         if (HAS_MISSING(s))
             counts_in(s, slot)[d] = count;
         mean_in(s, slot)[d] = count > 0 ? mean[d] * unit : 0;
         squares_in(s, slot)[d] = variance[d] * unit * unit * count;
     }
-    n = to_uint64(cluster->weight + HALF);
+    n = to_uint64(cluster->weight + MD_HALF);
     s->n_seen += n;
     for (j = 0; j < s->width; j++) /* the others do not become idle by this */
         if (is_used(s, j))
@@ -6424,10 +6445,10 @@ int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const
 }
 
 /* The mean of another learner's cluster in a feature, in the coordinates of this one. */
-static real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const real *slot, size_t d)
+static md_real mean_from(const mapdpm_stream *s, const mapdpm_stream *from, const md_real *slot, size_t d)
 {
-    const real *const mean = mean_in(from, slot) + d;
-    const real place = (*mean + low_part(mean, half_size(from))) / unit_of(from)[d];
+    const md_real *const mean = mean_in(from, slot) + d;
+    const md_real place = (*mean + low_part(mean, half_size(from))) / unit_of(from)[d];
 
     return ((anchor_of(from)[d] - anchor_of(s)[d]) + place) * unit_of(s)[d];
 }
@@ -6440,25 +6461,25 @@ static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
 
     for (k = 0; k < from->width; k++) {
-        const real *const slot = seen_in(from, k), weight = *slot * decay_of(from, k, from->now);
+        const md_real *const slot = seen_in(from, k), weight = *slot * decay_of(from, k, from->now);
 
         if (!is_used(from, k) || !(weight > 0))
             continue;
         if (!weight_fits(seen, weight))
             return MAPDPM_E_RANGE;
         n++;
-        seen += to_uint64(weight + HALF);
-        for (d = 0; d < FEATURES(s); d++) {
-            const real mean = mean_from(s, from, slot, d), unit = unit_of(s)[d] / unit_of(from)[d];
+        seen += to_uint64(weight + MD_HALF);
+        for (d = 0; d < MD_FEATURES(s); d++) {
+            const md_real mean = mean_from(s, from, slot, d), unit = unit_of(s)[d] / unit_of(from)[d];
 
             if (!(mean >= -COORDINATE_LIMIT && mean <= COORDINATE_LIMIT &&
                   squares_in(from, slot)[d] * unit * unit <= LARGEST_REAL))
                 return MAPDPM_E_RANGE;
         }
     }
-    if (n > SLOTS(s) - s->n_clusters)
+    if (n > MD_SLOTS(s) - s->n_clusters)
         return MAPDPM_E_SPACE;
-    return n < NONE - s->next_id ? MAPDPM_OK : MAPDPM_E_IDS;
+    return n < MD_NONE - s->next_id ? MAPDPM_OK : MAPDPM_E_IDS;
 }
 
 int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
@@ -6467,15 +6488,15 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
     int error;
 
-    if (s == NULL || from == NULL || s == from || HAS_STATES(s) || FEATURES(s) != from->n_features ||
+    if (s == NULL || from == NULL || s == from || HAS_STATES(s) || MD_FEATURES(s) != from->n_features ||
         from->missing > s->missing)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s) || IS_WARMING(from))
         return MAPDPM_E_WARMING;
     error = check_pool(s, from);
     for (k = 0; k < from->width && error == MAPDPM_OK; k++) {
-        const real decay = decay_of(from, k, from->now), *const theirs = seen_in(from, k);
-        real *slot;
+        const md_real decay = decay_of(from, k, from->now), *const theirs = seen_in(from, k);
+        md_real *slot;
         uint32_t e;
 
         if (!is_used(from, k) || !(*theirs * decay > 0))
@@ -6487,18 +6508,18 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
         *slot = *theirs * decay;
         if (COMPENSATED)
             slot[half_size(s)] = theirs[half_size(from)] * decay;
-        for (d = 0; d < FEATURES(s); d++) {
-            const real unit = unit_of(s)[d] / unit_of(from)[d];
+        for (d = 0; d < MD_FEATURES(s); d++) {
+            const md_real unit = unit_of(s)[d] / unit_of(from)[d];
 
             if (HAS_MISSING(s))
                 counts_in(s, slot)[d] = counts_in(from, theirs)[d * count_step(from)] * decay;
             mean_in(s, slot)[d] = mean_from(s, from, theirs, d);
             squares_in(s, slot)[d] = squares_in(from, theirs)[d] * unit * unit * decay;
         }
-        s->n_seen += to_uint64(*slot + HALF);
+        s->n_seen += to_uint64(*slot + MD_HALF);
         seat(s, e, IS_GROUPED(from) ? tables_seen(from, k, decay) : 1);
         if (HAS_SURPRISE(s) && HAS_SURPRISE(from))
-            standing_of(s)[e] = standing_of(from)[k] & ~RARE;
+            standing_of(s)[e] = standing_of(from)[k] & ~MD_RARE;
     }
     if (error == MAPDPM_OK && HAS_SURPRISE(s) && HAS_SURPRISE(from))
         surprise_pool(s, from);
@@ -6518,16 +6539,16 @@ int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file
     error = summary_open(file, file_bytes, &f);
     if (error == MAPDPM_OK)
         error = summary_check(s, &f);
-    if (error == MAPDPM_OK && f.n > SLOTS(s) - s->n_clusters)
+    if (error == MAPDPM_OK && f.n > MD_SLOTS(s) - s->n_clusters)
         error = MAPDPM_E_SPACE;
     for (i = 0; i < f.n && error == MAPDPM_OK; i++) {
         const uint32_t k = stream_free_slot(s);
-        real tables;
+        md_real tables;
 
         stream_open_slot(s, k);
         ids_of(s)[k] = s->next_id++;
         tables = summary_read(s, &f, i, slot_of(s, k));
-        s->n_seen += to_uint64(*slot_of(s, k) + HALF);
+        s->n_seen += to_uint64(*slot_of(s, k) + MD_HALF);
         seat(s, k, tables);
     }
     return error;
@@ -6536,7 +6557,7 @@ int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file
 /* Whether slot a comes before slot b: by weight, the heaviest first, then by the moments in their order. */
 static int comes_before(const mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    const real *const x = slot_of(s, a), *const y = slot_of(s, b);
+    const md_real *const x = slot_of(s, a), *const y = slot_of(s, b);
     size_t i;
 
     for (i = 0; i < moments_size(s); i++)
@@ -6549,7 +6570,7 @@ static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
     const int64_t last = last_times_of(s)[a];
     const uint32_t seen = last_seen_of(s)[a];
-    real *const x = slot_of(s, a), *const y = slot_of(s, b);
+    md_real *const x = slot_of(s, a), *const y = slot_of(s, b);
     size_t i;
 
     last_times_of(s)[a] = last_times_of(s)[b];
@@ -6557,7 +6578,7 @@ static void swap_slots(mapdpm_stream *s, uint32_t a, uint32_t b)
     last_seen_of(s)[a] = last_seen_of(s)[b];
     last_seen_of(s)[b] = seen;
     for (i = 0; i < slot_size(s); i++) {
-        const real t = x[i];
+        const md_real t = x[i];
 
         x[i] = y[i];
         y[i] = t;
@@ -6578,11 +6599,11 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
 {
     uint32_t i, k;
 
-    for (i = 1; i < SLOTS(s); i++)
+    for (i = 1; i < MD_SLOTS(s); i++)
         for (k = i; k > 0 && comes_before(s, k, k - 1); k--)
             swap_slots(s, k, k - 1);
     s->width = s->n_clusters;
-    for (k = 0; k < SLOTS(s); k++) {
+    for (k = 0; k < MD_SLOTS(s); k++) {
         if (k >= s->n_clusters) {
             stream_clear_slot(s, k);
             ids_of(s)[k] = last_seen_of(s)[k] = 0;
@@ -6590,7 +6611,7 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
         }
         ids_of(s)[k] = first + k;
         last_seen_of(s)[k] = (uint32_t)s->n_seen; /* the time of insertion does not matter */
-        merge_partner_of(s)[k] = NONE;
+        merge_partner_of(s)[k] = MD_NONE;
         *merge_loss_of(s, k) = 0;
         trials_of(s)[k] = 0;
         stream_refresh(s, k);
@@ -6602,7 +6623,7 @@ static void put_in_order(mapdpm_stream *s, uint32_t first)
  * a tie. */
 static void meet(mapdpm_stream *s, uint32_t a, uint32_t b)
 {
-    const real loss = -merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now)), least = *merge_loss_of(s, a);
+    const md_real loss = -merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now)), least = *merge_loss_of(s, a);
 
     if (loss < least || (loss <= least && b < merge_partner_of(s)[a])) {
         merge_partner_of(s)[a] = b;
@@ -6610,12 +6631,12 @@ static void meet(mapdpm_stream *s, uint32_t a, uint32_t b)
     }
 }
 
-/* The best partner of slot a among the slots after it, or NONE. */
+/* The best partner of slot a among the slots after it, or MD_NONE. */
 static void find_partner(mapdpm_stream *s, uint32_t a)
 {
     uint32_t b;
 
-    merge_partner_of(s)[a] = NONE;
+    merge_partner_of(s)[a] = MD_NONE;
     *merge_loss_of(s, a) = LARGEST_REAL;
     for (b = a + 1; b < s->width; b++)
         if (is_used(s, b))
@@ -6624,14 +6645,14 @@ static void find_partner(mapdpm_stream *s, uint32_t a)
 
 /* Merge the pair with the smallest loss, if that is below `most`. Returns whether there was one. Each slot has its best
  * partner, and a merge changes few of them: so the time of all merges is O(K^2) as a rule, not O(K^3). */
-static int merge_best_slots(mapdpm_stream *s, real most)
+static int merge_best_slots(mapdpm_stream *s, md_real most)
 {
-    uint32_t a, to = NONE, from;
+    uint32_t a, to = MD_NONE, from;
 
     for (a = 0; a < s->width; a++)
-        if (is_used(s, a) && *merge_loss_of(s, a) < (to == NONE ? most : *merge_loss_of(s, to)))
+        if (is_used(s, a) && *merge_loss_of(s, a) < (to == MD_NONE ? most : *merge_loss_of(s, to)))
             to = a;
-    if (to == NONE)
+    if (to == MD_NONE)
         return 0;
     from = merge_partner_of(s)[to];
     stream_merge(s, to, from);
@@ -6665,11 +6686,11 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
             stream_clear_halves(s, k);
             *merge_loss_of(s, k) = 0;
         }
-    for (k = 0; k < WINDOW(s); k++)
-        window_ids_of(s)[k] = NONE;
-    for (k = 0; k < WARMUP(s); k++) /* ids begin anew */
-        warmup_labels_of(s)[k] = NONE;
-    put_in_order(s, WARMUP(s));
+    for (k = 0; k < MD_WINDOW(s); k++)
+        window_ids_of(s)[k] = MD_NONE;
+    for (k = 0; k < MD_WARMUP(s); k++) /* ids begin anew */
+        warmup_labels_of(s)[k] = MD_NONE;
+    put_in_order(s, MD_WARMUP(s));
     if (IS_GROUPED(s))
         groups_total(s);
     for (k = 0; k < s->width; k++)
@@ -6678,7 +6699,7 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
         ;
     while (s->n_clusters > n && merge_best_slots(s, LARGEST_REAL))
         ;
-    put_in_order(s, WARMUP(s));
+    put_in_order(s, MD_WARMUP(s));
     if (HAS_SURPRISE(s))
         surprise_judge_all(s);
     s->n_events = 0;
@@ -6698,29 +6719,29 @@ enum { NUMBERS = 8 + 4 * 5, CONCENTRATIONS = 4 };
 
 /* ---- reals of either width --------------------------------------------------------------------------------------- */
 
-static int is_width(uint32_t real_bytes) { return real_bytes == REAL || (REAL == 8 && real_bytes == 4); }
+static int is_width(uint32_t real_bytes) { return real_bytes == MD_REAL || (MD_REAL == 8 && real_bytes == 4); }
 
-static unsigned char *put_real(unsigned char *p, real value, uint32_t width)
+static unsigned char *put_real(unsigned char *p, md_real value, uint32_t width)
 {
-    if (REAL == 8 && width == 4) {
+    if (MD_REAL == 8 && width == 4) {
         const float rounded = (float)value;
 
         copy_entries(p, &rounded, 1, 4);
     } else {
-        copy_entries(p, &value, 1, REAL);
+        copy_entries(p, &value, 1, MD_REAL);
     }
     return p + width;
 }
 
-static real real_at(const unsigned char *p, size_t i, uint32_t width)
+static md_real real_at(const unsigned char *p, size_t i, uint32_t width)
 {
-    if (REAL == 8 && width == 4) {
+    if (MD_REAL == 8 && width == 4) {
         float value;
 
         copy_entries(&value, p + 4 * i, 1, 4);
-        return (real)value;
+        return (md_real)value;
     }
-    return get_real(p + REAL * i);
+    return get_real(p + MD_REAL * i);
 }
 
 /* A cluster is: weight, (in float what rounding lost of it,) tables, (counts[D],) mean[D], variance[D]. */
@@ -6752,31 +6773,31 @@ size_t mapdpm_summary_bytes(const mapdpm_stream *s, uint32_t real_bytes)
 
     if (s == NULL || !is_width(real_bytes))
         return 0;
-    reals = CONCENTRATIONS + mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) +
-            (uint64_t)n_written(s) * cluster_reals(FEATURES(s), HAS_MISSING(s), real_bytes);
-    bytes = HEADER + NUMBERS + real_bytes * reals + CRC;
+    reals = CONCENTRATIONS + mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s)) +
+            (uint64_t)n_written(s) * cluster_reals(MD_FEATURES(s), HAS_MISSING(s), real_bytes);
+    bytes = MD_HEADER + NUMBERS + real_bytes * reals + MD_CRC;
     return bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
 
 static unsigned char *put_cluster(const mapdpm_stream *s, uint32_t k, uint32_t width, unsigned char *p)
 {
-    const real *const seen = seen_in(s, k), decay = decay_of(s, k, s->now), weight = *seen * decay;
+    const md_real *const seen = seen_in(s, k), decay = decay_of(s, k, s->now), weight = *seen * decay;
     size_t d;
 
     p = put_real(p, weight, width);
     if (width == 4)
-        p = put_real(p, REAL == 4 ? low_part(seen, half_size(s)) * decay : weight - (real)(float)weight, width);
+        p = put_real(p, MD_REAL == 4 ? low_part(seen, half_size(s)) * decay : weight - (md_real)(float)weight, width);
     p = put_real(p, tables_seen(s, k, decay), width);
-    for (d = 0; HAS_MISSING(s) && d < FEATURES(s); d++)
+    for (d = 0; HAS_MISSING(s) && d < MD_FEATURES(s); d++)
         p = put_real(p, counts_in(s, seen)[d] * decay, width);
-    for (d = 0; d < FEATURES(s); d++) {
-        const real m0 = stream_parameter(s, d), lost = width < REAL ? m0 - (real)(float)m0 : 0;
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real m0 = stream_parameter(s, d), lost = width < MD_REAL ? m0 - (md_real)(float)m0 : 0;
 
         p = put_real(p, (mean_in(s, seen)[d] + low_part(mean_in(s, seen) + d, half_size(s))) / unit_of(s)[d] + lost,
                      width);
     }
-    for (d = 0; d < FEATURES(s); d++) {
-        const real n = counts_in(s, seen)[d * count_step(s)];
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real n = counts_in(s, seen)[d * count_step(s)];
 
         p = put_real(p, n > 0 ? squares_in(s, seen)[d] / n / unit_of(s)[d] / unit_of(s)[d] : 0, width);
     }
@@ -6787,7 +6808,7 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
                          size_t *file_bytes)
 {
     const size_t total = mapdpm_summary_bytes(s, real_bytes);
-    const real least_alpha = real_bytes < REAL ? (real)1e-9 : 0; /* below it, float has log alpha */
+    const md_real least_alpha = real_bytes < MD_REAL ? (md_real)1e-9 : 0; /* below it, float has log alpha */
     uint32_t sizes[5], k;
     unsigned char *p;
     mapdpm_options o;
@@ -6799,12 +6820,12 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
         return MAPDPM_E_WARMING;
     if (capacity < total)
         return MAPDPM_E_SPACE;
-    sizes[0] = FEATURES(s);
+    sizes[0] = MD_FEATURES(s);
     sizes[1] = n_written(s);
-    sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
-    sizes[3] = cluster_reals(FEATURES(s), HAS_MISSING(s), real_bytes);
+    sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s));
+    sizes[3] = cluster_reals(MD_FEATURES(s), HAS_MISSING(s), real_bytes);
     sizes[4] = 0;
-    p = mapdpm_file_begin(file, SUMMARY, (int32_t)s->family, sizes, total);
+    p = mapdpm_file_begin(file, MD_SUMMARY, (int32_t)s->family, sizes, total);
     file[7] = (unsigned char)real_bytes;
     (void)mapdpm_get_options(s, &o);
     p = put_bytes(p, s->n_seen, 8);
@@ -6822,7 +6843,7 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
     for (k = 0; k < s->width; k++)
         if (is_written(s, k))
             p = put_cluster(s, k, real_bytes, p);
-    (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
+    (void)put_bytes(p, mapdpm_crc32(0, file, total - MD_CRC), MD_CRC);
     *file_bytes = total;
     return MAPDPM_OK;
 }
@@ -6832,31 +6853,32 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
 /* Check all but the values of clusters. */
 int summary_open(const unsigned char *file, size_t file_bytes, summary *f)
 {
-    const int error = mapdpm_file_check(file, file_bytes, SUMMARY);
+    const int error = mapdpm_file_check(file, file_bytes, MD_SUMMARY);
     uint64_t n_parameters, bytes;
 
-    if (error != MAPDPM_OK && !(error == MAPDPM_E_REAL && REAL == 8))
+    if (error != MAPDPM_OK && !(error == MAPDPM_E_REAL && MD_REAL == 8))
         return error;
-    if (file_bytes < HEADER + NUMBERS + CRC || get32(file + HEADER + 16) > 1)
+    if (file_bytes < MD_HEADER + NUMBERS + MD_CRC || get32(file + MD_HEADER + 16) > 1)
         return MAPDPM_E_DAMAGED;
     f->width = file[7];
     f->n_features = get32(file + 12);
     f->n = get32(file + 16);
-    f->has_counts = get32(file + HEADER + 16) == 1;
-    if (f->n_features < 1 || f->n_features > LARGEST_COUNT || f->n > LARGEST_COUNT || f->n > get32(file + HEADER + 8))
+    f->has_counts = get32(file + MD_HEADER + 16) == 1;
+    if (f->n_features < 1 || f->n_features > LARGEST_COUNT || f->n > LARGEST_COUNT ||
+        f->n > get32(file + MD_HEADER + 8))
         return MAPDPM_E_DAMAGED;
     n_parameters = mapdpm_n_parameters((int32_t)get_bytes(file + 8, 2), f->n_features);
     f->reals = cluster_reals(f->n_features, f->has_counts, f->width);
-    bytes = HEADER + NUMBERS + f->width * (CONCENTRATIONS + n_parameters + (uint64_t)f->n * f->reals) +
-            get32(file + 28) + CRC;
+    bytes = MD_HEADER + NUMBERS + f->width * (CONCENTRATIONS + n_parameters + (uint64_t)f->n * f->reals) +
+            get32(file + 28) + MD_CRC;
     if (bytes != file_bytes || get32(file + 20) != n_parameters || get32(file + 24) != f->reals || n_parameters == 0)
         return MAPDPM_E_DAMAGED;
-    f->parameters = file + HEADER + NUMBERS + (size_t)f->width * CONCENTRATIONS;
+    f->parameters = file + MD_HEADER + NUMBERS + (size_t)f->width * CONCENTRATIONS;
     f->clusters = f->parameters + (size_t)n_parameters * f->width;
     return MAPDPM_OK;
 }
 
-int mapdpm_summary_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o, real *parameters)
+int mapdpm_summary_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o, md_real *parameters)
 {
     summary f;
     size_t i;
@@ -6870,15 +6892,15 @@ int mapdpm_summary_options(const unsigned char *file, size_t file_bytes, mapdpm_
     memset(o, 0, sizeof *o);
     o->family = (int32_t)get_bytes(file + 8, 2);
     o->n_features = f.n_features;
-    o->max_clusters = get32(file + HEADER + 8);
-    o->when_full = get32(file + HEADER + 12);
+    o->max_clusters = get32(file + MD_HEADER + 8);
+    o->when_full = get32(file + MD_HEADER + 12);
     o->missing = (uint32_t)f.has_counts;
-    o->max_groups = get32(file + HEADER + 20);
-    o->when_groups_full = get32(file + HEADER + 24);
-    o->alpha = real_at(file + HEADER + NUMBERS, 0, f.width);
-    o->log_alpha = real_at(file + HEADER + NUMBERS, 1, f.width);
-    o->half_life = real_at(file + HEADER + NUMBERS, 2, f.width);
-    o->gamma = real_at(file + HEADER + NUMBERS, 3, f.width);
+    o->max_groups = get32(file + MD_HEADER + 20);
+    o->when_groups_full = get32(file + MD_HEADER + 24);
+    o->alpha = real_at(file + MD_HEADER + NUMBERS, 0, f.width);
+    o->log_alpha = real_at(file + MD_HEADER + NUMBERS, 1, f.width);
+    o->half_life = real_at(file + MD_HEADER + NUMBERS, 2, f.width);
+    o->gamma = real_at(file + MD_HEADER + NUMBERS, 3, f.width);
     for (i = 0; parameters && i < mapdpm_n_parameters(o->family, f.n_features); i++)
         parameters[i] = real_at(f.parameters, i, f.width);
     return MAPDPM_OK;
@@ -6886,9 +6908,9 @@ int mapdpm_summary_options(const unsigned char *file, size_t file_bytes, mapdpm_
 
 /* One feature of a cluster in a summary, in the coordinates of a learner. */
 typedef struct {
-    real count;
-    real mean;
-    real squares;
+    md_real count;
+    md_real mean;
+    md_real squares;
 } feature;
 
 static const unsigned char *cluster_at(const summary *f, uint32_t i)
@@ -6899,8 +6921,8 @@ static const unsigned char *cluster_at(const summary *f, uint32_t i)
 static feature feature_of(const mapdpm_stream *s, const summary *f, uint32_t i, size_t d)
 {
     const unsigned char *const p = cluster_at(f, i);
-    const size_t D = FEATURES(s), at = weights_in(f->width) + 1, mean = at + (f->has_counts ? D : 0);
-    const real unit = unit_of(s)[d];
+    const size_t D = MD_FEATURES(s), at = weights_in(f->width) + 1, mean = at + (f->has_counts ? D : 0);
+    const md_real unit = unit_of(s)[d];
     feature x;
 
     x.count = f->has_counts ? real_at(p, at + d, f->width) : real_at(p, 0, f->width);
@@ -6909,7 +6931,10 @@ static feature feature_of(const mapdpm_stream *s, const summary *f, uint32_t i, 
     return x;
 }
 
-real summary_tables(const summary *f, uint32_t i) { return real_at(cluster_at(f, i), weights_in(f->width), f->width); }
+md_real summary_tables(const summary *f, uint32_t i)
+{
+    return real_at(cluster_at(f, i), weights_in(f->width), f->width);
+}
 
 /* Whether a learner can take all clusters of a summary, or the error. */
 int summary_check(const mapdpm_stream *s, const summary *f)
@@ -6918,20 +6943,20 @@ int summary_check(const mapdpm_stream *s, const summary *f)
     uint32_t i;
     size_t d;
 
-    if (f->n_features != FEATURES(s) || (f->has_counts && !HAS_MISSING(s)))
+    if (f->n_features != MD_FEATURES(s) || (f->has_counts && !HAS_MISSING(s)))
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < f->n; i++) {
         const unsigned char *const p = cluster_at(f, i);
-        const real weight = real_at(p, 0, f->width), tables = summary_tables(f, i);
-        const real low = f->width == 4 ? real_at(p, 1, f->width) : 0;
+        const md_real weight = real_at(p, 0, f->width), tables = summary_tables(f, i);
+        const md_real low = f->width == 4 ? real_at(p, 1, f->width) : 0;
 
-        if (!(weight > 0 && weight <= MOST_WEIGHT && tables > 0 && tables <= MOST_WEIGHT && low >= -HALF * weight &&
-              low <= HALF * weight))
+        if (!(weight > 0 && weight <= MOST_WEIGHT && tables > 0 && tables <= MOST_WEIGHT && low >= -MD_HALF * weight &&
+              low <= MD_HALF * weight))
             return MAPDPM_E_DAMAGED;
         if (!weight_fits(seen, weight))
             return MAPDPM_E_RANGE;
-        seen += to_uint64(weight + HALF);
-        for (d = 0; d < FEATURES(s); d++) {
+        seen += to_uint64(weight + MD_HALF);
+        for (d = 0; d < MD_FEATURES(s); d++) {
             const feature x = feature_of(s, f, i, d);
 
             if (!(x.count >= 0 && x.count <= MOST_WEIGHT))
@@ -6941,20 +6966,20 @@ int summary_check(const mapdpm_stream *s, const summary *f)
                 return MAPDPM_E_RANGE;
         }
     }
-    return f->n < NONE - s->next_id ? MAPDPM_OK : MAPDPM_E_IDS;
+    return f->n < MD_NONE - s->next_id ? MAPDPM_OK : MAPDPM_E_IDS;
 }
 
 /* Read cluster i into moments, which were cleared. Returns its tables. */
-real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, real *moments)
+md_real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, md_real *moments)
 {
     const unsigned char *const p = cluster_at(f, i);
-    real tables;
+    md_real tables;
     size_t d;
 
     *moments = real_at(p, 0, f->width);
     if (f->width == 4)
         add_compensated(moments, half_size(s), real_at(p, 1, f->width));
-    for (d = 0; d < FEATURES(s); d++) {
+    for (d = 0; d < MD_FEATURES(s); d++) {
         const feature x = feature_of(s, f, i, d);
 
         if (HAS_MISSING(s))
@@ -6971,11 +6996,11 @@ real summary_read(const mapdpm_stream *s, const summary *f, uint32_t i, real *mo
 /* The same stream learned under several alphas. The learner that has predicted best answers. */
 
 /* The memory: head | scores[n], low parts[n] (reals) | learners, all of the same size. */
-static size_t at_learners(uint32_t n) { return (sizeof(mapdpm_bank) + 2 * (size_t)n * sizeof(real) + 7) / 8 * 8; }
+static size_t at_learners(uint32_t n) { return (sizeof(mapdpm_bank) + 2 * (size_t)n * sizeof(md_real) + 7) / 8 * 8; }
 
-static real *scores_of(const mapdpm_bank *b)
+static md_real *scores_of(const mapdpm_bank *b)
 {
-    return (real *)(void *)((unsigned char *)(uintptr_t)b + sizeof *b);
+    return (md_real *)(void *)((unsigned char *)(uintptr_t)b + sizeof *b);
 }
 
 static size_t stride_of(const mapdpm_bank *b) { return (b->bytes - at_learners(b->n)) / b->n; }
@@ -6996,8 +7021,8 @@ size_t mapdpm_bank_bytes(const mapdpm_options *o, uint32_t n)
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
 
-int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const real *alphas, uint32_t n,
-                     real half_life, real margin)
+int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, const md_real *alphas, uint32_t n,
+                     md_real half_life, md_real margin)
 {
     const size_t needed = mapdpm_bank_bytes(o, n);
     uint32_t i;
@@ -7010,7 +7035,7 @@ int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, cons
     memset(b, 0, at_learners(n));
     b->bytes = (uint32_t)needed;
     b->n = n;
-    b->keep = half_life > 0 ? math_exp((real)-0.69314718055994531 / half_life) : 1;
+    b->keep = half_life > 0 ? math_exp((md_real)-0.69314718055994531 / half_life) : 1;
     b->margin = margin;
     for (i = 0; i < n && error == MAPDPM_OK; i++) {
         mapdpm_options each = *o;
@@ -7022,22 +7047,22 @@ int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, cons
 }
 
 /* Whether all learners can learn a point, so that none refuses it after others have learned it. */
-static int check_all(const mapdpm_bank *b, const real *x)
+static int check_all(const mapdpm_bank *b, const md_real *x)
 {
     uint32_t i;
     int error = MAPDPM_OK;
 
     for (i = 0; i < b->n && error == MAPDPM_OK; i++) {
         error = stream_check_point(learner_of(b, i), x);
-        if (learner_of(b, i)->next_id == NONE)
+        if (learner_of(b, i)->next_id == MD_NONE)
             error = MAPDPM_E_IDS;
     }
     return error;
 }
 
-int mapdpm_bank_learn(mapdpm_bank *b, const real *x, uint32_t *id, real *score)
+int mapdpm_bank_learn(mapdpm_bank *b, const md_real *x, uint32_t *id, md_real *score)
 {
-    real density, first = 0, *scores;
+    md_real density, first = 0, *scores;
     uint32_t i, number;
     int error;
 
@@ -7077,7 +7102,7 @@ mapdpm_stream *mapdpm_bank_stream(mapdpm_bank *b, uint32_t i)
     return b != NULL && i < b->n ? learner_of(b, i) : NULL;
 }
 
-int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, real *score)
+int mapdpm_bank_score(const mapdpm_bank *b, uint32_t i, md_real *score)
 {
     if (b == NULL || score == NULL || i >= b->n)
         return MAPDPM_E_ARGUMENT;
@@ -7148,16 +7173,13 @@ int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t mi
 
 /* The checks of a learner that was read from a file: a forged one must do no harm. */
 
-static int is_between(real x, real least, real most)
-{
-    return x >= least && x <= most;
-}
+static int is_between(md_real x, md_real least, md_real most) { return x >= least && x <= most; }
 
 /* Whether moments are those of at most `most` points, within the limits of learning. */
-static int are_moments(const mapdpm_stream *s, const real *moments, real most, int has_low)
+static int are_moments(const mapdpm_stream *s, const md_real *moments, md_real most, int has_low)
 {
-    const size_t D = FEATURES(s), low = half_size(s);
-    const real reach = 2 * COORDINATE_LIMIT, squares = LARGEST_REAL;
+    const size_t D = MD_FEATURES(s), low = half_size(s);
+    const md_real reach = 2 * COORDINATE_LIMIT, squares = LARGEST_REAL;
     size_t d, i;
 
     if (!is_between(*moments, 0, most))
@@ -7167,7 +7189,7 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
             !is_between(mean_in(s, moments)[d], -reach, reach) || !is_between(squares_in(s, moments)[d], 0, squares))
             return 0;
     for (i = 0; COMPENSATED && has_low && i < low; i++) {
-        const real range =
+        const md_real range =
             moments + i < mean_in(s, moments) ? moments[i] / 2 : LARGEST_REAL; /* the weight stays above 0 */
 
         if (!is_between(moments[low + i], -range, range))
@@ -7179,7 +7201,7 @@ static int are_moments(const mapdpm_stream *s, const real *moments, real most, i
 /* Whether learning could have left this slot. */
 static int is_slot(const mapdpm_stream *s, uint32_t k)
 {
-    const real most = MOST_WEIGHT * 2; /* weights are rounded when they are added */
+    const md_real most = MOST_WEIGHT * 2; /* weights are rounded when they are added */
     const uint32_t id = ids_of(s)[k];
 
     if (!are_moments(s, slot_of(s, k), most, 1) || !are_moments(s, half_of(s, k, 0), most, 0) ||
@@ -7187,12 +7209,12 @@ static int is_slot(const mapdpm_stream *s, uint32_t k)
         return 0;
     if (HAS_BASE(s) && !(are_moments(s, own_of(s, k), most, 1) && is_between(*base_tables_of(s, k), 0, most)))
         return 0;
-    if (merge_partner_of(s)[k] != NONE && merge_partner_of(s)[k] >= SLOTS(s))
+    if (merge_partner_of(s)[k] != MD_NONE && merge_partner_of(s)[k] >= MD_SLOTS(s))
         return 0;
     if (last_times_of(s)[k] < -(INT64_MAX / 2) ||
         (last_times_of(s)[k] > s->now && (is_used(s, k) || last_times_of(s)[k] != 0)))
         return 0;
-    return !is_used(s, k) || (id >= WARMUP(s) && id < s->next_id);
+    return !is_used(s, k) || (id >= MD_WARMUP(s) && id < s->next_id);
 }
 
 /* Move numbers[i] down until no child in numbers[0..n-1] is larger. */
@@ -7220,7 +7242,7 @@ static int are_distinct(const mapdpm_stream *s)
     uint32_t *const numbers = (uint32_t *)address_of(s, s->at_columns);
     uint32_t n = 0, i;
 
-    for (i = 0; i < SLOTS(s); i++)
+    for (i = 0; i < MD_SLOTS(s); i++)
         if (is_used(s, i)) {
             numbers[n] = ids_of(s)[i];
             n++;
@@ -7250,7 +7272,7 @@ static int is_event(const mapdpm_stream *s, size_t i)
 /* Whether a kept point is valid: one of a warm-up that is not over, or one of the window. */
 static int is_kept_point(const mapdpm_stream *s, size_t i)
 {
-    const int matters = IS_WARMING(s) ? i < s->n_seen : i < WINDOW(s) && window_ids_of(s)[i] != NONE;
+    const int matters = IS_WARMING(s) ? i < s->n_seen : i < MD_WINDOW(s) && window_ids_of(s)[i] != MD_NONE;
     size_t d;
 
     if (times_of(s)[i] < -(INT64_MAX / 2) || (times_of(s)[i] > s->now && (matters || times_of(s)[i] != 0)))
@@ -7259,13 +7281,13 @@ static int is_kept_point(const mapdpm_stream *s, size_t i)
         return 1;
     if (!IS_WARMING(s) && window_ids_of(s)[i] >= s->next_id)
         return 0;
-    for (d = 0; d < FEATURES(s); d++) {
-        const real x = points_of(s)[i * FEATURES(s) + d];
+    for (d = 0; d < MD_FEATURES(s); d++) {
+        const md_real x = points_of(s)[i * MD_FEATURES(s) + d];
 
-        const real most = IS_WARMING(s) ? WARMUP_LIMIT : COORDINATE_LIMIT;
+        const md_real most = IS_WARMING(s) ? WARMUP_LIMIT : COORDINATE_LIMIT;
 
         if (is_present(x)
-                ? !is_between(IS_WARMING(s) ? x : coordinate(s, points_of(s) + i * FEATURES(s), d), -most, most)
+                ? !is_between(IS_WARMING(s) ? x : coordinate(s, points_of(s) + i * MD_FEATURES(s), d), -most, most)
                 : !HAS_MISSING(s))
             return 0;
     }
@@ -7275,21 +7297,21 @@ static int is_kept_point(const mapdpm_stream *s, size_t i)
 /* Whether learning could have left the groups like this. */
 static int are_groups(const mapdpm_stream *s)
 {
-    const real most = MOST_WEIGHT * 2;
+    const md_real most = MOST_WEIGHT * 2;
     const uint32_t n = *n_groups_of(s);
-    real all = *gamma_of(s);
+    md_real all = *gamma_of(s);
     uint32_t k, i;
     size_t j;
 
     if (n > groups_of(s))
         return 0;
     for (i = 0; i < n; i++)
-        if (group_numbers_of(s)[i] == NONE)
+        if (group_numbers_of(s)[i] == MD_NONE)
             return 0;
     for (j = 0; j < buffer_size(s); j++)
-        if (point_rows_of(s)[j] != NONE && point_rows_of(s)[j] >= n)
+        if (point_rows_of(s)[j] != MD_NONE && point_rows_of(s)[j] >= n)
             return 0;
-    for (k = 0; k < SLOTS(s); k++) {
+    for (k = 0; k < MD_SLOTS(s); k++) {
         if (is_used(s, k) && !(tables_of(s)[k] > 0))
             return 0;
         all += is_used(s, k) ? tables_at(s, k, decay_of(s, k, s->now)) : 0;
@@ -7302,50 +7324,50 @@ static int are_groups(const mapdpm_stream *s)
             return 0;
     }
     return *all_tables_of(s) >= *gamma_of(s) &&
-           is_between(*all_tables_of(s), (real)0.99 * all, (real)1.01 * all); /* it is a sum of rounded parts */
+           is_between(*all_tables_of(s), (md_real)0.99 * all, (md_real)1.01 * all); /* it is a sum of rounded parts */
 }
 
 /* Whether nothing is known of a slot without a state. */
 static int is_empty_state(const mapdpm_stream *s, uint32_t k)
 {
-    real sum = state_tables(s)[k] + belief_of(s)[k];
+    md_real sum = state_tables(s)[k] + belief_of(s)[k];
     size_t i;
 
-    for (i = 0; i <= SLOTS(s); i++)
-        sum += counts_from(s, i)[k] + (i < SLOTS(s) ? counts_from(s, k)[i] : 0);
+    for (i = 0; i <= MD_SLOTS(s); i++)
+        sum += counts_from(s, i)[k] + (i < MD_SLOTS(s) ? counts_from(s, k)[i] : 0);
     for (i = 0; i < *n_waiting_of(s); i++)
         sum += waiting_belief(s, i)[k];
     return sum <= 0; /* none is negative */
 }
 
 /* Whether these are probabilities of slots, whose sum is `all` but for rounding. */
-static int is_belief(const mapdpm_stream *s, const real *belief, int all)
+static int is_belief(const mapdpm_stream *s, const md_real *belief, int all)
 {
-    real sum = 0;
+    md_real sum = 0;
     uint32_t k;
 
-    for (k = 0; k < SLOTS(s); k++) {
+    for (k = 0; k < MD_SLOTS(s); k++) {
         if (!is_between(belief[k], 0, 2))
             return 0;
         sum += belief[k];
     }
-    return is_between(sum, (real)all * (real)0.99, (real)all * (real)1.01);
+    return is_between(sum, (md_real)all * (md_real)0.99, (md_real)all * (md_real)1.01);
 }
 
 /* Whether learning could have left the states in time like this. */
 static int are_states(const mapdpm_stream *s)
 {
-    const real most = MOST_WEIGHT * 2;
-    const size_t n = *n_waiting_of(s), slots = SLOTS(s);
-    const int is_known = *state_id_of(s) != NONE;
-    real all = *share_gamma(s);
+    const md_real most = MOST_WEIGHT * 2;
+    const size_t n = *n_waiting_of(s), slots = MD_SLOTS(s);
+    const int is_known = *state_id_of(s) != MD_NONE;
+    md_real all = *share_gamma(s);
     size_t i, d;
     uint32_t k;
 
     if (n > 0 && n >= waiting_room(s))
         return 0;
-    if ((*last_slot_of(s) != NONE && (*last_slot_of(s) >= slots || !is_used(s, *last_slot_of(s)))) ||
-        (*last_half_of(s) != NONE && *last_half_of(s) > 1) || (*decayed_to(s) > s->now && *decayed_to(s) != 0) ||
+    if ((*last_slot_of(s) != MD_NONE && (*last_slot_of(s) >= slots || !is_used(s, *last_slot_of(s)))) ||
+        (*last_half_of(s) != MD_NONE && *last_half_of(s) > 1) || (*decayed_to(s) > s->now && *decayed_to(s) != 0) ||
         *decayed_to(s) < -(INT64_MAX / 2))
         return 0;
     for (i = 0; share_gamma(s) + i < waiting_point(s, 0); i++)
@@ -7362,14 +7384,14 @@ static int are_states(const mapdpm_stream *s)
         if (!is_belief(s, waiting_belief(s, i), 1))
             return 0;
     for (i = 0; i < n; i++)
-        for (d = 0; d < FEATURES(s); d++) {
-            const real *const x = waiting_point(s, i);
+        for (d = 0; d < MD_FEATURES(s); d++) {
+            const md_real *const x = waiting_point(s, i);
 
             if (is_present(x[d]) ? !is_between(coordinate(s, x, d), -COORDINATE_LIMIT, COORDINATE_LIMIT)
                                  : !HAS_MISSING(s))
                 return 0;
         }
-    return *state_id_of(s) == NONE || *state_id_of(s) < s->next_id;
+    return *state_id_of(s) == MD_NONE || *state_id_of(s) < s->next_id;
 }
 
 /* Whether learning could have counted tails like this. */
@@ -7380,10 +7402,10 @@ static int are_counts(const mapdpm_stream *s)
     for (i = 0; i < SURPRISE_BINS; i++)
         if (!is_between(tail_counts(s)[i], 0, MOST_WEIGHT))
             return 0;
-    for (i = 0; i < SLOTS(s); i++)
-        if ((standing_of(s)[i] & ~RARE) > MOST_STANDING)
+    for (i = 0; i < MD_SLOTS(s); i++)
+        if ((standing_of(s)[i] & ~MD_RARE) > MOST_STANDING)
             return 0;
-    return *next_to_check(s) < SLOTS(s) && *counting_period(s) <= MOST_STANDING &&
+    return *next_to_check(s) < MD_SLOTS(s) && *counting_period(s) <= MOST_STANDING &&
            *counted_in_period(s) <= MOST_STANDING;
 }
 
@@ -7393,17 +7415,18 @@ int stream_is_valid(const mapdpm_stream *s)
     uint32_t k, used = 0;
     size_t i;
 
-    if (s->clock > CLOCK_MICROSECONDS || s->warming > 1 || s->turn >= SLOTS(s) || s->next_id < WARMUP(s))
+    if (s->clock > CLOCK_MICROSECONDS || s->warming > 1 || s->turn >= MD_SLOTS(s) || s->next_id < MD_WARMUP(s))
         return 0;
     if (s->now > INT64_MAX / 2 || s->now < -(INT64_MAX / 2) || (s->clock != CLOCK_MICROSECONDS && s->now < 0))
         return 0;
     if (s->n_seen > INT64_MAX || s->n_events > INT64_MAX) /* the next ones are counted too */
         return 0;
-    if (s->visited > 0 && s->visited >= WINDOW(s))
+    if (s->visited > 0 && s->visited >= MD_WINDOW(s))
         return 0;
-    if (IS_WARMING(s) ? WARMUP(s) == 0 || s->n_seen >= WARMUP(s) || s->next_id != WARMUP(s) : s->n_seen < WARMUP(s))
+    if (IS_WARMING(s) ? MD_WARMUP(s) == 0 || s->n_seen >= MD_WARMUP(s) || s->next_id != MD_WARMUP(s)
+                      : s->n_seen < MD_WARMUP(s))
         return 0;
-    for (k = 0; k < SLOTS(s); k++) {
+    for (k = 0; k < MD_SLOTS(s); k++) {
         used += (uint32_t)is_used(s, k);
         if (!is_slot(s, k))
             return 0;
@@ -7413,12 +7436,12 @@ int stream_is_valid(const mapdpm_stream *s)
     for (i = 0; i < RING_SIZE(s); i++)
         if (!is_event(s, i))
             return 0;
-    for (i = 0; !IS_WARMING(s) && i < WARMUP(s); i++)
-        if (warmup_labels_of(s)[i] != NONE &&
-            (warmup_labels_of(s)[i] < WARMUP(s) || warmup_labels_of(s)[i] >= s->next_id))
+    for (i = 0; !IS_WARMING(s) && i < MD_WARMUP(s); i++)
+        if (warmup_labels_of(s)[i] != MD_NONE &&
+            (warmup_labels_of(s)[i] < MD_WARMUP(s) || warmup_labels_of(s)[i] >= s->next_id))
             return 0;
-    for (i = 0; IS_WARMING(s) && i < WINDOW(s); i++)
-        if (window_ids_of(s)[i] != NONE)
+    for (i = 0; IS_WARMING(s) && i < MD_WINDOW(s); i++)
+        if (window_ids_of(s)[i] != MD_NONE)
             return 0;
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
@@ -7454,28 +7477,28 @@ static void transfer_options(cursor *c, mapdpm_options *o, int kind)
     transfer(c, &o->window, 1, 4);
     transfer(c, &o->when_full, 1, 4);
     transfer(c, &o->missing, 1, 4);
-    transfer(c, &o->alpha, 1, REAL);
-    transfer(c, &o->log_alpha, 1, REAL);
-    transfer(c, &o->half_life, 1, REAL);
+    transfer(c, &o->alpha, 1, MD_REAL);
+    transfer(c, &o->log_alpha, 1, MD_REAL);
+    transfer(c, &o->half_life, 1, MD_REAL);
     if (o->surprise)
-        transfer(c, &o->rare, 1, REAL);
+        transfer(c, &o->rare, 1, MD_REAL);
     if (kind == STREAM_OF_STATES) {
         transfer(c, &o->lag, 1, 4);
-        transfer(c, &o->gamma, 1, REAL);
-        transfer(c, &o->kappa, 1, REAL);
+        transfer(c, &o->gamma, 1, MD_REAL);
+        transfer(c, &o->kappa, 1, MD_REAL);
     }
     if (kind == STREAM_OF_GROUPS) {
         transfer(c, &o->max_groups, 1, 4);
         transfer(c, &o->when_groups_full, 1, 4);
         transfer(c, &o->with_base, 1, 4);
-        transfer(c, &o->gamma, 1, REAL);
+        transfer(c, &o->gamma, 1, MD_REAL);
     }
 }
 
 /* Everything except the options and the parameters. Writing and reading share this one description. */
 static void transfer_state(cursor *c, mapdpm_stream *s)
 {
-    const size_t K = SLOTS(s), B = buffer_size(s);
+    const size_t K = MD_SLOTS(s), B = buffer_size(s);
 
     transfer(c, &s->n_seen, 1, 8);
     transfer(c, &s->n_events, 1, 8);
@@ -7487,22 +7510,23 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
     transfer(c, &s->warming, 1, 4);
     transfer(c, &s->visited, 1, 4);
     transfer(c, last_times_of(s), K + B, 8);
-    transfer(c, slot_of(s, 0), K * slot_size(s), REAL);
-    transfer(c, points_of(s), B * FEATURES(s), REAL);
-    transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s), 4);
+    transfer(c, slot_of(s, 0), K * slot_size(s), MD_REAL);
+    transfer(c, points_of(s), B * MD_FEATURES(s), MD_REAL);
+    transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + MD_WARMUP(s) + MD_WINDOW(s),
+             4);
     if (HAS_SURPRISE(s)) {
-        transfer(c, tail_counts(s), SURPRISE_BINS, REAL);
-        transfer(c, standing_of(s), (size_t)SLOTS(s) + SURPRISE_WORDS, 4);
+        transfer(c, tail_counts(s), SURPRISE_BINS, MD_REAL);
+        transfer(c, standing_of(s), (size_t)MD_SLOTS(s) + SURPRISE_WORDS, 4);
     }
     if (HAS_GROUPS(s)) {
         transfer(c, n_groups_of(s), 1, 4);
-        transfer(c, all_tables_of(s), group_reals(s), REAL);
+        transfer(c, all_tables_of(s), group_reals(s), MD_REAL);
         transfer(c, group_numbers_of(s), 2 * groups_of(s) + B, 4);
     }
     if (HAS_STATES(s)) {
         transfer(c, decayed_to(s), 1, 8);
         transfer(c, n_waiting_of(s), TIME_WORDS, 4);
-        transfer(c, state_total(s), time_reals(s) - 2, REAL);
+        transfer(c, state_total(s), time_reals(s) - 2, MD_REAL);
     }
 }
 
@@ -7510,16 +7534,16 @@ enum { COUNTERS = 3 * 8 + 6 * 4 };
 
 static size_t options_bytes(int kind, int has_surprise)
 {
-    const size_t most = 4 * 4 + 3 * REAL + (has_surprise ? REAL : 0u);
+    const size_t most = 4 * 4 + 3 * MD_REAL + (has_surprise ? MD_REAL : 0u);
 
     if (kind == STREAM_OF_GROUPS)
-        return most + 3 * 4 + REAL;
-    return kind == STREAM_OF_STATES ? most + 4 + 2 * REAL : most;
+        return most + 3 * 4 + MD_REAL;
+    return kind == STREAM_OF_STATES ? most + 4 + 2 * MD_REAL : most;
 }
 
 static int kind_of(const mapdpm_stream *s)
 {
-    return HAS_GROUPS(s) ? STREAM_OF_GROUPS : HAS_STATES(s) ? STREAM_OF_STATES : STREAM;
+    return HAS_GROUPS(s) ? STREAM_OF_GROUPS : HAS_STATES(s) ? STREAM_OF_STATES : MD_STREAM;
 }
 
 /* What the kind adds to the state. */
@@ -7528,24 +7552,25 @@ static uint64_t more_bytes(const mapdpm_stream *s)
     const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s);
 
     if (HAS_SURPRISE(s))
-        return REAL * (uint64_t)SURPRISE_BINS + 4 * ((uint64_t)SLOTS(s) + SURPRISE_WORDS);
+        return MD_REAL * (uint64_t)SURPRISE_BINS + 4 * ((uint64_t)MD_SLOTS(s) + SURPRISE_WORDS);
     if (HAS_GROUPS(s))
-        return REAL * (uint64_t)group_reals(s) + 4 * words;
-    return HAS_STATES(s) ? 8 + 4 * TIME_WORDS + REAL * (uint64_t)(time_reals(s) - 2) : 0;
+        return MD_REAL * (uint64_t)group_reals(s) + 4 * words;
+    return HAS_STATES(s) ? 8 + 4 * TIME_WORDS + MD_REAL * (uint64_t)(time_reals(s) - 2) : 0;
 }
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
-    const uint64_t K = SLOTS(s), B = buffer_size(s), D = FEATURES(s);
+    const uint64_t K = MD_SLOTS(s), B = buffer_size(s), D = MD_FEATURES(s);
 
     return options_bytes(kind_of(s), HAS_SURPRISE(s)) + COUNTERS + more_bytes(s) +
-           REAL * (mapdpm_n_parameters((int32_t)s->family, FEATURES(s)) + K * slot_size(s) + B * D) + 8 * (K + B) +
-           4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + WARMUP(s) + WINDOW(s));
+           MD_REAL * (mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s)) + K * slot_size(s) + B * D) +
+           8 * (K + B) +
+           4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + MD_WARMUP(s) + MD_WINDOW(s));
 }
 
 size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
 {
-    const uint64_t bytes = s ? HEADER + body_bytes(s) + CRC : 0;
+    const uint64_t bytes = s ? MD_HEADER + body_bytes(s) + MD_CRC : 0;
 
     return bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
@@ -7562,23 +7587,23 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
         return MAPDPM_E_ARGUMENT;
     if (capacity < total)
         return MAPDPM_E_SPACE;
-    sizes[0] = FEATURES(s);
-    sizes[1] = SLOTS(s);
-    sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, FEATURES(s));
+    sizes[0] = MD_FEATURES(s);
+    sizes[1] = MD_SLOTS(s);
+    sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s));
     sizes[3] = (uint32_t)slot_size(s);
     sizes[4] = 0;
     c.p = mapdpm_file_begin(file, kind_of(s), (int32_t)s->family, sizes, total);
-    (void)put_bytes(file + FLAGS, HAS_SURPRISE(s) ? WITH_SURPRISE : 0, 2);
+    (void)put_bytes(file + MD_FLAGS, HAS_SURPRISE(s) ? WITH_SURPRISE : 0, 2);
     c.reads = 0;
     (void)mapdpm_get_options(s, &o);
     transfer_options(&c, &o, kind_of(s));
     for (i = 0; i < sizes[2]; i++) {
-        const real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
+        const md_real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
         c.p = put_reals(c.p, &parameter, 1);
     }
     transfer_state(&c, s);
-    (void)put_bytes(c.p, mapdpm_crc32(0, file, total - CRC), CRC);
+    (void)put_bytes(c.p, mapdpm_crc32(0, file, total - MD_CRC), MD_CRC);
     *file_bytes = total;
     return MAPDPM_OK;
 }
@@ -7590,18 +7615,19 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
 
     if (file == NULL || o == NULL)
         return MAPDPM_E_ARGUMENT;
-    kind = file_bytes >= HEADER && (file[6] == STREAM_OF_GROUPS || file[6] == STREAM_OF_STATES) ? file[6] : STREAM;
+    kind =
+        file_bytes >= MD_HEADER && (file[6] == STREAM_OF_GROUPS || file[6] == STREAM_OF_STATES) ? file[6] : MD_STREAM;
     error = mapdpm_file_check(file, file_bytes, kind);
     if (error != MAPDPM_OK)
         return error;
     memset(o, 0, sizeof *o);
-    o->surprise = get_bytes(file + FLAGS, 2) == WITH_SURPRISE;
-    if (file_bytes < HEADER + options_bytes(kind, o->surprise != 0) + COUNTERS + CRC)
+    o->surprise = get_bytes(file + MD_FLAGS, 2) == WITH_SURPRISE;
+    if (file_bytes < MD_HEADER + options_bytes(kind, o->surprise != 0) + COUNTERS + MD_CRC)
         return MAPDPM_E_DAMAGED;
     o->family = (int32_t)get_bytes(file + 8, 2);
     o->n_features = get32(file + 12);
     o->max_clusters = get32(file + 16);
-    c.p = (unsigned char *)(uintptr_t)(file + HEADER);
+    c.p = (unsigned char *)(uintptr_t)(file + MD_HEADER);
     c.reads = 1;
     transfer_options(&c, o, kind);
     if ((kind == STREAM_OF_GROUPS && o->max_groups == 0) || (kind == STREAM_OF_STATES && o->lag == 0))
@@ -7618,7 +7644,7 @@ static void derive(mapdpm_stream *s)
 
     s->width = 0;
     s->at_event = (uint32_t)modulo(s->n_events, RING_SIZE(s));
-    for (k = 0; k < SLOTS(s); k++)
+    for (k = 0; k < MD_SLOTS(s); k++)
         if (is_used(s, k)) {
             stream_refresh(s, k);
         } else {
@@ -7631,7 +7657,7 @@ static void derive(mapdpm_stream *s)
 int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
 {
     mapdpm_options o;
-    real *parameters;
+    md_real *parameters;
     cursor c;
     size_t n, i, at;
     int error = mapdpm_snapshot_options(file, file_bytes, &o);
@@ -7644,22 +7670,22 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         return MAPDPM_E_SPACE;
     error = stream_reset(s, &o);
     n = mapdpm_n_parameters(o.family, o.n_features);
-    if (error != MAPDPM_OK || file_bytes != HEADER + body_bytes(s) + get32(file + 28) + CRC || get32(file + 20) != n ||
-        get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
+    if (error != MAPDPM_OK || file_bytes != MD_HEADER + body_bytes(s) + get32(file + 28) + MD_CRC ||
+        get32(file + 20) != n || get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     s->log_alpha = o.log_alpha; /* a zero keeps its sign */
-    at = HEADER + options_bytes(kind_of(s), HAS_SURPRISE(s));
+    at = MD_HEADER + options_bytes(kind_of(s), HAS_SURPRISE(s));
     c.p = (unsigned char *)(uintptr_t)(file + at);
     c.reads = 1;
     parameters = half_of(s, 0, 0); /* free memory until the slots are read */
-    transfer(&c, parameters, n, REAL);
+    transfer(&c, parameters, n, MD_REAL);
     s->warming = 1;
-    if (o.warmup == 0 || get32(file + at + n * REAL + 24 + 16) == 0) {
+    if (o.warmup == 0 || get32(file + at + n * MD_REAL + 24 + 16) == 0) {
         error = stream_set_prior(s, parameters);
         if (error != MAPDPM_OK)
             return MAPDPM_E_DAMAGED;
     } else {
-        for (i = 0; i < n * REAL; i++)
+        for (i = 0; i < n * MD_REAL; i++)
             if (file[at + i] != 0)
                 return MAPDPM_E_DAMAGED;
     }
@@ -7721,14 +7747,14 @@ static inline planned_step *steps_of(const mapdpm_features *f)
 {
     return (planned_step *)(void *)((unsigned char *)(uintptr_t)f + sizeof *f);
 }
-static inline real *state_of(const mapdpm_features *f) { return (real *)(void *)(steps_of(f) + f->n_steps); }
-static inline real *derived_of(const mapdpm_features *f) { return state_of(f) + f->n_state; }
+static inline md_real *state_of(const mapdpm_features *f) { return (md_real *)(void *)(steps_of(f) + f->n_steps); }
+static inline md_real *derived_of(const mapdpm_features *f) { return state_of(f) + f->n_state; }
 static inline uint32_t *counters_of(const mapdpm_features *f)
 {
     return (uint32_t *)(void *)(derived_of(f) + f->n_derived);
 }
 
-static inline int is_missing(real x) { return x != x; }
+static inline int is_missing(md_real x) { return x != x; }
 
 static inline uint32_t n_bins(const planned_step *p) { return p->step.end - p->step.first; }
 
@@ -7742,13 +7768,13 @@ MAPDPM_INTERNAL uint64_t features_size(const mapdpm_step *steps, const unsigned 
 MAPDPM_INTERNAL mapdpm_step features_step_in(const unsigned char *file, uint32_t i);
 
 /* The result of one step for the result x of its source. Returns 1 if something came out. */
-MAPDPM_INTERNAL int features_run(const mapdpm_features *f, planned_step *p, const real *x,
+MAPDPM_INTERNAL int features_run(const mapdpm_features *f, planned_step *p, const md_real *x,
                                  const int64_t *microseconds);
 /* Compute the coefficients of a step. */
-MAPDPM_INTERNAL void features_tabulate(const planned_step *p, real *table);
+MAPDPM_INTERNAL void features_tabulate(const planned_step *p, md_real *table);
 /* The results of blocks. */
-MAPDPM_INTERNAL int features_block(const planned_step *p, const real *x, real *state, const real *table,
-                                   uint32_t *words, real *result);
+MAPDPM_INTERNAL int features_block(const planned_step *p, const md_real *x, md_real *state, const md_real *table,
+                                   uint32_t *words, md_real *result);
 
 #endif
 
@@ -7795,7 +7821,7 @@ static int are_fields(const mapdpm_step *t)
     if (t->centred > (t->kind == MAPDPM_STEP_RMS || t->kind == MAPDPM_STEP_CREST ? 1u : 0u))
         return 0;
     if (!(t->half_life >= 0 && t->half_life <= 0))
-        return is_seasonal && t->half_life >= (real)1e-6 && t->half_life <= (real)1e9;
+        return is_seasonal && t->half_life >= (md_real)1e-6 && t->half_life <= (md_real)1e9;
     return 1;
 }
 
@@ -7904,7 +7930,7 @@ static uint64_t lay_out_steps(mapdpm_features *f, planned_step *planned, const m
         words += s.words;
         f->timed |= t.kind == MAPDPM_STEP_SEASONAL ? 1u : 0u;
     }
-    bytes = (sizeof *f + f->n_steps * sizeof *planned + (state + derived) * sizeof(real) + 4 * words + 7) / 8 * 8;
+    bytes = (sizeof *f + f->n_steps * sizeof *planned + (state + derived) * sizeof(md_real) + 4 * words + 7) / 8 * 8;
     if (bytes > INT32_MAX || bytes > SIZE_MAX)
         return 0;
     f->width = of[f->n_steps].width;
@@ -7967,15 +7993,15 @@ int mapdpm_features_reset(mapdpm_features *f)
 
     if (f == NULL)
         return MAPDPM_E_ARGUMENT;
-    memset(state_of(f), 0, f->n_state * sizeof(real));
+    memset(state_of(f), 0, f->n_state * sizeof(md_real));
     memset(counters_of(f), 0, f->n_words * sizeof(uint32_t));
     for (i = 0; i < f->n_steps; i++) {
         planned_step *const p = steps_of(f) + i;
 
         p->emits = 0;
-        memset(derived_of(f) + p->at_result, 0, p->width * sizeof(real));
+        memset(derived_of(f) + p->at_result, 0, p->width * sizeof(md_real));
     }
-    memset(derived_of(f), 0, f->n_features * sizeof(real));
+    memset(derived_of(f), 0, f->n_features * sizeof(md_real));
     return MAPDPM_OK;
 }
 
@@ -7993,7 +8019,7 @@ int mapdpm_features_get_step(const mapdpm_features *f, uint32_t i, mapdpm_step *
 }
 
 /* Whether a point can be transformed. */
-static int check_of(const mapdpm_features *f, const real *x, const int64_t *microseconds)
+static int check_of(const mapdpm_features *f, const md_real *x, const int64_t *microseconds)
 {
     uint32_t d;
 
@@ -8008,12 +8034,12 @@ static int check_of(const mapdpm_features *f, const real *x, const int64_t *micr
 }
 
 /* Values within the limit. Every NaN has the same bits. */
-static void put_result(real *to, const real *from, uint32_t n)
+static void put_result(md_real *to, const md_real *from, uint32_t n)
 {
     uint32_t i;
 
     for (i = 0; i < n; i++) {
-        const real x = from[i];
+        const md_real x = from[i];
 
         if (!(x == x))
             to[i] = math_nan();
@@ -8023,17 +8049,17 @@ static void put_result(real *to, const real *from, uint32_t n)
 }
 
 /* The point, which is there, goes through all steps. Returns 1 if a result came out. */
-static int transform(mapdpm_features *f, const real *x, const int64_t *microseconds, real *out)
+static int transform(mapdpm_features *f, const md_real *x, const int64_t *microseconds, md_real *out)
 {
     planned_step *const steps = steps_of(f);
-    real *const derived = derived_of(f);
+    md_real *const derived = derived_of(f);
     uint32_t i, emits = 0;
 
     put_result(derived, x, f->n_features);
     for (i = 0; i < f->n_steps; i++) {
         planned_step *const p = steps + i;
         const uint32_t source = p->step.source;
-        real *const result = derived + p->at_result;
+        md_real *const result = derived + p->at_result;
 
         emits = source == 0 || steps[source - 1].emits != 0;
         if (emits != 0)
@@ -8044,7 +8070,7 @@ static int transform(mapdpm_features *f, const real *x, const int64_t *microseco
             put_result(result, result, p->width);
     }
     if (emits != 0)
-        memcpy(out, derived + steps[f->n_steps - 1].at_result, f->width * sizeof(real));
+        memcpy(out, derived + steps[f->n_steps - 1].at_result, f->width * sizeof(md_real));
     return (int)emits;
 }
 
@@ -8093,37 +8119,37 @@ int mapdpm_features_many(mapdpm_features *f, const mapdpm_real *x, const int64_t
 /* ---- points before ----------------------------------------------------------------------------------------------- */
 
 /* The place in a ring of n points where the point goes, that of the oldest one. The first point fills the ring. */
-static uint32_t place_in_ring(const planned_step *p, const real *x, real *ring, uint32_t *word)
+static uint32_t place_in_ring(const planned_step *p, const md_real *x, md_real *ring, uint32_t *word)
 {
     const uint32_t n = p->step.n, D = p->from;
     uint32_t i;
 
     for (i = 0; *word == 0 && i < n; i++)
-        memcpy(ring + (size_t)i * D, x, D * sizeof(real));
+        memcpy(ring + (size_t)i * D, x, D * sizeof(md_real));
     return *word == 0 ? 0 : *word - 1;
 }
 
 /* Put the point in the place of the oldest one. The counter is 1 plus the place of the next. */
-static void put_in_ring(const planned_step *p, const real *x, real *ring, uint32_t *word, uint32_t at)
+static void put_in_ring(const planned_step *p, const md_real *x, md_real *ring, uint32_t *word, uint32_t at)
 {
-    memcpy(ring + (size_t)at * p->from, x, p->from * sizeof(real));
+    memcpy(ring + (size_t)at * p->from, x, p->from * sizeof(md_real));
     *word = at + 1 == p->step.n ? 1 : at + 2;
 }
 
-static void lag(const planned_step *p, const real *x, real *ring, uint32_t *word, real *result)
+static void lag(const planned_step *p, const md_real *x, md_real *ring, uint32_t *word, md_real *result)
 {
     const uint32_t n = p->step.n, D = p->from, at = place_in_ring(p, x, ring, word);
     uint32_t i, from = at;
 
-    memcpy(result, x, D * sizeof(real));
+    memcpy(result, x, D * sizeof(md_real));
     for (i = 1; i <= n; i++) { /* backwards from the newest */
         from = from == 0 ? n - 1 : from - 1;
-        memcpy(result + (size_t)i * D, ring + (size_t)from * D, D * sizeof(real));
+        memcpy(result + (size_t)i * D, ring + (size_t)from * D, D * sizeof(md_real));
     }
     put_in_ring(p, x, ring, word, at);
 }
 
-static void difference(const planned_step *p, const real *x, real *ring, uint32_t *word, real *result)
+static void difference(const planned_step *p, const md_real *x, md_real *ring, uint32_t *word, md_real *result)
 {
     const uint32_t D = p->from, at = place_in_ring(p, x, ring, word);
     uint32_t d;
@@ -8135,18 +8161,18 @@ static void difference(const planned_step *p, const real *x, real *ring, uint32_
 
 /* A second sum begins with each turn of the ring, and replaces the first one when the turn ends: rounding does not
  * add up. Sums are of values less the first one of their turn, so a constant stream has sums of 0. */
-static void centre(const planned_step *p, const real *x, real *state, uint32_t *words, real *result)
+static void centre(const planned_step *p, const md_real *x, md_real *state, uint32_t *words, md_real *result)
 {
     const uint32_t n = p->step.n, D = p->from, at = words[0], filled = words[1];
-    real *const ring = state, *const shift = state + (size_t)n * D, *const sum = shift + D, *const next_shift = sum + D,
-               *const next_sum = next_shift + D;
+    md_real *const ring = state, *const shift = state + (size_t)n * D, *const sum = shift + D,
+                   *const next_shift = sum + D, *const next_sum = next_shift + D;
     uint32_t *const counts = words + 2, *const next_counts = counts + D;
     uint32_t d;
 
     for (d = 0; d < D; d++) {
-        real *const oldest = ring + (size_t)at * D + d;
+        md_real *const oldest = ring + (size_t)at * D + d;
 
-        result[d] = counts[d] > 0 ? (x[d] - shift[d]) - sum[d] / (real)counts[d] : x[d] - x[d];
+        result[d] = counts[d] > 0 ? (x[d] - shift[d]) - sum[d] / (md_real)counts[d] : x[d] - x[d];
         if (filled == n && !is_missing(*oldest)) {
             counts[d]--;
             sum[d] = counts[d] > 0 ? sum[d] - (*oldest - shift[d]) : 0;
@@ -8167,8 +8193,8 @@ static void centre(const planned_step *p, const real *x, real *state, uint32_t *
     words[1] = filled < n ? filled + 1 : n;
     if (words[0] != 0)
         return;
-    memcpy(shift, next_shift, 2 * (size_t)D * sizeof(real)); /* and the sum */
-    memset(next_shift, 0, 2 * (size_t)D * sizeof(real));
+    memcpy(shift, next_shift, 2 * (size_t)D * sizeof(md_real)); /* and the sum */
+    memset(next_shift, 0, 2 * (size_t)D * sizeof(md_real));
     memset(next_counts, 0, D * sizeof(uint32_t));
 }
 
@@ -8193,15 +8219,16 @@ static uint32_t bin_at(const mapdpm_step *t, int64_t microseconds)
 }
 
 /* The state is the mean of all points, their number, then the means and the weights of all bins. */
-static void seasonal(const planned_step *p, const real *x, real *state, real keep, int64_t microseconds, real *result)
+static void seasonal(const planned_step *p, const md_real *x, md_real *state, md_real keep, int64_t microseconds,
+                     md_real *result)
 {
     const uint32_t D = p->from, bin = bin_at(&p->step, microseconds);
-    real *const all = state, *const n = all + D, *const means = n + D + (size_t)bin * D;
-    real *const weights = means + (size_t)p->step.n * D;
+    md_real *const all = state, *const n = all + D, *const means = n + D + (size_t)bin * D;
+    md_real *const weights = means + (size_t)p->step.n * D;
     uint32_t d;
 
     for (d = 0; d < D; d++) {
-        const real expected = weights[d] > 0 ? means[d] : (n[d] > 0 ? all[d] : x[d]);
+        const md_real expected = weights[d] > 0 ? means[d] : (n[d] > 0 ? all[d] : x[d]);
 
         result[d] = x[d] - expected;
         if (is_missing(x[d]))
@@ -8215,12 +8242,12 @@ static void seasonal(const planned_step *p, const real *x, real *state, real kee
 
 /* ---- all kinds --------------------------------------------------------------------------------------------------- */
 
-int features_run(const mapdpm_features *f, planned_step *p, const real *x, const int64_t *microseconds)
+int features_run(const mapdpm_features *f, planned_step *p, const md_real *x, const int64_t *microseconds)
 {
     const planned_step *const steps = steps_of(f);
-    real *const state = state_of(f) + p->at_state, *const derived = derived_of(f);
-    real *const result = derived + p->at_result;
-    const real *const table = derived + p->at_table;
+    md_real *const state = state_of(f) + p->at_state, *const derived = derived_of(f);
+    md_real *const result = derived + p->at_result;
+    const md_real *const table = derived + p->at_table;
     uint32_t *const words = counters_of(f) + p->at_words;
     const uint32_t second = p->step.second;
 
@@ -8238,9 +8265,9 @@ int features_run(const mapdpm_features *f, planned_step *p, const real *x, const
         seasonal(p, x, state, *table, *microseconds, result);
         return 1;
     case MAPDPM_STEP_JOIN:
-        memcpy(result, x, p->from * sizeof(real));
+        memcpy(result, x, p->from * sizeof(md_real));
         memcpy(result + p->from, second == 0 ? derived : derived + steps[second - 1].at_result,
-               (p->width - p->from) * sizeof(real));
+               (p->width - p->from) * sizeof(md_real));
         return 1;
     default:
         return features_block(p, x, state, table, words, result);
@@ -8248,21 +8275,21 @@ int features_run(const mapdpm_features *f, planned_step *p, const real *x, const
 }
 
 /* What rotates by pi k / n: 4 sin^2 near 0, and 4 cos^2 near pi / 2. */
-static real rotation(uint32_t k, uint32_t n)
+static md_real rotation(uint32_t k, uint32_t n)
 {
     const uint32_t m = 4 * k <= n ? 2 * k : n - 2 * k;
-    const real s = math_sin(MATH_PI * (real)m / (real)(2 * n));
+    const md_real s = math_sin(MATH_PI * (md_real)m / (md_real)(2 * n));
 
     return 4 * s * s;
 }
 
-void features_tabulate(const planned_step *p, real *table)
+void features_tabulate(const planned_step *p, md_real *table)
 {
-    const real half_life = p->step.half_life;
+    const md_real half_life = p->step.half_life;
     uint32_t i;
 
     if (p->step.kind == MAPDPM_STEP_SEASONAL)
-        *table = half_life > 0 ? math_exp((real)-0.69314718055994530942 / half_life) : 1;
+        *table = half_life > 0 ? math_exp((md_real)-0.69314718055994530942 / half_life) : 1;
     for (i = 0; p->step.kind == MAPDPM_STEP_BAND && i < n_bins(p); i++)
         table[i] = rotation(p->step.first + i, p->step.n);
 }
@@ -8274,33 +8301,33 @@ void features_tabulate(const planned_step *p, real *table)
  */
 
 /* Add a value to the mean and to the sum of squares about it, or to the sum of squares about 0. */
-static void add_square(const planned_step *p, real x, uint32_t count, real *mean, real *squares)
+static void add_square(const planned_step *p, md_real x, uint32_t count, md_real *mean, md_real *squares)
 {
-    const real delta = x - *mean;
+    const md_real delta = x - *mean;
 
     if (p->step.centred != 0) {
-        *mean += delta / (real)count;
+        *mean += delta / (md_real)count;
         *squares += delta * (x - *mean);
     } else {
         *squares += x * x;
     }
 }
 
-static real rms_of(real squares, uint32_t count)
+static md_real rms_of(md_real squares, uint32_t count)
 {
-    return count > 0 ? math_sqrt(squares / (real)count) : math_nan();
+    return count > 0 ? math_sqrt(squares / (md_real)count) : math_nan();
 }
 
 /* The largest distance from the mean, over the root mean square. */
-static real crest_of(real low, real high, real mean, real rms)
+static md_real crest_of(md_real low, md_real high, md_real mean, md_real rms)
 {
-    const real above = high - mean, below = mean - low, peak = above > below ? above : below;
+    const md_real above = high - mean, below = mean - low, peak = above > below ? above : below;
 
     return rms > 0 ? peak / rms : (rms == rms ? 0 : rms);
 }
 
 /* The state is mean[D], squares[D], and of CREST low[D], high[D]. */
-static void add_to_block(const planned_step *p, const real *x, real *state, uint32_t *counts)
+static void add_to_block(const planned_step *p, const md_real *x, md_real *state, uint32_t *counts)
 {
     const uint32_t D = p->from;
     uint32_t d;
@@ -8311,7 +8338,7 @@ static void add_to_block(const planned_step *p, const real *x, real *state, uint
         counts[d]++;
         add_square(p, x[d], counts[d], state + d, state + D + d);
         if (p->step.kind == MAPDPM_STEP_CREST) {
-            real *const low = state + 2 * (size_t)D + d, *const high = low + D;
+            md_real *const low = state + 2 * (size_t)D + d, *const high = low + D;
 
             *low = counts[d] == 1 || x[d] < *low ? x[d] : *low;
             *high = counts[d] == 1 || x[d] > *high ? x[d] : *high;
@@ -8321,13 +8348,13 @@ static void add_to_block(const planned_step *p, const real *x, real *state, uint
 
 /* Goertzel's recurrence with Reinsch's differences: s_i = v_i + 2 cos(2 pi k / n) s_(i-1) - s_(i-2), where the state is
  * s_i and s_i - s_(i-1) near the frequency 0, or s_i + s_(i-1) near the largest one. */
-static void add_to_bins(const planned_step *p, real v, real *s, const real *table)
+static void add_to_bins(const planned_step *p, md_real v, md_real *s, const md_real *table)
 {
     const uint32_t n = n_bins(p);
     uint32_t i;
 
     for (i = 0; i < n; i++) {
-        real *const value = s + 2 * (size_t)i, *const change = value + 1;
+        md_real *const value = s + 2 * (size_t)i, *const change = value + 1;
 
         if (4 * (p->step.first + i) <= p->step.n) {
             *change = (v - table[i] * *value) + *change;
@@ -8340,17 +8367,17 @@ static void add_to_bins(const planned_step *p, real v, real *s, const real *tabl
 }
 
 /* The mean square in the bins: of each bin 2 |X_k|^2 / n^2, and half of that at half the rate. */
-static real energy_of(const planned_step *p, const real *s, const real *table)
+static md_real energy_of(const planned_step *p, const md_real *s, const md_real *table)
 {
-    const real n = (real)p->step.n;
+    const md_real n = (md_real)p->step.n;
     const uint32_t bins = n_bins(p);
-    real sum = 0;
+    md_real sum = 0;
     uint32_t i;
 
     for (i = 0; i < bins; i++) {
         const uint32_t k = p->step.first + i;
-        const real value = s[2 * (size_t)i] / n, change = s[2 * (size_t)i + 1] / n;
-        const real power = change * change + table[i] * value * (value - change);
+        const md_real value = s[2 * (size_t)i] / n, change = s[2 * (size_t)i + 1] / n;
+        const md_real power = change * change + table[i] * value * (value - change);
 
         if (power > 0)
             sum += 2 * k == p->step.n ? power : 2 * power;
@@ -8359,7 +8386,8 @@ static real energy_of(const planned_step *p, const real *s, const real *table)
 }
 
 /* The state is the first value[D] of the block, which is subtracted, and the bins of each feature. */
-static void add_to_spectrum(const planned_step *p, const real *x, real *state, const real *table, uint32_t *counts)
+static void add_to_spectrum(const planned_step *p, const md_real *x, md_real *state, const md_real *table,
+                            uint32_t *counts)
 {
     const uint32_t D = p->from;
     uint32_t d;
@@ -8374,13 +8402,14 @@ static void add_to_spectrum(const planned_step *p, const real *x, real *state, c
     }
 }
 
-static void end_block(const planned_step *p, const real *state, const real *table, const uint32_t *counts, real *result)
+static void end_block(const planned_step *p, const md_real *state, const md_real *table, const uint32_t *counts,
+                      md_real *result)
 {
     const uint32_t D = p->from;
     uint32_t d;
 
     for (d = 0; d < D; d++) {
-        const real rms = p->step.kind == MAPDPM_STEP_BAND ? 0 : rms_of(state[D + d], counts[d]);
+        const md_real rms = p->step.kind == MAPDPM_STEP_BAND ? 0 : rms_of(state[D + d], counts[d]);
 
         if (p->step.kind == MAPDPM_STEP_RMS)
             result[d] = rms;
@@ -8393,7 +8422,8 @@ static void end_block(const planned_step *p, const real *state, const real *tabl
 }
 
 /* The counters are the points of the block so far, and of each feature those that have a value. */
-int features_block(const planned_step *p, const real *x, real *state, const real *table, uint32_t *words, real *result)
+int features_block(const planned_step *p, const md_real *x, md_real *state, const md_real *table, uint32_t *words,
+                   md_real *result)
 {
     const size_t D = p->from;
     size_t n_reals = 2 * D;
@@ -8409,7 +8439,7 @@ int features_block(const planned_step *p, const real *x, real *state, const real
     if (words[0] < p->step.n)
         return 0;
     end_block(p, state, table, words + 1, result);
-    memset(state, 0, n_reals * sizeof(real));
+    memset(state, 0, n_reals * sizeof(md_real));
     memset(words, 0, (1 + D) * sizeof(uint32_t));
     return 1;
 }
@@ -8418,11 +8448,12 @@ int features_block(const planned_step *p, const real *x, real *state, const real
 
 /* A pipeline of transformers to a file and back, bit for bit (docs/format.md, kind 12). A forged file does no harm. */
 
-enum { STEP_WORDS = 8, STEP_BYTES = 4 * STEP_WORDS + REAL };
+enum { STEP_WORDS = 8, STEP_BYTES = 4 * STEP_WORDS + MD_REAL };
 
 static uint64_t pipeline_file_size(const mapdpm_features *f)
 {
-    return HEADER + CRC + (uint64_t)f->n_steps * STEP_BYTES + 4 * (uint64_t)f->n_words + REAL * (uint64_t)f->n_state;
+    return MD_HEADER + MD_CRC + (uint64_t)f->n_steps * STEP_BYTES + 4 * (uint64_t)f->n_words +
+           MD_REAL * (uint64_t)f->n_state;
 }
 
 size_t mapdpm_features_file_bytes(const mapdpm_features *f)
@@ -8445,7 +8476,7 @@ static unsigned char *put_step(unsigned char *p, const mapdpm_step *t)
 
 mapdpm_step features_step_in(const unsigned char *file, uint32_t i)
 {
-    const unsigned char *const p = file + HEADER + (size_t)i * STEP_BYTES;
+    const unsigned char *const p = file + MD_HEADER + (size_t)i * STEP_BYTES;
     const uint32_t offset = get32(p + 24);
     mapdpm_step t;
 
@@ -8481,7 +8512,7 @@ int mapdpm_features_write(const mapdpm_features *f, unsigned char *file, size_t 
         p = put_step(p, &steps_of(f)[i].step);
     copy_entries(p, counters_of(f), f->n_words, 4);
     p = put_reals(p + 4 * (size_t)f->n_words, state_of(f), f->n_state);
-    (void)put_bytes(p, mapdpm_crc32(0, file, total - CRC), CRC);
+    (void)put_bytes(p, mapdpm_crc32(0, file, total - MD_CRC), MD_CRC);
     *file_bytes = total;
     return MAPDPM_OK;
 }
@@ -8497,8 +8528,8 @@ int mapdpm_features_memory(const unsigned char *file, size_t file_bytes, size_t 
     if (error != MAPDPM_OK)
         return error;
     steps = (uint64_t)get32(file + 16) * STEP_BYTES;
-    rest = REAL * (uint64_t)get32(file + 20) + 4 * (uint64_t)get32(file + 24) + get32(file + 28);
-    if (get_bytes(file + 8, 2) != 0 || file_bytes != HEADER + steps + rest + CRC)
+    rest = MD_REAL * (uint64_t)get32(file + 20) + 4 * (uint64_t)get32(file + 24) + get32(file + 28);
+    if (get_bytes(file + 8, 2) != 0 || file_bytes != MD_HEADER + steps + rest + MD_CRC)
         return MAPDPM_E_DAMAGED;
     *bytes = (size_t)features_size(NULL, file, get32(file + 16), get32(file + 12));
     return *bytes > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
@@ -8506,7 +8537,7 @@ int mapdpm_features_memory(const unsigned char *file, size_t file_bytes, size_t 
 
 /* ---- checks of the state ----------------------------------------------------------------------------------------- */
 
-static int are_between(const real *x, size_t n, real least, real most)
+static int are_between(const md_real *x, size_t n, md_real least, md_real most)
 {
     size_t i;
 
@@ -8517,7 +8548,7 @@ static int are_between(const real *x, size_t n, real least, real most)
 }
 
 /* Whether entries are values of points, or missing. */
-static int are_values(const real *x, size_t n)
+static int are_values(const md_real *x, size_t n)
 {
     size_t i;
 
@@ -8528,7 +8559,7 @@ static int are_values(const real *x, size_t n)
 }
 
 /* The first `rows` points of a ring that have a value of feature d. */
-static uint32_t values_in(const real *ring, uint32_t rows, uint32_t D, uint32_t d)
+static uint32_t values_in(const md_real *ring, uint32_t rows, uint32_t D, uint32_t d)
 {
     uint32_t i, n = 0;
 
@@ -8537,10 +8568,10 @@ static uint32_t values_in(const real *ring, uint32_t rows, uint32_t D, uint32_t 
     return n;
 }
 
-static int is_centre(const planned_step *p, const real *state, const uint32_t *words)
+static int is_centre(const planned_step *p, const md_real *state, const uint32_t *words)
 {
     const uint32_t n = p->step.n, D = p->from;
-    const real most = FEATURE_LIMIT * 4194304; /* of a sum: 2^20 differences */
+    const md_real most = FEATURE_LIMIT * 4194304; /* of a sum: 2^20 differences */
     uint32_t d;
 
     if (words[0] >= n || words[1] > n || (words[1] < n && words[0] != words[1]))
@@ -8553,20 +8584,20 @@ static int is_centre(const planned_step *p, const real *state, const uint32_t *w
     return 1;
 }
 
-static int is_seasonal(const planned_step *p, const real *state)
+static int is_seasonal(const planned_step *p, const md_real *state)
 {
     const size_t D = p->from, n = p->step.n;
-    const real most = 2 * FEATURE_LIMIT, largest = (real)1152921504606846976.0; /* 2^60 */
+    const md_real most = 2 * FEATURE_LIMIT, largest = (md_real)1152921504606846976.0; /* 2^60 */
 
     return are_between(state, D, -most, most) && are_between(state + D, D, 0, largest) &&
            are_between(state + 2 * D, n * D, -most, most) && are_between(state + (2 + n) * D, n * D, 0, largest);
 }
 
-static int is_part_of_block(const planned_step *p, const real *state, const uint32_t *words)
+static int is_part_of_block(const planned_step *p, const md_real *state, const uint32_t *words)
 {
     const size_t D = p->from;
-    const real most = 2 * FEATURE_LIMIT, squares = FEATURE_LIMIT * FEATURE_LIMIT * 16777216;
-    const real sums = FEATURE_LIMIT * (real)4398046511104.0; /* 2^42: a recurrence over 2^20 points */
+    const md_real most = 2 * FEATURE_LIMIT, squares = FEATURE_LIMIT * FEATURE_LIMIT * 16777216;
+    const md_real sums = FEATURE_LIMIT * (md_real)4398046511104.0; /* 2^42: a recurrence over 2^20 points */
     uint32_t d;
 
     if (words[0] >= p->step.n)
@@ -8585,7 +8616,7 @@ static int is_part_of_block(const planned_step *p, const real *state, const uint
 /* Whether points could have left this state. */
 static int is_state(const mapdpm_features *f, const planned_step *p)
 {
-    const real *const state = state_of(f) + p->at_state;
+    const md_real *const state = state_of(f) + p->at_state;
     const uint32_t *const words = counters_of(f) + p->at_words;
 
     switch (p->step.kind) {
@@ -8619,9 +8650,9 @@ int mapdpm_features_read(mapdpm_features *f, size_t bytes, const unsigned char *
     error = features_plan(f, NULL, file, get32(file + 16), get32(file + 12));
     if (error != MAPDPM_OK || f->n_state != get32(file + 20) || f->n_words != get32(file + 24))
         return MAPDPM_E_DAMAGED;
-    p = file + HEADER + (size_t)f->n_steps * STEP_BYTES;
+    p = file + MD_HEADER + (size_t)f->n_steps * STEP_BYTES;
     copy_entries(counters_of(f), p, f->n_words, 4);
-    copy_entries(state_of(f), p + 4 * (size_t)f->n_words, f->n_state, REAL);
+    copy_entries(state_of(f), p + 4 * (size_t)f->n_words, f->n_state, MD_REAL);
     for (i = 0; i < f->n_steps; i++)
         if (!is_state(f, steps_of(f) + i))
             return MAPDPM_E_DAMAGED;
