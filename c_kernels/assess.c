@@ -38,7 +38,7 @@ int mapdpm_assess(mapdpm_stream *s, const md_real *x, const int64_t *microsecond
     choice c;
     int error;
 
-    if (s == NULL || x == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
+    if (is_none(s) || x == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
         return MAPDPM_E_ARGUMENT;
     error = stream_check_point(s, x);
     if (error == MAPDPM_OK)

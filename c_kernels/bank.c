@@ -21,7 +21,7 @@ size_t mapdpm_bank_bytes(const mapdpm_options *o, uint32_t n)
     const uint64_t each = mapdpm_stream_bytes(o);
     uint64_t bytes;
 
-    if (each == 0 || o->max_groups > 0 || n < 1 || n > UINT32_C(1) << 16 || o->when_full == MAPDPM_FULL_ERROR)
+    if (each == 0 || o->max_groups > 0 || n < 1 || n > UINT32_C(1) << 16 || o->queue > 0 || o->when_full == MAPDPM_FULL_ERROR)
         return 0;
     bytes = at_learners(n) + each * n;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX ? (size_t)bytes : 0;
@@ -34,7 +34,7 @@ int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, cons
     uint32_t i;
     int error = MAPDPM_OK;
 
-    if (b == NULL || alphas == NULL || needed == 0 || !(margin >= 0) || !(half_life == 0 || half_life >= 1))
+    if (b == NULL || !is_aligned(b) || alphas == NULL || needed == 0 || !(margin >= 0) || !(half_life == 0 || half_life >= 1))
         return MAPDPM_E_ARGUMENT;
     if (bytes < needed)
         return MAPDPM_E_SPACE;

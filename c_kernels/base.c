@@ -187,7 +187,7 @@ int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_byt
     uint32_t i, k;
     int error;
 
-    if (s == NULL || file == NULL || !HAS_BASE(s))
+    if (is_none(s) || file == NULL || !HAS_BASE(s))
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;

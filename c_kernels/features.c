@@ -205,7 +205,7 @@ int mapdpm_features_init(mapdpm_features *f, size_t bytes, const mapdpm_step *st
 {
     const size_t needed = mapdpm_features_bytes(steps, n_steps, n_features);
 
-    if (f == NULL || needed == 0)
+    if (f == NULL || !is_aligned(f) || needed == 0)
         return MAPDPM_E_ARGUMENT;
     if (bytes < needed)
         return MAPDPM_E_SPACE;
@@ -216,7 +216,7 @@ int mapdpm_features_reset(mapdpm_features *f)
 {
     uint32_t i;
 
-    if (f == NULL)
+    if (is_no_pipeline(f))
         return MAPDPM_E_ARGUMENT;
     memset(state_of(f), 0, f->n_state * sizeof(md_real));
     memset(counters_of(f), 0, f->n_words * sizeof(uint32_t));
@@ -232,12 +232,12 @@ int mapdpm_features_reset(mapdpm_features *f)
 
 uint32_t mapdpm_features_width(const mapdpm_features *f)
 {
-    return f == NULL ? 0 : f->width;
+    return is_no_pipeline(f) ? 0 : f->width;
 }
 
 int mapdpm_features_get_step(const mapdpm_features *f, uint32_t i, mapdpm_step *step)
 {
-    if (f == NULL || step == NULL || i >= f->n_steps)
+    if (is_no_pipeline(f) || step == NULL || i >= f->n_steps)
         return MAPDPM_E_ARGUMENT;
     *step = steps_of(f)[i].step;
     return MAPDPM_OK;
@@ -303,7 +303,7 @@ int mapdpm_features_step(mapdpm_features *f, const mapdpm_real *x, const int64_t
 {
     int error;
 
-    if (f == NULL || x == NULL || out == NULL)
+    if (is_no_pipeline(f) || x == NULL || out == NULL)
         return MAPDPM_E_ARGUMENT;
     error = check_of(f, x, microseconds);
     return error != MAPDPM_OK ? error : transform(f, x, microseconds, out);
@@ -314,7 +314,7 @@ int mapdpm_features_many(mapdpm_features *f, const mapdpm_real *x, const int64_t
 {
     size_t i, found = 0;
 
-    if (f == NULL || x == NULL || out == NULL || done == NULL)
+    if (is_no_pipeline(f) || x == NULL || out == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
         const int error = check_of(f, x + i * f->n_features, microseconds == NULL ? NULL : microseconds + i);

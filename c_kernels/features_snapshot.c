@@ -12,7 +12,7 @@ static uint64_t pipeline_file_size(const mapdpm_features *f)
 
 size_t mapdpm_features_file_bytes(const mapdpm_features *f)
 {
-    const uint64_t bytes = f != NULL ? pipeline_file_size(f) : 0;
+    const uint64_t bytes = is_no_pipeline(f) ? 0 : pipeline_file_size(f);
 
     return bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
@@ -52,7 +52,7 @@ int mapdpm_features_write(const mapdpm_features *f, unsigned char *file, size_t 
     uint32_t sizes[5], i;
     unsigned char *p;
 
-    if (f == NULL || file == NULL || file_bytes == NULL)
+    if (is_no_pipeline(f) || file == NULL || file_bytes == NULL)
         return MAPDPM_E_ARGUMENT;
     if (capacity < total)
         return MAPDPM_E_SPACE;
@@ -197,18 +197,22 @@ int mapdpm_features_read(mapdpm_features *f, size_t bytes, const unsigned char *
 
     if (error != MAPDPM_OK)
         return error;
-    if (f == NULL)
+    if (f == NULL || !is_aligned(f))
         return MAPDPM_E_ARGUMENT;
     if (bytes < needed)
         return MAPDPM_E_SPACE;
     error = features_plan(f, NULL, file, get32(file + 16), get32(file + 12));
-    if (error != MAPDPM_OK || f->n_state != get32(file + 20) || f->n_words != get32(file + 24))
+    if (error != MAPDPM_OK || f->n_state != get32(file + 20) || f->n_words != get32(file + 24)) {
+        f->bytes = 0;
         return MAPDPM_E_DAMAGED;
+    }
     p = file + MD_HEADER + (size_t)f->n_steps * STEP_BYTES;
     copy_entries(counters_of(f), p, f->n_words, 4);
     copy_entries(state_of(f), p + 4 * (size_t)f->n_words, f->n_state, MD_REAL);
     for (i = 0; i < f->n_steps; i++)
-        if (!is_state(f, steps_of(f) + i))
+        if (!is_state(f, steps_of(f) + i)) {
+            f->bytes = 0;
             return MAPDPM_E_DAMAGED;
+        }
     return MAPDPM_OK;
 }

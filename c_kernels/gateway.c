@@ -26,21 +26,20 @@ int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const
     uint32_t j, k;
     size_t d;
 
-    if (s == NULL || HAS_STATES(s) || cluster == NULL || mean == NULL || variance == NULL)
+    if (is_none(s) || HAS_STATES(s) || cluster == NULL || mean == NULL || variance == NULL)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
     if ((counts != NULL && !HAS_MISSING(s)) ||
-        !(cluster->weight > 0 && cluster->weight <= MOST_WEIGHT && cluster->weight_low >= -cluster->weight &&
-          cluster->weight_low <= cluster->weight))
+        !(cluster->weight > 0 && cluster->weight <= MOST_WEIGHT && cluster->weight_low >= -MD_HALF * cluster->weight &&
+          cluster->weight_low <= MD_HALF * cluster->weight))
         return MAPDPM_E_ARGUMENT;
     for (d = 0; d < MD_FEATURES(s); d++) {
         const md_real centre = mean[d] * unit_of(s)[d], spread = variance[d] * unit_of(s)[d] * unit_of(s)[d];
 
         if (counts != NULL && !(counts[d] >= 0 && counts[d] <= MOST_WEIGHT))
             return MAPDPM_E_ARGUMENT;
-        if (!(centre >= -COORDINATE_LIMIT && centre <= COORDINATE_LIMIT && spread >= 0 &&
-              spread <= COORDINATE_LIMIT * COORDINATE_LIMIT))
+        if (!(centre >= -COORDINATE_LIMIT && centre <= COORDINATE_LIMIT && spread >= 0 && spread <= MOST_SPREAD))
             return MAPDPM_E_RANGE;
     }
     if (!weight_fits(s->n_seen, cluster->weight))
@@ -101,9 +100,10 @@ static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
         seen += to_uint64(weight + MD_HALF);
         for (d = 0; d < MD_FEATURES(s); d++) {
             const md_real mean = mean_from(s, from, slot, d), unit = unit_of(s)[d] / unit_of(from)[d];
+            const md_real squares = squares_in(from, slot)[d] * unit * unit;
+            const md_real count = counts_in(from, slot)[d * count_step(from)];
 
-            if (!(mean >= -COORDINATE_LIMIT && mean <= COORDINATE_LIMIT &&
-                  squares_in(from, slot)[d] * unit * unit <= LARGEST_REAL))
+            if (!(mean >= -COORDINATE_LIMIT && mean <= COORDINATE_LIMIT && squares <= MOST_SPREAD * count))
                 return MAPDPM_E_RANGE;
         }
     }
@@ -118,7 +118,7 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
     int error;
 
-    if (s == NULL || from == NULL || s == from || HAS_STATES(s) || MD_FEATURES(s) != from->n_features ||
+    if (is_none(s) || is_none(from) || s == from || HAS_STATES(s) || MD_FEATURES(s) != from->n_features ||
         from->missing > s->missing)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s) || IS_WARMING(from))
@@ -162,7 +162,7 @@ int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file
     uint32_t i;
     int error;
 
-    if (s == NULL || HAS_STATES(s) || file == NULL)
+    if (is_none(s) || HAS_STATES(s) || file == NULL)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -302,7 +302,7 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
 {
     uint32_t k;
 
-    if (s == NULL || HAS_STATES(s) || n < 1)
+    if (is_none(s) || HAS_STATES(s) || n < 1)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;

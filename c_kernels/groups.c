@@ -94,7 +94,7 @@ int mapdpm_set_group(mapdpm_stream *s, uint32_t group)
 {
     uint32_t row;
 
-    if (s == NULL || !HAS_GROUPS(s))
+    if (is_none(s) || !HAS_GROUPS(s))
         return MAPDPM_E_ARGUMENT;
     if (*group_of(s) == group)
         return MAPDPM_OK;
@@ -284,7 +284,7 @@ int mapdpm_learn_groups(mapdpm_stream *s, const md_real *x, const uint32_t *grou
     size_t i, one;
     int error = MAPDPM_OK;
 
-    if (s == NULL || x == NULL || groups == NULL || done == NULL)
+    if (is_none(s) || x == NULL || groups == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
         error = mapdpm_set_group(s, groups[i]);
@@ -304,7 +304,7 @@ int mapdpm_predict_groups(mapdpm_stream *s, const md_real *x, const uint32_t *gr
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || x == NULL || groups == NULL || done == NULL)
+    if (is_none(s) || x == NULL || groups == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
         error = mapdpm_set_group(s, groups[i]);
@@ -333,7 +333,7 @@ static void write_shares(const mapdpm_stream *s, uint32_t row, md_real *shares)
 
 int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, md_real *shares)
 {
-    if (s == NULL || !HAS_GROUPS(s) || group == NULL || row >= groups_of(s))
+    if (is_none(s) || !HAS_GROUPS(s) || group == NULL || row >= groups_of(s))
         return MAPDPM_E_ARGUMENT;
     if (row >= *n_groups_of(s))
         return 0;
@@ -345,7 +345,7 @@ int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, md_r
 
 int mapdpm_get_shares(const mapdpm_stream *s, md_real *shares)
 {
-    if (s == NULL || !HAS_GROUPS(s) || shares == NULL)
+    if (is_none(s) || !HAS_GROUPS(s) || shares == NULL)
         return MAPDPM_E_ARGUMENT;
     write_shares(s, MD_NONE, shares);
     return MAPDPM_OK;

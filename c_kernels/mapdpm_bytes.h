@@ -15,8 +15,8 @@ enum {
 };
 enum { TRANSFORMERS = 12 };
 enum { MD_REAL = sizeof(mapdpm_real) };
-/* The place of the flags in the header, and the flag of a stream that knows surprises. */
-enum { MD_FLAGS = 10, WITH_SURPRISE = 2 };
+/* The place of the flags in the header, and those of a stream that knows surprises, or has a queue. */
+enum { MD_FLAGS = 10, WITH_SURPRISE = 2, WITH_QUEUE = 4 };
 
 #define MD_MAGIC UINT32_C(0x4d50444d) /* MDPM */
 
@@ -43,12 +43,19 @@ static inline unsigned char *put_bytes(unsigned char *p, uint64_t value, int n)
     return p;
 }
 
+/* Whether memory has the order of files. */
+static inline int is_little_endian(void)
+{
+    const uint16_t one = 1;
+
+    return *(const unsigned char *)&one == 1;
+}
+
 /* Copy n entries of `size` bytes (1, 2, 4 or 8) from a file to memory or back. A big-endian machine reverses the bytes
  * of each entry. */
 static inline void copy_entries(void *to, const void *from, size_t n, size_t size)
 {
-    const uint16_t one = 1;
-    const size_t swap = *(const unsigned char *)&one == 1 ? 0 : size - 1;
+    const size_t swap = is_little_endian() ? 0 : size - 1;
     size_t i;
 
     for (i = 0; i < n * size; i++)
@@ -72,8 +79,14 @@ static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *valu
 /* The checks that all kinds of files share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
 MAPDPM_INTERNAL int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
 
+/* Those of the header alone, which begins with the magic number. */
+MAPDPM_INTERNAL int mapdpm_header_check(const unsigned char *header, uint64_t file_bytes, int kind);
+
 /* Write the header of a file. The sizes are in the header's order. */
 MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes,
                                                  uint64_t total);
+
+/* Write a sequence number as the additions of a file (slots.c). */
+MAPDPM_INTERNAL void sequence_write(unsigned char *p, uint32_t sequence);
 
 #endif

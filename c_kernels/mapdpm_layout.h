@@ -30,6 +30,9 @@
  * standing[K], the slot to check next, points from one halving of the counts to the next, points since
  * the last, points since an extreme one, those left out of its episode (uint32). The standing of a cluster is its number of points, without forgetting;
  * its highest bit marks a rare cluster.
+ *
+ * A learner with a queue has last: times[Q] (int64) | the state of the settlement | points[Q][D] (reals) | points in the
+ * queue, the place of the first, groups[Q] (uint32).
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -48,6 +51,9 @@ enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
 #define RING_SIZE(s) (EVENTS_PER_SLOT * MD_SLOTS(s))
 
 typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1 : -1];
+
+/* Whether there is no learner: no memory, or memory that mapdpm_init or mapdpm_snapshot_read could not fill. */
+static inline int is_none(const mapdpm_stream *s) { return s == NULL || s->bytes == 0; }
 
 static inline size_t vectors_per_moments(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
 static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * MD_FEATURES(s); }
@@ -187,6 +193,54 @@ static inline uint32_t *left_out_in_run(const mapdpm_stream *s) { return next_to
 static inline int is_rare(const mapdpm_stream *s, uint32_t k)
 {
     return HAS_SURPRISE(s) && (standing_of(s)[k] & MD_RARE) != 0;
+}
+
+/* ---- a warm-up that is settled in steps, while points wait ------------------------------------------------------- */
+
+/* The state of the settlement: which step is next, and what it goes on with (warmup.c). */
+typedef struct {
+    md_real share; /* of the total variance that lies within clusters, a guess */
+    md_real shape; /* a0 */
+    md_real best_share;
+    md_real best_shape;
+    md_real most; /* the log joint of the best guess */
+    md_real gain; /* of the best merge so far */
+    uint32_t step;
+    uint32_t trial;
+    uint32_t round;
+    uint32_t pass;
+    uint32_t sweep;
+    uint32_t i;
+    uint32_t k;
+    uint32_t moved;
+    uint32_t changed;
+    uint32_t start;
+    uint32_t to;
+    uint32_t from;
+} settling;
+typedef char settling_is_counted[sizeof(settling) == 6 * sizeof(md_real) + 12 * 4 ? 1 : -1];
+static inline size_t queue_bytes(const mapdpm_stream *s)
+{
+    return MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(MD_FEATURES(s), MD_QUEUE(s)) : 0;
+}
+static inline int64_t *queue_times(const mapdpm_stream *s) { return (int64_t *)address_of(s, s->bytes - queue_bytes(s)); }
+static inline settling *settling_of(const mapdpm_stream *s)
+{
+    return (settling *)(void *)(queue_times(s) + MD_QUEUE(s));
+}
+static inline md_real *queue_points(const mapdpm_stream *s) { return (md_real *)(void *)(settling_of(s) + 1); }
+static inline uint32_t *queue_length(const mapdpm_stream *s)
+{
+    return (uint32_t *)(void *)(queue_points(s) + (size_t)MD_QUEUE(s) * MD_FEATURES(s));
+}
+static inline uint32_t *queue_first(const mapdpm_stream *s) { return queue_length(s) + 1; }
+static inline uint32_t *queue_groups(const mapdpm_stream *s) { return queue_length(s) + 2; }
+/* Whether the warm-up has all its points, but no clusters yet. */
+static inline int is_settling(const mapdpm_stream *s) { return IS_WARMING(s) && s->n_seen == MD_WARMUP(s); }
+/* Whether points must wait. */
+static inline int has_queue_to_do(const mapdpm_stream *s)
+{
+    return MD_QUEUE(s) > 0 && (is_settling(s) || *queue_length(s) > 0);
 }
 
 /* ---- states in time ---------------------------------------------------------------------------------------------- */

@@ -37,6 +37,10 @@
 /* The limit of the weight of all points. */
 #define MOST_WEIGHT ((md_real)1e18)
 
+/* The limit of the variance of a cluster that is inserted, in its coordinates: that of points within COORDINATE_LIMIT,
+ * with room for rounding. Sums of squares of MOST_WEIGHT points then stay finite, whatever is merged. */
+#define MOST_SPREAD (2 * COORDINATE_LIMIT * COORDINATE_LIMIT)
+
 /* The limits of the variances of a prior. */
 #define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
 #define MOST_VARIANCE FLOAT_OR_DOUBLE(1e30, 1e200)
@@ -85,12 +89,28 @@ MAPDPM_INTERNAL void stream_relabel_window(mapdpm_stream *s, uint32_t from, uint
 MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const md_real *x, uint32_t id);
 MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
-MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
 MAPDPM_INTERNAL md_real stream_unit_for(md_real variance);
 MAPDPM_INTERNAL void stream_prepare_opening(mapdpm_stream *s);
 MAPDPM_INTERNAL md_real stream_gain_of_split(const mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
+
+/* The end of the warm-up (warmup.c, settle.c): begin, and take a step, which returns whether there are more, or an
+ * error; begin a settlement that a file has interrupted. */
+MAPDPM_INTERNAL const md_real *warmup_point(const mapdpm_stream *s, size_t i);
+MAPDPM_INTERNAL void warmup_add_point(mapdpm_stream *s, size_t i, uint32_t k, md_real weight);
+MAPDPM_INTERNAL void warmup_begin(settling *z);
+MAPDPM_INTERNAL int warmup_step(mapdpm_stream *s, settling *z);
+MAPDPM_INTERNAL void settle_begin(settling *z);
+MAPDPM_INTERNAL int settle_step(mapdpm_stream *s, settling *z);
+MAPDPM_INTERNAL void settle_again(mapdpm_stream *s);
+
+/* Points that wait (queue.c), and how they are learned (online.c). */
+MAPDPM_INTERNAL int queue_add(mapdpm_stream *s, const md_real *x, int64_t now);
+MAPDPM_INTERNAL int64_t queue_latest(const mapdpm_stream *s);
+MAPDPM_INTERNAL int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, md_real *score,
+                                 mapdpm_assessment *a);
+MAPDPM_INTERNAL void stream_settled(mapdpm_stream *s);
 
 /* Assessments (assess.c). */
 MAPDPM_INTERNAL void stream_assess_nothing(mapdpm_assessment *a);

@@ -115,9 +115,11 @@ void *memset(void *to, int byte, size_t n);
 #ifdef MAPDPM_NO_WARMUP
 #define MD_WARMUP(s) ((void)(s), 0u)
 #define IS_WARMING(s) ((void)(s), 0)
+#define MD_QUEUE(s) ((void)(s), 0u)
 #else
 #define MD_WARMUP(s) ((s)->warmup)
 #define IS_WARMING(s) ((s)->warming != 0)
+#define MD_QUEUE(s) ((s)->queue)
 #endif
 
 #ifdef MAPDPM_NO_WINDOW
@@ -136,9 +138,17 @@ static inline int is_compiled_for(const mapdpm_options *o)
 {
     return MD_FEATURES(o) == o->n_features && MD_SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
-           FORGETS(o) == (o->half_life > 0) && MD_WARMUP(o) == o->warmup && MD_WINDOW(o) == o->window &&
+           FORGETS(o) == (o->half_life > 0) && MD_WARMUP(o) == o->warmup && MD_QUEUE(o) == o->queue &&
+           MD_WINDOW(o) == o->window &&
            HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) &&
            HAS_STATES(o) == (o->lag > 0) && HAS_SURPRISE(o) == (o->surprise != 0);
 }
+
+/* Whether memory is aligned for the largest number. */
+typedef struct {
+    char first;
+    uint64_t second;
+} alignment;
+static inline int is_aligned(const void *memory) { return (uintptr_t)memory % offsetof(alignment, second) == 0; }
 
 #endif

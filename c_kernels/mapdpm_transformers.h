@@ -9,6 +9,9 @@
 #include "mapdpm_layout.h"
 #include "mapdpm_math.h"
 
+/* Whether there is no pipeline: no memory, or memory that mapdpm_features_init or _read could not fill. */
+static inline int is_no_pipeline(const mapdpm_features *f) { return f == NULL || f->bytes == 0; }
+
 enum { MOST_STEPS = 64 };
 #define LARGEST_WIDTH UINT32_C(65536)
 #define LONGEST_LAG UINT32_C(65535)

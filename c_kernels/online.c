@@ -33,10 +33,18 @@ static int revisits_prior(const mapdpm_stream *s)
            (s->n_clusters <= 2 || s->n_seen == MD_WARMUP(s));
 }
 
+/* To be called when the clusters of the warm-up are there. */
+void stream_settled(mapdpm_stream *s)
+{
+    if (revisits_prior(s))
+        stream_revisit_prior(s);
+}
+
 static int learn_warming(mapdpm_stream *s, const md_real *x, uint32_t *id)
 {
     const size_t i = (size_t)s->n_seen, D = MD_FEATURES(s);
-    int error;
+    settling z;
+    int more;
 
     memcpy(points_of(s) + i * D, x, D * sizeof(md_real));
     times_of(s)[i] = s->now;
@@ -48,10 +56,17 @@ static int learn_warming(mapdpm_stream *s, const md_real *x, uint32_t *id)
     }
     if (s->n_seen < MD_WARMUP(s))
         return MAPDPM_OK;
-    error = stream_end_warmup(s);
-    if (error == MAPDPM_OK && revisits_prior(s))
-        stream_revisit_prior(s);
-    return error;
+    if (MD_QUEUE(s) > 0) {
+        settle_begin(settling_of(s));
+        return MAPDPM_OK;
+    }
+    settle_begin(&z);
+    do
+        more = settle_step(s, &z);
+    while (more > 0);
+    if (more == 0)
+        stream_settled(s);
+    return more;
 }
 
 /* Add the point to slot k, new or not. Then try one change that may follow: a merge with the second best slot, a merge
@@ -92,8 +107,18 @@ static int check_opening(const mapdpm_stream *s, const choice *c, int64_t before
     return c->has_aged && (!IS_TIMED(s) || states_will_age(s, before)) ? MAPDPM_OK : MAPDPM_E_FULL;
 }
 
+/* A point without an answer: the warm-up is not over. */
+static int answer_nothing(md_real *score, mapdpm_assessment *a)
+{
+    if (score)
+        *score = math_nan();
+    if (a)
+        stream_assess_nothing(a);
+    return MAPDPM_OK;
+}
+
 /* Learn a point, and assess it before if `a` is not NULL. */
-static int learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, md_real *score, mapdpm_assessment *a)
+int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, md_real *score, mapdpm_assessment *a)
 {
     const int64_t before = s->now;
     const int with_density = score != NULL || HAS_SURPRISE(s) || a != NULL;
@@ -110,10 +135,7 @@ static int learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
     if (IS_GROUPED(s) && FORGETS(s))
         groups_total(s);
     if (IS_WARMING(s)) {
-        if (score)
-            *score = math_nan();
-        if (a)
-            stream_assess_nothing(a);
+        (void)answer_nothing(score, a);
         return learn_warming(s, x, id);
     }
     c = stream_choose(s, x, with_density);
@@ -181,6 +203,24 @@ static int learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
     return MAPDPM_OK;
 }
 
+/* Learn a point, or put it into the queue. */
+static int learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, md_real *score, mapdpm_assessment *a)
+{
+    int error;
+
+    if (!has_queue_to_do(s))
+        return stream_learn(s, x, now, id, score, a);
+    error = stream_check_point(s, x);
+    if (error == MAPDPM_OK && HAS_GROUPS(s) && !groups_can_learn(s))
+        error = MAPDPM_E_GROUP;
+    if (error == MAPDPM_OK)
+        error = queue_add(s, x, now);
+    if (error != MAPDPM_OK)
+        return error;
+    *id = MD_NONE;
+    return answer_nothing(score, a);
+}
+
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
 static int learn_next(mapdpm_stream *s, const md_real *x, uint32_t *id, md_real *score, mapdpm_assessment *a)
@@ -188,7 +228,7 @@ static int learn_next(mapdpm_stream *s, const md_real *x, uint32_t *id, md_real 
     uint32_t unused;
     int error;
 
-    if (s == NULL || x == NULL)
+    if (is_none(s) || x == NULL)
         return MAPDPM_E_ARGUMENT;
     if (s->clock == CLOCK_MICROSECONDS || s->now >= INT64_MAX / 2)
         return MAPDPM_E_TIME;
@@ -207,10 +247,10 @@ static int learn_at(mapdpm_stream *s, const md_real *x, int64_t microseconds, ui
     uint32_t k;
     int error;
 
-    if (s == NULL || x == NULL)
+    if (is_none(s) || x == NULL)
         return MAPDPM_E_ARGUMENT;
     /* Within 2^62 microseconds of 0, 146,000 years, so that differences do not overflow. */
-    if (s->clock == CLOCK_POINTS || (!starts && microseconds < s->now) || microseconds > INT64_MAX / 2 ||
+    if (s->clock == CLOCK_POINTS || (!starts && microseconds < queue_latest(s)) || microseconds > INT64_MAX / 2 ||
         microseconds < -(INT64_MAX / 2))
         return MAPDPM_E_TIME;
     rate = s->rate;
@@ -247,7 +287,7 @@ int mapdpm_learn_many(mapdpm_stream *s, const md_real *x, const int64_t *microse
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || x == NULL || done == NULL)
+    if (is_none(s) || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
         const md_real *const point = x + i * MD_FEATURES(s);
@@ -268,7 +308,7 @@ int mapdpm_predict(const mapdpm_stream *s, const md_real *x, uint32_t *id, md_re
     choice c;
     int error;
 
-    if (s == NULL || x == NULL)
+    if (is_none(s) || x == NULL)
         return MAPDPM_E_ARGUMENT;
     error = stream_check_point(s, x);
     if (error != MAPDPM_OK)
@@ -295,7 +335,7 @@ int mapdpm_predict_many(const mapdpm_stream *s, const md_real *x, size_t n, uint
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || x == NULL || done == NULL)
+    if (is_none(s) || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
         error = mapdpm_predict(s, x + i * MD_FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
@@ -314,7 +354,7 @@ int mapdpm_learn_assessed(mapdpm_stream *s, const md_real *x, const int64_t *mic
     uint32_t id = MD_NONE;
     int error;
 
-    if (s == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
+    if (is_none(s) || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
         return MAPDPM_E_ARGUMENT;
     error = microseconds ? learn_at(s, x, *microseconds, &id, NULL, &found) : learn_next(s, x, &id, NULL, &found);
     if (error != MAPDPM_OK)
@@ -330,7 +370,7 @@ int mapdpm_assess_many(mapdpm_stream *s, const md_real *x, const int64_t *micros
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || x == NULL || assessments == NULL || done == NULL)
+    if (is_none(s) || x == NULL || assessments == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n && error == MAPDPM_OK; i += error == MAPDPM_OK) {
         const md_real *const point = x + i * MD_FEATURES(s);

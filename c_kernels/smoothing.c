@@ -237,8 +237,10 @@ void states_removed(mapdpm_stream *s)
 
 int mapdpm_gap(mapdpm_stream *s)
 {
-    if (s == NULL || !HAS_STATES(s))
+    if (is_none(s) || !HAS_STATES(s))
         return MAPDPM_E_ARGUMENT;
+    if (has_queue_to_do(s))
+        return MAPDPM_E_WARMING;
     if (IS_WARMING(s))
         return MAPDPM_OK;
     states_settle(s, *n_waiting_of(s), 0);
@@ -248,7 +250,7 @@ int mapdpm_gap(mapdpm_stream *s)
 
 int mapdpm_get_belief(const mapdpm_stream *s, md_real *belief)
 {
-    if (s == NULL || !HAS_STATES(s) || belief == NULL)
+    if (is_none(s) || !HAS_STATES(s) || belief == NULL)
         return MAPDPM_E_ARGUMENT;
     memcpy(belief, belief_of(s), MD_SLOTS(s) * sizeof(md_real));
     return MAPDPM_OK;
@@ -258,7 +260,7 @@ int mapdpm_get_transitions(const mapdpm_stream *s, md_real *steps)
 {
     size_t v, K;
 
-    if (s == NULL || !HAS_STATES(s) || steps == NULL)
+    if (is_none(s) || !HAS_STATES(s) || steps == NULL)
         return MAPDPM_E_ARGUMENT;
     K = MD_SLOTS(s);
     for (v = 0; v <= K; v++) {
@@ -270,7 +272,7 @@ int mapdpm_get_transitions(const mapdpm_stream *s, md_real *steps)
 
 int mapdpm_get_run(const mapdpm_stream *s, uint32_t *length)
 {
-    if (s == NULL || !HAS_STATES(s) || length == NULL)
+    if (is_none(s) || !HAS_STATES(s) || length == NULL)
         return MAPDPM_E_ARGUMENT;
     *length = *run_of(s);
     return MAPDPM_OK;

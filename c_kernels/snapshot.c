@@ -61,23 +61,34 @@ size_t mapdpm_model_file_bytes(int32_t family, uint32_t n_features, uint32_t n_c
 
 int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
 {
-    uint64_t total;
-
     if (file_bytes < 4 || get32(file) != MD_MAGIC)
         return MAPDPM_E_FOREIGN;
     if (file_bytes < MD_HEADER + MD_CRC)
         return MAPDPM_E_TRUNCATED;
-    total = get_bytes(file + 32, 8);
     if (mapdpm_crc32(0, file, file_bytes - MD_CRC) != get32(file + file_bytes - MD_CRC))
-        return total > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
+        return get_bytes(file + 32, 8) > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
+    return mapdpm_header_check(file, file_bytes, kind);
+}
+
+/* The flags that a kind may have. */
+static uint64_t flags_of(unsigned kind)
+{
+    if (kind == MD_STREAM)
+        return WITH_SURPRISE | WITH_QUEUE;
+    return kind == STREAM_OF_GROUPS || kind == STREAM_OF_STATES ? WITH_QUEUE : 0;
+}
+
+int mapdpm_header_check(const unsigned char *file, uint64_t file_bytes, int kind)
+{
+    const uint64_t total = get_bytes(file + 32, 8);
+
     if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;
     if (get_bytes(file + 4, 2) != MAPDPM_FORMAT ||
         (file[6] != MD_BATCH && file[6] != MD_STREAM && file[6] != STREAM_OF_GROUPS && file[6] != MD_SUMMARY &&
          file[6] != STREAM_OF_STATES && file[6] != TRANSFORMERS) ||
         (file[7] != 4 && file[7] != 8) || total != file_bytes ||
-        (get_bytes(file + MD_FLAGS, 2) != 0 &&
-         !(file[6] == MD_STREAM && get_bytes(file + MD_FLAGS, 2) == WITH_SURPRISE)))
+        (get_bytes(file + MD_FLAGS, 2) & ~flags_of(file[6])) != 0)
         return MAPDPM_E_DAMAGED;
     if (file[6] != kind)
         return MAPDPM_E_KIND;
@@ -182,7 +193,7 @@ int mapdpm_model_read(const unsigned char *file, size_t file_bytes, void *memory
 
     if (error != MAPDPM_OK)
         return error;
-    if (memory == NULL)
+    if (memory == NULL || !is_aligned(memory))
         return MAPDPM_E_ARGUMENT;
     if (memory_bytes < mapdpm_model_bytes(model->family, model->n_features, model->n_clusters))
         return MAPDPM_E_SPACE;

@@ -1,9 +1,12 @@
-/* The memory of a stream learner: its size, its initial state, and the functions that read it. */
+/* The memory of a stream learner: its size, its initial state, and its prior. */
 #include "mapdpm_learner.h"
 
 /* The limits of a shape, of a number of pseudo-points, and of a ratio of variances. */
 #define MD_SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
 #define MD_LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
+
+/* How many points the prior mean of mapdpm_prior counts for: clusters lie 4.5 of their widths apart, as a rule. */
+#define PRIOR_POINTS ((md_real)0.05)
 
 static int is_within(md_real x, md_real least, md_real most) { return x >= least && x <= most; }
 
@@ -19,6 +22,8 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->lag > LARGEST_LAG || (o->lag > 0 && (o->max_groups > 0 || o->window > 0)))
         return 0;
+    if (o->queue > UINT16_MAX || (o->queue > 0 && o->warmup == 0))
+        return 0;
     if (o->surprise > 1 || (o->surprise && (o->max_groups > 0 || o->lag > 0)))
         return 0;
     return (o->max_groups > 0 || o->with_base == 0) && is_compiled_for(o);
@@ -30,8 +35,9 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     uint64_t D, K, B, bytes;
 
     memset(s, 0, sizeof *s);
-    s->family = (uint16_t)o->family;
-    s->surprise = (uint16_t)o->surprise;
+    s->family = (uint8_t)o->family;
+    s->surprise = (uint8_t)o->surprise;
+    s->queue = (uint16_t)o->queue;
     s->n_features = o->n_features;
     s->max_clusters = o->max_clusters;
     s->warmup = o->warmup;
@@ -67,7 +73,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     }
     if (HAS_SURPRISE(s))
         bytes += SURPRISE_REALS * sizeof(md_real) + 4 * (K + SURPRISE_WORDS);
-    bytes = (bytes + 7) / 8 * 8;
+    bytes = (bytes + 7) / 8 * 8 + (MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(D, MD_QUEUE(s)) : 0);
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
 }
@@ -182,138 +188,39 @@ int mapdpm_init(mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
     const size_t needed = mapdpm_stream_bytes(o);
     int error;
 
-    if (s == NULL || needed == 0 || (o->warmup > 0) != (o->parameters == NULL))
+    if (s == NULL || !is_aligned(s))
+        return MAPDPM_E_ARGUMENT;
+    if (bytes >= sizeof *s)
+        s->bytes = 0; /* no learner, if this fails */
+    if (needed == 0 || (o->warmup > 0) != (o->parameters == NULL))
         return MAPDPM_E_ARGUMENT;
     if (bytes < needed)
         return MAPDPM_E_SPACE;
     error = stream_reset(s, o);
-    return error != MAPDPM_OK || IS_WARMING(s) ? error : stream_set_prior(s, o->parameters);
+    if (error == MAPDPM_OK && !IS_WARMING(s))
+        error = stream_set_prior(s, o->parameters);
+    if (error != MAPDPM_OK)
+        s->bytes = 0;
+    return error;
 }
 
-int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
+int mapdpm_prior(md_real *parameters, uint32_t n_features, const md_real *centre, const md_real *spread)
 {
-    if (s == NULL || o == NULL)
-        return MAPDPM_E_ARGUMENT;
-    memset(o, 0, sizeof *o);
-    o->family = (int32_t)s->family;
-    o->n_features = MD_FEATURES(s);
-    o->max_clusters = MD_SLOTS(s);
-    o->warmup = MD_WARMUP(s);
-    o->window = MD_WINDOW(s);
-    o->when_full = WHEN_FULL(s);
-    o->missing = s->missing;
-    o->alpha = s->alpha;
-    o->log_alpha = s->log_alpha;
-    o->half_life = s->half_life;
-    if (HAS_GROUPS(s)) {
-        o->max_groups = s->max_groups;
-        o->when_groups_full = *groups_full_of(s);
-        o->with_base = s->with_base;
-        o->gamma = *gamma_of(s);
-    }
-    if (HAS_SURPRISE(s)) {
-        o->surprise = 1;
-        o->rare = *rare_share(s);
-    }
-    if (HAS_STATES(s)) {
-        o->lag = s->lag;
-        o->gamma = *share_gamma(s);
-        o->kappa = *kappa_of(s);
-    }
-    return MAPDPM_OK;
-}
-
-int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
-{
-    uint64_t i, first;
-    uint32_t k;
-
-    if (s == NULL || now == NULL)
-        return MAPDPM_E_ARGUMENT;
-    if (id < MD_WARMUP(s)) {
-        if (IS_WARMING(s)) {
-            *now = id;
-            return id < s->n_seen ? MAPDPM_OK : MAPDPM_E_UNKNOWN;
-        }
-        id = warmup_labels_of(s)[id];
-    }
-    first = s->n_events > RING_SIZE(s) ? s->n_events - RING_SIZE(s) : 0;
-    for (i = first; i < s->n_events; i++) {
-        const uint32_t *const event = event_of(s, i);
-
-        if (event[0] == MAPDPM_MERGED && event[1] == id)
-            id = event[2];
-    }
-    for (k = 0; k < MD_SLOTS(s); k++)
-        if (is_used(s, k) && ids_of(s)[k] == id) {
-            *now = id;
-            return MAPDPM_OK;
-        }
-    return MAPDPM_E_UNKNOWN;
-}
-
-int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
-{
-    if (s == NULL || event == NULL)
-        return MAPDPM_E_ARGUMENT;
-    if (i >= s->n_events || s->n_events - i > RING_SIZE(s))
-        return MAPDPM_E_UNKNOWN;
-    memcpy(event, event_of(s, i), sizeof *event);
-    return MAPDPM_OK;
-}
-
-int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, md_real *mean, md_real *variance)
-{
+    const size_t D = n_features;
     size_t d;
-    md_real decay;
 
-    if (s == NULL || cluster == NULL || k >= MD_SLOTS(s))
+    if (parameters == NULL || centre == NULL || spread == NULL || D < 1)
         return MAPDPM_E_ARGUMENT;
-    if (!is_used(s, k))
-        return 0;
-    decay = decay_of(s, k, s->now);
-    cluster->id = ids_of(s)[k];
-    cluster->weight = *slot_of(s, k) * decay;
-    cluster->weight_low = low_part(slot_of(s, k), half_size(s)) * decay;
-    for (d = 0; d < MD_FEATURES(s); d++) {
-        const md_real *const slot = slot_of(s, k), n = counts_in(s, slot)[d * count_step(s)] * decay;
-        const md_real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
+    for (d = 0; d < D; d++) {
+        const md_real variance = spread[d] * spread[d];
 
-        if (mean)
-            mean[d] = m / unit_of(s)[d];
-        if (variance)
-            variance[d] = n > 0 ? squares_in(s, slot)[d] * decay / n / unit_of(s)[d] / unit_of(s)[d] : 0;
+        if (!is_within(centre[d], -MOST_VARIANCE, MOST_VARIANCE) ||
+            !(spread[d] > 0 && is_within(variance, LEAST_VARIANCE, MOST_VARIANCE)))
+            return MAPDPM_E_ARGUMENT;
+        parameters[d] = centre[d];
+        parameters[D + 2 + d] = variance;
     }
-    return 1;
-}
-
-/* Parameter i of the family, in the user's units. */
-md_real stream_parameter(const mapdpm_stream *s, size_t i)
-{
-    const size_t D = MD_FEATURES(s), d = i % D;
-
-    if (i < D)
-        return anchor_of(s)[i];
-    if (!IS_GAMMA(s))
-        return (i < 2 * D ? prior_variance_of(s)[d] : noise_scale_of(s)[d]) / unit_of(s)[d] / unit_of(s)[d];
-    if (i < D + 2)
-        return i == D ? s->c0 : s->a0;
-    i -= D + 2;
-    return noise_scale_of(s)[i] / unit_of(s)[i] / unit_of(s)[i];
-}
-
-int mapdpm_get_prior(const mapdpm_stream *s, md_real *anchor, md_real *parameters)
-{
-    size_t i;
-
-    if (s == NULL || anchor == NULL || parameters == NULL)
-        return MAPDPM_E_ARGUMENT;
-    if (IS_WARMING(s))
-        return MAPDPM_E_WARMING;
-    for (i = 0; i < mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s)); i++) {
-        parameters[i] = stream_parameter(s, i);
-        if (i < MD_FEATURES(s))
-            anchor[i] = parameters[i];
-    }
+    parameters[D] = PRIOR_POINTS;
+    parameters[D + 1] = 1;
     return MAPDPM_OK;
 }

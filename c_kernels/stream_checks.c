@@ -237,6 +237,24 @@ static int are_counts(const mapdpm_stream *s)
            *counted_in_period(s) <= MOST_STANDING;
 }
 
+/* Whether points could wait like this. They are checked when they are learned. */
+static int is_queue(const mapdpm_stream *s)
+{
+    int64_t before = s->now;
+    uint32_t i, place = *queue_first(s);
+
+    if (*queue_length(s) > MD_QUEUE(s) || place >= MD_QUEUE(s) ||
+        (*queue_length(s) > 0 && IS_WARMING(s) && !is_settling(s)))
+        return 0;
+    for (i = 0; i < *queue_length(s) && s->clock == CLOCK_MICROSECONDS; i++) {
+        if (queue_times(s)[place] < before || queue_times(s)[place] > INT64_MAX / 2)
+            return 0;
+        before = queue_times(s)[place];
+        place = place + 1 < MD_QUEUE(s) ? place + 1 : 0;
+    }
+    return 1;
+}
+
 /* Whether learning could have left this learner. */
 int stream_is_valid(const mapdpm_stream *s)
 {
@@ -251,7 +269,7 @@ int stream_is_valid(const mapdpm_stream *s)
         return 0;
     if (s->visited > 0 && s->visited >= MD_WINDOW(s))
         return 0;
-    if (IS_WARMING(s) ? MD_WARMUP(s) == 0 || s->n_seen >= MD_WARMUP(s) || s->next_id != MD_WARMUP(s)
+    if (IS_WARMING(s) ? MD_WARMUP(s) == 0 || s->n_seen >= MD_WARMUP(s) + (MD_QUEUE(s) > 0) || s->next_id != MD_WARMUP(s)
                       : s->n_seen < MD_WARMUP(s))
         return 0;
     for (k = 0; k < MD_SLOTS(s); k++) {
@@ -274,7 +292,7 @@ int stream_is_valid(const mapdpm_stream *s)
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
             return 0;
-    if (HAS_SURPRISE(s) && !are_counts(s))
+    if ((HAS_SURPRISE(s) && !are_counts(s)) || (MD_QUEUE(s) > 0 && !is_queue(s)))
         return 0;
     return HAS_GROUPS(s) ? are_groups(s) : !HAS_STATES(s) || are_states(s);
 }

@@ -1,20 +1,83 @@
-/* A stream learner to a file and back, bit for bit (docs/format.md, kinds 2, 4 and 7). */
+/* A stream learner to a file and back, bit for bit, at once or in pieces (docs/format.md, kinds 2, 4 and 7). */
 #include "mapdpm_bytes.h"
 #include "mapdpm_learner.h"
 
-/* The place of the next entry in a file, and the direction of the copy. */
+/* The bytes of a file on their way, to the caller's function or from it: one of the two is NULL. */
 typedef struct {
-    unsigned char *p;
-    int reads;
+    mapdpm_put put;
+    mapdpm_get get;
+    void *context;
+    uint32_t crc;
+    int sums;  /* whether the CRC is needed */
+    int error; /* the first of the caller's function; then nothing more moves */
 } cursor;
 
+static void transfer_bytes(cursor *c, unsigned char *bytes, size_t n)
+{
+    if (c->error != MAPDPM_OK || n == 0)
+        return;
+    c->error = c->put ? c->put(c->context, bytes, n) : c->get(c->context, bytes, n);
+    if (c->sums && c->error == MAPDPM_OK)
+        c->crc = mapdpm_crc32(c->crc, bytes, n);
+}
+
+/* n entries of a size. Memory is as the file on a little-endian machine; another one takes a block at a time. */
 static void transfer(cursor *c, void *entries, size_t n, size_t size)
 {
-    if (c->reads)
-        copy_entries(entries, c->p, n, size);
-    else
-        copy_entries(c->p, entries, n, size);
-    c->p += n * size;
+    unsigned char *const bytes = (unsigned char *)entries;
+    unsigned char block[32];
+    size_t i, m;
+
+    if (is_little_endian()) {
+        transfer_bytes(c, bytes, n * size);
+        return;
+    }
+    for (i = 0; i < n; i += m) {
+        m = n - i < sizeof block / size ? n - i : sizeof block / size;
+        if (c->put)
+            copy_entries(block, bytes + i * size, m, size);
+        transfer_bytes(c, block, m * size);
+        if (c->get)
+            copy_entries(bytes + i * size, block, m, size);
+    }
+}
+
+/* A file in memory as context. */
+static int put_to_memory(void *context, const unsigned char *bytes, size_t n)
+{
+    unsigned char **const p = (unsigned char **)context;
+
+    memcpy(*p, bytes, n);
+    *p += n;
+    return MAPDPM_OK;
+}
+
+static int get_from_memory(void *context, unsigned char *bytes, size_t n)
+{
+    const unsigned char **const p = (const unsigned char **)context;
+
+    memcpy(bytes, *p, n);
+    *p += n;
+    return MAPDPM_OK;
+}
+
+static cursor writer(mapdpm_put put, void *context)
+{
+    cursor c = {NULL, NULL, NULL, 0, 1, MAPDPM_OK};
+
+    c.put = put;
+    c.context = context;
+    return c;
+}
+
+static cursor reader(mapdpm_get get, void *context, int sums)
+{
+    cursor c = {NULL, NULL, NULL, 0, 0, MAPDPM_OK};
+
+    c.get = get;
+    c.context = context;
+    c.sums = sums;
+    return c;
 }
 
 /* The options. They come first, because they determine how much memory the rest needs. */
@@ -29,6 +92,8 @@ static void transfer_options(cursor *c, mapdpm_options *o, int kind)
     transfer(c, &o->half_life, 1, MD_REAL);
     if (o->surprise)
         transfer(c, &o->rare, 1, MD_REAL);
+    if (o->queue)
+        transfer(c, &o->queue, 1, 4);
     if (kind == STREAM_OF_STATES) {
         transfer(c, &o->lag, 1, 4);
         transfer(c, &o->gamma, 1, MD_REAL);
@@ -43,10 +108,8 @@ static void transfer_options(cursor *c, mapdpm_options *o, int kind)
 }
 
 /* Everything except the options and the parameters. Writing and reading share this one description. */
-static void transfer_state(cursor *c, mapdpm_stream *s)
+static void transfer_counters(cursor *c, mapdpm_stream *s)
 {
-    const size_t K = MD_SLOTS(s), B = buffer_size(s);
-
     transfer(c, &s->n_seen, 1, 8);
     transfer(c, &s->n_events, 1, 8);
     transfer(c, &s->now, 1, 8);
@@ -56,6 +119,12 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
     transfer(c, &s->clock, 1, 4);
     transfer(c, &s->warming, 1, 4);
     transfer(c, &s->visited, 1, 4);
+}
+
+static void transfer_arrays(cursor *c, mapdpm_stream *s)
+{
+    const size_t K = MD_SLOTS(s), B = buffer_size(s);
+
     transfer(c, last_times_of(s), K + B, 8);
     transfer(c, slot_of(s, 0), K * slot_size(s), MD_REAL);
     transfer(c, points_of(s), B * MD_FEATURES(s), MD_REAL);
@@ -75,13 +144,19 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
         transfer(c, n_waiting_of(s), TIME_WORDS, 4);
         transfer(c, state_total(s), time_reals(s) - 2, MD_REAL);
     }
+    if (MD_QUEUE(s) > 0) {
+        transfer(c, queue_times(s), MD_QUEUE(s), 8);
+        transfer(c, queue_points(s), MD_QUEUE(s) * (size_t)MD_FEATURES(s), MD_REAL);
+        transfer(c, queue_length(s), 2 + (size_t)MD_QUEUE(s), 4);
+    }
 }
 
 enum { COUNTERS = 3 * 8 + 6 * 4 };
 
-static size_t options_bytes(int kind, int has_surprise)
+static size_t options_bytes(int kind, uint64_t flags)
 {
-    const size_t most = 4 * 4 + 3 * MD_REAL + (has_surprise ? MD_REAL : 0u);
+    const size_t most =
+        4 * 4 + 3 * MD_REAL + (flags & WITH_SURPRISE ? MD_REAL : 0u) + (flags & WITH_QUEUE ? 4u : 0u);
 
     if (kind == STREAM_OF_GROUPS)
         return most + 3 * 4 + MD_REAL;
@@ -93,23 +168,29 @@ static int kind_of(const mapdpm_stream *s)
     return HAS_GROUPS(s) ? STREAM_OF_GROUPS : HAS_STATES(s) ? STREAM_OF_STATES : MD_STREAM;
 }
 
-/* What the kind adds to the state. */
+static unsigned flags_in(const mapdpm_stream *s)
+{
+    return (HAS_SURPRISE(s) ? WITH_SURPRISE : 0u) | (MD_QUEUE(s) > 0 ? WITH_QUEUE : 0u);
+}
+
+/* What the kind and the flags add to the state. */
 static uint64_t more_bytes(const mapdpm_stream *s)
 {
-    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s);
+    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s), queue = MD_QUEUE(s);
+    const uint64_t waiting = queue > 0 ? queue * (12 + MD_REAL * (uint64_t)MD_FEATURES(s)) + 8 : 0;
 
     if (HAS_SURPRISE(s))
-        return MD_REAL * (uint64_t)SURPRISE_BINS + 4 * ((uint64_t)MD_SLOTS(s) + SURPRISE_WORDS);
+        return waiting + MD_REAL * (uint64_t)SURPRISE_BINS + 4 * ((uint64_t)MD_SLOTS(s) + SURPRISE_WORDS);
     if (HAS_GROUPS(s))
-        return MD_REAL * (uint64_t)group_reals(s) + 4 * words;
-    return HAS_STATES(s) ? 8 + 4 * TIME_WORDS + MD_REAL * (uint64_t)(time_reals(s) - 2) : 0;
+        return waiting + MD_REAL * (uint64_t)group_reals(s) + 4 * words;
+    return waiting + (HAS_STATES(s) ? 8 + 4 * TIME_WORDS + MD_REAL * (uint64_t)(time_reals(s) - 2) : 0);
 }
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
     const uint64_t K = MD_SLOTS(s), B = buffer_size(s), D = MD_FEATURES(s);
 
-    return options_bytes(kind_of(s), HAS_SURPRISE(s)) + COUNTERS + more_bytes(s) +
+    return options_bytes(kind_of(s), flags_in(s)) + COUNTERS + more_bytes(s) +
            MD_REAL * (mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s)) + K * slot_size(s) + B * D) +
            8 * (K + B) +
            4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + MD_WARMUP(s) + MD_WINDOW(s));
@@ -117,71 +198,112 @@ static uint64_t body_bytes(const mapdpm_stream *s)
 
 size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
 {
-    const uint64_t bytes = s ? MD_HEADER + body_bytes(s) + MD_CRC : 0;
+    const uint64_t bytes = is_none(s) ? 0 : MD_HEADER + body_bytes(s) + MD_CRC;
 
     return bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
 
-int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size_t capacity, size_t *file_bytes)
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, cursor c)
 {
     mapdpm_stream *const s = (mapdpm_stream *)(uintptr_t)stream; /* only read */
-    const size_t total = mapdpm_snapshot_bytes(s);
+    const size_t more = sequence ? MAPDPM_SEQUENCE_BYTES : 0;
+    unsigned char block[MAPDPM_SEQUENCE_BYTES];
     uint32_t sizes[5], i;
     mapdpm_options o;
-    cursor c;
 
-    if (s == NULL || file == NULL || file_bytes == NULL)
-        return MAPDPM_E_ARGUMENT;
-    if (capacity < total)
-        return MAPDPM_E_SPACE;
     sizes[0] = MD_FEATURES(s);
     sizes[1] = MD_SLOTS(s);
     sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s));
     sizes[3] = (uint32_t)slot_size(s);
-    sizes[4] = 0;
-    c.p = mapdpm_file_begin(file, kind_of(s), (int32_t)s->family, sizes, total);
-    (void)put_bytes(file + MD_FLAGS, HAS_SURPRISE(s) ? WITH_SURPRISE : 0, 2);
-    c.reads = 0;
+    sizes[4] = (uint32_t)more;
+    (void)mapdpm_file_begin(block, kind_of(s), (int32_t)s->family, sizes, (uint64_t)mapdpm_snapshot_bytes(s) + more);
+    (void)put_bytes(block + MD_FLAGS, flags_in(s), 2);
+    transfer_bytes(&c, block, MD_HEADER);
     (void)mapdpm_get_options(s, &o);
     transfer_options(&c, &o, kind_of(s));
     for (i = 0; i < sizes[2]; i++) {
-        const md_real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
+        md_real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
-        c.p = put_reals(c.p, &parameter, 1);
+        transfer(&c, &parameter, 1, MD_REAL);
     }
-    transfer_state(&c, s);
-    (void)put_bytes(c.p, mapdpm_crc32(0, file, total - MD_CRC), MD_CRC);
-    *file_bytes = total;
-    return MAPDPM_OK;
+    transfer_counters(&c, s);
+    transfer_arrays(&c, s);
+    if (sequence) {
+        sequence_write(block, *sequence);
+        transfer_bytes(&c, block, more);
+    }
+    (void)put_bytes(block, c.crc, MD_CRC);
+    transfer_bytes(&c, block, MD_CRC);
+    return c.error;
 }
 
-int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
+int mapdpm_snapshot_write(const mapdpm_stream *s, unsigned char *file, size_t capacity, size_t *file_bytes)
 {
-    cursor c;
-    int error, kind;
+    const size_t total = mapdpm_snapshot_bytes(s);
+    unsigned char *p = file;
 
-    if (file == NULL || o == NULL)
+    if (total == 0 || file == NULL || file_bytes == NULL)
         return MAPDPM_E_ARGUMENT;
-    kind =
-        file_bytes >= MD_HEADER && (file[6] == STREAM_OF_GROUPS || file[6] == STREAM_OF_STATES) ? file[6] : MD_STREAM;
-    error = mapdpm_file_check(file, file_bytes, kind);
-    if (error != MAPDPM_OK)
-        return error;
+    if (capacity < total)
+        return MAPDPM_E_SPACE;
+    *file_bytes = total;
+    return send_learner(s, NULL, writer(put_to_memory, &p));
+}
+
+int mapdpm_snapshot_send(const mapdpm_stream *s, const uint32_t *sequence, mapdpm_put put, void *context)
+{
+    if (mapdpm_snapshot_bytes(s) == 0 || put == NULL)
+        return MAPDPM_E_ARGUMENT;
+    return send_learner(s, sequence, writer(put, context));
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static int kind_in(const unsigned char *header)
+{
+    return header[6] == STREAM_OF_GROUPS || header[6] == STREAM_OF_STATES ? header[6] : MD_STREAM;
+}
+
+/* The options of a file whose header is in order. */
+static int read_options(cursor *c, const unsigned char *header, mapdpm_options *o)
+{
+    const int kind = kind_in(header);
+    const uint64_t flags = get_bytes(header + MD_FLAGS, 2);
+
     memset(o, 0, sizeof *o);
-    o->surprise = get_bytes(file + MD_FLAGS, 2) == WITH_SURPRISE;
-    if (file_bytes < MD_HEADER + options_bytes(kind, o->surprise != 0) + COUNTERS + MD_CRC)
+    o->surprise = (flags & WITH_SURPRISE) != 0;
+    o->queue = (flags & WITH_QUEUE) != 0;
+    if (get_bytes(header + 32, 8) < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
         return MAPDPM_E_DAMAGED;
-    o->family = (int32_t)get_bytes(file + 8, 2);
-    o->n_features = get32(file + 12);
-    o->max_clusters = get32(file + 16);
-    c.p = (unsigned char *)(uintptr_t)(file + MD_HEADER);
-    c.reads = 1;
-    transfer_options(&c, o, kind);
-    if ((kind == STREAM_OF_GROUPS && o->max_groups == 0) || (kind == STREAM_OF_STATES && o->lag == 0))
+    o->family = (int32_t)get_bytes(header + 8, 2);
+    o->n_features = get32(header + 12);
+    o->max_clusters = get32(header + 16);
+    transfer_options(c, o, kind);
+    if (c->error != MAPDPM_OK)
+        return c->error;
+    if ((kind == STREAM_OF_GROUPS && o->max_groups == 0) || (kind == STREAM_OF_STATES && o->lag == 0) ||
+        (o->queue == 0 && (flags & WITH_QUEUE) != 0))
         return MAPDPM_E_DAMAGED;
     if (!is_compiled_for(o))
         return MAPDPM_E_KIND;
     return mapdpm_stream_bytes(o) > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
+}
+
+int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
+{
+    const unsigned char *p = file;
+    cursor c = reader(get_from_memory, &p, 0);
+    int error;
+
+    if (file == NULL || o == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = mapdpm_file_check(file, file_bytes, file_bytes >= MD_HEADER ? kind_in(file) : MD_STREAM);
+    if (error != MAPDPM_OK)
+        return error;
+    p += MD_HEADER;
+    return read_options(&c, file, o);
 }
 
 /* Compute the parts that a file leaves out because they follow from others. */
@@ -201,46 +323,123 @@ static void derive(mapdpm_stream *s)
         states_prepare(s);
 }
 
-int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
+/* Set the prior from the parameters of a file, which are all 0 while there is none. */
+static int restore_prior(mapdpm_stream *s, const md_real *parameters, size_t n)
 {
-    mapdpm_options o;
-    md_real *parameters;
-    cursor c;
-    size_t n, i, at;
-    int error = mapdpm_snapshot_options(file, file_bytes, &o);
+    const uint32_t warming = s->warming;
+    int error = MAPDPM_OK;
+    size_t i;
 
-    if (error != MAPDPM_OK)
-        return error;
-    if (s == NULL)
-        return MAPDPM_E_ARGUMENT;
-    if (bytes < mapdpm_stream_bytes(&o))
-        return MAPDPM_E_SPACE;
-    error = stream_reset(s, &o);
-    n = mapdpm_n_parameters(o.family, o.n_features);
-    if (error != MAPDPM_OK || file_bytes != MD_HEADER + body_bytes(s) + get32(file + 28) + MD_CRC ||
-        get32(file + 20) != n || get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
-        return MAPDPM_E_DAMAGED;
-    s->log_alpha = o.log_alpha; /* a zero keeps its sign */
-    at = MD_HEADER + options_bytes(kind_of(s), HAS_SURPRISE(s));
-    c.p = (unsigned char *)(uintptr_t)(file + at);
-    c.reads = 1;
-    parameters = half_of(s, 0, 0); /* free memory until the slots are read */
-    transfer(&c, parameters, n, MD_REAL);
-    s->warming = 1;
-    if (o.warmup == 0 || get32(file + at + n * MD_REAL + 24 + 16) == 0) {
+    if (!IS_WARMING(s)) {
+        s->warming = MD_WARMUP(s) > 0; /* as when it was set first */
         error = stream_set_prior(s, parameters);
-        if (error != MAPDPM_OK)
-            return MAPDPM_E_DAMAGED;
-    } else {
-        for (i = 0; i < n * MD_REAL; i++)
-            if (file[at + i] != 0)
-                return MAPDPM_E_DAMAGED;
+        s->warming = warming;
+        return error;
     }
-    transfer_state(&c, s);
+    for (i = 0; i < n * sizeof(md_real) && error == MAPDPM_OK; i++)
+        if (((const unsigned char *)parameters)[i] != 0)
+            error = MAPDPM_E_DAMAGED;
+    return error;
+}
+
+/* The learner in a file whose header and options are in order. The memory is large enough. */
+static int read_learner(cursor *c, const unsigned char *header, const mapdpm_options *o, mapdpm_stream *s)
+{
+    const size_t n = mapdpm_n_parameters(o->family, o->n_features);
+    md_real *parameters;
+    int error = stream_reset(s, o);
+
+    if (error != MAPDPM_OK || get_bytes(header + 32, 8) != MD_HEADER + body_bytes(s) + get32(header + 28) + MD_CRC ||
+        get32(header + 20) != n || get32(header + 24) != slot_size(s) || !(o->log_alpha == s->log_alpha))
+        return MAPDPM_E_DAMAGED;
+    s->log_alpha = o->log_alpha;   /* a zero keeps its sign */
+    parameters = half_of(s, 0, 0); /* free memory until the slots are read */
+    transfer(c, parameters, n, MD_REAL);
+    transfer_counters(c, s);
+    if (c->error != MAPDPM_OK)
+        return c->error;
+    if (s->warming > 1 || (s->warming == 1 && MD_WARMUP(s) == 0) || restore_prior(s, parameters, n) != MAPDPM_OK)
+        return MAPDPM_E_DAMAGED;
+    transfer_arrays(c, s);
+    if (c->error != MAPDPM_OK)
+        return c->error;
     if (s->clock == CLOCK_MICROSECONDS)
         s->rate /= 1000000;
+    if (MD_QUEUE(s) > 0 && is_settling(s))
+        settle_again(s);
     if (!stream_is_valid(s))
         return MAPDPM_E_DAMAGED;
     derive(s);
     return MAPDPM_OK;
+}
+
+static int check_memory(const mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
+{
+    if (s == NULL || !is_aligned(s))
+        return MAPDPM_E_ARGUMENT;
+    return bytes < mapdpm_stream_bytes(o) ? MAPDPM_E_SPACE : MAPDPM_OK;
+}
+
+int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
+{
+    mapdpm_options o;
+    const unsigned char *p = file;
+    cursor c = reader(get_from_memory, &p, 0);
+    int error = mapdpm_snapshot_options(file, file_bytes, &o);
+
+    if (error == MAPDPM_OK)
+        error = check_memory(s, bytes, &o);
+    if (error != MAPDPM_OK)
+        return error;
+    p += MD_HEADER + options_bytes(kind_in(file), get_bytes(file + MD_FLAGS, 2));
+    error = read_learner(&c, file, &o, s);
+    if (error != MAPDPM_OK)
+        s->bytes = 0;
+    return error;
+}
+
+/* The rest of a file: the additions, and the CRC. */
+static int read_end(cursor *c, uint32_t n)
+{
+    unsigned char block[32];
+    uint32_t crc, m;
+
+    for (; n > 0 && c->error == MAPDPM_OK; n -= m) {
+        m = n < sizeof block ? n : (uint32_t)sizeof block;
+        transfer_bytes(c, block, m);
+    }
+    crc = c->crc;
+    transfer_bytes(c, block, MD_CRC);
+    if (c->error != MAPDPM_OK)
+        return c->error;
+    return get32(block) == crc ? MAPDPM_OK : MAPDPM_E_DAMAGED;
+}
+
+int mapdpm_snapshot_receive(mapdpm_stream *s, size_t bytes, mapdpm_get get, void *context)
+{
+    cursor c = reader(get, context, 1);
+    unsigned char header[MD_HEADER];
+    mapdpm_options o;
+    int error;
+
+    if (s == NULL || get == NULL)
+        return MAPDPM_E_ARGUMENT;
+    transfer_bytes(&c, header, MD_HEADER);
+    if (c.error != MAPDPM_OK)
+        return c.error;
+    if (get32(header) != MD_MAGIC)
+        return MAPDPM_E_FOREIGN;
+    error = mapdpm_header_check(header, get_bytes(header + 32, 8), kind_in(header));
+    if (error == MAPDPM_OK)
+        error = read_options(&c, header, &o);
+    if (error == MAPDPM_OK)
+        error = check_memory(s, bytes, &o);
+    if (error != MAPDPM_OK)
+        return error;
+    error = read_learner(&c, header, &o, s);
+    if (error == MAPDPM_OK)
+        error = read_end(&c, get32(header + 28));
+    if (error != MAPDPM_OK)
+        s->bytes = 0;
+    return error;
 }

@@ -61,7 +61,7 @@ size_t mapdpm_summary_bytes(const mapdpm_stream *s, uint32_t real_bytes)
 {
     uint64_t reals, bytes;
 
-    if (s == NULL || !is_width(real_bytes))
+    if (is_none(s) || !is_width(real_bytes))
         return 0;
     reals = CONCENTRATIONS + mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s)) +
             (uint64_t)n_written(s) * cluster_reals(MD_FEATURES(s), HAS_MISSING(s), real_bytes);
@@ -104,7 +104,7 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
     mapdpm_options o;
     size_t i;
 
-    if (s == NULL || file == NULL || file_bytes == NULL || total == 0)
+    if (is_none(s) || file == NULL || file_bytes == NULL || total == 0)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -252,7 +252,7 @@ int summary_check(const mapdpm_stream *s, const summary *f)
             if (!(x.count >= 0 && x.count <= MOST_WEIGHT))
                 return MAPDPM_E_DAMAGED;
             if (!(x.mean >= -COORDINATE_LIMIT && x.mean <= COORDINATE_LIMIT && x.squares >= 0 &&
-                  x.squares <= LARGEST_REAL))
+                  x.squares <= MOST_SPREAD * x.count))
                 return MAPDPM_E_RANGE;
         }
     }

@@ -1,69 +1,37 @@
-/* The end of the warm-up: cluster the kept points, and set the prior by the variance within clusters.
+/* MAP-DPM on the points of the warm-up under a given prior, in small steps: a sequential start; then sweeps until no point
+ * moves, merges and splits, in turn. settle.c sets the priors.
  *
- * Bounded: rounds x (sweeps x warm-up x K + K^3) x D steps, once in a learner's life.
+ * A step takes O((warm-up + K) D) time.
  */
 #include "mapdpm_learner.h"
 
-enum { ROUNDS = 2, SWEEPS = 10, STARTS = 3 };
+enum { SWEEPS = 10, STARTS = 3 };
 
 /* The bit in the label of a point that marks the second half, while its cluster is being divided. */
 #define SECOND_HALF UINT32_C(0x80000000)
 
-/* The first guess: the share of the total variance that lies within clusters, and a0. */
-typedef struct {
-    md_real share;
-    md_real shape;
-} prior_guess;
-
-static const md_real *point(const mapdpm_stream *s, size_t i) { return points_of(s) + i * MD_FEATURES(s); }
-
-/* The mean and the variance of a feature over the warm-up. They start from the first value, so that an offset costs no
- * digits. A constant feature has no scale and gets variance 1. */
-static void mean_and_variance(const mapdpm_stream *s, size_t d, md_real *mean, md_real *variance)
+const md_real *warmup_point(const mapdpm_stream *s, size_t i)
 {
-    md_real first = 0, sum = 0, squares = 0, n = 0;
-    size_t i;
-
-    for (i = 0; i < MD_WARMUP(s); i++) {
-        const md_real x = point(s, i)[d];
-
-        if (!is_present(x))
-            continue;
-        if (n == 0)
-            first = x;
-        n += 1;
-        sum += x - first;
-    }
-    *mean = n > 0 ? sum / n : 0;
-    for (i = 0; i < MD_WARMUP(s); i++)
-        if (is_present(point(s, i)[d])) {
-            const md_real t = (point(s, i)[d] - first) - *mean;
-
-            squares += t * t;
-        }
-    *mean += first;
-    *variance = n > 0 ? squares / n : 0;
-    if (!(*variance > LEAST_VARIANCE))
-        *variance = 1;
+    return points_of(s) + i * MD_FEATURES(s);
 }
 
-static void add_warmup_point(mapdpm_stream *s, size_t i, uint32_t k, md_real weight)
+void warmup_add_point(mapdpm_stream *s, size_t i, uint32_t k, md_real weight)
 {
-    moments_add(s, slot_of(s, k), half_size(s), point(s, i), weight);
+    moments_add(s, slot_of(s, k), half_size(s), warmup_point(s, i), weight);
     stream_refresh(s, k);
 }
 
 /* Put point i where it belongs: into a free slot if it opens a cluster and a slot is free. */
 static void assign(mapdpm_stream *s, size_t i)
 {
-    const choice c = stream_choose(s, point(s, i), 0);
+    const choice c = stream_choose(s, warmup_point(s, i), 0);
     uint32_t k = c.best;
 
     if (c.opens && s->n_clusters < MD_SLOTS(s)) {
         k = stream_free_slot(s);
         stream_open_slot(s, k);
     }
-    add_warmup_point(s, i, k, 1);
+    warmup_add_point(s, i, k, 1);
     warmup_labels_of(s)[i] = k;
 }
 
@@ -72,43 +40,35 @@ static void remove_warmup_point(mapdpm_stream *s, size_t i)
     const uint32_t k = warmup_labels_of(s)[i];
 
     if (*slot_of(s, k) > (md_real)1.5) {
-        add_warmup_point(s, i, k, -1);
+        warmup_add_point(s, i, k, -1);
     } else {
         stream_clear_slot(s, k);
         s->n_clusters--;
     }
 }
 
-/* The pair whose merge raises the log joint most. Returns whether there is one. */
-static int best_pair(const mapdpm_stream *s, uint32_t *to, uint32_t *from)
+/* Try the merges of a slot with those behind it; keep the best. */
+static void look_for_merge(const mapdpm_stream *s, settling *z)
 {
-    md_real most = 0;
-    uint32_t a, b;
-    int found = 0;
+    uint32_t b;
 
-    for (a = 0; a < s->width; a++)
-        for (b = a + 1; b < s->width; b++)
-            if (is_used(s, a) && is_used(s, b)) {
-                const md_real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
+    for (b = z->k + 1; b < s->width; b++)
+        if (is_used(s, z->k) && is_used(s, b)) {
+            const md_real gain = merge_gain(s, view_of(s, z->k, s->now), view_of(s, b, s->now));
 
-                if (gain > most) {
-                    most = gain;
-                    *to = a;
-                    *from = b;
-                    found = 1;
-                }
+            if (gain > z->gain) {
+                z->gain = gain;
+                z->to = z->k;
+                z->from = b;
             }
-    return found;
+        }
+    z->k++;
 }
 
-/* Merge the pair whose merge raises the log joint most. Returns whether there was one. */
-static int merge_best(mapdpm_stream *s)
+static void merge_pair(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
-    uint32_t to, from;
     size_t i;
 
-    if (!best_pair(s, &to, &from))
-        return 0;
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     stream_clear_slot(s, from);
     s->n_clusters--;
@@ -116,7 +76,6 @@ static int merge_best(mapdpm_stream *s)
     for (i = 0; i < MD_WARMUP(s); i++)
         if (warmup_labels_of(s)[i] == from)
             warmup_labels_of(s)[i] = to;
-    return 1;
 }
 
 /* Divide the members of slot k between its halves again, by the nearer mean in units of the variance within halves.
@@ -133,7 +92,7 @@ static int reassign_halves(mapdpm_stream *s, uint32_t k)
 
         if ((labels[i] & ~SECOND_HALF) != k)
             continue;
-        side = is_nearer_to_second(s, slot, h0, h1, point(s, i)) ? SECOND_HALF : 0;
+        side = is_nearer_to_second(s, slot, h0, h1, warmup_point(s, i)) ? SECOND_HALF : 0;
         moved |= side != (labels[i] & SECOND_HALF);
         labels[i] = k | side;
     }
@@ -147,7 +106,7 @@ static void rebuild_halves(mapdpm_stream *s, uint32_t k)
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(md_real));
     for (i = 0; i < MD_WARMUP(s); i++)
         if ((warmup_labels_of(s)[i] & ~SECOND_HALF) == k)
-            moments_add(s, half_of(s, k, warmup_labels_of(s)[i] & SECOND_HALF ? 1 : 0), 0, point(s, i), 1);
+            moments_add(s, half_of(s, k, warmup_labels_of(s)[i] & SECOND_HALF ? 1 : 0), 0, warmup_point(s, i), 1);
 }
 
 /* A first division: by the side of the mean in the widest feature, in units of the prior, after the `skip` widest
@@ -174,229 +133,148 @@ static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
     }
     for (i = 0; i < MD_WARMUP(s); i++)
         if ((warmup_labels_of(s)[i] & ~SECOND_HALF) == k)
-            warmup_labels_of(s)[i] = k | (coordinate(s, point(s, i), widest) > mean[widest] ? SECOND_HALF : 0);
+            warmup_labels_of(s)[i] = k | (coordinate(s, warmup_point(s, i), widest) > mean[widest] ? SECOND_HALF : 0);
 }
 
-/* Split slot k if that raises the log joint. Returns whether it did. */
-static int try_divide(mapdpm_stream *s, uint32_t k)
+static int has_two_halves(const mapdpm_stream *s, uint32_t k)
 {
-    uint32_t *const labels = warmup_labels_of(s), e;
-    size_t i, start;
-    int step;
+    return *half_of(s, k, 0) > 0 && *half_of(s, k, 1) > 0;
+}
 
-    for (start = 0; start < STARTS && start < MD_FEATURES(s); start++) {
-        halve_by_feature(s, k, start);
+/* ---- the steps --------------------------------------------------------------------------------------------------- */
+
+enum { AT_START, AT_SWEEP, AT_MERGE, AT_CHOICE, AT_DIVISION, AT_SPLIT };
+
+static void go_to(settling *z, uint32_t step)
+{
+    z->step = step;
+    z->i = z->k = z->moved = 0;
+    z->gain = 0;
+}
+
+/* The merges are over, or one is done: look for the next. */
+static void step_of_merges(mapdpm_stream *s, settling *z)
+{
+    if (z->k < s->width) {
+        look_for_merge(s, z);
+    } else if (z->gain > 0) {
+        merge_pair(s, z->to, z->from);
+        z->changed = 1;
+        go_to(z, AT_MERGE);
+    } else {
+        go_to(z, AT_CHOICE);
+    }
+}
+
+/* Choose the next slot to divide. Returns 0 if the points are clustered. */
+static int step_of_choice(mapdpm_stream *s, settling *z)
+{
+    while (z->k < MD_SLOTS(s) && s->n_clusters < MD_SLOTS(s) && !(is_used(s, z->k) && *slot_of(s, z->k) >= 2))
+        z->k++;
+    if (z->k < MD_SLOTS(s) && s->n_clusters < MD_SLOTS(s)) {
+        z->start = z->i = 0;
+        z->step = AT_DIVISION;
+        halve_by_feature(s, z->k, 0);
+        rebuild_halves(s, z->k);
+        return 1;
+    }
+    z->pass++;
+    z->sweep = 0;
+    go_to(z, AT_SWEEP);
+    return z->pass < SWEEPS && z->changed;
+}
+
+/* Improve the division of slot k once; when that is done, split it, or divide it in another way, or leave it. */
+static void step_of_division(mapdpm_stream *s, settling *z)
+{
+    const uint32_t k = z->k;
+    size_t i;
+
+    if (z->i < SWEEPS && has_two_halves(s, k) && reassign_halves(s, k)) {
         rebuild_halves(s, k);
-        for (step = 0; step < SWEEPS && *half_of(s, k, 0) > 0 && *half_of(s, k, 1) > 0 && reassign_halves(s, k); step++)
-            rebuild_halves(s, k);
-        if (*half_of(s, k, 0) > 0 && *half_of(s, k, 1) > 0 &&
-            -merge_gain(s, half_view(s, k, 0), half_view(s, k, 1)) > 0)
-            break;
+        z->i++;
+        return;
     }
-    if (start == STARTS || start == MD_FEATURES(s)) {
-        for (i = 0; i < MD_WARMUP(s); i++)
-            labels[i] &= ~SECOND_HALF;
-        return 0;
+    z->i = 0;
+    if (has_two_halves(s, k) && -merge_gain(s, half_view(s, k, 0), half_view(s, k, 1)) > 0) {
+        z->to = stream_free_slot(s);
+        stream_open_slot(s, z->to);
+        z->step = AT_SPLIT;
+        return;
     }
-    e = stream_free_slot(s);
-    stream_open_slot(s, e);
+    z->start++;
+    if (z->start < STARTS && z->start < MD_FEATURES(s)) {
+        halve_by_feature(s, k, z->start);
+        rebuild_halves(s, k);
+        return;
+    }
     for (i = 0; i < MD_WARMUP(s); i++)
-        if (labels[i] == (k | SECOND_HALF)) {
-            add_warmup_point(s, i, k, -1);
-            add_warmup_point(s, i, e, 1);
-            labels[i] = e;
-        }
-    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(md_real));
-    return 1;
+        warmup_labels_of(s)[i] &= ~SECOND_HALF;
+    z->k++;
+    z->step = AT_CHOICE;
 }
 
-/* MAP-DPM on the kept points: a sequential start, then sweeps until no point moves, merges and splits, in turn. */
-static void cluster_warmup(mapdpm_stream *s)
+/* Move a point of the second half into its new slot; after the last one, go on with the next slot. */
+static void step_of_split(mapdpm_stream *s, settling *z)
 {
-    uint32_t k;
-    size_t i;
-    int sweep, round, moved, changed = 1;
-
-    for (i = 0; i < MD_WARMUP(s); i++)
-        assign(s, i);
-    for (round = 0; round < SWEEPS && changed; round++) {
-        for (sweep = 0, moved = 1; sweep < SWEEPS && moved; sweep++) {
-            moved = 0;
-            for (i = 0; i < MD_WARMUP(s); i++) {
-                const uint32_t before = warmup_labels_of(s)[i];
-
-                remove_warmup_point(s, i);
-                assign(s, i);
-                moved |= warmup_labels_of(s)[i] != before;
-            }
-        }
-        changed = 0;
-        while (merge_best(s))
-            changed = 1;
-        for (k = 0; k < MD_SLOTS(s) && s->n_clusters < MD_SLOTS(s); k++)
-            if (is_used(s, k) && *slot_of(s, k) >= 2)
-                changed |= try_divide(s, k);
+    if (warmup_labels_of(s)[z->i] == (z->k | SECOND_HALF)) {
+        warmup_add_point(s, z->i, z->k, -1);
+        warmup_add_point(s, z->i, z->to, 1);
+        warmup_labels_of(s)[z->i] = z->to;
     }
+    z->i++;
+    if (z->i < MD_WARMUP(s))
+        return;
+    memset(half_of(s, z->k, 0), 0, 2 * half_size(s) * sizeof(md_real));
+    z->changed = 1;
+    z->k++;
+    z->step = AT_CHOICE;
 }
 
-static void clear_all(mapdpm_stream *s)
+/* A point takes its cluster anew. */
+static void step_of_sweep(mapdpm_stream *s, settling *z)
 {
-    uint32_t k;
+    const uint32_t before = warmup_labels_of(s)[z->i];
 
-    for (k = 0; k < MD_SLOTS(s); k++)
-        stream_clear_slot(s, k);
-    s->n_clusters = 0;
+    remove_warmup_point(s, z->i);
+    assign(s, z->i);
+    z->moved |= warmup_labels_of(s)[z->i] != before;
+    z->i++;
+    if (z->i < MD_WARMUP(s))
+        return;
+    z->sweep++;
+    z->changed = 0;
+    go_to(z, z->sweep < SWEEPS && z->moved ? AT_SWEEP : AT_MERGE);
 }
 
-/* b0 from the pooled variance within the clusters found, so that the guess has no influence. */
-static void learn_prior(mapdpm_stream *s, md_real *parameters, md_real a0)
+void warmup_begin(settling *z)
 {
-    const size_t D = MD_FEATURES(s);
-    size_t d;
-    uint32_t k;
+    z->pass = z->sweep = 0;
+    go_to(z, AT_START);
+}
 
-    for (d = 0; d < D; d++) {
-        md_real squares = 0, n = 0, mean, variance;
-
-        for (k = 0; k < MD_SLOTS(s); k++)
-            if (is_used(s, k)) {
-                const md_real points = counts_in(s, slot_of(s, k))[d * count_step(s)];
-
-                squares += squares_in(s, slot_of(s, k))[d] / unit_of(s)[d] / unit_of(s)[d];
-                n += points > 1 ? points - 1 : 0;
-            }
-        mean_and_variance(s, d, &mean, &variance);
-        squares = n > 0 ? squares / n : variance;
-        parameters[D + 2 + d] = a0 * (squares > LEAST_SHARE * variance ? squares : LEAST_SHARE * variance);
+int warmup_step(mapdpm_stream *s, settling *z)
+{
+    switch (z->step) {
+    case AT_START:
+        assign(s, z->i);
+        z->i++;
+        if (z->i == MD_WARMUP(s))
+            go_to(z, AT_SWEEP);
+        return 1;
+    case AT_SWEEP:
+        step_of_sweep(s, z);
+        return 1;
+    case AT_MERGE:
+        step_of_merges(s, z);
+        return 1;
+    case AT_CHOICE:
+        return step_of_choice(s, z);
+    case AT_DIVISION:
+        step_of_division(s, z);
+        return 1;
+    default:
+        step_of_split(s, z);
+        return 1;
     }
-}
-
-/* Make clusters with ids in order of appearance, and weights as if each point had been learned when it came. */
-static void create_clusters(mapdpm_stream *s)
-{
-    uint32_t *const labels = warmup_labels_of(s);
-    uint32_t k;
-    size_t i;
-
-    for (k = 0; k < MD_SLOTS(s); k++)
-        ids_of(s)[k] = MD_NONE;
-    clear_all(s);
-    for (i = 0; i < MD_WARMUP(s); i++) {
-        const md_real age = to_real((uint64_t)(s->now - times_of(s)[i]));
-        const md_real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
-
-        k = labels[i];
-        if (!(weight > 0)) { /* forgotten before the warm-up ended */
-            labels[i] = MD_NONE;
-            continue;
-        }
-        if (ids_of(s)[k] == MD_NONE) {
-            stream_open_slot(s, k);
-            ids_of(s)[k] = s->next_id++;
-            stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
-        }
-        add_warmup_point(s, i, k, weight);
-        if (HAS_SURPRISE(s))
-            standing_of(s)[k]++;
-        if (HAS_GROUPS(s))
-            groups_add(s, k, point_rows_of(s)[i], weight);
-        labels[i] = ids_of(s)[k];
-        last_times_of(s)[k] = s->now;
-        last_seen_of(s)[k] = (uint32_t)(i + 1);
-    }
-    for (k = 0; HAS_BASE(s) && k < s->width; k++)
-        base_none(s, k);
-    if (HAS_SURPRISE(s))
-        surprise_judge_all(s);
-    if (HAS_GROUPS(s))
-        groups_settle(s);
-    if (HAS_STATES(s))
-        states_begin(s);
-}
-
-/* The log joint of the kept points and their clusters, in the user's units. */
-static md_real log_joint(const mapdpm_stream *s)
-{
-    const md_real prior_term = log_prior(s);
-    md_real total = (md_real)MD_WARMUP(s) * s->log_units, unused;
-    uint32_t k;
-
-    for (k = 0; k < MD_SLOTS(s); k++)
-        if (is_used(s, k))
-            total += log_joint_term(s, view_of(s, k, s->now), prior_term, &unused) + s->log_alpha;
-    return total;
-}
-
-/* Cluster the kept points with a guess of the variance within clusters, then with the variance found. */
-static int fit(mapdpm_stream *s, prior_guess g)
-{
-    const size_t D = MD_FEATURES(s);
-    md_real *const parameters = half_of(s, 0, 0); /* memory that a warm-up does not use */
-    size_t d;
-    int round, error;
-
-    for (round = 0; round <= ROUNDS; round++) {
-        if (round > 0)
-            learn_prior(s, parameters, g.shape);
-        for (d = 0; d < D; d++) {
-            md_real variance;
-
-            mean_and_variance(s, d, &parameters[d], &variance);
-            if (round == 0)
-                parameters[D + 2 + d] = g.share * g.shape * variance;
-        }
-        for (d = 0; d < D; d++)
-            if (!(parameters[D + 2 + d] >= LEAST_VARIANCE))
-                parameters[D + 2 + d] = LEAST_VARIANCE;
-            else if (parameters[D + 2 + d] > MOST_VARIANCE)
-                parameters[D + 2 + d] = MOST_VARIANCE;
-        parameters[D] = EMPIRICAL_POINTS / (md_real)MD_WARMUP(s);
-        parameters[D + 1] = g.shape;
-        error = stream_set_prior(s, parameters);
-        if (error != MAPDPM_OK)
-            return error;
-        clear_all(s);
-        cluster_warmup(s);
-    }
-    return MAPDPM_OK;
-}
-
-/* Fit with a guess and a shape; keep the fit with the higher log joint. */
-static int try_guess(mapdpm_stream *s, prior_guess guess, prior_guess *best, md_real *most)
-{
-    const int error = fit(s, guess);
-    const md_real joint = error == MAPDPM_OK ? log_joint(s) : 0;
-
-    if (error == MAPDPM_OK && (best->share == 0 || joint > *most)) {
-        *most = joint;
-        *best = guess;
-    }
-    return error;
-}
-
-int stream_end_warmup(mapdpm_stream *s)
-{
-    static const md_real shares[] = {(md_real)1, (md_real)0.1, (md_real)0.01, (md_real)0.001}, shapes[] = {2, 4, 8};
-    prior_guess best = {0, 0}, guess = {0, 1};
-    md_real most = 0;
-    size_t i;
-    int error = MAPDPM_OK;
-
-    for (i = 0; i < sizeof shares / sizeof *shares && error == MAPDPM_OK; i++) {
-        guess.share = shares[i];
-        error = try_guess(s, guess, &best, &most);
-    }
-    guess = best;
-    for (i = 0; i < sizeof shapes / sizeof *shapes && error == MAPDPM_OK && (i == 0 || best.shape == guess.shape);
-         i++) {
-        guess.shape = shapes[i];
-        error = try_guess(s, guess, &best, &most);
-    }
-    if (error == MAPDPM_OK)
-        error = fit(s, best);
-    if (error != MAPDPM_OK)
-        return error;
-    s->warming = 0; /* from here on, groups count */
-    create_clusters(s);
-    return MAPDPM_OK;
 }

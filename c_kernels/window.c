@@ -84,8 +84,10 @@ int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t
 {
     size_t i;
 
-    if (s == NULL || event == NULL || (ids == NULL && n > 0) || *event > s->n_events)
+    if (is_none(s) || event == NULL || (ids == NULL && n > 0) || *event > mapdpm_n_events(s))
         return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_OK;
     if (s->n_events - *event > RING_SIZE(s)) {
         for (i = 0; i < n; i++)
             ids[i] = MD_NONE;
@@ -106,7 +108,7 @@ int mapdpm_resweep(mapdpm_stream *s, const md_real *x, const int64_t *times, uin
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || HAS_STATES(s) || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) ||
+    if (is_none(s) || HAS_STATES(s) || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) ||
         (FORGETS(s) && times == NULL && n > 0))
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))

@@ -59,6 +59,7 @@ static inline void next_options(input *t, mapdpm_options *o, mapdpm_real *parame
     o->n_features = 1 + (a >> 1) % D_MOST;
     o->max_clusters = 1 + (a >> 3) % 12;
     o->warmup = b & 1 ? b % 32 : 0;
+    o->queue = o->warmup > 0 && (a ^ c) % 2 == 0 ? 1 + (b >> 5) : 0;
     o->window = b & 64 ? b >> 3 & 7u : 0;
     o->missing = b >> 7;
     o->when_full = c & 7u;
@@ -103,13 +104,13 @@ static inline void states_must_be_whole(const mapdpm_stream *s)
     MUST(steps != NULL && belief != NULL);
     MUST(mapdpm_get_transitions(s, steps) == MAPDPM_OK && mapdpm_get_belief(s, belief) == MAPDPM_OK);
     for (v = 0; v <= K; v++)
-        must_be_probabilities(steps + (size_t)v * (K + 1), (size_t)K + 1, v == K || is_used(s, v));
+        must_be_probabilities(steps + (size_t)v * (K + 1), (size_t)K + 1, v == K || (is_used(s, v) && !s->warming));
     must_be_probabilities(belief, K, *state_id_of(s) != MD_NONE);
     MUST(*n_waiting_of(s) < waiting_room(s) && (*n_waiting_of(s) == 0 || !s->warming));
     for (i = 0; i < *n_waiting_of(s); i++)
         must_be_probabilities(waiting_belief(s, i), K, 1);
     for (k = 0; k < K; k++)
-        MUST(is_used(s, k) ? state_tables(s)[k] > 0 : !(state_tables(s)[k] > 0 || belief[k] > 0));
+        MUST(is_used(s, k) && !s->warming ? state_tables(s)[k] > 0 : !(state_tables(s)[k] > 0 || belief[k] > 0));
     MUST(*state_total(s) >= *share_gamma(s) && *state_total(s) < 4 * MOST_WEIGHT * (mapdpm_real)(K + 1));
     MUST(*last_slot_of(s) == MD_NONE || is_used(s, *last_slot_of(s)));
     for (i = 0; counts_from(s, 0) + i < waiting_belief(s, 0); i++)
@@ -128,10 +129,12 @@ static inline void must_be_whole(const mapdpm_stream *s)
         MUST(!is_used(s, k) || k < s->width);
     }
     MUST(used == s->n_clusters);
+    MUST(!s->warming || mapdpm_n_clusters(s) == 0);
     for (k = 0; IS_GROUPED(s) && k < s->max_clusters; k++)
         MUST(!is_used(s, k) || tables_of(s)[k] > 0);
     MUST(!HAS_GROUPS(s) || *all_tables_of(s) >= *gamma_of(s));
-    MUST(s->warming ? s->n_seen < s->warmup : s->turn < s->max_clusters);
+    MUST(s->warming ? s->n_seen < s->warmup + (s->queue > 0) : s->turn < s->max_clusters);
+    MUST(mapdpm_n_queued(s) <= s->queue);
     if (HAS_STATES(s))
         states_must_be_whole(s);
 }
@@ -188,7 +191,8 @@ static inline void call_queries(const mapdpm_stream *s, const mapdpm_real *x)
         (void)mapdpm_resolve(s, id, &id);
     (void)mapdpm_predict(s, x, NULL, &score);
     for (k = 0; k < s->max_clusters; k++)
-        (void)mapdpm_get_cluster(s, k, &cluster, room, room + s->n_features);
+        MUST(mapdpm_get_cluster(s, k, &cluster, room, room + s->n_features) ==
+             mapdpm_get_cluster_relative(s, k, &cluster, room, NULL));
     (void)mapdpm_get_event(s, s->n_events - 1, &event);
     (void)mapdpm_resolve(s, 0, &id);
     (void)mapdpm_get_prior(s, room, room + s->n_features);

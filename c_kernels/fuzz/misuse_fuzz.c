@@ -82,7 +82,27 @@ static void interrupt(input *t, learner *l)
     MUST(mapdpm_get_belief(how & 1 ? NULL : l->stream, NULL) == MAPDPM_E_ARGUMENT);
     MUST(mapdpm_get_transitions(how & 1 ? l->stream : NULL, NULL) == MAPDPM_E_ARGUMENT);
     MUST(mapdpm_get_run(NULL, &length) == MAPDPM_E_ARGUMENT && mapdpm_get_run(l->stream, NULL) == MAPDPM_E_ARGUMENT);
-    MUST(mapdpm_gap(how & 2 ? NULL : l->stream) == (HAS_STATES(l->stream) && !(how & 2) ? MAPDPM_OK : MAPDPM_E_ARGUMENT));
+    MUST(mapdpm_gap(how & 2 ? NULL : l->stream) ==
+         (how & 2 || !HAS_STATES(l->stream)   ? MAPDPM_E_ARGUMENT
+          : has_queue_to_do(l->stream) ? MAPDPM_E_WARMING
+                                              : MAPDPM_OK));
+}
+
+/* Steps of a settlement, and a clock that begins anew. */
+static void settle(input *t, learner *l)
+{
+    const uint8_t how = next_byte(t);
+    unsigned n;
+
+    if (how & 1)
+        (void)mapdpm_rebase(l->stream, (int64_t)((uint64_t)next_byte(t) << (next_byte(t) & 63u)));
+    for (n = how >> 1 & 31u; n > 0; n--) {
+        const int more = mapdpm_settle_step(l->stream);
+
+        MUST(more < 0 || (more > 0) == has_queue_to_do(l->stream));
+    }
+    if (how > 250)
+        MUST(mapdpm_settle_all(l->stream) != MAPDPM_E_ARGUMENT && l->stream->queue == 0);
 }
 
 static void pool(input *t, learner *to, learner *from)
@@ -151,6 +171,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (op < 8)
             interrupt(&t, one);
+        else if (op < 24)
+            settle(&t, one);
         else if (op < 192)
             learn_and_keep(&t, one);
         else if (op < 240)

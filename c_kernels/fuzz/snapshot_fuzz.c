@@ -27,6 +27,7 @@ static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
     o.n_features = D;
     o.max_clusters = K;
     o.warmup = warms ? 16 : 0;
+    o.queue = warms && which >> 24 & 1u ? 3 : 0;
     o.window = which & 8 ? 5 : 0;
     o.missing = (which & 16) != 0;
     o.half_life = which & 32 ? 20 : 0;
@@ -49,8 +50,13 @@ static size_t a_snapshot(unsigned which, uint8_t *file, size_t capacity)
         (void)mapdpm_set_group(s, i / 8 % 3);
         x[0] = (mapdpm_real)(i % 5) * 10 + (mapdpm_real)(i % 7) / 8;
         x[1] = (mapdpm_real)(i % 3) * 20;
+        if (mapdpm_n_queued(s) == 3)
+            break;
         MUST((by_time ? mapdpm_learn_at(s, x, 1000000 * (int64_t)i, NULL, NULL) : mapdpm_learn(s, x, NULL, NULL)) ==
              MAPDPM_OK);
+        if (which >> 25 & 1u)
+            while (mapdpm_settle_step(s) == 1)
+                ;
     }
     if (o.with_base && mapdpm_summary_write(s, sizeof(mapdpm_real), file, capacity, &n) == MAPDPM_OK)
         MUST(mapdpm_set_base(s, file, n) == MAPDPM_OK); /* as if another device had seen the same */
@@ -81,6 +87,7 @@ static void go_on(mapdpm_stream *s)
         call_queries(s, x);
         if (i == 17)
             (void)mapdpm_gap(s);
+        (void)mapdpm_settle_step(s);
         if (mapdpm_learn(s, x, NULL, NULL) == MAPDPM_E_TIME)
             (void)mapdpm_learn_at(s, x, s->now + (i % 8 == 7 ? INT64_C(1) << (i + 20) : 1000), NULL, NULL);
         must_be_whole(s);
@@ -130,12 +137,22 @@ static void take_summary(const uint8_t *file, size_t size)
     }
 }
 
+static int next_piece(void *context, unsigned char *bytes, size_t n)
+{
+    uint8_t **const p = (uint8_t **)context;
+
+    memcpy(bytes, *p, n);
+    *p += n;
+    return MAPDPM_OK;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *file, *again;
     mapdpm_options o;
     mapdpm_stream *s;
     size_t bytes, n, i;
+    int error;
 
     if (size < SNAPSHOT_HEAD + 4)
         return 0;
@@ -148,11 +165,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (mapdpm_snapshot_options(file, size, &o) == MAPDPM_OK && mapdpm_stream_bytes(&o) <= MOST) {
         bytes = mapdpm_stream_bytes(&o);
         s = new_stream(bytes);
-        if (mapdpm_snapshot_read(s, bytes, file, size) == MAPDPM_OK) {
+        error = mapdpm_snapshot_read(s, bytes, file, size);
+        again = file;
+        MUST(mapdpm_snapshot_receive(s, bytes, next_piece, &again) == error && (error != MAPDPM_OK || again == file + size));
+        if (error == MAPDPM_OK) {
             again = (uint8_t *)malloc(mapdpm_snapshot_bytes(s));
             MUST(again != NULL);
             MUST(mapdpm_snapshot_write(s, again, mapdpm_snapshot_bytes(s), &n) == MAPDPM_OK && n <= size);
-            differs(file, again, n);
+            if (!is_settling(s)) /* else it begins anew */
+                differs(file, again, n);
             must_be_whole(s);
             go_on(s);
             MUST(mapdpm_snapshot_write(s, again, mapdpm_snapshot_bytes(s), &n) == MAPDPM_OK);

@@ -32,7 +32,7 @@ static void totals(const mapdpm_stream *s, double *weight, double *mean)
     *weight = *mean = 0;
     CHECK(mapdpm_get_prior(s, anchor, parameters) == MAPDPM_OK);
     for (k = 0; k < s->max_clusters; k++)
-        if (mapdpm_get_cluster(s, k, &c, means, NULL) == 1) {
+        if (mapdpm_get_cluster_relative(s, k, &c, means, NULL) == 1) {
             *weight += (double)c.weight;
             *mean += (double)c.weight * ((double)means[0] + (double)anchor[0]);
         }

@@ -212,7 +212,7 @@ static wide reference(const mapdpm_stream *s, const md_real *x, wide alpha, uint
 
         scores[k] = -1e300;
         if (k < s->max_clusters) {
-            if (mapdpm_get_cluster(s, k, &c, mean, variance) == 0)
+            if (mapdpm_get_cluster_relative(s, k, &c, mean, variance) == 0)
                 continue;
             n = (wide)c.weight;
             if (n < 0.5)
@@ -453,7 +453,7 @@ static void half_lives(void)
     s = begin(&first, &o);
     for (i = 0; i < 10; i++)
         CHECK(mapdpm_learn_at(s, i % 2 ? a : other, 1000000 * INT64_C(1000), &id, NULL) == MAPDPM_OK);
-    CHECK(mapdpm_get_cluster(s, 0, &before, NULL, NULL) == 1 && before.weight == 10 && before.id == id);
+    CHECK(mapdpm_get_cluster_relative(s, 0, &before, NULL, NULL) == 1 && before.weight == 10 && before.id == id);
     memcpy(&second, &first, s->bytes);
     CHECK(mapdpm_learn_at(s, a, 1000000 * INT64_C(1000) - 1, NULL, NULL) == MAPDPM_E_TIME);
     CHECK(mapdpm_learn_at(s, a, INT64_MAX, NULL, NULL) == MAPDPM_E_TIME);
@@ -463,7 +463,7 @@ static void half_lives(void)
         const double right = 10 * pow(2, -i);
 
         CHECK(mapdpm_learn_at(s, b, 1000000 * (INT64_C(1000) + 30 * i), &id2, NULL) == MAPDPM_OK && id2 != id);
-        CHECK(mapdpm_get_cluster(s, 0, &after, NULL, NULL) == 1 && after.id == id);
+        CHECK(mapdpm_get_cluster_relative(s, 0, &after, NULL, NULL) == 1 && after.id == id);
         CHECK(fabs((double)after.weight - right) < 16 * EPS * right);
     }
     /* After so long nothing is left. A cluster is removed at each point, and its slot becomes free. */

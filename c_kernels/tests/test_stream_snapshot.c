@@ -153,7 +153,7 @@ static int is_harmless(int kind)
             (void)mapdpm_learn_at(s, x, s->now + 1000000, &id, &score);
     }
     for (k = 0; k < s->max_clusters && s->n_features <= D; k++)
-        used += mapdpm_get_cluster(s, k, &cluster, mean, variance) == 1;
+        used += mapdpm_get_cluster_relative(s, k, &cluster, mean, variance) == 1;
     (void)write(s, file2);
     (void)mapdpm_snapshot_read(&second.stream, sizeof second.bytes, file2, mapdpm_snapshot_bytes(s));
     return s->n_features > D || used == s->n_clusters;

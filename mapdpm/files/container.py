@@ -54,9 +54,9 @@ _STREAMS = {STREAM, STREAM_OF_GROUPS, STREAM_OF_STATES, SUMMARY, FEATURES}
 FAMILY_OF_NUMBER = {number: family for family, number in FAMILY_NUMBERS.items()}
 _SKIPPING = {number for family, number in FAMILY_NUMBERS.items() if hasattr(family, "feature")}
 
-MISSING, SURPRISE = 1, 2
-"""Flags: of a batch model whose statistics count each feature; of a stream learner that knows surprises."""
-
+MISSING, SURPRISE, QUEUE = 1, 2, 4
+"""Flags: of a batch model whose statistics count each feature; of a stream learner with surprises, with a queue."""
+_FLAGS = {STREAM: SURPRISE | QUEUE, STREAM_OF_GROUPS: QUEUE, STREAM_OF_STATES: QUEUE}
 _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
 _CRC = struct.Struct("<I")
 _PIECE = 1 << 20  # bytes read at once: memory is taken for bytes that are there, not for those that are announced
@@ -247,9 +247,7 @@ def _check_fields(header: tuple[Any, ...]) -> None:
         (
             "field of flags",
             flags,
-            flags == 0
-            or (flags == MISSING and kind == BATCH and family in _SKIPPING)
-            or (flags == SURPRISE and kind == STREAM),
+            flags & ~_FLAGS.get(kind, 0) == 0 or (flags == MISSING and kind == BATCH and family in _SKIPPING),
         ),
         ("number of features", D, D >= 1),
         ("number of clusters", K, K >= 1 or kind == SUMMARY),

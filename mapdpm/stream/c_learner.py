@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Any
 
@@ -78,9 +79,17 @@ class Learner:
         file = self.ffi.from_buffer("unsigned char[]", data)
         error = self.lib.mapdpm_snapshot_read(self.stream, self.nbytes, file, len(data))
         if error:
-            return str(self.ffi.string(self.lib.mapdpm_error_name(error)).decode())
+            return self.name_of(error)
+        error = self.lib.mapdpm_settle_all(self.stream)  # the queue of a chip
+        if error:
+            warnings.warn(f"a point of the file's queue could not be learned: {self.name_of(error)}", stacklevel=2)
+        self.nbytes = int(self.stream.bytes)
         self.bind()
         return ""
+
+    def name_of(self, error: int) -> str:
+        """The C library's name of an error number."""
+        return str(self.ffi.string(self.lib.mapdpm_error_name(error)).decode())
 
     def bind(self) -> None:
         """Bind arguments once, so that one point costs one call and nothing else."""
@@ -218,7 +227,7 @@ class Learner:
         for slot in self.slots():
             mean, variance = np.empty(D, self.dtype), np.empty(D, self.dtype)
             views = [ffi.from_buffer("mapdpm_real[]", each, require_writable=True) for each in (mean, variance)]
-            lib.mapdpm_get_cluster(self.stream, slot, cluster, *views)
+            lib.mapdpm_get_cluster_relative(self.stream, slot, cluster, *views)
             weight = float(cluster.weight) + float(cluster.weight_low)
             found.append((int(cluster.id), weight, anchor + mean, variance.astype(np.float64)))
         return Clusters(
@@ -335,16 +344,6 @@ class Learner:
 
     def fail(self, error: int, x: Any = None, row: int | None = None, learned: bool = False) -> None:
         """Raise the exception for ``error``; ``x`` is the point at fault, ``row`` its row."""
-        name = self.ffi.string(self.lib.mapdpm_error_name(error)).decode()
-        raise exception_for(
-            name,
-            ErrorContext(
-                self.dtype.name,
-                int(self.stream.max_clusters),
-                int(self.stream.max_groups),
-                bool(self.stream.missing),
-                x,
-                row,
-                learned,
-            ),
-        )
+        slots, groups = int(self.stream.max_clusters), int(self.stream.max_groups)
+        context = ErrorContext(self.dtype.name, slots, groups, bool(self.stream.missing), x, row, learned)
+        raise exception_for(self.name_of(error), context)

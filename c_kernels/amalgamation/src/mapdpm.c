@@ -173,9 +173,11 @@ void *memset(void *to, int byte, size_t n);
 #ifdef MAPDPM_NO_WARMUP
 #define MD_WARMUP(s) ((void)(s), 0u)
 #define IS_WARMING(s) ((void)(s), 0)
+#define MD_QUEUE(s) ((void)(s), 0u)
 #else
 #define MD_WARMUP(s) ((s)->warmup)
 #define IS_WARMING(s) ((s)->warming != 0)
+#define MD_QUEUE(s) ((s)->queue)
 #endif
 
 #ifdef MAPDPM_NO_WINDOW
@@ -194,10 +196,18 @@ static inline int is_compiled_for(const mapdpm_options *o)
 {
     return MD_FEATURES(o) == o->n_features && MD_SLOTS(o) == o->max_clusters && WHEN_FULL(o) == o->when_full &&
            HAS_MISSING(o) == (o->missing != 0) && IS_GAMMA(o) == (o->family == MAPDPM_NORMAL_GAMMA) &&
-           FORGETS(o) == (o->half_life > 0) && MD_WARMUP(o) == o->warmup && MD_WINDOW(o) == o->window &&
+           FORGETS(o) == (o->half_life > 0) && MD_WARMUP(o) == o->warmup && MD_QUEUE(o) == o->queue &&
+           MD_WINDOW(o) == o->window &&
            HAS_GROUPS(o) == (o->max_groups > 0) && HAS_BASE(o) == (o->with_base != 0) &&
            HAS_STATES(o) == (o->lag > 0) && HAS_SURPRISE(o) == (o->surprise != 0);
 }
+
+/* Whether memory is aligned for the largest number. */
+typedef struct {
+    char first;
+    uint64_t second;
+} alignment;
+static inline int is_aligned(const void *memory) { return (uintptr_t)memory % offsetof(alignment, second) == 0; }
 
 #endif
 
@@ -212,8 +222,8 @@ enum {
 };
 enum { TRANSFORMERS = 12 };
 enum { MD_REAL = sizeof(mapdpm_real) };
-/* The place of the flags in the header, and the flag of a stream that knows surprises. */
-enum { MD_FLAGS = 10, WITH_SURPRISE = 2 };
+/* The place of the flags in the header, and those of a stream that knows surprises, or has a queue. */
+enum { MD_FLAGS = 10, WITH_SURPRISE = 2, WITH_QUEUE = 4 };
 
 #define MD_MAGIC UINT32_C(0x4d50444d) /* MDPM */
 
@@ -240,12 +250,19 @@ static inline unsigned char *put_bytes(unsigned char *p, uint64_t value, int n)
     return p;
 }
 
+/* Whether memory has the order of files. */
+static inline int is_little_endian(void)
+{
+    const uint16_t one = 1;
+
+    return *(const unsigned char *)&one == 1;
+}
+
 /* Copy n entries of `size` bytes (1, 2, 4 or 8) from a file to memory or back. A big-endian machine reverses the bytes
  * of each entry. */
 static inline void copy_entries(void *to, const void *from, size_t n, size_t size)
 {
-    const uint16_t one = 1;
-    const size_t swap = *(const unsigned char *)&one == 1 ? 0 : size - 1;
+    const size_t swap = is_little_endian() ? 0 : size - 1;
     size_t i;
 
     for (i = 0; i < n * size; i++)
@@ -269,9 +286,15 @@ static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *valu
 /* The checks that all kinds of files share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
 MAPDPM_INTERNAL int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
 
+/* Those of the header alone, which begins with the magic number. */
+MAPDPM_INTERNAL int mapdpm_header_check(const unsigned char *header, uint64_t file_bytes, int kind);
+
 /* Write the header of a file. The sizes are in the header's order. */
 MAPDPM_INTERNAL unsigned char *mapdpm_file_begin(unsigned char *file, int kind, int32_t family, const uint32_t *sizes,
                                                  uint64_t total);
+
+/* Write a sequence number as the additions of a file (slots.c). */
+MAPDPM_INTERNAL void sequence_write(unsigned char *p, uint32_t sequence);
 
 #endif
 
@@ -335,23 +358,34 @@ size_t mapdpm_model_file_bytes(int32_t family, uint32_t n_features, uint32_t n_c
 
 int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
 {
-    uint64_t total;
-
     if (file_bytes < 4 || get32(file) != MD_MAGIC)
         return MAPDPM_E_FOREIGN;
     if (file_bytes < MD_HEADER + MD_CRC)
         return MAPDPM_E_TRUNCATED;
-    total = get_bytes(file + 32, 8);
     if (mapdpm_crc32(0, file, file_bytes - MD_CRC) != get32(file + file_bytes - MD_CRC))
-        return total > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
+        return get_bytes(file + 32, 8) > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
+    return mapdpm_header_check(file, file_bytes, kind);
+}
+
+/* The flags that a kind may have. */
+static uint64_t flags_of(unsigned kind)
+{
+    if (kind == MD_STREAM)
+        return WITH_SURPRISE | WITH_QUEUE;
+    return kind == STREAM_OF_GROUPS || kind == STREAM_OF_STATES ? WITH_QUEUE : 0;
+}
+
+int mapdpm_header_check(const unsigned char *file, uint64_t file_bytes, int kind)
+{
+    const uint64_t total = get_bytes(file + 32, 8);
+
     if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;
     if (get_bytes(file + 4, 2) != MAPDPM_FORMAT ||
         (file[6] != MD_BATCH && file[6] != MD_STREAM && file[6] != STREAM_OF_GROUPS && file[6] != MD_SUMMARY &&
          file[6] != STREAM_OF_STATES && file[6] != TRANSFORMERS) ||
         (file[7] != 4 && file[7] != 8) || total != file_bytes ||
-        (get_bytes(file + MD_FLAGS, 2) != 0 &&
-         !(file[6] == MD_STREAM && get_bytes(file + MD_FLAGS, 2) == WITH_SURPRISE)))
+        (get_bytes(file + MD_FLAGS, 2) & ~flags_of(file[6])) != 0)
         return MAPDPM_E_DAMAGED;
     if (file[6] != kind)
         return MAPDPM_E_KIND;
@@ -456,7 +490,7 @@ int mapdpm_model_read(const unsigned char *file, size_t file_bytes, void *memory
 
     if (error != MAPDPM_OK)
         return error;
-    if (memory == NULL)
+    if (memory == NULL || !is_aligned(memory))
         return MAPDPM_E_ARGUMENT;
     if (memory_bytes < mapdpm_model_bytes(model->family, model->n_features, model->n_clusters))
         return MAPDPM_E_SPACE;
@@ -512,7 +546,7 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
 
 /* ==== stream.c ====================================================================================================== */
 
-/* The memory of a stream learner: its size, its initial state, and the functions that read it. */
+/* The memory of a stream learner: its size, its initial state, and its prior. */
 
 /* ==== mapdpm_learner.h ============================================================================================== */
 
@@ -581,6 +615,9 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
  * standing[K], the slot to check next, points from one halving of the counts to the next, points since
  * the last, points since an extreme one, those left out of its episode (uint32). The standing of a cluster is its number of points, without forgetting;
  * its highest bit marks a rare cluster.
+ *
+ * A learner with a queue has last: times[Q] (int64) | the state of the settlement | points[Q][D] (reals) | points in the
+ * queue, the place of the first, groups[Q] (uint32).
  */
 #ifndef MAPDPM_LAYOUT_H
 #define MAPDPM_LAYOUT_H
@@ -597,6 +634,9 @@ enum { EVENTS_PER_SLOT = MAPDPM_EVENTS(1) };
 #define RING_SIZE(s) (EVENTS_PER_SLOT * MD_SLOTS(s))
 
 typedef char head_has_no_padding[sizeof(mapdpm_stream) == MAPDPM_STREAM_HEAD ? 1 : -1];
+
+/* Whether there is no learner: no memory, or memory that mapdpm_init or mapdpm_snapshot_read could not fill. */
+static inline int is_none(const mapdpm_stream *s) { return s == NULL || s->bytes == 0; }
 
 static inline size_t vectors_per_moments(const mapdpm_stream *s) { return HAS_MISSING(s) ? 3u : 2u; }
 static inline size_t half_size(const mapdpm_stream *s) { return 1 + vectors_per_moments(s) * MD_FEATURES(s); }
@@ -736,6 +776,54 @@ static inline uint32_t *left_out_in_run(const mapdpm_stream *s) { return next_to
 static inline int is_rare(const mapdpm_stream *s, uint32_t k)
 {
     return HAS_SURPRISE(s) && (standing_of(s)[k] & MD_RARE) != 0;
+}
+
+/* ---- a warm-up that is settled in steps, while points wait ------------------------------------------------------- */
+
+/* The state of the settlement: which step is next, and what it goes on with (warmup.c). */
+typedef struct {
+    md_real share; /* of the total variance that lies within clusters, a guess */
+    md_real shape; /* a0 */
+    md_real best_share;
+    md_real best_shape;
+    md_real most; /* the log joint of the best guess */
+    md_real gain; /* of the best merge so far */
+    uint32_t step;
+    uint32_t trial;
+    uint32_t round;
+    uint32_t pass;
+    uint32_t sweep;
+    uint32_t i;
+    uint32_t k;
+    uint32_t moved;
+    uint32_t changed;
+    uint32_t start;
+    uint32_t to;
+    uint32_t from;
+} settling;
+typedef char settling_is_counted[sizeof(settling) == 6 * sizeof(md_real) + 12 * 4 ? 1 : -1];
+static inline size_t queue_bytes(const mapdpm_stream *s)
+{
+    return MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(MD_FEATURES(s), MD_QUEUE(s)) : 0;
+}
+static inline int64_t *queue_times(const mapdpm_stream *s) { return (int64_t *)address_of(s, s->bytes - queue_bytes(s)); }
+static inline settling *settling_of(const mapdpm_stream *s)
+{
+    return (settling *)(void *)(queue_times(s) + MD_QUEUE(s));
+}
+static inline md_real *queue_points(const mapdpm_stream *s) { return (md_real *)(void *)(settling_of(s) + 1); }
+static inline uint32_t *queue_length(const mapdpm_stream *s)
+{
+    return (uint32_t *)(void *)(queue_points(s) + (size_t)MD_QUEUE(s) * MD_FEATURES(s));
+}
+static inline uint32_t *queue_first(const mapdpm_stream *s) { return queue_length(s) + 1; }
+static inline uint32_t *queue_groups(const mapdpm_stream *s) { return queue_length(s) + 2; }
+/* Whether the warm-up has all its points, but no clusters yet. */
+static inline int is_settling(const mapdpm_stream *s) { return IS_WARMING(s) && s->n_seen == MD_WARMUP(s); }
+/* Whether points must wait. */
+static inline int has_queue_to_do(const mapdpm_stream *s)
+{
+    return MD_QUEUE(s) > 0 && (is_settling(s) || *queue_length(s) > 0);
 }
 
 /* ---- states in time ---------------------------------------------------------------------------------------------- */
@@ -2032,6 +2120,10 @@ static inline md_real eviction_loss(const mapdpm_stream *s, view v, md_real prio
 /* The limit of the weight of all points. */
 #define MOST_WEIGHT ((md_real)1e18)
 
+/* The limit of the variance of a cluster that is inserted, in its coordinates: that of points within COORDINATE_LIMIT,
+ * with room for rounding. Sums of squares of MOST_WEIGHT points then stay finite, whatever is merged. */
+#define MOST_SPREAD (2 * COORDINATE_LIMIT * COORDINATE_LIMIT)
+
 /* The limits of the variances of a prior. */
 #define LEAST_VARIANCE FLOAT_OR_DOUBLE(1e-30, 1e-200)
 #define MOST_VARIANCE FLOAT_OR_DOUBLE(1e30, 1e200)
@@ -2080,12 +2172,28 @@ MAPDPM_INTERNAL void stream_relabel_window(mapdpm_stream *s, uint32_t from, uint
 MAPDPM_INTERNAL void stream_revisit(mapdpm_stream *s, const md_real *x, uint32_t id);
 MAPDPM_INTERNAL void stream_record(mapdpm_stream *s, uint32_t kind, uint32_t id, uint32_t other);
 MAPDPM_INTERNAL uint32_t stream_free_slot(const mapdpm_stream *s);
-MAPDPM_INTERNAL int stream_end_warmup(mapdpm_stream *s);
 MAPDPM_INTERNAL md_real stream_unit_for(md_real variance);
 MAPDPM_INTERNAL void stream_prepare_opening(mapdpm_stream *s);
 MAPDPM_INTERNAL md_real stream_gain_of_split(const mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
+
+/* The end of the warm-up (warmup.c, settle.c): begin, and take a step, which returns whether there are more, or an
+ * error; begin a settlement that a file has interrupted. */
+MAPDPM_INTERNAL const md_real *warmup_point(const mapdpm_stream *s, size_t i);
+MAPDPM_INTERNAL void warmup_add_point(mapdpm_stream *s, size_t i, uint32_t k, md_real weight);
+MAPDPM_INTERNAL void warmup_begin(settling *z);
+MAPDPM_INTERNAL int warmup_step(mapdpm_stream *s, settling *z);
+MAPDPM_INTERNAL void settle_begin(settling *z);
+MAPDPM_INTERNAL int settle_step(mapdpm_stream *s, settling *z);
+MAPDPM_INTERNAL void settle_again(mapdpm_stream *s);
+
+/* Points that wait (queue.c), and how they are learned (online.c). */
+MAPDPM_INTERNAL int queue_add(mapdpm_stream *s, const md_real *x, int64_t now);
+MAPDPM_INTERNAL int64_t queue_latest(const mapdpm_stream *s);
+MAPDPM_INTERNAL int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, md_real *score,
+                                 mapdpm_assessment *a);
+MAPDPM_INTERNAL void stream_settled(mapdpm_stream *s);
 
 /* Assessments (assess.c). */
 MAPDPM_INTERNAL void stream_assess_nothing(mapdpm_assessment *a);
@@ -2279,6 +2387,9 @@ static inline int is_prepared(const mapdpm_stream *s) { return !FORGETS(s) && !H
 #define MD_SMALL FLOAT_OR_DOUBLE(1e-9, 1e-30)
 #define MD_LARGE FLOAT_OR_DOUBLE(1e9, 1e30)
 
+/* How many points the prior mean of mapdpm_prior counts for: clusters lie 4.5 of their widths apart, as a rule. */
+#define PRIOR_POINTS ((md_real)0.05)
+
 static int is_within(md_real x, md_real least, md_real most) { return x >= least && x <= most; }
 
 static int is_sound(const mapdpm_options *o)
@@ -2293,6 +2404,8 @@ static int is_sound(const mapdpm_options *o)
         return 0;
     if (o->lag > LARGEST_LAG || (o->lag > 0 && (o->max_groups > 0 || o->window > 0)))
         return 0;
+    if (o->queue > UINT16_MAX || (o->queue > 0 && o->warmup == 0))
+        return 0;
     if (o->surprise > 1 || (o->surprise && (o->max_groups > 0 || o->lag > 0)))
         return 0;
     return (o->max_groups > 0 || o->with_base == 0) && is_compiled_for(o);
@@ -2304,8 +2417,9 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     uint64_t D, K, B, bytes;
 
     memset(s, 0, sizeof *s);
-    s->family = (uint16_t)o->family;
-    s->surprise = (uint16_t)o->surprise;
+    s->family = (uint8_t)o->family;
+    s->surprise = (uint8_t)o->surprise;
+    s->queue = (uint16_t)o->queue;
     s->n_features = o->n_features;
     s->max_clusters = o->max_clusters;
     s->warmup = o->warmup;
@@ -2341,7 +2455,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
     }
     if (HAS_SURPRISE(s))
         bytes += SURPRISE_REALS * sizeof(md_real) + 4 * (K + SURPRISE_WORDS);
-    bytes = (bytes + 7) / 8 * 8;
+    bytes = (bytes + 7) / 8 * 8 + (MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(D, MD_QUEUE(s)) : 0);
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
 }
@@ -2456,23 +2570,65 @@ int mapdpm_init(mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
     const size_t needed = mapdpm_stream_bytes(o);
     int error;
 
-    if (s == NULL || needed == 0 || (o->warmup > 0) != (o->parameters == NULL))
+    if (s == NULL || !is_aligned(s))
+        return MAPDPM_E_ARGUMENT;
+    if (bytes >= sizeof *s)
+        s->bytes = 0; /* no learner, if this fails */
+    if (needed == 0 || (o->warmup > 0) != (o->parameters == NULL))
         return MAPDPM_E_ARGUMENT;
     if (bytes < needed)
         return MAPDPM_E_SPACE;
     error = stream_reset(s, o);
-    return error != MAPDPM_OK || IS_WARMING(s) ? error : stream_set_prior(s, o->parameters);
+    if (error == MAPDPM_OK && !IS_WARMING(s))
+        error = stream_set_prior(s, o->parameters);
+    if (error != MAPDPM_OK)
+        s->bytes = 0;
+    return error;
 }
+
+int mapdpm_prior(md_real *parameters, uint32_t n_features, const md_real *centre, const md_real *spread)
+{
+    const size_t D = n_features;
+    size_t d;
+
+    if (parameters == NULL || centre == NULL || spread == NULL || D < 1)
+        return MAPDPM_E_ARGUMENT;
+    for (d = 0; d < D; d++) {
+        const md_real variance = spread[d] * spread[d];
+
+        if (!is_within(centre[d], -MOST_VARIANCE, MOST_VARIANCE) ||
+            !(spread[d] > 0 && is_within(variance, LEAST_VARIANCE, MOST_VARIANCE)))
+            return MAPDPM_E_ARGUMENT;
+        parameters[d] = centre[d];
+        parameters[D + 2 + d] = variance;
+    }
+    parameters[D] = PRIOR_POINTS;
+    parameters[D + 1] = 1;
+    return MAPDPM_OK;
+}
+
+/* ==== queries.c ===================================================================================================== */
+
+/* What a learner knows: its numbers, options, clusters, events and prior. Nothing here changes it. */
+
+uint64_t mapdpm_n_seen(const mapdpm_stream *s) { return is_none(s) ? 0 : s->n_seen; }
+/* While the end of a warm-up is settled, there are clusters on trial only. */
+uint64_t mapdpm_n_events(const mapdpm_stream *s) { return is_none(s) || IS_WARMING(s) ? 0 : s->n_events; }
+uint32_t mapdpm_n_clusters(const mapdpm_stream *s) { return is_none(s) || IS_WARMING(s) ? 0 : s->n_clusters; }
+uint32_t mapdpm_n_features(const mapdpm_stream *s) { return is_none(s) ? 0 : MD_FEATURES(s); }
+uint32_t mapdpm_max_clusters(const mapdpm_stream *s) { return is_none(s) ? 0 : MD_SLOTS(s); }
+int mapdpm_is_warming(const mapdpm_stream *s) { return !is_none(s) && IS_WARMING(s); }
 
 int mapdpm_get_options(const mapdpm_stream *s, mapdpm_options *o)
 {
-    if (s == NULL || o == NULL)
+    if (is_none(s) || o == NULL)
         return MAPDPM_E_ARGUMENT;
     memset(o, 0, sizeof *o);
     o->family = (int32_t)s->family;
     o->n_features = MD_FEATURES(s);
     o->max_clusters = MD_SLOTS(s);
     o->warmup = MD_WARMUP(s);
+    o->queue = MD_QUEUE(s);
     o->window = MD_WINDOW(s);
     o->when_full = WHEN_FULL(s);
     o->missing = s->missing;
@@ -2502,7 +2658,7 @@ int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
     uint64_t i, first;
     uint32_t k;
 
-    if (s == NULL || now == NULL)
+    if (is_none(s) || now == NULL)
         return MAPDPM_E_ARGUMENT;
     if (id < MD_WARMUP(s)) {
         if (IS_WARMING(s)) {
@@ -2511,6 +2667,8 @@ int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
         }
         id = warmup_labels_of(s)[id];
     }
+    if (IS_WARMING(s))
+        return MAPDPM_E_UNKNOWN;
     first = s->n_events > RING_SIZE(s) ? s->n_events - RING_SIZE(s) : 0;
     for (i = first; i < s->n_events; i++) {
         const uint32_t *const event = event_of(s, i);
@@ -2528,22 +2686,23 @@ int mapdpm_resolve(const mapdpm_stream *s, uint32_t id, uint32_t *now)
 
 int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
 {
-    if (s == NULL || event == NULL)
+    if (is_none(s) || event == NULL)
         return MAPDPM_E_ARGUMENT;
-    if (i >= s->n_events || s->n_events - i > RING_SIZE(s))
+    if (i >= mapdpm_n_events(s) || s->n_events - i > RING_SIZE(s))
         return MAPDPM_E_UNKNOWN;
     memcpy(event, event_of(s, i), sizeof *event);
     return MAPDPM_OK;
 }
 
-int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, md_real *mean, md_real *variance)
+int mapdpm_get_cluster_relative(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, md_real *mean,
+                                md_real *variance)
 {
     size_t d;
     md_real decay;
 
-    if (s == NULL || cluster == NULL || k >= MD_SLOTS(s))
+    if (is_none(s) || cluster == NULL || k >= MD_SLOTS(s))
         return MAPDPM_E_ARGUMENT;
-    if (!is_used(s, k))
+    if (!is_used(s, k) || IS_WARMING(s))
         return 0;
     decay = decay_of(s, k, s->now);
     cluster->id = ids_of(s)[k];
@@ -2559,6 +2718,16 @@ int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *clust
             variance[d] = n > 0 ? squares_in(s, slot)[d] * decay / n / unit_of(s)[d] / unit_of(s)[d] : 0;
     }
     return 1;
+}
+
+int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, md_real *mean, md_real *variance)
+{
+    const int found = mapdpm_get_cluster_relative(s, k, cluster, mean, variance);
+    size_t d;
+
+    for (d = 0; found == 1 && mean && d < MD_FEATURES(s); d++)
+        mean[d] += anchor_of(s)[d];
+    return found;
 }
 
 /* Parameter i of the family, in the user's units. */
@@ -2580,7 +2749,7 @@ int mapdpm_get_prior(const mapdpm_stream *s, md_real *anchor, md_real *parameter
 {
     size_t i;
 
-    if (s == NULL || anchor == NULL || parameters == NULL)
+    if (is_none(s) || anchor == NULL || parameters == NULL)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -2590,6 +2759,49 @@ int mapdpm_get_prior(const mapdpm_stream *s, md_real *anchor, md_real *parameter
             anchor[i] = parameters[i];
     }
     return MAPDPM_OK;
+}
+
+/* ==== clock.c ======================================================================================================= */
+
+/* Clocks that begin anew, or wrap. */
+
+/* A time that was `age` before `from`, when that is moved to `to`. The earliest time stays in the range. */
+static int64_t moved_time(int64_t time, int64_t from, int64_t to)
+{
+    const uint64_t age = (uint64_t)from - (uint64_t)time, most = (uint64_t)to + (uint64_t)(INT64_MAX / 2);
+
+    return age < most ? to - (int64_t)age : -(INT64_MAX / 2);
+}
+
+static void move_times(int64_t *times, size_t n, int64_t from, int64_t to)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (times[i] <= from) /* else it was never used */
+            times[i] = moved_time(times[i], from, to);
+}
+
+int mapdpm_rebase(mapdpm_stream *s, int64_t now)
+{
+    int64_t from;
+
+    if (is_none(s))
+        return MAPDPM_E_ARGUMENT;
+    if (s->clock != CLOCK_MICROSECONDS || now > INT64_MAX / 2 || now < -(INT64_MAX / 2))
+        return MAPDPM_E_TIME;
+    from = queue_latest(s);
+    move_times(last_times_of(s), MD_SLOTS(s) + buffer_size(s), from, now);
+    move_times(queue_times(s), MD_QUEUE(s), from, now);
+    if (HAS_STATES(s))
+        move_times(decayed_to(s), 1, from, now);
+    s->now = moved_time(s->now, from, now);
+    return MAPDPM_OK;
+}
+
+int64_t mapdpm_unwrap(int64_t before, uint32_t ticks)
+{
+    return before + (int64_t)(uint32_t)(ticks - (uint32_t)((uint64_t)before & UINT32_MAX));
 }
 
 /* ==== clusters.c ==================================================================================================== */
@@ -2830,7 +3042,7 @@ int mapdpm_set_group(mapdpm_stream *s, uint32_t group)
 {
     uint32_t row;
 
-    if (s == NULL || !HAS_GROUPS(s))
+    if (is_none(s) || !HAS_GROUPS(s))
         return MAPDPM_E_ARGUMENT;
     if (*group_of(s) == group)
         return MAPDPM_OK;
@@ -3020,7 +3232,7 @@ int mapdpm_learn_groups(mapdpm_stream *s, const md_real *x, const uint32_t *grou
     size_t i, one;
     int error = MAPDPM_OK;
 
-    if (s == NULL || x == NULL || groups == NULL || done == NULL)
+    if (is_none(s) || x == NULL || groups == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
         error = mapdpm_set_group(s, groups[i]);
@@ -3040,7 +3252,7 @@ int mapdpm_predict_groups(mapdpm_stream *s, const md_real *x, const uint32_t *gr
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || x == NULL || groups == NULL || done == NULL)
+    if (is_none(s) || x == NULL || groups == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
         error = mapdpm_set_group(s, groups[i]);
@@ -3069,7 +3281,7 @@ static void write_shares(const mapdpm_stream *s, uint32_t row, md_real *shares)
 
 int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, md_real *shares)
 {
-    if (s == NULL || !HAS_GROUPS(s) || group == NULL || row >= groups_of(s))
+    if (is_none(s) || !HAS_GROUPS(s) || group == NULL || row >= groups_of(s))
         return MAPDPM_E_ARGUMENT;
     if (row >= *n_groups_of(s))
         return 0;
@@ -3081,7 +3293,7 @@ int mapdpm_get_group(const mapdpm_stream *s, uint32_t row, uint32_t *group, md_r
 
 int mapdpm_get_shares(const mapdpm_stream *s, md_real *shares)
 {
-    if (s == NULL || !HAS_GROUPS(s) || shares == NULL)
+    if (is_none(s) || !HAS_GROUPS(s) || shares == NULL)
         return MAPDPM_E_ARGUMENT;
     write_shares(s, MD_NONE, shares);
     return MAPDPM_OK;
@@ -3801,8 +4013,10 @@ void states_removed(mapdpm_stream *s)
 
 int mapdpm_gap(mapdpm_stream *s)
 {
-    if (s == NULL || !HAS_STATES(s))
+    if (is_none(s) || !HAS_STATES(s))
         return MAPDPM_E_ARGUMENT;
+    if (has_queue_to_do(s))
+        return MAPDPM_E_WARMING;
     if (IS_WARMING(s))
         return MAPDPM_OK;
     states_settle(s, *n_waiting_of(s), 0);
@@ -3812,7 +4026,7 @@ int mapdpm_gap(mapdpm_stream *s)
 
 int mapdpm_get_belief(const mapdpm_stream *s, md_real *belief)
 {
-    if (s == NULL || !HAS_STATES(s) || belief == NULL)
+    if (is_none(s) || !HAS_STATES(s) || belief == NULL)
         return MAPDPM_E_ARGUMENT;
     memcpy(belief, belief_of(s), MD_SLOTS(s) * sizeof(md_real));
     return MAPDPM_OK;
@@ -3822,7 +4036,7 @@ int mapdpm_get_transitions(const mapdpm_stream *s, md_real *steps)
 {
     size_t v, K;
 
-    if (s == NULL || !HAS_STATES(s) || steps == NULL)
+    if (is_none(s) || !HAS_STATES(s) || steps == NULL)
         return MAPDPM_E_ARGUMENT;
     K = MD_SLOTS(s);
     for (v = 0; v <= K; v++) {
@@ -3834,7 +4048,7 @@ int mapdpm_get_transitions(const mapdpm_stream *s, md_real *steps)
 
 int mapdpm_get_run(const mapdpm_stream *s, uint32_t *length)
 {
-    if (s == NULL || !HAS_STATES(s) || length == NULL)
+    if (is_none(s) || !HAS_STATES(s) || length == NULL)
         return MAPDPM_E_ARGUMENT;
     *length = *run_of(s);
     return MAPDPM_OK;
@@ -4030,7 +4244,7 @@ int mapdpm_set_base(mapdpm_stream *s, const unsigned char *file, size_t file_byt
     uint32_t i, k;
     int error;
 
-    if (s == NULL || file == NULL || !HAS_BASE(s))
+    if (is_none(s) || file == NULL || !HAS_BASE(s))
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -4857,7 +5071,7 @@ int mapdpm_assess(mapdpm_stream *s, const md_real *x, const int64_t *microsecond
     choice c;
     int error;
 
-    if (s == NULL || x == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
+    if (is_none(s) || x == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
         return MAPDPM_E_ARGUMENT;
     error = stream_check_point(s, x);
     if (error == MAPDPM_OK)
@@ -5392,8 +5606,10 @@ int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t
 {
     size_t i;
 
-    if (s == NULL || event == NULL || (ids == NULL && n > 0) || *event > s->n_events)
+    if (is_none(s) || event == NULL || (ids == NULL && n > 0) || *event > mapdpm_n_events(s))
         return MAPDPM_E_ARGUMENT;
+    if (IS_WARMING(s))
+        return MAPDPM_OK;
     if (s->n_events - *event > RING_SIZE(s)) {
         for (i = 0; i < n; i++)
             ids[i] = MD_NONE;
@@ -5414,7 +5630,7 @@ int mapdpm_resweep(mapdpm_stream *s, const md_real *x, const int64_t *times, uin
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || HAS_STATES(s) || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) ||
+    if (is_none(s) || HAS_STATES(s) || moved == NULL || (n > 0 && (x == NULL || ids == NULL)) ||
         (FORGETS(s) && times == NULL && n > 0))
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
@@ -5439,71 +5655,39 @@ int mapdpm_resweep(mapdpm_stream *s, const md_real *x, const int64_t *times, uin
 
 /* ==== warmup.c ====================================================================================================== */
 
-/* The end of the warm-up: cluster the kept points, and set the prior by the variance within clusters.
+/* MAP-DPM on the points of the warm-up under a given prior, in small steps: a sequential start; then sweeps until no point
+ * moves, merges and splits, in turn. settle.c sets the priors.
  *
- * Bounded: rounds x (sweeps x warm-up x K + K^3) x D steps, once in a learner's life.
+ * A step takes O((warm-up + K) D) time.
  */
 
-enum { ROUNDS = 2, SWEEPS = 10, STARTS = 3 };
+enum { SWEEPS = 10, STARTS = 3 };
 
 /* The bit in the label of a point that marks the second half, while its cluster is being divided. */
 #define SECOND_HALF UINT32_C(0x80000000)
 
-/* The first guess: the share of the total variance that lies within clusters, and a0. */
-typedef struct {
-    md_real share;
-    md_real shape;
-} prior_guess;
-
-static const md_real *point(const mapdpm_stream *s, size_t i) { return points_of(s) + i * MD_FEATURES(s); }
-
-/* The mean and the variance of a feature over the warm-up. They start from the first value, so that an offset costs no
- * digits. A constant feature has no scale and gets variance 1. */
-static void mean_and_variance(const mapdpm_stream *s, size_t d, md_real *mean, md_real *variance)
+const md_real *warmup_point(const mapdpm_stream *s, size_t i)
 {
-    md_real first = 0, sum = 0, squares = 0, n = 0;
-    size_t i;
-
-    for (i = 0; i < MD_WARMUP(s); i++) {
-        const md_real x = point(s, i)[d];
-
-        if (!is_present(x))
-            continue;
-        if (n == 0)
-            first = x;
-        n += 1;
-        sum += x - first;
-    }
-    *mean = n > 0 ? sum / n : 0;
-    for (i = 0; i < MD_WARMUP(s); i++)
-        if (is_present(point(s, i)[d])) {
-            const md_real t = (point(s, i)[d] - first) - *mean;
-
-            squares += t * t;
-        }
-    *mean += first;
-    *variance = n > 0 ? squares / n : 0;
-    if (!(*variance > LEAST_VARIANCE))
-        *variance = 1;
+    return points_of(s) + i * MD_FEATURES(s);
 }
 
-static void add_warmup_point(mapdpm_stream *s, size_t i, uint32_t k, md_real weight)
+void warmup_add_point(mapdpm_stream *s, size_t i, uint32_t k, md_real weight)
 {
-    moments_add(s, slot_of(s, k), half_size(s), point(s, i), weight);
+    moments_add(s, slot_of(s, k), half_size(s), warmup_point(s, i), weight);
     stream_refresh(s, k);
 }
 
 /* Put point i where it belongs: into a free slot if it opens a cluster and a slot is free. */
 static void assign(mapdpm_stream *s, size_t i)
 {
-    const choice c = stream_choose(s, point(s, i), 0);
+    const choice c = stream_choose(s, warmup_point(s, i), 0);
     uint32_t k = c.best;
 
     if (c.opens && s->n_clusters < MD_SLOTS(s)) {
         k = stream_free_slot(s);
         stream_open_slot(s, k);
     }
-    add_warmup_point(s, i, k, 1);
+    warmup_add_point(s, i, k, 1);
     warmup_labels_of(s)[i] = k;
 }
 
@@ -5512,43 +5696,35 @@ static void remove_warmup_point(mapdpm_stream *s, size_t i)
     const uint32_t k = warmup_labels_of(s)[i];
 
     if (*slot_of(s, k) > (md_real)1.5) {
-        add_warmup_point(s, i, k, -1);
+        warmup_add_point(s, i, k, -1);
     } else {
         stream_clear_slot(s, k);
         s->n_clusters--;
     }
 }
 
-/* The pair whose merge raises the log joint most. Returns whether there is one. */
-static int best_pair(const mapdpm_stream *s, uint32_t *to, uint32_t *from)
+/* Try the merges of a slot with those behind it; keep the best. */
+static void look_for_merge(const mapdpm_stream *s, settling *z)
 {
-    md_real most = 0;
-    uint32_t a, b;
-    int found = 0;
+    uint32_t b;
 
-    for (a = 0; a < s->width; a++)
-        for (b = a + 1; b < s->width; b++)
-            if (is_used(s, a) && is_used(s, b)) {
-                const md_real gain = merge_gain(s, view_of(s, a, s->now), view_of(s, b, s->now));
+    for (b = z->k + 1; b < s->width; b++)
+        if (is_used(s, z->k) && is_used(s, b)) {
+            const md_real gain = merge_gain(s, view_of(s, z->k, s->now), view_of(s, b, s->now));
 
-                if (gain > most) {
-                    most = gain;
-                    *to = a;
-                    *from = b;
-                    found = 1;
-                }
+            if (gain > z->gain) {
+                z->gain = gain;
+                z->to = z->k;
+                z->from = b;
             }
-    return found;
+        }
+    z->k++;
 }
 
-/* Merge the pair whose merge raises the log joint most. Returns whether there was one. */
-static int merge_best(mapdpm_stream *s)
+static void merge_pair(mapdpm_stream *s, uint32_t to, uint32_t from)
 {
-    uint32_t to, from;
     size_t i;
 
-    if (!best_pair(s, &to, &from))
-        return 0;
     moments_merge(s, slot_of(s, to), slot_of(s, from), half_size(s));
     stream_clear_slot(s, from);
     s->n_clusters--;
@@ -5556,7 +5732,6 @@ static int merge_best(mapdpm_stream *s)
     for (i = 0; i < MD_WARMUP(s); i++)
         if (warmup_labels_of(s)[i] == from)
             warmup_labels_of(s)[i] = to;
-    return 1;
 }
 
 /* Divide the members of slot k between its halves again, by the nearer mean in units of the variance within halves.
@@ -5573,7 +5748,7 @@ static int reassign_halves(mapdpm_stream *s, uint32_t k)
 
         if ((labels[i] & ~SECOND_HALF) != k)
             continue;
-        side = is_nearer_to_second(s, slot, h0, h1, point(s, i)) ? SECOND_HALF : 0;
+        side = is_nearer_to_second(s, slot, h0, h1, warmup_point(s, i)) ? SECOND_HALF : 0;
         moved |= side != (labels[i] & SECOND_HALF);
         labels[i] = k | side;
     }
@@ -5587,7 +5762,7 @@ static void rebuild_halves(mapdpm_stream *s, uint32_t k)
     memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(md_real));
     for (i = 0; i < MD_WARMUP(s); i++)
         if ((warmup_labels_of(s)[i] & ~SECOND_HALF) == k)
-            moments_add(s, half_of(s, k, warmup_labels_of(s)[i] & SECOND_HALF ? 1 : 0), 0, point(s, i), 1);
+            moments_add(s, half_of(s, k, warmup_labels_of(s)[i] & SECOND_HALF ? 1 : 0), 0, warmup_point(s, i), 1);
 }
 
 /* A first division: by the side of the mean in the widest feature, in units of the prior, after the `skip` widest
@@ -5614,69 +5789,191 @@ static void halve_by_feature(mapdpm_stream *s, uint32_t k, size_t skip)
     }
     for (i = 0; i < MD_WARMUP(s); i++)
         if ((warmup_labels_of(s)[i] & ~SECOND_HALF) == k)
-            warmup_labels_of(s)[i] = k | (coordinate(s, point(s, i), widest) > mean[widest] ? SECOND_HALF : 0);
+            warmup_labels_of(s)[i] = k | (coordinate(s, warmup_point(s, i), widest) > mean[widest] ? SECOND_HALF : 0);
 }
 
-/* Split slot k if that raises the log joint. Returns whether it did. */
-static int try_divide(mapdpm_stream *s, uint32_t k)
+static int has_two_halves(const mapdpm_stream *s, uint32_t k)
 {
-    uint32_t *const labels = warmup_labels_of(s), e;
-    size_t i, start;
-    int step;
-
-    for (start = 0; start < STARTS && start < MD_FEATURES(s); start++) {
-        halve_by_feature(s, k, start);
-        rebuild_halves(s, k);
-        for (step = 0; step < SWEEPS && *half_of(s, k, 0) > 0 && *half_of(s, k, 1) > 0 && reassign_halves(s, k); step++)
-            rebuild_halves(s, k);
-        if (*half_of(s, k, 0) > 0 && *half_of(s, k, 1) > 0 &&
-            -merge_gain(s, half_view(s, k, 0), half_view(s, k, 1)) > 0)
-            break;
-    }
-    if (start == STARTS || start == MD_FEATURES(s)) {
-        for (i = 0; i < MD_WARMUP(s); i++)
-            labels[i] &= ~SECOND_HALF;
-        return 0;
-    }
-    e = stream_free_slot(s);
-    stream_open_slot(s, e);
-    for (i = 0; i < MD_WARMUP(s); i++)
-        if (labels[i] == (k | SECOND_HALF)) {
-            add_warmup_point(s, i, k, -1);
-            add_warmup_point(s, i, e, 1);
-            labels[i] = e;
-        }
-    memset(half_of(s, k, 0), 0, 2 * half_size(s) * sizeof(md_real));
-    return 1;
+    return *half_of(s, k, 0) > 0 && *half_of(s, k, 1) > 0;
 }
 
-/* MAP-DPM on the kept points: a sequential start, then sweeps until no point moves, merges and splits, in turn. */
-static void cluster_warmup(mapdpm_stream *s)
+/* ---- the steps --------------------------------------------------------------------------------------------------- */
+
+enum { AT_START, AT_SWEEP, AT_MERGE, AT_CHOICE, AT_DIVISION, AT_SPLIT };
+
+static void go_to(settling *z, uint32_t step)
 {
-    uint32_t k;
+    z->step = step;
+    z->i = z->k = z->moved = 0;
+    z->gain = 0;
+}
+
+/* The merges are over, or one is done: look for the next. */
+static void step_of_merges(mapdpm_stream *s, settling *z)
+{
+    if (z->k < s->width) {
+        look_for_merge(s, z);
+    } else if (z->gain > 0) {
+        merge_pair(s, z->to, z->from);
+        z->changed = 1;
+        go_to(z, AT_MERGE);
+    } else {
+        go_to(z, AT_CHOICE);
+    }
+}
+
+/* Choose the next slot to divide. Returns 0 if the points are clustered. */
+static int step_of_choice(mapdpm_stream *s, settling *z)
+{
+    while (z->k < MD_SLOTS(s) && s->n_clusters < MD_SLOTS(s) && !(is_used(s, z->k) && *slot_of(s, z->k) >= 2))
+        z->k++;
+    if (z->k < MD_SLOTS(s) && s->n_clusters < MD_SLOTS(s)) {
+        z->start = z->i = 0;
+        z->step = AT_DIVISION;
+        halve_by_feature(s, z->k, 0);
+        rebuild_halves(s, z->k);
+        return 1;
+    }
+    z->pass++;
+    z->sweep = 0;
+    go_to(z, AT_SWEEP);
+    return z->pass < SWEEPS && z->changed;
+}
+
+/* Improve the division of slot k once; when that is done, split it, or divide it in another way, or leave it. */
+static void step_of_division(mapdpm_stream *s, settling *z)
+{
+    const uint32_t k = z->k;
     size_t i;
-    int sweep, round, moved, changed = 1;
 
-    for (i = 0; i < MD_WARMUP(s); i++)
-        assign(s, i);
-    for (round = 0; round < SWEEPS && changed; round++) {
-        for (sweep = 0, moved = 1; sweep < SWEEPS && moved; sweep++) {
-            moved = 0;
-            for (i = 0; i < MD_WARMUP(s); i++) {
-                const uint32_t before = warmup_labels_of(s)[i];
-
-                remove_warmup_point(s, i);
-                assign(s, i);
-                moved |= warmup_labels_of(s)[i] != before;
-            }
-        }
-        changed = 0;
-        while (merge_best(s))
-            changed = 1;
-        for (k = 0; k < MD_SLOTS(s) && s->n_clusters < MD_SLOTS(s); k++)
-            if (is_used(s, k) && *slot_of(s, k) >= 2)
-                changed |= try_divide(s, k);
+    if (z->i < SWEEPS && has_two_halves(s, k) && reassign_halves(s, k)) {
+        rebuild_halves(s, k);
+        z->i++;
+        return;
     }
+    z->i = 0;
+    if (has_two_halves(s, k) && -merge_gain(s, half_view(s, k, 0), half_view(s, k, 1)) > 0) {
+        z->to = stream_free_slot(s);
+        stream_open_slot(s, z->to);
+        z->step = AT_SPLIT;
+        return;
+    }
+    z->start++;
+    if (z->start < STARTS && z->start < MD_FEATURES(s)) {
+        halve_by_feature(s, k, z->start);
+        rebuild_halves(s, k);
+        return;
+    }
+    for (i = 0; i < MD_WARMUP(s); i++)
+        warmup_labels_of(s)[i] &= ~SECOND_HALF;
+    z->k++;
+    z->step = AT_CHOICE;
+}
+
+/* Move a point of the second half into its new slot; after the last one, go on with the next slot. */
+static void step_of_split(mapdpm_stream *s, settling *z)
+{
+    if (warmup_labels_of(s)[z->i] == (z->k | SECOND_HALF)) {
+        warmup_add_point(s, z->i, z->k, -1);
+        warmup_add_point(s, z->i, z->to, 1);
+        warmup_labels_of(s)[z->i] = z->to;
+    }
+    z->i++;
+    if (z->i < MD_WARMUP(s))
+        return;
+    memset(half_of(s, z->k, 0), 0, 2 * half_size(s) * sizeof(md_real));
+    z->changed = 1;
+    z->k++;
+    z->step = AT_CHOICE;
+}
+
+/* A point takes its cluster anew. */
+static void step_of_sweep(mapdpm_stream *s, settling *z)
+{
+    const uint32_t before = warmup_labels_of(s)[z->i];
+
+    remove_warmup_point(s, z->i);
+    assign(s, z->i);
+    z->moved |= warmup_labels_of(s)[z->i] != before;
+    z->i++;
+    if (z->i < MD_WARMUP(s))
+        return;
+    z->sweep++;
+    z->changed = 0;
+    go_to(z, z->sweep < SWEEPS && z->moved ? AT_SWEEP : AT_MERGE);
+}
+
+void warmup_begin(settling *z)
+{
+    z->pass = z->sweep = 0;
+    go_to(z, AT_START);
+}
+
+int warmup_step(mapdpm_stream *s, settling *z)
+{
+    switch (z->step) {
+    case AT_START:
+        assign(s, z->i);
+        z->i++;
+        if (z->i == MD_WARMUP(s))
+            go_to(z, AT_SWEEP);
+        return 1;
+    case AT_SWEEP:
+        step_of_sweep(s, z);
+        return 1;
+    case AT_MERGE:
+        step_of_merges(s, z);
+        return 1;
+    case AT_CHOICE:
+        return step_of_choice(s, z);
+    case AT_DIVISION:
+        step_of_division(s, z);
+        return 1;
+    default:
+        step_of_split(s, z);
+        return 1;
+    }
+}
+
+/* ==== settle.c ====================================================================================================== */
+
+/* The end of the warm-up in small steps: set the prior by the variance within clusters, cluster the points (warmup.c), try
+ * the next guess; last, create the clusters of the best one.
+ */
+
+enum { ROUNDS = 2, N_SHARES = 4, N_SHAPES = 3, LAST_TRIAL = N_SHARES + N_SHAPES };
+
+/* Beyond the steps of warmup.c, in the same field. */
+enum { AT_PRIOR = 16, AT_CREATION = 17 };
+
+/* The mean and the variance of a feature over the warm-up. They start from the first value, so that an offset costs no
+ * digits. A constant feature has no scale and gets variance 1. */
+static void mean_and_variance(const mapdpm_stream *s, size_t d, md_real *mean, md_real *variance)
+{
+    md_real first = 0, sum = 0, squares = 0, n = 0;
+    size_t i;
+
+    for (i = 0; i < MD_WARMUP(s); i++) {
+        const md_real x = warmup_point(s, i)[d];
+
+        if (!is_present(x))
+            continue;
+        if (n == 0)
+            first = x;
+        n += 1;
+        sum += x - first;
+    }
+    *mean = n > 0 ? sum / n : 0;
+    for (i = 0; i < MD_WARMUP(s); i++)
+        if (is_present(warmup_point(s, i)[d])) {
+            const md_real t = (warmup_point(s, i)[d] - first) - *mean;
+
+            squares += t * t;
+        }
+    *mean += first;
+    *variance = n > 0 ? squares / n : 0;
+    if (!(*variance > LEAST_VARIANCE))
+        *variance = 1;
 }
 
 static void clear_all(mapdpm_stream *s)
@@ -5711,49 +6008,6 @@ static void learn_prior(mapdpm_stream *s, md_real *parameters, md_real a0)
     }
 }
 
-/* Make clusters with ids in order of appearance, and weights as if each point had been learned when it came. */
-static void create_clusters(mapdpm_stream *s)
-{
-    uint32_t *const labels = warmup_labels_of(s);
-    uint32_t k;
-    size_t i;
-
-    for (k = 0; k < MD_SLOTS(s); k++)
-        ids_of(s)[k] = MD_NONE;
-    clear_all(s);
-    for (i = 0; i < MD_WARMUP(s); i++) {
-        const md_real age = to_real((uint64_t)(s->now - times_of(s)[i]));
-        const md_real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
-
-        k = labels[i];
-        if (!(weight > 0)) { /* forgotten before the warm-up ended */
-            labels[i] = MD_NONE;
-            continue;
-        }
-        if (ids_of(s)[k] == MD_NONE) {
-            stream_open_slot(s, k);
-            ids_of(s)[k] = s->next_id++;
-            stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
-        }
-        add_warmup_point(s, i, k, weight);
-        if (HAS_SURPRISE(s))
-            standing_of(s)[k]++;
-        if (HAS_GROUPS(s))
-            groups_add(s, k, point_rows_of(s)[i], weight);
-        labels[i] = ids_of(s)[k];
-        last_times_of(s)[k] = s->now;
-        last_seen_of(s)[k] = (uint32_t)(i + 1);
-    }
-    for (k = 0; HAS_BASE(s) && k < s->width; k++)
-        base_none(s, k);
-    if (HAS_SURPRISE(s))
-        surprise_judge_all(s);
-    if (HAS_GROUPS(s))
-        groups_settle(s);
-    if (HAS_STATES(s))
-        states_begin(s);
-}
-
 /* The log joint of the kept points and their clusters, in the user's units. */
 static md_real log_joint(const mapdpm_stream *s)
 {
@@ -5767,78 +6021,269 @@ static md_real log_joint(const mapdpm_stream *s)
     return total;
 }
 
-/* Cluster the kept points with a guess of the variance within clusters, then with the variance found. */
-static int fit(mapdpm_stream *s, prior_guess g)
+/* The prior of a round: a guess of the variance within clusters, then the variance found. */
+static int set_prior(mapdpm_stream *s, const settling *z)
 {
     const size_t D = MD_FEATURES(s);
     md_real *const parameters = half_of(s, 0, 0); /* memory that a warm-up does not use */
     size_t d;
-    int round, error;
 
-    for (round = 0; round <= ROUNDS; round++) {
-        if (round > 0)
-            learn_prior(s, parameters, g.shape);
-        for (d = 0; d < D; d++) {
-            md_real variance;
+    if (z->round > 0)
+        learn_prior(s, parameters, z->shape);
+    for (d = 0; d < D; d++) {
+        md_real variance;
 
-            mean_and_variance(s, d, &parameters[d], &variance);
-            if (round == 0)
-                parameters[D + 2 + d] = g.share * g.shape * variance;
+        mean_and_variance(s, d, &parameters[d], &variance);
+        if (z->round == 0)
+            parameters[D + 2 + d] = z->share * z->shape * variance;
+    }
+    for (d = 0; d < D; d++)
+        if (!(parameters[D + 2 + d] >= LEAST_VARIANCE))
+            parameters[D + 2 + d] = LEAST_VARIANCE;
+        else if (parameters[D + 2 + d] > MOST_VARIANCE)
+            parameters[D + 2 + d] = MOST_VARIANCE;
+    parameters[D] = EMPIRICAL_POINTS / (md_real)MD_WARMUP(s);
+    parameters[D + 1] = z->shape;
+    return stream_set_prior(s, parameters);
+}
+
+/* Begin trial z->trial: a share of the variance, then a shape with the best share, last the best of both. The shapes end
+ * with the first that is no better. */
+static void begin_trial(settling *z)
+{
+    static const md_real shares[N_SHARES] = {(md_real)1, (md_real)0.1, (md_real)0.01, (md_real)0.001};
+    static const md_real shapes[N_SHAPES] = {2, 4, 8};
+
+    if (z->trial > N_SHARES && z->best_shape != z->shape)
+        z->trial = LAST_TRIAL;
+    z->shape = z->trial < N_SHARES ? 1 : z->best_shape;
+    z->share = z->trial < N_SHARES ? shares[z->trial] : z->best_share;
+    if (z->trial >= N_SHARES && z->trial < LAST_TRIAL)
+        z->shape = shapes[z->trial - N_SHARES];
+    z->round = 0;
+    z->step = AT_PRIOR;
+}
+
+/* A round is over: begin the next, or the next trial, or create the clusters. */
+static void end_round(mapdpm_stream *s, settling *z)
+{
+    uint32_t k;
+
+    z->round++;
+    z->step = AT_PRIOR;
+    if (z->round <= ROUNDS)
+        return;
+    if (z->trial < LAST_TRIAL) {
+        const md_real joint = log_joint(s);
+
+        if (z->trial == 0 || joint > z->most) {
+            z->most = joint;
+            z->best_share = z->share;
+            z->best_shape = z->shape;
         }
-        for (d = 0; d < D; d++)
-            if (!(parameters[D + 2 + d] >= LEAST_VARIANCE))
-                parameters[D + 2 + d] = LEAST_VARIANCE;
-            else if (parameters[D + 2 + d] > MOST_VARIANCE)
-                parameters[D + 2 + d] = MOST_VARIANCE;
-        parameters[D] = EMPIRICAL_POINTS / (md_real)MD_WARMUP(s);
-        parameters[D + 1] = g.shape;
-        error = stream_set_prior(s, parameters);
+        z->trial++;
+        begin_trial(z);
+        return;
+    }
+    for (k = 0; k < MD_SLOTS(s); k++)
+        ids_of(s)[k] = MD_NONE;
+    clear_all(s);
+    z->i = 0;
+    z->step = AT_CREATION;
+}
+
+/* Put a point into its cluster for good. Clusters get ids in order of appearance, and weights as if each point had been
+ * learned when it came. */
+static void create(mapdpm_stream *s, size_t i)
+{
+    uint32_t *const label = warmup_labels_of(s) + i;
+    const uint32_t k = *label;
+    const md_real age = to_real((uint64_t)(s->now - times_of(s)[i]));
+    const md_real weight = FORGETS(s) ? math_exp(-age * s->rate) : 1;
+
+    if (!(weight > 0)) { /* forgotten before the warm-up ended */
+        *label = MD_NONE;
+        return;
+    }
+    if (ids_of(s)[k] == MD_NONE) {
+        stream_open_slot(s, k);
+        ids_of(s)[k] = s->next_id++;
+        stream_record(s, MAPDPM_CREATED, ids_of(s)[k], 0);
+    }
+    warmup_add_point(s, i, k, weight);
+    if (HAS_SURPRISE(s))
+        standing_of(s)[k]++;
+    if (HAS_GROUPS(s))
+        groups_add(s, k, point_rows_of(s)[i], weight);
+    *label = ids_of(s)[k];
+    last_times_of(s)[k] = s->now;
+    last_seen_of(s)[k] = (uint32_t)(i + 1);
+}
+
+/* All clusters are there. */
+static void begin_learning(mapdpm_stream *s)
+{
+    uint32_t k;
+
+    for (k = 0; HAS_BASE(s) && k < s->width; k++)
+        base_none(s, k);
+    if (HAS_SURPRISE(s))
+        surprise_judge_all(s);
+    if (HAS_GROUPS(s))
+        groups_settle(s);
+    if (HAS_STATES(s))
+        states_begin(s);
+}
+
+void settle_begin(settling *z)
+{
+    memset(z, 0, sizeof *z);
+    begin_trial(z);
+}
+
+int settle_step(mapdpm_stream *s, settling *z)
+{
+    int error;
+
+    if (z->step == AT_PRIOR) {
+        error = set_prior(s, z);
         if (error != MAPDPM_OK)
             return error;
         clear_all(s);
-        cluster_warmup(s);
+        warmup_begin(z);
+        return 1;
     }
+    if (z->step != AT_CREATION) {
+        if (!warmup_step(s, z))
+            end_round(s, z);
+        return 1;
+    }
+    s->warming = 0; /* the steps that learning takes, too */
+    create(s, z->i);
+    z->i++;
+    if (z->i == MD_WARMUP(s)) {
+        begin_learning(s);
+        return 0;
+    }
+    s->warming = 1;
+    return 1;
+}
+
+/* As when the last point of the warm-up came. A file does not hold the state of the settlement. */
+void settle_again(mapdpm_stream *s)
+{
+    const size_t K = MD_SLOTS(s);
+
+    clear_all(s);
+    memset(words_of(s), 0, 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + MD_WARMUP(s)));
+    memset(last_times_of(s), 0, 8 * K);
+    clear_all(s); /* partners are not 0 */
+    s->n_events = 0;
+    s->at_event = 0;
+    s->next_id = MD_WARMUP(s);
+    s->turn = 0;
+    settle_begin(settling_of(s));
+}
+
+/* ==== queue.c ======================================================================================================= */
+
+/* Points that wait while the end of a warm-up is settled in steps. They are learned in their order, so that the learner
+ * gets the same bits as one that settles at once.
+ */
+
+uint32_t mapdpm_n_queued(const mapdpm_stream *s)
+{
+    return is_none(s) || MD_QUEUE(s) == 0 ? 0 : *queue_length(s);
+}
+
+/* The place of the i-th point that waits. */
+static uint32_t place_of(const mapdpm_stream *s, uint32_t i)
+{
+    const uint32_t place = *queue_first(s) + i;
+
+    return place < MD_QUEUE(s) ? place : place - MD_QUEUE(s);
+}
+
+/* The time of the last point that came. */
+int64_t queue_latest(const mapdpm_stream *s)
+{
+    return mapdpm_n_queued(s) > 0 ? queue_times(s)[place_of(s, *queue_length(s) - 1)] : s->now;
+}
+
+/* Put a point into the queue. */
+int queue_add(mapdpm_stream *s, const md_real *x, int64_t now)
+{
+    const uint32_t place = place_of(s, *queue_length(s));
+
+    if (*queue_length(s) == MD_QUEUE(s))
+        return MAPDPM_E_WARMING;
+    memcpy(queue_points(s) + (size_t)place * MD_FEATURES(s), x, MD_FEATURES(s) * sizeof(md_real));
+    queue_times(s)[place] = now;
+    queue_groups(s)[place] = HAS_GROUPS(s) ? *group_of(s) : MD_NONE;
+    ++*queue_length(s);
     return MAPDPM_OK;
 }
 
-/* Fit with a guess and a shape; keep the fit with the higher log joint. */
-static int try_guess(mapdpm_stream *s, prior_guess guess, prior_guess *best, md_real *most)
+/* Take the first point from the queue and learn it, in its group. */
+static int learn_first(mapdpm_stream *s)
 {
-    const int error = fit(s, guess);
-    const md_real joint = error == MAPDPM_OK ? log_joint(s) : 0;
+    const uint32_t place = *queue_first(s);
+    const uint32_t group = HAS_GROUPS(s) ? *group_of(s) : MD_NONE;
+    const md_real *const x = queue_points(s) + (size_t)place * MD_FEATURES(s);
+    const int64_t time = s->clock == CLOCK_MICROSECONDS ? queue_times(s)[place] : s->now + 1;
+    uint32_t id;
+    int error;
 
-    if (error == MAPDPM_OK && (best->share == 0 || joint > *most)) {
-        *most = joint;
-        *best = guess;
-    }
+    *queue_first(s) = place_of(s, 1);
+    --*queue_length(s);
+    if (HAS_GROUPS(s))
+        (void)mapdpm_set_group(s, queue_groups(s)[place]);
+    error = stream_learn(s, x, time, &id, NULL, NULL);
+    if (HAS_GROUPS(s))
+        (void)mapdpm_set_group(s, group);
     return error;
 }
 
-int stream_end_warmup(mapdpm_stream *s)
+int mapdpm_settle_step(mapdpm_stream *s)
 {
-    static const md_real shares[] = {(md_real)1, (md_real)0.1, (md_real)0.01, (md_real)0.001}, shapes[] = {2, 4, 8};
-    prior_guess best = {0, 0}, guess = {0, 1};
-    md_real most = 0;
-    size_t i;
+    int more;
+
+    if (is_none(s))
+        return MAPDPM_E_ARGUMENT;
+    if (!has_queue_to_do(s))
+        return 0;
+    if (is_settling(s)) {
+        more = settle_step(s, settling_of(s));
+        if (more < 0)
+            return more;
+        if (more == 0)
+            stream_settled(s);
+    } else {
+        const int error = learn_first(s);
+
+        if (error != MAPDPM_OK)
+            return error;
+    }
+    return has_queue_to_do(s);
+}
+
+int mapdpm_settle_all(mapdpm_stream *s)
+{
     int error = MAPDPM_OK;
 
-    for (i = 0; i < sizeof shares / sizeof *shares && error == MAPDPM_OK; i++) {
-        guess.share = shares[i];
-        error = try_guess(s, guess, &best, &most);
+    if (is_none(s))
+        return MAPDPM_E_ARGUMENT;
+    while (has_queue_to_do(s)) {
+        const int more = mapdpm_settle_step(s);
+
+        if (more < 0 && error == MAPDPM_OK)
+            error = more;
+        if (more < 0 && is_settling(s)) /* the clusters cannot be found */
+            return error;
     }
-    guess = best;
-    for (i = 0; i < sizeof shapes / sizeof *shapes && error == MAPDPM_OK && (i == 0 || best.shape == guess.shape);
-         i++) {
-        guess.shape = shapes[i];
-        error = try_guess(s, guess, &best, &most);
-    }
-    if (error == MAPDPM_OK)
-        error = fit(s, best);
-    if (error != MAPDPM_OK)
-        return error;
-    s->warming = 0; /* from here on, groups count */
-    create_clusters(s);
-    return MAPDPM_OK;
+    s->bytes -= (uint32_t)queue_bytes(s); /* it comes last */
+    s->queue = 0;
+    return error;
 }
 
 /* ==== prior.c ======================================================================================================= */
@@ -6057,10 +6502,18 @@ static int revisits_prior(const mapdpm_stream *s)
            (s->n_clusters <= 2 || s->n_seen == MD_WARMUP(s));
 }
 
+/* To be called when the clusters of the warm-up are there. */
+void stream_settled(mapdpm_stream *s)
+{
+    if (revisits_prior(s))
+        stream_revisit_prior(s);
+}
+
 static int learn_warming(mapdpm_stream *s, const md_real *x, uint32_t *id)
 {
     const size_t i = (size_t)s->n_seen, D = MD_FEATURES(s);
-    int error;
+    settling z;
+    int more;
 
     memcpy(points_of(s) + i * D, x, D * sizeof(md_real));
     times_of(s)[i] = s->now;
@@ -6072,10 +6525,17 @@ static int learn_warming(mapdpm_stream *s, const md_real *x, uint32_t *id)
     }
     if (s->n_seen < MD_WARMUP(s))
         return MAPDPM_OK;
-    error = stream_end_warmup(s);
-    if (error == MAPDPM_OK && revisits_prior(s))
-        stream_revisit_prior(s);
-    return error;
+    if (MD_QUEUE(s) > 0) {
+        settle_begin(settling_of(s));
+        return MAPDPM_OK;
+    }
+    settle_begin(&z);
+    do
+        more = settle_step(s, &z);
+    while (more > 0);
+    if (more == 0)
+        stream_settled(s);
+    return more;
 }
 
 /* Add the point to slot k, new or not. Then try one change that may follow: a merge with the second best slot, a merge
@@ -6116,8 +6576,18 @@ static int check_opening(const mapdpm_stream *s, const choice *c, int64_t before
     return c->has_aged && (!IS_TIMED(s) || states_will_age(s, before)) ? MAPDPM_OK : MAPDPM_E_FULL;
 }
 
+/* A point without an answer: the warm-up is not over. */
+static int answer_nothing(md_real *score, mapdpm_assessment *a)
+{
+    if (score)
+        *score = math_nan();
+    if (a)
+        stream_assess_nothing(a);
+    return MAPDPM_OK;
+}
+
 /* Learn a point, and assess it before if `a` is not NULL. */
-static int learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, md_real *score, mapdpm_assessment *a)
+int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, md_real *score, mapdpm_assessment *a)
 {
     const int64_t before = s->now;
     const int with_density = score != NULL || HAS_SURPRISE(s) || a != NULL;
@@ -6134,10 +6604,7 @@ static int learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
     if (IS_GROUPED(s) && FORGETS(s))
         groups_total(s);
     if (IS_WARMING(s)) {
-        if (score)
-            *score = math_nan();
-        if (a)
-            stream_assess_nothing(a);
+        (void)answer_nothing(score, a);
         return learn_warming(s, x, id);
     }
     c = stream_choose(s, x, with_density);
@@ -6205,6 +6672,24 @@ static int learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
     return MAPDPM_OK;
 }
 
+/* Learn a point, or put it into the queue. */
+static int learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, md_real *score, mapdpm_assessment *a)
+{
+    int error;
+
+    if (!has_queue_to_do(s))
+        return stream_learn(s, x, now, id, score, a);
+    error = stream_check_point(s, x);
+    if (error == MAPDPM_OK && HAS_GROUPS(s) && !groups_can_learn(s))
+        error = MAPDPM_E_GROUP;
+    if (error == MAPDPM_OK)
+        error = queue_add(s, x, now);
+    if (error != MAPDPM_OK)
+        return error;
+    *id = MD_NONE;
+    return answer_nothing(score, a);
+}
+
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
 
 static int learn_next(mapdpm_stream *s, const md_real *x, uint32_t *id, md_real *score, mapdpm_assessment *a)
@@ -6212,7 +6697,7 @@ static int learn_next(mapdpm_stream *s, const md_real *x, uint32_t *id, md_real 
     uint32_t unused;
     int error;
 
-    if (s == NULL || x == NULL)
+    if (is_none(s) || x == NULL)
         return MAPDPM_E_ARGUMENT;
     if (s->clock == CLOCK_MICROSECONDS || s->now >= INT64_MAX / 2)
         return MAPDPM_E_TIME;
@@ -6231,10 +6716,10 @@ static int learn_at(mapdpm_stream *s, const md_real *x, int64_t microseconds, ui
     uint32_t k;
     int error;
 
-    if (s == NULL || x == NULL)
+    if (is_none(s) || x == NULL)
         return MAPDPM_E_ARGUMENT;
     /* Within 2^62 microseconds of 0, 146,000 years, so that differences do not overflow. */
-    if (s->clock == CLOCK_POINTS || (!starts && microseconds < s->now) || microseconds > INT64_MAX / 2 ||
+    if (s->clock == CLOCK_POINTS || (!starts && microseconds < queue_latest(s)) || microseconds > INT64_MAX / 2 ||
         microseconds < -(INT64_MAX / 2))
         return MAPDPM_E_TIME;
     rate = s->rate;
@@ -6271,7 +6756,7 @@ int mapdpm_learn_many(mapdpm_stream *s, const md_real *x, const int64_t *microse
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || x == NULL || done == NULL)
+    if (is_none(s) || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
         const md_real *const point = x + i * MD_FEATURES(s);
@@ -6292,7 +6777,7 @@ int mapdpm_predict(const mapdpm_stream *s, const md_real *x, uint32_t *id, md_re
     choice c;
     int error;
 
-    if (s == NULL || x == NULL)
+    if (is_none(s) || x == NULL)
         return MAPDPM_E_ARGUMENT;
     error = stream_check_point(s, x);
     if (error != MAPDPM_OK)
@@ -6319,7 +6804,7 @@ int mapdpm_predict_many(const mapdpm_stream *s, const md_real *x, size_t n, uint
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || x == NULL || done == NULL)
+    if (is_none(s) || x == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
         error = mapdpm_predict(s, x + i * MD_FEATURES(s), ids ? ids + i : NULL, scores ? scores + i : NULL);
@@ -6338,7 +6823,7 @@ int mapdpm_learn_assessed(mapdpm_stream *s, const md_real *x, const int64_t *mic
     uint32_t id = MD_NONE;
     int error;
 
-    if (s == NULL || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
+    if (is_none(s) || a == NULL || HAS_STATES(s) || HAS_GROUPS(s))
         return MAPDPM_E_ARGUMENT;
     error = microseconds ? learn_at(s, x, *microseconds, &id, NULL, &found) : learn_next(s, x, &id, NULL, &found);
     if (error != MAPDPM_OK)
@@ -6354,7 +6839,7 @@ int mapdpm_assess_many(mapdpm_stream *s, const md_real *x, const int64_t *micros
     size_t i;
     int error = MAPDPM_OK;
 
-    if (s == NULL || x == NULL || assessments == NULL || done == NULL)
+    if (is_none(s) || x == NULL || assessments == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n && error == MAPDPM_OK; i += error == MAPDPM_OK) {
         const md_real *const point = x + i * MD_FEATURES(s);
@@ -6396,21 +6881,20 @@ int mapdpm_insert_counted(mapdpm_stream *s, const mapdpm_cluster *cluster, const
     uint32_t j, k;
     size_t d;
 
-    if (s == NULL || HAS_STATES(s) || cluster == NULL || mean == NULL || variance == NULL)
+    if (is_none(s) || HAS_STATES(s) || cluster == NULL || mean == NULL || variance == NULL)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
     if ((counts != NULL && !HAS_MISSING(s)) ||
-        !(cluster->weight > 0 && cluster->weight <= MOST_WEIGHT && cluster->weight_low >= -cluster->weight &&
-          cluster->weight_low <= cluster->weight))
+        !(cluster->weight > 0 && cluster->weight <= MOST_WEIGHT && cluster->weight_low >= -MD_HALF * cluster->weight &&
+          cluster->weight_low <= MD_HALF * cluster->weight))
         return MAPDPM_E_ARGUMENT;
     for (d = 0; d < MD_FEATURES(s); d++) {
         const md_real centre = mean[d] * unit_of(s)[d], spread = variance[d] * unit_of(s)[d] * unit_of(s)[d];
 
         if (counts != NULL && !(counts[d] >= 0 && counts[d] <= MOST_WEIGHT))
             return MAPDPM_E_ARGUMENT;
-        if (!(centre >= -COORDINATE_LIMIT && centre <= COORDINATE_LIMIT && spread >= 0 &&
-              spread <= COORDINATE_LIMIT * COORDINATE_LIMIT))
+        if (!(centre >= -COORDINATE_LIMIT && centre <= COORDINATE_LIMIT && spread >= 0 && spread <= MOST_SPREAD))
             return MAPDPM_E_RANGE;
     }
     if (!weight_fits(s->n_seen, cluster->weight))
@@ -6471,9 +6955,10 @@ static int check_pool(const mapdpm_stream *s, const mapdpm_stream *from)
         seen += to_uint64(weight + MD_HALF);
         for (d = 0; d < MD_FEATURES(s); d++) {
             const md_real mean = mean_from(s, from, slot, d), unit = unit_of(s)[d] / unit_of(from)[d];
+            const md_real squares = squares_in(from, slot)[d] * unit * unit;
+            const md_real count = counts_in(from, slot)[d * count_step(from)];
 
-            if (!(mean >= -COORDINATE_LIMIT && mean <= COORDINATE_LIMIT &&
-                  squares_in(from, slot)[d] * unit * unit <= LARGEST_REAL))
+            if (!(mean >= -COORDINATE_LIMIT && mean <= COORDINATE_LIMIT && squares <= MOST_SPREAD * count))
                 return MAPDPM_E_RANGE;
         }
     }
@@ -6488,7 +6973,7 @@ int mapdpm_pool(mapdpm_stream *s, const mapdpm_stream *from)
     size_t d;
     int error;
 
-    if (s == NULL || from == NULL || s == from || HAS_STATES(s) || MD_FEATURES(s) != from->n_features ||
+    if (is_none(s) || is_none(from) || s == from || HAS_STATES(s) || MD_FEATURES(s) != from->n_features ||
         from->missing > s->missing)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s) || IS_WARMING(from))
@@ -6532,7 +7017,7 @@ int mapdpm_pool_summary(mapdpm_stream *s, const unsigned char *file, size_t file
     uint32_t i;
     int error;
 
-    if (s == NULL || HAS_STATES(s) || file == NULL)
+    if (is_none(s) || HAS_STATES(s) || file == NULL)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -6672,7 +7157,7 @@ int mapdpm_reduce(mapdpm_stream *s, uint32_t n)
 {
     uint32_t k;
 
-    if (s == NULL || HAS_STATES(s) || n < 1)
+    if (is_none(s) || HAS_STATES(s) || n < 1)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -6771,7 +7256,7 @@ size_t mapdpm_summary_bytes(const mapdpm_stream *s, uint32_t real_bytes)
 {
     uint64_t reals, bytes;
 
-    if (s == NULL || !is_width(real_bytes))
+    if (is_none(s) || !is_width(real_bytes))
         return 0;
     reals = CONCENTRATIONS + mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s)) +
             (uint64_t)n_written(s) * cluster_reals(MD_FEATURES(s), HAS_MISSING(s), real_bytes);
@@ -6814,7 +7299,7 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
     mapdpm_options o;
     size_t i;
 
-    if (s == NULL || file == NULL || file_bytes == NULL || total == 0)
+    if (is_none(s) || file == NULL || file_bytes == NULL || total == 0)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -6962,7 +7447,7 @@ int summary_check(const mapdpm_stream *s, const summary *f)
             if (!(x.count >= 0 && x.count <= MOST_WEIGHT))
                 return MAPDPM_E_DAMAGED;
             if (!(x.mean >= -COORDINATE_LIMIT && x.mean <= COORDINATE_LIMIT && x.squares >= 0 &&
-                  x.squares <= LARGEST_REAL))
+                  x.squares <= MOST_SPREAD * x.count))
                 return MAPDPM_E_RANGE;
         }
     }
@@ -7015,7 +7500,7 @@ size_t mapdpm_bank_bytes(const mapdpm_options *o, uint32_t n)
     const uint64_t each = mapdpm_stream_bytes(o);
     uint64_t bytes;
 
-    if (each == 0 || o->max_groups > 0 || n < 1 || n > UINT32_C(1) << 16 || o->when_full == MAPDPM_FULL_ERROR)
+    if (each == 0 || o->max_groups > 0 || n < 1 || n > UINT32_C(1) << 16 || o->queue > 0 || o->when_full == MAPDPM_FULL_ERROR)
         return 0;
     bytes = at_learners(n) + each * n;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX ? (size_t)bytes : 0;
@@ -7028,7 +7513,7 @@ int mapdpm_bank_init(mapdpm_bank *b, size_t bytes, const mapdpm_options *o, cons
     uint32_t i;
     int error = MAPDPM_OK;
 
-    if (b == NULL || alphas == NULL || needed == 0 || !(margin >= 0) || !(half_life == 0 || half_life >= 1))
+    if (b == NULL || !is_aligned(b) || alphas == NULL || needed == 0 || !(margin >= 0) || !(half_life == 0 || half_life >= 1))
         return MAPDPM_E_ARGUMENT;
     if (bytes < needed)
         return MAPDPM_E_SPACE;
@@ -7409,6 +7894,24 @@ static int are_counts(const mapdpm_stream *s)
            *counted_in_period(s) <= MOST_STANDING;
 }
 
+/* Whether points could wait like this. They are checked when they are learned. */
+static int is_queue(const mapdpm_stream *s)
+{
+    int64_t before = s->now;
+    uint32_t i, place = *queue_first(s);
+
+    if (*queue_length(s) > MD_QUEUE(s) || place >= MD_QUEUE(s) ||
+        (*queue_length(s) > 0 && IS_WARMING(s) && !is_settling(s)))
+        return 0;
+    for (i = 0; i < *queue_length(s) && s->clock == CLOCK_MICROSECONDS; i++) {
+        if (queue_times(s)[place] < before || queue_times(s)[place] > INT64_MAX / 2)
+            return 0;
+        before = queue_times(s)[place];
+        place = place + 1 < MD_QUEUE(s) ? place + 1 : 0;
+    }
+    return 1;
+}
+
 /* Whether learning could have left this learner. */
 int stream_is_valid(const mapdpm_stream *s)
 {
@@ -7423,7 +7926,7 @@ int stream_is_valid(const mapdpm_stream *s)
         return 0;
     if (s->visited > 0 && s->visited >= MD_WINDOW(s))
         return 0;
-    if (IS_WARMING(s) ? MD_WARMUP(s) == 0 || s->n_seen >= MD_WARMUP(s) || s->next_id != MD_WARMUP(s)
+    if (IS_WARMING(s) ? MD_WARMUP(s) == 0 || s->n_seen >= MD_WARMUP(s) + (MD_QUEUE(s) > 0) || s->next_id != MD_WARMUP(s)
                       : s->n_seen < MD_WARMUP(s))
         return 0;
     for (k = 0; k < MD_SLOTS(s); k++) {
@@ -7446,28 +7949,91 @@ int stream_is_valid(const mapdpm_stream *s)
     for (i = 0; i < buffer_size(s); i++)
         if (!is_kept_point(s, i))
             return 0;
-    if (HAS_SURPRISE(s) && !are_counts(s))
+    if ((HAS_SURPRISE(s) && !are_counts(s)) || (MD_QUEUE(s) > 0 && !is_queue(s)))
         return 0;
     return HAS_GROUPS(s) ? are_groups(s) : !HAS_STATES(s) || are_states(s);
 }
 
 /* ==== stream_snapshot.c ============================================================================================= */
 
-/* A stream learner to a file and back, bit for bit (docs/format.md, kinds 2, 4 and 7). */
+/* A stream learner to a file and back, bit for bit, at once or in pieces (docs/format.md, kinds 2, 4 and 7). */
 
-/* The place of the next entry in a file, and the direction of the copy. */
+/* The bytes of a file on their way, to the caller's function or from it: one of the two is NULL. */
 typedef struct {
-    unsigned char *p;
-    int reads;
+    mapdpm_put put;
+    mapdpm_get get;
+    void *context;
+    uint32_t crc;
+    int sums;  /* whether the CRC is needed */
+    int error; /* the first of the caller's function; then nothing more moves */
 } cursor;
 
+static void transfer_bytes(cursor *c, unsigned char *bytes, size_t n)
+{
+    if (c->error != MAPDPM_OK || n == 0)
+        return;
+    c->error = c->put ? c->put(c->context, bytes, n) : c->get(c->context, bytes, n);
+    if (c->sums && c->error == MAPDPM_OK)
+        c->crc = mapdpm_crc32(c->crc, bytes, n);
+}
+
+/* n entries of a size. Memory is as the file on a little-endian machine; another one takes a block at a time. */
 static void transfer(cursor *c, void *entries, size_t n, size_t size)
 {
-    if (c->reads)
-        copy_entries(entries, c->p, n, size);
-    else
-        copy_entries(c->p, entries, n, size);
-    c->p += n * size;
+    unsigned char *const bytes = (unsigned char *)entries;
+    unsigned char block[32];
+    size_t i, m;
+
+    if (is_little_endian()) {
+        transfer_bytes(c, bytes, n * size);
+        return;
+    }
+    for (i = 0; i < n; i += m) {
+        m = n - i < sizeof block / size ? n - i : sizeof block / size;
+        if (c->put)
+            copy_entries(block, bytes + i * size, m, size);
+        transfer_bytes(c, block, m * size);
+        if (c->get)
+            copy_entries(bytes + i * size, block, m, size);
+    }
+}
+
+/* A file in memory as context. */
+static int put_to_memory(void *context, const unsigned char *bytes, size_t n)
+{
+    unsigned char **const p = (unsigned char **)context;
+
+    memcpy(*p, bytes, n);
+    *p += n;
+    return MAPDPM_OK;
+}
+
+static int get_from_memory(void *context, unsigned char *bytes, size_t n)
+{
+    const unsigned char **const p = (const unsigned char **)context;
+
+    memcpy(bytes, *p, n);
+    *p += n;
+    return MAPDPM_OK;
+}
+
+static cursor writer(mapdpm_put put, void *context)
+{
+    cursor c = {NULL, NULL, NULL, 0, 1, MAPDPM_OK};
+
+    c.put = put;
+    c.context = context;
+    return c;
+}
+
+static cursor reader(mapdpm_get get, void *context, int sums)
+{
+    cursor c = {NULL, NULL, NULL, 0, 0, MAPDPM_OK};
+
+    c.get = get;
+    c.context = context;
+    c.sums = sums;
+    return c;
 }
 
 /* The options. They come first, because they determine how much memory the rest needs. */
@@ -7482,6 +8048,8 @@ static void transfer_options(cursor *c, mapdpm_options *o, int kind)
     transfer(c, &o->half_life, 1, MD_REAL);
     if (o->surprise)
         transfer(c, &o->rare, 1, MD_REAL);
+    if (o->queue)
+        transfer(c, &o->queue, 1, 4);
     if (kind == STREAM_OF_STATES) {
         transfer(c, &o->lag, 1, 4);
         transfer(c, &o->gamma, 1, MD_REAL);
@@ -7496,10 +8064,8 @@ static void transfer_options(cursor *c, mapdpm_options *o, int kind)
 }
 
 /* Everything except the options and the parameters. Writing and reading share this one description. */
-static void transfer_state(cursor *c, mapdpm_stream *s)
+static void transfer_counters(cursor *c, mapdpm_stream *s)
 {
-    const size_t K = MD_SLOTS(s), B = buffer_size(s);
-
     transfer(c, &s->n_seen, 1, 8);
     transfer(c, &s->n_events, 1, 8);
     transfer(c, &s->now, 1, 8);
@@ -7509,6 +8075,12 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
     transfer(c, &s->clock, 1, 4);
     transfer(c, &s->warming, 1, 4);
     transfer(c, &s->visited, 1, 4);
+}
+
+static void transfer_arrays(cursor *c, mapdpm_stream *s)
+{
+    const size_t K = MD_SLOTS(s), B = buffer_size(s);
+
     transfer(c, last_times_of(s), K + B, 8);
     transfer(c, slot_of(s, 0), K * slot_size(s), MD_REAL);
     transfer(c, points_of(s), B * MD_FEATURES(s), MD_REAL);
@@ -7528,13 +8100,19 @@ static void transfer_state(cursor *c, mapdpm_stream *s)
         transfer(c, n_waiting_of(s), TIME_WORDS, 4);
         transfer(c, state_total(s), time_reals(s) - 2, MD_REAL);
     }
+    if (MD_QUEUE(s) > 0) {
+        transfer(c, queue_times(s), MD_QUEUE(s), 8);
+        transfer(c, queue_points(s), MD_QUEUE(s) * (size_t)MD_FEATURES(s), MD_REAL);
+        transfer(c, queue_length(s), 2 + (size_t)MD_QUEUE(s), 4);
+    }
 }
 
 enum { COUNTERS = 3 * 8 + 6 * 4 };
 
-static size_t options_bytes(int kind, int has_surprise)
+static size_t options_bytes(int kind, uint64_t flags)
 {
-    const size_t most = 4 * 4 + 3 * MD_REAL + (has_surprise ? MD_REAL : 0u);
+    const size_t most =
+        4 * 4 + 3 * MD_REAL + (flags & WITH_SURPRISE ? MD_REAL : 0u) + (flags & WITH_QUEUE ? 4u : 0u);
 
     if (kind == STREAM_OF_GROUPS)
         return most + 3 * 4 + MD_REAL;
@@ -7546,23 +8124,29 @@ static int kind_of(const mapdpm_stream *s)
     return HAS_GROUPS(s) ? STREAM_OF_GROUPS : HAS_STATES(s) ? STREAM_OF_STATES : MD_STREAM;
 }
 
-/* What the kind adds to the state. */
+static unsigned flags_in(const mapdpm_stream *s)
+{
+    return (HAS_SURPRISE(s) ? WITH_SURPRISE : 0u) | (MD_QUEUE(s) > 0 ? WITH_QUEUE : 0u);
+}
+
+/* What the kind and the flags add to the state. */
 static uint64_t more_bytes(const mapdpm_stream *s)
 {
-    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s);
+    const uint64_t words = 1 + 2 * (uint64_t)groups_of(s) + buffer_size(s), queue = MD_QUEUE(s);
+    const uint64_t waiting = queue > 0 ? queue * (12 + MD_REAL * (uint64_t)MD_FEATURES(s)) + 8 : 0;
 
     if (HAS_SURPRISE(s))
-        return MD_REAL * (uint64_t)SURPRISE_BINS + 4 * ((uint64_t)MD_SLOTS(s) + SURPRISE_WORDS);
+        return waiting + MD_REAL * (uint64_t)SURPRISE_BINS + 4 * ((uint64_t)MD_SLOTS(s) + SURPRISE_WORDS);
     if (HAS_GROUPS(s))
-        return MD_REAL * (uint64_t)group_reals(s) + 4 * words;
-    return HAS_STATES(s) ? 8 + 4 * TIME_WORDS + MD_REAL * (uint64_t)(time_reals(s) - 2) : 0;
+        return waiting + MD_REAL * (uint64_t)group_reals(s) + 4 * words;
+    return waiting + (HAS_STATES(s) ? 8 + 4 * TIME_WORDS + MD_REAL * (uint64_t)(time_reals(s) - 2) : 0);
 }
 
 static uint64_t body_bytes(const mapdpm_stream *s)
 {
     const uint64_t K = MD_SLOTS(s), B = buffer_size(s), D = MD_FEATURES(s);
 
-    return options_bytes(kind_of(s), HAS_SURPRISE(s)) + COUNTERS + more_bytes(s) +
+    return options_bytes(kind_of(s), flags_in(s)) + COUNTERS + more_bytes(s) +
            MD_REAL * (mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s)) + K * slot_size(s) + B * D) +
            8 * (K + B) +
            4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (uint64_t)RING_SIZE(s) + MD_WARMUP(s) + MD_WINDOW(s));
@@ -7570,71 +8154,112 @@ static uint64_t body_bytes(const mapdpm_stream *s)
 
 size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
 {
-    const uint64_t bytes = s ? MD_HEADER + body_bytes(s) + MD_CRC : 0;
+    const uint64_t bytes = is_none(s) ? 0 : MD_HEADER + body_bytes(s) + MD_CRC;
 
     return bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
 
-int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size_t capacity, size_t *file_bytes)
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, cursor c)
 {
     mapdpm_stream *const s = (mapdpm_stream *)(uintptr_t)stream; /* only read */
-    const size_t total = mapdpm_snapshot_bytes(s);
+    const size_t more = sequence ? MAPDPM_SEQUENCE_BYTES : 0;
+    unsigned char block[MAPDPM_SEQUENCE_BYTES];
     uint32_t sizes[5], i;
     mapdpm_options o;
-    cursor c;
 
-    if (s == NULL || file == NULL || file_bytes == NULL)
-        return MAPDPM_E_ARGUMENT;
-    if (capacity < total)
-        return MAPDPM_E_SPACE;
     sizes[0] = MD_FEATURES(s);
     sizes[1] = MD_SLOTS(s);
     sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s));
     sizes[3] = (uint32_t)slot_size(s);
-    sizes[4] = 0;
-    c.p = mapdpm_file_begin(file, kind_of(s), (int32_t)s->family, sizes, total);
-    (void)put_bytes(file + MD_FLAGS, HAS_SURPRISE(s) ? WITH_SURPRISE : 0, 2);
-    c.reads = 0;
+    sizes[4] = (uint32_t)more;
+    (void)mapdpm_file_begin(block, kind_of(s), (int32_t)s->family, sizes, (uint64_t)mapdpm_snapshot_bytes(s) + more);
+    (void)put_bytes(block + MD_FLAGS, flags_in(s), 2);
+    transfer_bytes(&c, block, MD_HEADER);
     (void)mapdpm_get_options(s, &o);
     transfer_options(&c, &o, kind_of(s));
     for (i = 0; i < sizes[2]; i++) {
-        const md_real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
+        md_real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
-        c.p = put_reals(c.p, &parameter, 1);
+        transfer(&c, &parameter, 1, MD_REAL);
     }
-    transfer_state(&c, s);
-    (void)put_bytes(c.p, mapdpm_crc32(0, file, total - MD_CRC), MD_CRC);
-    *file_bytes = total;
-    return MAPDPM_OK;
+    transfer_counters(&c, s);
+    transfer_arrays(&c, s);
+    if (sequence) {
+        sequence_write(block, *sequence);
+        transfer_bytes(&c, block, more);
+    }
+    (void)put_bytes(block, c.crc, MD_CRC);
+    transfer_bytes(&c, block, MD_CRC);
+    return c.error;
 }
 
-int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
+int mapdpm_snapshot_write(const mapdpm_stream *s, unsigned char *file, size_t capacity, size_t *file_bytes)
 {
-    cursor c;
-    int error, kind;
+    const size_t total = mapdpm_snapshot_bytes(s);
+    unsigned char *p = file;
 
-    if (file == NULL || o == NULL)
+    if (total == 0 || file == NULL || file_bytes == NULL)
         return MAPDPM_E_ARGUMENT;
-    kind =
-        file_bytes >= MD_HEADER && (file[6] == STREAM_OF_GROUPS || file[6] == STREAM_OF_STATES) ? file[6] : MD_STREAM;
-    error = mapdpm_file_check(file, file_bytes, kind);
-    if (error != MAPDPM_OK)
-        return error;
+    if (capacity < total)
+        return MAPDPM_E_SPACE;
+    *file_bytes = total;
+    return send_learner(s, NULL, writer(put_to_memory, &p));
+}
+
+int mapdpm_snapshot_send(const mapdpm_stream *s, const uint32_t *sequence, mapdpm_put put, void *context)
+{
+    if (mapdpm_snapshot_bytes(s) == 0 || put == NULL)
+        return MAPDPM_E_ARGUMENT;
+    return send_learner(s, sequence, writer(put, context));
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static int kind_in(const unsigned char *header)
+{
+    return header[6] == STREAM_OF_GROUPS || header[6] == STREAM_OF_STATES ? header[6] : MD_STREAM;
+}
+
+/* The options of a file whose header is in order. */
+static int read_options(cursor *c, const unsigned char *header, mapdpm_options *o)
+{
+    const int kind = kind_in(header);
+    const uint64_t flags = get_bytes(header + MD_FLAGS, 2);
+
     memset(o, 0, sizeof *o);
-    o->surprise = get_bytes(file + MD_FLAGS, 2) == WITH_SURPRISE;
-    if (file_bytes < MD_HEADER + options_bytes(kind, o->surprise != 0) + COUNTERS + MD_CRC)
+    o->surprise = (flags & WITH_SURPRISE) != 0;
+    o->queue = (flags & WITH_QUEUE) != 0;
+    if (get_bytes(header + 32, 8) < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
         return MAPDPM_E_DAMAGED;
-    o->family = (int32_t)get_bytes(file + 8, 2);
-    o->n_features = get32(file + 12);
-    o->max_clusters = get32(file + 16);
-    c.p = (unsigned char *)(uintptr_t)(file + MD_HEADER);
-    c.reads = 1;
-    transfer_options(&c, o, kind);
-    if ((kind == STREAM_OF_GROUPS && o->max_groups == 0) || (kind == STREAM_OF_STATES && o->lag == 0))
+    o->family = (int32_t)get_bytes(header + 8, 2);
+    o->n_features = get32(header + 12);
+    o->max_clusters = get32(header + 16);
+    transfer_options(c, o, kind);
+    if (c->error != MAPDPM_OK)
+        return c->error;
+    if ((kind == STREAM_OF_GROUPS && o->max_groups == 0) || (kind == STREAM_OF_STATES && o->lag == 0) ||
+        (o->queue == 0 && (flags & WITH_QUEUE) != 0))
         return MAPDPM_E_DAMAGED;
     if (!is_compiled_for(o))
         return MAPDPM_E_KIND;
     return mapdpm_stream_bytes(o) > 0 ? MAPDPM_OK : MAPDPM_E_DAMAGED;
+}
+
+int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
+{
+    const unsigned char *p = file;
+    cursor c = reader(get_from_memory, &p, 0);
+    int error;
+
+    if (file == NULL || o == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = mapdpm_file_check(file, file_bytes, file_bytes >= MD_HEADER ? kind_in(file) : MD_STREAM);
+    if (error != MAPDPM_OK)
+        return error;
+    p += MD_HEADER;
+    return read_options(&c, file, o);
 }
 
 /* Compute the parts that a file leaves out because they follow from others. */
@@ -7654,48 +8279,229 @@ static void derive(mapdpm_stream *s)
         states_prepare(s);
 }
 
-int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
+/* Set the prior from the parameters of a file, which are all 0 while there is none. */
+static int restore_prior(mapdpm_stream *s, const md_real *parameters, size_t n)
 {
-    mapdpm_options o;
-    md_real *parameters;
-    cursor c;
-    size_t n, i, at;
-    int error = mapdpm_snapshot_options(file, file_bytes, &o);
+    const uint32_t warming = s->warming;
+    int error = MAPDPM_OK;
+    size_t i;
 
-    if (error != MAPDPM_OK)
-        return error;
-    if (s == NULL)
-        return MAPDPM_E_ARGUMENT;
-    if (bytes < mapdpm_stream_bytes(&o))
-        return MAPDPM_E_SPACE;
-    error = stream_reset(s, &o);
-    n = mapdpm_n_parameters(o.family, o.n_features);
-    if (error != MAPDPM_OK || file_bytes != MD_HEADER + body_bytes(s) + get32(file + 28) + MD_CRC ||
-        get32(file + 20) != n || get32(file + 24) != slot_size(s) || !(o.log_alpha == s->log_alpha))
-        return MAPDPM_E_DAMAGED;
-    s->log_alpha = o.log_alpha; /* a zero keeps its sign */
-    at = MD_HEADER + options_bytes(kind_of(s), HAS_SURPRISE(s));
-    c.p = (unsigned char *)(uintptr_t)(file + at);
-    c.reads = 1;
-    parameters = half_of(s, 0, 0); /* free memory until the slots are read */
-    transfer(&c, parameters, n, MD_REAL);
-    s->warming = 1;
-    if (o.warmup == 0 || get32(file + at + n * MD_REAL + 24 + 16) == 0) {
+    if (!IS_WARMING(s)) {
+        s->warming = MD_WARMUP(s) > 0; /* as when it was set first */
         error = stream_set_prior(s, parameters);
-        if (error != MAPDPM_OK)
-            return MAPDPM_E_DAMAGED;
-    } else {
-        for (i = 0; i < n * MD_REAL; i++)
-            if (file[at + i] != 0)
-                return MAPDPM_E_DAMAGED;
+        s->warming = warming;
+        return error;
     }
-    transfer_state(&c, s);
+    for (i = 0; i < n * sizeof(md_real) && error == MAPDPM_OK; i++)
+        if (((const unsigned char *)parameters)[i] != 0)
+            error = MAPDPM_E_DAMAGED;
+    return error;
+}
+
+/* The learner in a file whose header and options are in order. The memory is large enough. */
+static int read_learner(cursor *c, const unsigned char *header, const mapdpm_options *o, mapdpm_stream *s)
+{
+    const size_t n = mapdpm_n_parameters(o->family, o->n_features);
+    md_real *parameters;
+    int error = stream_reset(s, o);
+
+    if (error != MAPDPM_OK || get_bytes(header + 32, 8) != MD_HEADER + body_bytes(s) + get32(header + 28) + MD_CRC ||
+        get32(header + 20) != n || get32(header + 24) != slot_size(s) || !(o->log_alpha == s->log_alpha))
+        return MAPDPM_E_DAMAGED;
+    s->log_alpha = o->log_alpha;   /* a zero keeps its sign */
+    parameters = half_of(s, 0, 0); /* free memory until the slots are read */
+    transfer(c, parameters, n, MD_REAL);
+    transfer_counters(c, s);
+    if (c->error != MAPDPM_OK)
+        return c->error;
+    if (s->warming > 1 || (s->warming == 1 && MD_WARMUP(s) == 0) || restore_prior(s, parameters, n) != MAPDPM_OK)
+        return MAPDPM_E_DAMAGED;
+    transfer_arrays(c, s);
+    if (c->error != MAPDPM_OK)
+        return c->error;
     if (s->clock == CLOCK_MICROSECONDS)
         s->rate /= 1000000;
+    if (MD_QUEUE(s) > 0 && is_settling(s))
+        settle_again(s);
     if (!stream_is_valid(s))
         return MAPDPM_E_DAMAGED;
     derive(s);
     return MAPDPM_OK;
+}
+
+static int check_memory(const mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
+{
+    if (s == NULL || !is_aligned(s))
+        return MAPDPM_E_ARGUMENT;
+    return bytes < mapdpm_stream_bytes(o) ? MAPDPM_E_SPACE : MAPDPM_OK;
+}
+
+int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
+{
+    mapdpm_options o;
+    const unsigned char *p = file;
+    cursor c = reader(get_from_memory, &p, 0);
+    int error = mapdpm_snapshot_options(file, file_bytes, &o);
+
+    if (error == MAPDPM_OK)
+        error = check_memory(s, bytes, &o);
+    if (error != MAPDPM_OK)
+        return error;
+    p += MD_HEADER + options_bytes(kind_in(file), get_bytes(file + MD_FLAGS, 2));
+    error = read_learner(&c, file, &o, s);
+    if (error != MAPDPM_OK)
+        s->bytes = 0;
+    return error;
+}
+
+/* The rest of a file: the additions, and the CRC. */
+static int read_end(cursor *c, uint32_t n)
+{
+    unsigned char block[32];
+    uint32_t crc, m;
+
+    for (; n > 0 && c->error == MAPDPM_OK; n -= m) {
+        m = n < sizeof block ? n : (uint32_t)sizeof block;
+        transfer_bytes(c, block, m);
+    }
+    crc = c->crc;
+    transfer_bytes(c, block, MD_CRC);
+    if (c->error != MAPDPM_OK)
+        return c->error;
+    return get32(block) == crc ? MAPDPM_OK : MAPDPM_E_DAMAGED;
+}
+
+int mapdpm_snapshot_receive(mapdpm_stream *s, size_t bytes, mapdpm_get get, void *context)
+{
+    cursor c = reader(get, context, 1);
+    unsigned char header[MD_HEADER];
+    mapdpm_options o;
+    int error;
+
+    if (s == NULL || get == NULL)
+        return MAPDPM_E_ARGUMENT;
+    transfer_bytes(&c, header, MD_HEADER);
+    if (c.error != MAPDPM_OK)
+        return c.error;
+    if (get32(header) != MD_MAGIC)
+        return MAPDPM_E_FOREIGN;
+    error = mapdpm_header_check(header, get_bytes(header + 32, 8), kind_in(header));
+    if (error == MAPDPM_OK)
+        error = read_options(&c, header, &o);
+    if (error == MAPDPM_OK)
+        error = check_memory(s, bytes, &o);
+    if (error != MAPDPM_OK)
+        return error;
+    error = read_learner(&c, header, &o, s);
+    if (error == MAPDPM_OK)
+        error = read_end(&c, get32(header + 28));
+    if (error != MAPDPM_OK)
+        s->bytes = 0;
+    return error;
+}
+
+/* ==== slots.c ======================================================================================================= */
+
+/* Files in slots of a flash: their length, their sequence number, and the latest of them. */
+
+/* A sequence number is an addition of Python's form: the length of a JSON text, and the text. The number takes ten
+ * places, so that all files have one length. */
+enum { BEFORE = 23, DIGITS = 10, AFTER = 16, TEXT = BEFORE + DIGITS + AFTER };
+static const char BEFORE_TEXT[] = "{\"plain\": {\"sequence\": ", AFTER_TEXT[] = "}, \"arrays\": []}";
+
+typedef char text_is_counted[sizeof BEFORE_TEXT == BEFORE + 1 && sizeof AFTER_TEXT == AFTER + 1 &&
+                                     TEXT + 4 == MAPDPM_SEQUENCE_BYTES
+                                 ? 1
+                                 : -1];
+
+void sequence_write(unsigned char *p, uint32_t sequence)
+{
+    size_t i;
+
+    p = put_bytes(p, TEXT, 4);
+    memcpy(p, BEFORE_TEXT, BEFORE);
+    memcpy(p + BEFORE + DIGITS, AFTER_TEXT, AFTER);
+    for (i = DIGITS; i > 0; i--, sequence /= 10)
+        p[BEFORE + i - 1] = (unsigned char)(sequence > 0 || i == DIGITS ? '0' + sequence % 10 : ' ');
+}
+
+static int is_text(const unsigned char *p, const char *text, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (p[i] != (unsigned char)text[i])
+            return 0;
+    return 1;
+}
+
+/* Whether additions are a sequence number, which is then set. */
+static int is_sequence(const unsigned char *p, uint32_t *sequence)
+{
+    uint64_t number = 0;
+    size_t i;
+
+    if (get32(p) != TEXT || !is_text(p + 4, BEFORE_TEXT, BEFORE) || !is_text(p + 4 + BEFORE + DIGITS, AFTER_TEXT, AFTER))
+        return 0;
+    for (i = 0; i < DIGITS; i++) {
+        const unsigned char c = p[4 + BEFORE + i];
+
+        if (c >= '0' && c <= '9')
+            number = 10 * number + (c - (unsigned)'0');
+        else if (c != ' ' || number > 0)
+            return 0;
+    }
+    *sequence = (uint32_t)number;
+    return number <= UINT32_MAX;
+}
+
+size_t mapdpm_file_bytes(const unsigned char *header, size_t n)
+{
+    uint64_t total;
+
+    if (header == NULL || n < MD_HEADER || get32(header) != MD_MAGIC)
+        return 0;
+    total = get_bytes(header + 32, 8);
+    return total >= MD_HEADER + MD_CRC && total <= SIZE_MAX ? (size_t)total : 0;
+}
+
+int mapdpm_snapshot_sequence(const unsigned char *file, size_t file_bytes, uint32_t *sequence)
+{
+    int error;
+
+    if (file == NULL || sequence == NULL)
+        return MAPDPM_E_ARGUMENT;
+    error = mapdpm_file_check(file, file_bytes, file_bytes > MD_HEADER ? file[6] : MD_STREAM);
+    if (error != MAPDPM_OK)
+        return error;
+    if (get32(file + 28) != MAPDPM_SEQUENCE_BYTES || file_bytes < MD_HEADER + MAPDPM_SEQUENCE_BYTES + MD_CRC)
+        return MAPDPM_E_UNKNOWN;
+    return is_sequence(file + file_bytes - MD_CRC - MAPDPM_SEQUENCE_BYTES, sequence) ? MAPDPM_OK : MAPDPM_E_UNKNOWN;
+}
+
+int mapdpm_snapshot_newest(const unsigned char *const *slots, size_t n_slots, size_t slot_bytes, size_t *newest,
+                           uint32_t *sequence)
+{
+    uint32_t latest = 0, number;
+    size_t i;
+    int found = 0;
+
+    if (slots == NULL || newest == NULL)
+        return MAPDPM_E_ARGUMENT;
+    for (i = 0; i < n_slots; i++) {
+        const size_t bytes = mapdpm_file_bytes(slots[i], slot_bytes);
+
+        if (bytes == 0 || bytes > slot_bytes || mapdpm_snapshot_sequence(slots[i], bytes, &number) != MAPDPM_OK)
+            continue;
+        if (found && (int32_t)(number - latest) <= 0) /* numbers wrap */
+            continue;
+        found = 1;
+        latest = number;
+        *newest = i;
+    }
+    if (found && sequence)
+        *sequence = latest;
+    return found ? MAPDPM_OK : MAPDPM_E_UNKNOWN;
 }
 
 /* ==== features.c ==================================================================================================== */
@@ -7713,6 +8519,9 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
  */
 #ifndef MAPDPM_TRANSFORMERS_H
 #define MAPDPM_TRANSFORMERS_H
+
+/* Whether there is no pipeline: no memory, or memory that mapdpm_features_init or _read could not fill. */
+static inline int is_no_pipeline(const mapdpm_features *f) { return f == NULL || f->bytes == 0; }
 
 enum { MOST_STEPS = 64 };
 #define LARGEST_WIDTH UINT32_C(65536)
@@ -7980,7 +8789,7 @@ int mapdpm_features_init(mapdpm_features *f, size_t bytes, const mapdpm_step *st
 {
     const size_t needed = mapdpm_features_bytes(steps, n_steps, n_features);
 
-    if (f == NULL || needed == 0)
+    if (f == NULL || !is_aligned(f) || needed == 0)
         return MAPDPM_E_ARGUMENT;
     if (bytes < needed)
         return MAPDPM_E_SPACE;
@@ -7991,7 +8800,7 @@ int mapdpm_features_reset(mapdpm_features *f)
 {
     uint32_t i;
 
-    if (f == NULL)
+    if (is_no_pipeline(f))
         return MAPDPM_E_ARGUMENT;
     memset(state_of(f), 0, f->n_state * sizeof(md_real));
     memset(counters_of(f), 0, f->n_words * sizeof(uint32_t));
@@ -8007,12 +8816,12 @@ int mapdpm_features_reset(mapdpm_features *f)
 
 uint32_t mapdpm_features_width(const mapdpm_features *f)
 {
-    return f == NULL ? 0 : f->width;
+    return is_no_pipeline(f) ? 0 : f->width;
 }
 
 int mapdpm_features_get_step(const mapdpm_features *f, uint32_t i, mapdpm_step *step)
 {
-    if (f == NULL || step == NULL || i >= f->n_steps)
+    if (is_no_pipeline(f) || step == NULL || i >= f->n_steps)
         return MAPDPM_E_ARGUMENT;
     *step = steps_of(f)[i].step;
     return MAPDPM_OK;
@@ -8078,7 +8887,7 @@ int mapdpm_features_step(mapdpm_features *f, const mapdpm_real *x, const int64_t
 {
     int error;
 
-    if (f == NULL || x == NULL || out == NULL)
+    if (is_no_pipeline(f) || x == NULL || out == NULL)
         return MAPDPM_E_ARGUMENT;
     error = check_of(f, x, microseconds);
     return error != MAPDPM_OK ? error : transform(f, x, microseconds, out);
@@ -8089,7 +8898,7 @@ int mapdpm_features_many(mapdpm_features *f, const mapdpm_real *x, const int64_t
 {
     size_t i, found = 0;
 
-    if (f == NULL || x == NULL || out == NULL || done == NULL)
+    if (is_no_pipeline(f) || x == NULL || out == NULL || done == NULL)
         return MAPDPM_E_ARGUMENT;
     for (i = 0; i < n; i++) {
         const int error = check_of(f, x + i * f->n_features, microseconds == NULL ? NULL : microseconds + i);
@@ -8458,7 +9267,7 @@ static uint64_t pipeline_file_size(const mapdpm_features *f)
 
 size_t mapdpm_features_file_bytes(const mapdpm_features *f)
 {
-    const uint64_t bytes = f != NULL ? pipeline_file_size(f) : 0;
+    const uint64_t bytes = is_no_pipeline(f) ? 0 : pipeline_file_size(f);
 
     return bytes <= SIZE_MAX ? (size_t)bytes : 0;
 }
@@ -8498,7 +9307,7 @@ int mapdpm_features_write(const mapdpm_features *f, unsigned char *file, size_t 
     uint32_t sizes[5], i;
     unsigned char *p;
 
-    if (f == NULL || file == NULL || file_bytes == NULL)
+    if (is_no_pipeline(f) || file == NULL || file_bytes == NULL)
         return MAPDPM_E_ARGUMENT;
     if (capacity < total)
         return MAPDPM_E_SPACE;
@@ -8643,18 +9452,22 @@ int mapdpm_features_read(mapdpm_features *f, size_t bytes, const unsigned char *
 
     if (error != MAPDPM_OK)
         return error;
-    if (f == NULL)
+    if (f == NULL || !is_aligned(f))
         return MAPDPM_E_ARGUMENT;
     if (bytes < needed)
         return MAPDPM_E_SPACE;
     error = features_plan(f, NULL, file, get32(file + 16), get32(file + 12));
-    if (error != MAPDPM_OK || f->n_state != get32(file + 20) || f->n_words != get32(file + 24))
+    if (error != MAPDPM_OK || f->n_state != get32(file + 20) || f->n_words != get32(file + 24)) {
+        f->bytes = 0;
         return MAPDPM_E_DAMAGED;
+    }
     p = file + MD_HEADER + (size_t)f->n_steps * STEP_BYTES;
     copy_entries(counters_of(f), p, f->n_words, 4);
     copy_entries(state_of(f), p + 4 * (size_t)f->n_words, f->n_state, MD_REAL);
     for (i = 0; i < f->n_steps; i++)
-        if (!is_state(f, steps_of(f) + i))
+        if (!is_state(f, steps_of(f) + i)) {
+            f->bytes = 0;
             return MAPDPM_E_DAMAGED;
+        }
     return MAPDPM_OK;
 }

@@ -29,14 +29,34 @@ extern "C" {
 #endif
 typedef MAPDPM_REAL mapdpm_real;
 
-/* The bytes of a learner of D features and at most K clusters, without a warm-up, a window or missing values; a
- * constant, for static memory. In float every sum has a second real, which holds what rounding lost. */
+/* The bytes of a learner of D features and at most K clusters; constants, for static memory. The second is for a learner
+ * of options.warmup W, options.window N and options.missing M (0 or 1). In float every sum has a second real, which
+ * holds what rounding lost. */
 #define MAPDPM_STREAM_HEAD (2 * 8 + 8 + 22 * 4 + 10 * sizeof(mapdpm_real))
 #define MAPDPM_EVENTS(K) (2 * (K))
-#define MAPDPM_SLOT_REALS(D) ((sizeof(mapdpm_real) == 4 ? 2 + 4 * (D) : 1 + 2 * (D)) + 2 * (1 + 2 * (D)) + 3 + 2 * (D))
-#define MAPDPM_STATE_BYTES(D, K)                                                                                       \
-    (((size_t)MAPDPM_STREAM_HEAD + (size_t)(K) * (8 + 4 * 4 + MAPDPM_SLOT_REALS((size_t)(D)) * sizeof(mapdpm_real)) +   \
-      5 * (size_t)(D) * sizeof(mapdpm_real) + MAPDPM_EVENTS((size_t)(K)) * 16 + 7) / 8 * 8)
+#define MAPDPM_HALF_REALS(D, M) (1 + (2 + (size_t)(M)) * (size_t)(D))
+#define MAPDPM_SLOT_REALS(D, M) ((sizeof(mapdpm_real) == 4 ? 4 : 3) * MAPDPM_HALF_REALS(D, M) + 1)
+#define MAPDPM_KEPT_BYTES(D, W, N)                                                                                     \
+    (((W) > (N) ? (size_t)(W) : (size_t)(N)) * (8 + (size_t)(D) * sizeof(mapdpm_real)) + 4 * ((size_t)(W) + (N)))
+#define MAPDPM_STATE_BYTES(D, K) MAPDPM_STATE_BYTES_WITH(D, K, 0, 0, 0)
+#define MAPDPM_STATE_BYTES_WITH(D, K, W, N, M)                                                                         \
+    ((MAPDPM_STREAM_HEAD +                                                                                             \
+      (size_t)(K) * (8 + 4 * 4 + 16 * MAPDPM_EVENTS(1) +                                                               \
+                     (MAPDPM_SLOT_REALS(D, M) + 2 + 2 * (size_t)(D)) * sizeof(mapdpm_real)) +                          \
+      5 * (size_t)(D) * sizeof(mapdpm_real) + MAPDPM_KEPT_BYTES(D, W, N) + 7) / 8 * 8)
+
+/* The bytes of its snapshot; with MAPDPM_NORMAL_KNOWN_VARIANCE, D - 2 reals more. What groups, states, surprise or a
+ * queue add to the learner is enough for what they add to the snapshot. A sequence number adds the last constant. */
+#define MAPDPM_SNAPSHOT_BYTES(D, K) MAPDPM_SNAPSHOT_BYTES_WITH(D, K, 0, 0, 0)
+#define MAPDPM_SNAPSHOT_BYTES_WITH(D, K, W, N, M)                                                                      \
+    (40 + 4 * 4 + 3 * 8 + 6 * 4 + (5 + 2 * (size_t)(D)) * sizeof(mapdpm_real) +                                        \
+     (size_t)(K) * (8 + 4 * 4 + 16 * MAPDPM_EVENTS(1) + MAPDPM_SLOT_REALS(D, M) * sizeof(mapdpm_real)) +               \
+     MAPDPM_KEPT_BYTES(D, W, N) + 4)
+#define MAPDPM_SEQUENCE_BYTES 53
+
+/* The further bytes of a learner whose queue holds Q points. */
+#define MAPDPM_QUEUE_BYTES(D, Q)                                                                                       \
+    (((size_t)(Q) * (12 + (size_t)(D) * sizeof(mapdpm_real)) + 6 * sizeof(mapdpm_real) + 14 * 4 + 7) / 8 * 8)
 
 /* The further bytes of a learner that knows G groups. */
 #define MAPDPM_GROUP_BYTES(K, G)                                                                                       \
@@ -171,6 +191,9 @@ typedef struct mapdpm_options {
                                     * MAPDPM_STATES, alpha > 0, no window and no groups): a point is learned when `lag`
                                     * later points are known, or three times as many at most. Up to 1024 */
     mapdpm_real kappa;             /* >= 0: the additional weight of a state after itself, in transitions */
+    uint32_t queue;                /* 0: the call that ends a warm-up finds its clusters, which takes long. Else
+                                    * mapdpm_settle_step finds them in small steps, while up to so many points that
+                                    * come wait to be learned. Up to 65535 */
     uint32_t surprise;             /* 1: the learner knows how surprising a point is, for mapdpm_assess (only with
                                     * MAPDPM_SURPRISE, without groups and states) */
     mapdpm_real rare;              /* 0 <= rare < 1: the lightest clusters are rare while together they have at most
@@ -184,15 +207,15 @@ typedef struct mapdpm_event {
     uint32_t when; /* number of the point, modulo 2^32 */
 } mapdpm_event;
 
-/* A cluster at the current time. Positions are relative to the anchor. The weight is weight + weight_low; the second
- * term matters in float only. */
+/* A cluster at the current time. The weight is weight + weight_low; the second term matters in float only. */
 typedef struct mapdpm_cluster {
     uint32_t id;
     mapdpm_real weight;
     mapdpm_real weight_low;
 } mapdpm_cluster;
 
-/* The learner: the head of the caller's memory, all of which may be moved. The fields are private. */
+/* The learner: the head of the caller's memory, all of which may be moved. The fields are private: functions read
+ * them. */
 typedef struct mapdpm_stream {
     uint64_t n_seen;
     uint64_t n_events;
@@ -206,8 +229,9 @@ typedef struct mapdpm_stream {
     uint32_t next_id;
     uint32_t turn;
     uint32_t n_clusters;
-    uint16_t family;
-    uint16_t surprise;
+    uint8_t family;
+    uint8_t surprise;
+    uint16_t queue;
     uint32_t when_full;
     uint8_t missing;
     uint8_t with_base;
@@ -237,7 +261,7 @@ typedef struct mapdpm_stream {
 /* The bytes of a learner, a multiple of 8; 0 if the options are invalid or sizes overflow. */
 size_t mapdpm_stream_bytes(const mapdpm_options *options);
 
-/* Make a learner in the caller's memory, aligned for uint64_t. */
+/* Make a learner in the caller's memory, aligned for uint64_t. After an error there is none: all functions refuse it. */
 int mapdpm_init(mapdpm_stream *stream, size_t bytes, const mapdpm_options *options);
 
 /* Learn one point x[n_features]. Returns the id of its cluster, and its log predictive density before it was learned,
@@ -252,6 +276,31 @@ int mapdpm_learn_at(mapdpm_stream *stream, const mapdpm_real *x, int64_t microse
  * scores[n] may be NULL. *done is the number of points learned; it is below n only after an error. */
 int mapdpm_learn_many(mapdpm_stream *stream, const mapdpm_real *x, const int64_t *microseconds, size_t n, uint32_t *ids,
                       mapdpm_real *scores, size_t *done);
+
+/* ---- a warm-up that ends in small steps, and clocks ---------------------------------------------------------------- */
+
+/* Take one step of the work that the end of a warm-up has left, for a learner with options.queue > 0: find the clusters
+ * of the warm-up, then learn the points that wait, one a call. The time of a call grows with (warmup + K) D. Returns 1
+ * while work is left, 0 when nothing is. After an error, which is one of mapdpm_learn, the point that was to be learned
+ * is left out. Until nothing is left, mapdpm_learn puts points into the queue: their ids are MAPDPM_NO_ID, their scores
+ * NaN; MAPDPM_E_WARMING if the queue is full, and nothing changes. The learner gets the same bits as one without a
+ * queue. A snapshot in between holds the warm-up and the queue; its reader finds the clusters anew. */
+int mapdpm_settle_step(mapdpm_stream *stream);
+
+/* Take all these steps at once, and do without a queue from here on. The memory behind
+ * mapdpm_stream_bytes(mapdpm_get_options(...)) is free then. Returns the first error of a step. */
+int mapdpm_settle_all(mapdpm_stream *stream);
+
+/* The number of points in the queue. */
+uint32_t mapdpm_n_queued(const mapdpm_stream *stream);
+
+/* A clock began anew, as after a loss of power: it shows `now` at the moment when the last point of the learner came. All
+ * times of the learner are moved by the difference. Only for learners of mapdpm_learn_at; else MAPDPM_E_TIME. */
+int mapdpm_rebase(mapdpm_stream *stream, int64_t now);
+
+/* The time in ticks of a 32-bit clock that wraps: the first time that is not before `before` and has these lowest 32
+ * bits. Call it at least once in 2^32 ticks: now = mapdpm_unwrap(now, clock). */
+int64_t mapdpm_unwrap(int64_t before, uint32_t ticks);
 
 /* ---- anomalies --------------------------------------------------------------------------------------------------- */
 
@@ -307,7 +356,7 @@ int mapdpm_get_shares(const mapdpm_stream *stream, mapdpm_real *shares);
  * at the same time. */
 
 /* Learn all points that wait, and begin a sequence with the next point: the recording was interrupted, or ends. Before
- * the end of the warm-up it does nothing. */
+ * the end of the warm-up it does nothing; MAPDPM_E_WARMING while points are in the queue. */
 int mapdpm_gap(mapdpm_stream *stream);
 
 /* Get belief[max_clusters], the probability of each slot for the last point, given all points so far. All are 0 at the
@@ -334,10 +383,28 @@ int mapdpm_resolve(const mapdpm_stream *stream, uint32_t id, uint32_t *now);
 /* Event i, counted from the first event ever; MAPDPM_E_UNKNOWN if the ring has overwritten it. */
 int mapdpm_get_event(const mapdpm_stream *stream, uint64_t i, mapdpm_event *event);
 
-/* The cluster in a slot below max_clusters. Returns 1 if there is one, 0 if the slot is free. The means, less the
- * anchor, go to mean[n_features], the variances M2 / n to variance[n_features]; both may be NULL. */
+/* Points learned, events so far, clusters, features, slots; 0 without a learner. */
+uint64_t mapdpm_n_seen(const mapdpm_stream *stream);
+uint64_t mapdpm_n_events(const mapdpm_stream *stream);
+uint32_t mapdpm_n_clusters(const mapdpm_stream *stream);
+uint32_t mapdpm_n_features(const mapdpm_stream *stream);
+uint32_t mapdpm_max_clusters(const mapdpm_stream *stream);
+
+/* Whether the warm-up is not over: 1 or 0. */
+int mapdpm_is_warming(const mapdpm_stream *stream);
+
+/* The cluster in a slot below max_clusters. Returns 1 if there is one, 0 if the slot is free. The means go to
+ * mean[n_features], the variances M2 / n to variance[n_features]; both may be NULL. The second function gives means less
+ * the anchor (mapdpm_get_prior), which keep all digits where the anchor is large. */
 int mapdpm_get_cluster(const mapdpm_stream *stream, uint32_t slot, mapdpm_cluster *cluster, mapdpm_real *mean,
                        mapdpm_real *variance);
+int mapdpm_get_cluster_relative(const mapdpm_stream *stream, uint32_t slot, mapdpm_cluster *cluster, mapdpm_real *mean,
+                                mapdpm_real *variance);
+
+/* parameters[2 n_features + 2] of MAPDPM_NORMAL_GAMMA: data around `centre`, clusters as wide as `spread`, a standard
+ * deviation for each feature. Clusters lie some 4.5 of their widths apart (c0 = 0.05), and a first point says as much of
+ * a width as the prior (a0 = 1). */
+int mapdpm_prior(mapdpm_real *parameters, uint32_t n_features, const mapdpm_real *centre, const mapdpm_real *spread);
 
 /* The options of the learner, without its parameters. */
 int mapdpm_get_options(const mapdpm_stream *stream, mapdpm_options *options);
@@ -418,8 +485,32 @@ int mapdpm_snapshot_write(const mapdpm_stream *stream, unsigned char *file, size
 /* The options of the learner in a file, without its parameters. Checks the header and the CRC. */
 int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *options);
 
-/* Make a learner in the caller's memory from a file. Every field is checked. Python's additions are skipped. */
+/* Make a learner in the caller's memory from a file. Every field is checked. Python's additions are skipped. After an
+ * error the memory holds what it held before, or no learner: then all functions refuse it. */
 int mapdpm_snapshot_read(mapdpm_stream *stream, size_t bytes, const unsigned char *file, size_t file_bytes);
+
+/* The caller's functions that take or give the next n bytes of a file. They return 0, or an error that ends the call and
+ * is passed on. */
+typedef int (*mapdpm_put)(void *context, const unsigned char *bytes, size_t n);
+typedef int (*mapdpm_get)(void *context, unsigned char *bytes, size_t n);
+
+/* The same in pieces, without a buffer for the file. `put` gets some of n = 4 to n = the largest array, in order.
+ * `sequence` is NULL or a number that the file gets, of a series that grows by 1 and may wrap; it takes
+ * MAPDPM_SEQUENCE_BYTES more. While pieces come, the memory of the reader is no learner. */
+int mapdpm_snapshot_send(const mapdpm_stream *stream, const uint32_t *sequence, mapdpm_put put, void *context);
+int mapdpm_snapshot_receive(mapdpm_stream *stream, size_t bytes, mapdpm_get get, void *context);
+
+/* The length of a file, from its first 40 bytes or more; 0 if it is no file of mapdpm. */
+size_t mapdpm_file_bytes(const unsigned char *header, size_t n);
+
+/* The sequence number of a file; MAPDPM_E_UNKNOWN if it has none. Checks the header and the CRC. */
+int mapdpm_snapshot_sequence(const unsigned char *file, size_t file_bytes, uint32_t *sequence);
+
+/* Find the slot with the latest whole file, by sequence numbers, among slots of slot_bytes that may hold anything, as
+ * after a loss of power. MAPDPM_E_UNKNOWN if there is none. Its length is mapdpm_file_bytes(slots[*newest],
+ * slot_bytes). sequence may be NULL. */
+int mapdpm_snapshot_newest(const unsigned char *const *slots, size_t n_slots, size_t slot_bytes, size_t *newest,
+                           uint32_t *sequence);
 
 /* ---- banks: the same stream learned under several alphas --------------------------------------------------------- */
 
@@ -521,7 +612,8 @@ typedef struct mapdpm_features {
  * not give results at the same points, or if sizes overflow. */
 size_t mapdpm_features_bytes(const mapdpm_step *steps, uint32_t n_steps, uint32_t n_features);
 
-/* Make a pipeline in the caller's memory, aligned for uint64_t. */
+/* Make a pipeline in the caller's memory, aligned for uint64_t. After an error there is none: all functions refuse it.
+ * So it is with mapdpm_features_read. */
 int mapdpm_features_init(mapdpm_features *features, size_t bytes, const mapdpm_step *steps, uint32_t n_steps,
                          uint32_t n_features);
 
