@@ -42,22 +42,27 @@ static void transfer(cursor *c, void *entries, size_t n, size_t size)
     }
 }
 
-/* A file in memory as context. */
+/* A file in memory as context: the place of its next byte. */
+typedef struct {
+    unsigned char *to;
+    const unsigned char *from;
+} place;
+
 static int put_to_memory(void *context, const unsigned char *bytes, size_t n)
 {
-    unsigned char **const p = (unsigned char **)context;
+    place *const p = (place *)context;
 
-    memcpy(*p, bytes, n);
-    *p += n;
+    memcpy(p->to, bytes, n);
+    p->to += n;
     return MAPDPM_OK;
 }
 
 static int get_from_memory(void *context, unsigned char *bytes, size_t n)
 {
-    const unsigned char **const p = (const unsigned char **)context;
+    place *const p = (place *)context;
 
-    memcpy(bytes, *p, n);
-    *p += n;
+    memcpy(bytes, p->from, n);
+    p->from += n;
     return MAPDPM_OK;
 }
 
@@ -242,12 +247,13 @@ static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, c
 int mapdpm_snapshot_write(const mapdpm_stream *s, unsigned char *file, size_t capacity, size_t *file_bytes)
 {
     const size_t total = mapdpm_snapshot_bytes(s);
-    unsigned char *p = file;
+    place p = {NULL, NULL};
 
     if (total == 0 || file == NULL || file_bytes == NULL)
         return MAPDPM_E_ARGUMENT;
     if (capacity < total)
         return MAPDPM_E_SPACE;
+    p.to = file;
     *file_bytes = total;
     return send_learner(s, NULL, writer(put_to_memory, &p));
 }
@@ -293,7 +299,7 @@ static int read_options(cursor *c, const unsigned char *header, mapdpm_options *
 
 int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
 {
-    const unsigned char *p = file;
+    place p = {NULL, NULL};
     cursor c = reader(get_from_memory, &p, 0);
     int error;
 
@@ -302,7 +308,7 @@ int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm
     error = mapdpm_file_check(file, file_bytes, file_bytes >= MD_HEADER ? kind_in(file) : MD_STREAM);
     if (error != MAPDPM_OK)
         return error;
-    p += MD_HEADER;
+    p.from = file + MD_HEADER;
     return read_options(&c, file, o);
 }
 
@@ -383,7 +389,7 @@ static int check_memory(const mapdpm_stream *s, size_t bytes, const mapdpm_optio
 int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
 {
     mapdpm_options o;
-    const unsigned char *p = file;
+    place p = {NULL, NULL};
     cursor c = reader(get_from_memory, &p, 0);
     int error = mapdpm_snapshot_options(file, file_bytes, &o);
 
@@ -391,7 +397,7 @@ int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *fi
         error = check_memory(s, bytes, &o);
     if (error != MAPDPM_OK)
         return error;
-    p += MD_HEADER + options_bytes(kind_in(file), get_bytes(file + MD_FLAGS, 2));
+    p.from = file + MD_HEADER + options_bytes(kind_in(file), get_bytes(file + MD_FLAGS, 2));
     error = read_learner(&c, file, &o, s);
     if (error != MAPDPM_OK)
         s->bytes = 0;

@@ -50,8 +50,10 @@ NOTES = (
     ("    k = (mapdpm_real)(int)(x *", "    //@ admit !\\is_NaN(x);\n    k = (mapdpm_real)(int)(x *"),
     (
         "        whole = (md_real)(int32_t)(n + MD_HALF);\n",
-        "        {\n            //@ admit !\\is_NaN(n);\n"
-        "            whole = (md_real)(int32_t)(n + MD_HALF);\n        }\n",
+        (
+            "        {\n            //@ admit !\\is_NaN(n);\n"
+            "            whole = (md_real)(int32_t)(n + MD_HALF);\n        }\n"
+        ),
     ),
     # Slot k weighs at least 1. Slot e is free, or was freed and is not k.
     (

@@ -115,6 +115,57 @@ static void weight_limit(void)
     CHECK(mapdpm_snapshot_read(&first.stream, MD_MEMORY, file[0], n) == MAPDPM_OK && s->n_clusters == 1);
 }
 
+/* Clusters whose squares are finite, but not their sum: refused, so that merging cannot reach infinity or NaN. */
+static void wide_clusters(void)
+{
+    const mapdpm_options narrow = options_of(MAPDPM_NORMAL_GAMMA, 8);
+    mapdpm_options o = narrow;
+    const md_real wide = FLOAT_OR_DOUBLE(1e30, 1e190), step = FLOAT_OR_DOUBLE(1e14, 1e94);
+    const md_real prior[8] = {0, 0, 0, 1, 1, wide, wide, wide};
+    mapdpm_stream *const s = begin(&all, &narrow);
+    md_real mean[3], variance[3];
+    mapdpm_cluster c;
+    unsigned p, i;
+    uint32_t k;
+
+    o.parameters = prior;
+    for (p = 0; p < PARTS; p++) {
+        mapdpm_stream *const t = begin(&parts[p], &o);
+
+        for (i = 0; i < 2000; i++) {
+            const md_real x[3] = {i % 2 ? step : -step, 0, 0};
+
+            CHECK(mapdpm_learn(t, x, NULL, NULL) == MAPDPM_OK);
+        }
+        memcpy(&second, &all, s->bytes);
+        CHECK(mapdpm_pool(s, t) == MAPDPM_E_RANGE && is_same(&second, &all));
+    }
+    CHECK(mapdpm_reduce(s, 1) == MAPDPM_OK);
+    for (k = 0; k < 8; k++)
+        if (mapdpm_get_cluster(s, k, &c, mean, variance) == 1)
+            CHECK(variance[0] <= LARGEST_REAL && mean[0] - mean[0] == 0);
+}
+
+/* What insert takes, a snapshot gives back: the low part of a weight is at most half of it. */
+static void low_parts(void)
+{
+    const mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
+    const md_real mean[3] = {0, 0, 0}, variance[3] = {1, 1, 1};
+    mapdpm_stream *const s = begin(&all, &o);
+    mapdpm_cluster c = {0, 10, (md_real)-5.1};
+    size_t n;
+
+    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_E_ARGUMENT);
+    c.weight_low = (md_real)5.1;
+    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_E_ARGUMENT);
+    c.weight_low = 5;
+    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK);
+    c.weight_low = -5;
+    CHECK(mapdpm_insert(s, &c, mean, variance) == MAPDPM_OK);
+    CHECK(mapdpm_snapshot_write(s, file[0], MD_MEMORY, &n) == MAPDPM_OK);
+    CHECK(mapdpm_snapshot_read(&second.stream, sizeof second, file[0], n) == MAPDPM_OK);
+}
+
 int main(void)
 {
     mapdpm_options o = options_of(MAPDPM_NORMAL_GAMMA, 8);
@@ -126,5 +177,7 @@ int main(void)
     pools(options_of(MAPDPM_NORMAL_KNOWN_VARIANCE, 8), 0);
     refusals();
     weight_limit();
+    wide_clusters();
+    low_parts();
     return REPORT();
 }
