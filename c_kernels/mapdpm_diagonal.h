@@ -9,8 +9,11 @@
 /* The layout of the statistics of a cluster: weight, mean[D], squares[D], then what follows from them. */
 static inline int64_t diagonal_sufficient(int64_t D) { return 1 + 2 * D; }
 static inline int64_t diagonal_size(int64_t D) { return diagonal_sufficient(D) + 4 + 2 * D; }
-static inline double *diagonal_mean(double *statistics) { return statistics + 1; }
-static inline double *diagonal_squares(double *statistics, int64_t D) { return statistics + 1 + D; }
+static inline double *diagonal_mean(const double *statistics) { return (double *)(uintptr_t)statistics + 1; }
+static inline double *diagonal_squares(const double *statistics, int64_t D)
+{
+    return (double *)(uintptr_t)statistics + 1 + D;
+}
 static inline double *diagonal_constants(double *statistics, int64_t D)
 {
     return statistics + diagonal_sufficient(D);
@@ -49,16 +52,18 @@ static inline void diagonal_merge(const likelihood *f, double *statistics, const
 {
     const int64_t D = f->D;
     const double n = statistics[0], m = other[0], all = n + m;
+    const double *const mean2 = diagonal_mean(other), *const squares2 = diagonal_squares(other, D);
+    double *const mean = diagonal_mean(statistics), *const squares = diagonal_squares(statistics, D);
     int64_t d;
 
     if (m == 0)
         return;
     statistics[0] = all;
     for (d = 0; d < D; d++) {
-        const double delta = other[1 + d] - statistics[1 + d];
+        const double delta = mean2[d] - mean[d];
 
-        statistics[1 + d] += delta * (m / all);
-        statistics[1 + D + d] += other[1 + D + d] + delta * delta * (n * m / all);
+        mean[d] += delta * (m / all);
+        squares[d] += squares2[d] + delta * delta * (n * m / all);
     }
 }
 
@@ -103,9 +108,9 @@ ALWAYS_INLINE int diagonal_remove(const likelihood *f, double *statistics, const
 /* The excess of the scale b_n of the Normal-Gamma posterior over b0. */
 static inline double b_growth(const likelihood *f, const double *statistics, int64_t d)
 {
-    const double n = statistics[0], delta = statistics[1 + d] - f->m0[d];
+    const double n = statistics[0], delta = diagonal_mean(statistics)[d] - f->m0[d];
 
-    return 0.5 * (statistics[1 + f->D + d] + f->c0 * n / (f->c0 + n) * (delta * delta));
+    return 0.5 * (diagonal_squares(statistics, f->D)[d] + f->c0 * n / (f->c0 + n) * (delta * delta));
 }
 
 /* The log constant of the Student t predictive of one feature, as far as it depends on the cluster's weight alone: log
@@ -135,10 +140,10 @@ ALWAYS_INLINE void diagonal_prepare_normal_gamma(const likelihood *f, double *st
     int64_t d;
 
     for (d = 0; d < D; d++) {
-        const double delta = statistics[1 + d] - f->m0[d];
+        const double delta = diagonal_mean(statistics)[d] - f->m0[d];
 
-        centre[d] = statistics[1 + d] - rest * delta;
-        scale[d] = f->noise_scale[d] + half * (statistics[1 + D + d] + pull * (delta * delta));
+        centre[d] = diagonal_mean(statistics)[d] - rest * delta;
+        scale[d] = f->noise_scale[d] + half * (diagonal_squares(statistics, D)[d] + pull * (delta * delta));
     }
     constants[2] = log_product(scale, D);
     for (d = 0; d < D; d++) {
@@ -163,7 +168,8 @@ static inline void diagonal_prepare_known_variance(const likelihood *f, double *
     for (d = 0; d < D; d++) {
         const double spread = f->noise_scale[d] + n * f->prior_variance[d];
 
-        centre[d] = statistics[1 + d] - f->noise_scale[d] / spread * (statistics[1 + d] - f->m0[d]);
+        centre[d] =
+            diagonal_mean(statistics)[d] - f->noise_scale[d] / spread * (diagonal_mean(statistics)[d] - f->m0[d]);
         scale[d] = f->noise_scale[d] * (1 + f->prior_variance[d] / spread);
     }
     constants[0] = -0.5 * ((double)D * LOG_2PI + log_product(scale, D));
@@ -304,15 +310,16 @@ static inline double diagonal_log_marginal(const likelihood *f, const double *st
     }
     if (f->kind == MAPDPM_SQUARED_DISTANCE) {
         for (d = 0, total = 0; d < D; d++)
-            total -= statistics[1 + D + d];
+            total -= diagonal_squares(statistics, D)[d];
         return total;
     }
     total = -n * (double)D * LOG_2PI;
     for (d = 0; d < D; d++) {
-        const double spread = f->noise_scale[d] + n * f->prior_variance[d], delta = statistics[1 + d] - f->m0[d];
+        const double spread = f->noise_scale[d] + n * f->prior_variance[d],
+                     delta = diagonal_mean(statistics)[d] - f->m0[d];
 
         total -= (n - 1) * log(f->noise_scale[d]) + log(spread);
-        total -= statistics[1 + D + d] / f->noise_scale[d] + n * delta * delta / spread;
+        total -= diagonal_squares(statistics, D)[d] / f->noise_scale[d] + n * delta * delta / spread;
     }
     return half * total;
 }
@@ -339,7 +346,7 @@ static inline double diagonal_log_merge_normal_gamma(const likelihood *f, const 
 /* n (mean - m0)^2 / (variance + n prior variance). */
 static inline double mean_penalty(const likelihood *f, const double *statistics, int64_t d)
 {
-    const double delta = statistics[1 + d] - f->m0[d];
+    const double delta = diagonal_mean(statistics)[d] - f->m0[d];
 
     return statistics[0] * delta * delta / (f->noise_scale[d] + statistics[0] * f->prior_variance[d]);
 }
@@ -355,7 +362,7 @@ static inline double diagonal_log_merge(const likelihood *f, const double *both,
     if (f->kind == MAPDPM_NORMAL_GAMMA)
         return diagonal_log_merge_normal_gamma(f, both, statistics, other);
     for (d = 0; d < f->D; d++) {
-        const double t = statistics[1 + d] - other[1 + d];
+        const double t = diagonal_mean(statistics)[d] - diagonal_mean(other)[d];
 
         if (f->kind == MAPDPM_SQUARED_DISTANCE) {
             total -= t * t;

@@ -9,6 +9,8 @@
 
 #include "mapdpm_triangle.h"
 
+static inline double *full_mean(const double *row) { return (double *)(uintptr_t)row + 1; }
+static inline double *full_own_factor(const double *row, int64_t D) { return (double *)(uintptr_t)row + 1 + D; }
 static inline int64_t full_sufficient(int64_t D) { return 1 + D + triangle_length(D); }
 static inline int64_t full_size(int64_t D) { return full_sufficient(D) + 5 + 4 * D + triangle_length(D); }
 static inline double *full_constants(double *row, int64_t D) { return row + full_sufficient(D); }
@@ -35,12 +37,12 @@ static inline void full_prepare_with(const likelihood *f, double *row, double lo
     int64_t d;
 
     for (d = 0; d < D; d++) {
-        const double delta = row[1 + d] - f->m0[d];
+        const double delta = full_mean(row)[d] - f->m0[d];
 
-        centre[d] = row[1 + d] - f->c0 / c * delta;
+        centre[d] = full_mean(row)[d] - f->c0 / c * delta;
         f->scratch[d] = root * delta;
     }
-    memcpy(factor, row + 1 + D, (size_t)triangle_length(D) * sizeof *factor);
+    memcpy(factor, full_own_factor(row, D), (size_t)triangle_length(D) * sizeof *factor);
     triangle_update(factor, f->scratch, D);
     constants[3] = triangle_log_determinant(factor, D);
     constants[0] = log_constant - constants[3];
@@ -52,7 +54,7 @@ static inline void full_prepare_with(const likelihood *f, double *row, double lo
 static inline void full_init(const likelihood *f, double *row)
 {
     const int64_t D = f->D;
-    double *const pivots = row + full_sufficient(D) + 5, *const L = row + 1 + D;
+    double *const pivots = row + full_sufficient(D) + 5, *const L = full_own_factor(row, D);
     int64_t i;
 
     memset(row, 0, (size_t)full_size(D) * sizeof *row);
@@ -72,9 +74,9 @@ static inline void full_add(const likelihood *f, double *row, const double *x, d
 
     row[0] = n + w;
     for (d = 0; d < f->D; d++) {
-        const double delta = x[d] - row[1 + d];
+        const double delta = x[d] - full_mean(row)[d];
 
-        row[1 + d] += share * delta;
+        full_mean(row)[d] += share * delta;
         f->scratch[d] = root * delta;
     }
     triangle_update(row + 1 + f->D, f->scratch, f->D);
@@ -91,9 +93,9 @@ static inline int full_remove(const likelihood *f, double *row, const double *x,
         return 0;
     row[0] = left;
     for (d = 0; d < f->D; d++) {
-        const double delta = x[d] - row[1 + d];
+        const double delta = x[d] - full_mean(row)[d];
 
-        row[1 + d] -= share * delta;
+        full_mean(row)[d] -= share * delta;
         f->scratch[d] = root * delta;
     }
     *full_share_left(row, f->D) *= triangle_downdate(row + 1 + f->D, f->scratch, f->D, LEAST_SHARE_LEFT);
@@ -111,14 +113,14 @@ static inline void full_merge(const likelihood *f, double *row, const double *ot
     if (m == 0.0)
         return;
     for (d = 0; d < D; d++) {
-        const double delta = other[1 + d] - row[1 + d];
+        const double delta = full_mean(other)[d] - full_mean(row)[d];
 
-        row[1 + d] += delta * (m / all);
+        full_mean(row)[d] += delta * (m / all);
         f->scratch[d] = delta * sqrt(n * (m / all));
     }
-    triangle_multiply_out(row + 1 + D, other + 1 + D, f->psi0, D);
-    triangle_factorise(row + 1 + D, full_pivots(row, D), D);
-    triangle_update(row + 1 + D, f->scratch, D);
+    triangle_multiply_out(full_own_factor(row, D), full_own_factor(other, D), f->psi0, D);
+    triangle_factorise(full_own_factor(row, D), full_pivots(row, D), D);
+    triangle_update(full_own_factor(row, D), f->scratch, D);
     row[0] = all;
 }
 
@@ -130,7 +132,7 @@ static inline void full_add_mean(const likelihood *f, double *row, const double 
 
     row[0] += w;
     for (d = 0; d < f->D; d++)
-        row[1 + d] += w / row[0] * (x[d] - row[1 + d]);
+        full_mean(row)[d] += w / row[0] * (x[d] - full_mean(row)[d]);
 }
 
 static inline void full_add_square(const likelihood *f, double *row, const double *x, double w)
@@ -208,7 +210,7 @@ static inline double full_pull(const likelihood *f, const double *row)
 static inline double full_log_marginal(const likelihood *f, const double *row)
 {
     const int64_t D = f->D;
-    const double n = row[0], *const L = row + 1 + D, *const pivots = full_pivots(row, D);
+    const double n = row[0], *const L = full_own_factor(row, D), *const pivots = full_pivots(row, D);
     double grown = log1p(full_pull(f, row)), log_prior = 0.0, total;
     int64_t d;
 

@@ -4,7 +4,7 @@
 #ifndef MAPDPM_GROUPS_H
 #define MAPDPM_GROUPS_H
 
-#include "mapdpm_moments.h"
+#include "mapdpm_densities.h"
 
 /* A cluster has at least so many tables, so that no share is 0. */
 #define LEAST_TABLES ((md_real)1e-3)

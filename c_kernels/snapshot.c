@@ -162,12 +162,13 @@ static int is_model(const mapdpm_model *model)
     if (!are_parameters(model->parameters, n_parameters, D))
         return 0;
     for (k = 0; k < model->n_clusters; k++) {
-        const mapdpm_real *statistics = model->statistics + k * (1 + 2 * D);
+        const mapdpm_real *const statistics = model->statistics + k * (1 + 2 * D);
+        const mapdpm_real *const mean = statistics + 1, *const squares = mean + D;
 
         if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(statistics[0] > 0) || !is_finite(statistics[0]))
             return 0;
         for (d = 0; d < D; d++)
-            if (!is_finite(statistics[1 + d]) || !is_finite(statistics[1 + D + d]) || !(statistics[1 + D + d] >= 0))
+            if (!is_finite(mean[d]) || !is_finite(squares[d]) || !(squares[d] >= 0))
                 return 0;
     }
     return 1;

@@ -459,12 +459,13 @@ static int is_model(const mapdpm_model *model)
     if (!are_parameters(model->parameters, n_parameters, D))
         return 0;
     for (k = 0; k < model->n_clusters; k++) {
-        const mapdpm_real *statistics = model->statistics + k * (1 + 2 * D);
+        const mapdpm_real *const statistics = model->statistics + k * (1 + 2 * D);
+        const mapdpm_real *const mean = statistics + 1, *const squares = mean + D;
 
         if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(statistics[0] > 0) || !is_finite(statistics[0]))
             return 0;
         for (d = 0; d < D; d++)
-            if (!is_finite(statistics[1 + d]) || !is_finite(statistics[1 + D + d]) || !(statistics[1 + D + d] >= 0))
+            if (!is_finite(mean[d]) || !is_finite(squares[d]) || !(squares[d] >= 0))
                 return 0;
     }
     return 1;
@@ -569,14 +570,21 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
 #ifndef MAPDPM_GROUPS_H
 #define MAPDPM_GROUPS_H
 
-/* ==== mapdpm_moments.h ============================================================================================== */
+/* ==== mapdpm_densities.h ============================================================================================ */
 
-/* The arithmetic of a stream's clusters, for both families: the twin of mapdpm_cluster_statistics.h. It needs no libm,
- * forgets, and takes missing values; the prior mean is 0 in its coordinates (docs/maths.md, section 10). Internal;
- * static inlines.
+/* The densities of a stream's clusters, for both families: the twin of mapdpm_cluster_statistics.h. It needs no libm
+ * (docs/maths.md, section 10). tests/stream/test_online_oracle.py ties the two to one oracle. Internal; static inlines.
  *
  * Features with the same number of points share their logarithms. A product runs until that number changes, which never
  * happens without missing values.
+ */
+#ifndef MAPDPM_DENSITIES_H
+#define MAPDPM_DENSITIES_H
+
+/* ==== mapdpm_moments.h ============================================================================================== */
+
+/* The moments of a stream's clusters: sums that forget, and take missing values. The prior mean is 0 in their coordinates
+ * (docs/maths.md, section 10). Internal; static inlines.
  */
 #ifndef MAPDPM_MOMENTS_H
 #define MAPDPM_MOMENTS_H
@@ -1247,10 +1255,7 @@ static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
 #endif
 
 #define MD_HALF ((md_real)0.5)
-/* A product becomes a logarithm outside these bounds. A point farther than COORDINATE_LIMIT is refused, so that no
- * product overflows before. */
-#define PRODUCT_TINY FLOAT_OR_DOUBLE(1e-9, 1e-100)
-#define PRODUCT_HUGE FLOAT_OR_DOUBLE(1e18, 1e100)
+/* A point farther from the prior mean is refused. */
 #define COORDINATE_LIMIT FLOAT_OR_DOUBLE(1e9, 1e75)
 
 /* Moments at some time: weights and squares are to be multiplied by `decay`. With groups: the cells, to be multiplied
@@ -1407,7 +1412,11 @@ static inline void moments_scale(const mapdpm_stream *s, md_real *moments, size_
     }
 }
 
-/* ---- densities --------------------------------------------------------------------------------------------------- */
+#endif
+
+/* A product becomes a logarithm outside these bounds. Within COORDINATE_LIMIT, no product overflows before. */
+#define PRODUCT_TINY FLOAT_OR_DOUBLE(1e-9, 1e-100)
+#define PRODUCT_HUGE FLOAT_OR_DOUBLE(1e18, 1e100)
 
 /* *product *= factor. Its logarithm moves to *logs before it leaves the range of a real. */
 static inline void multiply_into(md_real *product, md_real *logs, md_real factor)
