@@ -84,8 +84,9 @@ int mapdpm_get_event(const mapdpm_stream *s, uint64_t i, mapdpm_event *event)
     return MAPDPM_OK;
 }
 
-int mapdpm_get_cluster_relative(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, md_real *mean,
-                                md_real *variance)
+/* A cluster, and its means, relative to the anchor or not. */
+static int get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, md_real *mean, md_real *variance,
+                       int is_relative)
 {
     size_t d;
     md_real decay;
@@ -103,7 +104,7 @@ int mapdpm_get_cluster_relative(const mapdpm_stream *s, uint32_t k, mapdpm_clust
         const md_real m = mean_in(s, slot)[d] + low_part(mean_in(s, slot) + d, half_size(s));
 
         if (mean)
-            mean[d] = m / unit_of(s)[d];
+            mean[d] = m / unit_of(s)[d] + (is_relative ? 0 : anchor_of(s)[d]);
         if (variance)
             variance[d] = n > 0 ? squares_in(s, slot)[d] * decay / n / unit_of(s)[d] / unit_of(s)[d] : 0;
     }
@@ -112,12 +113,13 @@ int mapdpm_get_cluster_relative(const mapdpm_stream *s, uint32_t k, mapdpm_clust
 
 int mapdpm_get_cluster(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, md_real *mean, md_real *variance)
 {
-    const int found = mapdpm_get_cluster_relative(s, k, cluster, mean, variance);
-    size_t d;
+    return get_cluster(s, k, cluster, mean, variance, 0);
+}
 
-    for (d = 0; found == 1 && mean && d < MD_FEATURES(s); d++)
-        mean[d] += anchor_of(s)[d];
-    return found;
+int mapdpm_get_cluster_relative(const mapdpm_stream *s, uint32_t k, mapdpm_cluster *cluster, md_real *mean,
+                                md_real *variance)
+{
+    return get_cluster(s, k, cluster, mean, variance, 1);
 }
 
 /* Parameter i of the family, in the user's units. */

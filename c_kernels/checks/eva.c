@@ -8,19 +8,15 @@
 
 #include <__fc_builtin.h>
 
-enum { D = MAPDPM_FEATURES, K = MAPDPM_CLUSTERS, MD_REAL = sizeof(mapdpm_real) };
+enum { D = MAPDPM_FEATURES, K = MAPDPM_CLUSTERS };
 enum {
     PARAMETERS = 2 * D + 2, /* of either family, as D is 2 */
-    COUNTS = EVA_MISSING * (MD_REAL == 4 ? 4 : 3) * D,
-    SLOT = MAPDPM_SLOT_REALS(D) - (2 + 2 * D) + COUNTS,
-    BYTES = MAPDPM_STATE_BYTES(D, K) + (8 + MD_REAL * D + 4) * EVA_WINDOW + COUNTS * MD_REAL * K,
+    BYTES = MAPDPM_STATE_BYTES_WITH(D, K, 0, EVA_WINDOW, EVA_MISSING),
     HEADER_BYTES = 40,
-    OPTIONS_BYTES = 4 * 4 + 3 * MD_REAL,
+    OPTIONS_BYTES = 4 * 4 + 3 * sizeof(mapdpm_real),
     COUNTERS_BYTES = 3 * 8 + 6 * 4,
-    WORDS = 4 * K + 4 * MAPDPM_EVENTS(K) + EVA_WINDOW,
     EXTRA_BYTES = 3,
-    FILE_BYTES = HEADER_BYTES + OPTIONS_BYTES + COUNTERS_BYTES + 8 * (K + EVA_WINDOW) +
-                 MD_REAL * (PARAMETERS + K * SLOT + EVA_WINDOW * D) + 4 * WORDS + EXTRA_BYTES + 4
+    FILE_BYTES = MAPDPM_SNAPSHOT_BYTES_WITH(D, K, 0, EVA_WINDOW, EVA_MISSING) + EXTRA_BYTES
 };
 
 static volatile int again, by_time;
