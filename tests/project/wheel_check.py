@@ -30,6 +30,7 @@ SHIPPED = (
     "mapdpm/backends/_c64.abi3.so",
     "mapdpm/c_kernels/amalgamation/src/mapdpm.c",
     "mapdpm/c_kernels/amalgamation/src/mapdpm.h",
+    "mapdpm/c_kernels/amalgamation/src/mapdpm.hpp",
     "mapdpm/c_kernels/mapdpm.h",
     "mapdpm/c_kernels/mapdpm_batch.h",
     "mapdpm/example_data/README.md",

@@ -1,0 +1,66 @@
+"""The wrapper for C++, c_kernels/amalgamation/src/mapdpm.hpp: the bits of the C functions, without a C++ library."""
+
+import pytest
+
+from compiling import SOURCE, need, run
+from repository import ROOT
+
+PROGRAMS = ROOT / "tests" / "c_kernels" / "programs"
+C_FLAGS = ["-std=c99", "-O1"]
+CXX_FLAGS = ["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror"]
+CXX_FLAGS += ["-fno-exceptions", "-fno-rtti", f"-I{SOURCE}"]
+CHIPS = {
+    "avr-g++ -mmcu=atmega2560": "gcc-avr avr-libc",
+    "arm-none-eabi-g++ -mthumb -mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16 --specs=nosys.specs":
+        "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+}  # fmt: skip
+
+
+def compiled(folder, cxx, standard, real):
+    """The program of the checks, in a folder."""
+    need(cxx)
+    cc = {"g++": "gcc", "clang++": "clang"}[cxx]
+    define = f"-DMAPDPM_REAL={real}"
+    run(cc, *C_FLAGS, define, "-c", SOURCE / "mapdpm.c", "-o", folder / "mapdpm.o")
+    source = PROGRAMS / "wrapper.cpp"
+    run(cxx, f"-std=c++{standard}", *CXX_FLAGS, define, source, folder / "mapdpm.o", "-o", folder / "wrapper")
+    return folder / "wrapper"
+
+
+@pytest.mark.parametrize(
+    ("cxx", "standard", "real"),
+    [("g++", 11, "float"), ("g++", 17, "double"), pytest.param("clang++", 17, "float", marks=pytest.mark.complete)],
+)
+def test_wrapper_gives_the_bits_of_the_c_functions(cxx, standard, real, tmp_path):
+    assert run(compiled(tmp_path, cxx, standard, real)) == ""
+
+
+def test_wrapper_refuses_a_library_of_another_real_type(tmp_path):
+    need("g++")
+    program = tmp_path / "main.cpp"
+    program.write_text(
+        "#include <mapdpm.hpp>\n"
+        "int main()\n{\n"
+        "    mapdpm::Learner<1, 2> learner;\n"
+        "    const mapdpm::real one[1] = {1};\n"
+        "    return learner.init(one, one) != MAPDPM_E_REAL || learner.init(learner.defaults()) != MAPDPM_E_REAL ||\n"
+        "           learner.load(reinterpret_cast<const unsigned char *>(one), 4) != MAPDPM_E_REAL;\n"
+        "}\n"
+    )
+    run("gcc", *C_FLAGS, "-DMAPDPM_REAL=double", "-c", SOURCE / "mapdpm.c", "-o", tmp_path / "mapdpm.o")
+    run("g++", "-std=c++11", *CXX_FLAGS, "-DMAPDPM_REAL=float", program, tmp_path / "mapdpm.o", "-o", tmp_path / "main")
+    run(tmp_path / "main")
+
+
+@pytest.mark.complete
+@pytest.mark.parametrize("cxx", CHIPS)
+def test_wrapper_links_for_chips_without_a_library_of_c_plus_plus(cxx, tmp_path):
+    words = cxx.split()
+    need(words[0], CHIPS[cxx])
+    cc = [words[0].replace("g++", "gcc"), *words[1:]]
+    small = ["-Os", "-DMAPDPM_REAL=float", "-ffunction-sections", "-fdata-sections"]
+    run(*cc, *small, "-std=c99", "-c", SOURCE / "mapdpm.c", "-o", tmp_path / "mapdpm.o")
+    source = PROGRAMS / "wrapper_on_chip.cpp"
+    run(*words, "-std=c++11", *CXX_FLAGS, *small, "-c", source, "-o", tmp_path / "firmware.o")
+    objects = [tmp_path / "firmware.o", tmp_path / "mapdpm.o"]
+    run(*cc, *objects, "-Wl,--gc-sections", "-o", tmp_path / "firmware")  # linked as C: no libstdc++, no runtime of it

@@ -1,0 +1,32 @@
+"""Compiling the pair of files with programs, for the tests of what lies around it."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from repository import ROOT
+
+FOLDER = ROOT / "c_kernels" / "amalgamation"
+SOURCE = FOLDER / "src"
+SKETCH = FOLDER / "examples" / "Wristband" / "Wristband.ino"
+
+
+def run(*command, cwd=None, env=None):
+    """The output of a program; fails with its output if it does."""
+    done = subprocess.run([*map(str, command)], cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def need(tool, package=None):
+    """The name of a tool; skips the test if there is none."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"there is no {tool}; apt-get install {package or tool}")
+    return tool
+
+
+def kconfig_options():
+    """The options of Zephyr and ESP-IDF, without their prefix."""
+    return re.findall(r"^ *config MAPDPM_(\w+)$", (FOLDER / "Kconfig.switches").read_text(), re.MULTILINE)
