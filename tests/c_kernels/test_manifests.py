@@ -1,119 +1,23 @@
-"""The pair of files as Arduino, PlatformIO, CMake and Zephyr take it: what lies around c_kernels/amalgamation/src."""
+"""What the manifests of c_kernels/amalgamation say, for Arduino, PlatformIO, Zephyr, ESP-IDF and CMSIS-Pack.
+
+The checkers of PlatformIO, Zephyr (kconfiglib) and ESP-IDF (esp-idf-kconfig, idf-component-manager) run where they are
+installed. test_build_systems.py builds with the manifests.
+"""
 
 import json
 import re
-import shutil
-import subprocess
+import tarfile
+from xml.etree import ElementTree as ET
 
 import pytest
 
 import mapdpm
+from compiling import FOLDER, SKETCH, kconfig_options
 from repository import ROOT
 
-FOLDER = ROOT / "c_kernels" / "amalgamation"
-SKETCH = FOLDER / "examples" / "Wristband" / "Wristband.ino"
 CATEGORIES = (  # of Arduino
     "Communication|Data Processing|Data Storage|Device Control|Display|Other|Sensors|Signal Input/Output|Timing"
 )
-MAIN = """
-#include <mapdpm.h>
-
-#include <stdio.h>
-
-int main(void)
-{
-    mapdpm_options options = {0};
-
-    options.family = MAPDPM_NORMAL_GAMMA;
-    options.n_features = 1;
-    options.max_clusters = 8;
-    options.alpha = 1;
-    options.warmup = 20;
-    printf("%s %d %d %d\\n", mapdpm_version(), (int)sizeof(mapdpm_real), mapdpm_real_size(),
-           mapdpm_stream_bytes(&options) > 0);
-    return 0;
-}
-"""
-# The part of Zephyr's build system that our module uses; "zephyr" is what the whole program sees.
-ZEPHYR = """
-add_library(zephyr INTERFACE)
-function(zephyr_library_named name)
-  add_library(${name} STATIC)
-  target_link_libraries(${name} PUBLIC zephyr)
-  set(current ${name} PARENT_SCOPE)
-endfunction()
-function(zephyr_library_sources)
-  target_sources(${current} PRIVATE ${ARGN})
-endfunction()
-function(zephyr_library_compile_definitions)
-  target_compile_definitions(${current} PRIVATE ${ARGN})
-endfunction()
-function(zephyr_include_directories)
-  target_include_directories(zephyr INTERFACE ${ARGN})
-endfunction()
-function(zephyr_compile_definitions)
-  target_compile_definitions(zephyr INTERFACE ${ARGN})
-endfunction()
-"""
-ARDUINO_H = """
-#pragma once
-#include <stddef.h>
-#include <stdint.h>
-enum { A0 = 14, A1, A2 };
-int analogRead(uint8_t pin);
-void delay(unsigned long milliseconds);
-void write(const char *text);
-void write(double number);
-struct Printer {
-  void begin(unsigned long) {}
-  template <class T> void print(T x) { write(x); }
-  template <class T> void println(T x) { write(x); write("\\n"); }
-  void print(char c) { const char text[] = {c, 0}; write(text); }
-  void print(uint32_t n) { write((double)n); }
-};
-extern Printer Serial;
-"""
-# A wearer who changes posture each 100 readings: one axis after the other points up. Stops after 400, or at a problem.
-WEARER = """
-#include "Arduino.h"
-#include <stdio.h>
-#include <stdlib.h>
-Printer Serial;
-static int readings;
-static uint32_t noise = 1;
-void setup();
-void loop();
-void write(const char *text) { fputs(text, stdout); }
-void write(double number) { printf("%g", number); }
-int analogRead(uint8_t pin)
-{
-    noise = noise * 1664525u + 1013904223u;
-    return 512 + (int)(noise >> 16) % 9 - 4 + (readings / 100 % 3 == pin - A0 ? 102 : 0);
-}
-void delay(unsigned long milliseconds)
-{
-    if (milliseconds != 100 || ++readings == 400)
-        exit(0);
-}
-int main()
-{
-    for (setup();;)
-        loop();
-}
-"""
-
-
-def run(*command, cwd=None):
-    """The output of a program; fails with its error output."""
-    done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def need(tool, package=None):
-    if shutil.which(tool) is None:
-        pytest.skip(f"there is no {tool}; apt-get install {package or tool}")
-    return tool
 
 
 def properties():
@@ -124,6 +28,10 @@ def properties():
 
 def platformio():
     return json.loads((FOLDER / "library.json").read_text(encoding="utf-8"))
+
+
+def pack():
+    return ET.parse(FOLDER / "mapdpm.mapdpm.pdsc").getroot()  # noqa: S314  it is ours
 
 
 def project():
@@ -138,7 +46,10 @@ def test_versions_agree():
     cmake = re.search(r"^project\(mapdpm VERSION (\S+)", (FOLDER / "CMakeLists.txt").read_text(), re.MULTILINE)
     header = re.search(r'^#define MAPDPM_VERSION "(\S+)"$', (FOLDER / "src" / "mapdpm.h").read_text(), re.MULTILINE)
     versions = [cmake[1], header[1], properties()["version"], platformio()["version"]]
-    assert versions == [mapdpm.__version__] * 4
+    versions += re.findall(r'^version: "(\S+)"$', (FOLDER / "idf_component.yml").read_text(), re.MULTILINE)
+    versions += [element.get("Cversion") for element in pack().iter("component")]
+    versions.append(pack().find("releases/release").get("version"))  # the first is the newest
+    assert versions == [mapdpm.__version__] * 8
 
 
 def test_names_and_licence_are_those_of_the_python_package():
@@ -164,11 +75,14 @@ def test_library_properties_has_the_fields_of_the_specification():
 
 def test_library_json_names_files_that_there_are():
     fields = platformio()
-    assert (FOLDER / "src" / fields["headers"]).is_file()
+    assert all((FOLDER / "src" / header).is_file() for header in fields["headers"])
     assert len(fields["description"]) <= 255
-    (example,) = fields["examples"]
-    assert [FOLDER / example["base"] / file for file in example["files"]] == [SKETCH]
-    assert SKETCH.parent.name == SKETCH.stem == example["name"]  # Arduino wants the folder named like the sketch
+    files = [FOLDER / example["base"] / file for example in fields["examples"] for file in example["files"]]
+    assert all(file.is_file() for file in files)
+    assert files[0] == SKETCH
+    assert SKETCH.parent.name == SKETCH.stem  # as Arduino wants it
+    folders = {folder.name for folder in (FOLDER / "examples").iterdir()}
+    assert {example["name"] for example in fields["examples"]} == folders
 
 
 def test_module_yml_names_files_that_there_are():
@@ -179,126 +93,106 @@ def test_module_yml_names_files_that_there_are():
     assert (FOLDER / module["build"]["kconfig"]).is_file()
 
 
-def test_kconfig_has_a_switch_of_the_library_for_each_option():
-    options = re.findall(r"^(?:menu)?config (\w+)$", (FOLDER / "zephyr" / "Kconfig").read_text(), re.MULTILINE)
-    assert options[:2] == ["MAPDPM", "MAPDPM_REAL_FLOAT"]
-    cmake = (FOLDER / "zephyr" / "CMakeLists.txt").read_text()
-    (named,) = re.findall(r"foreach\(switch (.*)\)", cmake)
-    assert options[2:] == [f"MAPDPM_{name}" for name in named.split()]
+def test_kconfig_has_an_option_for_each_switch_of_the_library():
+    # Switches for compilers of desktops, and what the sources give each other, are no options.
+    internal = {"INTERNAL", "SWITCHES_H", "NO_CLONES", "NO_VECTORS"}
+    header = (ROOT / "c_kernels" / "mapdpm_switches.h").read_text()
     library = (FOLDER / "src" / "mapdpm.c").read_text()
-    assert all(re.search(rf"^#if(n?def| .*) *\(?{option}\b", library, re.MULTILINE) for option in options[2:])
+    switches = set(re.findall(r"^#ifn?def MAPDPM_(\w+)$", header, re.MULTILINE)) | {"NO_ERROR_NAMES", "REAL"}
+    options = kconfig_options()
+    assert len(options) == len(set(options))
+    policies = re.findall(r"\bMAPDPM_FULL_(\w+) =", (FOLDER / "src" / "mapdpm.h").read_text())
+    chosen = {f"WHEN_FULL_{policy}" for policy in ["ANY", *policies]}
+    assert {option for option in options if option.startswith("WHEN_FULL_")} == chosen
+    assert set(options) - chosen == switches - internal - {"WHEN_FULL", "REAL"} | {"REAL_FLOAT"}
+    assert "#ifdef MAPDPM_NO_ERROR_NAMES" in library or "#ifndef MAPDPM_NO_ERROR_NAMES" in library
 
 
-# ---- what they make --------------------------------------------------------------------------------------------------
+def test_each_manifest_comes_with_the_licence():
+    """The registries of ESP-IDF, PlatformIO and CMSIS-Pack take the folder alone."""
+    assert (FOLDER / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
-def consumer(folder, text, *settings):
-    """The output of a small program that a CMake project with this text builds."""
-    need("cmake")
-    (folder / "main.c").write_text(MAIN)
-    start = "cmake_minimum_required(VERSION 3.14)\nproject(consumer C)\n"
-    end = "add_executable(consumer main.c)\ntarget_link_libraries(consumer PRIVATE mapdpm{})\n"
-    (folder / "CMakeLists.txt").write_text(start + text + end.format("" if "zephyr" in text else "::mapdpm"))
-    run("cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror", *settings)
-    run("cmake", "--build", folder / "build")
-    return run(folder / "build" / "consumer").split()
+def test_idf_component_names_folders_that_there_are():
+    yaml = pytest.importorskip("yaml")
+    component = yaml.safe_load((FOLDER / "idf_component.yml").read_text())
+    assert set(component) == {"version", "description", "url", "license", "tags", "dependencies", "examples"}
+    assert component["license"] == platformio()["license"]
+    assert component["url"] == properties()["url"]
+    assert all(re.fullmatch(r"[a-z0-9_-]{3,32}", tag) for tag in component["tags"])
+    assert all((FOLDER / example["path"] / "CMakeLists.txt").is_file() for example in component["examples"])
 
 
-@pytest.mark.complete
-@pytest.mark.parametrize(("real", "size"), [(None, "8"), ("double", "8"), ("float", "4")])
-def test_cmake_add_subdirectory(real, size, tmp_path):
-    settings = [] if real is None else [f"-DMAPDPM_REAL={real}"]
-    printed = consumer(tmp_path, f'add_subdirectory("{FOLDER}" mapdpm)\n', *settings)
-    assert printed == [mapdpm.__version__, size, size, "1"]
+def test_pack_has_what_its_schema_requires():
+    """The rules of PACK.xsd 1.7.32 for the elements that are used: names and order, required parts, lengths, words."""
+    root = pack()
+    parts = {"vendor", "name", "description", "url", "license", "requirements"}
+    parts |= {"releases", "keywords", "taxonomy", "components"}
+    assert root.tag == "package"
+    assert re.fullmatch(r"\d+\.\d+\.\d+", root.get("schemaVersion"))
+    assert sorted(element.tag for element in root) == sorted(parts)  # in any order, each at most once
+    vendor, name = root.findtext("vendor"), root.findtext("name")
+    assert re.fullmatch(r"[-_A-Za-z0-9]+", vendor)
+    assert re.fullmatch(r"[-_A-Za-z0-9]+", name)
+    assert (FOLDER / f"{vendor}.{name}.pdsc").is_file()  # the name that tools look for
+    assert (FOLDER / root.findtext("license")).is_file()
+    assert root.findtext("url").startswith("https://")
+    assert all(len(element.text) <= 256 for element in root.iter("description"))
+    classes = {element.get("Cclass") for element in root.iter("component")}
+    assert classes == {element.get("Cclass") for element in root.findall("taxonomy/description")}
 
 
-@pytest.mark.complete
-def test_cmake_fetch_content_and_switches(tmp_path):
-    text = f"""include(FetchContent)
-set(MAPDPM_REAL float CACHE STRING "")
-set(MAPDPM_SWITCHES MAPDPM_NO_WARMUP MAPDPM_CLUSTERS=8 CACHE STRING "")
-FetchContent_Declare(mapdpm SOURCE_DIR "{FOLDER}")
-FetchContent_MakeAvailable(mapdpm)
-"""
-    assert consumer(tmp_path, text) == [mapdpm.__version__, "4", "4", "0"]
+def test_pack_has_a_component_for_each_real_type():
+    components = {element.get("Cvariant"): element for element in pack().iter("component")}
+    assert set(components) == {"float", "double"}
+    assert [real for real, component in components.items() if component.get("isDefaultVariant") == "true"] == ["float"]
+    for real, component in components.items():
+        allowed = {"description", "RTE_Components_h", "Pre_Include_Global_h", "files"}
+        assert {element.tag for element in component} == allowed
+        assert f"#define MAPDPM_REAL {real}\n" in component.findtext("Pre_Include_Global_h")
+        assert {"Cclass", "Cgroup", "Cversion"} < set(component.attrib)
+        files = {element.get("name"): element.get("category") for element in component.iter("file")}
+        assert files == {"src/mapdpm.h": "header", "src/mapdpm.hpp": "header", "src/mapdpm.c": "sourceC"}
+        assert all((FOLDER / file).is_file() for file in files)
 
 
-@pytest.mark.complete
-def test_cmake_refuses_another_real_type(tmp_path):
-    need("cmake")
-    command = ["cmake", "-S", FOLDER, "-B", tmp_path, "-DMAPDPM_REAL=half"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert "MAPDPM_REAL is half" in done.stderr
+# ---- what the tools of the build systems say -------------------------------------------------------------------------
 
 
-@pytest.mark.complete
-@pytest.mark.parametrize(
-    ("config", "size", "has_warmup"),
-    [
-        (["REAL_FLOAT"], "4", "1"),
-        ([], "8", "1"),
-        (["REAL_FLOAT", "MISSING", "GROUPS", "STATES", "NO_WARMUP"], "4", "0"),
-    ],
-)
-def test_zephyr_module(config, size, has_warmup, tmp_path):
-    """With the functions of Zephyr that it uses replaced by small ones; Zephyr itself is not tried here."""
-    settings = [f"-DCONFIG_MAPDPM{name}=y" for name in ["", *(f"_{name}" for name in config)]]
-    printed = consumer(tmp_path, f'{ZEPHYR}add_subdirectory("{FOLDER / "zephyr"}" mapdpm)\n', *settings)
-    assert printed == [mapdpm.__version__, size, size, has_warmup]
+def test_platformio_packs_the_folder(monkeypatch, tmp_path):
+    packing = pytest.importorskip("platformio.package.pack", reason="pip install platformio")
+    schema = pytest.importorskip("platformio.package.manifest.schema").ManifestSchema
+    known = {"licenses": [{"licenseId": "BSD-3-Clause"}]}  # it would download the list
+    monkeypatch.setattr(schema, "load_spdx_licenses", staticmethod(lambda: known))
+    archive = packing.PackagePacker(str(FOLDER)).pack(str(tmp_path))
+    with tarfile.open(archive) as packed:
+        names = set(packed.getnames())
+    assert {"library.json", "LICENSE", "src/mapdpm.c", "src/mapdpm.h", "src/mapdpm.hpp"} <= names
 
 
-# ---- the sketch ------------------------------------------------------------------------------------------------------
-
-FLAGS = ["-Os", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections"]
-CXX_FLAGS = [*FLAGS, "-std=gnu++11", "-fpermissive", "-fno-exceptions", "-include", "Arduino.h"]
-
-
-def compile_sketch(cxx, folder, *flags):
-    (folder / "Arduino.h").write_text(ARDUINO_H)
-    command = [*cxx, *CXX_FLAGS, *flags, "-I.", f"-I{FOLDER / 'src'}", "-x", "c++", "-c", SKETCH, "-o", "sketch.o"]
-    run(*command, cwd=folder)
-
-
-@pytest.mark.complete
-@pytest.mark.parametrize(
-    ("cxx", "package"),
-    [
-        ("avr-g++ -mmcu=atmega2560", "gcc-avr avr-libc"),
-        ("arm-none-eabi-g++ -mthumb -mcpu=cortex-m4", "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
-    ],
-)
-def test_sketch_compiles_with_the_flags_of_arduino(cxx, package, tmp_path):
-    need(cxx.split()[0], package)
-    compile_sketch(cxx.split(), tmp_path)
-    cc = cxx.replace("g++", "gcc").split()
-    run(*cc, *FLAGS, "-std=gnu11", "-c", FOLDER / "src" / "mapdpm.c", "-o", tmp_path / "mapdpm.o")
+def test_kconfiglib_reads_the_options_of_zephyr():
+    kconfiglib = pytest.importorskip("kconfiglib", reason="pip install kconfiglib")
+    read = kconfiglib.Kconfig(str(FOLDER / "zephyr" / "Kconfig"))
+    assert read.warnings == []
+    assert read.syms["MAPDPM_REAL_FLOAT"].str_value == "n"  # as long as MAPDPM is
+    read.syms["MAPDPM"].set_value("y")
+    on = {symbol.name for symbol in read.unique_defined_syms if symbol.str_value == "y"}
+    assert on == {"MAPDPM", "MAPDPM_REAL_FLOAT", "MAPDPM_WHEN_FULL_ANY"}
+    assert {symbol.name for symbol in read.unique_defined_syms} == {"MAPDPM"} | {
+        f"MAPDPM_{o}" for o in kconfig_options()
+    }
 
 
-def what_sketch_prints(folder, real_of_library, real_of_sketch):
-    need("g++")
-    compile_sketch(["g++"], folder, f"-DMAPDPM_REAL={real_of_sketch}")
-    run("gcc", *FLAGS, f"-DMAPDPM_REAL={real_of_library}", "-c", FOLDER / "src" / "mapdpm.c", "-o", folder / "mapdpm.o")
-    (folder / "wearer.cpp").write_text(WEARER)
-    run("g++", *FLAGS, "wearer.cpp", "sketch.o", "mapdpm.o", "-o", "wearer", cwd=folder)
-    return run(folder / "wearer").splitlines()
+@pytest.mark.parametrize("parser", ["1", "2"])
+def test_esp_idf_reads_its_options(parser, monkeypatch, tmp_path):
+    esp_kconfiglib = pytest.importorskip("esp_kconfiglib", reason="pip install esp-idf-kconfig")
+    monkeypatch.setenv("KCONFIG_PARSER_VERSION", parser)
+    (tmp_path / "Kconfig").write_text(f'mainmenu "all components"\n\nsource "{FOLDER / "Kconfig"}"\n')
+    read = esp_kconfiglib.Kconfig(str(tmp_path / "Kconfig"))
+    assert list(read.warnings) == []
+    assert {symbol.name for symbol in read.unique_defined_syms} == {f"MAPDPM_{option}" for option in kconfig_options()}
 
 
-@pytest.mark.complete
-@pytest.mark.parametrize("real", ["float", "double"])
-def test_sketch_learns_the_postures(real, tmp_path):
-    readings = [line.split() for line in what_sketch_prints(tmp_path, real, real)]
-    assert len(readings) == 400
-    postures = [{cluster for cluster, _ in readings[start + 20 : start + 100]} for start in range(0, 400, 100)]
-    assert [len(clusters) for clusters in postures] == [1, 1, 1, 1]
-    assert len(set.union(*postures)) == 3
-    assert postures[3] == postures[0]
-    scores = [float(score) for _, score in readings]
-    strange = [scores[start] for start in (100, 200)]
-    assert max(strange) < min(scores[120:200] + scores[220:])
-
-
-@pytest.mark.complete
-def test_sketch_refuses_a_library_of_another_real_type(tmp_path):
-    (line,) = what_sketch_prints(tmp_path, "double", "float")
-    assert "MAPDPM_REAL" in line
+def test_component_manager_of_esp_idf_accepts_the_manifest():
+    manager = pytest.importorskip("idf_component_tools.manager", reason="pip install idf-component-manager")
+    assert str(manager.ManifestManager(str(FOLDER), "mapdpm").load().version) == mapdpm.__version__
