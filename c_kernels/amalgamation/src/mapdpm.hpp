@@ -65,7 +65,7 @@ public:
                 slot++;
             cluster_.slot = slot;
             cluster_.id = found.id;
-            cluster_.weight = found.weight + found.weight_low;
+            cluster_.weight = found.weight; /* rounded to a real */
         }
 
         const mapdpm_stream *stream_;
