@@ -143,8 +143,9 @@ def run_c(block: Block, where: str, folder: Path) -> None:
     flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", f"-I{kernels}"]
     compiler = shlex.split(os.environ.get("CC", "cc"))
     pair = ROOT / "c_kernels" / "amalgamation" / "src" / "mapdpm.c"
-    parts = [pair] if where.startswith("c_kernels/") else [kernels / name for name in needed]
-    commands = [[*compiler, *flags, source, *parts, "-lm", "-o", program], [program]]
+    commands = [[*compiler, *flags, source, *(kernels / name for name in needed), "-lm", "-o", program], [program]]
+    if where.startswith("c_kernels/"):  # its page is about the two files, and about float
+        commands = [[*compiler, *flags, "-DMAPDPM_REAL=float", source, pair, "-o", program], [program]]
     for switch in re.findall(r"#ifdef (MAPDPM_\w+)", block.code):
         compile_it = [*compiler, *flags, f"-D{switch}", source, pair, "-o", program]
         commands += [compile_it, [program], [*compile_it, "-DMAPDPM_REAL=float"], [program]]

@@ -4,9 +4,9 @@
 
 typedef struct page_writer {
     unsigned slot;
-    size_t at;      /* of the page in the slot */
-    size_t n;       /* bytes in the page */
-    size_t capacity;
+    size_t capacity; /* of the slot */
+    size_t at;       /* of the page in the slot */
+    size_t n;        /* bytes in the page */
     unsigned char page[TWO_SLOTS_PAGE];
 } page_writer;
 
