@@ -104,7 +104,7 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
     mapdpm_options o;
     size_t i;
 
-    if (is_none(s) || file == NULL || file_bytes == NULL || total == 0)
+    if (mapdpm_get_options(s, &o) != MAPDPM_OK || file == NULL || file_bytes == NULL || total == 0)
         return MAPDPM_E_ARGUMENT;
     if (IS_WARMING(s))
         return MAPDPM_E_WARMING;
@@ -117,7 +117,6 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
     sizes[4] = 0;
     p = mapdpm_file_begin(file, MD_SUMMARY, (int32_t)s->family, sizes, total);
     file[7] = (unsigned char)real_bytes;
-    (void)mapdpm_get_options(s, &o);
     p = put_bytes(p, s->n_seen, 8);
     p = put_bytes(p, o.max_clusters, 4);
     p = put_bytes(p, o.when_full, 4);
