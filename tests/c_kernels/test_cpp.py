@@ -1,7 +1,5 @@
 """The wrapper for C++, c_kernels/amalgamation/src/mapdpm.hpp: the bits of the C functions, without a C++ library."""
 
-import re
-
 import pytest
 
 from compiling import SOURCE, need, run
@@ -52,17 +50,6 @@ def test_wrapper_refuses_a_library_of_another_real_type(tmp_path):
     run("gcc", *C_FLAGS, "-DMAPDPM_REAL=double", "-c", SOURCE / "mapdpm.c", "-o", tmp_path / "mapdpm.o")
     run("g++", "-std=c++11", *CXX_FLAGS, "-DMAPDPM_REAL=float", program, tmp_path / "mapdpm.o", "-o", tmp_path / "main")
     run(tmp_path / "main")
-
-
-def test_program_of_the_page_prints_what_it_says(tmp_path):
-    need("g++")
-    page = (ROOT / "c_kernels" / "README.md").read_text(encoding="utf-8")
-    code, printed = re.search(r"```cpp\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL).groups()
-    (tmp_path / "main.cpp").write_text(code)
-    run("gcc", *C_FLAGS, "-DMAPDPM_REAL=float", "-c", SOURCE / "mapdpm.c", "-o", tmp_path / "mapdpm.o")
-    objects = [tmp_path / "main.cpp", tmp_path / "mapdpm.o"]
-    run("g++", "-std=c++11", *CXX_FLAGS, "-DMAPDPM_REAL=float", *objects, "-o", tmp_path / "main")
-    assert run(tmp_path / "main") == printed
 
 
 @pytest.mark.complete

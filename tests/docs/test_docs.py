@@ -3,8 +3,9 @@
 The blocks of a file run in order, in a fresh folder with a copy of ``examples``, python in one namespace. A text block
 right below a python or sh block is what that block prints; ``...`` in it stands for anything. In python the comment
 ``# -> value`` after an expression is its repr. Blocks have no prompts, so that they can be copied. A C block with a
-``main`` is compiled with the library, and run; where it asks for a switch of the library, also with that. A block after
-the line ``<!-- not run: reason -->`` is not run.
+``main`` is compiled with the library, and run; where it asks for a switch of the library, also with that. So is
+a C++ block with a ``main``, and what it prints is compared. A block after the line ``<!-- not run: reason -->`` is not
+run.
 """
 
 import ast
@@ -57,10 +58,10 @@ def blocks(text: str) -> list[Block]:
             found[-1] = found[-1]._replace(prints=code)
         end = None
         above = text[: match.start()].rstrip().rpartition("\n")[2]
-        runs = language in RUNS or (language == "c" and "int main(" in code)
+        runs = language in RUNS or (language in {"c", "cpp"} and "int main(" in code)
         if runs and not above.strip().startswith("<!-- not run:"):
             found.append(Block(language, code, text.count("\n", 0, match.start()) + 1))
-            end = match.end() if language in RUNS else None
+            end = match.end() if language != "c" else None
     return found
 
 
@@ -154,6 +155,23 @@ def run_c(block: Block, where: str, folder: Path) -> None:
         assert run.returncode == 0, f"{where}: {run.stdout}{run.stderr}"
 
 
+def run_cpp(block: Block, where: str, folder: Path) -> None:
+    """Compile a C++ program with the two files, warnings being errors; check what it prints."""
+    pair = ROOT / "c_kernels" / "amalgamation" / "src"
+    cxx = shutil.which("g++") or pytest.skip("there is no g++; apt-get install g++")
+    (folder / "block.cpp").write_text(block.code, encoding="utf-8")
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-DMAPDPM_REAL=float", f"-I{pair}"]
+    for command in (
+        [*compiler, "-std=c99", *flags, "-c", pair / "mapdpm.c", "-o", "mapdpm.o"],
+        [cxx, "-std=c++11", *flags, "block.cpp", "mapdpm.o", "-o", "block"],
+        [folder / "block"],
+    ):
+        run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, f"{where}: {run.stdout}{run.stderr}"
+    assert not block.prints or is_as_shown(block.prints, run.stdout), f"{where}: printed\n{run.stdout}"
+
+
 @pytest.mark.parametrize("file", complete_but(FIRST_READ, FILES))
 def test_the_code_runs(file, tmp_path, monkeypatch):
     if (ROOT / "examples").is_dir():
@@ -165,6 +183,8 @@ def test_the_code_runs(file, tmp_path, monkeypatch):
             run_python(block, file, namespace)
         elif block.language == "c":
             run_c(block, f"{file}:{block.line}", tmp_path)
+        elif block.language == "cpp":
+            run_cpp(block, f"{file}:{block.line}", tmp_path)
         else:
             run_commands(block, f"{file}:{block.line}")
 
