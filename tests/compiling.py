@@ -27,6 +27,15 @@ def need(tool, package=None):
     return tool
 
 
+def library_object(folder, real):
+    """The library for this machine, compiled into a folder if it is not there yet."""
+    compiled = folder / f"mapdpm_{real}.o"
+    if not compiled.exists():
+        flags = ["-std=c99", "-O1", "-DMAPDPM_NO_CLONES", f"-DMAPDPM_REAL={real}"]
+        run(need("gcc"), *flags, "-c", SOURCE / "mapdpm.c", "-o", compiled)
+    return compiled
+
+
 def kconfig_options():
     """The options of Zephyr and ESP-IDF, without their prefix."""
     return re.findall(r"^ *config MAPDPM_(\w+)$", (FOLDER / "Kconfig.switches").read_text(), re.MULTILINE)

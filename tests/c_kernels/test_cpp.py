@@ -2,11 +2,10 @@
 
 import pytest
 
-from compiling import SOURCE, need, run
+from compiling import SOURCE, library_object, need, run
 from repository import ROOT
 
 PROGRAMS = ROOT / "tests" / "c_kernels" / "programs"
-C_FLAGS = ["-std=c99", "-O1"]
 CXX_FLAGS = ["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Werror"]
 CXX_FLAGS += ["-fno-exceptions", "-fno-rtti", f"-I{SOURCE}"]
 CHIPS = {
@@ -16,26 +15,24 @@ CHIPS = {
 }  # fmt: skip
 
 
-def compiled(folder, cxx, standard, real):
-    """The program of the checks, in a folder."""
-    need(cxx)
-    cc = {"g++": "gcc", "clang++": "clang"}[cxx]
-    define = f"-DMAPDPM_REAL={real}"
-    run(cc, *C_FLAGS, define, "-c", SOURCE / "mapdpm.c", "-o", folder / "mapdpm.o")
-    source = PROGRAMS / "wrapper.cpp"
-    run(cxx, f"-std=c++{standard}", *CXX_FLAGS, define, source, folder / "mapdpm.o", "-o", folder / "wrapper")
-    return folder / "wrapper"
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """A function that returns the library of a real type."""
+    folder = tmp_path_factory.mktemp("library")
+    return lambda real: library_object(folder, real)
 
 
 @pytest.mark.parametrize(
     ("cxx", "standard", "real"),
     [("g++", 11, "float"), ("g++", 17, "double"), pytest.param("clang++", 17, "float", marks=pytest.mark.complete)],
 )
-def test_wrapper_gives_the_bits_of_the_c_functions(cxx, standard, real, tmp_path):
-    assert run(compiled(tmp_path, cxx, standard, real)) == ""
+def test_wrapper_gives_the_bits_of_the_c_functions(cxx, standard, real, library, tmp_path):
+    flags = [f"-std=c++{standard}", *CXX_FLAGS, f"-DMAPDPM_REAL={real}"]
+    run(need(cxx), *flags, PROGRAMS / "wrapper.cpp", library(real), "-o", tmp_path / "wrapper")
+    assert run(tmp_path / "wrapper") == ""
 
 
-def test_wrapper_refuses_a_library_of_another_real_type(tmp_path):
+def test_wrapper_refuses_a_library_of_another_real_type(library, tmp_path):
     need("g++")
     program = tmp_path / "main.cpp"
     program.write_text(
@@ -47,8 +44,8 @@ def test_wrapper_refuses_a_library_of_another_real_type(tmp_path):
         "           learner.load(reinterpret_cast<const unsigned char *>(one), 4) != MAPDPM_E_REAL;\n"
         "}\n"
     )
-    run("gcc", *C_FLAGS, "-DMAPDPM_REAL=double", "-c", SOURCE / "mapdpm.c", "-o", tmp_path / "mapdpm.o")
-    run("g++", "-std=c++11", *CXX_FLAGS, "-DMAPDPM_REAL=float", program, tmp_path / "mapdpm.o", "-o", tmp_path / "main")
+    flags = ["-std=c++11", *CXX_FLAGS, "-DMAPDPM_REAL=float"]
+    run("g++", *flags, program, library("double"), "-o", tmp_path / "main")
     run(tmp_path / "main")
 
 

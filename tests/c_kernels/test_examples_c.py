@@ -10,20 +10,27 @@ import re
 import pytest
 
 import mapdpm
-from compiling import FOLDER, SOURCE, need, run
+from compiling import FOLDER, SOURCE, library_object, need, run
 from repository import ROOT
 
 EXAMPLES = FOLDER / "examples"
 HERE = ROOT / "tests" / "c_kernels"
 STUBS = HERE / "stubs"
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror"]
-LIBRARY = SOURCE / "mapdpm.c"
 TWO_SLOTS = EXAMPLES / "TwoSlots"
 
 
-def compiled(program, *words):
-    run(need("gcc"), "-O1", *WARNINGS, f"-I{SOURCE}", *words, LIBRARY, "-o", program)
-    return program
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A function that compiles a program; the library is compiled once for each real type."""
+    folder = tmp_path_factory.mktemp("library")
+
+    def compiled(program, real, *words):
+        flags = ["-O1", *WARNINGS, f"-I{SOURCE}", f"-DMAPDPM_REAL={real}"]
+        run(need("gcc"), *flags, *words, library_object(folder, real), "-o", program)
+        return program
+
+    return compiled
 
 
 def cmake(example, folder, **environment):
@@ -46,8 +53,8 @@ def n_seen(data, folder):
 # ---- two slots in flash ----------------------------------------------------------------------------------------------
 
 
-def test_two_slots_go_on_where_the_last_run_ended(tmp_path):
-    program = compiled(tmp_path / "main", "-std=c99", TWO_SLOTS / "main.c", TWO_SLOTS / "two_slots.c")
+def test_two_slots_go_on_where_the_last_run_ended(compiled, tmp_path):
+    program = compiled(tmp_path / "main", "float", "-std=c99", TWO_SLOTS / "main.c", TWO_SLOTS / "two_slots.c")
     printed = [run(program, cwd=tmp_path).strip() for _ in range(3)]
     assert printed == [
         "10 points, 2 clusters, file 1 in slot 1",
@@ -61,12 +68,12 @@ def test_two_slots_go_on_where_the_last_run_ended(tmp_path):
     assert run(program, cwd=tmp_path).strip() == printed[2]
 
 
-@pytest.mark.parametrize("real", ["float", "double"])
-def test_power_loss_at_each_byte_of_each_erase_and_write(real, tmp_path):
+@pytest.mark.parametrize("real", ["float", pytest.param("double", marks=pytest.mark.complete)])
+def test_power_loss_at_each_byte_of_each_erase_and_write(real, compiled, tmp_path):
     page = 64
-    words = ["-std=c99", f"-DTWO_SLOTS_PAGE={page}", f"-DMAPDPM_REAL={real}", f"-I{TWO_SLOTS}"]
+    words = ["-std=c99", f"-DTWO_SLOTS_PAGE={page}", f"-I{TWO_SLOTS}"]
     sources = [HERE / "programs" / "power_loss.c", TWO_SLOTS / "two_slots.c"]
-    cuts = int(run(compiled(tmp_path / "power_loss", *words, *sources)))
+    cuts = int(run(compiled(tmp_path / "power_loss", real, *words, *sources)))
     each, rest = divmod(cuts, 3 * 3)  # three saves, from three contents of the flash
     assert rest == 0
     assert each > 1024  # a slot is erased,
@@ -76,10 +83,10 @@ def test_power_loss_at_each_byte_of_each_erase_and_write(real, tmp_path):
 # ---- boards ----------------------------------------------------------------------------------------------------------
 
 
-def test_freertos_learns_in_a_task(tmp_path):
+def test_freertos_learns_in_a_task(compiled, tmp_path):
     stub = STUBS / "freertos"
-    words = ["-std=c11", "-DMAPDPM_REAL=float", f"-I{stub}", f"-I{EXAMPLES / 'FreeRTOS'}"]
-    printed = run(compiled(tmp_path / "main", *words, EXAMPLES / "FreeRTOS" / "main.c", stub / "board.c"))
+    words = ["-std=c11", f"-I{stub}", f"-I{EXAMPLES / 'FreeRTOS'}"]
+    printed = run(compiled(tmp_path / "main", "float", *words, EXAMPLES / "FreeRTOS" / "main.c", stub / "board.c"))
     # Of 20 interrupts before the task runs, the queue has places for 16.
     assert re.match(r"400 readings, 320 learned, \d\d+ times a cluster was shown", printed)
 
