@@ -27,6 +27,13 @@ def need(tool, package=None):
     return tool
 
 
+def links(*command, cwd=None):
+    """Whether a program links. If not, the linker must have missed the function that makes learners of a real type."""
+    done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or re.search(r"undefined reference to .mapdpm_init_(float|double)", done.stderr), done
+    return done.returncode == 0
+
+
 def library_object(folder, real):
     """The library for this machine, compiled into a folder if it is not there yet."""
     compiled = folder / f"mapdpm_{real}.o"

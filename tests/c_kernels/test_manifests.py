@@ -98,7 +98,11 @@ def test_kconfig_has_an_option_for_each_switch_of_the_library():
     internal = {"INTERNAL", "SWITCHES_H", "NO_CLONES", "NO_VECTORS"}
     header = (ROOT / "c_kernels" / "mapdpm_switches.h").read_text()
     library = (FOLDER / "src" / "mapdpm.c").read_text()
-    switches = set(re.findall(r"^#ifn?def MAPDPM_(\w+)$", header, re.MULTILINE)) | {"NO_ERROR_NAMES", "REAL"}
+    switches = set(re.findall(r"^#ifn?def MAPDPM_(\w+)$", header, re.MULTILINE)) | {
+        "NO_ERROR_NAMES",
+        "NO_SPLIT",
+        "REAL",
+    }
     options = kconfig_options()
     assert len(options) == len(set(options))
     policies = re.findall(r"\bMAPDPM_FULL_(\w+) =", (FOLDER / "src" / "mapdpm.h").read_text())
