@@ -57,6 +57,38 @@ static inline mapdpm_real math_nan(void)
     return value;
 }
 
+/* The bits of |x| in float, or the upper half of those in double. */
+static inline uint32_t math_size_bits(mapdpm_real x)
+{
+    if (MATH_IS_FLOAT) {
+        uint32_t bits;
+
+        memcpy(&bits, &x, 4);
+        return bits & 0x7fffffffu;
+    } else {
+        uint64_t bits;
+
+        memcpy(&bits, &x, sizeof x);
+        return (uint32_t)(bits >> 32) & 0x7fffffffu;
+    }
+}
+
+/* Whether x is neither infinite nor NaN; whether it is NaN. By its bits, for a compiler that was told that there is no
+ * NaN takes every comparison for granted (-fno-honor-nans; Arm Compiler by default). */
+static inline int math_is_finite(mapdpm_real x)
+{
+    return math_size_bits(x) < (MATH_IS_FLOAT ? 0x7f800000u : 0x7ff00000u);
+}
+static inline int math_is_nan(mapdpm_real x)
+{
+    uint64_t bits;
+
+    if (MATH_IS_FLOAT)
+        return math_size_bits(x) > 0x7f800000u;
+    memcpy(&bits, &x, sizeof x);
+    return (bits & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
+}
+
 /* The largest whole number up to k / 2. */
 static inline int math_half(int k) { return k >= 0 ? k / 2 : -((1 - k) / 2); }
 
