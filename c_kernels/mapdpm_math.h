@@ -12,6 +12,9 @@
 
 enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
 
+/* In a double build, constants must be doubles. */
+typedef char compile_without_single_precision_constant[MATH_IS_FLOAT || sizeof(1.0) == sizeof(mapdpm_real) ? 1 : -1];
+
 #define MATH_LN2_HIGH FLOAT_OR_DOUBLE(6.9313812256e-01, 6.93147180369123816490e-01)
 #define MATH_LN2_LOW FLOAT_OR_DOUBLE(9.0580006145e-06, 1.90821492927058770002e-10)
 #define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)

@@ -1,9 +1,44 @@
-/* mapdpm: the stream learner and model files.
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026, The mapdpm developers
  *
- * Made of several files by c_kernels/amalgamate.py; do not edit.
+ * mapdpm 0.1.0: mapdpm.c, one of two files, which c_kernels/amalgamate.py made of several; do not edit.
+ */
+/* BSD 3-Clause License
+ *
+ * Copyright (c) 2026, The mapdpm developers
+ *
+ * Redistribution and use in source and binary forms, with or without
+ * modification, are permitted provided that the following conditions are met:
+ *
+ * 1. Redistributions of source code must retain the above copyright notice, this
+ *    list of conditions and the following disclaimer.
+ *
+ * 2. Redistributions in binary form must reproduce the above copyright notice,
+ *    this list of conditions and the following disclaimer in the documentation
+ *    and/or other materials provided with the distribution.
+ *
+ * 3. Neither the name of the copyright holder nor the names of its
+ *    contributors may be used to endorse or promote products derived from
+ *    this software without specific prior written permission.
+ *
+ * THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS"
+ * AND ANY EXPRESS OR IMPLIED WARRANTIES, INCLUDING, BUT NOT LIMITED TO, THE
+ * IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE ARE
+ * DISCLAIMED. IN NO EVENT SHALL THE COPYRIGHT HOLDER OR CONTRIBUTORS BE LIABLE
+ * FOR ANY DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR CONSEQUENTIAL
+ * DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR
+ * SERVICES; LOSS OF USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER
+ * CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER IN CONTRACT, STRICT LIABILITY,
+ * OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE
+ * OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
  */
 #define MAPDPM_INTERNAL static
 #include "mapdpm.h"
+
+/* clang inlines at -Os as it does at -O2, which makes the library almost twice as large. At -Oz it does not. */
+#if defined(__clang__) && defined(__OPTIMIZE_SIZE__)
+#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+#endif
 
 /* ==== mapdpm.c ====================================================================================================== */
 
@@ -25,7 +60,8 @@ const char *mapdpm_error_name(int error)
 #else
     static const char *const names[] = {"ok",    "argument", "space",   "foreign", "truncated", "damaged",
                                         "newer", "real",     "kind",    "number",  "range",     "full",
-                                        "ids",   "time",     "unknown", "warming", "group"};
+                                        "ids",   "time",     "unknown", "warming", "group",
+                                        "arithmetic"};
     const int n = (int)(sizeof names / sizeof names[0]);
 
     return (error <= 0 && -error < n) ? names[-error] : "unknown";
@@ -344,6 +380,9 @@ MAPDPM_INTERNAL void sequence_write(unsigned char *p, uint32_t sequence);
 #define MAPDPM_MATH_H
 
 enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
+
+/* In a double build, constants must be doubles. */
+typedef char compile_without_single_precision_constant[MATH_IS_FLOAT || sizeof(1.0) == sizeof(mapdpm_real) ? 1 : -1];
 
 #define MATH_LN2_HIGH FLOAT_OR_DOUBLE(6.9313812256e-01, 6.93147180369123816490e-01)
 #define MATH_LN2_LOW FLOAT_OR_DOUBLE(9.0580006145e-06, 1.90821492927058770002e-10)
@@ -7726,6 +7765,116 @@ int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t mi
     return update(alarm, surprise, alarm->now);
 }
 
+/* ==== selftest.c ==================================================================================================== */
+
+/* Whether this build computes as all others do. A flag of the compiler that the sources cannot forbid, a flag of the
+ * linker or a mode of the processor may change arithmetic; then this says so. No value is known to the compiler, so that
+ * nothing is computed before the program runs.
+ */
+
+enum { TEST_POINTS = 40, TEST_LOW = 3 }; /* moments: weight, mean, squares; then what rounding lost of each */
+
+/* The CRC-32 of what was computed, continued by the bits of x, lowest byte first. */
+static uint32_t with_bits(uint32_t crc, md_real x)
+{
+    unsigned char bytes[sizeof(uint64_t)];
+    uint64_t bits = 0;
+    size_t i;
+
+    if (MATH_IS_FLOAT) {
+        uint32_t word;
+
+        memcpy(&word, &x, 4);
+        bits = word;
+    } else {
+        memcpy(&bits, &x, sizeof x);
+    }
+    for (i = 0; i < sizeof x; i++)
+        bytes[i] = (unsigned char)(bits >> 8 * i);
+    return mapdpm_crc32(crc, bytes, sizeof x);
+}
+
+/* Whether there are NaN, infinity and numbers below the least normal one. */
+static int has_special_values(md_real one)
+{
+    const volatile md_real unordered = math_nan();
+    const md_real nan = unordered, infinity = one * FLOAT_OR_DOUBLE(FLT_MAX, DBL_MAX) * 2;
+    const md_real least = one * FLOAT_OR_DOUBLE(FLT_MIN, DBL_MIN);
+    const volatile md_real half = least / 2;
+    const md_real below = half;
+
+    return !(nan == nan) && !(nan >= 0) && !(nan < 0) && math_is_nan(nan) && !math_is_finite(nan) &&
+           !math_is_finite(infinity) && !math_is_nan(infinity) && infinity > 0 && math_is_nan(infinity - infinity) &&
+           below > 0 && below + below == least;
+}
+
+/* Single operations, each of which some flag would replace by others. */
+static uint32_t crc_of_operations(uint32_t crc, md_real one)
+{
+    const md_real seven = one * 7, zero = -(one - one); /* -0 */
+    const md_real step = FLOAT_OR_DOUBLE(1.0 / 4096, 1.0 / 134217728), near = one + step;
+    const md_real large = one * FLOAT_OR_DOUBLE(16777215, 9007199254740991), third = one / 3;
+    const md_real all = large + third, rest = all - large;
+    md_real n = one, sum[2];
+    int i;
+
+    for (i = 0; i < 9; i++, n += one) { /* divisions by the same number, and by a constant */
+        crc = with_bits(crc, n / seven);
+        crc = with_bits(crc, (n + 9) / seven + (n + 4) / seven);
+        crc = with_bits(crc, n / 10);
+    }
+    crc = with_bits(crc, near * near - (one + 2 * step));          /* 0, unless fused */
+    crc = with_bits(crc, (large - (all - rest)) + (third - rest)); /* 0 if sums were reordered */
+    crc = with_bits(crc, zero);
+    sum[0] = large;
+    sum[1] = zero;
+    for (i = 0; i < 9; i++)
+        add_compensated(sum, 1, one);
+    return with_bits(with_bits(crc, sum[0]), sum[1]);
+}
+
+/* A cluster of one feature learns a stream: the steps of moments_add and normal_gamma_density. */
+static uint32_t crc_of_cluster(uint32_t crc, md_real one)
+{
+    md_real moments[2 * TEST_LOW], *const mean = moments + 1, *const squares = moments + 2;
+    uint32_t random = 2463534242u;
+    int i;
+
+    for (i = 0; i < 2 * TEST_LOW; i++)
+        moments[i] = one - one;
+    for (i = 0; i < TEST_POINTS; i++) {
+        const md_real a = one + MD_HALF * *moments, c = *moments + (md_real)0.05;
+        md_real square, excess = 0, logs = 0, x, delta, scale, nats;
+
+        random = random * 1664525u + 1013904223u;
+        x = (one * (md_real)(int32_t)(random >> 16) - 32768) / 3072;
+        nats = math_half_rising(a, &square);
+        scale = MD_HALF * c / (c + 1) / posterior_b(one, (md_real)0.05 * (*moments / c), *mean, *squares);
+        delta = x - *moments / c * *mean;
+        multiply_one_plus(&excess, &logs, delta * delta * scale);
+        nats += MD_HALF * math_log(scale * (square / MATH_PI)) - (a + MD_HALF) * (logs + math_log1p(excess));
+        crc = with_bits(crc, nats);
+        crc = with_bits(crc, math_exp(nats - 1));
+
+        add_compensated(moments, TEST_LOW, one);
+        delta = (x - *mean) - low_part(mean, TEST_LOW);
+        add_compensated(mean, TEST_LOW, delta * (one / *moments));
+        add_compensated(squares, TEST_LOW, one * delta * ((x - *mean) - low_part(mean, TEST_LOW)));
+    }
+    for (i = 0; i < 2 * TEST_LOW; i++)
+        crc = with_bits(crc, moments[i]);
+    return crc;
+}
+
+int mapdpm_selftest(void)
+{
+    const volatile md_real unknown = 1;
+    const md_real one = unknown;
+    const uint32_t crc = crc_of_cluster(crc_of_operations(0, one), one);
+
+    return has_special_values(one) && crc == (MATH_IS_FLOAT ? 0x4f437285u : 0xe2742cbfu) ? MAPDPM_OK : MAPDPM_E_ARITHMETIC;
+}
+
 /* ==== stream_checks.c =============================================================================================== */
 
 /* The checks of a learner that was read from a file: a forged one must do no harm. */
@@ -9549,3 +9698,7 @@ int mapdpm_features_read(mapdpm_features *f, size_t bytes, const unsigned char *
         }
     return MAPDPM_OK;
 }
+
+#if defined(__clang__) && defined(__OPTIMIZE_SIZE__)
+#pragma clang attribute pop
+#endif
