@@ -48,6 +48,7 @@ typedef MAPDPM_REAL mapdpm_real;
 #define mapdpm_learn_at MAPDPM_BY_REAL(mapdpm_learn_at, MAPDPM_REAL)
 #define mapdpm_predict MAPDPM_BY_REAL(mapdpm_predict, MAPDPM_REAL)
 #define mapdpm_snapshot_read MAPDPM_BY_REAL(mapdpm_snapshot_read, MAPDPM_REAL)
+#define mapdpm_snapshot_receive MAPDPM_BY_REAL(mapdpm_snapshot_receive, MAPDPM_REAL)
 #define mapdpm_bank_init MAPDPM_BY_REAL(mapdpm_bank_init, MAPDPM_REAL)
 #define mapdpm_alarm_init MAPDPM_BY_REAL(mapdpm_alarm_init, MAPDPM_REAL)
 #define mapdpm_features_init MAPDPM_BY_REAL(mapdpm_features_init, MAPDPM_REAL)
@@ -151,8 +152,9 @@ const char *mapdpm_version(void);
 const char *mapdpm_error_name(int error);
 int mapdpm_real_size(void);
 
-/* Whether this program computes the same bits as all others: MAPDPM_OK, or MAPDPM_E_ARITHMETIC if a flag of the compiler
- * or the linker, or a mode of the processor changes arithmetic. Takes no memory. Call it once, in a test or at start. */
+/* Whether this program computes the same bits as all others: MAPDPM_OK, or MAPDPM_E_ARITHMETIC if a flag of the
+ * compiler or the linker, or a mode of the processor changes arithmetic. Takes no memory. Call it once, in a test or at
+ * start. */
 int mapdpm_selftest(void);
 
 /* The number of parameters of a family; 0 for an unknown family. */

@@ -15,8 +15,8 @@ void *memset(void *to, int byte, size_t n);
 #endif
 
 /* The same bits everywhere: each operation rounds by itself and in the order of the source, whatever the command line
- * says. Compilers differ in what a file may forbid. What it cannot forbid is refused if a macro shows it; mapdpm_selftest
- * finds the rest. */
+ * says. Compilers differ in what a file may forbid. What it cannot forbid is refused if a macro shows it;
+ * mapdpm_selftest finds the rest. */
 #ifdef __FAST_MATH__
 #error "-ffast-math or -Ofast changes results: compile mapdpm and link the program without it"
 #endif

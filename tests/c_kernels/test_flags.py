@@ -53,13 +53,14 @@ def compiled_selftest(folder, compiler, flags, real, *, forbidden=True):
     (folder / "main.c").write_text(MAIN)
     target = ["-mfma"] if can_fuse() else []
     command = [compiler, "-std=c99", "-O2", "-ffp-contract=off", *target, *flags.split(), f"-DMAPDPM_REAL={real}"]
+    command.append("-ffunction-sections")  # so that the linker takes no more of these files than the self-test needs
     sources = ("selftest.c", "snapshot.c", "mapdpm.c")
     done = run(*command, "-c", *sources, cwd=folder, check=False)
     if (
         done.returncode == 0
     ):  # the program itself has no such flags: at its start they would change the processor's mode
         objects = [name.replace(".c", ".o") for name in sources]
-        run(compiler, f"-DMAPDPM_REAL={real}", "main.c", *objects, "-o", "selftest", cwd=folder)
+        run(compiler, f"-DMAPDPM_REAL={real}", "-Wl,--gc-sections", "main.c", *objects, "-o", "selftest", cwd=folder)
     return done
 
 
@@ -119,7 +120,17 @@ def test_selftest_finds_flush_to_zero(bits, real, tmp_path):
     mode = f"#include <xmmintrin.h>\n__attribute__((constructor)) void f(void) {{ _mm_setcsr(_mm_getcsr() | {bits}); }}"
     (tmp_path / "mode.c").write_text(mode)
     objects = ("selftest.o", "snapshot.o", "mapdpm.o")
-    run("gcc", f"-DMAPDPM_REAL={real}", "main.c", "mode.c", *objects, "-o", "selftest", cwd=tmp_path)
+    run(
+        "gcc",
+        f"-DMAPDPM_REAL={real}",
+        "-Wl,--gc-sections",
+        "main.c",
+        "mode.c",
+        *objects,
+        "-o",
+        "selftest",
+        cwd=tmp_path,
+    )
     assert int(run(tmp_path / "selftest").stdout) == E_ARITHMETIC
 
 

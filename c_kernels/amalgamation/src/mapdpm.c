@@ -109,8 +109,8 @@ void *memset(void *to, int byte, size_t n);
 #endif
 
 /* The same bits everywhere: each operation rounds by itself and in the order of the source, whatever the command line
- * says. Compilers differ in what a file may forbid. What it cannot forbid is refused if a macro shows it; mapdpm_selftest
- * finds the rest. */
+ * says. Compilers differ in what a file may forbid. What it cannot forbid is refused if a macro shows it;
+ * mapdpm_selftest finds the rest. */
 #ifdef __FAST_MATH__
 #error "-ffast-math or -Ofast changes results: compile mapdpm and link the program without it"
 #endif
@@ -7768,8 +7768,8 @@ int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t mi
 /* ==== selftest.c ==================================================================================================== */
 
 /* Whether this build computes as all others do. A flag of the compiler that the sources cannot forbid, a flag of the
- * linker or a mode of the processor may change arithmetic; then this says so. No value is known to the compiler, so that
- * nothing is computed before the program runs.
+ * linker or a mode of the processor may change arithmetic; then this says so. No value is known to the compiler, so
+ * that nothing is computed before the program runs.
  */
 
 enum { TEST_POINTS = 40, TEST_LOW = 3 }; /* moments: weight, mean, squares; then what rounding lost of each */
@@ -7870,8 +7870,9 @@ int mapdpm_selftest(void)
     const volatile md_real unknown = 1;
     const md_real one = unknown;
     const uint32_t crc = crc_of_cluster(crc_of_operations(0, one), one);
+    const uint32_t known = MATH_IS_FLOAT ? 0x581b1c4cu : 0x56f7df78u;
 
-    return has_special_values(one) && crc == (MATH_IS_FLOAT ? 0x581b1c4cu : 0x56f7df78u) ? MAPDPM_OK : MAPDPM_E_ARITHMETIC;
+    return has_special_values(one) && crc == known ? MAPDPM_OK : MAPDPM_E_ARITHMETIC;
 }
 
 /* ==== stream_checks.c =============================================================================================== */
