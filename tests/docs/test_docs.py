@@ -132,7 +132,8 @@ def run_commands(block: Block, where: str) -> None:
 def run_c(block: Block, where: str, folder: Path) -> None:
     """Compile a program with the files of the library that it says it needs, warnings being errors, and run it."""
     kernels = Path(mapdpm.get_include())
-    names = ("online", "assess", "choose", "clusters", "split_merge", "prior", "warmup", "window", "stream")
+    names = ("online", "assess", "choose", "clusters", "split_merge", "prior", "warmup", "settle", "queue", "window")
+    names += ("stream", "queries")
     stream = [f"{name}.c" for name in names]
     batch = ["sweep.c"] if "mapdpm_batch.h" in block.code else ["snapshot.c"]
     needed = ["mapdpm.c", *(stream if "mapdpm_stream" in block.code else batch)]
