@@ -40,8 +40,8 @@ OPTIONS = (
 )
 ONE_PATH_AT_A_TIME = (
     "run:40000,read_last:40000,mapdpm_snapshot_read_{real}:40000,read_learner:40000,stream_is_valid:5000,"
-    "is_slot:2000,are_moments:200,is_kept_point:100,is_event:50,mapdpm_snapshot_options:50,read_options:50,mapdpm_file_check:50,"
-    "mapdpm_header_check:50,mapdpm_stream_bytes:50,is_sound:50"
+    "is_slot:2000,are_moments:200,is_kept_point:100,is_event:50,mapdpm_snapshot_options:50,read_options:50,"
+    "mapdpm_file_check:50,mapdpm_header_check:50,mapdpm_stream_bytes:50,is_sound:50"
 )
 
 # Notes that are written into the copy for Eva: where to separate cases (split) or unite them (merge), and four facts
