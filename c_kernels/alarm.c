@@ -1,5 +1,5 @@
 /* Alarms: an alert where surprises stay at or below a level, one for each episode (docs/alarms.md). */
-#include "mapdpm.h"
+#include "mapdpm_math.h"
 
 int mapdpm_alarm_init(mapdpm_alarm *alarm, mapdpm_real level, int64_t hold, uint32_t debounce)
 {
@@ -40,16 +40,18 @@ static int update(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t now)
     return 1;
 }
 
+static int is_tail(mapdpm_real surprise) { return !math_is_nan(surprise) && surprise >= 0; }
+
 int mapdpm_alarm_update(mapdpm_alarm *alarm, mapdpm_real surprise)
 {
-    if (alarm == NULL || !(surprise >= 0) || alarm->now >= INT64_MAX / 2)
+    if (alarm == NULL || !is_tail(surprise) || alarm->now >= INT64_MAX / 2)
         return 0;
     return update(alarm, surprise, alarm->now + 1);
 }
 
 int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t microseconds)
 {
-    if (alarm == NULL || !(surprise >= 0) || microseconds > INT64_MAX / 2 || microseconds < -(INT64_MAX / 2))
+    if (alarm == NULL || !is_tail(surprise) || microseconds > INT64_MAX / 2 || microseconds < -(INT64_MAX / 2))
         return 0;
     if ((alarm->active == 0u && alarm->run == 0u) || microseconds > alarm->now) /* or there is no past that matters */
         return update(alarm, surprise, microseconds);

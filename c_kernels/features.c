@@ -253,8 +253,8 @@ static int check_of(const mapdpm_features *f, const md_real *x, const int64_t *m
     if (microseconds != NULL && (*microseconds < -(INT64_MAX / 4) || *microseconds > INT64_MAX / 4))
         return MAPDPM_E_TIME;
     for (d = 0; d < f->n_features; d++)
-        if (!(x[d] >= -FEATURE_LIMIT && x[d] <= FEATURE_LIMIT) && x[d] == x[d])
-            return x[d] - x[d] == 0 ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER; /* infinity less itself is NaN */
+        if (!(x[d] >= -FEATURE_LIMIT && x[d] <= FEATURE_LIMIT) && !is_missing(x[d]))
+            return math_is_finite(x[d]) ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER;
     return MAPDPM_OK;
 }
 
@@ -266,7 +266,7 @@ static void put_result(md_real *to, const md_real *from, uint32_t n)
     for (i = 0; i < n; i++) {
         const md_real x = from[i];
 
-        if (!(x == x))
+        if (is_missing(x))
             to[i] = math_nan();
         else
             to[i] = x > FEATURE_LIMIT ? FEATURE_LIMIT : (x < -FEATURE_LIMIT ? -FEATURE_LIMIT : x);

@@ -26,7 +26,7 @@ static md_real crest_of(md_real low, md_real high, md_real mean, md_real rms)
 {
     const md_real above = high - mean, below = mean - low, peak = above > below ? above : below;
 
-    return rms > 0 ? peak / rms : (rms == rms ? 0 : rms);
+    return rms > 0 ? peak / rms : (is_missing(rms) ? rms : 0);
 }
 
 /* The state is mean[D], squares[D], and of CREST low[D], high[D]. */

@@ -57,7 +57,7 @@ static void centre(const planned_step *p, const md_real *x, md_real *state, uint
     for (d = 0; d < D; d++) {
         md_real *const oldest = ring + (size_t)at * D + d;
 
-        result[d] = counts[d] > 0 ? (x[d] - shift[d]) - sum[d] / (md_real)counts[d] : x[d] - x[d];
+        result[d] = counts[d] > 0 ? (x[d] - shift[d]) - sum[d] / (md_real)counts[d] : (is_missing(x[d]) ? x[d] : 0);
         if (filled == n && !is_missing(*oldest)) {
             counts[d]--;
             sum[d] = counts[d] > 0 ? sum[d] - (*oldest - shift[d]) : 0;

@@ -18,7 +18,8 @@ const char *mapdpm_error_name(int error)
 #else
     static const char *const names[] = {"ok",    "argument", "space",   "foreign", "truncated", "damaged",
                                         "newer", "real",     "kind",    "number",  "range",     "full",
-                                        "ids",   "time",     "unknown", "warming", "group"};
+                                        "ids",   "time",     "unknown", "warming", "group",
+                                        "arithmetic"};
     const int n = (int)(sizeof names / sizeof names[0]);
 
     return (error <= 0 && -error < n) ? names[-error] : "unknown";

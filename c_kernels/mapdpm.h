@@ -5,7 +5,7 @@
  *
  * Functions return 0 or a negative mapdpm_error. A program has one real type: compile all files with the same
  * -DMAPDPM_REAL=float or -DMAPDPM_REAL=double (the default, except on Arduino). docs/c-library.md lists the other
- * switches.
+ * switches. A program may set all of them in a header of its own: -DMAPDPM_CONFIG='"my_config.h"'.
  */
 #ifndef MAPDPM_H
 #define MAPDPM_H
@@ -13,11 +13,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef MAPDPM_CONFIG
+#include MAPDPM_CONFIG
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define MAPDPM_VERSION "0.1.0"
+#define MAPDPM_VERSION_MAJOR 0
+#define MAPDPM_VERSION_MINOR 1
+#define MAPDPM_VERSION_PATCH 0
+#define MAPDPM_VERSION_NUMBER (MAPDPM_VERSION_MAJOR * 10000 + MAPDPM_VERSION_MINOR * 100 + MAPDPM_VERSION_PATCH)
 #define MAPDPM_FORMAT 1
 
 #ifndef MAPDPM_REAL
@@ -28,6 +36,23 @@ extern "C" {
 #endif
 #endif
 typedef MAPDPM_REAL mapdpm_real;
+
+/* The linker knows the functions that make objects, and those that most points go through, by names with the real type:
+ * mapdpm_init_float. So it refuses a library that was compiled for the other one, by "undefined reference to
+ * mapdpm_init_double" in a program of double. */
+#define MAPDPM_OF_REAL(name, real) name##_##real
+#define MAPDPM_BY_REAL(name, real) MAPDPM_OF_REAL(name, real)
+#define mapdpm_model_read MAPDPM_BY_REAL(mapdpm_model_read, MAPDPM_REAL)
+#define mapdpm_init MAPDPM_BY_REAL(mapdpm_init, MAPDPM_REAL)
+#define mapdpm_learn MAPDPM_BY_REAL(mapdpm_learn, MAPDPM_REAL)
+#define mapdpm_learn_at MAPDPM_BY_REAL(mapdpm_learn_at, MAPDPM_REAL)
+#define mapdpm_predict MAPDPM_BY_REAL(mapdpm_predict, MAPDPM_REAL)
+#define mapdpm_snapshot_read MAPDPM_BY_REAL(mapdpm_snapshot_read, MAPDPM_REAL)
+#define mapdpm_snapshot_receive MAPDPM_BY_REAL(mapdpm_snapshot_receive, MAPDPM_REAL)
+#define mapdpm_bank_init MAPDPM_BY_REAL(mapdpm_bank_init, MAPDPM_REAL)
+#define mapdpm_alarm_init MAPDPM_BY_REAL(mapdpm_alarm_init, MAPDPM_REAL)
+#define mapdpm_features_init MAPDPM_BY_REAL(mapdpm_features_init, MAPDPM_REAL)
+#define mapdpm_features_read MAPDPM_BY_REAL(mapdpm_features_read, MAPDPM_REAL)
 
 /* The bytes of a learner of D features and at most K clusters; constants, for static memory. The second is for a learner
  * of options.warmup W, options.window N and options.missing M (0 or 1). In float every sum has a second real, which
@@ -98,7 +123,8 @@ enum mapdpm_error {
     MAPDPM_E_TIME = -13,     /* time went backwards, or learn and learn_at were mixed */
     MAPDPM_E_UNKNOWN = -14,  /* an id that was never given, or whose cluster ended before the oldest event kept */
     MAPDPM_E_WARMING = -15,  /* the warm-up is not over: there are no clusters yet */
-    MAPDPM_E_GROUP = -16     /* no group was set; or it is new, all groups are taken, and none may be replaced */
+    MAPDPM_E_GROUP = -16,    /* no group was set; or it is new, all groups are taken, and none may be replaced */
+    MAPDPM_E_ARITHMETIC = -17 /* arithmetic differs from that of other builds: mapdpm_selftest */
 };
 
 enum mapdpm_family {
@@ -125,6 +151,11 @@ typedef struct mapdpm_model {
 const char *mapdpm_version(void);
 const char *mapdpm_error_name(int error);
 int mapdpm_real_size(void);
+
+/* Whether this program computes the same bits as all others: MAPDPM_OK, or MAPDPM_E_ARITHMETIC if a flag of the
+ * compiler or the linker, or a mode of the processor changes arithmetic. Takes no memory. Call it once, in a test or at
+ * start. */
+int mapdpm_selftest(void);
 
 /* The number of parameters of a family; 0 for an unknown family. */
 size_t mapdpm_n_parameters(int32_t family, uint32_t n_features);

@@ -12,6 +12,9 @@
 
 enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
 
+/* In a double build, constants must be doubles. */
+typedef char compile_without_single_precision_constant[MATH_IS_FLOAT || sizeof(1.0) == sizeof(mapdpm_real) ? 1 : -1];
+
 #define MATH_LN2_HIGH FLOAT_OR_DOUBLE(6.9313812256e-01, 6.93147180369123816490e-01)
 #define MATH_LN2_LOW FLOAT_OR_DOUBLE(9.0580006145e-06, 1.90821492927058770002e-10)
 #define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)
@@ -55,6 +58,38 @@ static inline mapdpm_real math_nan(void)
     else
         memcpy(&value, &whole, sizeof value);
     return value;
+}
+
+/* The bits of |x| in float, or the upper half of those in double. */
+static inline uint32_t math_size_bits(mapdpm_real x)
+{
+    if (MATH_IS_FLOAT) {
+        uint32_t bits;
+
+        memcpy(&bits, &x, 4);
+        return bits & 0x7fffffffu;
+    } else {
+        uint64_t bits;
+
+        memcpy(&bits, &x, sizeof x);
+        return (uint32_t)(bits >> 32) & 0x7fffffffu;
+    }
+}
+
+/* Whether x is neither infinite nor NaN; whether it is NaN. By its bits, for a compiler that was told that there is no
+ * NaN takes every comparison for granted (-fno-honor-nans; Arm Compiler by default). */
+static inline int math_is_finite(mapdpm_real x)
+{
+    return math_size_bits(x) < (MATH_IS_FLOAT ? 0x7f800000u : 0x7ff00000u);
+}
+static inline int math_is_nan(mapdpm_real x)
+{
+    uint64_t bits;
+
+    if (MATH_IS_FLOAT)
+        return math_size_bits(x) > 0x7f800000u;
+    memcpy(&bits, &x, sizeof x);
+    return (bits & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
 }
 
 /* The largest whole number up to k / 2. */

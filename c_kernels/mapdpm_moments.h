@@ -33,7 +33,7 @@ static inline view empty_view(const mapdpm_stream *s)
     return v;
 }
 
-static inline int is_present(md_real x) { return x == x; }
+static inline int is_present(md_real x) { return !math_is_nan(x); }
 static inline md_real coordinate(const mapdpm_stream *s, const md_real *x, size_t d)
 {
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];

@@ -14,15 +14,48 @@ void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int byte, size_t n);
 #endif
 
-/* The same bits everywhere: no fused multiply-add, whatever the command line says (except -ffp-contract=fast with
- * clang). */
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off")
-#endif
+/* The same bits everywhere: each operation rounds by itself and in the order of the source, whatever the command line
+ * says. Compilers differ in what a file may forbid. What it cannot forbid is refused if a macro shows it;
+ * mapdpm_selftest finds the rest. */
 #ifdef __FAST_MATH__
-#error "-ffast-math changes results; compile without it"
+#error "-ffast-math or -Ofast changes results: compile mapdpm and link the program without it"
+#endif
+#if defined(__clang__)
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0 /* passes NaN to no function, whatever pragmas say */
+#error "-ffinite-math-only (or -fno-honor-nans with -fno-honor-infinities) loses NaN: compile mapdpm without it"
+#endif
+#ifdef __ARM_FP_FAST
+#error "-ffp-mode=fast changes results: compile mapdpm with -ffp-mode=full"
+#endif
+#if __clang_major__ >= 13
+#if defined(__x86_64__) || defined(__i386__) || defined(__powerpc__) /* other targets warn, and ignore it */
+#pragma float_control(precise, on)
+#endif
+#pragma clang fp reassociate(off)
+#endif
+#if __clang_major__ >= 18
+#pragma clang fp reciprocal(off)
+#endif
+#pragma STDC FP_CONTRACT OFF /* the last one, for float_control turns it on */
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "no-unsafe-math-optimizations", "no-associative-math", "no-reciprocal-math",   \
+                     "no-finite-math-only", "signed-zeros")
+#if (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(__ASSOCIATIVE_MATH__) ||                    \
+    defined(__RECIPROCAL_MATH__) /* the pragma clears them, except where gcc only preprocesses */
+#error "a part of -ffast-math (-ffinite-math-only, -funsafe-math-optimizations, ...): compile mapdpm without it"
+#endif
+#elif defined(_MSC_VER)
+#ifdef _M_FP_FAST
+#error "/fp:fast changes results: compile mapdpm with /fp:precise"
+#endif
+#pragma float_control(precise, on)
+#pragma fp_contract(off)
+#else
+#pragma STDC FP_CONTRACT OFF
+#if (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(__ASSOCIATIVE_MATH__) ||                    \
+    defined(__RECIPROCAL_MATH__) || defined(__FP_FAST)
+#error "arithmetic faster than IEEE's changes results: compile mapdpm without it"
+#endif
 #endif
 #if FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2
 #error "reals are computed with more digits than they have; on x86 compile with -msse2 -mfpmath=sse"

@@ -52,7 +52,7 @@ static inline uint32_t *counters_of(const mapdpm_features *f)
     return (uint32_t *)(void *)(derived_of(f) + f->n_derived);
 }
 
-static inline int is_missing(md_real x) { return x != x; }
+static inline int is_missing(md_real x) { return math_is_nan(x); }
 
 static inline uint32_t n_bins(const planned_step *p) { return p->step.end - p->step.first; }
 

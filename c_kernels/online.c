@@ -18,8 +18,10 @@ int stream_check_point(const mapdpm_stream *s, const md_real *x)
 
         if (HAS_MISSING(s) && !is_present(x[d]))
             continue;
+        if (!math_is_finite(x[d]))
+            return MAPDPM_E_NUMBER;
         if (!(place >= -most && place <= most))
-            return x[d] - x[d] == 0 ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER; /* infinity less itself is NaN */
+            return MAPDPM_E_RANGE;
         n_there++;
     }
     return n_there > 0 ? MAPDPM_OK : MAPDPM_E_NUMBER;

@@ -1,7 +1,6 @@
 /* The container of models (docs/format.md), the twin of mapdpm/files/container.py. No double in a float build. */
 #include "mapdpm_bytes.h"
-
-#include <float.h>
+#include "mapdpm_math.h"
 
 /* The largest array of a model, so that sizes cannot overflow 64 bits. */
 #define LARGEST_ARRAY (UINT32_C(1) << 28)
@@ -19,13 +18,6 @@ uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
         crc = (crc >> 4) ^ nibble[(crc ^ (uint32_t)(bytes[i] >> 4)) & 15u];
     }
     return ~crc;
-}
-
-static int is_finite(mapdpm_real x)
-{
-    const mapdpm_real largest = FLOAT_OR_DOUBLE(FLT_MAX, DBL_MAX);
-
-    return x >= -largest && x <= largest;
 }
 
 static uint64_t n_reals(size_t n_parameters, uint64_t n_features, uint64_t n_clusters)
@@ -145,7 +137,7 @@ static int are_parameters(const mapdpm_real *parameters, size_t n, size_t first)
     size_t i;
 
     for (i = 0; i < n; i++)
-        if (!is_finite(parameters[i]) || (i >= first && !(parameters[i] > 0)))
+        if (!math_is_finite(parameters[i]) || (i >= first && !(parameters[i] > 0)))
             return 0;
     return 1;
 }
@@ -155,7 +147,7 @@ static int is_model(const mapdpm_model *model)
     const size_t D = model->n_features, n_parameters = mapdpm_n_parameters(model->family, model->n_features);
     size_t d, k;
 
-    if (!is_finite(model->alpha) || !(model->discount >= 0 && model->discount < 1))
+    if (!math_is_finite(model->alpha) || !(model->discount >= 0 && model->discount < 1))
         return 0;
     if (!(model->alpha > -model->discount) || !are_parameters(model->anchor, D, D))
         return 0;
@@ -165,10 +157,11 @@ static int is_model(const mapdpm_model *model)
         const mapdpm_real *const statistics = model->statistics + k * (1 + 2 * D);
         const mapdpm_real *const mean = statistics + 1, *const squares = mean + D;
 
-        if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(statistics[0] > 0) || !is_finite(statistics[0]))
+        if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(statistics[0] > 0) ||
+            !math_is_finite(statistics[0]))
             return 0;
         for (d = 0; d < D; d++)
-            if (!is_finite(mean[d]) || !is_finite(squares[d]) || !(squares[d] >= 0))
+            if (!math_is_finite(mean[d]) || !math_is_finite(squares[d]) || !(squares[d] >= 0))
                 return 0;
     }
     return 1;

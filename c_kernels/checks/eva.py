@@ -39,9 +39,9 @@ OPTIONS = (
     *("-eva-auto-loop-unroll", "400", "-eva-min-loop-unroll", "4", "-eva-split-return", "full"),
 )
 ONE_PATH_AT_A_TIME = (
-    "run:40000,read_last:40000,mapdpm_snapshot_read:40000,read_learner:40000,stream_is_valid:5000,is_slot:2000,"
-    "are_moments:200,is_kept_point:100,is_event:50,mapdpm_snapshot_options:50,read_options:50,mapdpm_file_check:50,"
-    "mapdpm_header_check:50,mapdpm_stream_bytes:50,is_sound:50"
+    "run:40000,read_last:40000,mapdpm_snapshot_read_{real}:40000,read_learner:40000,stream_is_valid:5000,"
+    "is_slot:2000,are_moments:200,is_kept_point:100,is_event:50,mapdpm_snapshot_options:50,read_options:50,"
+    "mapdpm_file_check:50,mapdpm_header_check:50,mapdpm_stream_bytes:50,is_sound:50"
 )
 
 # Notes that are written into the copy for Eva: where to separate cases (split) or unite them (merge), and four facts
@@ -90,7 +90,7 @@ def annotated(source: str) -> str:
 
 def analyse(folder: pathlib.Path, real: str, switches: str) -> tuple[int | None, str]:
     """Return the alarms of one case, or None if the analysis failed, and the output of Frama-C."""
-    one_path = "" if "EVA_STREAM" in switches else ONE_PATH_AT_A_TIME
+    one_path = "" if "EVA_STREAM" in switches else ONE_PATH_AT_A_TIME.format(real=real)
     run = subprocess.run(
         [
             *("nice", "-n", "5", "frama-c", *OPTIONS, *(("-eva-slevel-function", one_path) if one_path else ())),

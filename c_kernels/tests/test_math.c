@@ -251,8 +251,20 @@ static void sines(void)
     report(&sine, "ulp", 1);
 }
 
+static void special_values(void)
+{
+    const md_real infinity = (md_real)INFINITY, largest = FLOAT_OR_DOUBLE(FLT_MAX, DBL_MAX);
+
+    CHECK(math_is_nan(math_nan()) && math_is_nan(-math_nan()) && !math_is_finite(math_nan()));
+    CHECK(!math_is_nan(infinity) && !math_is_finite(infinity) && !math_is_nan(-infinity) && !math_is_finite(-infinity));
+    CHECK(math_is_nan(from_bits(bits_of(infinity) + 1)) && !math_is_finite(from_bits(bits_of(infinity) + 1)));
+    CHECK(math_is_finite(largest) && math_is_finite(-largest) && !math_is_nan(largest) && math_is_finite(0));
+    CHECK(mapdpm_selftest() == MAPDPM_OK);
+}
+
 int main(void)
 {
+    special_values();
     if (LDBL_MANT_DIG >= DBL_MANT_DIG + 8 || MATH_IS_FLOAT) {
         logarithms();
         exponential();

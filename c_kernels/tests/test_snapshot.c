@@ -108,6 +108,7 @@ int main(void)
     counts[0] = 0;
     CHECK(mapdpm_model_write(&model, file, sizeof file, &n) == MAPDPM_E_ARGUMENT);
     CHECK(strcmp(mapdpm_error_name(MAPDPM_E_NEWER), "newer") == 0 && strcmp(mapdpm_error_name(-99), "unknown") == 0);
+    CHECK(strcmp(mapdpm_error_name(MAPDPM_E_ARITHMETIC), "arithmetic") == 0);
     CHECK(strcmp(mapdpm_error_name(1), "unknown") == 0 && mapdpm_version()[0] != '\0');
     return REPORT();
 }

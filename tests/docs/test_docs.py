@@ -137,6 +137,8 @@ def run_c(block: Block, where: str, folder: Path) -> None:
     stream = [f"{name}.c" for name in names.split()]
     batch = ["sweep.c"] if "mapdpm_batch.h" in block.code else ["snapshot.c"]
     needed = ["mapdpm.c", *(stream if "mapdpm_stream" in block.code else batch)]
+    if "mapdpm_selftest" in block.code:
+        needed.append("selftest.c")
     if "mapdpm_features" in block.code:
         needed += [f"features{part}.c" for part in ("", "_steps", "_blocks", "_snapshot")]
     source, program = folder / "block.c", folder / "block"

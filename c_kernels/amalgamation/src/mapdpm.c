@@ -1,9 +1,44 @@
-/* mapdpm: the stream learner and model files.
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026, The mapdpm developers
  *
- * Made of several files by c_kernels/amalgamate.py; do not edit.
+ * mapdpm 0.1.0: mapdpm.c, one of two files, which c_kernels/amalgamate.py made of several; do not edit.
+ */
+/* BSD 3-Clause License
+ *
+ * Copyright (c) 2026, The mapdpm developers
+ *
+ * Redistribution and use in source and binary forms, with or without
+ * modification, are permitted provided that the following conditions are met:
+ *
+ * 1. Redistributions of source code must retain the above copyright notice, this
+ *    list of conditions and the following disclaimer.
+ *
+ * 2. Redistributions in binary form must reproduce the above copyright notice,
+ *    this list of conditions and the following disclaimer in the documentation
+ *    and/or other materials provided with the distribution.
+ *
+ * 3. Neither the name of the copyright holder nor the names of its
+ *    contributors may be used to endorse or promote products derived from
+ *    this software without specific prior written permission.
+ *
+ * THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS"
+ * AND ANY EXPRESS OR IMPLIED WARRANTIES, INCLUDING, BUT NOT LIMITED TO, THE
+ * IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE ARE
+ * DISCLAIMED. IN NO EVENT SHALL THE COPYRIGHT HOLDER OR CONTRIBUTORS BE LIABLE
+ * FOR ANY DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR CONSEQUENTIAL
+ * DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR
+ * SERVICES; LOSS OF USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER
+ * CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER IN CONTRACT, STRICT LIABILITY,
+ * OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE
+ * OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
  */
 #define MAPDPM_INTERNAL static
 #include "mapdpm.h"
+
+/* clang inlines at -Os as it does at -O2, which makes the library almost twice as large. At -Oz it does not. */
+#if defined(__clang__) && defined(__OPTIMIZE_SIZE__)
+#pragma clang attribute push(__attribute__((minsize)), apply_to = function)
+#endif
 
 /* ==== mapdpm.c ====================================================================================================== */
 
@@ -25,7 +60,8 @@ const char *mapdpm_error_name(int error)
 #else
     static const char *const names[] = {"ok",    "argument", "space",   "foreign", "truncated", "damaged",
                                         "newer", "real",     "kind",    "number",  "range",     "full",
-                                        "ids",   "time",     "unknown", "warming", "group"};
+                                        "ids",   "time",     "unknown", "warming", "group",
+                                        "arithmetic"};
     const int n = (int)(sizeof names / sizeof names[0]);
 
     return (error <= 0 && -error < n) ? names[-error] : "unknown";
@@ -72,15 +108,48 @@ void *memcpy(void *restrict to, const void *restrict from, size_t n);
 void *memset(void *to, int byte, size_t n);
 #endif
 
-/* The same bits everywhere: no fused multiply-add, whatever the command line says (except -ffp-contract=fast with
- * clang). */
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off")
-#endif
+/* The same bits everywhere: each operation rounds by itself and in the order of the source, whatever the command line
+ * says. Compilers differ in what a file may forbid. What it cannot forbid is refused if a macro shows it;
+ * mapdpm_selftest finds the rest. */
 #ifdef __FAST_MATH__
-#error "-ffast-math changes results; compile without it"
+#error "-ffast-math or -Ofast changes results: compile mapdpm and link the program without it"
+#endif
+#if defined(__clang__)
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0 /* passes NaN to no function, whatever pragmas say */
+#error "-ffinite-math-only (or -fno-honor-nans with -fno-honor-infinities) loses NaN: compile mapdpm without it"
+#endif
+#ifdef __ARM_FP_FAST
+#error "-ffp-mode=fast changes results: compile mapdpm with -ffp-mode=full"
+#endif
+#if __clang_major__ >= 13
+#if defined(__x86_64__) || defined(__i386__) || defined(__powerpc__) /* other targets warn, and ignore it */
+#pragma float_control(precise, on)
+#endif
+#pragma clang fp reassociate(off)
+#endif
+#if __clang_major__ >= 18
+#pragma clang fp reciprocal(off)
+#endif
+#pragma STDC FP_CONTRACT OFF /* the last one, for float_control turns it on */
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off", "no-unsafe-math-optimizations", "no-associative-math", "no-reciprocal-math",   \
+                     "no-finite-math-only", "signed-zeros")
+#if (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(__ASSOCIATIVE_MATH__) ||                    \
+    defined(__RECIPROCAL_MATH__) /* the pragma clears them, except where gcc only preprocesses */
+#error "a part of -ffast-math (-ffinite-math-only, -funsafe-math-optimizations, ...): compile mapdpm without it"
+#endif
+#elif defined(_MSC_VER)
+#ifdef _M_FP_FAST
+#error "/fp:fast changes results: compile mapdpm with /fp:precise"
+#endif
+#pragma float_control(precise, on)
+#pragma fp_contract(off)
+#else
+#pragma STDC FP_CONTRACT OFF
+#if (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || defined(__ASSOCIATIVE_MATH__) ||                    \
+    defined(__RECIPROCAL_MATH__) || defined(__FP_FAST)
+#error "arithmetic faster than IEEE's changes results: compile mapdpm without it"
+#endif
 #endif
 #if FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2
 #error "reals are computed with more digits than they have; on x86 compile with -msse2 -mfpmath=sse"
@@ -298,7 +367,375 @@ MAPDPM_INTERNAL void sequence_write(unsigned char *p, uint32_t sequence);
 
 #endif
 
-#include <float.h>
+/* ==== mapdpm_math.h ================================================================================================= */
+
+/* Logarithm, exponential, root, sine and differences of log-gamma, without libm: the same bits on any machine with IEEE
+ * reals, compiled with -ffp-contract=off. libm does not promise that. No double in a float build. Internal; static
+ * inlines.
+ *
+ * docs/maths.md, section 10, lists the largest errors, in units of the last place (ulp) of the result, or in 1e-16
+ * (double) and 1e-8 (float) where the result crosses 0. tests/test_math.c measures them.
+ */
+#ifndef MAPDPM_MATH_H
+#define MAPDPM_MATH_H
+
+enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
+
+/* In a double build, constants must be doubles. */
+typedef char compile_without_single_precision_constant[MATH_IS_FLOAT || sizeof(1.0) == sizeof(mapdpm_real) ? 1 : -1];
+
+#define MATH_LN2_HIGH FLOAT_OR_DOUBLE(6.9313812256e-01, 6.93147180369123816490e-01)
+#define MATH_LN2_LOW FLOAT_OR_DOUBLE(9.0580006145e-06, 1.90821492927058770002e-10)
+#define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)
+#define MATH_PI ((mapdpm_real)3.14159265358979324)
+
+/* x = 2^k (1 + f), with f in [sqrt(1/2) - 1, sqrt(2) - 1]. x is normal. */
+static inline int math_split(mapdpm_real x, mapdpm_real *f)
+{
+    int k;
+
+    if (MATH_IS_FLOAT) {
+        uint32_t bits;
+
+        memcpy(&bits, &x, 4);
+        bits += 0x3f800000u - 0x3f3504f3u;
+        k = (int)(bits >> 23) - 127;
+        bits = (bits & 0x007fffffu) + 0x3f3504f3u;
+        memcpy(&x, &bits, 4);
+    } else {
+        uint64_t bits;
+
+        memcpy(&bits, &x, sizeof x);
+        bits += UINT64_C(0x3ff0000000000000) - UINT64_C(0x3fe6a09e667f3bcd);
+        k = (int)(bits >> 52) - 1023;
+        bits = (bits & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd);
+        memcpy(&x, &bits, sizeof x);
+    }
+    *f = x - 1;
+    return k;
+}
+
+/* The NaN with the same bits everywhere. */
+static inline mapdpm_real math_nan(void)
+{
+    const uint32_t single = 0x7fc00000u;
+    const uint64_t whole = UINT64_C(0x7ff8000000000000);
+    mapdpm_real value;
+
+    if (sizeof value == 4)
+        memcpy(&value, &single, 4);
+    else
+        memcpy(&value, &whole, sizeof value);
+    return value;
+}
+
+/* The bits of |x| in float, or the upper half of those in double. */
+static inline uint32_t math_size_bits(mapdpm_real x)
+{
+    if (MATH_IS_FLOAT) {
+        uint32_t bits;
+
+        memcpy(&bits, &x, 4);
+        return bits & 0x7fffffffu;
+    } else {
+        uint64_t bits;
+
+        memcpy(&bits, &x, sizeof x);
+        return (uint32_t)(bits >> 32) & 0x7fffffffu;
+    }
+}
+
+/* Whether x is neither infinite nor NaN; whether it is NaN. By its bits, for a compiler that was told that there is no
+ * NaN takes every comparison for granted (-fno-honor-nans; Arm Compiler by default). */
+static inline int math_is_finite(mapdpm_real x)
+{
+    return math_size_bits(x) < (MATH_IS_FLOAT ? 0x7f800000u : 0x7ff00000u);
+}
+static inline int math_is_nan(mapdpm_real x)
+{
+    uint64_t bits;
+
+    if (MATH_IS_FLOAT)
+        return math_size_bits(x) > 0x7f800000u;
+    memcpy(&bits, &x, sizeof x);
+    return (bits & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
+}
+
+/* The largest whole number up to k / 2. */
+static inline int math_half(int k) { return k >= 0 ? k / 2 : -((1 - k) / 2); }
+
+/* 2^k, which is a normal number. */
+static inline mapdpm_real math_power_of_2(int k)
+{
+    mapdpm_real x;
+
+    if (MATH_IS_FLOAT) {
+        const uint32_t bits = (uint32_t)(k + 127) << 23;
+
+        memcpy(&x, &bits, 4);
+    } else {
+        const uint64_t bits = (uint64_t)(k + 1023) << 52;
+
+        memcpy(&x, &bits, sizeof x);
+    }
+    return x;
+}
+
+/* k ln 2 + log(1 + f): the atanh series in s = f / (2 + f), with fdlibm's coefficients. Even and odd terms are
+ * separate, so that neither waits for the other. */
+static inline mapdpm_real math_log_of(int k, mapdpm_real f)
+{
+    const mapdpm_real s = f / (2 + f), z = s * s, w = z * z, half = (mapdpm_real)0.5 * f * f, e = (mapdpm_real)k;
+    mapdpm_real r;
+
+    if (MATH_IS_FLOAT)
+        r = w * ((mapdpm_real)0.40000972152 + w * (mapdpm_real)0.24279078841) +
+            z * ((mapdpm_real)0.66666662693 + w * (mapdpm_real)0.28498786688);
+    else
+        r = w * ((mapdpm_real)3.999999999940941908e-01 +
+                 w * ((mapdpm_real)2.222219843214978396e-01 + w * (mapdpm_real)1.531383769920937332e-01)) +
+            z * ((mapdpm_real)6.666666666666735130e-01 +
+                 w * ((mapdpm_real)2.857142874366239149e-01 +
+                      w * ((mapdpm_real)1.818357216161805012e-01 + w * (mapdpm_real)1.479819860511658591e-01)));
+    return e * MATH_LN2_HIGH - ((half - (s * (half + r) + e * MATH_LN2_LOW)) - f);
+}
+
+/* log x for positive finite x. */
+static inline mapdpm_real math_log(mapdpm_real x)
+{
+    const mapdpm_real least = FLOAT_OR_DOUBLE(1.17549435e-38, 2.2250738585072014e-308);
+    mapdpm_real f;
+    int k = 0;
+
+    if (x < least) { /* subnormal */
+        x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
+        k = MATH_IS_FLOAT ? -24 : -54;
+    }
+    k += math_split(x, &f);
+    return math_log_of(k, f);
+}
+
+/* log(1 + x) for x >= 0. */
+static inline mapdpm_real math_log1p(mapdpm_real x)
+{
+    mapdpm_real f;
+    int k;
+
+    if (x < (mapdpm_real)0.41421356)
+        return math_log_of(0, x);
+    k = math_split(1 + x, &f);
+    return math_log_of(k, f);
+}
+
+/* A lower bound of log x, at most 0.06 too low: log2 lies above its chord between powers of 2. It has no branches or
+ * conversions, so that compilers vectorise it. */
+static inline mapdpm_real math_log_below(mapdpm_real x)
+{
+    mapdpm_real mantissa, exponent, log2;
+
+    if (MATH_IS_FLOAT) {
+        uint32_t bits, m, e;
+
+        memcpy(&bits, &x, 4);
+        m = (bits & 0x007fffffu) | 0x3f800000u;
+        e = (bits >> 23) | 0x4b000000u;
+        memcpy(&mantissa, &m, 4);
+        memcpy(&exponent, &e, 4);
+        log2 = (exponent - (mapdpm_real)8388736) + mantissa; /* 2^23 + 128 */
+    } else {
+        uint64_t bits, m, e;
+
+        memcpy(&bits, &x, sizeof x);
+        m = (bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000);
+        e = (bits >> 52) | UINT64_C(0x4330000000000000);
+        memcpy(&mantissa, &m, sizeof m);
+        memcpy(&exponent, &e, sizeof e);
+        log2 = (exponent - (mapdpm_real)4503599627371520) + mantissa; /* 2^52 + 1024 */
+    }
+    return log2 * (log2 < 0 ? (mapdpm_real)0.693148 : (mapdpm_real)0.693147);
+}
+
+/* exp x for x <= 0. It is 0 below the logarithm of the least normal real. */
+static inline mapdpm_real math_exp(mapdpm_real x)
+{
+    mapdpm_real k, r, y;
+
+    if (!(x > FLOAT_OR_DOUBLE(-87, -708)))
+        return 0;
+    if (x >= 0)
+        return 1;
+    k = (mapdpm_real)(int)(x * (mapdpm_real)1.4426950408889634 - (mapdpm_real)0.5);
+    r = (x - k * MATH_LN2_HIGH) - k * MATH_LN2_LOW;
+    if (MATH_IS_FLOAT) {
+        y = 1 + r * (1 + r * ((mapdpm_real)0.5 +
+                              r * ((mapdpm_real)(1.0 / 6) +
+                                   r * ((mapdpm_real)(1.0 / 24) +
+                                        r * ((mapdpm_real)(1.0 / 120) +
+                                             r * ((mapdpm_real)(1.0 / 720) + r * (mapdpm_real)(1.0 / 5040)))))));
+    } else {
+        static const mapdpm_real c[] = {
+            (mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0), (mapdpm_real)(1.0 / 39916800.0),
+            (mapdpm_real)(1.0 / 3628800.0),    (mapdpm_real)(1.0 / 362880.0),    (mapdpm_real)(1.0 / 40320.0),
+            (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),       (mapdpm_real)(1.0 / 120.0),
+            (mapdpm_real)(1.0 / 24.0),         (mapdpm_real)(1.0 / 6.0),         (mapdpm_real)0.5};
+        unsigned i;
+
+        y = c[0];
+        for (i = 1; i < sizeof c / sizeof *c; i++)
+            y = c[i] + r * y;
+        y = 1 + r * (1 + r * y);
+    }
+    return y * math_power_of_2((int)k);
+}
+
+/* The root of x >= 0, correctly rounded: a digit at a time, as in fdlibm. */
+static inline mapdpm_real math_sqrt(mapdpm_real x)
+{
+    const unsigned digits = MATH_IS_FLOAT ? 23u : 52u;
+    const int bias = MATH_IS_FLOAT ? 127 : 1023;
+    uint64_t bits = 0, digit, rest, root = 0, twice = 0;
+    int exponent = 0;
+
+    if (!(x > 0))
+        return 0;
+    if (x < FLOAT_OR_DOUBLE(1.17549435e-38, 2.2250738585072014e-308)) { /* subnormal */
+        x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
+        exponent = MATH_IS_FLOAT ? -24 : -54;
+    }
+    if (MATH_IS_FLOAT) {
+        uint32_t word;
+
+        memcpy(&word, &x, 4);
+        bits = word;
+    } else {
+        memcpy(&bits, &x, sizeof x);
+    }
+    exponent += (int)(bits >> digits) - bias;
+    rest = (bits & ((UINT64_C(1) << digits) - 1)) | UINT64_C(1) << digits;
+    if (exponent % 2 != 0) {
+        rest += rest;
+        exponent--;
+    }
+    rest += rest;
+    for (digit = UINT64_C(1) << (digits + 1); digit != 0; digit >>= 1) {
+        const uint64_t trial = twice + digit;
+
+        if (trial <= rest) {
+            twice = trial + digit;
+            rest -= trial;
+            root += digit;
+        }
+        rest += rest;
+    }
+    root += rest != 0 ? root & 1u : 0u;
+    bits = (root >> 1) + ((uint64_t)(exponent / 2 + bias - 1) << digits);
+    if (MATH_IS_FLOAT) {
+        const uint32_t word = (uint32_t)bits;
+
+        memcpy(&x, &word, 4);
+    } else {
+        memcpy(&x, &bits, sizeof x);
+    }
+    return x;
+}
+
+/* 1 / sqrt x for a positive normal x, within 4 ulp: Newton's steps without a division. Much faster than math_sqrt. */
+static inline mapdpm_real math_inverse_root(mapdpm_real x)
+{
+    mapdpm_real f, y;
+    const mapdpm_real scale = math_power_of_2(-math_half(math_split(x, &f))), rest = x * scale * scale; /* in [0.7, 2.9) */
+    int i;
+
+    y = (mapdpm_real)1.25 - (mapdpm_real)0.25 * rest; /* above 0, and below sqrt(3 / rest) */
+    for (i = 0; i < (MATH_IS_FLOAT ? 4 : 5); i++)
+        y *= (mapdpm_real)1.5 - (mapdpm_real)0.5 * rest * y * y;
+    return y * scale;
+}
+
+/* sin x for 0 <= x <= pi / 4: Taylor's series, in double with fdlibm's coefficients. */
+static inline mapdpm_real math_sin(mapdpm_real x)
+{
+    const mapdpm_real z = x * x;
+
+    if (MATH_IS_FLOAT)
+        return x - x * z *
+                       ((mapdpm_real)(1.0 / 6) -
+                        z * ((mapdpm_real)(1.0 / 120) -
+                             z * ((mapdpm_real)(1.0 / 5040) - z * (mapdpm_real)(1.0 / 362880))));
+    return x + x * z *
+                   ((mapdpm_real)-1.66666666666666324348e-01 +
+                    z * ((mapdpm_real)8.33333333332248946124e-03 +
+                         z * ((mapdpm_real)-1.98412698298579493134e-04 +
+                              z * ((mapdpm_real)2.75573137070700676789e-06 +
+                                   z * ((mapdpm_real)-2.50507602534068634195e-08 +
+                                        z * (mapdpm_real)1.58969099521155010221e-10)))));
+}
+
+/* log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2) for x >= 8. */
+static inline mapdpm_real math_stirling_tail(mapdpm_real x)
+{
+    const mapdpm_real i = 1 / x, r = i * i;
+
+    if (MATH_IS_FLOAT)
+        return i * ((mapdpm_real)(1.0 / 12) - r * ((mapdpm_real)(1.0 / 360) - r * (mapdpm_real)(1.0 / 1260)));
+    return i * ((mapdpm_real)(1.0 / 12) -
+                r * ((mapdpm_real)(1.0 / 360) -
+                     r * ((mapdpm_real)(1.0 / 1260) -
+                          r * ((mapdpm_real)(1.0 / 1680) -
+                               r * ((mapdpm_real)(1.0 / 1188) -
+                                    r * ((mapdpm_real)(691.0 / 360360) - r * (mapdpm_real)(1.0 / 156)))))));
+}
+
+/* h(x) = log Gamma(x) - x log x + x for x > 0, as log(2 pi) / 2 + (the returned value) - log(*root) / 2. The caller
+ * multiplies roots, so that logarithms with the same factor are taken once. */
+static inline mapdpm_real math_excess(mapdpm_real x, mapdpm_real *root)
+{
+    mapdpm_real shifted, rising = 1, power = 1;
+    int i;
+
+    if (x >= 8) {
+        *root = x;
+        return math_stirling_tail(x);
+    }
+    shifted = x + 8;
+    for (i = 0; i < 8; i++) {
+        rising *= x + (mapdpm_real)i;
+        power *= shifted;
+    }
+    rising /= power;
+    *root = shifted * rising * rising;
+    return math_stirling_tail(shifted) - 8 + x * math_log(shifted / x);
+}
+
+/* log Gamma(a + 1/2) - log Gamma(a) for a > 0, as (the returned value) + log(*square) / 2. The series in z = a - 1/4
+ * has even powers only; its coefficients come from Euler's numbers: E_2n / (4 n 16^n). */
+static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
+{
+    mapdpm_real z, r, numerator = 1, denominator = 1;
+
+    if (a < 10) {
+        int i;
+
+        for (i = 0; i < 10; i++) {
+            numerator *= a + (mapdpm_real)i;
+            denominator *= a + (mapdpm_real)i + (mapdpm_real)0.5;
+        }
+        numerator /= denominator;
+        a += 10;
+    }
+    z = a - (mapdpm_real)0.25;
+    *square = z * numerator * numerator;
+    r = 1 / (z * z);
+    if (MATH_IS_FLOAT)
+        return r * ((mapdpm_real)(1.0 / 64) - r * (mapdpm_real)(5.0 / 2048));
+    return r * ((mapdpm_real)(1.0 / 64) -
+                r * ((mapdpm_real)(5.0 / 2048) -
+                     r * ((mapdpm_real)(61.0 / 49152) -
+                          r * ((mapdpm_real)(1385.0 / 1048576) -
+                               r * ((mapdpm_real)(50521.0 / 20971520) - r * (mapdpm_real)(2702765.0 / 402653184))))));
+}
+
+#endif
 
 /* The largest array of a model, so that sizes cannot overflow 64 bits. */
 #define LARGEST_ARRAY (UINT32_C(1) << 28)
@@ -316,13 +753,6 @@ uint32_t mapdpm_crc32(uint32_t crc, const unsigned char *bytes, size_t n)
         crc = (crc >> 4) ^ nibble[(crc ^ (uint32_t)(bytes[i] >> 4)) & 15u];
     }
     return ~crc;
-}
-
-static int is_finite(mapdpm_real x)
-{
-    const mapdpm_real largest = FLOAT_OR_DOUBLE(FLT_MAX, DBL_MAX);
-
-    return x >= -largest && x <= largest;
 }
 
 static uint64_t n_reals(size_t n_parameters, uint64_t n_features, uint64_t n_clusters)
@@ -442,7 +872,7 @@ static int are_parameters(const mapdpm_real *parameters, size_t n, size_t first)
     size_t i;
 
     for (i = 0; i < n; i++)
-        if (!is_finite(parameters[i]) || (i >= first && !(parameters[i] > 0)))
+        if (!math_is_finite(parameters[i]) || (i >= first && !(parameters[i] > 0)))
             return 0;
     return 1;
 }
@@ -452,7 +882,7 @@ static int is_model(const mapdpm_model *model)
     const size_t D = model->n_features, n_parameters = mapdpm_n_parameters(model->family, model->n_features);
     size_t d, k;
 
-    if (!is_finite(model->alpha) || !(model->discount >= 0 && model->discount < 1))
+    if (!math_is_finite(model->alpha) || !(model->discount >= 0 && model->discount < 1))
         return 0;
     if (!(model->alpha > -model->discount) || !are_parameters(model->anchor, D, D))
         return 0;
@@ -462,10 +892,11 @@ static int is_model(const mapdpm_model *model)
         const mapdpm_real *const statistics = model->statistics + k * (1 + 2 * D);
         const mapdpm_real *const mean = statistics + 1, *const squares = mean + D;
 
-        if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(statistics[0] > 0) || !is_finite(statistics[0]))
+        if (model->counts[k] < 1 || model->counts[k] > INT64_MAX || !(statistics[0] > 0) ||
+            !math_is_finite(statistics[0]))
             return 0;
         for (d = 0; d < D; d++)
-            if (!is_finite(mean[d]) || !is_finite(squares[d]) || !(squares[d] >= 0))
+            if (!math_is_finite(mean[d]) || !math_is_finite(squares[d]) || !(squares[d] >= 0))
                 return 0;
     }
     return 1;
@@ -919,341 +1350,6 @@ static inline md_real *squares_in(const mapdpm_stream *s, const md_real *moments
 
 #endif
 
-/* ==== mapdpm_math.h ================================================================================================= */
-
-/* Logarithm, exponential, root, sine and differences of log-gamma, without libm: the same bits on any machine with IEEE
- * reals, compiled with -ffp-contract=off. libm does not promise that. No double in a float build. Internal; static
- * inlines.
- *
- * docs/maths.md, section 10, lists the largest errors, in units of the last place (ulp) of the result, or in 1e-16
- * (double) and 1e-8 (float) where the result crosses 0. tests/test_math.c measures them.
- */
-#ifndef MAPDPM_MATH_H
-#define MAPDPM_MATH_H
-
-enum { MATH_IS_FLOAT = sizeof(mapdpm_real) == 4 ? 1 : 0 };
-
-#define MATH_LN2_HIGH FLOAT_OR_DOUBLE(6.9313812256e-01, 6.93147180369123816490e-01)
-#define MATH_LN2_LOW FLOAT_OR_DOUBLE(9.0580006145e-06, 1.90821492927058770002e-10)
-#define MATH_LOG_2PI ((mapdpm_real)1.8378770664093453)
-#define MATH_PI ((mapdpm_real)3.14159265358979324)
-
-/* x = 2^k (1 + f), with f in [sqrt(1/2) - 1, sqrt(2) - 1]. x is normal. */
-static inline int math_split(mapdpm_real x, mapdpm_real *f)
-{
-    int k;
-
-    if (MATH_IS_FLOAT) {
-        uint32_t bits;
-
-        memcpy(&bits, &x, 4);
-        bits += 0x3f800000u - 0x3f3504f3u;
-        k = (int)(bits >> 23) - 127;
-        bits = (bits & 0x007fffffu) + 0x3f3504f3u;
-        memcpy(&x, &bits, 4);
-    } else {
-        uint64_t bits;
-
-        memcpy(&bits, &x, sizeof x);
-        bits += UINT64_C(0x3ff0000000000000) - UINT64_C(0x3fe6a09e667f3bcd);
-        k = (int)(bits >> 52) - 1023;
-        bits = (bits & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd);
-        memcpy(&x, &bits, sizeof x);
-    }
-    *f = x - 1;
-    return k;
-}
-
-/* The NaN with the same bits everywhere. */
-static inline mapdpm_real math_nan(void)
-{
-    const uint32_t single = 0x7fc00000u;
-    const uint64_t whole = UINT64_C(0x7ff8000000000000);
-    mapdpm_real value;
-
-    if (sizeof value == 4)
-        memcpy(&value, &single, 4);
-    else
-        memcpy(&value, &whole, sizeof value);
-    return value;
-}
-
-/* The largest whole number up to k / 2. */
-static inline int math_half(int k) { return k >= 0 ? k / 2 : -((1 - k) / 2); }
-
-/* 2^k, which is a normal number. */
-static inline mapdpm_real math_power_of_2(int k)
-{
-    mapdpm_real x;
-
-    if (MATH_IS_FLOAT) {
-        const uint32_t bits = (uint32_t)(k + 127) << 23;
-
-        memcpy(&x, &bits, 4);
-    } else {
-        const uint64_t bits = (uint64_t)(k + 1023) << 52;
-
-        memcpy(&x, &bits, sizeof x);
-    }
-    return x;
-}
-
-/* k ln 2 + log(1 + f): the atanh series in s = f / (2 + f), with fdlibm's coefficients. Even and odd terms are
- * separate, so that neither waits for the other. */
-static inline mapdpm_real math_log_of(int k, mapdpm_real f)
-{
-    const mapdpm_real s = f / (2 + f), z = s * s, w = z * z, half = (mapdpm_real)0.5 * f * f, e = (mapdpm_real)k;
-    mapdpm_real r;
-
-    if (MATH_IS_FLOAT)
-        r = w * ((mapdpm_real)0.40000972152 + w * (mapdpm_real)0.24279078841) +
-            z * ((mapdpm_real)0.66666662693 + w * (mapdpm_real)0.28498786688);
-    else
-        r = w * ((mapdpm_real)3.999999999940941908e-01 +
-                 w * ((mapdpm_real)2.222219843214978396e-01 + w * (mapdpm_real)1.531383769920937332e-01)) +
-            z * ((mapdpm_real)6.666666666666735130e-01 +
-                 w * ((mapdpm_real)2.857142874366239149e-01 +
-                      w * ((mapdpm_real)1.818357216161805012e-01 + w * (mapdpm_real)1.479819860511658591e-01)));
-    return e * MATH_LN2_HIGH - ((half - (s * (half + r) + e * MATH_LN2_LOW)) - f);
-}
-
-/* log x for positive finite x. */
-static inline mapdpm_real math_log(mapdpm_real x)
-{
-    const mapdpm_real least = FLOAT_OR_DOUBLE(1.17549435e-38, 2.2250738585072014e-308);
-    mapdpm_real f;
-    int k = 0;
-
-    if (x < least) { /* subnormal */
-        x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
-        k = MATH_IS_FLOAT ? -24 : -54;
-    }
-    k += math_split(x, &f);
-    return math_log_of(k, f);
-}
-
-/* log(1 + x) for x >= 0. */
-static inline mapdpm_real math_log1p(mapdpm_real x)
-{
-    mapdpm_real f;
-    int k;
-
-    if (x < (mapdpm_real)0.41421356)
-        return math_log_of(0, x);
-    k = math_split(1 + x, &f);
-    return math_log_of(k, f);
-}
-
-/* A lower bound of log x, at most 0.06 too low: log2 lies above its chord between powers of 2. It has no branches or
- * conversions, so that compilers vectorise it. */
-static inline mapdpm_real math_log_below(mapdpm_real x)
-{
-    mapdpm_real mantissa, exponent, log2;
-
-    if (MATH_IS_FLOAT) {
-        uint32_t bits, m, e;
-
-        memcpy(&bits, &x, 4);
-        m = (bits & 0x007fffffu) | 0x3f800000u;
-        e = (bits >> 23) | 0x4b000000u;
-        memcpy(&mantissa, &m, 4);
-        memcpy(&exponent, &e, 4);
-        log2 = (exponent - (mapdpm_real)8388736) + mantissa; /* 2^23 + 128 */
-    } else {
-        uint64_t bits, m, e;
-
-        memcpy(&bits, &x, sizeof x);
-        m = (bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000);
-        e = (bits >> 52) | UINT64_C(0x4330000000000000);
-        memcpy(&mantissa, &m, sizeof m);
-        memcpy(&exponent, &e, sizeof e);
-        log2 = (exponent - (mapdpm_real)4503599627371520) + mantissa; /* 2^52 + 1024 */
-    }
-    return log2 * (log2 < 0 ? (mapdpm_real)0.693148 : (mapdpm_real)0.693147);
-}
-
-/* exp x for x <= 0. It is 0 below the logarithm of the least normal real. */
-static inline mapdpm_real math_exp(mapdpm_real x)
-{
-    mapdpm_real k, r, y;
-
-    if (!(x > FLOAT_OR_DOUBLE(-87, -708)))
-        return 0;
-    if (x >= 0)
-        return 1;
-    k = (mapdpm_real)(int)(x * (mapdpm_real)1.4426950408889634 - (mapdpm_real)0.5);
-    r = (x - k * MATH_LN2_HIGH) - k * MATH_LN2_LOW;
-    if (MATH_IS_FLOAT) {
-        y = 1 + r * (1 + r * ((mapdpm_real)0.5 +
-                              r * ((mapdpm_real)(1.0 / 6) +
-                                   r * ((mapdpm_real)(1.0 / 24) +
-                                        r * ((mapdpm_real)(1.0 / 120) +
-                                             r * ((mapdpm_real)(1.0 / 720) + r * (mapdpm_real)(1.0 / 5040)))))));
-    } else {
-        static const mapdpm_real c[] = {
-            (mapdpm_real)(1.0 / 6227020800.0), (mapdpm_real)(1.0 / 479001600.0), (mapdpm_real)(1.0 / 39916800.0),
-            (mapdpm_real)(1.0 / 3628800.0),    (mapdpm_real)(1.0 / 362880.0),    (mapdpm_real)(1.0 / 40320.0),
-            (mapdpm_real)(1.0 / 5040.0),       (mapdpm_real)(1.0 / 720.0),       (mapdpm_real)(1.0 / 120.0),
-            (mapdpm_real)(1.0 / 24.0),         (mapdpm_real)(1.0 / 6.0),         (mapdpm_real)0.5};
-        unsigned i;
-
-        y = c[0];
-        for (i = 1; i < sizeof c / sizeof *c; i++)
-            y = c[i] + r * y;
-        y = 1 + r * (1 + r * y);
-    }
-    return y * math_power_of_2((int)k);
-}
-
-/* The root of x >= 0, correctly rounded: a digit at a time, as in fdlibm. */
-static inline mapdpm_real math_sqrt(mapdpm_real x)
-{
-    const unsigned digits = MATH_IS_FLOAT ? 23u : 52u;
-    const int bias = MATH_IS_FLOAT ? 127 : 1023;
-    uint64_t bits = 0, digit, rest, root = 0, twice = 0;
-    int exponent = 0;
-
-    if (!(x > 0))
-        return 0;
-    if (x < FLOAT_OR_DOUBLE(1.17549435e-38, 2.2250738585072014e-308)) { /* subnormal */
-        x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
-        exponent = MATH_IS_FLOAT ? -24 : -54;
-    }
-    if (MATH_IS_FLOAT) {
-        uint32_t word;
-
-        memcpy(&word, &x, 4);
-        bits = word;
-    } else {
-        memcpy(&bits, &x, sizeof x);
-    }
-    exponent += (int)(bits >> digits) - bias;
-    rest = (bits & ((UINT64_C(1) << digits) - 1)) | UINT64_C(1) << digits;
-    if (exponent % 2 != 0) {
-        rest += rest;
-        exponent--;
-    }
-    rest += rest;
-    for (digit = UINT64_C(1) << (digits + 1); digit != 0; digit >>= 1) {
-        const uint64_t trial = twice + digit;
-
-        if (trial <= rest) {
-            twice = trial + digit;
-            rest -= trial;
-            root += digit;
-        }
-        rest += rest;
-    }
-    root += rest != 0 ? root & 1u : 0u;
-    bits = (root >> 1) + ((uint64_t)(exponent / 2 + bias - 1) << digits);
-    if (MATH_IS_FLOAT) {
-        const uint32_t word = (uint32_t)bits;
-
-        memcpy(&x, &word, 4);
-    } else {
-        memcpy(&x, &bits, sizeof x);
-    }
-    return x;
-}
-
-/* 1 / sqrt x for a positive normal x, within 4 ulp: Newton's steps without a division. Much faster than math_sqrt. */
-static inline mapdpm_real math_inverse_root(mapdpm_real x)
-{
-    mapdpm_real f, y;
-    const mapdpm_real scale = math_power_of_2(-math_half(math_split(x, &f))), rest = x * scale * scale; /* in [0.7, 2.9) */
-    int i;
-
-    y = (mapdpm_real)1.25 - (mapdpm_real)0.25 * rest; /* above 0, and below sqrt(3 / rest) */
-    for (i = 0; i < (MATH_IS_FLOAT ? 4 : 5); i++)
-        y *= (mapdpm_real)1.5 - (mapdpm_real)0.5 * rest * y * y;
-    return y * scale;
-}
-
-/* sin x for 0 <= x <= pi / 4: Taylor's series, in double with fdlibm's coefficients. */
-static inline mapdpm_real math_sin(mapdpm_real x)
-{
-    const mapdpm_real z = x * x;
-
-    if (MATH_IS_FLOAT)
-        return x - x * z *
-                       ((mapdpm_real)(1.0 / 6) -
-                        z * ((mapdpm_real)(1.0 / 120) -
-                             z * ((mapdpm_real)(1.0 / 5040) - z * (mapdpm_real)(1.0 / 362880))));
-    return x + x * z *
-                   ((mapdpm_real)-1.66666666666666324348e-01 +
-                    z * ((mapdpm_real)8.33333333332248946124e-03 +
-                         z * ((mapdpm_real)-1.98412698298579493134e-04 +
-                              z * ((mapdpm_real)2.75573137070700676789e-06 +
-                                   z * ((mapdpm_real)-2.50507602534068634195e-08 +
-                                        z * (mapdpm_real)1.58969099521155010221e-10)))));
-}
-
-/* log Gamma(x) - ((x - 1/2) log x - x + log(2 pi) / 2) for x >= 8. */
-static inline mapdpm_real math_stirling_tail(mapdpm_real x)
-{
-    const mapdpm_real i = 1 / x, r = i * i;
-
-    if (MATH_IS_FLOAT)
-        return i * ((mapdpm_real)(1.0 / 12) - r * ((mapdpm_real)(1.0 / 360) - r * (mapdpm_real)(1.0 / 1260)));
-    return i * ((mapdpm_real)(1.0 / 12) -
-                r * ((mapdpm_real)(1.0 / 360) -
-                     r * ((mapdpm_real)(1.0 / 1260) -
-                          r * ((mapdpm_real)(1.0 / 1680) -
-                               r * ((mapdpm_real)(1.0 / 1188) -
-                                    r * ((mapdpm_real)(691.0 / 360360) - r * (mapdpm_real)(1.0 / 156)))))));
-}
-
-/* h(x) = log Gamma(x) - x log x + x for x > 0, as log(2 pi) / 2 + (the returned value) - log(*root) / 2. The caller
- * multiplies roots, so that logarithms with the same factor are taken once. */
-static inline mapdpm_real math_excess(mapdpm_real x, mapdpm_real *root)
-{
-    mapdpm_real shifted, rising = 1, power = 1;
-    int i;
-
-    if (x >= 8) {
-        *root = x;
-        return math_stirling_tail(x);
-    }
-    shifted = x + 8;
-    for (i = 0; i < 8; i++) {
-        rising *= x + (mapdpm_real)i;
-        power *= shifted;
-    }
-    rising /= power;
-    *root = shifted * rising * rising;
-    return math_stirling_tail(shifted) - 8 + x * math_log(shifted / x);
-}
-
-/* log Gamma(a + 1/2) - log Gamma(a) for a > 0, as (the returned value) + log(*square) / 2. The series in z = a - 1/4
- * has even powers only; its coefficients come from Euler's numbers: E_2n / (4 n 16^n). */
-static inline mapdpm_real math_half_rising(mapdpm_real a, mapdpm_real *square)
-{
-    mapdpm_real z, r, numerator = 1, denominator = 1;
-
-    if (a < 10) {
-        int i;
-
-        for (i = 0; i < 10; i++) {
-            numerator *= a + (mapdpm_real)i;
-            denominator *= a + (mapdpm_real)i + (mapdpm_real)0.5;
-        }
-        numerator /= denominator;
-        a += 10;
-    }
-    z = a - (mapdpm_real)0.25;
-    *square = z * numerator * numerator;
-    r = 1 / (z * z);
-    if (MATH_IS_FLOAT)
-        return r * ((mapdpm_real)(1.0 / 64) - r * (mapdpm_real)(5.0 / 2048));
-    return r * ((mapdpm_real)(1.0 / 64) -
-                r * ((mapdpm_real)(5.0 / 2048) -
-                     r * ((mapdpm_real)(61.0 / 49152) -
-                          r * ((mapdpm_real)(1385.0 / 1048576) -
-                               r * ((mapdpm_real)(50521.0 / 20971520) - r * (mapdpm_real)(2702765.0 / 402653184))))));
-}
-
-#endif
-
 #define MD_HALF ((md_real)0.5)
 /* A point farther from the prior mean is refused. */
 #define COORDINATE_LIMIT FLOAT_OR_DOUBLE(1e9, 1e75)
@@ -1280,7 +1376,7 @@ static inline view empty_view(const mapdpm_stream *s)
     return v;
 }
 
-static inline int is_present(md_real x) { return x == x; }
+static inline int is_present(md_real x) { return !math_is_nan(x); }
 static inline md_real coordinate(const mapdpm_stream *s, const md_real *x, size_t d)
 {
     return (x[d] - anchor_of(s)[d]) * unit_of(s)[d];
@@ -6498,8 +6594,10 @@ int stream_check_point(const mapdpm_stream *s, const md_real *x)
 
         if (HAS_MISSING(s) && !is_present(x[d]))
             continue;
+        if (!math_is_finite(x[d]))
+            return MAPDPM_E_NUMBER;
         if (!(place >= -most && place <= most))
-            return x[d] - x[d] == 0 ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER; /* infinity less itself is NaN */
+            return MAPDPM_E_RANGE;
         n_there++;
     }
     return n_there > 0 ? MAPDPM_OK : MAPDPM_E_NUMBER;
@@ -7648,20 +7746,132 @@ static int update(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t now)
     return 1;
 }
 
+static int is_tail(mapdpm_real surprise) { return !math_is_nan(surprise) && surprise >= 0; }
+
 int mapdpm_alarm_update(mapdpm_alarm *alarm, mapdpm_real surprise)
 {
-    if (alarm == NULL || !(surprise >= 0) || alarm->now >= INT64_MAX / 2)
+    if (alarm == NULL || !is_tail(surprise) || alarm->now >= INT64_MAX / 2)
         return 0;
     return update(alarm, surprise, alarm->now + 1);
 }
 
 int mapdpm_alarm_update_at(mapdpm_alarm *alarm, mapdpm_real surprise, int64_t microseconds)
 {
-    if (alarm == NULL || !(surprise >= 0) || microseconds > INT64_MAX / 2 || microseconds < -(INT64_MAX / 2))
+    if (alarm == NULL || !is_tail(surprise) || microseconds > INT64_MAX / 2 || microseconds < -(INT64_MAX / 2))
         return 0;
     if ((alarm->active == 0u && alarm->run == 0u) || microseconds > alarm->now) /* or there is no past that matters */
         return update(alarm, surprise, microseconds);
     return update(alarm, surprise, alarm->now);
+}
+
+/* ==== selftest.c ==================================================================================================== */
+
+/* Whether this build computes as all others do. A flag of the compiler that the sources cannot forbid, a flag of the
+ * linker or a mode of the processor may change arithmetic; then this says so. No value is known to the compiler, so
+ * that nothing is computed before the program runs.
+ */
+
+enum { TEST_POINTS = 40, TEST_LOW = 3 }; /* moments: weight, mean, squares; then what rounding lost of each */
+
+/* The CRC-32 of what was computed, continued by the bits of x, lowest byte first. */
+static uint32_t with_bits(uint32_t crc, md_real x)
+{
+    unsigned char bytes[sizeof(uint64_t)];
+    uint64_t bits = 0;
+    size_t i;
+
+    if (MATH_IS_FLOAT) {
+        uint32_t word;
+
+        memcpy(&word, &x, 4);
+        bits = word;
+    } else {
+        memcpy(&bits, &x, sizeof x);
+    }
+    for (i = 0; i < sizeof x; i++)
+        bytes[i] = (unsigned char)(bits >> 8 * i);
+    return mapdpm_crc32(crc, bytes, sizeof x);
+}
+
+/* Whether there are NaN, infinity and numbers below the least normal one. */
+static int has_special_values(md_real one)
+{
+    const volatile md_real unordered = math_nan();
+    const md_real nan = unordered, infinity = one * FLOAT_OR_DOUBLE(FLT_MAX, DBL_MAX) * 2;
+    const md_real least = one * FLOAT_OR_DOUBLE(FLT_MIN, DBL_MIN);
+    const volatile md_real half = least / 2;
+    const md_real below = half;
+
+    return !(nan == nan) && !(nan >= 0) && !(nan < 0) && math_is_nan(nan) && !math_is_finite(nan) &&
+           !math_is_finite(infinity) && !math_is_nan(infinity) && infinity > 0 && math_is_nan(infinity - infinity) &&
+           below > 0 && below + below == least;
+}
+
+/* Single operations, each of which some flag would replace by others. */
+static uint32_t crc_of_operations(uint32_t crc, md_real one)
+{
+    const md_real seven = one * 7;
+    const md_real step = FLOAT_OR_DOUBLE(1.0 / 4096, 1.0 / 134217728), near = one + step;
+    const md_real large = one * FLOAT_OR_DOUBLE(16777215, 9007199254740991), third = one / 3;
+    const md_real all = large + third, rest = all - large;
+    md_real n = one, sum[2];
+    int i;
+
+    for (i = 0; i < 9; i++, n += one) { /* divisions by the same number, and by a constant */
+        crc = with_bits(crc, n / seven);
+        crc = with_bits(crc, (n + 9) / seven + (n + 4) / seven);
+        crc = with_bits(crc, n / 10);
+    }
+    crc = with_bits(crc, near * near - (one + 2 * step));          /* 0, unless fused */
+    crc = with_bits(crc, (large - (all - rest)) + (third - rest)); /* 0 if sums were reordered */
+    sum[0] = large;
+    sum[1] = one - one;
+    for (i = 0; i < 9; i++)
+        add_compensated(sum, 1, one);
+    return with_bits(with_bits(crc, sum[0]), sum[1]);
+}
+
+/* A cluster of one feature learns a stream: the steps of moments_add and normal_gamma_density. */
+static uint32_t crc_of_cluster(uint32_t crc, md_real one)
+{
+    md_real moments[2 * TEST_LOW], *const mean = moments + 1, *const squares = moments + 2;
+    uint32_t random = 2463534242u;
+    int i;
+
+    for (i = 0; i < 2 * TEST_LOW; i++)
+        moments[i] = one - one;
+    for (i = 0; i < TEST_POINTS; i++) {
+        const md_real a = one + MD_HALF * *moments, c = *moments + (md_real)0.05;
+        md_real square, excess = 0, logs = 0, x, delta, scale, nats;
+
+        random = random * 1664525u + 1013904223u;
+        x = (one * (md_real)(int32_t)(random >> 16) - 32768) / 3072;
+        nats = math_half_rising(a, &square);
+        scale = MD_HALF * c / (c + 1) / posterior_b(one, (md_real)0.05 * (*moments / c), *mean, *squares);
+        delta = x - *moments / c * *mean;
+        multiply_one_plus(&excess, &logs, delta * delta * scale);
+        nats += MD_HALF * math_log(scale * (square / MATH_PI)) - (a + MD_HALF) * (logs + math_log1p(excess));
+        crc = with_bits(crc, nats);
+        crc = with_bits(crc, math_exp(nats - 1));
+
+        add_compensated(moments, TEST_LOW, one);
+        delta = (x - *mean) - low_part(mean, TEST_LOW);
+        add_compensated(mean, TEST_LOW, delta * (one / *moments));
+        add_compensated(squares, TEST_LOW, one * delta * ((x - *mean) - low_part(mean, TEST_LOW)));
+    }
+    for (i = 0; i < 2 * TEST_LOW; i++)
+        crc = with_bits(crc, moments[i]);
+    return crc;
+}
+
+int mapdpm_selftest(void)
+{
+    const volatile md_real unknown = 1;
+    const md_real one = unknown;
+    const uint32_t crc = crc_of_cluster(crc_of_operations(0, one), one);
+    const uint32_t known = MATH_IS_FLOAT ? 0x581b1c4cu : 0x56f7df78u;
+
+    return has_special_values(one) && crc == known ? MAPDPM_OK : MAPDPM_E_ARITHMETIC;
 }
 
 /* ==== stream_checks.c =============================================================================================== */
@@ -8579,7 +8789,7 @@ static inline uint32_t *counters_of(const mapdpm_features *f)
     return (uint32_t *)(void *)(derived_of(f) + f->n_derived);
 }
 
-static inline int is_missing(md_real x) { return x != x; }
+static inline int is_missing(md_real x) { return math_is_nan(x); }
 
 static inline uint32_t n_bins(const planned_step *p) { return p->step.end - p->step.first; }
 
@@ -8853,8 +9063,8 @@ static int check_of(const mapdpm_features *f, const md_real *x, const int64_t *m
     if (microseconds != NULL && (*microseconds < -(INT64_MAX / 4) || *microseconds > INT64_MAX / 4))
         return MAPDPM_E_TIME;
     for (d = 0; d < f->n_features; d++)
-        if (!(x[d] >= -FEATURE_LIMIT && x[d] <= FEATURE_LIMIT) && x[d] == x[d])
-            return x[d] - x[d] == 0 ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER; /* infinity less itself is NaN */
+        if (!(x[d] >= -FEATURE_LIMIT && x[d] <= FEATURE_LIMIT) && !is_missing(x[d]))
+            return math_is_finite(x[d]) ? MAPDPM_E_RANGE : MAPDPM_E_NUMBER;
     return MAPDPM_OK;
 }
 
@@ -8866,7 +9076,7 @@ static void put_result(md_real *to, const md_real *from, uint32_t n)
     for (i = 0; i < n; i++) {
         const md_real x = from[i];
 
-        if (!(x == x))
+        if (is_missing(x))
             to[i] = math_nan();
         else
             to[i] = x > FEATURE_LIMIT ? FEATURE_LIMIT : (x < -FEATURE_LIMIT ? -FEATURE_LIMIT : x);
@@ -8997,7 +9207,7 @@ static void centre(const planned_step *p, const md_real *x, md_real *state, uint
     for (d = 0; d < D; d++) {
         md_real *const oldest = ring + (size_t)at * D + d;
 
-        result[d] = counts[d] > 0 ? (x[d] - shift[d]) - sum[d] / (md_real)counts[d] : x[d] - x[d];
+        result[d] = counts[d] > 0 ? (x[d] - shift[d]) - sum[d] / (md_real)counts[d] : (is_missing(x[d]) ? x[d] : 0);
         if (filled == n && !is_missing(*oldest)) {
             counts[d]--;
             sum[d] = counts[d] > 0 ? sum[d] - (*oldest - shift[d]) : 0;
@@ -9148,7 +9358,7 @@ static md_real crest_of(md_real low, md_real high, md_real mean, md_real rms)
 {
     const md_real above = high - mean, below = mean - low, peak = above > below ? above : below;
 
-    return rms > 0 ? peak / rms : (rms == rms ? 0 : rms);
+    return rms > 0 ? peak / rms : (is_missing(rms) ? rms : 0);
 }
 
 /* The state is mean[D], squares[D], and of CREST low[D], high[D]. */
@@ -9487,3 +9697,7 @@ int mapdpm_features_read(mapdpm_features *f, size_t bytes, const unsigned char *
         }
     return MAPDPM_OK;
 }
+
+#if defined(__clang__) && defined(__OPTIMIZE_SIZE__)
+#pragma clang attribute pop
+#endif
