@@ -6,6 +6,7 @@ python3 firmware.py [--quick | --ci] [--fresh] [--update] [NAME ...]
 - A target whose tools are missing is skipped. Its line names the Debian packages.
 - A run fails if a CRC differs from figures.json. It also fails if the same compiler makes the library more than 3 %
   larger or slower than figures.json says. --update writes both.
+- A run fails if a call used up the painted part of the stack, or more than the worst case that stacks.py finds.
 - A target is built and run again only if its sources, its definition, its compiler or its emulator have changed.
   --fresh runs it anyway.
 """
@@ -26,6 +27,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import stacks
 from targets import TARGETS, Target
 
 HERE = Path(__file__).resolve().parent
@@ -34,10 +36,14 @@ PAIR = HERE.parent / "amalgamation" / "src"
 FIGURES = HERE / "figures.json"
 README = HERE.parent / "README.md"
 BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
-COLUMNS = ("text", "data", "bss", "state", "stack", "learn", "most", "settle", "score", "save", "load")
+COLUMNS = ("text", "data", "bss", "state", "stack", "worst", "learn", "most", "settle", "score", "save", "load")
 TOLERATED = 1.03
 SECONDS = 900
 SUFFIXES = (".c", ".h", ".ld", ".mjs")
+# The functions of the table of stacks, and those that conformance.c measures.
+CALLS = ("learn", "learn_assessed", "predict", "snapshot_write", "snapshot_read", "reduce")
+MEASURED = {"learn": "learn", "settle": "learn", "score": "predict", "save": "snapshot_write", "load": "snapshot_read"}
+MEASURED_FEATURES = {"learn": "features_step", "save": "features_write", "load": "features_read"}
 
 
 class Result(NamedTuple):
@@ -82,6 +88,7 @@ def version_of(tool: str) -> str:
 def sources_hash() -> str:
     """Hash the two library files, this folder's programs, and the processor on which -march=native depends."""
     files = sorted([*PAIR.glob("*.[ch]"), *(path for path in HERE.rglob("*") if path.suffix in SUFFIXES)])
+    files.append(HERE / "stacks.py")
     cpu = Path("/proc/cpuinfo")
     flags = [line for line in cpu.read_text().splitlines() if line.startswith("flags")][:1] if cpu.exists() else []
     parts = [path.name.encode() + path.read_bytes() for path in files]
@@ -123,12 +130,85 @@ def build(target: Target, library: Path, main: str = "conformance.c", *more: str
     compile_, link = shlex.split(f"{target.compiler} {target.switches} -I{PAIR} -I."), shlex.split(target.link)
     compile_ += more
     part, program = folder / "library.o", folder / "program"
-    run(*compile_, "-c", str(library), "-o", str(part))
+    run(*compile_, *graph_flags(target), "-c", str(library), "-o", str(part))
     map_ = [] if "wasm" in target.name else [f"-Wl,-Map={folder / 'map'}"]
     last = ["-lgcc"] if "-nostdlib" in link and map_ else []
     boards = [f"boards/{name}" for name in ("report.c", *target.board)]
     run(*compile_, *link, *map_, main, *boards, str(part), *last, "-o", str(program))
     return program
+
+
+@functools.cache
+def graph_flags_of(compiler: str) -> tuple[str, ...]:
+    """Return the flag for a graph of calls; nothing for a compiler that has none: clang, and gcc before 10."""
+    flag = "-fcallgraph-info=su"
+    command = [compiler, flag, "-E", "-x", "c", os.devnull]
+    return () if subprocess.run(command, capture_output=True, check=False).returncode else (flag,)
+
+
+def graph_flags(target: Target) -> tuple[str, ...]:
+    """Return the flag for a graph of calls if the target's stack is of interest: no desktop's is."""
+    is_emulated = target.runner != "{program}"
+    return graph_flags_of(target.compiler.split()[0]) if is_emulated else ()
+
+
+def worst_stacks(target: Target, library: Path) -> dict[str, int]:
+    """Return the worst case of the stack of each public function of a library that was built, without its caller's.
+
+    `settle` is that of mapdpm_learn; `learn` is that of all other calls, which do not end a warm-up. All of the library
+    is linked once more, because the linker leaves out what the program does not call.
+    """
+    if not graph_flags(target):
+        return {}
+    folder = BUILD / target.name
+    tool = target.compiler.split()[0].removesuffix("gcc")
+    link = target.link if "-nostdlib" in target.link else "-nostdlib -static"
+    whole, part = folder / "whole", str(folder / "library.o")
+    command = shlex.split(f"{target.compiler} {link} -Wl,--no-gc-sections -Wl,-e,mapdpm_init")
+    run(*command, part, "boards/memory.c", "-lgcc", "-o", str(whole))
+    functions, outside = stacks.graph_of((folder / "library.ci").read_text())
+    listing, names = run(f"{tool}objdump", "-d", "--no-show-raw-insn", str(whole)), run(f"{tool}nm", str(whole))
+    functions = stacks.with_pushes(functions, listing) | stacks.machine_code(listing, names, outside)
+    found = {
+        name.removeprefix("mapdpm_"): stacks.deepest(functions, name)
+        for name in functions
+        if name.startswith("mapdpm_")
+    }
+    warmup = stacks.lines_of(library.read_text(), ("warmup.c", "prior.c"))
+    return found | {"settle": found["learn"], "learn": stacks.deepest(functions, "mapdpm_learn", warmup)}
+
+
+def kept_functions(target: Target, program: Path) -> set[str]:
+    """Return the public functions that the linker kept, or those that are measured if it keeps all."""
+    if "--gc-sections" not in target.link:
+        return set((MEASURED_FEATURES if target.group == "features" else MEASURED).values())
+    names = run(target.compiler.split()[0].replace("gcc", "nm"), str(program))
+    return set(re.findall(r"^\w+ T mapdpm_(\w+)$", names, re.MULTILINE))
+
+
+def stack_figures(target: Target, worst: dict[str, int], kept: set[str]) -> dict[str, int]:
+    """Return the worst case of all functions that a program calls, and those of the table of stacks."""
+    if not worst:
+        return {}
+    called = kept | ({"settle"} if "learn" in kept and "NO_WARMUP" not in target.switches else set())
+    return {"worst": max(worst[name] for name in called)} | {
+        f"worst {name}": worst[name] for name in (*CALLS, "settle") if name in called | {"reduce"}
+    }
+
+
+def depths_of(printed: str) -> dict[str, int]:
+    """Return the measured stack of each function, in the output of a program."""
+    return {name: int(depth) for name, depth in re.findall(r"^(\w+) mean .* stack (\d+)", printed, re.MULTILINE)}
+
+
+def too_deep(target: Target, depths: dict[str, int], worst: dict[str, int]) -> list[str]:
+    """Return the functions whose measured stack exceeds their worst case, which is impossible."""
+    names = MEASURED_FEATURES if target.group == "features" else MEASURED
+    return [
+        f"the stack of {name} was {depths[name]}, but its worst case is {worst[function]}"
+        for name, function in ((name, "settle" if name == "settle" else names[name]) for name in names)
+        if function in worst and depths.get(name, 0) > worst[function]
+    ]
 
 
 def library_sizes(map_: Path) -> dict[str, int]:
@@ -152,14 +232,16 @@ def counting(target: Target, program: Path) -> str:
 
 def figures_of(printed: str) -> dict[str, int]:
     """Return the numbers in the output of a program and of the plugin."""
-    figures, stack = {}, 0
-    for name, mean, most, depth in re.findall(r"^(\w+) mean (\d+) most (\d+) stack (\d+)", printed, re.MULTILINE):
+    figures: dict[str, int] = {}
+    for name, mean, most in re.findall(r"^(\w+) mean (\d+) most (\d+)", printed, re.MULTILINE):
         if name != "settle":  # takes longer than the clock of a small board counts
             figures |= {name: int(mean)} | ({"most": int(most)} if name == "learn" else {})
-            stack = max(stack, int(depth))
     for name, mean, most in re.findall(r"^(\w+) instructions mean (\d+) most (\d+)", printed, re.MULTILINE):
         figures |= {name: int(mean)} | ({"most": int(most)} if name == "learn" else {})
-    figures |= {"stack": stack, "state": int(re.findall(r"^state (\d+)", printed, re.MULTILINE)[0])}
+    figures |= {
+        "stack": max(depths_of(printed).values()),
+        "state": int(re.findall(r"^state (\d+)", printed, re.MULTILINE)[0]),
+    }
     return {name: figure for name, figure in figures.items() if figure}
 
 
@@ -178,8 +260,12 @@ def result_of(target: Target, library: Path = PAIR / "mapdpm.c") -> Result:
             return Result(target, problem=f"failed: {printed}")
         crc = re.findall(r"^crc (\w+)", printed, re.MULTILINE)[0]
         sizes = library_sizes(program.with_name("map")) if "--gc-sections" in target.link else {}
-        return Result(target, crc, compiler, sizes | figures_of(printed))
-    except (RuntimeError, subprocess.TimeoutExpired, OSError) as error:
+        worst = worst_stacks(target, library)
+        if deep := too_deep(target, depths_of(printed), worst):
+            return Result(target, problem=f"failed: {'; '.join(deep)}")
+        bounds = stack_figures(target, worst, kept_functions(target, program)) if worst else {}
+        return Result(target, crc, compiler, sizes | figures_of(printed) | bounds)
+    except (RuntimeError, ValueError, subprocess.TimeoutExpired, OSError) as error:
         return Result(target, problem=f"failed: {error}")
 
 
@@ -210,7 +296,7 @@ def complaints(result: Result, known: dict[str, Any]) -> list[str]:
 
 def readme_table(known: dict[str, Any]) -> str:
     """Return the figures of the machines that count instructions or cycles, in Markdown."""
-    columns = ("text", "stack", "learn", "most", "settle", "score", "save", "load")
+    columns = ("text", "stack", "worst", "learn", "most", "settle", "score", "save", "load")
     rows = ["| |" + "|".join(columns) + "|", "|---|" + "---:|" * len(columns)]
     for target in TARGETS:
         figures = known["targets"].get(target.name, {})

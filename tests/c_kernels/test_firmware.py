@@ -227,6 +227,33 @@ def test_a_larger_figure_is_a_complaint(firmware):
     assert firmware.complaints(firmware.Result(target, crc, "another compiler", {"text": 10**6}), known) == []
 
 
+def test_the_deepest_call_is_measured_or_the_run_fails(firmware):
+    """The stack is that of the call that ends a warm-up, too; a painted part that is too small fails."""
+    (target,) = [target for target in firmware.TARGETS if target.name == "cortex-m4f-surprise"]
+    if missing := firmware.missing_tools(target):
+        pytest.skip(f"there is no {', '.join(missing)}; apt-get install {target.packages}")
+    firmware.run("cc", "-shared", "-fPIC", "-O2", "-o", str(firmware.BUILD / "count.so"), "count.c")
+    short = target._replace(compiler=f"{target.compiler} -DN_POINTS=70")
+    figures = firmware.result_of(short).figures
+    assert figures["worst learn"] < figures["stack"] <= figures["worst settle"] == figures["worst"]
+    small = firmware.result_of(short._replace(compiler=f"{short.compiler} -DPAINTED=256u"))
+    assert "used up" in small.problem
+
+
+def test_a_stack_above_the_worst_case_is_a_failure(firmware):
+    learner, features = (
+        next(target for target in firmware.TARGETS if target.group == group) for group in ("all", "features")
+    )
+    worst = {"learn": 300, "settle": 500, "predict": 200, "features_step": 100}
+    assert firmware.too_deep(learner, {"learn": 300, "settle": 500, "score": 200, "save": 999}, worst) == []
+    for name, depth in (("learn", 304), ("settle", 504), ("score", 204)):
+        (problem,) = firmware.too_deep(learner, {name: depth}, worst)
+        assert name in problem
+        assert str(depth) in problem
+    assert firmware.too_deep(features, {"learn": 100}, worst) == []
+    assert len(firmware.too_deep(features, {"learn": 104}, worst)) == 1
+
+
 def test_a_target_runs_again_only_after_a_change(firmware, monkeypatch, tmp_path):
     (target,) = [target for target in firmware.TARGETS if target.name == "gcc-O2-smallest"]
     (tmp_path / target.name).mkdir()
