@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import stacks
+from tables import with_tables
 from targets import TARGETS, Target
 
 HERE = Path(__file__).resolve().parent
@@ -35,15 +36,10 @@ BUILD = Path(os.environ.get("BUILD", HERE.parents[1] / "build" / "firmware"))
 PAIR = HERE.parent / "amalgamation" / "src"
 FIGURES = HERE / "figures.json"
 README = HERE.parent / "README.md"
-BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
 COLUMNS = ("text", "data", "bss", "state", "stack", "worst", "learn", "most", "settle", "score", "save", "load")
 TOLERATED = 1.03
 SECONDS = 900
 SUFFIXES = (".c", ".h", ".ld", ".mjs")
-# The functions of the table of stacks, and those that conformance.c measures.
-CALLS = ("learn", "learn_assessed", "predict", "snapshot_write", "snapshot_read", "reduce")
-MEASURED = {"learn": "learn", "settle": "learn", "score": "predict", "save": "snapshot_write", "load": "snapshot_read"}
-MEASURED_FEATURES = {"learn": "features_step", "save": "features_write", "load": "features_read"}
 
 
 class Result(NamedTuple):
@@ -73,6 +69,8 @@ def missing_tools(target: Target) -> list[str]:
 def tools_of(target: Target) -> list[str]:
     """Return the names of the compiler, of a linker of its own, and of the emulator."""
     tools = [target.compiler.split()[0], *(["wasm-ld"] if "wasm" in target.name else []), target.runner.split()[0]]
+    tools += target.linker.split()[:1]
+    tools += ["gcc"] if target.program == "score.c" else []  # of image.c
     return [tool for tool in tools if tool != "{program}"]
 
 
@@ -123,19 +121,41 @@ def result_of_any_run(target: Target, *, fresh: bool) -> Result:
     return result
 
 
-def build(target: Target, library: Path, main: str = "conformance.c", *more: str) -> Path:
-    """Compile the library's one file and link the program; the linker's map is in the same folder."""
+def build(target: Target, library: Path) -> Path:
+    """Compile the library's one file and the program, and link them; the linker's map is in the same folder."""
     folder = BUILD / target.name
     folder.mkdir(parents=True, exist_ok=True)
-    compile_, link = shlex.split(f"{target.compiler} {target.switches} -I{PAIR} -I."), shlex.split(target.link)
-    compile_ += more
-    part, program = folder / "library.o", folder / "program"
-    run(*compile_, *graph_flags(target), "-c", str(library), "-o", str(part))
+    compile_ = shlex.split(f"{target.compiler} {target.switches} -I{PAIR} -I. -I{folder}")
+    if target.program == "score.c":
+        write_image(target, folder)
+    sources = {"library.o": library, "main.o": Path(target.program)}
+    sources |= {f"{name}.o": Path("boards", name) for name in ("report.c", *target.board)}
+    for part, source in sources.items():
+        run(
+            *compile_,
+            *(graph_flags(target) if part == "library.o" else ()),
+            "-c",
+            str(source),
+            "-o",
+            f"{folder / part}",
+        )
+    program, link = folder / "program", shlex.split(f"{target.linker or target.compiler} {target.link}")
     map_ = [] if "wasm" in target.name else [f"-Wl,-Map={folder / 'map'}"]
     last = ["-lgcc"] if "-nostdlib" in link and map_ else []
-    boards = [f"boards/{name}" for name in ("report.c", *target.board)]
-    run(*compile_, *link, *map_, main, *boards, str(part), *last, "-o", str(program))
+    run(*link, *map_, *(str(folder / part) for part in sources), *last, "-o", str(program))
     return program
+
+
+def write_image(target: Target, folder: Path) -> None:
+    """Write the learner of score.c, which this machine makes, into image.h."""
+    command = shlex.split(f"gcc -std=c99 -O1 -DMAPDPM_REAL={target.real} {target.switches} -I{PAIR} -I. image.c")
+    run(*command, str(PAIR / "mapdpm.c"), "-o", str(folder / "image"))
+    (folder / "image.h").write_text(run(str(folder / "image")))
+
+
+def binary_tool(target: Target, name: str) -> str:
+    """Return the name of a tool of gcc's linker, as nm."""
+    return (target.linker or target.compiler).split()[0].removesuffix("gcc") + name
 
 
 @functools.cache
@@ -153,62 +173,20 @@ def graph_flags(target: Target) -> tuple[str, ...]:
 
 
 def worst_stacks(target: Target, library: Path) -> dict[str, int]:
-    """Return the worst case of the stack of each public function of a library that was built, without its caller's.
+    """Return the worst case of the stack of each public function of a library that was built.
 
-    `settle` is that of mapdpm_learn; `learn` is that of all other calls, which do not end a warm-up. All of the library
-    is linked once more, because the linker leaves out what the program does not call.
+    All of it is linked once more, because the linker leaves out what the program does not call.
     """
     if not graph_flags(target):
         return {}
     folder = BUILD / target.name
-    tool = target.compiler.split()[0].removesuffix("gcc")
     link = target.link if "-nostdlib" in target.link else "-nostdlib -static"
-    whole, part = folder / "whole", str(folder / "library.o")
+    whole = str(folder / "whole")
     command = shlex.split(f"{target.compiler} {link} -Wl,--no-gc-sections -Wl,-e,mapdpm_init")
-    run(*command, part, "boards/memory.c", "-lgcc", "-o", str(whole))
-    functions, outside = stacks.graph_of((folder / "library.ci").read_text())
-    listing, names = run(f"{tool}objdump", "-d", "--no-show-raw-insn", str(whole)), run(f"{tool}nm", str(whole))
-    functions = stacks.with_pushes(functions, listing) | stacks.machine_code(listing, names, outside)
-    found = {
-        name.removeprefix("mapdpm_"): stacks.deepest(functions, name)
-        for name in functions
-        if name.startswith("mapdpm_")
-    }
-    warmup = stacks.lines_of(library.read_text(), ("warmup.c", "prior.c"))
-    return found | {"settle": found["learn"], "learn": stacks.deepest(functions, "mapdpm_learn", warmup)}
-
-
-def kept_functions(target: Target, program: Path) -> set[str]:
-    """Return the public functions that the linker kept, or those that are measured if it keeps all."""
-    if "--gc-sections" not in target.link:
-        return set((MEASURED_FEATURES if target.group == "features" else MEASURED).values())
-    names = run(target.compiler.split()[0].replace("gcc", "nm"), str(program))
-    return set(re.findall(r"^\w+ T mapdpm_(\w+)$", names, re.MULTILINE))
-
-
-def stack_figures(target: Target, worst: dict[str, int], kept: set[str]) -> dict[str, int]:
-    """Return the worst case of all functions that a program calls, and those of the table of stacks."""
-    if not worst:
-        return {}
-    called = kept | ({"settle"} if "learn" in kept and "NO_WARMUP" not in target.switches else set())
-    return {"worst": max(worst[name] for name in called)} | {
-        f"worst {name}": worst[name] for name in (*CALLS, "settle") if name in called | {"reduce"}
-    }
-
-
-def depths_of(printed: str) -> dict[str, int]:
-    """Return the measured stack of each function, in the output of a program."""
-    return {name: int(depth) for name, depth in re.findall(r"^(\w+) mean .* stack (\d+)", printed, re.MULTILINE)}
-
-
-def too_deep(target: Target, depths: dict[str, int], worst: dict[str, int]) -> list[str]:
-    """Return the functions whose measured stack exceeds their worst case, which is impossible."""
-    names = MEASURED_FEATURES if target.group == "features" else MEASURED
-    return [
-        f"the stack of {name} was {depths[name]}, but its worst case is {worst[function]}"
-        for name, function in ((name, "settle" if name == "settle" else names[name]) for name in names)
-        if function in worst and depths.get(name, 0) > worst[function]
-    ]
+    run(*command, str(folder / "library.o"), "boards/memory.c", "-lgcc", "-o", whole)
+    listing = run(binary_tool(target, "objdump"), "-d", "--no-show-raw-insn", whole)
+    names = run(binary_tool(target, "nm"), whole)
+    return stacks.worst_cases((folder / "library.ci").read_text(), listing, names, library.read_text())
 
 
 def library_sizes(map_: Path) -> dict[str, int]:
@@ -224,7 +202,7 @@ def library_sizes(map_: Path) -> dict[str, int]:
 def counting(target: Target, program: Path) -> str:
     """Return the argument of QEMU that counts instructions between the marks of the program."""
     plugin = BUILD / "count.so"
-    listing = run(target.compiler.split()[0].replace("gcc", "nm"), str(program))
+    listing = run(binary_tool(target, "nm"), str(program))
     marks = {name: address for address, name in re.findall(r"^(\w+) T mark_(\w+)$", listing, re.MULTILINE)}
     start = marks.pop("start")
     return f"-plugin {plugin},start={start}," + ",".join(f"{name}={address}" for name, address in marks.items())
@@ -239,7 +217,7 @@ def figures_of(printed: str) -> dict[str, int]:
     for name, mean, most in re.findall(r"^(\w+) instructions mean (\d+) most (\d+)", printed, re.MULTILINE):
         figures |= {name: int(mean)} | ({"most": int(most)} if name == "learn" else {})
     figures |= {
-        "stack": max(depths_of(printed).values()),
+        "stack": max(stacks.depths_of(printed).values()),
         "state": int(re.findall(r"^state (\d+)", printed, re.MULTILINE)[0]),
     }
     return {name: figure for name, figure in figures.items() if figure}
@@ -261,9 +239,10 @@ def result_of(target: Target, library: Path = PAIR / "mapdpm.c") -> Result:
         crc = re.findall(r"^crc (\w+)", printed, re.MULTILINE)[0]
         sizes = library_sizes(program.with_name("map")) if "--gc-sections" in target.link else {}
         worst = worst_stacks(target, library)
-        if deep := too_deep(target, depths_of(printed), worst):
+        if deep := stacks.too_deep(target, stacks.depths_of(printed), worst):
             return Result(target, problem=f"failed: {'; '.join(deep)}")
-        bounds = stack_figures(target, worst, kept_functions(target, program)) if worst else {}
+        kept = run(binary_tool(target, "nm"), str(program)) if "--gc-sections" in target.link else None
+        bounds = stacks.figures(target, worst, kept) if worst else {}
         return Result(target, crc, compiler, sizes | figures_of(printed) | bounds)
     except (RuntimeError, ValueError, subprocess.TimeoutExpired, OSError) as error:
         return Result(target, problem=f"failed: {error}")
@@ -272,9 +251,9 @@ def result_of(target: Target, library: Path = PAIR / "mapdpm.c") -> Result:
 def table_line(result: Result) -> str:
     """Return one line, with a dash for a figure that a machine does not give."""
     if result.problem:
-        return f"target {result.target.name:22} {result.problem}"
+        return f"target {result.target.name:34} {result.problem}"
     numbers = " ".join(f"{result.figures.get(name, '-'):>9}" for name in COLUMNS)
-    return f"target {result.target.name:22} {numbers} crc {result.crc}"
+    return f"target {result.target.name:34} {numbers} crc {result.crc}"
 
 
 def complaints(result: Result, known: dict[str, Any]) -> list[str]:
@@ -282,7 +261,7 @@ def complaints(result: Result, known: dict[str, Any]) -> list[str]:
     target, name = result.target, result.target.name
     if result.problem:
         return [] if result.problem.startswith("skipped") else [f"{name} {result.problem}"]
-    wanted = known["crc"][f"{target.group} {target.real}"]
+    wanted = known["crc"].get(f"{target.group} {target.real}", "in figures.json, which has none of this group")
     found = [] if result.crc == wanted else [f"{name}: crc {result.crc}, but it should be {wanted}"]
     before = known["targets"].get(name, {})
     if before.get("compiler") == result.compiler:
@@ -294,18 +273,6 @@ def complaints(result: Result, known: dict[str, Any]) -> list[str]:
     return found
 
 
-def readme_table(known: dict[str, Any]) -> str:
-    """Return the figures of the machines that count instructions or cycles, in Markdown."""
-    columns = ("text", "stack", "worst", "learn", "most", "settle", "score", "save", "load")
-    rows = ["| |" + "|".join(columns) + "|", "|---|" + "---:|" * len(columns)]
-    for target in TARGETS:
-        figures = known["targets"].get(target.name, {})
-        if "learn" in figures and target.real == "float":
-            cells = (f"{figures[name]:,}" if name in figures else "" for name in columns)
-            rows.append(f"|{target.name}|" + "|".join(cells) + "|")
-    return "\n".join(rows) + "\n"
-
-
 def update(results: list[Result]) -> None:
     """Write figures.json: the CRCs of gcc -O2, and all figures of emulated machines."""
     known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"crc": {}, "targets": {}}
@@ -315,8 +282,7 @@ def update(results: list[Result]) -> None:
         if result.crc and result.target.runner != "{program}":
             known["targets"][result.target.name] = {"compiler": result.compiler, **result.figures}
     FIGURES.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
-    head, _, rest = README.read_text().partition(BEGIN)
-    README.write_text(head + BEGIN + readme_table(known) + END + rest.partition(END)[2])
+    README.write_text(with_tables(README.read_text(), known))
 
 
 def main() -> int:
@@ -327,7 +293,7 @@ def main() -> int:
     which.add_argument("--quick", action="store_true")
     which.add_argument("--ci", action="store_true")
     parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--update", action="store_true", help="write figures.json and the tables of README.md")
     options = parser.parse_args()
     unknown = sorted(set(options.names) - {target.name for target in TARGETS})
     if unknown:
@@ -344,7 +310,7 @@ def main() -> int:
         run("cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-o", str(BUILD / "count.so"), "count.c")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(functools.partial(result_of_any_run, fresh=options.fresh), chosen))
-    print(f"{'':29} {' '.join(f'{name:>9}' for name in COLUMNS)}")
+    print(f"{'':41} {' '.join(f'{name:>9}' for name in COLUMNS)}")
     for result in results:
         print(table_line(result))
     if options.update:

@@ -13,12 +13,31 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from targets import Target
 
 NODE = re.compile(r'^node: \{ title: "([^"]+)" label: "([^"]*)"( shape : ellipse)? \}', re.MULTILINE)
 EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', re.MULTILINE)
 FRAME = re.compile(r"(\d+) bytes \(([\w,]+)\)")
 INDIRECT = "__indirect_call"
+
+# The table of stacks: its targets, and what it calls which function.
+STACK_COLUMNS = ("cortex-m4f", "cortex-m4f-surprise", "cortex-m4f-smallest")
+STACK_ROWS = {
+    "`mapdpm_learn`": "learn",
+    "`mapdpm_learn`, with a warm-up to end": "settle",
+    "`mapdpm_learn_assessed`, likewise": "learn_assessed",
+    "`mapdpm_settle_step`": "settle_step",
+    "`mapdpm_predict`": "predict",
+    "`mapdpm_snapshot_write`": "snapshot_write",
+    "`mapdpm_snapshot_read`": "snapshot_read",
+    "`mapdpm_reduce`": "reduce",
+}
+# The functions that the programs measure, by what they call them.
+MEASURED = {"learn": "learn", "settle": "settle", "score": "predict", "save": "snapshot_write", "load": "snapshot_read"}
+MEASURED_FEATURES = {"learn": "features_step", "save": "features_write", "load": "features_read"}
 
 # What takes stack in machine code: all registers of a list, or a number of bytes.
 LISTS = re.compile(r"^(?:push|stmdb|stmfd|vpush|vstmdb)(?:\.w)?\s+(?:sp!,\s*)?\{(.*)\}")
@@ -45,7 +64,10 @@ class Function(NamedTuple):
 
 def graph_of(text: str) -> tuple[dict[str, Function], set[str]]:
     """Return the functions of gcc's graph, and the names of those that it has no frame of."""
-    frames, lines, calls, outside = {}, {}, {}, set()
+    frames: dict[str, int] = {}
+    lines: dict[str, int] = {}
+    calls: dict[str, set[str]] = {}
+    outside: set[str] = set()
     for title, label, is_outside in NODE.findall(text):
         if is_outside:
             outside.add(title)
@@ -180,3 +202,55 @@ def lines_of(library: str, files: tuple[str, ...]) -> tuple[range, ...]:
     heads = [(i, line.split()[2]) for i, line in enumerate(library.splitlines(), 1) if line.startswith("/* ==== ")]
     ends = [i for i, _ in heads[1:]] + [len(library.splitlines()) + 1]
     return tuple(range(i, end) for (i, name), end in zip(heads, ends, strict=True) if name in files)
+
+
+def worst_cases(graph: str, listing: str, names: str, library: str) -> dict[str, int]:
+    """Return the worst case of each public function, without its prefix.
+
+    `settle` is that of mapdpm_learn; `learn` is that of its calls that end no warm-up.
+    """
+    functions, outside = graph_of(graph)
+    functions = with_pushes(functions, listing) | machine_code(listing, names, outside)
+    public = [name for name in functions if name.startswith("mapdpm_")]
+    found = {name.removeprefix("mapdpm_"): deepest(functions, name) for name in public}
+    found["settle"] = found["learn"]
+    found["learn"] = deepest(functions, "mapdpm_learn", lines_of(library, ("warmup.c", "prior.c")))
+    return found
+
+
+def measured_by(target: Target) -> dict[str, str]:
+    """Return the functions that the program of a target measures."""
+    return MEASURED_FEATURES if target.group == "features" else MEASURED
+
+
+def figures(target: Target, worst: dict[str, int], kept: str | None) -> dict[str, int]:
+    """Return the worst case of all functions that a program calls, and those of the table of stacks.
+
+    `kept` is what `nm` prints of the program; None if the linker keeps all. Then those count that are measured.
+    """
+    called = set(measured_by(target).values())
+    if kept is not None:
+        called = set(re.findall(r"^\w+ T mapdpm_(\w+)$", kept, re.MULTILINE))
+    left_out = {"learn_assessed"} if "MAPDPM_SURPRISE" not in target.switches else set()
+    if "MAPDPM_NO_WARMUP" in target.switches or "learn" not in called:
+        left_out |= {"settle", "settle_step"}
+    else:
+        called.add("settle")
+    shown = {name for name in STACK_ROWS.values() if name in worst} if target.name in STACK_COLUMNS else set()
+    return {"worst": max(worst[name] for name in called - left_out)} | {
+        f"worst {name}": worst[name] for name in sorted(shown - left_out)
+    }
+
+
+def depths_of(printed: str) -> dict[str, int]:
+    """Return the measured stack of each function, in the output of a program."""
+    return {name: int(depth) for name, depth in re.findall(r"^(\w+) mean .* stack (\d+)", printed, re.MULTILINE)}
+
+
+def too_deep(target: Target, depths: dict[str, int], worst: dict[str, int]) -> list[str]:
+    """Return the functions whose measured stack exceeds their worst case, which is impossible."""
+    return [
+        f"the stack of {name} was {depths[name]}, but its worst case is {worst[function]}"
+        for name, function in measured_by(target).items()
+        if function in worst and depths.get(name, 0) > worst[function]
+    ]

@@ -44,6 +44,11 @@ def firmware(shared, monkeypatch, tmp_path):
     return shared
 
 
+@pytest.fixture
+def stacks(shared):
+    return shared.stacks
+
+
 def known_crc(group):
     return json.loads((FIRMWARE / "figures.json").read_text())["crc"][group]
 
@@ -240,18 +245,18 @@ def test_the_deepest_call_is_measured_or_the_run_fails(firmware):
     assert "used up" in small.problem
 
 
-def test_a_stack_above_the_worst_case_is_a_failure(firmware):
+def test_a_stack_above_the_worst_case_is_a_failure(firmware, stacks):
     learner, features = (
         next(target for target in firmware.TARGETS if target.group == group) for group in ("all", "features")
     )
     worst = {"learn": 300, "settle": 500, "predict": 200, "features_step": 100}
-    assert firmware.too_deep(learner, {"learn": 300, "settle": 500, "score": 200, "save": 999}, worst) == []
+    assert stacks.too_deep(learner, {"learn": 300, "settle": 500, "score": 200, "save": 999}, worst) == []
     for name, depth in (("learn", 304), ("settle", 504), ("score", 204)):
-        (problem,) = firmware.too_deep(learner, {name: depth}, worst)
+        (problem,) = stacks.too_deep(learner, {name: depth}, worst)
         assert name in problem
         assert str(depth) in problem
-    assert firmware.too_deep(features, {"learn": 100}, worst) == []
-    assert len(firmware.too_deep(features, {"learn": 104}, worst)) == 1
+    assert stacks.too_deep(features, {"learn": 100}, worst) == []
+    assert len(stacks.too_deep(features, {"learn": 104}, worst)) == 1
 
 
 def test_a_target_runs_again_only_after_a_change(firmware, monkeypatch, tmp_path):
@@ -289,8 +294,7 @@ def test_the_quick_targets_are_of_different_kinds(firmware):
 
 def test_the_readme_says_what_was_measured(firmware):
     text = firmware.README.read_text()
-    table = text.partition(firmware.BEGIN)[2].partition(firmware.END)[0]
-    assert table == firmware.readme_table(json.loads(firmware.FIGURES.read_text()))
+    assert firmware.with_tables(text, json.loads(firmware.FIGURES.read_text())) == text
     sizes = re.findall(r"^\| D = (\d+) \| (.*) \|$", text, re.MULTILINE)
     assert len(sizes) == 5
     for width, cells in sizes:
