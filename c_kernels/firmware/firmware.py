@@ -39,6 +39,7 @@ README = HERE.parent / "README.md"
 COLUMNS = ("text", "data", "bss", "state", "stack", "worst", "learn", "most", "settle", "score", "save", "load")
 TOLERATED = 1.03
 SECONDS = 900
+GRAPH = "-fcallgraph-info=su"
 SUFFIXES = (".c", ".h", ".ld", ".mjs")
 
 
@@ -86,7 +87,7 @@ def version_of(tool: str) -> str:
 def sources_hash() -> str:
     """Hash the two library files, this folder's programs, and the processor on which -march=native depends."""
     files = sorted([*PAIR.glob("*.[ch]"), *(path for path in HERE.rglob("*") if path.suffix in SUFFIXES)])
-    files.append(HERE / "stacks.py")
+    files += [HERE / "stacks.py", HERE / "machine_code.py"]
     cpu = Path("/proc/cpuinfo")
     flags = [line for line in cpu.read_text().splitlines() if line.startswith("flags")][:1] if cpu.exists() else []
     parts = [path.name.encode() + path.read_bytes() for path in files]
@@ -133,7 +134,7 @@ def build(target: Target, library: Path) -> Path:
     for part, source in sources.items():
         run(
             *compile_,
-            *(graph_flags(target) if part == "library.o" else ()),
+            *(stack_flags(target) if part == "library.o" else ()),
             "-c",
             str(source),
             "-o",
@@ -159,34 +160,38 @@ def binary_tool(target: Target, name: str) -> str:
 
 
 @functools.cache
-def graph_flags_of(compiler: str) -> tuple[str, ...]:
-    """Return the flag for a graph of calls; nothing for a compiler that has none: clang, and gcc before 10."""
-    flag = "-fcallgraph-info=su"
-    command = [compiler, flag, "-E", "-x", "c", os.devnull]
-    return () if subprocess.run(command, capture_output=True, check=False).returncode else (flag,)
+def has_graphs(compiler: str) -> bool:
+    """Return whether a compiler writes a graph of calls: gcc does from 10 on."""
+    command = [compiler, GRAPH, "-E", "-x", "c", os.devnull]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def graph_flags(target: Target) -> tuple[str, ...]:
-    """Return the flag for a graph of calls if the target's stack is of interest: no desktop's is."""
-    is_emulated = target.runner != "{program}"
-    return graph_flags_of(target.compiler.split()[0]) if is_emulated else ()
+def stack_flags(target: Target) -> tuple[str, ...]:
+    """Return the flags of the library for what stacks.py reads; nothing for desktops and clang."""
+    if target.runner == "{program}" or "gcc" not in target.compiler:
+        return ()
+    return (GRAPH if has_graphs(target.compiler.split()[0]) else "-fstack-usage",)
 
 
 def worst_stacks(target: Target, library: Path) -> dict[str, int]:
     """Return the worst case of the stack of each public function of a library that was built.
 
-    All of it is linked once more, because the linker leaves out what the program does not call.
+    With a graph of calls, all of the library is linked once more, because the linker leaves out what the program does
+    not call.
     """
-    if not graph_flags(target):
+    folder, flags = BUILD / target.name, stack_flags(target)
+    if not flags:
         return {}
-    folder = BUILD / target.name
-    link = target.link if "-nostdlib" in target.link else "-nostdlib -static"
-    whole = str(folder / "whole")
-    command = shlex.split(f"{target.compiler} {link} -Wl,--no-gc-sections -Wl,-e,mapdpm_init")
-    run(*command, str(folder / "library.o"), "boards/memory.c", "-lgcc", "-o", whole)
+    whole = str(folder / ("whole" if GRAPH in flags else "program"))
+    if GRAPH in flags:
+        link = target.link if "-nostdlib" in target.link else "-nostdlib -static"
+        command = shlex.split(f"{target.compiler} {link} -Wl,--no-gc-sections -Wl,-e,mapdpm_init")
+        run(*command, str(folder / "library.o"), "boards/memory.c", "-lgcc", "-o", whole)
     listing = run(binary_tool(target, "objdump"), "-d", "--no-show-raw-insn", whole)
     names = run(binary_tool(target, "nm"), whole)
-    return stacks.worst_cases((folder / "library.ci").read_text(), listing, names, library.read_text())
+    if GRAPH in flags:
+        return stacks.worst_cases((folder / "library.ci").read_text(), listing, names, library.read_text())
+    return stacks.worst_cases_without_graph((folder / "library.su").read_text(), listing, names)
 
 
 def library_sizes(map_: Path) -> dict[str, int]:

@@ -7,13 +7,18 @@ the caller, and that of interrupts, come on top.
 
 gcc 12 for Arm forgets what a function pushes of its arguments that are passed in registers (a structure by value). So a
 frame is at least what the machine code of the function pushes.
+
+gcc before 10 writes no graph. Then calls are read from the machine code of the program, and frames are those of
+-fstack-usage. clang writes no graph either, and calls functions by their address in a register.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from machine_code import INDIRECT, Function, Listing, machine_code, with_pushes
 
 if TYPE_CHECKING:
     from targets import Target
@@ -21,7 +26,6 @@ if TYPE_CHECKING:
 NODE = re.compile(r'^node: \{ title: "([^"]+)" label: "([^"]*)"( shape : ellipse)? \}', re.MULTILINE)
 EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', re.MULTILINE)
 FRAME = re.compile(r"(\d+) bytes \(([\w,]+)\)")
-INDIRECT = "__indirect_call"
 
 # The table of stacks: its targets, and what it calls which function.
 STACK_COLUMNS = ("cortex-m4f", "cortex-m4f-surprise", "cortex-m4f-smallest")
@@ -38,28 +42,6 @@ STACK_ROWS = {
 # The functions that the programs measure, by what they call them.
 MEASURED = {"learn": "learn", "settle": "settle", "score": "predict", "save": "snapshot_write", "load": "snapshot_read"}
 MEASURED_FEATURES = {"learn": "features_step", "save": "features_write", "load": "features_read"}
-
-# What takes stack in machine code: all registers of a list, or a number of bytes.
-LISTS = re.compile(r"^(?:push|stmdb|stmfd|vpush|vstmdb)(?:\.w)?\s+(?:sp!,\s*)?\{(.*)\}")
-BYTES = re.compile(
-    r"^(?:sub\w*(?:\.w)?\s+sp,\s*(?:sp,\s*)?#(\d+)"  # Arm
-    r"|str\w*(?:\.w)?\s.*\[sp, #-(\d+)\]!"
-    r"|(?:c\.)?addi?(?:16sp)?\s+sp,(?:sp,)?-(\d+)"  # RISC-V
-    r"|stwu\s+r1,-(\d+)\(r1\))"  # PowerPC
-)
-UNKNOWN = re.compile(r"^(?:sub\w*(?:\.w)?\s+sp,\s*(?:sp,\s*)?[a-z]|add\w*(?:\.w)?\s+sp,\s*r|mov\s+sp|stwux\s+r1)")
-CALLS, JUMPS = re.compile(r"^(?:blx?|jal|jalr|bctrl)(?:\.w)?(?:\s|$)"), re.compile(r"^(?:b|cb|j)\w*(?:\.[nw])?\s")
-ENDS = re.compile(r"^(?:(?:b|bx|j|jr|blr|ret)(?:\.[nw])?(?:\s|$)|(?:pop|ldmia).*\bpc\}|mov\s+pc)")
-PADDING = re.compile(r"^(?:\.|nop|unimp|movs\s+r0, r0$)")
-SYMBOL = re.compile(r"<([\w.$]+?)(?:\+0x[0-9a-f]+)?>")
-
-
-class Function(NamedTuple):
-    """The bytes that a function takes itself, the functions that it calls, and its line in the source (0: none)."""
-
-    frame: int
-    calls: frozenset[str]
-    line: int = 0
 
 
 def graph_of(text: str) -> tuple[dict[str, Function], set[str]]:
@@ -83,93 +65,15 @@ def graph_of(text: str) -> tuple[dict[str, Function], set[str]]:
     return {name: Function(frames[name], frozenset(calls[name]), lines[name]) for name in frames}, outside
 
 
-def registers(text: str) -> int:
-    """Return the bytes of a list of Arm's registers, as {r4-r7, lr} or {d8-d11}."""
-    total = 0
-    for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        size = 8 if first.startswith("d") else 4
-        total += size * (int(last[1:]) - int(first[1:]) + 1 if last else 1)
-    return total
-
-
-def bytes_taken(instruction: str) -> int:
-    """Return the bytes that an instruction takes from the stack."""
-    if found := LISTS.match(instruction):
-        return registers(found[1])
-    if found := BYTES.match(instruction):
-        return int(next(filter(None, found.groups())))
-    if UNKNOWN.match(instruction):
-        msg = f"the stack of {instruction!r} is not known"
-        raise ValueError(msg)
-    return 0
-
-
-def aliases_of(names: str) -> dict[str, tuple[str, ...]]:
-    """Return the names that share an address with each name in what `nm` prints: a listing shows one of them."""
-    places: dict[str, list[str]] = {}
-    for address, name in re.findall(r"^([0-9a-f]+) [tTwW] (\S+)$", names, re.MULTILINE):
-        places.setdefault(address, []).append(name)
-    return {name: tuple(same) for same in places.values() for name in same}
-
-
-def symbols_of(listing: str) -> dict[str, list[str]]:
-    """Return the instructions of each symbol in what `objdump -d --no-show-raw-insn` prints."""
-    symbols: dict[str, list[str]] = {}
-    name = ""
-    for line in listing.splitlines():
-        if found := re.match(r"^[0-9a-f]+ <([^>]+)>:$", line):
-            name = found[1]
-            symbols[name] = []
-        elif name and (found := re.match(r"^\s*[0-9a-f]+:\s+(\S.*)$", line)):
-            symbols[name].append(re.sub(r"\s*[;@].*", "", found[1]) if "<" not in found[1] else found[1])
-    return symbols
-
-
-def machine_code(listing: str, names: str, wanted: set[str]) -> dict[str, Function]:
-    """Return the functions of a listing that `wanted` ones lead to, given the output of `nm` too.
-
-    Symbols that jump into each other, or run on into the next, are one function. It takes all that it pushes anywhere,
-    which is at least what it takes on any path.
-    """
-    symbols = symbols_of(listing)
-    order, aliases = list(symbols), aliases_of(names)
-    functions: dict[str, Function] = {}
-    waiting = set(wanted)
-    while waiting:
-        name = waiting.pop()
-        shown = [alias for alias in aliases.get(name, ()) if alias in symbols]
-        if not shown:
-            msg = f"{name} is not in the program"
+def usage_of(text: str) -> dict[str, int]:
+    """Return the frames that -fstack-usage writes, by names that may lack the number of a copy of a function."""
+    frames: dict[str, int] = {}
+    for name, size, kind in re.findall(r"^\S+:([\w.]+)\t(\d+)\t(\S+)$", text, re.MULTILINE):
+        if kind not in {"static", "dynamic,bounded"}:
+            msg = f"{name}: no bounded frame"
             raise ValueError(msg)
-        parts, calls, frame = shown[:1], set(), 0
-        for part in parts:  # grows
-            code = [instruction for instruction in symbols[part] if not PADDING.match(instruction)]
-            frame += sum(map(bytes_taken, code))
-            reached = []
-            for instruction in code:
-                target = SYMBOL.search(instruction)
-                if CALLS.match(instruction):
-                    calls.add(target[1] if target else INDIRECT)
-                elif JUMPS.match(instruction) and target:
-                    reached.append(target[1])
-            if not (code and ENDS.match(code[-1])):
-                reached += order[order.index(part) + 1 :][:1]
-            parts += [other for other in dict.fromkeys(reached) if other not in parts]
-        functions[name] = Function(frame, frozenset(calls - set(parts)))
-        waiting |= functions[name].calls - set(functions) - {INDIRECT}
-    return functions
-
-
-def with_pushes(functions: dict[str, Function], listing: str) -> dict[str, Function]:
-    """Return the functions of a graph, with frames that are at least what their machine code takes.
-
-    Where it takes a number of bytes that is in a register (a large frame in Thumb-1), gcc's number stands.
-    """
-    symbols = symbols_of(listing)
-    known = {name: [i for i in code if not UNKNOWN.match(i) or BYTES.match(i)] for name, code in symbols.items()}
-    pushed = {name: sum(map(bytes_taken, known.get(name.rpartition(":")[2], ()))) for name in functions}
-    return {name: found._replace(frame=max(found.frame, pushed[name])) for name, found in functions.items()}
+        frames[name] = max(int(size), frames.get(name, 0))
+    return frames
 
 
 def deepest(functions: dict[str, Function], start: str, without: tuple[range, ...] = ()) -> int:
@@ -205,17 +109,30 @@ def lines_of(library: str, files: tuple[str, ...]) -> tuple[range, ...]:
 
 
 def worst_cases(graph: str, listing: str, names: str, library: str) -> dict[str, int]:
-    """Return the worst case of each public function, without its prefix.
+    """Return the worst case of each public function, without its prefix, by gcc's graph.
 
     `settle` is that of mapdpm_learn; `learn` is that of its calls that end no warm-up.
     """
     functions, outside = graph_of(graph)
-    functions = with_pushes(functions, listing) | machine_code(listing, names, outside)
+    code = Listing(listing)
+    functions = with_pushes(functions, code) | machine_code(code, names, outside)
     public = [name for name in functions if name.startswith("mapdpm_")]
     found = {name.removeprefix("mapdpm_"): deepest(functions, name) for name in public}
     found["settle"] = found["learn"]
     found["learn"] = deepest(functions, "mapdpm_learn", lines_of(library, ("warmup.c", "prior.c")))
     return found
+
+
+def public_in(names: str) -> set[str]:
+    """Return the public functions in what `nm` prints of a program."""
+    return set(re.findall(r"^\w+ T (mapdpm_\w+)$", names, re.MULTILINE))
+
+
+def worst_cases_without_graph(usage: str, listing: str, names: str) -> dict[str, int]:
+    """Return the worst case of each public function in a program, given what -fstack-usage wrote, or nothing."""
+    functions = machine_code(Listing(listing), names, public_in(names), usage_of(usage))
+    found = {name.removeprefix("mapdpm_"): deepest(functions, name) for name in public_in(names)}
+    return found | ({"settle": found["learn"]} if "learn" in found else {})
 
 
 def measured_by(target: Target) -> dict[str, str]:
@@ -230,7 +147,7 @@ def figures(target: Target, worst: dict[str, int], kept: str | None) -> dict[str
     """
     called = set(measured_by(target).values())
     if kept is not None:
-        called = set(re.findall(r"^\w+ T mapdpm_(\w+)$", kept, re.MULTILINE))
+        called = {name.removeprefix("mapdpm_") for name in public_in(kept)}
     left_out = {"learn_assessed"} if "MAPDPM_SURPRISE" not in target.switches else set()
     if "MAPDPM_NO_WARMUP" in target.switches or "learn" not in called:
         left_out |= {"settle", "settle_step"}

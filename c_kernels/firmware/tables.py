@@ -22,6 +22,8 @@ PROFILE_ROWS = {
     "learn: snapshots (`smallest`)": "-smallest",
     "all": "",
 }
+# The groups of the table of figures; the others are profiles.
+GROUPS = ("all", "smallest", "features", "surprise")
 # Clocks in MHz: of chips that many boards have.
 CLOCKS = {
     "cortex-m0": 48,
@@ -54,13 +56,11 @@ def figure(known: Known, target: str, name: str) -> str:
 def table_of_figures(known: Known) -> str:
     """Return the figures of the machines that count instructions or cycles."""
     columns = ("text", "stack", "worst", "learn", "most", "settle", "score", "save", "load")
-    profiled = {column.name + end for column in COLUMNS_OF_PROFILES.values() for end in PROFILE_ROWS.values()}
-    shown = {target.name for target in TARGETS if not target.linker and target.real == "float"}
-    shown -= {name for name in profiled if "-score" in name or "-raw" in name}
     rows = [
         [target.name, *(figure(known, target.name, column) for column in columns)]
         for target in TARGETS
-        if target.name in shown and "learn" in known["targets"].get(target.name, {})
+        if target.group in GROUPS and target.real == "float" and not target.linker
+        if "learn" in known["targets"].get(target.name, {})
     ]
     return markdown([" ", *columns], rows)
 
