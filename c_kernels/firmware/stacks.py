@@ -2,8 +2,11 @@
 
 gcc writes the frame of each function and the calls that it compiled into a graph (-fcallgraph-info=su). What the graph
 does not know, memcpy, memset and the functions of libgcc, is read from the machine code: everything that they push. The
-library has no recursion and no function pointers, so the longest path from a function is its worst case. The stack of
-the caller, and that of interrupts, come on top.
+library has no recursion, so the longest path from a function is its worst case. The stack of the caller, of functions
+that it gives to the library, and of interrupts come on top.
+
+A call by a pointer may reach each static function that nothing calls by its name: if it could not be reached, the
+compiler would have left it out.
 
 gcc 12 for Arm forgets what a function pushes of its arguments that are passed in registers (a structure by value). So a
 frame is at least what the machine code of the function pushes.
@@ -85,7 +88,7 @@ def deepest(functions: dict[str, Function], start: str, without: tuple[range, ..
 
     @functools.cache
     def depth(name: str) -> int:
-        if name in path or name == INDIRECT or name not in functions:
+        if name in path or name not in functions:
             why = "recursion" if name in path else "a call by a pointer" if name == INDIRECT else f"no {name}"
             msg = f"{why}: {' -> '.join([*path, name])}"
             raise ValueError(msg)
@@ -108,29 +111,42 @@ def lines_of(library: str, files: tuple[str, ...]) -> tuple[range, ...]:
     return tuple(range(i, end) for (i, name), end in zip(heads, ends, strict=True) if name in files)
 
 
+def public_in(names: str) -> set[str]:
+    """Return the public functions in what `nm` prints of a program."""
+    return set(re.findall(r"^\w+ T (mapdpm_\w+)$", names, re.MULTILINE))
+
+
+def by_pointer(functions: dict[str, Function], candidates: set[str]) -> Function:
+    """Return the target of a call by a pointer: any of the candidates that no function calls by its name."""
+    called = {name for found in functions.values() for name in found.calls}
+    return Function(0, frozenset(candidates - called))
+
+
 def worst_cases(graph: str, listing: str, names: str, library: str) -> dict[str, int]:
     """Return the worst case of each public function, without its prefix, by gcc's graph.
 
     `settle` is that of mapdpm_learn; `learn` is that of its calls that end no warm-up.
     """
     functions, outside = graph_of(graph)
+    pointees = by_pointer(functions, {name for name in functions if ":" in name})
     code = Listing(listing)
-    functions = with_pushes(functions, code) | machine_code(code, names, outside)
+    functions = with_pushes(functions, code) | machine_code(code, names, outside - {INDIRECT})
+    functions[INDIRECT] = pointees
     public = [name for name in functions if name.startswith("mapdpm_")]
     found = {name.removeprefix("mapdpm_"): deepest(functions, name) for name in public}
     found["settle"] = found["learn"]
-    found["learn"] = deepest(functions, "mapdpm_learn", lines_of(library, ("warmup.c", "prior.c")))
+    found["learn"] = deepest(functions, "mapdpm_learn", lines_of(library, ("warmup.c", "settle.c", "prior.c")))
     return found
 
 
-def public_in(names: str) -> set[str]:
-    """Return the public functions in what `nm` prints of a program."""
-    return set(re.findall(r"^\w+ T (mapdpm_\w+)$", names, re.MULTILINE))
-
-
 def worst_cases_without_graph(usage: str, listing: str, names: str) -> dict[str, int]:
-    """Return the worst case of each public function in a program, given what -fstack-usage wrote, or nothing."""
-    functions = machine_code(Listing(listing), names, public_in(names), usage_of(usage))
+    """Return the worst case of each public function in a program, given what -fstack-usage wrote."""
+    code, frames = Listing(listing), usage_of(usage)
+    functions = machine_code(code, names, public_in(names), frames)
+    static = set(re.findall(r"^\w+ t (\S+)$", names, re.MULTILINE)) & set(frames)
+    pointees = by_pointer(functions, static - set(functions))
+    functions |= machine_code(code, names, pointees.calls, frames)
+    functions[INDIRECT] = pointees
     found = {name.removeprefix("mapdpm_"): deepest(functions, name) for name in public_in(names)}
     return found | ({"settle": found["learn"]} if "learn" in found else {})
 
