@@ -42,9 +42,12 @@ STACK_ROWS = {
     "`mapdpm_snapshot_read`": "snapshot_read",
     "`mapdpm_reduce`": "reduce",
 }
-# The functions that the programs measure, by what they call them.
+# The functions that the programs measure, by what they call them. Those that call the program back are left out.
 MEASURED = {"learn": "learn", "settle": "settle", "score": "predict", "save": "snapshot_write", "load": "snapshot_read"}
-MEASURED_FEATURES = {"learn": "features_step", "save": "features_write", "load": "features_read"}
+MEASURED_BY_OTHERS = {
+    "features": {"learn": "features_step", "save": "features_write", "load": "features_read"},
+    "trouble": {"learn": "learn_at", "settle": "settle_step"},
+}
 
 
 def graph_of(text: str) -> tuple[dict[str, Function], set[str]]:
@@ -153,7 +156,7 @@ def worst_cases_without_graph(usage: str, listing: str, names: str) -> dict[str,
 
 def measured_by(target: Target) -> dict[str, str]:
     """Return the functions that the program of a target measures."""
-    return MEASURED_FEATURES if target.group == "features" else MEASURED
+    return MEASURED_BY_OTHERS.get(target.group, MEASURED)
 
 
 def figures(target: Target, worst: dict[str, int], kept: str | None) -> dict[str, int]:

@@ -124,6 +124,11 @@ def assessments(target: Target) -> Target:
     )
 
 
+def troubled(target: Target) -> Target:
+    """The target with a program that meets power cuts, forged files and clocks that begin anew."""
+    return target._replace(name=f"{target.name}-trouble", program="trouble.c", switches="", group="trouble")
+
+
 # What a program may need of the library: the program, its switches, and those who must agree.
 PROFILES = {
     "score": ("score.c", "", "score"),
@@ -195,6 +200,8 @@ TARGETS = (
     smallest(CORTEX_M0)._replace(is_quick=True),
     smallest(HOST),
     *(make(target) for make in (pipelines, assessments) for target in OF_ALL_KINDS),
+    *(troubled(target) for target in (*map(powerpc, REALS), HOST, CORTEX_M4F, CORTEX_M0, AVR)),
+    troubled(hosted("gcc-O2", "gcc -O2", "gcc", "double")),
     *(profiled(target, name) for target in (HOST, *COLUMNS_OF_PROFILES.values()) for name in PROFILES),
     *(
         make(target)
