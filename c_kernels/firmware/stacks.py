@@ -109,6 +109,9 @@ def deepest(functions: dict[str, Function], start: str, without: tuple[range, ..
 
 def lines_of(library: str, files: tuple[str, ...]) -> tuple[range, ...]:
     """Return the lines that the given files have in the library's one file."""
+    if missing := [name for name in files if f"/* ==== {name} " not in library]:
+        msg = f"there is no {missing[0]} in the library"
+        raise ValueError(msg)
     heads = [(i, line.split()[2]) for i, line in enumerate(library.splitlines(), 1) if line.startswith("/* ==== ")]
     ends = [i for i, _ in heads[1:]] + [len(library.splitlines()) + 1]
     return tuple(range(i, end) for (i, name), end in zip(heads, ends, strict=True) if name in files)

@@ -103,10 +103,12 @@ def span(least: float, most: float) -> str:
 
 def table_of_times(known: Known) -> str:
     """Return how long calls take at a clock: cycles on AVR, else 1 to 2 cycles for each instruction."""
-    columns = ("learn", "most", "settle", "score", "save", "load")
+    columns = ("learn", "most", "settle", "step", "score", "save", "load")
     rows = []
     for name, clock in CLOCKS.items():
-        figures = known["targets"].get(name, {})
+        figures = dict(known["targets"].get(name, {}))
+        if step := known["targets"].get(f"{name}-trouble", {}).get("settle most"):
+            figures["step"] = step
         least, most = (1, 1) if name == "avr" else CYCLES
         cells = [
             span(least * figures[column] / clock / 1e6, most * figures[column] / clock / 1e6)

@@ -279,10 +279,11 @@ def test_the_tables_show_the_figures(shared):
             "cortex-m4f-score": {"score": 10, "text": 4_280},
             "cortex-m4f-clang-Oz-score": {"text": 4_740},
             "cortex-m4f-raw": {"learn": 1},
+            "cortex-m0-trouble": {"learn": 1, "settle": 1, "settle most": 96_000},
             "cortex-m4f-clang-Oz": {"learn": 1, "text": 46_056},
         }
     }
-    assert "|cortex-m0, 48 MHz|1.0 to 2.0 ms||1.0 to 2.0 s|" in tables.table_of_times(known)
+    assert "|cortex-m0, 48 MHz|1.0 to 2.0 ms||1.0 to 2.0 s|2.0 to 4.0 ms||||" in tables.table_of_times(known)
     assert "|cortex-m4f, 168 MHz|10 to 20 µs|" in tables.table_of_times(known)
     assert "|avr, 16 MHz|10 ms|" in tables.table_of_times(known)
     assert tables.span(0.0006, 0.0012) == "600 µs to 1.2 ms"
@@ -295,6 +296,21 @@ def test_the_tables_show_the_figures(shared):
     assert lines[3] == "|cortex-m0|45,498|900|1,000|48,000||48,000,000||||"
     with pytest.raises(ValueError, match="marks of the table figures"):
         tables.with_tables("no table", known)
+
+
+def test_the_longest_calls_are_figures(shared):
+    """Of learn and of settle, which the clock of a small board cannot count."""
+    lines = [
+        "learn mean 5 most 9 stack 40",
+        "settle mean 7 most 8 stack 60",
+        "score mean 0 most 0 stack 0",
+        "state 1848",
+    ]
+    counted = ["learn instructions mean 50 most 90", "settle instructions mean 70 most 80"]
+    found = shared.figures_of("\n".join(lines))
+    assert found == {"learn": 5, "most": 9, "stack": 60, "state": 1848}
+    found = shared.figures_of("\n".join(lines + counted))
+    assert found == {"learn": 50, "most": 90, "settle": 70, "settle most": 80, "stack": 60, "state": 1848}
 
 
 def test_the_worst_case_is_that_of_the_calls_of_a_program(shared, stacks):

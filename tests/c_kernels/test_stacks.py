@@ -240,6 +240,34 @@ def test_without_a_graph_the_machine_code_has_the_calls(stacks):
         stacks.usage_of("lib.c:7:5:f\t31\tdynamic\n")
 
 
+POINTERS = (
+    node("mapdpm_learn", 20)
+    + node("mapdpm_send", 30)
+    + node("lib.c:move", 10, 60)
+    + node("lib.c:put", 24, 70)
+    + node("lib.c:get", 16, 80)
+    + outside("__indirect_call")
+    + edge("mapdpm_learn", "lib.c:move")
+    + edge("mapdpm_send", "lib.c:move")
+    + edge("lib.c:move", "__indirect_call")
+)
+
+
+def test_a_call_by_a_pointer_may_reach_what_nothing_calls(stacks):
+    """The caller's functions take stack of the caller. settle is all of learn, and learn leaves warm-ups out."""
+    heads = [f"/* ==== {name} ==== */\n" for name in ("warmup.c", "prior.c", "settle.c", "online.c")]
+    library = f"{heads[0]}{heads[1]}{heads[3]}" + "\n" * 50 + heads[2] + "\n" * 20 + heads[3]
+    assert stacks.worst_cases(POINTERS, "", "", library) == {"learn": 20, "settle": 20 + 10 + 24, "send": 64}
+    assert stacks.worst_cases(POINTERS + edge("lib.c:get", "lib.c:put"), "", "", library)["send"] == 30 + 10 + 16 + 24
+    with pytest.raises(ValueError, match="recursion"):
+        stacks.worst_cases(POINTERS + edge("lib.c:put", "lib.c:move"), "", "", library)
+    text = AVR.replace("sbrc\tr0, 7", "icall\t")
+    names = "00000100 T mapdpm_learn\n00000200 t __subtract\n00000300 t __wide\n00000500 t __other\n"
+    usage = "lib.c:7:5:mapdpm_learn\t31\tstatic\nlib.c:9:1:__wide\t70\tstatic\n"
+    found = stacks.worst_cases_without_graph(usage, text.replace("rjmp\t.+0xf0\t; 0x300 <__wide>", "ret"), names)
+    assert found["learn"] == 31 + (2 + 1) + 70  # nothing is skipped, so what follows the jump is not reached
+
+
 def test_a_frame_is_at_least_what_is_pushed(stacks, machine):
     """gcc 12 forgets arguments that are pushed; where a large frame is in a register, its figure stands."""
     functions = {
@@ -257,3 +285,5 @@ def test_the_lines_of_a_file_in_the_pair(stacks):
     text = "/* head */\n/* ==== a.h === */\nx\n/* ==== b.c === */\ny\nz\n/* ==== c.c === */\nw\n"
     assert stacks.lines_of(text, ("b.c",)) == (range(4, 7),)
     assert stacks.lines_of(text, ("a.h", "c.c")) == (range(2, 4), range(7, 9))
+    with pytest.raises(ValueError, match="there is no d"):
+        stacks.lines_of(text, ("b.c", "d.c"))
