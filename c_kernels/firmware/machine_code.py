@@ -93,8 +93,8 @@ class Listing:
         end = self.starts[i] if i < len(self.starts) else self.order[-1] + 1
         return self.order[bisect.bisect_left(self.order, self.starts[i - 1]) : bisect.bisect_left(self.order, end)]
 
-    def reached_from(self, entry: int) -> set[int]:
-        """Return the addresses that a function comes to without calls.
+    def reached_from(self, entry: int, apart: set[int]) -> set[int]:
+        """Return the addresses that a function comes to without calls, and without the functions `apart`.
 
         After a jump to an address that was computed, that is all of its symbol.
         """
@@ -111,7 +111,7 @@ class Listing:
             if RETURNS.match(instruction) or is_back:
                 continue
             if not CALLS.match(instruction) and JUMPS.match(instruction) and found:
-                waiting.append(int(found[1], 16))
+                waiting += {int(found[1], 16)} - apart
             if ENDS.match(instruction) and found and SAVES not in instruction:
                 continue
             if (ENDS.match(instruction) and not found) or instruction.startswith("."):
@@ -131,11 +131,13 @@ class Listing:
         own = [code for place, code in codes.items() if place not in self.helping or not UNKNOWN.match(code)]
         return sum(map(bytes_taken, own)) + (max(more, default=0) if is_helped else 0) + self.return_bytes
 
-    def called_from(self, reached: Iterable[int]) -> set[int | None]:
-        """Return the addresses that the instructions at some addresses call, None for one in a register."""
-        calls = (self.code[place] for place in reached)
-        found = [PLACE.search(call) for call in calls if CALLS.match(call) and not OWN_CALL.match(call)]
-        return {int(place[1], 16) if place else None for place in found}
+    def called_from(self, reached: Iterable[int], apart: set[int]) -> set[int | None]:
+        """Return what instructions call (None: an address in a register), and the functions `apart` they jump to."""
+        codes = [self.code[place] for place in reached]
+        calls = [PLACE.search(code) for code in codes if CALLS.match(code) and not OWN_CALL.match(code)]
+        jumps = [found for code in codes if JUMPS.match(code) and (found := PLACE.search(code))]
+        called = {int(place[1], 16) if place else None for place in calls}
+        return called | ({int(place[1], 16) for place in jumps} & apart)
 
 
 def machine_code(
@@ -143,20 +145,27 @@ def machine_code(
 ) -> dict[str, Function]:
     """Return the functions of a listing that `wanted` ones lead to, given the output of `nm` and frames that are known.
 
-    A function takes all that it pushes anywhere, which is at least what it takes on any path.
+    A function takes all that it pushes anywhere, which is at least what it takes on any path. A jump to a function with
+    a known frame counts as a call.
     """
+
+    def known(name: str) -> int | None:
+        return frames.get(name, frames.get(re.sub(r"\.\d+$", "", name))) if frames else None
+
     places = {name: int(place, 16) for place, name in re.findall(r"^([0-9a-f]+) [tTwW] (\S+)$", names, re.MULTILINE)}
     if missing := sorted(set(wanted) - set(places)):
         msg = f"{missing[0]} is not in the program"
         raise ValueError(msg)
+    with_frames = {place for place, name in listing.symbols.items() if known(name)}
     functions: dict[str, Function] = {}
     waiting = {name: places[name] for name in wanted}
     while waiting:
         name, entry = waiting.popitem()
-        reached = listing.reached_from(entry & ~1 if entry & ~1 in listing.code else entry)
-        known = frames.get(name, frames.get(re.sub(r"\.\d+$", "", name))) if frames else None
-        frame = known or listing.bytes_at(reached)
-        called = listing.called_from(reached)
+        entry = entry & ~1 if entry & ~1 in listing.code else entry
+        apart = with_frames - {entry}
+        reached = listing.reached_from(entry, apart)
+        frame = known(name) or listing.bytes_at(reached)
+        called = listing.called_from(reached, apart)
         calls = {listing.name(place): place for place in called if place is not None}
         functions[name] = Function(frame, frozenset(calls) | ({INDIRECT} if None in called else set()))
         waiting |= {name: place for name, place in calls.items() if name not in functions}

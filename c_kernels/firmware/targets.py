@@ -148,8 +148,8 @@ def profiled(target: Target, name: str) -> Target:
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -march=native")
 AVR = Target(
     "avr",
-    # double is float here, and size_t has 16 bits.
-    f"avr-gcc -mmcu=atmega1284p -DF_CPU=16000000 {SMALL} -Wno-double-promotion -Wno-conversion",
+    # double is float here, and size_t has 16 bits. All parts fit into 128 KB with shared prologues only.
+    f"avr-gcc -mmcu=atmega1284p -DF_CPU=16000000 {SMALL} -mcall-prologues -Wno-double-promotion -Wno-conversion",
     "-Wl,--gc-sections",
     ("avr.c",),
     "simavr -m atmega1284p -f 16000000 {program}",

@@ -227,6 +227,8 @@ def test_without_a_graph_the_machine_code_has_the_calls(stacks):
     worst = stacks.worst_cases_without_graph(usage, AVR, names)
     part, wide = 2 + 1, 10 + 1 + 1  # __wide has the bytes in r26, and what __prologue_saves__ and itself push
     assert worst == {"learn": 31 + (2 + 1 + 2 + 1 + wide) + part, "settle": 31 + 18 + part}
+    found = stacks.worst_cases_without_graph(f"{usage}lib.c:9:1:__wide\t99\tstatic\n", AVR, names)
+    assert found["learn"] == 31 + (2 + 1 + 2 + 1) + 99  # a jump to a function that has a frame of its own
     copy = usage.replace("mapdpm_learn\t31", "mapdpm_learn.isra\t40")
     renamed = AVR.replace("<mapdpm_learn>", "<mapdpm_learn.isra.2>"), names.replace("_learn", "_learn.isra.2")
     assert stacks.usage_of(copy)["mapdpm_learn.isra"] == 40
