@@ -1,5 +1,5 @@
-/* Learn a stream on the machine that compiles, and print the learner as the header that score.c includes: its memory with
- * the CRC-32, or with -DFROM_SNAPSHOT a snapshot. Both machines have the same byte order.
+/* Learn a stream on the machine that compiles, and print the learner as the header that score.c includes: its memory
+ * with the CRC-32, or with -DFROM_SNAPSHOT a snapshot. Both machines have the same byte order.
  */
 #include "streams.h"
 

@@ -1,6 +1,6 @@
-/* A program that scores only: it restores a learner that image.c made on another machine, and predicts points. The memory
- * of a learner is its own image: a CRC-32 says whether it is whole. With -DFROM_SNAPSHOT the learner comes from a snapshot,
- * every field of which is checked.
+/* A program that scores only: it restores a learner that image.c made on another machine, and predicts points. The
+ * memory of a learner is its own image: a CRC-32 says whether it is whole. With -DFROM_SNAPSHOT the learner comes from a
+ * snapshot, every field of which is checked.
  */
 #include "boards/board.h"
 #include "image.h" /* which firmware.py lets image.c write */

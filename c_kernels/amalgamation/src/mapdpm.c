@@ -7333,7 +7333,6 @@ int mapdpm_summary_write(const mapdpm_stream *s, uint32_t real_bytes, unsigned c
         return MAPDPM_E_WARMING;
     if (capacity < total)
         return MAPDPM_E_SPACE;
-    (void)mapdpm_get_options(s, &o); /* before anything is written, so that compilers see that it is set */
     sizes[0] = MD_FEATURES(s);
     sizes[1] = n_written(s);
     sizes[2] = (uint32_t)mapdpm_n_parameters((int32_t)s->family, MD_FEATURES(s));
