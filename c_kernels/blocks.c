@@ -49,9 +49,13 @@ static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
  * the last slot. */
 static void join_half(mapdpm_stream *s, uint32_t k, md_real n, int follows)
 {
-    const size_t h = half_for_block(s, k);
+    const size_t h = MD_SPLITS ? half_for_block(s, k) : 0;
     const uint32_t last = *last_slot_of(s);
 
+    *last_slot_of(s) = k;
+    trials_of(s)[k] += (uint32_t)n;
+    if (!MD_SPLITS)
+        return;
     moments_merge(s, half_of(s, k, h), block_of(s), 0);
     within_of(s, k)[3 * h] += n - 1;
     if (!follows) {
@@ -61,9 +65,7 @@ static void join_half(mapdpm_stream *s, uint32_t k, md_real n, int follows)
     } else if (*last_half_of(s) != MD_NONE) {
         within_of(s, k)[2 * *last_half_of(s) + h] += 1;
     }
-    *last_slot_of(s) = k;
     *last_half_of(s) = (uint32_t)h;
-    trials_of(s)[k] += (uint32_t)n;
 }
 
 static uint32_t last_row(const mapdpm_stream *s)

@@ -154,7 +154,8 @@ void groups_count(mapdpm_stream *s, uint32_t k, size_t h)
 
     tables_of(s)[k] += more;
     groups_add(s, k, *row_of(s), 1);
-    half_cells_of(s, h, *row_of(s))[k] += 1;
+    if (MD_SPLITS)
+        half_cells_of(s, h, *row_of(s))[k] += 1;
     if (FORGETS(s))
         groups_recount(s, k);
     if (FORGETS(s) || s->n_seen % TOTAL_PERIOD == 0)

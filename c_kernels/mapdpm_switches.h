@@ -161,6 +161,13 @@ void *memset(void *to, int byte, size_t n);
 #define MD_WINDOW(s) ((s)->window)
 #endif
 
+/* The one switch that changes results: clusters never split, so that points need no halves. */
+#ifdef MAPDPM_NO_SPLIT
+#define MD_SPLITS 0
+#else
+#define MD_SPLITS 1
+#endif
+
 /* Whether clusters are weighed by groups. The warm-up pools all points. */
 #define IS_GROUPED(s) (HAS_GROUPS(s) && !IS_WARMING(s))
 /* Whether clusters are states in time; likewise. */

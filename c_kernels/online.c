@@ -76,15 +76,17 @@ static int learn_warming(mapdpm_stream *s, const md_real *x, uint32_t *id)
 static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const md_real *x)
 {
     uint32_t look;
-    size_t h;
+    size_t h = 0;
 
     stream_apply_decay(s, k);
     moments_add(s, slot_of(s, k), half_size(s), x, 1);
     if (HAS_BASE(s))
         base_add(s, k, x, 1);
     last_seen_of(s)[k] = (uint32_t)s->n_seen;
-    h = stream_choose_half(s, k, x);
-    moments_add(s, half_of(s, k, h), 0, x, 1);
+    if (MD_SPLITS) {
+        h = stream_choose_half(s, k, x);
+        moments_add(s, half_of(s, k, h), 0, x, 1);
+    }
     stream_refresh(s, k);
     if (IS_GROUPED(s))
         groups_count(s, k, h);

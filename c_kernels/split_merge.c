@@ -235,7 +235,7 @@ md_real stream_gain_of_split(const mapdpm_stream *s, uint32_t k)
 {
     const md_real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
 
-    if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF))
+    if (!MD_SPLITS || !(n0 >= LEAST_HALF && n1 >= LEAST_HALF))
         return -1;
     if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has removed too much */
         return -1;
@@ -250,6 +250,11 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
     const uint32_t trial = trials_of(s)[k] >> 16;
     md_real gain;
 
+    if (!MD_SPLITS) { /* halves from a snapshot of another library would be out of date when one goes back */
+        stream_clear_halves(s, k);
+        trials_of(s)[k] = trial << 16;
+        return k;
+    }
     if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == MD_NONE)
         return k;
     gain = stream_gain_of_split(s, k);

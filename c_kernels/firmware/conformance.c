@@ -1,6 +1,7 @@
 /* The conformance program: does this machine compute the same bits? It learns seven streams, or with -DPIPELINES_ONLY
- * transforms two, and prints the CRC-32 of all ids, scores, features and snapshots. It also prints the deepest stack of each function and, if the board can count, its
- * instructions.
+ * transforms two, and prints the CRC-32 of all ids, scores, features and snapshots. It also prints the deepest stack of
+ * each function and, if the board can count, its instructions. With -DRAW_IMAGE it saves the learner's memory as it is,
+ * with its CRC-32, instead of snapshots.
  */
 #include "boards/board.h"
 #include "streams.h"
@@ -81,6 +82,43 @@ static uint32_t crc_of_real(uint32_t crc, mapdpm_real x)
     return crc_of_word(crc_of_word(crc, (uint32_t)bits.words), (uint32_t)(bits.words >> 32));
 }
 
+#ifdef RAW_IMAGE
+#include <string.h>
+
+/* A program of one library keeps the memory itself, in a flash or in RAM that survives sleep. */
+static size_t keep(const mapdpm_stream *s)
+{
+    const uint32_t crc = mapdpm_crc32(0, (const unsigned char *)s, s->bytes);
+
+    memcpy(file, s, s->bytes);
+    memcpy(file + s->bytes, &crc, sizeof crc);
+    return s->bytes;
+}
+
+static int restore(mapdpm_stream *s, size_t n)
+{
+    uint32_t kept;
+
+    memcpy(&kept, file + n, sizeof kept);
+    if (n > sizeof memory || mapdpm_crc32(0, file, n) != kept)
+        return MAPDPM_E_DAMAGED;
+    memcpy(s, file, n);
+    return MAPDPM_OK;
+}
+
+/* Save the learner's memory, lose it, and restore it. */
+static int through_file(mapdpm_stream *s, uint32_t *crc)
+{
+    size_t n = 0;
+    int error;
+
+    MEASURED(save, n = keep(s));
+    *crc = crc_of_word(*crc, (uint32_t)n);
+    memset(memory, 0, sizeof memory);
+    MEASURED(load, error = restore(s, n));
+    return error;
+}
+#else
 /* Save the learner to a file and restore it. */
 static int through_file(mapdpm_stream *s, uint32_t *crc)
 {
@@ -94,6 +132,9 @@ static int through_file(mapdpm_stream *s, uint32_t *crc)
     MEASURED(load, error = mapdpm_snapshot_read(s, sizeof memory, file, n));
     return error;
 }
+#endif
+
+#ifdef MAPDPM_GROUPS
 
 /* What the learner saw becomes its base, as if another device had seen the same. */
 static int take_base(mapdpm_stream *s, uint32_t *crc)
@@ -106,6 +147,7 @@ static int take_base(mapdpm_stream *s, uint32_t *crc)
     *crc = mapdpm_crc32(*crc, file, n);
     return mapdpm_set_base(s, file, n);
 }
+#endif
 
 /* The one step that ends a warm-up is measured separately. */
 static int learn_measured(mapdpm_stream *s, const mapdpm_real *x, uint32_t *id, mapdpm_real *density)
@@ -154,8 +196,10 @@ static int run(int kind, uint32_t *crc)
         *crc = crc_of_real(crc_of_word(*crc, id), density);
         if (error == MAPDPM_OK && i % SNAPSHOT_EVERY == 0)
             error = through_file(s, crc);
+#ifdef MAPDPM_GROUPS
         if (error == MAPDPM_OK && kind == GROUPS && i % SNAPSHOT_EVERY == 0)
             error = take_base(s, crc);
+#endif
     }
     return error;
 }

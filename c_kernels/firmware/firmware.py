@@ -6,6 +6,7 @@ python3 firmware.py [--quick | --ci] [--fresh] [--update] [NAME ...]
 - A target whose tools are missing is skipped. Its line names the Debian packages.
 - A run fails if a CRC differs from figures.json. It also fails if the same compiler makes the library more than 3 %
   larger or slower than figures.json says. --update writes both.
+- A run fails if a call used up the painted part of the stack, or more than the worst case that stacks.py finds.
 - A target is built and run again only if its sources, its definition, its compiler or its emulator have changed.
   --fresh runs it anyway.
 """
@@ -26,6 +27,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import stacks
+from tables import with_tables
 from targets import TARGETS, Target
 
 HERE = Path(__file__).resolve().parent
@@ -33,10 +36,11 @@ BUILD = Path(os.environ.get("BUILD", HERE.parents[1] / "build" / "firmware"))
 PAIR = HERE.parent / "amalgamation" / "src"
 FIGURES = HERE / "figures.json"
 README = HERE.parent / "README.md"
-BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
-COLUMNS = ("text", "data", "bss", "state", "stack", "learn", "most", "settle", "score", "save", "load")
+COLUMNS = ("text", "data", "bss", "state", "stack", "worst", "learn", "most", "settle", "score", "save", "load")
 TOLERATED = 1.03
 SECONDS = 900
+GRAPH = "-fcallgraph-info=su"
+MOST = {"learn": "most", "settle": "settle most"}  # of which functions the longest call counts
 SUFFIXES = (".c", ".h", ".ld", ".mjs")
 
 
@@ -67,6 +71,8 @@ def missing_tools(target: Target) -> list[str]:
 def tools_of(target: Target) -> list[str]:
     """Return the names of the compiler, of a linker of its own, and of the emulator."""
     tools = [target.compiler.split()[0], *(["wasm-ld"] if "wasm" in target.name else []), target.runner.split()[0]]
+    tools += target.linker.split()[:1]
+    tools += ["gcc"] if target.program == "score.c" else []  # of image.c
     return [tool for tool in tools if tool != "{program}"]
 
 
@@ -82,6 +88,7 @@ def version_of(tool: str) -> str:
 def sources_hash() -> str:
     """Hash the two library files, this folder's programs, and the processor on which -march=native depends."""
     files = sorted([*PAIR.glob("*.[ch]"), *(path for path in HERE.rglob("*") if path.suffix in SUFFIXES)])
+    files += [HERE / "stacks.py", HERE / "machine_code.py"]
     cpu = Path("/proc/cpuinfo")
     flags = [line for line in cpu.read_text().splitlines() if line.startswith("flags")][:1] if cpu.exists() else []
     parts = [path.name.encode() + path.read_bytes() for path in files]
@@ -116,19 +123,76 @@ def result_of_any_run(target: Target, *, fresh: bool) -> Result:
     return result
 
 
-def build(target: Target, library: Path, main: str = "conformance.c", *more: str) -> Path:
-    """Compile the library's one file and link the program; the linker's map is in the same folder."""
+def build(target: Target, library: Path) -> Path:
+    """Compile the library's one file and the program, and link them; the linker's map is in the same folder."""
     folder = BUILD / target.name
     folder.mkdir(parents=True, exist_ok=True)
-    compile_, link = shlex.split(f"{target.compiler} {target.switches} -I{PAIR} -I."), shlex.split(target.link)
-    compile_ += more
-    part, program = folder / "library.o", folder / "program"
-    run(*compile_, "-c", str(library), "-o", str(part))
+    compile_ = shlex.split(f"{target.compiler} {target.switches} -I{PAIR} -I. -I{folder}")
+    if target.program == "score.c":
+        write_image(target, folder)
+    sources = {"library.o": library, "main.o": Path(target.program)}
+    sources |= {f"{name}.o": Path("boards", name) for name in ("report.c", *target.board)}
+    for part, source in sources.items():
+        run(
+            *compile_,
+            *(stack_flags(target) if part == "library.o" else ()),
+            "-c",
+            str(source),
+            "-o",
+            f"{folder / part}",
+        )
+    program, link = folder / "program", shlex.split(f"{target.linker or target.compiler} {target.link}")
     map_ = [] if "wasm" in target.name else [f"-Wl,-Map={folder / 'map'}"]
     last = ["-lgcc"] if "-nostdlib" in link and map_ else []
-    boards = [f"boards/{name}" for name in ("report.c", *target.board)]
-    run(*compile_, *link, *map_, main, *boards, str(part), *last, "-o", str(program))
+    run(*link, *map_, *(str(folder / part) for part in sources), *last, "-o", str(program))
     return program
+
+
+def write_image(target: Target, folder: Path) -> None:
+    """Write the learner of score.c, which this machine makes, into image.h."""
+    command = shlex.split(f"gcc -std=c99 -O1 -DMAPDPM_REAL={target.real} {target.switches} -I{PAIR} -I. image.c")
+    run(*command, str(PAIR / "mapdpm.c"), "-o", str(folder / "image"))
+    (folder / "image.h").write_text(run(str(folder / "image")))
+
+
+def binary_tool(target: Target, name: str) -> str:
+    """Return the name of a tool of gcc's linker, as nm."""
+    return (target.linker or target.compiler).split()[0].removesuffix("gcc") + name
+
+
+@functools.cache
+def has_graphs(compiler: str) -> bool:
+    """Return whether a compiler writes a graph of calls: gcc does from 10 on."""
+    command = [compiler, GRAPH, "-E", "-x", "c", os.devnull]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def stack_flags(target: Target) -> tuple[str, ...]:
+    """Return the flags of the library for what stacks.py reads; nothing for desktops and clang."""
+    if target.runner == "{program}" or "gcc" not in target.compiler:
+        return ()
+    return (GRAPH if has_graphs(target.compiler.split()[0]) else "-fstack-usage",)
+
+
+def worst_stacks(target: Target, library: Path) -> dict[str, int]:
+    """Return the worst case of the stack of each public function of a library that was built.
+
+    With a graph of calls, all of the library is linked once more, because the linker leaves out what the program does
+    not call.
+    """
+    folder, flags = BUILD / target.name, stack_flags(target)
+    if not flags:
+        return {}
+    whole = str(folder / ("whole" if GRAPH in flags else "program"))
+    if GRAPH in flags:
+        link = target.link if "-nostdlib" in target.link else "-nostdlib -static"
+        command = shlex.split(f"{target.compiler} {link} -Wl,--no-gc-sections -Wl,-e,mapdpm_init")
+        run(*command, str(folder / "library.o"), "boards/memory.c", "-lgcc", "-o", whole)
+    listing = run(binary_tool(target, "objdump"), "-d", "--no-show-raw-insn", whole)
+    names = run(binary_tool(target, "nm"), whole)
+    if GRAPH in flags:
+        return stacks.worst_cases((folder / "library.ci").read_text(), listing, names, library.read_text())
+    return stacks.worst_cases_without_graph((folder / "library.su").read_text(), listing, names)
 
 
 def library_sizes(map_: Path) -> dict[str, int]:
@@ -144,7 +208,7 @@ def library_sizes(map_: Path) -> dict[str, int]:
 def counting(target: Target, program: Path) -> str:
     """Return the argument of QEMU that counts instructions between the marks of the program."""
     plugin = BUILD / "count.so"
-    listing = run(target.compiler.split()[0].replace("gcc", "nm"), str(program))
+    listing = run(binary_tool(target, "nm"), str(program))
     marks = {name: address for address, name in re.findall(r"^(\w+) T mark_(\w+)$", listing, re.MULTILINE)}
     start = marks.pop("start")
     return f"-plugin {plugin},start={start}," + ",".join(f"{name}={address}" for name, address in marks.items())
@@ -152,14 +216,16 @@ def counting(target: Target, program: Path) -> str:
 
 def figures_of(printed: str) -> dict[str, int]:
     """Return the numbers in the output of a program and of the plugin."""
-    figures, stack = {}, 0
-    for name, mean, most, depth in re.findall(r"^(\w+) mean (\d+) most (\d+) stack (\d+)", printed, re.MULTILINE):
+    figures: dict[str, int] = {}
+    for name, mean, most in re.findall(r"^(\w+) mean (\d+) most (\d+)", printed, re.MULTILINE):
         if name != "settle":  # takes longer than the clock of a small board counts
             figures |= {name: int(mean)} | ({"most": int(most)} if name == "learn" else {})
-            stack = max(stack, int(depth))
     for name, mean, most in re.findall(r"^(\w+) instructions mean (\d+) most (\d+)", printed, re.MULTILINE):
-        figures |= {name: int(mean)} | ({"most": int(most)} if name == "learn" else {})
-    figures |= {"stack": stack, "state": int(re.findall(r"^state (\d+)", printed, re.MULTILINE)[0])}
+        figures |= {name: int(mean)} | ({MOST[name]: int(most)} if name in MOST else {})
+    figures |= {
+        "stack": max(stacks.depths_of(printed).values()),
+        "state": int(re.findall(r"^state (\d+)", printed, re.MULTILINE)[0]),
+    }
     return {name: figure for name, figure in figures.items() if figure}
 
 
@@ -178,17 +244,22 @@ def result_of(target: Target, library: Path = PAIR / "mapdpm.c") -> Result:
             return Result(target, problem=f"failed: {printed}")
         crc = re.findall(r"^crc (\w+)", printed, re.MULTILINE)[0]
         sizes = library_sizes(program.with_name("map")) if "--gc-sections" in target.link else {}
-        return Result(target, crc, compiler, sizes | figures_of(printed))
-    except (RuntimeError, subprocess.TimeoutExpired, OSError) as error:
+        worst = worst_stacks(target, library)
+        if deep := stacks.too_deep(target, stacks.depths_of(printed), worst):
+            return Result(target, problem=f"failed: {'; '.join(deep)}")
+        kept = run(binary_tool(target, "nm"), str(program)) if "--gc-sections" in target.link else None
+        bounds = stacks.figures(target, worst, kept) if worst else {}
+        return Result(target, crc, compiler, sizes | figures_of(printed) | bounds)
+    except (RuntimeError, ValueError, subprocess.TimeoutExpired, OSError) as error:
         return Result(target, problem=f"failed: {error}")
 
 
 def table_line(result: Result) -> str:
     """Return one line, with a dash for a figure that a machine does not give."""
     if result.problem:
-        return f"target {result.target.name:22} {result.problem}"
+        return f"target {result.target.name:34} {result.problem}"
     numbers = " ".join(f"{result.figures.get(name, '-'):>9}" for name in COLUMNS)
-    return f"target {result.target.name:22} {numbers} crc {result.crc}"
+    return f"target {result.target.name:34} {numbers} crc {result.crc}"
 
 
 def complaints(result: Result, known: dict[str, Any]) -> list[str]:
@@ -196,7 +267,7 @@ def complaints(result: Result, known: dict[str, Any]) -> list[str]:
     target, name = result.target, result.target.name
     if result.problem:
         return [] if result.problem.startswith("skipped") else [f"{name} {result.problem}"]
-    wanted = known["crc"][f"{target.group} {target.real}"]
+    wanted = known["crc"].get(f"{target.group} {target.real}", "in figures.json, which has none of this group")
     found = [] if result.crc == wanted else [f"{name}: crc {result.crc}, but it should be {wanted}"]
     before = known["targets"].get(name, {})
     if before.get("compiler") == result.compiler:
@@ -208,18 +279,6 @@ def complaints(result: Result, known: dict[str, Any]) -> list[str]:
     return found
 
 
-def readme_table(known: dict[str, Any]) -> str:
-    """Return the figures of the machines that count instructions or cycles, in Markdown."""
-    columns = ("text", "stack", "learn", "most", "settle", "score", "save", "load")
-    rows = ["| |" + "|".join(columns) + "|", "|---|" + "---:|" * len(columns)]
-    for target in TARGETS:
-        figures = known["targets"].get(target.name, {})
-        if "learn" in figures and target.real == "float":
-            cells = (f"{figures[name]:,}" if name in figures else "" for name in columns)
-            rows.append(f"|{target.name}|" + "|".join(cells) + "|")
-    return "\n".join(rows) + "\n"
-
-
 def update(results: list[Result]) -> None:
     """Write figures.json: the CRCs of gcc -O2, and all figures of emulated machines."""
     known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"crc": {}, "targets": {}}
@@ -229,8 +288,7 @@ def update(results: list[Result]) -> None:
         if result.crc and result.target.runner != "{program}":
             known["targets"][result.target.name] = {"compiler": result.compiler, **result.figures}
     FIGURES.write_text(json.dumps(known, indent=2, sort_keys=True) + "\n")
-    head, _, rest = README.read_text().partition(BEGIN)
-    README.write_text(head + BEGIN + readme_table(known) + END + rest.partition(END)[2])
+    README.write_text(with_tables(README.read_text(), known))
 
 
 def main() -> int:
@@ -241,7 +299,7 @@ def main() -> int:
     which.add_argument("--quick", action="store_true")
     which.add_argument("--ci", action="store_true")
     parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--update", action="store_true", help="write figures.json and the tables of README.md")
     options = parser.parse_args()
     unknown = sorted(set(options.names) - {target.name for target in TARGETS})
     if unknown:
@@ -258,7 +316,7 @@ def main() -> int:
         run("cc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-o", str(BUILD / "count.so"), "count.c")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(functools.partial(result_of_any_run, fresh=options.fresh), chosen))
-    print(f"{'':29} {' '.join(f'{name:>9}' for name in COLUMNS)}")
+    print(f"{'':41} {' '.join(f'{name:>9}' for name in COLUMNS)}")
     for result in results:
         print(table_line(result))
     if options.update:

@@ -19,10 +19,16 @@ class Target(NamedTuple):
     group: str = "all"  # targets of a group must agree
     in_ci: bool = True
     is_quick: bool = False
+    program: str = "conformance.c"
+    linker: str = ""  # and flags, if the compiler does not link
 
 
 WARNINGS = "-Wall -Wextra -Wshadow -Wundef -Wconversion -Werror"
 REALS = {"float": "-Wdouble-promotion -DMAPDPM_REAL=float", "double": "-DMAPDPM_REAL=double"}
+FIXED = (
+    "-DMAPDPM_FEATURES=3 -DMAPDPM_CLUSTERS=8 -DMAPDPM_WHEN_FULL=MAPDPM_FULL_LEAST_LOSS -DMAPDPM_NO_KNOWN_VARIANCE"
+    " -DMAPDPM_NO_WARMUP -DMAPDPM_NO_WINDOW -DMAPDPM_NO_FORGETTING -DMAPDPM_NO_ERROR_NAMES"
+)
 SMALL = f"-std=c99 -Os -ffunction-sections -fdata-sections {WARNINGS} {REALS['float']}"
 BARE = "-nostdlib -nostartfiles -Wl,--gc-sections"
 SEMIHOSTING = "-nographic -semihosting-config enable=on,target=native {plugin} -kernel {program}"
@@ -52,6 +58,20 @@ def riscv(name: str, arch: str, abi: str, bits: int) -> Target:
         f"qemu-system-riscv{bits} -M virt -bios none {SEMIHOSTING}",
         "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-misc",
         in_ci=False,
+    )
+
+
+def clang(target: Target, level: str) -> Target:
+    """A Cortex-M's target with clang as the compiler, and gcc's linker and library. -meabi gnu: it calls memcpy."""
+    cpu = target.compiler.removesuffix(SMALL).removeprefix("arm-none-eabi-gcc")
+    flags = (
+        f"--target=arm-none-eabi -meabi gnu -isystem /usr/lib/arm-none-eabi/include{cpu}{SMALL.replace('-Os', level)}"
+    )
+    return target._replace(
+        name=f"{target.name}-clang{level}",
+        compiler=f"clang {flags}",
+        linker=f"arm-none-eabi-gcc{cpu}",
+        packages=f"clang {target.packages}",
     )
 
 
@@ -89,13 +109,7 @@ def wasm(real: str) -> Target:
 
 def smallest(target: Target) -> Target:
     """The target with the smallest library."""
-    return target._replace(
-        name=f"{target.name}-smallest",
-        switches="-DSMALLEST -DMAPDPM_FEATURES=3 -DMAPDPM_CLUSTERS=8 -DMAPDPM_WHEN_FULL=MAPDPM_FULL_LEAST_LOSS"
-        " -DMAPDPM_NO_KNOWN_VARIANCE -DMAPDPM_NO_WARMUP -DMAPDPM_NO_WINDOW -DMAPDPM_NO_FORGETTING"
-        " -DMAPDPM_NO_ERROR_NAMES",
-        group="smallest",
-    )
+    return target._replace(name=f"{target.name}-smallest", switches=f"-DSMALLEST {FIXED}", group="smallest")
 
 
 def pipelines(target: Target) -> Target:
@@ -110,11 +124,32 @@ def assessments(target: Target) -> Target:
     )
 
 
+def troubled(target: Target) -> Target:
+    """The target with a program that meets power cuts, forged files and clocks that begin anew."""
+    return target._replace(name=f"{target.name}-trouble", program="trouble.c", switches="", group="trouble")
+
+
+# What a program may need of the library: the program, its switches, and those who must agree.
+PROFILES = {
+    "score": ("score.c", "", "score"),
+    "score-fixed": ("score.c", FIXED, "score"),
+    "score-snapshot": ("score.c", f"-DFROM_SNAPSHOT {FIXED}", "score"),
+    "raw-no-split": ("conformance.c", f"-DSMALLEST -DRAW_IMAGE -DMAPDPM_NO_SPLIT {FIXED}", "raw-no-split"),
+    "raw": ("conformance.c", f"-DSMALLEST -DRAW_IMAGE {FIXED}", "raw"),
+}
+
+
+def profiled(target: Target, name: str) -> Target:
+    """The target with the part of the library that a profile needs."""
+    program, switches, group = PROFILES[name]
+    return target._replace(name=f"{target.name}-{name}", program=program, switches=switches, group=group)
+
+
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-O3 -march=native")
 AVR = Target(
     "avr",
-    # double is float here, and size_t has 16 bits.
-    f"avr-gcc -mmcu=atmega1284p -DF_CPU=16000000 {SMALL} -Wno-double-promotion -Wno-conversion",
+    # double is float here, and size_t has 16 bits. All parts fit into 128 KB with shared prologues only.
+    f"avr-gcc -mmcu=atmega1284p -DF_CPU=16000000 {SMALL} -mcall-prologues -Wno-double-promotion -Wno-conversion",
     "-Wl,--gc-sections",
     ("avr.c",),
     "simavr -m atmega1284p -f 16000000 {program}",
@@ -130,11 +165,21 @@ OF_ALL_KINDS = (
     riscv("rv32imac", "rv32imac", "ilp32", 32),
     AVR,
 )
+CORTEX_M4F, CORTEX_M0 = cortex("cortex-m4f", M4F, "mps2-an386"), cortex("cortex-m0", M0, "microbit", size="16K")
+# The columns of the table of profiles. clang's -Os optimises for speed, too; its -Oz is what gcc's -Os is.
+COLUMNS_OF_PROFILES = {
+    "cortex-m4f, gcc -Os": CORTEX_M4F,
+    "clang -Os": clang(CORTEX_M4F, "-Os"),
+    "clang -Oz": clang(CORTEX_M4F, "-Oz"),
+    "cortex-m0, gcc -Os": CORTEX_M0,
+    "clang -Oz ": clang(CORTEX_M0, "-Oz"),
+}
+HOST = hosted("gcc-O2", "gcc -O2", "gcc", "float")
 TARGETS = (
     AVR,  # first, because it takes longest
-    cortex("cortex-m0", M0, "microbit", size="16K"),
+    CORTEX_M0,
     cortex("cortex-m3", "-mcpu=cortex-m3", "mps2-an385"),
-    cortex("cortex-m4f", M4F, "mps2-an386")._replace(is_quick=True),
+    CORTEX_M4F._replace(is_quick=True),
     cortex("cortex-m7", "-mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard", "mps2-an500"),
     cortex(
         "cortex-m33", "-mcpu=cortex-m33 -mfpu=fpv5-sp-d16 -mfloat-abi=hard", "mps2-an505", "0x10000000", "0x38000000"
@@ -151,8 +196,17 @@ TARGETS = (
         for cc in ("gcc", "clang")
         for level in LEVELS
     ),
-    smallest(cortex("cortex-m4f", M4F, "mps2-an386")),
-    smallest(cortex("cortex-m0", M0, "microbit", size="16K"))._replace(is_quick=True),
-    smallest(hosted("gcc-O2", "gcc -O2", "gcc", "float")),
+    smallest(CORTEX_M4F),
+    smallest(CORTEX_M0)._replace(is_quick=True),
+    smallest(HOST),
     *(make(target) for make in (pipelines, assessments) for target in OF_ALL_KINDS),
+    *(troubled(target) for target in (*map(powerpc, REALS), HOST, CORTEX_M4F, CORTEX_M0, AVR)),
+    troubled(hosted("gcc-O2", "gcc -O2", "gcc", "double")),
+    *(profiled(target, name) for target in (HOST, *COLUMNS_OF_PROFILES.values()) for name in PROFILES),
+    *(
+        make(target)
+        for target in COLUMNS_OF_PROFILES.values()
+        if target.linker
+        for make in (smallest, lambda same: same)
+    ),
 )

@@ -44,6 +44,11 @@ def firmware(shared, monkeypatch, tmp_path):
     return shared
 
 
+@pytest.fixture
+def stacks(shared):
+    return shared.stacks
+
+
 def known_crc(group):
     return json.loads((FIRMWARE / "figures.json").read_text())["crc"][group]
 
@@ -227,6 +232,114 @@ def test_a_larger_figure_is_a_complaint(firmware):
     assert firmware.complaints(firmware.Result(target, crc, "another compiler", {"text": 10**6}), known) == []
 
 
+def test_the_deepest_call_is_measured_or_the_run_fails(firmware):
+    """The stack is that of the call that ends a warm-up, too; a painted part that is too small fails."""
+    (target,) = [target for target in firmware.TARGETS if target.name == "cortex-m4f-surprise"]
+    if missing := firmware.missing_tools(target):
+        pytest.skip(f"there is no {', '.join(missing)}; apt-get install {target.packages}")
+    firmware.run("cc", "-shared", "-fPIC", "-O2", "-o", str(firmware.BUILD / "count.so"), "count.c")
+    short = target._replace(compiler=f"{target.compiler} -DN_POINTS=70")
+    figures = firmware.result_of(short).figures
+    assert figures["worst learn"] < figures["stack"] <= figures["worst settle"] == figures["worst"]
+    small = firmware.result_of(short._replace(compiler=f"{short.compiler} -DPAINTED=256u"))
+    assert "used up" in small.problem
+
+
+PROFILED = (
+    "cortex-m4f-score",
+    "cortex-m4f-raw-no-split",
+    "cortex-m0-clang-Oz-score-snapshot",
+    "cortex-m4f-clang-Os-raw",
+)
+
+
+@pytest.mark.parametrize("name", complete_but(PROFILED[:1], PROFILED))
+def test_a_program_with_part_of_the_library_has_the_same_bits(shared, name):
+    """The host agrees; a program that scores only takes at most 6 KB of the library."""
+    (target,) = [t for t in shared.TARGETS if t.name == name]
+    (host,) = [t for t in shared.TARGETS if t.group == target.group and t.name == f"gcc-O2-{target.group}"]
+    if missing := shared.missing_tools(target):
+        pytest.skip(f"there is no {', '.join(missing)}; apt-get install {target.packages}")
+    shared.BUILD.mkdir(parents=True, exist_ok=True)
+    shared.run("cc", "-shared", "-fPIC", "-O2", "-o", str(shared.BUILD / "count.so"), "count.c")
+    results = [shared.result_of_any_run(each, fresh=False) for each in (target, host)]
+    assert [result.problem for result in results] == ["", ""]
+    assert results[0].crc == results[1].crc != ""
+    assert name != "cortex-m4f-score" or results[0].figures["text"] <= 6 * 1024
+
+
+def test_the_tables_show_the_figures(shared):
+    """A name that figures.json has not is an empty cell; times are one or two cycles for each instruction."""
+    tables = importlib.import_module("tables")
+    known = {
+        "targets": {
+            "cortex-m0": {"learn": 48_000, "settle": 48_000_000, "text": 45_498, "stack": 900, "worst": 1_000},
+            "avr": {"learn": 160_000, "text": 1},
+            "cortex-m4f": {"learn": 1_680, "worst learn": 936, "worst settle": 968, "text": 40_000},
+            "cortex-m4f-score": {"score": 10, "text": 4_280},
+            "cortex-m4f-clang-Oz-score": {"text": 4_740},
+            "cortex-m4f-raw": {"learn": 1},
+            "cortex-m0-trouble": {"learn": 1, "settle": 1, "settle most": 96_000},
+            "cortex-m4f-clang-Oz": {"learn": 1, "text": 46_056},
+        }
+    }
+    assert "|cortex-m0, 48 MHz|1.0 to 2.0 ms||1.0 to 2.0 s|2.0 to 4.0 ms||||" in tables.table_of_times(known)
+    assert "|cortex-m4f, 168 MHz|10 to 20 µs|" in tables.table_of_times(known)
+    assert "|avr, 16 MHz|10 ms|" in tables.table_of_times(known)
+    assert tables.span(0.0006, 0.0012) == "600 µs to 1.2 ms"
+    assert "|`mapdpm_learn`|936|||\n|`mapdpm_learn`, with a warm-up to end|968|||" in tables.table_of_stacks(known)
+    profiles = tables.table_of_profiles(known).splitlines()
+    assert profiles[2].endswith("raw image|4,280||4,740|||")
+    assert profiles[-1] == "|all|40,000||46,056|45,498||"
+    lines = tables.table_of_figures(known).splitlines()
+    assert [line.split("|")[1] for line in lines[2:]] == ["avr", "cortex-m0", "cortex-m4f"]
+    assert lines[3] == "|cortex-m0|45,498|900|1,000|48,000||48,000,000||||"
+    with pytest.raises(ValueError, match="marks of the table figures"):
+        tables.with_tables("no table", known)
+
+
+def test_the_longest_calls_are_figures(shared):
+    """Of learn and of settle, which the clock of a small board cannot count."""
+    lines = [
+        "learn mean 5 most 9 stack 40",
+        "settle mean 7 most 8 stack 60",
+        "score mean 0 most 0 stack 0",
+        "state 1848",
+    ]
+    counted = ["learn instructions mean 50 most 90", "settle instructions mean 70 most 80"]
+    found = shared.figures_of("\n".join(lines))
+    assert found == {"learn": 5, "most": 9, "stack": 60, "state": 1848}
+    found = shared.figures_of("\n".join(lines + counted))
+    assert found == {"learn": 50, "most": 90, "settle": 70, "settle most": 80, "stack": 60, "state": 1848}
+
+
+def test_the_worst_case_is_that_of_the_calls_of_a_program(shared, stacks):
+    """A public function that is not called does not count; a warm-up counts where it is compiled in."""
+    targets = {target.name: target for target in shared.TARGETS}
+    worst = {"learn": 300, "settle": 500, "learn_assessed": 600, "predict": 200, "reduce": 400, "bank_learn": 900}
+    names = "00000100 T mapdpm_learn\n00000200 T mapdpm_predict\n00000300 t learn\n"
+    found = stacks.figures(targets["cortex-m4f"], worst, names)
+    assert found == {"worst": 500, "worst learn": 300, "worst settle": 500, "worst predict": 200, "worst reduce": 400}
+    found = stacks.figures(targets["cortex-m4f-smallest"], worst, names)
+    assert found == {"worst": 300, "worst learn": 300, "worst predict": 200, "worst reduce": 400}
+    assert stacks.figures(targets["cortex-m4f-surprise"], worst, names)["worst learn_assessed"] == 600
+    assert stacks.figures(targets["cortex-m0-score"], worst, "00000200 T mapdpm_predict\n") == {"worst": 200}
+
+
+def test_a_stack_above_the_worst_case_is_a_failure(firmware, stacks):
+    learner, features = (
+        next(target for target in firmware.TARGETS if target.group == group) for group in ("all", "features")
+    )
+    worst = {"learn": 300, "settle": 500, "predict": 200, "features_step": 100}
+    assert stacks.too_deep(learner, {"learn": 300, "settle": 500, "score": 200, "save": 999}, worst) == []
+    for name, depth in (("learn", 304), ("settle", 504), ("score", 204)):
+        (problem,) = stacks.too_deep(learner, {name: depth}, worst)
+        assert name in problem
+        assert str(depth) in problem
+    assert stacks.too_deep(features, {"learn": 100}, worst) == []
+    assert len(stacks.too_deep(features, {"learn": 104}, worst)) == 1
+
+
 def test_a_target_runs_again_only_after_a_change(firmware, monkeypatch, tmp_path):
     (target,) = [target for target in firmware.TARGETS if target.name == "gcc-O2-smallest"]
     (tmp_path / target.name).mkdir()
@@ -262,8 +375,7 @@ def test_the_quick_targets_are_of_different_kinds(firmware):
 
 def test_the_readme_says_what_was_measured(firmware):
     text = firmware.README.read_text()
-    table = text.partition(firmware.BEGIN)[2].partition(firmware.END)[0]
-    assert table == firmware.readme_table(json.loads(firmware.FIGURES.read_text()))
+    assert firmware.with_tables(text, json.loads(firmware.FIGURES.read_text())) == text
     sizes = re.findall(r"^\| D = (\d+) \| (.*) \|$", text, re.MULTILINE)
     assert len(sizes) == 5
     for width, cells in sizes:

@@ -255,6 +255,13 @@ void *memset(void *to, int byte, size_t n);
 #define MD_WINDOW(s) ((s)->window)
 #endif
 
+/* The one switch that changes results: clusters never split, so that points need no halves. */
+#ifdef MAPDPM_NO_SPLIT
+#define MD_SPLITS 0
+#else
+#define MD_SPLITS 1
+#endif
+
 /* Whether clusters are weighed by groups. The warm-up pools all points. */
 #define IS_GROUPED(s) (HAS_GROUPS(s) && !IS_WARMING(s))
 /* Whether clusters are states in time; likewise. */
@@ -3209,7 +3216,8 @@ void groups_count(mapdpm_stream *s, uint32_t k, size_t h)
 
     tables_of(s)[k] += more;
     groups_add(s, k, *row_of(s), 1);
-    half_cells_of(s, h, *row_of(s))[k] += 1;
+    if (MD_SPLITS)
+        half_cells_of(s, h, *row_of(s))[k] += 1;
     if (FORGETS(s))
         groups_recount(s, k);
     if (FORGETS(s) || s->n_seen % TOTAL_PERIOD == 0)
@@ -3798,9 +3806,13 @@ static size_t half_for_block(const mapdpm_stream *s, uint32_t k)
  * the last slot. */
 static void join_half(mapdpm_stream *s, uint32_t k, md_real n, int follows)
 {
-    const size_t h = half_for_block(s, k);
+    const size_t h = MD_SPLITS ? half_for_block(s, k) : 0;
     const uint32_t last = *last_slot_of(s);
 
+    *last_slot_of(s) = k;
+    trials_of(s)[k] += (uint32_t)n;
+    if (!MD_SPLITS)
+        return;
     moments_merge(s, half_of(s, k, h), block_of(s), 0);
     within_of(s, k)[3 * h] += n - 1;
     if (!follows) {
@@ -3810,9 +3822,7 @@ static void join_half(mapdpm_stream *s, uint32_t k, md_real n, int follows)
     } else if (*last_half_of(s) != MD_NONE) {
         within_of(s, k)[2 * *last_half_of(s) + h] += 1;
     }
-    *last_slot_of(s) = k;
     *last_half_of(s) = (uint32_t)h;
-    trials_of(s)[k] += (uint32_t)n;
 }
 
 static uint32_t last_row(const mapdpm_stream *s)
@@ -5592,7 +5602,7 @@ md_real stream_gain_of_split(const mapdpm_stream *s, uint32_t k)
 {
     const md_real n0 = *half_of(s, k, 0), n1 = *half_of(s, k, 1);
 
-    if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF))
+    if (!MD_SPLITS || !(n0 >= LEAST_HALF && n1 >= LEAST_HALF))
         return -1;
     if (!(*slot_of(s, k) * ((n0 < n1 ? n0 : n1) / (n0 + n1)) >= 1)) /* a window has removed too much */
         return -1;
@@ -5607,6 +5617,11 @@ uint32_t stream_try_split(mapdpm_stream *s, uint32_t k, size_t h)
     const uint32_t trial = trials_of(s)[k] >> 16;
     md_real gain;
 
+    if (!MD_SPLITS) { /* halves from a snapshot of another library would be out of date when one goes back */
+        stream_clear_halves(s, k);
+        trials_of(s)[k] = trial << 16;
+        return k;
+    }
     if (!(n0 >= LEAST_HALF && n1 >= LEAST_HALF) || s->next_id == MD_NONE)
         return k;
     gain = stream_gain_of_split(s, k);
@@ -6652,15 +6667,17 @@ static int learn_warming(mapdpm_stream *s, const md_real *x, uint32_t *id)
 static uint32_t join(mapdpm_stream *s, uint32_t k, uint32_t second, const md_real *x)
 {
     uint32_t look;
-    size_t h;
+    size_t h = 0;
 
     stream_apply_decay(s, k);
     moments_add(s, slot_of(s, k), half_size(s), x, 1);
     if (HAS_BASE(s))
         base_add(s, k, x, 1);
     last_seen_of(s)[k] = (uint32_t)s->n_seen;
-    h = stream_choose_half(s, k, x);
-    moments_add(s, half_of(s, k, h), 0, x, 1);
+    if (MD_SPLITS) {
+        h = stream_choose_half(s, k, x);
+        moments_add(s, half_of(s, k, h), 0, x, 1);
+    }
     stream_refresh(s, k);
     if (IS_GROUPED(s))
         groups_count(s, k, h);

@@ -28,6 +28,9 @@ uint32_t board_ticks(void)
     return ticks * 256;
 }
 
+extern unsigned char __heap_start; /* the linker's: behind all variables */
+const void *board_stack_end(void) { return &__heap_start; }
+
 /* simavr ends when nothing can wake the chip. */
 void board_exit(int status)
 {

@@ -16,6 +16,7 @@ static uint32_t semihosting(uint32_t operation, const void *argument)
 
 void board_write(const char *text) { (void)semihosting(0x04, text); }
 uint32_t board_ticks(void) { return 0; }
+const void *board_stack_end(void) { return &bss_end; }
 
 void board_exit(int status)
 {

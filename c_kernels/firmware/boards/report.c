@@ -3,6 +3,7 @@
 
 static uint32_t n[N_MEASURES], most[N_MEASURES], stack[N_MEASURES];
 static uint64_t sum[N_MEASURES];
+static int is_used_up;
 
 /* Each function differs, because compilers would merge equal ones. */
 volatile uint8_t marked;
@@ -37,8 +38,22 @@ void write_number(uint32_t value)
     board_write(text + i);
 }
 
-void measured(int what, uint32_t ticks, size_t depth)
+/* Where the painted memory begins: PAINTED bytes below the pointer, or where the stack must end. */
+const volatile stack_word *painted_from(const volatile stack_word *pointer)
 {
+    const uintptr_t top = (uintptr_t)pointer, end = (uintptr_t)board_stack_end();
+
+    if (pointer == NULL || end == 0)
+        return pointer;
+    return (const volatile stack_word *)(top - end > PAINTED ? top - PAINTED : end);
+}
+
+void measured(int what, uint32_t ticks, const volatile stack_word *pointer, const volatile stack_word *deepest)
+{
+    const size_t depth = (size_t)((uintptr_t)pointer - (uintptr_t)deepest);
+
+    if (pointer != NULL && depth > 0 && deepest == painted_from(pointer)) /* then no one knows how deep it was */
+        is_used_up = 1;
     n[what]++;
     sum[what] += ticks;
     most[what] = ticks > most[what] ? ticks : most[what];
@@ -72,6 +87,8 @@ void report_end(uint32_t crc, size_t state_bytes)
         write_number(stack[what]);
         board_write("\n");
     }
+    if (is_used_up)
+        board_write("error: the painted part of the stack was used up\n");
     board_write("state ");
     write_number((uint32_t)state_bytes);
     board_write("\ncrc ");

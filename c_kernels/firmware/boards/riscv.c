@@ -14,7 +14,7 @@ __asm(".section .start, \"ax\"\n"
       "    call begin\n"
       ".text\n");
 
-extern uint32_t bss_begin, bss_end;
+extern uint32_t bss_begin, bss_end, stack_end;
 void begin(void);
 
 static long semihosting(long operation, const void *argument)
@@ -37,6 +37,7 @@ static long semihosting(long operation, const void *argument)
 
 void board_write(const char *text) { (void)semihosting(0x04, text); }
 uint32_t board_ticks(void) { return 0; }
+const void *board_stack_end(void) { return &stack_end; }
 
 void board_exit(int status)
 {

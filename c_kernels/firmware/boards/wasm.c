@@ -12,4 +12,5 @@ void board_write(const char *text)
     host_write(text, n);
 }
 uint32_t board_ticks(void) { return 0; }
+const void *board_stack_end(void) { return NULL; }
 void board_exit(int status) { (void)status; }
