@@ -201,7 +201,7 @@ int main(void)
     return 0;
 }
 """
-BOARDS = ("cortex-m4f", "cortex-m0", "cortex-m7", "rv32imac", "rv32imafc", "powerpc", "powerpc-double", "avr")
+BOARDS = ("cortex-m4f", "cortex-m0", "cortex-m7", "rv32imac", "rv32imafc", "powerpc", "powerpc-double", "avr", "wasm32")
 
 
 @pytest.mark.parametrize("name", complete_but(["cortex-m4f"], BOARDS))
