@@ -214,7 +214,8 @@ def test_chips_pass_their_selftest(name, monkeypatch, tmp_path):
         pytest.skip(f"there is no {', '.join(firmware.missing_tools(target))}")
     main = tmp_path / "main.c"
     main.write_text(ON_A_BOARD)
-    program = firmware.build(target, PAIR / "mapdpm.c", str(main), f"-I{FIRMWARE / 'boards'}")
+    switches = f"{target.switches} -I{FIRMWARE / 'boards'}"
+    program = firmware.build(target._replace(program=str(main), switches=switches), PAIR / "mapdpm.c")
     command = target.runner.format(program=program, plugin="").split()
     done = run("timeout", "60", *command, cwd=FIRMWARE, check=False)
     assert "selftest passed" in done.stdout + done.stderr
