@@ -82,6 +82,10 @@ static uint32_t crc_of_real(uint32_t crc, mapdpm_real x)
     return crc_of_word(crc_of_word(crc, (uint32_t)bits.words), (uint32_t)(bits.words >> 32));
 }
 
+/* The CRC of a file, continued, without the CRC at its end: with it, the sum of any file would depend on its length
+ * alone. */
+static uint32_t crc_of_file(uint32_t crc, size_t n) { return mapdpm_crc32(crc, file, n - 4); }
+
 #ifdef RAW_IMAGE
 #include <string.h>
 
@@ -128,7 +132,7 @@ static int through_file(mapdpm_stream *s, uint32_t *crc)
     MEASURED(save, error = mapdpm_snapshot_write(s, file, sizeof file, &n));
     if (error != MAPDPM_OK)
         return error;
-    *crc = mapdpm_crc32(*crc, file, n);
+    *crc = crc_of_file(*crc, n);
     MEASURED(load, error = mapdpm_snapshot_read(s, sizeof memory, file, n));
     return error;
 }
@@ -144,7 +148,7 @@ static int take_base(mapdpm_stream *s, uint32_t *crc)
 
     if (error != MAPDPM_OK)
         return error;
-    *crc = mapdpm_crc32(*crc, file, n);
+    *crc = crc_of_file(*crc, n);
     return mapdpm_set_base(s, file, n);
 }
 #endif
@@ -244,7 +248,7 @@ static int transform(int which, uint32_t *crc)
             *crc = crc_of_real(*crc, out[d]);
         if (came >= 0 && i % SNAPSHOT_EVERY == 0) {
             MEASURED(save, came = mapdpm_features_write(f, file, sizeof file, &n));
-            *crc = mapdpm_crc32(*crc, file, n);
+            *crc = crc_of_file(*crc, n);
             if (came == MAPDPM_OK)
                 MEASURED(load, came = mapdpm_features_read(f, sizeof memory, file, n));
         }

@@ -186,7 +186,7 @@ def worst_stacks(target: Target, library: Path) -> dict[str, int]:
     whole = str(folder / ("whole" if GRAPH in flags else "program"))
     if GRAPH in flags:
         link = target.link if "-nostdlib" in target.link else "-nostdlib -static"
-        command = shlex.split(f"{target.compiler} {link} -Wl,--no-gc-sections -Wl,-e,mapdpm_init")
+        command = shlex.split(f"{target.compiler} {link} -Wl,--no-gc-sections -Wl,-e,mapdpm_version")
         run(*command, str(folder / "library.o"), "boards/memory.c", "-lgcc", "-o", whole)
     listing = run(binary_tool(target, "objdump"), "-d", "--no-show-raw-insn", whole)
     names = run(binary_tool(target, "nm"), whole)

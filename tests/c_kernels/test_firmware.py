@@ -117,11 +117,11 @@ def crc_of_stream(kind, dtype, surprise=False):
         crc = crc_of_real(zlib.crc32(struct.pack("<I", number), crc), score, dtype)
         if i % SNAPSHOT_EVERY == 0:
             data = learner.write()
-            crc = zlib.crc32(data, crc)
+            crc = zlib.crc32(data[:-4], crc)
             learner, _ = Learner.read(dtype, data)
         if kind == GROUPS and i % SNAPSHOT_EVERY == 0:
             base = summaries.summary_of(learner)
-            crc = zlib.crc32(base, crc)
+            crc = zlib.crc32(base[:-4], crc)
             summaries.set_base(learner, base)
     return crc
 
@@ -172,7 +172,7 @@ def test_features_have_the_bits_of_the_chips(dtype):
                 of_one = crc_of_real(of_one, value, dtype)
             if i % SNAPSHOT_EVERY == 0:
                 data = pipeline.write()
-                of_one = zlib.crc32(data, of_one)
+                of_one = zlib.crc32(data[:-4], of_one)
                 pipeline, _ = Pipeline.read(dtype, data)
         crc = zlib.crc32(struct.pack("<I", of_one), crc)
     assert f"{crc:08x}" == known_crc("features float" if dtype == "float32" else "features double")
