@@ -117,6 +117,11 @@ def lines_of(library: str, files: tuple[str, ...]) -> tuple[range, ...]:
     return tuple(range(i, end) for (i, name), end in zip(heads, ends, strict=True) if name in files)
 
 
+def short_name(symbol: str) -> str:
+    """Return the name of a public function without its prefix, and without the real type that some have at the end."""
+    return re.sub(r"_(float|double)$", "", symbol.removeprefix("mapdpm_"))
+
+
 def public_in(names: str) -> set[str]:
     """Return the public functions in what `nm` prints of a program."""
     return set(re.findall(r"^\w+ T (mapdpm_\w+)$", names, re.MULTILINE))
@@ -138,10 +143,10 @@ def worst_cases(graph: str, listing: str, names: str, library: str) -> dict[str,
     code = Listing(listing)
     functions = with_pushes(functions, code) | machine_code(code, names, outside - {INDIRECT})
     functions[INDIRECT] = pointees
-    public = [name for name in functions if name.startswith("mapdpm_")]
-    found = {name.removeprefix("mapdpm_"): deepest(functions, name) for name in public}
+    public = {short_name(name): name for name in functions if name.startswith("mapdpm_")}
+    found = {name: deepest(functions, public[name]) for name in public}
     found["settle"] = found["learn"]
-    found["learn"] = deepest(functions, "mapdpm_learn", lines_of(library, ("warmup.c", "settle.c", "prior.c")))
+    found["learn"] = deepest(functions, public["learn"], lines_of(library, ("warmup.c", "settle.c", "prior.c")))
     return found
 
 
@@ -153,7 +158,7 @@ def worst_cases_without_graph(usage: str, listing: str, names: str) -> dict[str,
     pointees = by_pointer(functions, static - set(functions))
     functions |= machine_code(code, names, pointees.calls, frames)
     functions[INDIRECT] = pointees
-    found = {name.removeprefix("mapdpm_"): deepest(functions, name) for name in public_in(names)}
+    found = {short_name(name): deepest(functions, name) for name in public_in(names)}
     return found | ({"settle": found["learn"]} if "learn" in found else {})
 
 
@@ -169,7 +174,7 @@ def figures(target: Target, worst: dict[str, int], kept: str | None) -> dict[str
     """
     called = set(measured_by(target).values())
     if kept is not None:
-        called = {name.removeprefix("mapdpm_") for name in public_in(kept)}
+        called = {short_name(name) for name in public_in(kept)}
     left_out = {"learn_assessed"} if "MAPDPM_SURPRISE" not in target.switches else set()
     if "MAPDPM_NO_WARMUP" in target.switches or "learn" not in called:
         left_out |= {"settle", "settle_step"}
