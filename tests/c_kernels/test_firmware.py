@@ -317,7 +317,7 @@ def test_the_worst_case_is_that_of_the_calls_of_a_program(shared, stacks):
     """A public function that is not called does not count; a warm-up counts where it is compiled in."""
     targets = {target.name: target for target in shared.TARGETS}
     worst = {"learn": 300, "settle": 500, "learn_assessed": 600, "predict": 200, "reduce": 400, "bank_learn": 900}
-    names = "00000100 T mapdpm_learn\n00000200 T mapdpm_predict\n00000300 t learn\n"
+    names = "00000100 T mapdpm_learn_double\n00000200 T mapdpm_predict\n00000300 t learn\n"
     found = stacks.figures(targets["cortex-m4f"], worst, names)
     assert found == {"worst": 500, "worst learn": 300, "worst settle": 500, "worst predict": 200, "worst reduce": 400}
     found = stacks.figures(targets["cortex-m4f-smallest"], worst, names)

@@ -243,13 +243,13 @@ def test_without_a_graph_the_machine_code_has_the_calls(stacks):
 
 
 POINTERS = (
-    node("mapdpm_learn", 20)
+    node("mapdpm_learn_float", 20)
     + node("mapdpm_send", 30)
     + node("lib.c:move", 10, 60)
     + node("lib.c:put", 24, 70)
     + node("lib.c:get", 16, 80)
     + outside("__indirect_call")
-    + edge("mapdpm_learn", "lib.c:move")
+    + edge("mapdpm_learn_float", "lib.c:move")
     + edge("mapdpm_send", "lib.c:move")
     + edge("lib.c:move", "__indirect_call")
 )
