@@ -76,6 +76,9 @@ static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *valu
     return p + n * MD_REAL;
 }
 
+/* The bytes of a file, by its header. */
+MAPDPM_INTERNAL uint64_t total_in(const unsigned char *header);
+
 /* The checks that all kinds of files share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
 MAPDPM_INTERNAL int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
 

@@ -58,7 +58,7 @@ size_t mapdpm_file_bytes(const unsigned char *header, size_t n)
 
     if (header == NULL || n < MD_HEADER || get32(header) != MD_MAGIC)
         return 0;
-    total = get_bytes(header + 32, 8);
+    total = total_in(header);
     return total >= MD_HEADER + MD_CRC && total <= SIZE_MAX ? (size_t)total : 0;
 }
 

@@ -51,6 +51,8 @@ size_t mapdpm_model_file_bytes(int32_t family, uint32_t n_features, uint32_t n_c
     return body == 0 ? 0 : fitting((uint64_t)body + MD_HEADER + MD_CRC);
 }
 
+uint64_t total_in(const unsigned char *header) { return get_bytes(header + 32, 8); }
+
 int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
 {
     if (file_bytes < 4 || get32(file) != MD_MAGIC)
@@ -58,7 +60,7 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
     if (file_bytes < MD_HEADER + MD_CRC)
         return MAPDPM_E_TRUNCATED;
     if (mapdpm_crc32(0, file, file_bytes - MD_CRC) != get32(file + file_bytes - MD_CRC))
-        return get_bytes(file + 32, 8) > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
+        return total_in(file) > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
     return mapdpm_header_check(file, file_bytes, kind);
 }
 
@@ -72,7 +74,7 @@ static uint64_t flags_of(unsigned kind)
 
 int mapdpm_header_check(const unsigned char *file, uint64_t file_bytes, int kind)
 {
-    const uint64_t total = get_bytes(file + 32, 8);
+    const uint64_t total = total_in(file);
 
     if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;

@@ -1,89 +1,6 @@
 /* A stream learner to a file and back, bit for bit, at once or in pieces (docs/format.md, kinds 2, 4 and 7). */
-#include "mapdpm_bytes.h"
+#include "mapdpm_cursor.h"
 #include "mapdpm_learner.h"
-
-/* The bytes of a file on their way, to the caller's function or from it: one of the two is NULL. */
-typedef struct {
-    mapdpm_put put;
-    mapdpm_get get;
-    void *context;
-    uint32_t crc;
-    int sums;  /* whether the CRC is needed */
-    int error; /* the first of the caller's function; then nothing more moves */
-} cursor;
-
-static void transfer_bytes(cursor *c, unsigned char *bytes, size_t n)
-{
-    if (c->error != MAPDPM_OK || n == 0)
-        return;
-    c->error = c->put ? c->put(c->context, bytes, n) : c->get(c->context, bytes, n);
-    if (c->sums && c->error == MAPDPM_OK)
-        c->crc = mapdpm_crc32(c->crc, bytes, n);
-}
-
-/* n entries of a size. Memory is as the file on a little-endian machine; another one takes a block at a time. */
-static void transfer(cursor *c, void *entries, size_t n, size_t size)
-{
-    unsigned char *const bytes = (unsigned char *)entries;
-    unsigned char block[32];
-    size_t i, m;
-
-    if (is_little_endian()) {
-        transfer_bytes(c, bytes, n * size);
-        return;
-    }
-    for (i = 0; i < n; i += m) {
-        m = n - i < sizeof block / size ? n - i : sizeof block / size;
-        if (c->put)
-            copy_entries(block, bytes + i * size, m, size);
-        transfer_bytes(c, block, m * size);
-        if (c->get)
-            copy_entries(bytes + i * size, block, m, size);
-    }
-}
-
-/* A file in memory as context: the place of its next byte. */
-typedef struct {
-    unsigned char *to;
-    const unsigned char *from;
-} place;
-
-static int put_to_memory(void *context, const unsigned char *bytes, size_t n)
-{
-    place *const p = (place *)context;
-
-    memcpy(p->to, bytes, n);
-    p->to += n;
-    return MAPDPM_OK;
-}
-
-static int get_from_memory(void *context, unsigned char *bytes, size_t n)
-{
-    place *const p = (place *)context;
-
-    memcpy(bytes, p->from, n);
-    p->from += n;
-    return MAPDPM_OK;
-}
-
-static cursor writer(mapdpm_put put, void *context)
-{
-    cursor c = {NULL, NULL, NULL, 0, 1, MAPDPM_OK};
-
-    c.put = put;
-    c.context = context;
-    return c;
-}
-
-static cursor reader(mapdpm_get get, void *context, int sums)
-{
-    cursor c = {NULL, NULL, NULL, 0, 0, MAPDPM_OK};
-
-    c.get = get;
-    c.context = context;
-    c.sums = sums;
-    return c;
-}
 
 /* The options. They come first, because they determine how much memory the rest needs. */
 static void transfer_options(cursor *c, mapdpm_options *o, int kind)
@@ -210,10 +127,10 @@ size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, cursor c)
+static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, cursor *c)
 {
     mapdpm_stream *const s = (mapdpm_stream *)(uintptr_t)stream; /* only read */
-    const size_t more = sequence ? MAPDPM_SEQUENCE_BYTES : 0;
+    const size_t more = sequence != NULL ? (size_t)MAPDPM_SEQUENCE_BYTES : 0u;
     unsigned char block[MAPDPM_SEQUENCE_BYTES];
     uint32_t sizes[5], i;
     mapdpm_options o;
@@ -225,29 +142,30 @@ static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, c
     sizes[4] = (uint32_t)more;
     (void)mapdpm_file_begin(block, kind_of(s), (int32_t)s->family, sizes, (uint64_t)mapdpm_snapshot_bytes(s) + more);
     (void)put_bytes(block + MD_FLAGS, flags_in(s), 2);
-    transfer_bytes(&c, block, MD_HEADER);
+    transfer_bytes(c, block, MD_HEADER);
     (void)mapdpm_get_options(s, &o);
-    transfer_options(&c, &o, kind_of(s));
+    transfer_options(c, &o, kind_of(s));
     for (i = 0; i < sizes[2]; i++) {
         md_real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
-        transfer(&c, &parameter, 1, MD_REAL);
+        transfer(c, &parameter, 1, MD_REAL);
     }
-    transfer_counters(&c, s);
-    transfer_arrays(&c, s);
+    transfer_counters(c, s);
+    transfer_arrays(c, s);
     if (sequence) {
         sequence_write(block, *sequence);
-        transfer_bytes(&c, block, more);
+        transfer_bytes(c, block, more);
     }
-    (void)put_bytes(block, c.crc, MD_CRC);
-    transfer_bytes(&c, block, MD_CRC);
-    return c.error;
+    (void)put_bytes(block, c->crc, MD_CRC);
+    transfer_bytes(c, block, MD_CRC);
+    return c->error;
 }
 
 int mapdpm_snapshot_write(const mapdpm_stream *s, unsigned char *file, size_t capacity, size_t *file_bytes)
 {
     const size_t total = mapdpm_snapshot_bytes(s);
-    place p = {NULL, NULL};
+    in_memory p = {NULL, NULL};
+    cursor c = writer(put_to_memory, &p);
 
     if (total == 0 || file == NULL || file_bytes == NULL)
         return MAPDPM_E_ARGUMENT;
@@ -255,14 +173,16 @@ int mapdpm_snapshot_write(const mapdpm_stream *s, unsigned char *file, size_t ca
         return MAPDPM_E_SPACE;
     p.to = file;
     *file_bytes = total;
-    return send_learner(s, NULL, writer(put_to_memory, &p));
+    return send_learner(s, NULL, &c);
 }
 
 int mapdpm_snapshot_send(const mapdpm_stream *s, const uint32_t *sequence, mapdpm_put put, void *context)
 {
+    cursor c = writer(put, context);
+
     if (mapdpm_snapshot_bytes(s) == 0 || put == NULL)
         return MAPDPM_E_ARGUMENT;
-    return send_learner(s, sequence, writer(put, context));
+    return send_learner(s, sequence, &c);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -281,7 +201,7 @@ static int read_options(cursor *c, const unsigned char *header, mapdpm_options *
     memset(o, 0, sizeof *o);
     o->surprise = (flags & WITH_SURPRISE) != 0;
     o->queue = (flags & WITH_QUEUE) != 0;
-    if (get_bytes(header + 32, 8) < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
+    if (total_in(header) < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
         return MAPDPM_E_DAMAGED;
     o->family = (int32_t)get_bytes(header + 8, 2);
     o->n_features = get32(header + 12);
@@ -299,7 +219,7 @@ static int read_options(cursor *c, const unsigned char *header, mapdpm_options *
 
 int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
 {
-    place p = {NULL, NULL};
+    in_memory p = {NULL, NULL};
     cursor c = reader(get_from_memory, &p, 0);
     int error;
 
@@ -355,7 +275,7 @@ static int read_learner(cursor *c, const unsigned char *header, const mapdpm_opt
     md_real *parameters;
     int error = stream_reset(s, o);
 
-    if (error != MAPDPM_OK || get_bytes(header + 32, 8) != MD_HEADER + body_bytes(s) + get32(header + 28) + MD_CRC ||
+    if (error != MAPDPM_OK || total_in(header) != (uint64_t)mapdpm_snapshot_bytes(s) + get32(header + 28) ||
         get32(header + 20) != n || get32(header + 24) != slot_size(s) || !(o->log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     s->log_alpha = o->log_alpha;   /* a zero keeps its sign */
@@ -389,7 +309,7 @@ static int check_memory(const mapdpm_stream *s, size_t bytes, const mapdpm_optio
 int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
 {
     mapdpm_options o;
-    place p = {NULL, NULL};
+    in_memory p = {NULL, NULL};
     cursor c = reader(get_from_memory, &p, 0);
     int error = mapdpm_snapshot_options(file, file_bytes, &o);
 
@@ -435,7 +355,7 @@ int mapdpm_snapshot_receive(mapdpm_stream *s, size_t bytes, mapdpm_get get, void
         return c.error;
     if (get32(header) != MD_MAGIC)
         return MAPDPM_E_FOREIGN;
-    error = mapdpm_header_check(header, get_bytes(header + 32, 8), kind_in(header));
+    error = mapdpm_header_check(header, total_in(header), kind_in(header));
     if (error == MAPDPM_OK)
         error = read_options(&c, header, &o);
     if (error == MAPDPM_OK)

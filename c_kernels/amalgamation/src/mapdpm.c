@@ -359,6 +359,9 @@ static inline unsigned char *put_reals(unsigned char *p, const mapdpm_real *valu
     return p + n * MD_REAL;
 }
 
+/* The bytes of a file, by its header. */
+MAPDPM_INTERNAL uint64_t total_in(const unsigned char *header);
+
 /* The checks that all kinds of files share, in the order of docs/format.md: magic, length, CRC, format, kind, real. */
 MAPDPM_INTERNAL int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind);
 
@@ -793,6 +796,8 @@ size_t mapdpm_model_file_bytes(int32_t family, uint32_t n_features, uint32_t n_c
     return body == 0 ? 0 : fitting((uint64_t)body + MD_HEADER + MD_CRC);
 }
 
+uint64_t total_in(const unsigned char *header) { return get_bytes(header + 32, 8); }
+
 int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
 {
     if (file_bytes < 4 || get32(file) != MD_MAGIC)
@@ -800,7 +805,7 @@ int mapdpm_file_check(const unsigned char *file, size_t file_bytes, int kind)
     if (file_bytes < MD_HEADER + MD_CRC)
         return MAPDPM_E_TRUNCATED;
     if (mapdpm_crc32(0, file, file_bytes - MD_CRC) != get32(file + file_bytes - MD_CRC))
-        return get_bytes(file + 32, 8) > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
+        return total_in(file) > file_bytes ? MAPDPM_E_TRUNCATED : MAPDPM_E_DAMAGED;
     return mapdpm_header_check(file, file_bytes, kind);
 }
 
@@ -814,7 +819,7 @@ static uint64_t flags_of(unsigned kind)
 
 int mapdpm_header_check(const unsigned char *file, uint64_t file_bytes, int kind)
 {
-    const uint64_t total = get_bytes(file + 32, 8);
+    const uint64_t total = total_in(file);
 
     if (get_bytes(file + 4, 2) > MAPDPM_FORMAT)
         return MAPDPM_E_NEWER;
@@ -5737,12 +5742,13 @@ int mapdpm_follow(const mapdpm_stream *s, uint64_t *event, uint32_t *ids, size_t
             ids[i] = MD_NONE;
         *event = s->n_events;
     }
-    for (; *event < s->n_events; (*event)++) {
+    while (*event < s->n_events) {
         const uint32_t *const e = event_of(s, *event);
 
         for (i = 0; i < n && e[0] != MAPDPM_CREATED && e[0] != MAPDPM_PRIOR; i++)
             if (ids[i] == e[1])
                 ids[i] = e[0] == MAPDPM_MERGED ? e[2] : MD_NONE;
+        ++*event;
     }
     return MAPDPM_OK;
 }
@@ -8195,6 +8201,12 @@ int stream_is_valid(const mapdpm_stream *s)
 
 /* A stream learner to a file and back, bit for bit, at once or in pieces (docs/format.md, kinds 2, 4 and 7). */
 
+/* ==== mapdpm_cursor.h =============================================================================================== */
+
+/* A file on its way to the caller's function or from it, in pieces. Internal; static inlines. */
+#ifndef MAPDPM_CURSOR_H
+#define MAPDPM_CURSOR_H
+
 /* The bytes of a file on their way, to the caller's function or from it: one of the two is NULL. */
 typedef struct {
     mapdpm_put put;
@@ -8205,7 +8217,7 @@ typedef struct {
     int error; /* the first of the caller's function; then nothing more moves */
 } cursor;
 
-static void transfer_bytes(cursor *c, unsigned char *bytes, size_t n)
+static inline void transfer_bytes(cursor *c, unsigned char *bytes, size_t n)
 {
     if (c->error != MAPDPM_OK || n == 0)
         return;
@@ -8215,7 +8227,7 @@ static void transfer_bytes(cursor *c, unsigned char *bytes, size_t n)
 }
 
 /* n entries of a size. Memory is as the file on a little-endian machine; another one takes a block at a time. */
-static void transfer(cursor *c, void *entries, size_t n, size_t size)
+static inline void transfer(cursor *c, void *entries, size_t n, size_t size)
 {
     unsigned char *const bytes = (unsigned char *)entries;
     unsigned char block[32];
@@ -8239,27 +8251,27 @@ static void transfer(cursor *c, void *entries, size_t n, size_t size)
 typedef struct {
     unsigned char *to;
     const unsigned char *from;
-} place;
+} in_memory;
 
-static int put_to_memory(void *context, const unsigned char *bytes, size_t n)
+static inline int put_to_memory(void *context, const unsigned char *bytes, size_t n)
 {
-    place *const p = (place *)context;
+    in_memory *const p = (in_memory *)context;
 
     memcpy(p->to, bytes, n);
     p->to += n;
     return MAPDPM_OK;
 }
 
-static int get_from_memory(void *context, unsigned char *bytes, size_t n)
+static inline int get_from_memory(void *context, unsigned char *bytes, size_t n)
 {
-    place *const p = (place *)context;
+    in_memory *const p = (in_memory *)context;
 
     memcpy(bytes, p->from, n);
     p->from += n;
     return MAPDPM_OK;
 }
 
-static cursor writer(mapdpm_put put, void *context)
+static inline cursor writer(mapdpm_put put, void *context)
 {
     cursor c = {NULL, NULL, NULL, 0, 1, MAPDPM_OK};
 
@@ -8268,7 +8280,7 @@ static cursor writer(mapdpm_put put, void *context)
     return c;
 }
 
-static cursor reader(mapdpm_get get, void *context, int sums)
+static inline cursor reader(mapdpm_get get, void *context, int sums)
 {
     cursor c = {NULL, NULL, NULL, 0, 0, MAPDPM_OK};
 
@@ -8277,6 +8289,8 @@ static cursor reader(mapdpm_get get, void *context, int sums)
     c.sums = sums;
     return c;
 }
+
+#endif
 
 /* The options. They come first, because they determine how much memory the rest needs. */
 static void transfer_options(cursor *c, mapdpm_options *o, int kind)
@@ -8403,10 +8417,10 @@ size_t mapdpm_snapshot_bytes(const mapdpm_stream *s)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, cursor c)
+static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, cursor *c)
 {
     mapdpm_stream *const s = (mapdpm_stream *)(uintptr_t)stream; /* only read */
-    const size_t more = sequence ? MAPDPM_SEQUENCE_BYTES : 0;
+    const size_t more = sequence != NULL ? (size_t)MAPDPM_SEQUENCE_BYTES : 0u;
     unsigned char block[MAPDPM_SEQUENCE_BYTES];
     uint32_t sizes[5], i;
     mapdpm_options o;
@@ -8418,29 +8432,30 @@ static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, c
     sizes[4] = (uint32_t)more;
     (void)mapdpm_file_begin(block, kind_of(s), (int32_t)s->family, sizes, (uint64_t)mapdpm_snapshot_bytes(s) + more);
     (void)put_bytes(block + MD_FLAGS, flags_in(s), 2);
-    transfer_bytes(&c, block, MD_HEADER);
+    transfer_bytes(c, block, MD_HEADER);
     (void)mapdpm_get_options(s, &o);
-    transfer_options(&c, &o, kind_of(s));
+    transfer_options(c, &o, kind_of(s));
     for (i = 0; i < sizes[2]; i++) {
         md_real parameter = IS_WARMING(s) ? 0 : stream_parameter(s, i);
 
-        transfer(&c, &parameter, 1, MD_REAL);
+        transfer(c, &parameter, 1, MD_REAL);
     }
-    transfer_counters(&c, s);
-    transfer_arrays(&c, s);
+    transfer_counters(c, s);
+    transfer_arrays(c, s);
     if (sequence) {
         sequence_write(block, *sequence);
-        transfer_bytes(&c, block, more);
+        transfer_bytes(c, block, more);
     }
-    (void)put_bytes(block, c.crc, MD_CRC);
-    transfer_bytes(&c, block, MD_CRC);
-    return c.error;
+    (void)put_bytes(block, c->crc, MD_CRC);
+    transfer_bytes(c, block, MD_CRC);
+    return c->error;
 }
 
 int mapdpm_snapshot_write(const mapdpm_stream *s, unsigned char *file, size_t capacity, size_t *file_bytes)
 {
     const size_t total = mapdpm_snapshot_bytes(s);
-    place p = {NULL, NULL};
+    in_memory p = {NULL, NULL};
+    cursor c = writer(put_to_memory, &p);
 
     if (total == 0 || file == NULL || file_bytes == NULL)
         return MAPDPM_E_ARGUMENT;
@@ -8448,14 +8463,16 @@ int mapdpm_snapshot_write(const mapdpm_stream *s, unsigned char *file, size_t ca
         return MAPDPM_E_SPACE;
     p.to = file;
     *file_bytes = total;
-    return send_learner(s, NULL, writer(put_to_memory, &p));
+    return send_learner(s, NULL, &c);
 }
 
 int mapdpm_snapshot_send(const mapdpm_stream *s, const uint32_t *sequence, mapdpm_put put, void *context)
 {
+    cursor c = writer(put, context);
+
     if (mapdpm_snapshot_bytes(s) == 0 || put == NULL)
         return MAPDPM_E_ARGUMENT;
-    return send_learner(s, sequence, writer(put, context));
+    return send_learner(s, sequence, &c);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
@@ -8474,7 +8491,7 @@ static int read_options(cursor *c, const unsigned char *header, mapdpm_options *
     memset(o, 0, sizeof *o);
     o->surprise = (flags & WITH_SURPRISE) != 0;
     o->queue = (flags & WITH_QUEUE) != 0;
-    if (get_bytes(header + 32, 8) < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
+    if (total_in(header) < MD_HEADER + options_bytes(kind, flags) + COUNTERS + MD_CRC)
         return MAPDPM_E_DAMAGED;
     o->family = (int32_t)get_bytes(header + 8, 2);
     o->n_features = get32(header + 12);
@@ -8492,7 +8509,7 @@ static int read_options(cursor *c, const unsigned char *header, mapdpm_options *
 
 int mapdpm_snapshot_options(const unsigned char *file, size_t file_bytes, mapdpm_options *o)
 {
-    place p = {NULL, NULL};
+    in_memory p = {NULL, NULL};
     cursor c = reader(get_from_memory, &p, 0);
     int error;
 
@@ -8548,7 +8565,7 @@ static int read_learner(cursor *c, const unsigned char *header, const mapdpm_opt
     md_real *parameters;
     int error = stream_reset(s, o);
 
-    if (error != MAPDPM_OK || get_bytes(header + 32, 8) != MD_HEADER + body_bytes(s) + get32(header + 28) + MD_CRC ||
+    if (error != MAPDPM_OK || total_in(header) != (uint64_t)mapdpm_snapshot_bytes(s) + get32(header + 28) ||
         get32(header + 20) != n || get32(header + 24) != slot_size(s) || !(o->log_alpha == s->log_alpha))
         return MAPDPM_E_DAMAGED;
     s->log_alpha = o->log_alpha;   /* a zero keeps its sign */
@@ -8582,7 +8599,7 @@ static int check_memory(const mapdpm_stream *s, size_t bytes, const mapdpm_optio
 int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
 {
     mapdpm_options o;
-    place p = {NULL, NULL};
+    in_memory p = {NULL, NULL};
     cursor c = reader(get_from_memory, &p, 0);
     int error = mapdpm_snapshot_options(file, file_bytes, &o);
 
@@ -8628,7 +8645,7 @@ int mapdpm_snapshot_receive(mapdpm_stream *s, size_t bytes, mapdpm_get get, void
         return c.error;
     if (get32(header) != MD_MAGIC)
         return MAPDPM_E_FOREIGN;
-    error = mapdpm_header_check(header, get_bytes(header + 32, 8), kind_in(header));
+    error = mapdpm_header_check(header, total_in(header), kind_in(header));
     if (error == MAPDPM_OK)
         error = read_options(&c, header, &o);
     if (error == MAPDPM_OK)
@@ -8704,7 +8721,7 @@ size_t mapdpm_file_bytes(const unsigned char *header, size_t n)
 
     if (header == NULL || n < MD_HEADER || get32(header) != MD_MAGIC)
         return 0;
-    total = get_bytes(header + 32, 8);
+    total = total_in(header);
     return total >= MD_HEADER + MD_CRC && total <= SIZE_MAX ? (size_t)total : 0;
 }
 
