@@ -100,7 +100,6 @@ def test_kconfig_has_an_option_for_each_switch_of_the_library():
     library = (FOLDER / "src" / "mapdpm.c").read_text()
     switches = set(re.findall(r"^#ifn?def MAPDPM_(\w+)$", header, re.MULTILINE)) | {
         "NO_ERROR_NAMES",
-        "NO_SPLIT",
         "REAL",
     }
     options = kconfig_options()

@@ -1,4 +1,5 @@
-/* mapdpm for C++11 and later: the stream learner of mapdpm.h as a class.
+/* SPDX-License-Identifier: BSD-3-Clause
+ * mapdpm for C++11 and later: the stream learner of mapdpm.h as a class.
  *
  * Header only. Its memory is in the object: nothing is allocated. There are no exceptions and no run-time types, and of a
  * C++ library it needs nothing. The functions are those of mapdpm.h, with the same bits; mapdpm.c is compiled as C.
@@ -109,7 +110,7 @@ public:
     {
         options.n_features = D;
         options.max_clusters = K;
-        return has_same_real() ? mapdpm_init(c(), sizeof memory_, &options) : MAPDPM_E_REAL;
+        return mapdpm_init(c(), sizeof memory_, &options);
     }
 
     /* The same with a prior from a typical point and the standard deviation of a cluster in each feature. */
@@ -117,7 +118,7 @@ public:
     {
         mapdpm_options options = defaults();
         real parameters[2 * D + 2];
-        const int error = has_same_real() ? mapdpm_prior(parameters, D, centre, spread) : MAPDPM_E_REAL;
+        const int error = mapdpm_prior(parameters, D, centre, spread);
 
         options.parameters = parameters;
         options.alpha = alpha;
@@ -172,7 +173,7 @@ public:
     MAPDPM_NODISCARD int load(const unsigned char *file, size_t n)
     {
         mapdpm_options options = {};
-        int error = has_same_real() ? mapdpm_snapshot_options(file, n, &options) : MAPDPM_E_REAL;
+        int error = mapdpm_snapshot_options(file, n, &options);
 
         if (error == MAPDPM_OK && (options.n_features != D || options.max_clusters != K))
             error = MAPDPM_E_KIND;
@@ -184,9 +185,6 @@ public:
     const mapdpm_stream *c() const { return reinterpret_cast<const mapdpm_stream *>(memory_); }
 
 private:
-    /* Whether mapdpm.c was compiled with the real type of this file. */
-    static bool has_same_real() { return mapdpm_real_size() == static_cast<int>(sizeof(real)); }
-
     alignas(uint64_t) unsigned char memory_[(Bytes + 7) / 8 * 8];
 };
 
