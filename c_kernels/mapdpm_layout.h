@@ -237,6 +237,8 @@ static inline uint32_t *queue_first(const mapdpm_stream *s) { return queue_lengt
 static inline uint32_t *queue_groups(const mapdpm_stream *s) { return queue_length(s) + 2; }
 /* Whether the warm-up has all its points, but no clusters yet. */
 static inline int is_settling(const mapdpm_stream *s) { return IS_WARMING(s) && s->n_seen == MD_WARMUP(s); }
+/* Whether there are clusters on trial. */
+static inline int has_trials(const mapdpm_stream *s) { return MD_QUEUE(s) > 0 && is_settling(s); }
 /* Whether points must wait. */
 static inline int has_queue_to_do(const mapdpm_stream *s)
 {

@@ -96,14 +96,13 @@ MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
 
 /* The end of the warm-up (warmup.c, settle.c): begin, and take a step, which returns whether there are more, or an
- * error; begin a settlement that a file has interrupted. */
+ * error. */
 MAPDPM_INTERNAL const md_real *warmup_point(const mapdpm_stream *s, size_t i);
 MAPDPM_INTERNAL void warmup_add_point(mapdpm_stream *s, size_t i, uint32_t k, md_real weight);
 MAPDPM_INTERNAL void warmup_begin(settling *z);
 MAPDPM_INTERNAL int warmup_step(mapdpm_stream *s, settling *z);
 MAPDPM_INTERNAL void settle_begin(settling *z);
 MAPDPM_INTERNAL int settle_step(mapdpm_stream *s, settling *z);
-MAPDPM_INTERNAL void settle_again(mapdpm_stream *s);
 
 /* Points that wait (queue.c), and how they are learned (online.c). */
 MAPDPM_INTERNAL int queue_add(mapdpm_stream *s, const md_real *x, int64_t now);

@@ -230,19 +230,3 @@ int settle_step(mapdpm_stream *s, settling *z)
     s->warming = 1;
     return 1;
 }
-
-/* As when the last point of the warm-up came. A file does not hold the state of the settlement. */
-void settle_again(mapdpm_stream *s)
-{
-    const size_t K = MD_SLOTS(s);
-
-    clear_all(s);
-    memset(words_of(s), 0, 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + MD_WARMUP(s)));
-    memset(last_times_of(s), 0, 8 * K);
-    clear_all(s); /* partners are not 0 */
-    s->n_events = 0;
-    s->at_event = 0;
-    s->next_id = MD_WARMUP(s);
-    s->turn = 0;
-    settle_begin(settling_of(s));
-}

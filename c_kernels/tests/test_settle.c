@@ -66,7 +66,7 @@ static void lose_power(memory *m)
 
     memset(m->bytes, 0x5a, bytes);
     CHECK(mapdpm_snapshot_read(&m->stream, bytes, file, n) == MAPDPM_OK);
-    CHECK(save(&m->stream, file2) == n);
+    CHECK(save(&m->stream, file2) == n && memcmp(file, file2, n) == 0);
 }
 
 /* Learn a point, with as many steps before as it takes to have room. */

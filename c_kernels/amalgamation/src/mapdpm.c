@@ -1271,6 +1271,8 @@ static inline uint32_t *queue_first(const mapdpm_stream *s) { return queue_lengt
 static inline uint32_t *queue_groups(const mapdpm_stream *s) { return queue_length(s) + 2; }
 /* Whether the warm-up has all its points, but no clusters yet. */
 static inline int is_settling(const mapdpm_stream *s) { return IS_WARMING(s) && s->n_seen == MD_WARMUP(s); }
+/* Whether there are clusters on trial. */
+static inline int has_trials(const mapdpm_stream *s) { return MD_QUEUE(s) > 0 && is_settling(s); }
 /* Whether points must wait. */
 static inline int has_queue_to_do(const mapdpm_stream *s)
 {
@@ -2296,14 +2298,13 @@ MAPDPM_INTERNAL void stream_revisit_prior(mapdpm_stream *s);
 MAPDPM_INTERNAL int stream_is_valid(const mapdpm_stream *s);
 
 /* The end of the warm-up (warmup.c, settle.c): begin, and take a step, which returns whether there are more, or an
- * error; begin a settlement that a file has interrupted. */
+ * error. */
 MAPDPM_INTERNAL const md_real *warmup_point(const mapdpm_stream *s, size_t i);
 MAPDPM_INTERNAL void warmup_add_point(mapdpm_stream *s, size_t i, uint32_t k, md_real weight);
 MAPDPM_INTERNAL void warmup_begin(settling *z);
 MAPDPM_INTERNAL int warmup_step(mapdpm_stream *s, settling *z);
 MAPDPM_INTERNAL void settle_begin(settling *z);
 MAPDPM_INTERNAL int settle_step(mapdpm_stream *s, settling *z);
-MAPDPM_INTERNAL void settle_again(mapdpm_stream *s);
 
 /* Points that wait (queue.c), and how they are learned (online.c). */
 MAPDPM_INTERNAL int queue_add(mapdpm_stream *s, const md_real *x, int64_t now);
@@ -6297,22 +6298,6 @@ int settle_step(mapdpm_stream *s, settling *z)
     return 1;
 }
 
-/* As when the last point of the warm-up came. A file does not hold the state of the settlement. */
-void settle_again(mapdpm_stream *s)
-{
-    const size_t K = MD_SLOTS(s);
-
-    clear_all(s);
-    memset(words_of(s), 0, 4 * (WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + MD_WARMUP(s)));
-    memset(last_times_of(s), 0, 8 * K);
-    clear_all(s); /* partners are not 0 */
-    s->n_events = 0;
-    s->at_event = 0;
-    s->next_id = MD_WARMUP(s);
-    s->turn = 0;
-    settle_begin(settling_of(s));
-}
-
 /* ==== queue.c ======================================================================================================= */
 
 /* Points that wait while the end of a warm-up is settled in steps. They are learned in their order, so that the learner
@@ -8333,22 +8318,45 @@ static void transfer_counters(cursor *c, mapdpm_stream *s)
     transfer(c, &s->visited, 1, 4);
 }
 
+/* Entries of clusters. While a warm-up is settled there are clusters on trial: a file has zeros in their place, as it had
+ * before the first step, and its reader begins anew. */
+static void transfer_clusters(cursor *c, const mapdpm_stream *s, void *entries, size_t n, size_t size)
+{
+    unsigned char zeros[32];
+    size_t left = n * size, m;
+
+    if (c->get || !has_trials(s)) {
+        transfer(c, entries, n, size);
+        return;
+    }
+    memset(zeros, 0, sizeof zeros);
+    for (; left > 0; left -= m) {
+        m = left < sizeof zeros ? left : sizeof zeros;
+        transfer_bytes(c, zeros, m);
+    }
+}
+
 static void transfer_arrays(cursor *c, mapdpm_stream *s)
 {
     const size_t K = MD_SLOTS(s), B = buffer_size(s);
 
-    transfer(c, last_times_of(s), K + B, 8);
-    transfer(c, slot_of(s, 0), K * slot_size(s), MD_REAL);
+    transfer_clusters(c, s, last_times_of(s), K, 8);
+    transfer(c, times_of(s), B, 8);
+    transfer_clusters(c, s, slot_of(s, 0), K * slot_size(s), MD_REAL);
     transfer(c, points_of(s), B * MD_FEATURES(s), MD_REAL);
-    transfer(c, words_of(s), WORDS_PER_SLOT * K + WORDS_PER_EVENT * (size_t)RING_SIZE(s) + MD_WARMUP(s) + MD_WINDOW(s),
-             4);
+    transfer_clusters(c, s, ids_of(s), 2 * K, 4); /* and last_seen_of */
+    transfer(c, merge_partner_of(s), 2 * K, 4);   /* and trials_of: only learning sets them */
+    transfer_clusters(c, s, event_ring_of(s), WORDS_PER_EVENT * (size_t)RING_SIZE(s) + MD_WARMUP(s), 4);
+    transfer(c, window_ids_of(s), MD_WINDOW(s), 4);
     if (HAS_SURPRISE(s)) {
         transfer(c, tail_counts(s), SURPRISE_BINS, MD_REAL);
-        transfer(c, standing_of(s), (size_t)MD_SLOTS(s) + SURPRISE_WORDS, 4);
+        transfer_clusters(c, s, standing_of(s), K, 4);
+        transfer(c, next_to_check(s), SURPRISE_WORDS, 4);
     }
     if (HAS_GROUPS(s)) {
         transfer(c, n_groups_of(s), 1, 4);
-        transfer(c, all_tables_of(s), group_reals(s), MD_REAL);
+        transfer(c, all_tables_of(s), 1, MD_REAL);
+        transfer_clusters(c, s, tables_of(s), group_reals(s) - 1, MD_REAL);
         transfer(c, group_numbers_of(s), 2 * groups_of(s) + B, 4);
     }
     if (HAS_STATES(s)) {
@@ -8424,6 +8432,7 @@ static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, c
     unsigned char block[MAPDPM_SEQUENCE_BYTES];
     uint32_t sizes[5], i;
     mapdpm_options o;
+    mapdpm_stream head;
 
     sizes[0] = MD_FEATURES(s);
     sizes[1] = MD_SLOTS(s);
@@ -8440,7 +8449,13 @@ static int send_learner(const mapdpm_stream *stream, const uint32_t *sequence, c
 
         transfer(c, &parameter, 1, MD_REAL);
     }
-    transfer_counters(c, s);
+    head = *s;
+    if (has_trials(s)) {
+        head.n_events = 0;
+        head.n_clusters = 0;
+        head.next_id = MD_WARMUP(s);
+    }
+    transfer_counters(c, &head);
     transfer_arrays(c, s);
     if (sequence) {
         sequence_write(block, *sequence);
@@ -8530,11 +8545,10 @@ static void derive(mapdpm_stream *s)
     s->width = 0;
     s->at_event = (uint32_t)modulo(s->n_events, RING_SIZE(s));
     for (k = 0; k < MD_SLOTS(s); k++)
-        if (is_used(s, k)) {
+        if (is_used(s, k))
             stream_refresh(s, k);
-        } else {
+        else
             constants_of(s)[k] = -LARGEST_REAL;
-        }
     if (HAS_STATES(s))
         states_prepare(s);
 }
@@ -8581,19 +8595,19 @@ static int read_learner(cursor *c, const unsigned char *header, const mapdpm_opt
         return c->error;
     if (s->clock == CLOCK_MICROSECONDS)
         s->rate /= 1000000;
-    if (MD_QUEUE(s) > 0 && is_settling(s))
-        settle_again(s);
     if (!stream_is_valid(s))
         return MAPDPM_E_DAMAGED;
+    if (has_trials(s))
+        settle_begin(settling_of(s));
     derive(s);
     return MAPDPM_OK;
 }
 
 static int check_memory(const mapdpm_stream *s, size_t bytes, const mapdpm_options *o)
 {
-    if (s == NULL || !is_aligned(s))
-        return MAPDPM_E_ARGUMENT;
-    return bytes < mapdpm_stream_bytes(o) ? MAPDPM_E_SPACE : MAPDPM_OK;
+    const int has_space = bytes >= mapdpm_stream_bytes(o);
+
+    return s == NULL || !is_aligned(s) ? MAPDPM_E_ARGUMENT : has_space ? MAPDPM_OK : MAPDPM_E_SPACE;
 }
 
 int mapdpm_snapshot_read(mapdpm_stream *s, size_t bytes, const unsigned char *file, size_t file_bytes)
@@ -8634,7 +8648,7 @@ static int read_end(cursor *c, uint32_t n)
 int mapdpm_snapshot_receive(mapdpm_stream *s, size_t bytes, mapdpm_get get, void *context)
 {
     cursor c = reader(get, context, 1);
-    unsigned char header[MD_HEADER];
+    unsigned char header[MD_HEADER] = {0};
     mapdpm_options o;
     int error;
 
