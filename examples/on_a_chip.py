@@ -51,20 +51,21 @@ def on_the_chip(X: np.ndarray, nbytes: int) -> tuple[np.ndarray, np.ndarray, str
     import firmware  # noqa: PLC0415  (of the C library's folder)
     from targets import M4F, cortex  # noqa: PLC0415
 
-    chip = cortex("watch", M4F, "mps2-an386")
+    chip = cortex("watch", M4F, "mps2-an386")._replace(program=str(HERE / "chip" / "watch.c"))
     missing = firmware.missing_tools(chip)
     if missing:
         sys.exit(f"there is no {', '.join(missing)}; apt-get install {chip.packages}")
     with tempfile.TemporaryDirectory() as folder:
         firmware.BUILD = Path(folder)
         rows = ",\n".join("{" + ", ".join(f"{float(value)!r}f" for value in x) + "}" for x in X)
-        (Path(folder) / "recording.h").write_text(
+        made = Path(folder) / chip.name
+        made.mkdir()
+        (made / "recording.h").write_text(
             f"#include <mapdpm.h>\nenum {{ N_READINGS = {len(X)}, N_FEATURES = {X.shape[1]}, WARMUP = {WARMUP} }};\n"
             f"enum {{ N_CLUSTERS = {CLUSTERS}, STATE_BYTES = {nbytes} }};\n"
             f"static const mapdpm_real readings[N_READINGS][N_FEATURES] = {{\n{rows}\n}};\n"
         )
-        library = firmware.PAIR / "mapdpm.c"
-        program = firmware.build(chip, library, str(HERE / "chip" / "watch.c"), f"-I{folder}")
+        program = firmware.build(chip, firmware.PAIR / "mapdpm.c")
         firmware.run("cc", "-shared", "-fPIC", "-O2", "-o", f"{folder}/count.so", "count.c")
         plugin = firmware.counting(chip, program)
         printed = firmware.run(*shlex.split(chip.runner.format(program=program, plugin=plugin)))
