@@ -172,7 +172,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             again = (uint8_t *)malloc(mapdpm_snapshot_bytes(s));
             MUST(again != NULL);
             MUST(mapdpm_snapshot_write(s, again, mapdpm_snapshot_bytes(s), &n) == MAPDPM_OK && n <= size);
-            differs(file, again, n);
+            if (!is_settling(s)) /* else free slots are written as zeros, whatever they held */
+                differs(file, again, n);
             must_be_whole(s);
             go_on(s);
             MUST(mapdpm_snapshot_write(s, again, mapdpm_snapshot_bytes(s), &n) == MAPDPM_OK);
