@@ -54,7 +54,7 @@ def best_segments(problem: Problem, rows: Matrix, beam: int, layers: int) -> tup
     With 0 layers the number of clusters is free, which asks for a prior whose log_new does not depend on it.
     """
     best = np.empty((len(rows) + 1, layers + 1))
-    came_from = np.empty(best.shape, dtype=np.int64)
+    came_from = np.zeros(best.shape, dtype=np.int64)  # where no score is a number, a segment starts at the first atom
     problem.backend.segments(problem.model.likelihood, problem.model.prior, rows, min(beam, len(rows)), best, came_from)
     return best, came_from
 
