@@ -1,6 +1,6 @@
 /* Batch clustering on desktops: the sweep of MAP-DPM and its helpers. Statistics and decisions are in double for either
- * mapdpm_real; only data is mapdpm_real. Not for chips. mapdpm/backends/generic.py, the twin, defines the meaning; tests/backends
- * holds the two together.
+ * mapdpm_real; only data is mapdpm_real. Not for chips. mapdpm/backends/generic.py, the twin, defines the meaning;
+ * tests/backends compares the two.
  */
 #ifndef MAPDPM_BATCH_H
 #define MAPDPM_BATCH_H

@@ -60,20 +60,24 @@ static inline mapdpm_real math_nan(void)
     return value;
 }
 
+/* The bits of x, the lowest ones in float. */
+static inline uint64_t math_bits(mapdpm_real x)
+{
+    uint64_t bits = 0;
+    uint32_t word;
+
+    if (!MATH_IS_FLOAT) {
+        memcpy(&bits, &x, sizeof x);
+        return bits;
+    }
+    memcpy(&word, &x, 4);
+    return word;
+}
+
 /* The bits of |x| in float, or the upper half of those in double. */
 static inline uint32_t math_size_bits(mapdpm_real x)
 {
-    if (MATH_IS_FLOAT) {
-        uint32_t bits;
-
-        memcpy(&bits, &x, 4);
-        return bits & 0x7fffffffu;
-    } else {
-        uint64_t bits;
-
-        memcpy(&bits, &x, sizeof x);
-        return (uint32_t)(bits >> 32) & 0x7fffffffu;
-    }
+    return (uint32_t)(math_bits(x) >> (MATH_IS_FLOAT ? 0u : 32u)) & 0x7fffffffu;
 }
 
 /* Whether x is neither infinite nor NaN; whether it is NaN. By its bits, for a compiler that was told that there is no
@@ -84,12 +88,9 @@ static inline int math_is_finite(mapdpm_real x)
 }
 static inline int math_is_nan(mapdpm_real x)
 {
-    uint64_t bits;
-
     if (MATH_IS_FLOAT)
         return math_size_bits(x) > 0x7f800000u;
-    memcpy(&bits, &x, sizeof x);
-    return (bits & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
+    return (math_bits(x) & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
 }
 
 /* The largest whole number up to k / 2. */
@@ -224,7 +225,7 @@ static inline mapdpm_real math_sqrt(mapdpm_real x)
 {
     const unsigned digits = MATH_IS_FLOAT ? 23u : 52u;
     const int bias = MATH_IS_FLOAT ? 127 : 1023;
-    uint64_t bits = 0, digit, rest, root = 0, twice = 0;
+    uint64_t bits, digit, rest, root = 0, twice = 0;
     int exponent = 0;
 
     if (!(x > 0))
@@ -233,14 +234,7 @@ static inline mapdpm_real math_sqrt(mapdpm_real x)
         x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
         exponent = MATH_IS_FLOAT ? -24 : -54;
     }
-    if (MATH_IS_FLOAT) {
-        uint32_t word;
-
-        memcpy(&word, &x, 4);
-        bits = word;
-    } else {
-        memcpy(&bits, &x, sizeof x);
-    }
+    bits = math_bits(x);
     exponent += (int)(bits >> digits) - bias;
     rest = (bits & ((UINT64_C(1) << digits) - 1)) | UINT64_C(1) << digits;
     if (exponent % 2 != 0) {

@@ -9,18 +9,10 @@ enum { TEST_POINTS = 40, TEST_LOW = 3 }; /* moments: weight, mean, squares; then
 /* The CRC-32 of what was computed, continued by the bits of x, lowest byte first. */
 static uint32_t with_bits(uint32_t crc, md_real x)
 {
-    unsigned char bytes[sizeof(uint64_t)];
-    uint64_t bits = 0;
+    const uint64_t bits = math_bits(x);
+    unsigned char bytes[sizeof bits];
     size_t i;
 
-    if (MATH_IS_FLOAT) {
-        uint32_t word;
-
-        memcpy(&word, &x, 4);
-        bits = word;
-    } else {
-        memcpy(&bits, &x, sizeof x);
-    }
     for (i = 0; i < sizeof x; i++)
         bytes[i] = (unsigned char)(bits >> 8 * i);
     return mapdpm_crc32(crc, bytes, sizeof x);

@@ -439,20 +439,24 @@ static inline mapdpm_real math_nan(void)
     return value;
 }
 
+/* The bits of x, the lowest ones in float. */
+static inline uint64_t math_bits(mapdpm_real x)
+{
+    uint64_t bits = 0;
+    uint32_t word;
+
+    if (!MATH_IS_FLOAT) {
+        memcpy(&bits, &x, sizeof x);
+        return bits;
+    }
+    memcpy(&word, &x, 4);
+    return word;
+}
+
 /* The bits of |x| in float, or the upper half of those in double. */
 static inline uint32_t math_size_bits(mapdpm_real x)
 {
-    if (MATH_IS_FLOAT) {
-        uint32_t bits;
-
-        memcpy(&bits, &x, 4);
-        return bits & 0x7fffffffu;
-    } else {
-        uint64_t bits;
-
-        memcpy(&bits, &x, sizeof x);
-        return (uint32_t)(bits >> 32) & 0x7fffffffu;
-    }
+    return (uint32_t)(math_bits(x) >> (MATH_IS_FLOAT ? 0u : 32u)) & 0x7fffffffu;
 }
 
 /* Whether x is neither infinite nor NaN; whether it is NaN. By its bits, for a compiler that was told that there is no
@@ -463,12 +467,9 @@ static inline int math_is_finite(mapdpm_real x)
 }
 static inline int math_is_nan(mapdpm_real x)
 {
-    uint64_t bits;
-
     if (MATH_IS_FLOAT)
         return math_size_bits(x) > 0x7f800000u;
-    memcpy(&bits, &x, sizeof x);
-    return (bits & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
+    return (math_bits(x) & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
 }
 
 /* The largest whole number up to k / 2. */
@@ -603,7 +604,7 @@ static inline mapdpm_real math_sqrt(mapdpm_real x)
 {
     const unsigned digits = MATH_IS_FLOAT ? 23u : 52u;
     const int bias = MATH_IS_FLOAT ? 127 : 1023;
-    uint64_t bits = 0, digit, rest, root = 0, twice = 0;
+    uint64_t bits, digit, rest, root = 0, twice = 0;
     int exponent = 0;
 
     if (!(x > 0))
@@ -612,14 +613,7 @@ static inline mapdpm_real math_sqrt(mapdpm_real x)
         x *= FLOAT_OR_DOUBLE(16777216, 18014398509481984);
         exponent = MATH_IS_FLOAT ? -24 : -54;
     }
-    if (MATH_IS_FLOAT) {
-        uint32_t word;
-
-        memcpy(&word, &x, 4);
-        bits = word;
-    } else {
-        memcpy(&bits, &x, sizeof x);
-    }
+    bits = math_bits(x);
     exponent += (int)(bits >> digits) - bias;
     rest = (bits & ((UINT64_C(1) << digits) - 1)) | UINT64_C(1) << digits;
     if (exponent % 2 != 0) {
@@ -7784,18 +7778,10 @@ enum { TEST_POINTS = 40, TEST_LOW = 3 }; /* moments: weight, mean, squares; then
 /* The CRC-32 of what was computed, continued by the bits of x, lowest byte first. */
 static uint32_t with_bits(uint32_t crc, md_real x)
 {
-    unsigned char bytes[sizeof(uint64_t)];
-    uint64_t bits = 0;
+    const uint64_t bits = math_bits(x);
+    unsigned char bytes[sizeof bits];
     size_t i;
 
-    if (MATH_IS_FLOAT) {
-        uint32_t word;
-
-        memcpy(&word, &x, 4);
-        bits = word;
-    } else {
-        memcpy(&bits, &x, sizeof x);
-    }
     for (i = 0; i < sizeof x; i++)
         bytes[i] = (unsigned char)(bits >> 8 * i);
     return mapdpm_crc32(crc, bytes, sizeof x);

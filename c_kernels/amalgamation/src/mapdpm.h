@@ -323,8 +323,8 @@ int mapdpm_learn_many(mapdpm_stream *stream, const mapdpm_real *x, const int64_t
  * queue. A snapshot in between holds the warm-up and the queue; its reader finds the clusters anew. */
 int mapdpm_settle_step(mapdpm_stream *stream);
 
-/* Take all these steps at once, and do without a queue from here on. The memory behind
- * mapdpm_stream_bytes(mapdpm_get_options(...)) is free then. Returns the first error of a step. */
+/* Take all these steps at once, and give up the queue: the learner then has queue = 0, takes MAPDPM_QUEUE_BYTES less
+ * memory, the last part, and settles a warm-up that is not over at once. Returns the first error of a step. */
 int mapdpm_settle_all(mapdpm_stream *stream);
 
 /* The number of points in the queue. */

@@ -28,8 +28,6 @@ void setup() {
   mapdpm_options options = {};
 
   Serial.begin(115200);
-  if (mapdpm_real_size() != (int)sizeof(mapdpm_real))
-    stopFor("the library was compiled with another MAPDPM_REAL than this sketch");
   options.family = MAPDPM_NORMAL_GAMMA;
   options.n_features = FEATURES;
   options.max_clusters = CLUSTERS;
