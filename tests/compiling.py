@@ -1,4 +1,4 @@
-"""Compiling the pair of files with programs, for the tests of what lies around it."""
+"""Compiling the C library with programs, for the tests of what lies around it."""
 
 import re
 import shutil
@@ -8,15 +8,23 @@ import pytest
 
 from repository import ROOT
 
-FOLDER = ROOT / "c_kernels" / "amalgamation"
+KERNELS = ROOT / "c_kernels"
+FIRMWARE = KERNELS / "firmware"
+FOLDER = KERNELS / "amalgamation"
 SOURCE = FOLDER / "src"
+STUBS = ROOT / "tests" / "c_kernels" / "stubs"
 SKETCH = FOLDER / "examples" / "Wristband" / "Wristband.ino"
+
+
+def finished(*command, cwd=None, env=None):
+    """A program that has run, with its outputs."""
+    return subprocess.run([*map(str, command)], cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
 
 def run(*command, cwd=None, env=None):
     """The output of a program; fails with its output if it does."""
-    done = subprocess.run([*map(str, command)], cwd=cwd, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = finished(*command, cwd=cwd, env=env)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
@@ -29,7 +37,7 @@ def need(tool, package=None):
 
 def links(*command, cwd=None):
     """Whether a program links. If not, the linker must have missed the function that makes learners of a real type."""
-    done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False)
+    done = finished(*command, cwd=cwd)
     assert done.returncode == 0 or re.search(r"undefined reference to .mapdpm_init_(float|double)", done.stderr), done
     return done.returncode == 0
 

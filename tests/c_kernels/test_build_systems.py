@@ -3,12 +3,10 @@
 Zephyr and ESP-IDF are not here: small functions stand in for those of their build systems that the files use.
 """
 
-import subprocess
-
 import pytest
 
 import mapdpm
-from compiling import FOLDER, kconfig_options, need, run
+from compiling import FOLDER, STUBS, finished, kconfig_options, need, run
 
 MAIN = """
 #include <mapdpm.h>
@@ -29,27 +27,7 @@ int main(void)
     return 0;
 }
 """
-# The part of Zephyr's build system that our module uses; "zephyr" is what the whole program sees.
-ZEPHYR = """
-add_library(zephyr INTERFACE)
-function(zephyr_library_named name)
-  add_library(${name} STATIC)
-  target_link_libraries(${name} PUBLIC zephyr)
-  set(current ${name} PARENT_SCOPE)
-endfunction()
-function(zephyr_library_sources)
-  target_sources(${current} PRIVATE ${ARGN})
-endfunction()
-function(zephyr_library_compile_definitions)
-  target_compile_definitions(${current} PRIVATE ${ARGN})
-endfunction()
-function(zephyr_include_directories)
-  target_include_directories(zephyr INTERFACE ${ARGN})
-endfunction()
-function(zephyr_compile_definitions)
-  target_compile_definitions(zephyr INTERFACE ${ARGN})
-endfunction()
-"""
+ZEPHYR = f'include("{STUBS / "zephyr" / "library.cmake"}")\n'
 # The part of ESP-IDF's build system that our component uses. It reads a component twice: first for its requirements,
 # when there are no options yet and idf_component_register returns.
 ESP_IDF = """
@@ -102,8 +80,7 @@ FetchContent_MakeAvailable(mapdpm)
 @pytest.mark.complete
 def test_cmake_refuses_another_real_type(tmp_path):
     need("cmake")
-    command = ["cmake", "-S", FOLDER, "-B", tmp_path, "-DMAPDPM_REAL=half"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = finished("cmake", "-S", FOLDER, "-B", tmp_path, "-DMAPDPM_REAL=half")
     assert done.returncode != 0
     assert "MAPDPM_REAL is half" in done.stderr
 
@@ -138,12 +115,8 @@ def definitions(*settings, folder):
     script = folder / "print.cmake"
     show = 'message("${mapdpm_real}")\nforeach(switch ${mapdpm_switches})\nmessage("${switch}")\nendforeach()\n'
     script.write_text(f'include("{FOLDER / "kconfig.cmake"}")\n{show}')
-    done = subprocess.run(
-        [need("cmake"), *(f"-DCONFIG_MAPDPM_{setting}" for setting in settings), "-P", script],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = finished(need("cmake"), *(f"-DCONFIG_MAPDPM_{setting}" for setting in settings), "-P", script)
+    assert done.returncode == 0, done.stderr
     return done.stderr.split()
 
 

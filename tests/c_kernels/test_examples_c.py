@@ -10,12 +10,11 @@ import re
 import pytest
 
 import mapdpm
-from compiling import FOLDER, SOURCE, library_object, need, run
+from compiling import FOLDER, SOURCE, STUBS, library_object, need, run
 from repository import ROOT
 
 EXAMPLES = FOLDER / "examples"
 HERE = ROOT / "tests" / "c_kernels"
-STUBS = HERE / "stubs"
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror"]
 TWO_SLOTS = EXAMPLES / "TwoSlots"
 

@@ -3,50 +3,25 @@
 import importlib
 import json
 import re
-import shutil
 import struct
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from compiling import FIRMWARE, SOURCE
 from mapdpm import NormalGamma, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
 from mapdpm.features import c_pipeline
 from mapdpm.features.c_pipeline import Pipeline, Step
 from mapdpm.stream import c_states, summaries
 from mapdpm.stream.assessing import assess
 from mapdpm.stream.c_learner import NO_GROUP, Learner
-from repository import ROOT
 from tests.marks import complete_but
 
-KERNELS = ROOT / "c_kernels"
-FIRMWARE = KERNELS / "firmware"
-PAIR = KERNELS / "amalgamation" / "src"
 D, N_POINTS, SCORE_EVERY, GAP_EVERY, SNAPSHOT_EVERY = 3, 2000, 5, 300, 500
 STATIONARY, FULL, WARM_UP, DRIFT, MISSING, GROUPS, STATES = KINDS = range(7)
 PRIOR = NormalGamma([0.0, 0.0, 0.0], 0.05, 1.0, [1.0, 1.0, 1.0])
-
-
-@pytest.fixture
-def shared(monkeypatch):
-    """The module that builds for all machines, in the folder that `make test-firmware` uses too."""
-    monkeypatch.syspath_prepend(str(FIRMWARE))
-    return importlib.import_module("firmware")
-
-
-@pytest.fixture
-def firmware(shared, monkeypatch, tmp_path):
-    """The same, in a folder of the test."""
-    monkeypatch.setattr(shared, "BUILD", tmp_path)
-    return shared
-
-
-@pytest.fixture
-def stacks(shared):
-    return shared.stacks
 
 
 def known_crc(group):
@@ -207,7 +182,7 @@ def test_the_sources_forbid_what_a_command_line_allows(firmware):
     (target,) = [target for target in firmware.TARGETS if target.name == "gcc-O2"]
     target = fused(target, "-mfma -ffp-contract=fast")
     assert firmware.result_of(target).crc == known_crc("all float")
-    text = (PAIR / "mapdpm.c").read_text()
+    text = (SOURCE / "mapdpm.c").read_text()
     without = firmware.BUILD / "mapdpm.c"
     without.write_text(text.replace('#pragma GCC optimize("fp-contract=off", ', "#pragma GCC optimize("))
     assert without.read_text() != text
@@ -386,29 +361,3 @@ def test_the_readme_says_what_was_measured(firmware):
                 for t in ("float32", "float64")
             ]
             assert cell == " / ".join(str(learner.nbytes) for learner in learners)
-
-
-def test_the_pair_is_current():
-    done = subprocess.run(
-        [sys.executable, KERNELS / "amalgamate.py", "--check"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.complete
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("real", ["float", "double"])
-def test_the_pair_wants_memcpy_and_memset_only(compiler, real, tmp_path):
-    """No libm, no errno, no stdio; and no arithmetic on double in a float build (-Wdouble-promotion)."""
-    if shutil.which(compiler) is None:
-        pytest.skip(f"there is no {compiler}; apt-get install {compiler}")
-    warnings = "-pedantic -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wundef -Werror"
-    warnings += " -Wdouble-promotion" if real == "float" else ""
-    switches = f"-DMAPDPM_MISSING -DMAPDPM_GROUPS -DMAPDPM_STATES -DMAPDPM_NO_CLONES -DMAPDPM_REAL={real}"
-    command = [compiler, *f"-std=c99 -O2 {warnings} {switches}".split()]
-    program = tmp_path / "mapdpm.o"
-    subprocess.run([*command, "-fPIC", "-c", PAIR / "mapdpm.c", "-o", program], check=True)
-    wanted = subprocess.run(["nm", "-u", program], capture_output=True, text=True, check=True).stdout.split()
-    assert set(wanted) - {"U"} <= {"memcpy", "memset"}
-    memory, linking = FIRMWARE / "boards" / "memory.c", ["-nostdlib", "-shared", "-fPIC", "-Wl,--no-undefined"]
-    subprocess.run([*command, *linking, program, memory, "-o", tmp_path / "whole.so"], check=True)

@@ -1,6 +1,5 @@
 """Flags of compilers: each is harmless, refused, or found by mapdpm_selftest."""
 
-import importlib
 import platform
 import re
 import shutil
@@ -8,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from repository import ROOT
-from tests.compilers import need, run
+from compiling import FIRMWARE, KERNELS, SOURCE, finished, need, run
 from tests.marks import complete_but
 
-KERNELS = ROOT / "c_kernels"
-FIRMWARE = KERNELS / "firmware"
-PAIR = KERNELS / "amalgamation" / "src"
 OK, E_ARITHMETIC = 0, -17
 MAIN = """
 #include "mapdpm.h"
@@ -55,10 +50,8 @@ def compiled_selftest(folder, compiler, flags, real, *, forbidden=True):
     command = [compiler, "-std=c99", "-O2", "-ffp-contract=off", *target, *flags.split(), f"-DMAPDPM_REAL={real}"]
     command.append("-ffunction-sections")  # so that the linker takes no more of these files than the self-test needs
     sources = ("selftest.c", "snapshot.c", "mapdpm.c")
-    done = run(*command, "-c", *sources, cwd=folder, check=False)
-    if (
-        done.returncode == 0
-    ):  # the program itself has no such flags: at its start they would change the processor's mode
+    done = finished(*command, "-c", *sources, cwd=folder)
+    if done.returncode == 0:  # the program has no such flags: at its start they would change the processor's mode
         objects = [name.replace(".c", ".o") for name in sources]
         run(compiler, f"-DMAPDPM_REAL={real}", "-Wl,--gc-sections", "main.c", *objects, "-o", "selftest", cwd=folder)
     return done
@@ -67,7 +60,7 @@ def compiled_selftest(folder, compiler, flags, real, *, forbidden=True):
 def selftest(folder, *args, **kwargs):
     """Return what mapdpm_selftest returned, or the message of the compiler."""
     done = compiled_selftest(folder, *args, **kwargs)
-    return done.stderr if done.returncode else int(run(folder / "selftest").stdout)
+    return done.stderr if done.returncode else int(run(folder / "selftest"))
 
 
 @pytest.mark.parametrize("real", REALS)
@@ -119,19 +112,9 @@ def test_selftest_finds_flush_to_zero(bits, real, tmp_path):
     assert selftest(tmp_path, "gcc", "-O1", real) == OK
     mode = f"#include <xmmintrin.h>\n__attribute__((constructor)) void f(void) {{ _mm_setcsr(_mm_getcsr() | {bits}); }}"
     (tmp_path / "mode.c").write_text(mode)
-    objects = ("selftest.o", "snapshot.o", "mapdpm.o")
-    run(
-        "gcc",
-        f"-DMAPDPM_REAL={real}",
-        "-Wl,--gc-sections",
-        "main.c",
-        "mode.c",
-        *objects,
-        "-o",
-        "selftest",
-        cwd=tmp_path,
-    )
-    assert int(run(tmp_path / "selftest").stdout) == E_ARITHMETIC
+    parts = ("main.c", "mode.c", "selftest.o", "snapshot.o", "mapdpm.o")
+    run("gcc", f"-DMAPDPM_REAL={real}", "-Wl,--gc-sections", *parts, "-o", "selftest", cwd=tmp_path)
+    assert int(run(tmp_path / "selftest")) == E_ARITHMETIC
 
 
 @pytest.mark.parametrize(
@@ -143,8 +126,7 @@ def test_clang_obeys_where_float_control_does_not_exist(flag, less, tmp_path):
     clang = "clang --target=armv7em-none-eabi -mfloat-abi=hard -mcpu=cortex-m4 -ffreestanding -std=c99 -O2 -S"
     texts = []
     for flags in (less, flag):
-        command = [*clang.split(), *flags.split(), "-DMAPDPM_REAL=float", KERNELS / "online.c", "-o", tmp_path / "a.s"]
-        run(*command)
+        run(*clang.split(), *flags.split(), "-DMAPDPM_REAL=float", KERNELS / "online.c", "-o", tmp_path / "a.s")
         texts.append(re.sub(r"\s+\.eabi_attribute.*", "", (tmp_path / "a.s").read_text()))
     assert texts[0] == texts[1]
 
@@ -182,13 +164,13 @@ int main(void)
 def test_nan_is_refused_by_its_bits(compiler, flag, tmp_path):
     """Without the pragmas: nothing but the test of the bits."""
     need(compiler)
-    text = (PAIR / "mapdpm.c").read_text()
+    text = (SOURCE / "mapdpm.c").read_text()
     naked = text[: text.index("#ifdef __FAST_MATH__")] + text[text.index("#if FLT_EVAL_METHOD == 1") :]
     (tmp_path / "mapdpm.c").write_text(naked)
     (tmp_path / "main.c").write_text(NAN_IS_REFUSED)
-    flags = ["-std=c99", "-O1", flag, "-DMAPDPM_NO_CLONES", "-DMAPDPM_REAL=float", f"-I{PAIR}"]
+    flags = ["-std=c99", "-O1", flag, "-DMAPDPM_NO_CLONES", "-DMAPDPM_REAL=float", f"-I{SOURCE}"]
     run(compiler, *flags, "main.c", "mapdpm.c", "-o", "main", cwd=tmp_path)
-    assert run(tmp_path / "main").stdout == "0 -9 -9 -9 -9 -10"
+    assert run(tmp_path / "main") == "0 -9 -9 -9 -9 -10"
 
 
 ON_A_BOARD = """
@@ -205,17 +187,14 @@ BOARDS = ("cortex-m4f", "cortex-m0", "cortex-m7", "rv32imac", "rv32imafc", "powe
 
 
 @pytest.mark.parametrize("name", complete_but(["cortex-m4f"], BOARDS))
-def test_chips_pass_their_selftest(name, monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(FIRMWARE))
-    firmware = importlib.import_module("firmware")
-    monkeypatch.setattr(firmware, "BUILD", tmp_path)
+def test_chips_pass_their_selftest(name, firmware, tmp_path):
     (target,) = [target for target in firmware.TARGETS if target.name == name]
     if firmware.missing_tools(target):
         pytest.skip(f"there is no {', '.join(firmware.missing_tools(target))}")
     main = tmp_path / "main.c"
     main.write_text(ON_A_BOARD)
     switches = f"{target.switches} -I{FIRMWARE / 'boards'}"
-    program = firmware.build(target._replace(program=str(main), switches=switches), PAIR / "mapdpm.c")
+    program = firmware.build(target._replace(program=str(main), switches=switches), SOURCE / "mapdpm.c")
     command = target.runner.format(program=program, plugin="").split()
-    done = run("timeout", "60", *command, cwd=FIRMWARE, check=False)
+    done = finished("timeout", "60", *command, cwd=FIRMWARE)
     assert "selftest passed" in done.stdout + done.stderr

@@ -1,14 +1,9 @@
 """MAPDPM_NO_SPLIT: a learner that never splits, whose snapshots go to and fro."""
 
-import shutil
-import subprocess
-
 import pytest
 
-from repository import ROOT
+from compiling import SOURCE, need, run
 from tests.marks import complete_but
-
-PAIR = ROOT / "c_kernels" / "amalgamation" / "src"
 
 # Learn n points, from a snapshot or from the start. They are of two clusters, which one cluster of a wide prior takes
 # first: its halves tell them apart. Print the error, the numbers of clusters, splits and points, and
@@ -90,28 +85,22 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", complete_but(["plain"], KINDS))
 def test_clusters_never_split_and_snapshots_are_compatible(kind, tmp_path):
-    if shutil.which("gcc") is None:
-        pytest.skip("there is no gcc; apt-get install gcc")
     switches, options, group = KINDS[kind]
     (tmp_path / "program.c").write_text(PROGRAM.replace("OPTIONS;", f"{options};").replace("GROUP;", f"{group};"))
-    command = (
-        f"gcc -std=c99 -O0 -Wall -Wextra -Werror -DMAPDPM_REAL=float -DMAPDPM_NO_CLONES {switches} -I{PAIR}".split()
-    )
+    flags = f"-std=c99 -O0 -Wall -Wextra -Werror -DMAPDPM_REAL=float -DMAPDPM_NO_CLONES {switches} -I{SOURCE}".split()
     for name, more in (("splits", []), ("never", ["-DMAPDPM_NO_SPLIT"])):
-        subprocess.run([*command, *more, tmp_path / "program.c", "-o", tmp_path / name], check=True)
+        run(need("gcc"), *flags, *more, tmp_path / "program.c", "-o", tmp_path / name)
 
-    def run(name, start, n, to):
-        paths = [str(tmp_path / start), str(n), str(tmp_path / to)]
-        done = subprocess.run([tmp_path / name, *paths], check=True, capture_output=True, text=True)
-        error, *found = map(int, done.stdout.split())
+    def learned(name, start, n, to):
+        error, *found = map(int, run(tmp_path / name, tmp_path / start, n, tmp_path / to).split())
         assert error == 0
         return found
 
-    assert run("splits", "none", 200, "two")[:3] == [2, 1, 200]
-    assert run("never", "none", 200, "one") == [1, 0, 200, 0]
-    assert run("never", "two", 200, "more")[:3] == [2, 1, 400]  # it learns on with the clusters that it got
-    assert run("splits", "one", 200, "other")[:3] == [2, 1, 400]  # the other library splits what it got
-    assert run("splits", "none", 10, "halves") == [1, 0, 10, 1]
-    assert run("never", "halves", 200, "old")[1:] == [0, 210, 0]  # halves that are out of date are emptied
-    assert run("never", "halves", 0, "same") == [1, 0, 10, 1]
+    assert learned("splits", "none", 200, "two")[:3] == [2, 1, 200]
+    assert learned("never", "none", 200, "one") == [1, 0, 200, 0]
+    assert learned("never", "two", 200, "more")[:3] == [2, 1, 400]  # it learns on with the clusters that it got
+    assert learned("splits", "one", 200, "other")[:3] == [2, 1, 400]  # the other library splits what it got
+    assert learned("splits", "none", 10, "halves") == [1, 0, 10, 1]
+    assert learned("never", "halves", 200, "old")[1:] == [0, 210, 0]  # halves that are out of date are emptied
+    assert learned("never", "halves", 0, "same") == [1, 0, 10, 1]
     assert (tmp_path / "same").read_bytes() == (tmp_path / "halves").read_bytes()

@@ -1,22 +1,14 @@
-"""The pair of files: its config header, the names that it leaves to others, its version, licence and size."""
+"""The pair of files: what it needs, its config header, the names of vendors, its version, licence and size."""
 
 import json
 import re
+import sys
 
 import pytest
 
 import mapdpm
+from compiling import FIRMWARE, KERNELS, SOURCE, finished, need, run
 from repository import ROOT
-from tests.compilers import need, run
-
-KERNELS = ROOT / "c_kernels"
-FIRMWARE = KERNELS / "firmware"
-PAIR = KERNELS / "amalgamation" / "src"
-SMALLEST = (
-    "-DMAPDPM_REAL=float -DMAPDPM_FEATURES=3 -DMAPDPM_CLUSTERS=8 -DMAPDPM_WHEN_FULL=MAPDPM_FULL_LEAST_LOSS"
-    " -DMAPDPM_NO_KNOWN_VARIANCE -DMAPDPM_NO_WARMUP -DMAPDPM_NO_WINDOW -DMAPDPM_NO_FORGETTING -DMAPDPM_NO_ERROR_NAMES"
-)
-
 
 # What headers of vendors define: CMSIS and ST's, Arduino, ESP-IDF, Zephyr, avr-libc.
 CONSTANTS = """
@@ -36,17 +28,17 @@ VENDORS = "".join(f"#define {name} $ a constant of the vendor $\n" for name in C
 )
 
 
-def test_a_config_header_may_have_the_names_of_vendors(tmp_path):
+def test_a_config_header_may_have_the_names_of_vendors(smallest, tmp_path):
     need("gcc")
-    switches = [switch.removeprefix("-D").partition("=")[::2] for switch in SMALLEST.split()]
+    switches = [switch.removeprefix("-D").partition("=")[::2] for switch in smallest]
     config = "".join(f"#define {name} {value}\n" for name, value in switches)
     (tmp_path / "my_config.h").write_text(f"{config}#ifdef VENDOR\n{VENDORS}#endif\n")
-    flags = ["-std=c99", "-O1", f"-I{PAIR}", "-I.", '-DMAPDPM_CONFIG="my_config.h"']
-    run("gcc", *flags, "-DVENDOR", "-c", PAIR / "mapdpm.c", cwd=tmp_path)
+    flags = ["-std=c99", "-O1", f"-I{SOURCE}", "-I.", '-DMAPDPM_CONFIG="my_config.h"']
+    run("gcc", *flags, "-DVENDOR", "-c", SOURCE / "mapdpm.c", cwd=tmp_path)
     sources = [FIRMWARE / name for name in ("conformance.c", "boards/report.c", "boards/hosted.c")]
     run("gcc", *flags, "-DSMALLEST", f"-I{FIRMWARE}", *sources, "mapdpm.o", "-o", "program", cwd=tmp_path)
     crc = json.loads((FIRMWARE / "figures.json").read_text())["crc"]["smallest float"]
-    assert f"crc {crc}" in run(tmp_path / "program").stdout
+    assert f"crc {crc}" in run(tmp_path / "program")
 
 
 @pytest.mark.complete
@@ -55,7 +47,7 @@ def test_the_whole_library_compiles_with_the_names_of_vendors(tmp_path):
     (tmp_path / "my_config.h").write_text(VENDORS)
     switches = ["-DMAPDPM_MISSING", "-DMAPDPM_GROUPS", "-DMAPDPM_STATES", "-DMAPDPM_SURPRISE"]
     config = '-DMAPDPM_CONFIG="my_config.h"'
-    run("gcc", "-std=c99", "-fsyntax-only", "-I.", config, *switches, PAIR / "mapdpm.c", cwd=tmp_path)
+    run("gcc", "-std=c99", "-fsyntax-only", "-I.", config, *switches, SOURCE / "mapdpm.c", cwd=tmp_path)
 
 
 MAKES = '#include "mapdpm.h"\nint main(void) { return mapdpm_init(0, 0, 0) == MAPDPM_OK; }\n'
@@ -63,17 +55,18 @@ MAKES = '#include "mapdpm.h"\nint main(void) { return mapdpm_init(0, 0, 0) == MA
 
 @pytest.mark.parametrize(("compiler", "language"), [("gcc", "c"), ("g++", "c++")])
 def test_a_library_of_the_other_real_type_does_not_link(compiler, language, tmp_path):
-    need("gcc", compiler)
+    need("gcc")
+    need(compiler)
     (tmp_path / "main.c").write_text(MAKES)
-    run("gcc", "-O0", "-w", "-DMAPDPM_REAL=float", "-c", PAIR / "mapdpm.c", cwd=tmp_path)
-    link = [compiler, f"-I{PAIR}", "-x", language, "main.c", "-x", "none", "mapdpm.o"]
+    run("gcc", "-O0", "-w", "-DMAPDPM_REAL=float", "-c", SOURCE / "mapdpm.c", cwd=tmp_path)
+    link = [compiler, f"-I{SOURCE}", "-x", language, "main.c", "-x", "none", "mapdpm.o"]
     run(*link, "-DMAPDPM_REAL=float", cwd=tmp_path)
-    done = run(*link, cwd=tmp_path, check=False)
+    done = finished(*link, cwd=tmp_path)
     assert done.returncode != 0
     assert "mapdpm_init_double" in done.stderr
 
 
-def test_versions_agree(tmp_path):
+def test_version_numbers_are_those_of_the_text(tmp_path):
     need("gcc")
     major, minor, patch = (int(part) for part in re.findall(r"\d+", mapdpm.__version__))
     checks = f"""
@@ -87,45 +80,60 @@ def test_versions_agree(tmp_path):
 typedef char text_too[sizeof MAPDPM_VERSION == {len(mapdpm.__version__) + 1} ? 1 : -1];
 """
     (tmp_path / "version.c").write_text(checks)
-    run("gcc", f"-I{PAIR}", "-fsyntax-only", "version.c", cwd=tmp_path)
-    folder = PAIR.parent
-    texts = [
-        re.search(r'^#define MAPDPM_VERSION "(.*)"$', (PAIR / "mapdpm.h").read_text(), re.MULTILINE)[1],
-        re.search(r"^project\(mapdpm VERSION (\S+)", (folder / "CMakeLists.txt").read_text(), re.MULTILINE)[1],
-        re.search(r"^version=(.*)$", (folder / "library.properties").read_text(), re.MULTILINE)[1],
-        json.loads((folder / "library.json").read_text())["version"],
-    ]
-    assert texts == [mapdpm.__version__] * 4
+    run("gcc", f"-I{SOURCE}", "-fsyntax-only", "version.c", cwd=tmp_path)
 
 
 def test_the_pair_carries_licence_and_version():
     licence = (ROOT / "LICENSE").read_text()
     (copyright_,) = re.findall(r"^Copyright .*$", licence, re.MULTILINE)
     for name in ("mapdpm.h", "mapdpm.c"):
-        lines = (PAIR / name).read_text().splitlines()
+        lines = (SOURCE / name).read_text().splitlines()
         assert lines[0] == "/* SPDX-License-Identifier: BSD-3-Clause"
         assert lines[1] == f" * {copyright_}"
         assert f"mapdpm {mapdpm.__version__}: {name}" in lines[3]
-    text = re.sub(r"^( \*|/\*) ?", "", (PAIR / "mapdpm.c").read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^( \*|/\*) ?", "", (SOURCE / "mapdpm.c").read_text(), flags=re.MULTILINE)
     assert licence.strip() in text
 
 
-def kept_bytes(folder, linker, *compiler):
+def kept_bytes(folder, switches, linker, *compiler):
     """The bytes of the smallest library that a linker keeps for a program that learns, scores and takes snapshots."""
-    flags = [*["-std=c99", "-Os", "-ffunction-sections", "-fdata-sections", "-c"], *SMALLEST.split()]
-    run(*compiler, *flags, PAIR / "mapdpm.c", cwd=folder)
+    flags = [*["-std=c99", "-Os", "-ffunction-sections", "-fdata-sections", "-c"], *switches]
+    run(*compiler, *flags, SOURCE / "mapdpm.c", cwd=folder)
     by_real = ("init", "learn", "predict", "snapshot_read")
     names = [*(f"mapdpm_{name}_float" for name in by_real), "mapdpm_snapshot_write", "mapdpm_snapshot_bytes"]
     roots = [part for name in names for part in ("-u", name)]
     run(linker, "-r", "--gc-sections", *roots, "mapdpm.o", "-o", "kept.o", cwd=folder)
-    return int(run("size", "kept.o", cwd=folder).stdout.splitlines()[1].split()[0])
+    return int(run("size", "kept.o", cwd=folder).splitlines()[1].split()[0])
 
 
-def test_the_library_of_clang_is_about_as_small_as_that_of_gcc(tmp_path):
+def test_the_library_of_clang_is_about_as_small_as_that_of_gcc(smallest, tmp_path):
     """Half as large again on x86-64 and twice as large on a Cortex-M4 without minsize (amalgamate.py)."""
-    need("clang", "arm-none-eabi-gcc", "arm-none-eabi-ld", "size")
+    for tool in ("clang", "arm-none-eabi-gcc", "arm-none-eabi-ld", "size"):
+        need(tool)
     clang = ["clang", "--target=armv7em-none-eabi", "-mfloat-abi=hard", "-mcpu=cortex-m4", "-ffreestanding"]
     gcc = ["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]
-    by_clang = kept_bytes(tmp_path, "arm-none-eabi-ld", *clang)
+    by_clang = kept_bytes(tmp_path, smallest, "arm-none-eabi-ld", *clang)
     assert by_clang <= 15 * 1024
-    assert by_clang <= 1.25 * kept_bytes(tmp_path, "arm-none-eabi-ld", *gcc)
+    assert by_clang <= 1.25 * kept_bytes(tmp_path, smallest, "arm-none-eabi-ld", *gcc)
+
+
+def test_the_pair_is_current():
+    run(sys.executable, KERNELS / "amalgamate.py", "--check")
+
+
+@pytest.mark.complete
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("real", ["float", "double"])
+def test_the_pair_wants_memcpy_and_memset_only(compiler, real, tmp_path):
+    """No libm, no errno, no stdio; and no arithmetic on double in a float build (-Wdouble-promotion)."""
+    need(compiler)
+    warnings = "-pedantic -Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wundef -Werror"
+    warnings += " -Wdouble-promotion" if real == "float" else ""
+    switches = f"-DMAPDPM_MISSING -DMAPDPM_GROUPS -DMAPDPM_STATES -DMAPDPM_SURPRISE -DMAPDPM_REAL={real}"
+    command = [compiler, *f"-std=c99 -O2 -DMAPDPM_NO_CLONES {warnings} {switches}".split()]
+    program = tmp_path / "mapdpm.o"
+    run(*command, "-fPIC", "-c", SOURCE / "mapdpm.c", "-o", program)
+    wanted = run("nm", "-u", program).split()
+    assert set(wanted) - {"U"} <= {"memcpy", "memset"}
+    memory, linking = FIRMWARE / "boards" / "memory.c", ["-nostdlib", "-shared", "-fPIC", "-Wl,--no-undefined"]
+    run(*command, *linking, program, memory, "-o", tmp_path / "whole.so")

@@ -4,14 +4,6 @@ import importlib
 
 import pytest
 
-from repository import ROOT
-
-
-@pytest.fixture
-def stacks(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "c_kernels" / "firmware"))
-    return importlib.import_module("stacks")
-
 
 @pytest.fixture
 def machine(stacks):

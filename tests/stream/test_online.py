@@ -369,21 +369,6 @@ def test_a_float32_file_has_the_numbers_that_were_given(alpha):
     assert (again.alpha, again.half_life) == (alpha, 0.3)
 
 
-@pytest.mark.complete
-def test_learning_calls_nothing_but_what_moves_bytes(tmp_path):
-    """No malloc, no libm, no stdio: the objects name no other function of the C library."""
-    batch = {"sweep", "score", "moves", "passes", "states", "paths"}
-    sources = [path for path in sorted((ROOT / "c_kernels").glob("*.c")) if path.stem not in batch]
-    flags = ["-std=c99", "-O2", "-DMAPDPM_NO_CLONES", "-DMAPDPM_MISSING", "-DMAPDPM_GROUPS", "-fno-pic"]
-    subprocess.run(["cc", *flags, "-c", *sources], check=True, cwd=tmp_path)
-    made = [tmp_path / f"{source.stem}.o" for source in sources]
-    listed = subprocess.run(["nm", *made], capture_output=True, text=True, check=True).stdout
-    names = [line.split()[-2:] for line in listed.splitlines() if line[:1] in {" ", "0"}]
-    wanted = {name for kind, name in names if kind == "U"}
-    assert wanted - {name for kind, name in names if kind != "U"} <= {"memcpy", "memset", "memcmp", "memmove"}
-    assert len(wanted) > len(sources)
-
-
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
