@@ -1,5 +1,5 @@
-/* The tails of points with all columns, for full covariance matrices: 1 + stretch times the squared distance. Four
- * points are solved at a time, in the lanes of a vector. Internal to the batch sweep.
+/* Bounds of the scores of points with all columns, for full covariance matrices: their tails are 1 + stretch times the
+ * squared distance. Four points are solved at a time, in the lanes of a vector. Internal to the batch sweep.
  */
 #ifndef MAPDPM_FULL_TAILS_H
 #define MAPDPM_FULL_TAILS_H
@@ -25,60 +25,50 @@ ALWAYS_INLINE void full_tail(const score_table *table, int64_t k, const vector *
     *tail = 1.0 + full_constants(statistics, D)[2] * total;
 }
 
-/* The tails of the current block with a column. */
-ALWAYS_INLINE void full_tail_of_block(const score_table *table, int64_t k, int64_t n_rows, vector *tail)
+/* The tails of the batch with a column, and its bounds. */
+ALWAYS_INLINE void full_tail_of_batch(const score_table *table, int64_t k, int64_t n_rows, vector *tail)
 {
-    int64_t q;
+    double tails[MD_BLOCK];
 
     full_tail(table, k, (const vector *)(const void *)table->solved, n_rows, tail);
-    for (q = 0; q < MD_BLOCK; q++)
-        table->tails[q * table->stride + k] = (*tail)[q];
+    memcpy(tails, tail, sizeof tails);
+    bound_by_tails_of_doubles(table, k, tails, NULL, MD_BLOCK);
 }
 
-/* Put the current block into lanes, for full_tail_of_block. Columns that are not in use get tails of 1. */
-static inline void load_lanes(const score_table *table, int64_t n_columns)
+/* Put the points of the batch into the lanes of vectors; the last one is repeated. */
+static inline void load_of_full(const score_table *table)
 {
     const int64_t D = table->likelihood.D;
-    const double *const x = table->block;
     vector *const points = (vector *)(void *)table->solved;
-    int64_t d, k, q;
+    int64_t d, q;
 
-    for (d = 0; d < D; d++)
-        points[d] = (vector){x[d], x[D + d], x[2 * D + d], x[3 * D + d]};
-    for (k = 1; k < n_columns; k++)
-        for (q = 0; q < MD_BLOCK && !is_column_used(table, k); q++)
-            table->tails[q * table->stride + k] = 1.0;
-}
+    for (q = 0; q < MD_BLOCK; q++) {
+        const mapdpm_real *const x = point(table, point_of_lane(table, q < table->n_batch ? q : table->n_batch - 1));
 
-/* The tails of the current block, or of the current point, with all columns. */
-static __attribute__((noinline)) CLONES void full_tails_of_block(const score_table *table)
-{
-    vector tail;
-    int64_t k;
-
-    load_lanes(table, round_up(table->n_columns, COLUMNS_PER_STEP));
-    for (k = 0; k < table->n_columns; k++)
-        if (is_column_used(table, k))
-            full_tail_of_block(table, k, table->likelihood.D, &tail);
-}
-
-static __attribute__((noinline)) CLONES void full_tails_of_point(const score_table *table)
-{
-    vector *const points = (vector *)(void *)table->solved;
-    const vector ones = {1.0, 1.0, 1.0, 1.0};
-    int64_t d, k;
-
-    for (d = 0; d < table->likelihood.D; d++)
-        points[d] = table->x[d] * ones;
-    for (k = 0; k < round_up(table->n_columns, COLUMNS_PER_STEP); k++) {
-        vector tail = ones;
-
-        if (is_column_used(table, k))
-            full_tail(table, k, points, table->likelihood.D, &tail);
-        table->tails[k] = tail[0];
+        for (d = 0; d < D; d++)
+            points[d][q] = (double)x[d];
     }
 }
 
+/* The bounds of the batch with the columns from `first` to before `end`. */
+static __attribute__((noinline)) CLONES void bound_columns_of_full(const score_table *table, int64_t first, int64_t end)
+{
+    vector tail;
+    int64_t k, q;
+
+    for (k = first; k < end; k++)
+        if (is_column_used(table, k))
+            full_tail_of_batch(table, k, table->likelihood.D, &tail);
+        else
+            for (q = 0; q < MD_BLOCK; q++)
+                table->bounds[k * MD_POINTS + q] = NEVER;
+}
+
+/* ---- two stages: after the first rows of their factors, most columns are out of question ------------------------- */
+
+/* A lower bound of a logarithm is the bits of the number, read as an integer without the last 11 and less those of 1,
+ * times this unit. */
+static const double ROUGH_LOG_UNIT = 0.693147180559945 / 2199023255552.0; /* ln 2, rounded down, over 2^41 */
 static const double ROUGH_LOG_OF_ONE = 4503599627370496.0 + 1023.0 * 2199023255552.0; /* 2^52 + 1023 2^41 */
 
 /* Lower bounds of the logarithms of tails, in ROUGH_LOG_UNITs: log2(1 + f) >= f. */
@@ -87,9 +77,7 @@ ALWAYS_INLINE void to_rough_log(vector *tail)
     *tail = (vector)((bit_vector)*tail >> 11 | UINT64_C(0x4330000000000000)) - ROUGH_LOG_OF_ONE;
 }
 
-/* ---- two stages: after the first rows of their factors, most columns are out of question ------------------------- */
-
-enum { LEAST_FIRST_ROWS = 8 };
+enum { LEAST_FIRST_ROWS = 8, FEWEST_COLUMNS = 8 };
 
 /* A quarter of the rows is a sixteenth of the work. */
 static inline int64_t first_rows(int64_t D)
@@ -102,54 +90,56 @@ static inline int64_t first_rows(int64_t D)
 /* With few columns, or few rows, there is nothing to save. */
 static inline int has_two_stages(const score_table *table)
 {
-    return table->is_full && table->n_columns > COLUMNS_PER_STEP && table->likelihood.D > 2 * LEAST_FIRST_ROWS;
+    return table->is_full && table->n_columns > FEWEST_COLUMNS && table->likelihood.D > 2 * LEAST_FIRST_ROWS;
 }
 
-/* Whether a slot is one of the first n labels. */
-static inline int is_among(const int64_t *labels, int n, int64_t slot)
+/* Whether a column is the own one of one of the first n points. */
+static inline int is_among(const score_table *table, int n, int64_t column)
 {
     int q, found = 0;
 
     for (q = 0; q < n; q++)
-        found |= labels[q] == slot;
+        found |= table->own_column[q] == column;
     return found;
 }
 
-/* The tails of the current block with the slots of its points. */
-static __attribute__((noinline)) CLONES void own_full_tails(const score_table *table, const int64_t *labels)
+/* The bounds of the batch with the own columns of its points. */
+static __attribute__((noinline)) CLONES void bound_own_of_full(const score_table *table)
 {
     vector tail;
     int q;
 
-    load_lanes(table, round_up(table->n_columns, COLUMNS_PER_STEP));
     for (q = 0; q < MD_BLOCK; q++)
-        if (!is_among(labels, q, labels[q]))
-            full_tail_of_block(table, labels[q] + 1, table->likelihood.D, &tail);
+        if (!is_among(table, q, table->own_column[q]))
+            full_tail_of_batch(table, table->own_column[q], table->likelihood.D, &tail);
 }
 
-/* The tails with all other columns. Where no score with the block can exceed least[MD_BLOCK], they are lower bounds. */
-static __attribute__((noinline)) CLONES void other_full_tails(const score_table *table, const int64_t *labels,
-                                                              const double *least)
+/* The bounds with all other columns: rough ones, where no score can exceed table->least. */
+static __attribute__((noinline)) CLONES void bound_others_of_full(const score_table *table)
 {
-    const vector limit = {least[0], least[1], least[2], least[3]};
+    const float *const least = table->least;
+    const vector limit = {(double)least[0], (double)least[1], (double)least[2], (double)least[3]};
     int64_t *const is_done = table->candidates; /* that array is not in use yet */
     vector tail;
-    int64_t k;
+    int64_t k, q;
 
     for (k = 0; k < table->n_columns; k++) { /* without a branch that has to wait for a tail */
         bit_vector below;
 
-        is_done[k] = !is_column_used(table, k) || is_among(labels, MD_BLOCK, k - 1);
+        is_done[k] = !is_column_used(table, k) || is_among(table, MD_BLOCK, k);
+        for (q = 0; q < MD_BLOCK && !is_column_used(table, k); q++)
+            table->bounds[k * MD_POINTS + q] = NEVER;
         if (is_done[k])
             continue;
-        full_tail_of_block(table, k, first_rows(table->likelihood.D), &tail);
+        full_tail_of_batch(table, k, first_rows(table->likelihood.D), &tail);
         to_rough_log(&tail);
-        below = (bit_vector)(table->upper_constant[k] - table->rough_exponent[k] * tail <= limit);
+        below = (bit_vector)(table->upper[k] + (double)table->weight[k] -
+                                 table->slope[k] * ROUGH_LOG_UNIT * tail <= limit);
         is_done[k] = (int64_t)(below[0] & below[1] & below[2] & below[3] & 1);
     }
     for (k = 0; k < table->n_columns; k++)
         if (!is_done[k])
-            full_tail_of_block(table, k, table->likelihood.D, &tail);
+            full_tail_of_batch(table, k, table->likelihood.D, &tail);
 }
 
 #endif

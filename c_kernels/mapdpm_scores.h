@@ -5,13 +5,10 @@
 #ifndef MAPDPM_SCORES_H
 #define MAPDPM_SCORES_H
 
-#include "mapdpm_score_table.h"
+#include "mapdpm_columns.h"
 
 /* If D factors times their exponent exceed this, a plain product may be off by a tenth of the tolerance. */
 static const double LARGE_EXPONENT = 1e5;
-
-/* A product of shares that has lost this much becomes a logarithm, before it loses digits. */
-static const double LARGEST_LOSS = 0.5;
 
 /* Whether the exponent of a column makes a plain product lose digits of the score. */
 static inline int is_large(const score_table *table, double exponent)
@@ -22,12 +19,6 @@ static inline int is_large(const score_table *table, double exponent)
 static inline double *statistics_of_column(const score_table *table, int64_t column)
 {
     return column > 0 ? statistics_of(table, column - 1) : table->likelihood.empty;
-}
-
-/* Whether a column is that of a new cluster, or of a slot in use. */
-static inline int is_column_used(const score_table *table, int64_t k)
-{
-    return k == 0 || (k < table->n_columns && table->clusters->counts[k - 1] > 0);
 }
 
 /* |R^-1 (x - centre)|^2 of a point with a column, for full covariance matrices. */

@@ -178,18 +178,19 @@ static int has_leave_one_out(score_table *table, int64_t i, int64_t slot)
     return statistics_remove(&table->likelihood, table->scratch_statistics, table->x, weight(table->problem, i));
 }
 
-/* Whether point i, the current point, would leave its slot. */
+/* Whether lane q of the batch would leave its slot. */
 CLONES
-static int would_move(score_table *table, int64_t i, const double *tails)
+static int would_move(score_table *table, int64_t q)
 {
-    const int64_t slot = table->clusters->labels[i];
+    const int64_t i = point_of_lane(table, q), slot = table->clusters->labels[i];
     const int alone = table->clusters->counts[slot] == 1;
     const int64_t stay = alone ? 0 : slot + 1;
     int64_t n;
 
+    load_point(table, i);
     if (!has_leave_one_out(table, i, slot))
         return 1;
-    n = score_candidates(table, i, slot, tails, 0.0);
+    n = score_candidates(table, i, slot, q, 0.0);
     return best_column(table, n, alone || table->free_slot >= 0, stay) != stay;
 }
 
@@ -197,28 +198,20 @@ int mapdpm_restless(const mapdpm_problem *problem, const mapdpm_clusters *cluste
                     unsigned char *restless)
 {
     score_table table;
-    const int error = set_up_table(&table, problem, clusters, workspace, 0);
-    int64_t i = 0, q;
+    const int error = set_up_table(&table, problem, clusters, workspace);
+    int64_t i, q;
 
     if (error != MAPDPM_OK)
         return error;
     if (restless == NULL || !are_labels_in_range(problem, clusters, 0))
         return MAPDPM_E_ARGUMENT;
-    memset(restless, 0, (size_t)problem->n_points);
-    while (i < problem->n_points) {
-        unsigned certain = 0;
+    for (i = 0; i < problem->n_points; i += table.n_batch) {
+        uint32_t certain;
 
-        if (table.has_tails)
-            i += skip_certain(&table, i, &certain);
-        else
-            load_block(&table, i);
-        for (q = 0; q < MD_BLOCK && i + q < problem->n_points; q++) {
-            table.x = table.block + q * table.likelihood.D;
-            if (!(certain >> q & 1))
-                restless[i + q] =
-                    (unsigned char)would_move(&table, i + q, table.has_tails ? table.tails + q * table.stride : NULL);
-        }
-        i += MD_BLOCK;
+        load_batch(&table, NULL, i, problem->n_points);
+        certain = bound_batch(&table);
+        for (q = 0; q < table.n_batch; q++)
+            restless[i + q] = (unsigned char)(!(certain >> q & 1) && would_move(&table, q));
     }
     return MAPDPM_OK;
 }

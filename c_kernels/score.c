@@ -1,81 +1,18 @@
 /* Points against clusters that do not change: all scores, the best slot, the log density. The twin of
  * mapdpm/backends/generic.py. The results of a point do not depend on its neighbours in the data.
  */
-#include "mapdpm_certain.h"
+#include "mapdpm_exact.h"
 #include "mapdpm_setup.h"
 
-/* Scores so many nats below the best do not change a density: exp(-45) times a thousand clusters is below half an
- * ulp. */
-static const double NEGLIGIBLE_NATS = 45.0;
+/* Scores so many nats below the best do not change a density, nor do all of them together: 2^-54 is half an ulp. */
+static inline double negligible_nats(const score_table *t) { return 37.5 + log((double)t->n_columns); }
 
-CLONES
-static void log_all(double *restrict products, int64_t n)
-{
-    int64_t k;
+/* If a batch has more pairs of points and columns within these nats, it is scored in groups. */
+enum { MOST_PAIRS = 6 * MD_POINTS };
 
-    for (k = 0; k < n; k++)
-        products[k] = log_positive(products[k]);
-}
-
-#if HAS_VECTORS
-
-/* Every operation is rounded, as scores require. */
-CLONES
-static void exact_tails_of_block(const score_table *table)
-{
-    tails_of_block(table, round_up(table->n_columns, COLUMNS_PER_STEP), 1);
-}
-
-/* The scores of points i to i + 3 of Normal-Gamma data with all columns, in place of their tails. Returns the points
- * whose scores are valid, as bits: those whose products are finite. */
-static unsigned score_block(score_table *table, int64_t i)
-{
-    const int64_t n_columns = round_up(table->n_columns, COLUMNS_PER_STEP);
-    unsigned valid = 0;
-    int64_t q, k;
-
-    if (!table->has_tails || !table->is_product)
-        return 0;
-    load_block(table, i);
-    exact_tails_of_block(table);
-    for (q = 0; q < MD_BLOCK; q++) {
-        double *const scores = table->tails + q * table->stride;
-        int64_t too_large = 0;
-
-        for (k = 0; k < n_columns; k++)
-            too_large += !(scores[k] < 1e300);
-        log_all(scores, n_columns);
-        for (k = 0; k < n_columns; k++)
-            scores[k] = table->constant[k] + table->log_weight[k] - table->exponent[k] * scores[k];
-        valid |= (unsigned)(too_large == 0) << q;
-    }
-    return valid;
-}
-
-#else
-
-static unsigned score_block(score_table *table, int64_t i)
-{
-    (void)table;
-    (void)i;
-    return 0;
-}
-
-#endif
-
-/* A product of many factors near 1 is off by as many roundings, and a large cluster multiplies its logarithm by half
- * its size. Large clusters within NEGLIGIBLE_NATS of the best matter, so they are scored one by one. */
-static void rescore_large(score_table *table, double *scores)
-{
-    double best = -INFINITY;
-    int64_t k;
-
-    for (k = 0; k < table->n_columns; k++)
-        best = scores[k] > best ? scores[k] : best;
-    for (k = 0; k < table->n_columns; k++)
-        if (scores[k] >= best - NEGLIGIBLE_NATS && is_large(table, table->exponent[k]))
-            scores[k] = score_column(table, k, table->x);
-}
+/* Logarithms of tails are bounded from below, to so large a part. If a tail in float may have overflowed, it has no
+ * upper bound. */
+static const float LOG_LACKS = 0.007f, LARGEST_LOG = 87.0f;
 
 static double log_normaliser_of(const score_table *table)
 {
@@ -87,70 +24,274 @@ static double log_normaliser_of(const score_table *table)
     return log_normaliser(table->problem, total);
 }
 
+/* ---- by bounds --------------------------------------------------------------------------------------------------- */
+
+/* For each point of the batch, what the bound of a column must reach if its score is within `band` nats of the best. */
+CLONES
+static void limits_of_batch(const score_table *t, float band, float *restrict limits)
+{
+    float most[MD_POINTS];
+    int64_t k, q;
+
+    for (q = 0; q < MD_POINTS; q++)
+        most[q] = -INFINITY;
+    for (k = 0; k < t->n_columns; k++) {
+        const float *restrict const bounds = t->bounds + k * MD_POINTS;
+        const float upper = t->upper[k], weight = t->weight[k], furthest = LARGEST_LOG * t->slope[k];
+        const float lacks = t->is_product ? LOG_LACKS : (float)(2.0 * t->log_error[k] + SLOPE_SLACK);
+        const float error = (float)(2.0 * (t->is_product ? t->exponent[k] * t->log_error[k] : t->tail_error[k]));
+        const float gap = error + (float)(8.0 * COARSE_SLACK) * (1.0f + fabsf(upper) + fabsf(weight));
+
+        if (!is_column_used(t, k) || !(weight > -INFINITY))
+            continue;
+        for (q = 0; q < MD_POINTS; q++) {
+            const float below = upper - bounds[q], lower = bounds[q] - lacks * below - gap + weight;
+
+            most[q] = (!t->is_product || below < furthest) && lower > most[q] ? lower : most[q];
+        }
+    }
+    for (q = 0; q < MD_POINTS; q++)
+        limits[q] = most[q] - band - (float)(4.0 * COARSE_SLACK) * (1.0f + band + fabsf(most[q]));
+}
+
+/* The column with the highest bound of each point of the batch, and how many reach its limit. */
+CLONES
+static void best_bounds(const score_table *t, const float *restrict limits, int32_t *restrict columns,
+                        int32_t *restrict counts)
+{
+    float most[MD_POINTS];
+    int64_t k, q;
+
+    for (q = 0; q < MD_POINTS; q++) {
+        most[q] = -INFINITY;
+        columns[q] = counts[q] = 0;
+    }
+    for (k = 0; k < t->n_columns; k++) {
+        const float *restrict const bounds = t->bounds + k * MD_POINTS;
+        const float weight = t->weight[k];
+
+        for (q = 0; q < MD_POINTS; q++) {
+            const float bound = bounds[q] + weight;
+
+            counts[q] += !(bound < limits[q]);
+            columns[q] = bound > most[q] ? (int32_t)k : columns[q];
+            most[q] = bound > most[q] ? bound : most[q];
+        }
+    }
+}
+
+/* The pairs of lanes and columns whose bounds reach the limits, by columns. Returns their number, or -1 if there are
+ * more than MOST_PAIRS. */
+CLONES
+static int64_t pairs_of_batch(const score_table *t, const float *restrict limits, int32_t *restrict lanes,
+                              int32_t *restrict columns)
+{
+    int64_t k, n = 0;
+
+    for (k = 0; k < t->n_columns; k++) {
+        const float *restrict const bounds = t->bounds + k * MD_POINTS;
+        const float weight = t->weight[k];
+        uint32_t reach = 0;
+        int q;
+
+        for (q = 0; q < MD_POINTS; q++)
+            reach |= bounds[q] + weight < limits[q] ? 0 : UINT32_C(1) << q;
+        for (reach &= is_column_used(t, k) ? lanes_in_use(t) : 0; reach != 0; reach &= reach - 1) {
+            if (n == MOST_PAIRS)
+                return -1;
+            lanes[n] = lowest_bit(reach);
+            columns[n++] = (int32_t)k;
+        }
+    }
+    return n;
+}
+
+/* ---- densities --------------------------------------------------------------------------------------------------- */
+
+/* The log densities of the batch from few pairs. */
+CLONES
+static void sum_pairs(const score_table *t, const int32_t *lanes, const int32_t *columns, int64_t n, double *sums)
+{
+    const double least = -negligible_nats(t);
+    double scores[MOST_PAIRS], shares[MOST_PAIRS], best[MD_POINTS];
+    int64_t p, q;
+
+    exact_scores_of_pairs(t, lanes, columns, n, shares, scores);
+    for (q = 0; q < MD_POINTS; q++) {
+        best[q] = -INFINITY;
+        sums[q] = 0.0;
+    }
+    for (p = 0; p < n; p++)
+        best[lanes[p]] = scores[p] > best[lanes[p]] ? scores[p] : best[lanes[p]];
+    for (p = 0; p < n; p++)
+        scores[p] -= best[lanes[p]];
+    for (p = 0; p < n; p++)
+        shares[p] = exp_of(scores[p] > least ? scores[p] : least);
+    for (p = 0; p < n; p++)
+        sums[lanes[p]] += scores[p] >= least ? shares[p] : 0.0;
+    for (q = 0; q < MD_POINTS; q++)
+        sums[q] = best[q] + log_positive(sums[q] > 0.0 ? sums[q] : 1.0);
+}
+
+/* The log densities of the points q, q + 1, ... of the batch, from all pairs. */
+CLONES
+static void sum_group(const score_table *t, int64_t q, double *sums)
+{
+    const double least = -negligible_nats(t);
+    double best[MD_SCORED], shares[MD_SCORED] = {0};
+    int64_t k, j;
+
+    load_group(t, q);
+    for (j = 0; j < MD_SCORED; j++)
+        best[j] = -INFINITY;
+    for (k = 0; k < t->n_columns; k++) {
+        double *restrict const scores = t->group_scores + k * MD_SCORED;
+
+        if (is_column_used(t, k))
+            exact_scores_of_group(t, q, k, scores);
+        for (j = 0; j < MD_SCORED && !is_column_used(t, k); j++)
+            scores[j] = -INFINITY;
+        LANE_LOOP (j = 0; j < MD_SCORED; j++)
+            best[j] = scores[j] > best[j] ? scores[j] : best[j];
+    }
+    for (k = 0; k < t->n_columns; k++) {
+        const double *restrict const scores = t->group_scores + k * MD_SCORED;
+
+        LANE_LOOP (j = 0; j < MD_SCORED; j++) {
+            const double below = scores[j] - best[j];
+            const double share = exp_of(below > least ? below : least);
+
+            shares[j] += below >= least ? share : 0.0;
+        }
+    }
+    LANE_LOOP (j = 0; j < MD_SCORED; j++)
+        sums[q + j] = best[j] + log_positive(shares[j]);
+}
+
+/* The log densities of the batch, of a diagonal family. */
+static void densities_of_batch(score_table *t, double *sums)
+{
+    int32_t lanes[MOST_PAIRS], columns[MOST_PAIRS];
+    float limits[MD_POINTS];
+    int64_t q, n = -1;
+
+    load_exact_points(t);
+    if (t->has_bounds) {
+        bound_columns(t, 0, t->n_columns);
+        limits_of_batch(t, (float)negligible_nats(t), limits);
+        n = pairs_of_batch(t, limits, lanes, columns);
+    }
+    if (n >= 0)
+        sum_pairs(t, lanes, columns, n, sums);
+    for (q = 0; q < t->n_batch && n < 0; q += MD_SCORED)
+        sum_group(t, q, sums);
+}
+
+/* The log density of lane q, point by point. */
+static double density_of_lane(score_table *t, int64_t q)
+{
+    const double negligible = negligible_nats(t);
+    double best = -INFINITY, sum = 0.0;
+    int64_t j, n;
+
+    load_point(t, point_of_lane(t, q));
+    n = score_candidates(t, point_of_lane(t, q), -1, q, negligible);
+    for (j = 0; j < n; j++)
+        best = t->scores[t->candidates[j]] > best ? t->scores[t->candidates[j]] : best;
+    for (j = 0; j < n; j++)
+        if (t->scores[t->candidates[j]] >= best - negligible)
+            sum += exp(t->scores[t->candidates[j]] - best);
+    return best + log(sum);
+}
+
+/* ---- the public functions ---------------------------------------------------------------------------------------- */
+
+/* Set up the table for scores: a point cannot open a cluster if no slot is free, or `may_open` is 0. */
+static int set_up_scores(score_table *t, const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                         int may_open)
+{
+    const int error = set_up_table(t, problem, clusters, workspace);
+
+    if (error == MAPDPM_OK && (!may_open || t->free_slot < 0)) {
+        t->free_slot = -1;
+        set_log_weight(t, 0, -INFINITY);
+    }
+    return error;
+}
+
+/* Write the scores of lane q; column k is at from[k * step]. */
+static void write_scores(const score_table *t, int64_t q, const double *from, int64_t step, double normaliser,
+                         double *scores)
+{
+    const int64_t capacity = t->clusters->capacity;
+    double *const out = scores + point_of_lane(t, q) * capacity;
+    int64_t k;
+
+    for (k = 0; k < capacity; k++)
+        out[k] = is_column_used(t, k + 1) ? from[(k + 1) * step] + normaliser : -INFINITY;
+    if (t->free_slot >= 0)
+        out[t->free_slot] = from[0] + normaliser;
+}
+
 int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *scores)
 {
-    score_table table;
-    const int error = set_up_table(&table, problem, clusters, workspace, 0);
-    double normaliser, exponent = 0.0;
-    int64_t i, k;
-    unsigned valid = 0;
+    score_table t;
+    const int error = set_up_scores(&t, problem, clusters, workspace, 1);
+    double normaliser;
+    int64_t i, q, k;
 
     if (error != MAPDPM_OK || scores == NULL)
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
-    for (k = 1; k < table.n_columns; k++)
-        exponent = table.exponent[k] > exponent ? table.exponent[k] : exponent;
-    normaliser = log_normaliser_of(&table);
-    for (i = 0; i < problem->n_points; i++) {
-        double *const out = scores + i * clusters->capacity, *from = table.scores;
-
-        load_point(&table, i);
-        if (i % MD_BLOCK == 0)
-            valid = score_block(&table, i);
-        if (valid >> i % MD_BLOCK & 1) {
-            from = table.tails + i % MD_BLOCK * table.stride;
-            if (is_large(&table, exponent))
-                rescore_large(&table, from);
-        } else {
-            (void)score_unweighted(&table, i, -1);
+    normaliser = log_normaliser_of(&t);
+    t.has_bounds = 0;
+    load_exact_rows(&t);
+    for (i = 0; i < problem->n_points; i += t.n_batch) {
+        load_points(&t, NULL, i, problem->n_points);
+        load_exact_points(&t);
+        for (q = 0; q < t.n_batch; q++) {
+            if (t.n_wide == 0) {
+                load_point(&t, i + q);
+                (void)score_unweighted(&t, i + q, -1);
+                write_scores(&t, q, t.scores, 1, normaliser, scores);
+                continue;
+            }
+            if (q % MD_SCORED == 0)
+                load_group(&t, q);
+            for (k = 0; k < t.n_columns && q % MD_SCORED == 0; k++)
+                if (is_column_used(&t, k))
+                    exact_scores_of_group(&t, q, k, t.group_scores + k * MD_SCORED);
+            write_scores(&t, q, t.group_scores + q % MD_SCORED, MD_SCORED, normaliser, scores);
         }
-        for (k = 0; k < clusters->capacity; k++)
-            out[k] = k + 1 < table.n_columns ? from[k + 1] + normaliser : -INFINITY;
-        if (table.free_slot >= 0)
-            out[table.free_slot] = from[0] + normaliser;
     }
     return MAPDPM_OK;
-}
-
-/* The candidates of point i + q of the current block. */
-static int64_t candidates_of_point(score_table *table, int64_t i, int64_t q, double band)
-{
-    table->x = table->block + q * table->likelihood.D;
-    return score_candidates(table, i + q, -1, table->has_tails ? table->tails + q * table->stride : NULL, band);
-}
-
-static void load_and_bound_block(score_table *table, int64_t i)
-{
-    load_block(table, i);
-    if (table->has_tails)
-        compute_tails(table, MD_BLOCK);
 }
 
 int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_open,
                       int64_t *slots)
 {
-    score_table table;
-    const int error = set_up_table(&table, problem, clusters, workspace, 1);
-    int64_t i, q, column;
+    score_table t;
+    const int error = set_up_scores(&t, problem, clusters, workspace, may_open);
+    int32_t columns[MD_POINTS], counts[MD_POINTS] = {0};
+    float limits[MD_POINTS];
+    int64_t i, q;
 
     if (error != MAPDPM_OK || slots == NULL)
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
-    if (!may_open)
-        table.free_slot = -1;
-    for (i = 0; i < problem->n_points; i += MD_BLOCK) {
-        load_and_bound_block(&table, i);
-        for (q = 0; q < MD_BLOCK && i + q < problem->n_points; q++) {
-            column = best_column(&table, candidates_of_point(&table, i, q, 0.0), table.free_slot >= 0, -1);
-            slots[i + q] = column == 0 ? table.free_slot : column - 1;
+    for (i = 0; i < problem->n_points; i += t.n_batch) {
+        load_points(&t, NULL, i, problem->n_points);
+        if (t.has_bounds) {
+            bound_columns(&t, 0, t.n_columns);
+            limits_of_batch(&t, 0.0f, limits);
+            best_bounds(&t, limits, columns, counts);
+        }
+        for (q = 0; q < t.n_batch; q++) {
+            int64_t column = columns[q];
+
+            if (!t.has_bounds || counts[q] != 1) {
+                load_point(&t, i + q);
+                column = best_column(&t, score_candidates(&t, i + q, -1, q, 0.0), t.free_slot >= 0, -1);
+            }
+            slots[i + q] = column == 0 ? t.free_slot : column - 1;
         }
     }
     return MAPDPM_OK;
@@ -159,27 +300,23 @@ int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clus
 int mapdpm_log_densities(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                          double *log_densities)
 {
-    score_table table;
-    const int error = set_up_table(&table, problem, clusters, workspace, 1);
-    double normaliser;
-    int64_t i, q, j;
+    score_table t;
+    const int error = set_up_scores(&t, problem, clusters, workspace, 1);
+    double normaliser, sums[MD_POINTS];
+    int64_t i, q;
 
     if (error != MAPDPM_OK || log_densities == NULL)
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
-    normaliser = log_normaliser_of(&table);
-    for (i = 0; i < problem->n_points; i += MD_BLOCK) {
-        load_and_bound_block(&table, i);
-        for (q = 0; q < MD_BLOCK && i + q < problem->n_points; q++) {
-            const int64_t n = candidates_of_point(&table, i, q, NEGLIGIBLE_NATS);
-            double best = -INFINITY, sum = 0.0;
-
-            for (j = 0; j < n; j++)
-                best = table.scores[table.candidates[j]] > best ? table.scores[table.candidates[j]] : best;
-            for (j = 0; j < n; j++)
-                if (table.scores[table.candidates[j]] >= best - NEGLIGIBLE_NATS)
-                    sum += exp(table.scores[table.candidates[j]] - best);
-            log_densities[i + q] = best + log(sum) + normaliser;
-        }
+    normaliser = log_normaliser_of(&t);
+    load_exact_rows(&t);
+    for (i = 0; i < problem->n_points; i += t.n_batch) {
+        load_points(&t, NULL, i, problem->n_points);
+        if (t.n_wide > 0)
+            densities_of_batch(&t, sums);
+        else
+            (void)bound_batch(&t);
+        for (q = 0; q < t.n_batch; q++)
+            log_densities[i + q] = (t.n_wide > 0 ? sums[q] : density_of_lane(&t, q)) + normaliser;
     }
     return MAPDPM_OK;
 }

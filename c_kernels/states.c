@@ -22,10 +22,11 @@ static void set_rows_around(score_table *table, context *last, int64_t slot, int
     set_log_weights(table);
 }
 
-/* Put point i into its best slot. Returns whether it moved. */
+/* Put lane q of the batch into its best slot. Returns whether it moved. */
 CLONES
-static int visit_state(score_table *table, const mapdpm_states *s, context *last, int64_t i)
+static int visit_state(score_table *table, const mapdpm_states *s, context *last, int64_t q)
 {
+    const int64_t i = point_of_lane(table, q);
     const mapdpm_clusters *const z = table->clusters;
     const int64_t capacity = z->capacity, slot = z->labels[i], next = s->following[i];
     const int64_t v = s->previous[i] < 0 ? capacity : z->labels[s->previous[i]], w = next < 0 ? -1 : z->labels[next];
@@ -42,9 +43,7 @@ static int visit_state(score_table *table, const mapdpm_states *s, context *last
     }
     set_rows_around(table, last, slot, v, w);
     load_point(table, i);
-    if (table->has_tails)
-        compute_tails(table, 1);
-    n = score_candidates(table, i, slot, table->has_tails ? table->tails : NULL, 0.0);
+    n = score_candidates(table, i, slot, q, 0.0);
     column = best_column(table, n, alone || table->free_slot >= 0, stay);
     if (slot >= 0 && column == stay) {
         s->weights[capacity] = rest;
@@ -62,6 +61,7 @@ static int visit_state(score_table *table, const mapdpm_states *s, context *last
     assign(table, i, to);
     count_step(s, capacity, v, to, w, 1);
     last->is_known = 0;
+    (void)bound_batch_after_move(table, q, slot + 1, to + 1, 0);
     return 1;
 }
 
@@ -71,22 +71,30 @@ int mapdpm_visit_states(const mapdpm_problem *problem, const mapdpm_clusters *cl
 {
     score_table table;
     context last = {-1, -1, -1, 0};
+    int64_t valid, q = 0;
     int error;
 
     if (!is_batch_call(problem, clusters) || problem->weights || !are_states(states, problem) ||
         !are_labels_in_range(problem, clusters, -1) || order == NULL || position == NULL || moved == NULL)
         return MAPDPM_E_ARGUMENT;
-    error = set_up_sharing_table(&table, problem, clusters, NULL, states, workspace, 1);
+    error = set_up_sharing_table(&table, problem, clusters, NULL, states, workspace);
     if (error != MAPDPM_OK)
         return error;
-    for (; *position < n_order; ++*position) {
+    for (valid = *position; valid < n_order && order[valid] >= 0 && order[valid] < problem->n_points; valid++)
+        ;
+    for (table.n_batch = 0; *position < valid; ++*position, q++) {
         const int64_t i = order[*position];
 
-        if (i < 0 || i >= problem->n_points || (states->previous[i] >= 0 && clusters->labels[states->previous[i]] < 0))
+        if (states->previous[i] >= 0 && clusters->labels[states->previous[i]] < 0)
             return MAPDPM_E_ARGUMENT;
         if (table.free_slot < 0 && may_grow)
             return MAPDPM_OK;
-        *moved += visit_state(&table, states, &last, i);
+        if (q == table.n_batch) {
+            load_batch(&table, order, *position, valid);
+            (void)bound_batch(&table);
+            q = 0;
+        }
+        *moved += visit_state(&table, states, &last, q);
     }
-    return MAPDPM_OK;
+    return valid == n_order ? MAPDPM_OK : MAPDPM_E_ARGUMENT;
 }

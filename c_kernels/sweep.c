@@ -1,11 +1,8 @@
-/* The sweep of MAP-DPM on a desktop. It takes a block of points at a time and compares them with the score table
+/* The sweep of MAP-DPM on a desktop. It takes a batch of points at a time and compares them with the score table
  * (mapdpm_score_table.h); only columns that may have the best score are scored exactly (mapdpm_certain.h). The twin of
  * mapdpm/backends/generic.py.
  */
 #include "mapdpm_moving.h"
-
-/* The longest wait, in blocks of points, before the sweep tests again whether points certainly stay. */
-enum { LONGEST_BACKOFF = 256 };
 
 int64_t mapdpm_row_size(int32_t family, int64_t n_features)
 {
@@ -14,23 +11,27 @@ int64_t mapdpm_row_size(int32_t family, int64_t n_features)
 
 size_t mapdpm_workspace_bytes(int32_t family, int64_t n_features, int64_t capacity)
 {
+    score_table table;
+
     if (n_features < 1 || capacity < 1)
         return 0;
-    return ALIGNMENT + sizeof(double) * workspace_doubles(family, n_features, capacity) + SIZE_CACHE * sizeof(size_terms) +
-           sizeof(int64_t) * (size_t)round_up(capacity + 1, COLUMNS_PER_STEP);
+    return ALIGNMENT + lay_out(&table, family, n_features, capacity, NULL);
 }
 
-/* Score point i, the current point, as far as its tails leave the result open, and put it where it belongs. Returns the
- * slot that it left, or -1 if it stays. */
+/* Score lane q of the batch as far as its bounds leave the result open, and put it where it belongs. Returns the slot
+ * that it left, or -1 if it stays. */
 CLONES
-static int64_t visit(score_table *table, int64_t i, const double *tails)
+static int64_t visit(score_table *table, int64_t q)
 {
-    const int64_t slot = table->clusters->labels[i];
+    const int64_t i = point_of_lane(table, q), slot = table->clusters->labels[i];
     const int alone = table->clusters->counts[slot] == 1;
     /* A point that was alone stays by opening a cluster. It keeps its own slot, even if a lower one is free. */
-    const int64_t stay = alone ? 0 : slot + 1, n = score_candidates(table, i, slot, tails, 0.0);
-    const int64_t column = best_column(table, n, alone || table->free_slot >= 0, stay);
+    const int64_t stay = alone ? 0 : slot + 1;
+    int64_t n, column;
 
+    load_point(table, i);
+    n = score_candidates(table, i, slot, q, 0.0);
+    column = best_column(table, n, alone || table->free_slot >= 0, stay);
     if (column == stay)
         return -1;
     unassign(table, i);
@@ -38,76 +39,40 @@ static int64_t visit(score_table *table, int64_t i, const double *tails)
     return slot;
 }
 
-/* When to test whether points certainly stay: at once if most points of the last test did, else after a wait that
- * doubles. */
-typedef struct backoff {
-    int64_t wait;
-    int64_t length;
-} backoff;
-
-static void update_backoff(backoff *b, int were_tried, int visited)
+/* Visit the points of the batch that are not certain to stay. It ends early at a point for which there may be no free
+ * slot. Returns the number of points passed; adds to *moved. */
+static int64_t visit_batch(score_table *table, uint32_t certain, int may_grow, int64_t *moved)
 {
-    if (!were_tried) {
-        b->wait--;
-    } else if (2 * visited > MD_BLOCK) {
-        b->wait = b->length;
-        b->length = b->length < LONGEST_BACKOFF ? 2 * b->length : b->length;
-    } else {
-        b->length = 1;
-    }
-}
+    uint32_t open = ~certain & lanes_in_use(table);
 
-/* Visit the points of the block at i that are not certain to stay. It ends early at a point for which there may be no
- * free slot. Returns the number of points passed; adds to *moved and to *visited. */
-CLONES
-static int64_t visit_block(score_table *table, int64_t i, unsigned certain, int may_grow, int64_t *moved, int *visited)
-{
-    const int64_t D = table->likelihood.D, left = table->end - i;
-    int64_t q, later, from;
+    while (open != 0) {
+        const int q = lowest_bit(open);
+        int64_t from;
 
-    for (q = 0; q < MD_BLOCK && q < left; q++) {
-        if (certain >> q & 1)
-            continue;
         if (table->free_slot < 0 && may_grow)
             return q;
-        ++*visited;
-        table->x = table->block + q * D;
-        from = visit(table, i + q, table->has_tails ? table->tails + q * table->stride : NULL);
+        open &= open - 1;
+        from = visit(table, q);
         if (from < 0)
             continue;
         ++*moved;
-        certain = 0;
-        for (later = q + 1; later < MD_BLOCK && table->has_tails; later++) { /* two columns have changed */
-            const int64_t to = table->clusters->labels[i + q];
-
-            table->tails[later * table->stride + from + 1] = tail_of(table, from + 1, table->block + later * D);
-            table->tails[later * table->stride + to + 1] = tail_of(table, to + 1, table->block + later * D);
-        }
+        certain = bound_batch_after_move(table, q, from + 1, slot_of_lane(table, q) + 1, certain);
+        open = ~certain & lanes_in_use(table) & ~((UINT32_C(2) << q) - 1);
     }
-    return q;
+    return table->n_batch;
 }
 
 /* Visit the points from *position to the end of the run. Returns 0 if it ends early, as there may be no free slot. */
-static int sweep_run(score_table *table, backoff *b, int may_grow, int64_t *position, int64_t *moved)
+static int sweep_run(score_table *table, int may_grow, int64_t *position, int64_t *moved)
 {
     while (*position < table->end) {
-        const int tries = table->has_tails && b->wait <= 0;
-        unsigned certain = 0;
         int64_t passed;
-        int visited = 0;
 
-        if (tries) {
-            *position += skip_certain(table, *position, &certain);
-        } else {
-            load_block(table, *position);
-            if (table->has_tails)
-                compute_tails(table, MD_BLOCK);
-        }
-        passed = visit_block(table, *position, certain, may_grow, moved, &visited);
+        load_batch(table, NULL, *position, table->end);
+        passed = visit_batch(table, bound_batch(table), may_grow, moved);
         *position += passed;
-        if (passed < MD_BLOCK && *position < table->end)
+        if (passed < table->n_batch)
             return 0;
-        update_backoff(b, tries, visited);
     }
     return 1;
 }
@@ -148,20 +113,24 @@ static int64_t draw_slot(const score_table *table, double u)
 /* Assign the points of an order; see mapdpm_sequential_start. */
 static void assign_in_order(score_table *table, const int64_t *order, int64_t n_order, int may_grow, int64_t *position)
 {
-    for (; *position < n_order; ++*position) {
+    int64_t q = 0, column;
+
+    for (table->n_batch = 0; *position < n_order; ++*position, q++) {
         const int64_t i = order[*position];
-        int64_t column;
 
         if (table->free_slot < 0 && may_grow)
             return;
         if (table->groups)
             set_group(table, table->groups->of_points[i]);
+        if (q == table->n_batch) {
+            load_points(table, order, *position, n_order);
+            (void)bound_batch(table);
+            q = 0;
+        }
         load_point(table, i);
-        if (table->has_tails)
-            compute_tails(table, 1);
-        column = best_column(table, score_candidates(table, i, -1, table->has_tails ? table->tails : NULL, 0.0),
-                             table->free_slot >= 0, -1);
+        column = best_column(table, score_candidates(table, i, -1, q, 0.0), table->free_slot >= 0, -1);
         assign(table, i, column == 0 ? table->free_slot : column - 1);
+        (void)bound_batch_after_move(table, q, 0, table->clusters->labels[i] + 1, 0);
     }
 }
 
@@ -186,7 +155,7 @@ int mapdpm_sequential_start(const mapdpm_problem *problem, const mapdpm_clusters
                             const int64_t *order, int64_t n_order, int may_grow, int64_t *position)
 {
     score_table table;
-    const int error = set_up_table(&table, problem, clusters, workspace, 1);
+    const int error = set_up_table(&table, problem, clusters, workspace);
 
     if (error != MAPDPM_OK)
         return error;
@@ -200,14 +169,13 @@ int mapdpm_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
                  int64_t *position, int64_t *moved)
 {
     score_table table;
-    const int error = set_up_table(&table, problem, clusters, workspace, 1);
-    backoff b = {0, 1};
+    const int error = set_up_table(&table, problem, clusters, workspace);
 
     if (error != MAPDPM_OK)
         return error;
     if (position == NULL || moved == NULL || !are_labels_in_range(problem, clusters, 0))
         return MAPDPM_E_ARGUMENT;
-    (void)sweep_run(&table, &b, may_grow, position, moved);
+    (void)sweep_run(&table, may_grow, position, moved);
     return MAPDPM_OK;
 }
 
@@ -215,7 +183,7 @@ int mapdpm_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clu
                        const double *uniforms)
 {
     score_table table;
-    const int error = set_up_table(&table, problem, clusters, workspace, 1);
+    const int error = set_up_table(&table, problem, clusters, workspace);
 
     if (error != MAPDPM_OK)
         return error;
@@ -237,7 +205,7 @@ static int set_up_groups(score_table *table, const mapdpm_problem *problem, cons
     for (i = 0; i < problem->n_points; i++)
         if (groups->of_points[i] < 0 || groups->of_points[i] >= groups->n_groups)
             return MAPDPM_E_ARGUMENT;
-    return set_up_sharing_table(table, problem, clusters, groups, NULL, workspace, 1);
+    return set_up_sharing_table(table, problem, clusters, groups, NULL, workspace);
 }
 
 int mapdpm_grouped_start(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_groups *groups,
@@ -259,7 +227,6 @@ int mapdpm_grouped_sweep(const mapdpm_problem *problem, const mapdpm_clusters *c
 {
     score_table table;
     const int error = set_up_groups(&table, problem, clusters, groups, workspace, 0);
-    backoff b = {0, 1};
 
     if (error != MAPDPM_OK)
         return error;
@@ -271,7 +238,7 @@ int mapdpm_grouped_sweep(const mapdpm_problem *problem, const mapdpm_clusters *c
         for (table.end = *position; table.end < problem->n_points && groups->of_points[table.end] == group; table.end++)
             ;
         set_group(&table, group);
-    } while (*position < problem->n_points && sweep_run(&table, &b, may_grow, position, moved));
+    } while (*position < problem->n_points && sweep_run(&table, may_grow, position, moved));
     return MAPDPM_OK;
 }
 

@@ -1,8 +1,7 @@
-/* Bounds hold: a point that is certain to stay stays, whatever the data. If clusters lie apart, almost all points are
- * certain. */
+/* Bounds hold, in float and in double, also after moves: a point that is certain to stay stays, whatever the data. If
+ * clusters lie apart, almost all points are certain. */
 #include "check.h"
-#include "mapdpm_certain.h"
-#include "mapdpm_setup.h"
+#include "mapdpm_moving.h"
 
 #include <stdlib.h>
 
@@ -84,7 +83,7 @@ static void set_parameters(int family, int64_t D, const shape *s)
 }
 
 /* Columns that bounds leave open have the exact score, and no other column is as good. */
-static void check_candidates(score_table *table, int64_t i, int64_t slot, const double *tails)
+static void check_candidates(score_table *table, int64_t i, int64_t slot, int64_t q)
 {
     double scores[CAPACITY + 1], best = -INFINITY;
     int64_t k, j, n;
@@ -95,7 +94,7 @@ static void check_candidates(score_table *table, int64_t i, int64_t slot, const 
     memcpy(scores, table->scores, (size_t)table->n_columns * sizeof *scores);
     for (k = 0; k < table->n_columns; k++)
         best = scores[k] > best ? scores[k] : best;
-    n = score_candidates(table, i, slot, tails, 0.0);
+    n = score_candidates(table, i, slot, q, 0.0);
     for (j = 0; j < n; j++)
         CHECK(table->scores[table->candidates[j]] == scores[table->candidates[j]]);
     for (k = 0, j = 0; k < table->n_columns; k++)
@@ -106,65 +105,113 @@ static void check_candidates(score_table *table, int64_t i, int64_t slot, const 
     CHECK(j == n);
 }
 
+/* No score of lane q is above its bound, its leave-one-out score is not below `least`, and if it is certain, no other
+ * score is higher. `fresh`: nothing has moved. Returns whether it is certain. */
+static int64_t check_lane(score_table *table, int64_t q, uint32_t certain, int fresh)
+{
+    const int64_t i = point_of_lane(table, q), slot = labels[i];
+    double own, others = -INFINITY;
+    int64_t k;
+    int alone;
+
+    load_point(table, i);
+    for (k = 0; k < table->n_columns; k++)
+        if (is_column_used(table, k)) {
+            const double bound = (double)table->bounds[k * MD_POINTS + q];
+
+            CHECK(!(bound + COARSE_SLACK * fabs(bound) + table->log_weight[k] < score_column(table, k, table->x)));
+            CHECK(!((double)(table->bounds[k * MD_POINTS + q] + table->weight[k]) +
+                        COARSE_SLACK * (1.0 + fabs(bound)) <
+                    score_column(table, k, table->x)));
+        }
+    alone = score_all(table, i, slot);
+    own = table->scores[slot + 1];
+    for (k = 0; k < table->n_columns; k++)
+        others = k != slot + 1 && table->scores[k] > others ? table->scores[k] : others;
+    if (fresh || certain >> q & 1)
+        CHECK(alone ? !(table->least[q] > -INFINITY) : (double)table->least[q] <= own);
+    CHECK(!(certain >> q & 1) || (!alone && own >= others));
+    check_candidates(table, i, slot, q);
+    check_candidates(table, i, -1, q);
+    return certain >> q & 1;
+}
+
+/* Check the batch, then move some of its points, and check the others after each move. Returns the number of certain
+ * points at first. */
+static int64_t check_batch(score_table *table, int64_t i, int64_t n_moves)
+{
+    uint32_t certain;
+    int64_t q, later, found = 0;
+
+    load_batch(table, NULL, i, N);
+    certain = bound_batch(table);
+    for (q = 0; q < table->n_batch; q++)
+        found += check_lane(table, q, certain, 1);
+    for (q = 0; q < table->n_batch && q < n_moves && table->has_bounds; q++) {
+        const int64_t from = labels[i + q], to = q % 3 ? (from + 1) % K : table->free_slot;
+
+        if (to < 0 || counts[from] == 0)
+            continue;
+        load_point(table, i + q);
+        unassign(table, i + q);
+        assign(table, i + q, to);
+        certain = bound_batch_after_move(table, q, from + 1, to + 1, certain);
+        for (later = q + 1; later < table->n_batch && table->has_bounds; later++)
+            (void)check_lane(table, later, certain, 0);
+    }
+    return found;
+}
+
+/* Densities and best slots are those of all scores, and do not depend on the neighbours of a point. */
+static void check_scores(const mapdpm_problem *p, void *workspace)
+{
+    double *const scores = (double *)malloc(sizeof(double) * N * CAPACITY), densities[N], some[N];
+    int64_t slots[N], i, k;
+    mapdpm_problem part = *p;
+
+    CHECK(mapdpm_score(p, &clusters, workspace, scores) == MAPDPM_OK);
+    CHECK(mapdpm_log_densities(p, &clusters, workspace, densities) == MAPDPM_OK);
+    CHECK(mapdpm_best_slots(p, &clusters, workspace, 1, slots) == MAPDPM_OK);
+    part.data += 5 * p->n_features;
+    part.n_points -= 5;
+    CHECK(mapdpm_log_densities(&part, &clusters, workspace, some) == MAPDPM_OK);
+    CHECK(memcmp(some, densities + 5, sizeof(double) * (N - 5)) == 0);
+    for (i = 0; i < N; i++) {
+        double best = -INFINITY, sum = 0.0;
+
+        for (k = 0; k < CAPACITY; k++)
+            best = scores[i * CAPACITY + k] > best ? scores[i * CAPACITY + k] : best;
+        for (k = 0; k < CAPACITY; k++)
+            sum += exp(scores[i * CAPACITY + k] - best);
+        /* 13 exponentials and their sum, a few roundings each */
+        CHECK(fabs(densities[i] - (best + log(sum))) <= 1e-14 * (fabs(best) + 1.0));
+        CHECK(scores[i * CAPACITY + slots[i]] >= best - 2.0 * TOLERANCE * (1.0 + fabs(best)));
+    }
+    free(scores);
+}
+
 /* Returns the number of certain points. */
 static int64_t check_bounds(const mapdpm_problem *p)
 {
     const size_t bytes = mapdpm_workspace_bytes(p->family, p->n_features, CAPACITY);
     void *const workspace = malloc(bytes);
-    int64_t found = 0;
+    int64_t found = 0, i, in_double;
     score_table table;
 
     clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p->family, p->n_features));
     CHECK(mapdpm_statistics(p, &clusters, workspace) == MAPDPM_OK);
-    CHECK(set_up_table(&table, p, &clusters, workspace, 1) == MAPDPM_OK);
-#if HAS_VECTORS
-    int64_t i;
-
-    for (i = 0; i + MD_BLOCK <= p->n_points && table.has_tails; i += MD_BLOCK) {
-        double least[MD_BLOCK], lower[MD_BLOCK];
-        int64_t k, q;
-        unsigned certain;
-
-        if (count_certain(&table, i, least, &certain) > 0) /* it skipped this block */
-            for (q = 0, certain = 15; q < MD_BLOCK; q++)
-                least[q] = -INFINITY;
-        else
-            certain = certain_by_exact_score(&table, i, least, certain);
-        load_block(&table, i);
-        for (q = 0; q < MD_BLOCK; q++) {
-            const int64_t slot = labels[i + q];
-            double own, others = -INFINITY;
-            int alone;
-
-            table.x = table.block + q * table.likelihood.D;
-            alone = score_all(&table, i + q, slot);
-            own = table.scores[slot + 1];
-            for (k = 0; k < table.n_columns; k++)
-                others = k != slot + 1 && table.scores[k] > others ? table.scores[k] : others;
-            lower[q] = own < others ? own : others;
-            CHECK(alone ? !(least[q] > -INFINITY) : least[q] <= own);
-            if (certain >> q & 1) {
-                CHECK(!alone && own >= others);
-                found++;
-            }
+    check_scores(p, workspace);
+    for (in_double = 1; in_double >= 0; in_double--) {
+        CHECK(set_up_table(&table, p, &clusters, workspace) == MAPDPM_OK);
+        if (in_double && table.has_bounds) {
+            table.in_double = 1;
+            CHECK(set_all_bounds(&table));
         }
-        compute_tails(&table, MD_BLOCK); /* two columns reach the lower of two scores, if bounds are above scores */
-        for (q = 0; q < MD_BLOCK; q++)
-            least[q] = lower[q] > -INFINITY ? lower[q] : least[q];
-        CHECK(only_one_above(&table, least) == 0);
-        if (table.is_product)
-            CHECK(only_one_above_with(&table, round_up(table.n_columns, COLUMNS_PER_STEP), least, ROUGH_PRODUCTS) == 0);
-        for (q = 0; q < MD_BLOCK; q++) {
-            table.x = table.block + q * table.likelihood.D;
-            check_candidates(&table, i + q, labels[i + q], table.tails + q * table.stride);
-        }
+        for (i = found = 0; i < p->n_points && table.has_bounds; i += table.n_batch)
+            found += check_batch(&table, i, 0);
     }
-    for (i = 0; i < p->n_points && table.has_tails; i++) {
-        load_point(&table, i);
-        compute_tails(&table, 1);
-        check_candidates(&table, i, -1, table.tails);
-    }
-#endif
+    for (i = 0; i < p->n_points && table.has_bounds; i += table.n_batch)
+        (void)check_batch(&table, i, i == 0 || i > N / 2 ? 9 : 0);
     free(workspace);
     free(clusters.rows);
     return found;
@@ -198,13 +245,11 @@ int main(void)
                     draw(widths[j], &shapes[i]);
                     set_parameters(family, widths[j], &shapes[i]);
                     found = check_bounds(&p);
-#if HAS_VECTORS
                     /* If clusters lie apart, almost all points must be certain, else bounds are useless. */
                     if (i == 0 && widths[j] >= 8 &&
                         (family == MAPDPM_NORMAL_GAMMA || /* a covariance matrix needs more points than features */
-                         (family == MAPDPM_NORMAL_INVERSE_WISHART && widths[j] <= 17)))
+                         (HAS_VECTORS && family == MAPDPM_NORMAL_INVERSE_WISHART && widths[j] <= 17)))
                         CHECK(found > N * 8 / 10);
-#endif
                     if (getenv("MAPDPM_TOLD"))
                         printf("shape %d, %d features, family %d: %d certain\n", (int)i, (int)widths[j], family,
                                (int)found);

@@ -83,7 +83,7 @@ static void own_scores(int32_t family, const double *of_family, double outlier)
     for (i = 0; i < D; i++)
         data[4 * D + i] = (mapdpm_real)outlier;
     CHECK(mapdpm_statistics(&p, &z, workspace) == MAPDPM_OK);
-    CHECK(set_up_table(&table, &p, &z, workspace, 1) == MAPDPM_OK);
+    CHECK(set_up_table(&table, &p, &z, workspace) == MAPDPM_OK);
     for (i = 0; i < N; i++) {
         const int64_t slot = labels[i];
         double score, expected, without[5 + 9 * D + D * D];
