@@ -5,8 +5,13 @@ setup.py names the two builders at the end. Python sees the declarations between
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
+import subprocess
+import sysconfig
 from pathlib import Path
+from typing import Any
 
 from cffi import FFI
 
@@ -108,6 +113,34 @@ def builder(module: str, real: str) -> FFI:
     )
     return ffi
 
+
+def load_clone(clone: str, folder: Path) -> tuple[Any, Any]:
+    """The library for float64 as a processor of that level runs it, and its ffi: one of ``CLONES``, compiled by gcc.
+
+    For tests and measurements; the processor must have that level.
+    """
+    source, library = folder / "_c64.c", folder / "_c64.abi3.so"
+    float64.emit_c_code(str(source))
+    chosen = "-DMAPDPM_NO_CLONES" if clone == "default" else f'-DMAPDPM_ONE_CLONE="{clone}"'
+    switches = [f"-DMAPDPM_{name}" for name in ("REAL=double", "MISSING", "GROUPS", "STATES", "SURPRISE")]
+    folders = [f"-I{sysconfig.get_path('include')}", f"-I{_ROOT / _KERNELS}"]
+    sources = [str(source), *(str(_ROOT / path) for path in _files("*.c"))]
+    flags = [*_FLAGS, *switches, chosen, "-fPIC", "-shared"]
+    command = [shutil.which("gcc") or "gcc", *flags, *folders, *sources, "-lm", "-o", str(library)]
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603  (its own sources)
+    spec: Any = importlib.util.spec_from_file_location("mapdpm.backends._c64", library)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.lib, module.ffi
+
+
+# The clones of CLONES in mapdpm_score_table.h, and what /proc/cpuinfo must list for each.
+CLONES = {
+    "default": set(),
+    "arch=x86-64-v2": {"sse4_2", "popcnt"},
+    "arch=x86-64-v3": {"avx2", "fma", "bmi2"},
+    "arch=x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
+}
 
 float32 = builder("mapdpm.backends._c32", "float")
 float64 = builder("mapdpm.backends._c64", "double")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-_ABOUT = ("machine", "compiler", "python", "numpy", "scikit-learn", "mapdpm", "commit")
+_ABOUT = ("machine", "clone", "compiler", "python", "numpy", "scikit-learn", "mapdpm", "commit")
 
 
 def main() -> None:

@@ -16,6 +16,19 @@ typedef double lanes __attribute__((vector_size(16)));
 
 enum { CHAINS = 12, WIDTH = BYTES / 8 };
 
+/* The highest level of x86-64 that the processor has, by which the dynamic linker chooses among clones; 0 elsewhere. */
+int level(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+    return __builtin_cpu_supports("x86-64-v4")   ? 4
+           : __builtin_cpu_supports("x86-64-v3") ? 3
+           : __builtin_cpu_supports("x86-64-v2") ? 2
+                                                 : 1;
+#else
+    return 0;
+#endif
+}
+
 /* `rounds` times CHAINS vectors, in as many chains as hide what one operation takes. Returns how many operations a round
  * has, a multiply-add counted as two; *sum must be used. */
 int64_t multiply_add(int64_t rounds, double *sum)

@@ -1,6 +1,7 @@
 """The time of a sweep against the limit of the machine, plain C, numpy and scikit-learn, on one core.
 
-Run: python bench/roofline.py [--points 100000] [--rounds 9] [--shapes 2,5 10,20 ...] > roofline.jsonl
+Run: python bench/roofline.py [--points 100000] [--rounds 9] [--shapes 2,5 10,20 ...] [--clone v3] > roofline.jsonl
+--clone measures the kernels as a processor of a lower level runs them, against the floor of that level.
 Data: K separated normal clusters in D features, float64. For each shape, in one process, in turn in each round:
 
 floor         4 K D operations a point at the peak of fused multiply-adds, which roofline.c measures
@@ -8,10 +9,14 @@ sweep         a converged sweep: nobody moves
 first         a sweep from random labels, of at most 20,000 points: nearly all move
 score         log densities of all points
 two           the same in two threads
+predict       the best clusters of all points
+shares        their posterior probabilities
+float32       a converged sweep over the same data in float32; not with --clone
 naive         naive_sweep.c: Algorithm 2 as it is written, -O3 -march=native, on fewer points
 numpy         the same with one numpy expression a point, on fewer points
 KMeans        an iteration of Lloyd, scikit-learn, one thread
 BGM           an iteration of BayesianGaussianMixture, diagonal, one thread
+BGM_score     its score_samples, one thread
 
 A JSON line a shape: medians in ns a point, and ratios, each the median of the rounds' ratios. bench/report.py makes a
 table of the lines, and a picture.
@@ -21,14 +26,16 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import json
 import math
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -44,6 +51,7 @@ from threadpoolctl import threadpool_limits
 
 from mapdpm import NormalGamma
 from mapdpm import state as states
+from mapdpm.backends import c_calls
 from mapdpm.backends.c import C
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
@@ -54,6 +62,7 @@ CALIBRATION = 20_000
 ITERATIONS = 3
 _DECLARATIONS = """
 int64_t multiply_add(int64_t rounds, double *sum);
+int level(void);
 int64_t naive_sweep(const double *X, int64_t N, int64_t D, int64_t K, int64_t *labels, double *n, double *mean,
     double *squares, const double *m0, double c0, double a0, const double *b0, double alpha);
 """
@@ -63,11 +72,11 @@ Matrix = NDArray[np.float64]
 
 
 @functools.cache
-def library() -> tuple[cffi.FFI, Any]:
-    """roofline.c and naive_sweep.c, compiled for this machine."""
+def library(level: str = "native") -> tuple[cffi.FFI, Any]:
+    """roofline.c and naive_sweep.c, compiled for this machine, or for a level of x86-64."""
     here, folder = Path(__file__).parent, Path(tempfile.mkdtemp())
     sources = [str(here / name) for name in ("roofline.c", "naive_sweep.c")]
-    flags = ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC"]
+    flags = ["-std=gnu99", "-O3", f"-march={level}", "-ffp-contract=fast", "-shared", "-fPIC"]
     subprocess.run(["cc", *flags, *sources, "-o", str(folder / "bench.so"), "-lm"], check=True)
     ffi = cffi.FFI()
     ffi.cdef(_DECLARATIONS)
@@ -90,6 +99,12 @@ class Case:
         self.random = rng.integers(0, K, len(self.head))
         self.densities = np.empty(n_points)
         self.pool = ThreadPoolExecutor(2)
+        self.narrow = self.X.astype(np.float32)
+        self.labels = np.empty(n_points, dtype=np.int64)
+        self.posteriors = np.empty((n_points, self.converged.capacity))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it does not converge, nor need it
+            self.mixture = self._mixture(ITERATIONS).fit(self.head)
         self.few = max(100, min(n_points // 20, 200_000 // (D * K)))
 
     def _state(self, X: Matrix, labels: NDArray[np.int64]) -> Any:
@@ -125,6 +140,25 @@ class Case:
         """All points."""
         start = time.perf_counter()
         C.log_densities(Model(self.likelihood, PRIOR, self.X), self.converged, self.densities)
+        return (time.perf_counter() - start) / len(self.X)
+
+    def predict(self) -> float:
+        """All points."""
+        start = time.perf_counter()
+        C.best_slots(Model(self.likelihood, PRIOR, self.X), self.converged, False, self.labels)
+        return (time.perf_counter() - start) / len(self.X)
+
+    def shares(self) -> float:
+        """All points and clusters."""
+        start = time.perf_counter()
+        C.posteriors(Model(self.likelihood, PRIOR, self.X), self.converged, self.posteriors)
+        return (time.perf_counter() - start) / len(self.X)
+
+    def float32(self) -> float:
+        """Nobody moves, and the data is narrow."""
+        start = time.perf_counter()
+        _, moved = C.sweep(Model(self.likelihood, PRIOR, self.narrow), self.converged, 0, False)
+        assert moved == 0
         return (time.perf_counter() - start) / len(self.X)
 
     def two(self) -> float:
@@ -189,8 +223,18 @@ class Case:
 
     def BGM(self) -> float:  # noqa: N802
         """An iteration, the start with them."""
+        return self._iterations(self._mixture(ITERATIONS))
+
+    def BGM_score(self) -> float:  # noqa: N802
+        """All points."""
+        start = time.perf_counter()
+        with threadpool_limits(1):
+            self.mixture.score_samples(self.X)
+        return (time.perf_counter() - start) / len(self.X)
+
+    def _mixture(self, max_iter: int) -> Any:
         kind = {"covariance_type": "diag", "init_params": "random_from_data", "tol": 0.0, "random_state": 0}
-        return self._iterations(BayesianGaussianMixture(n_components=self.K, max_iter=ITERATIONS, **kind))
+        return BayesianGaussianMixture(n_components=self.K, max_iter=max_iter, **kind)
 
     def _iterations(self, model: Any) -> float:
         start = time.perf_counter()
@@ -200,27 +244,33 @@ class Case:
         return (time.perf_counter() - start) / (len(self.head) * model.n_iter_)
 
 
-WAYS = ("floor", "sweep", "first", "score", "two", "naive", "numpy", "KMeans", "BGM")
-SLOW = {"numpy", "KMeans", "BGM"}  # timed in the first rounds only
+WAYS = (
+    *("floor", "sweep", "first", "float32", "score", "two", "predict", "shares"),
+    *("naive", "numpy", "KMeans", "BGM", "BGM_score"),
+)
+SLOW = {"numpy", "KMeans", "BGM", "BGM_score"}  # timed in the first rounds only
 
 
 RATIOS = (
     "sweep/floor",
     "score/floor",
+    "predict/floor",
     "first/sweep",
+    "sweep/float32",
+    "score/two",
     "naive/sweep",
     "numpy/sweep",
     "KMeans/sweep",
     "BGM/sweep",
-    "score/two",
+    "BGM_score/score",
 )
 
 
-def measure(D: int, K: int, n_points: int, rounds: int) -> dict[str, Any]:
+def measure(D: int, K: int, n_points: int, rounds: int, left_out: Collection[str]) -> dict[str, Any]:
     """Medians in ns a point, and of ratios."""
     case = Case(D, K, n_points)
-    ways: dict[str, Callable[[], float]] = {name: getattr(case, name) for name in WAYS}
-    times: dict[str, list[float]] = {name: [] for name in WAYS}
+    ways: dict[str, Callable[[], float]] = {name: getattr(case, name) for name in WAYS if name not in left_out}
+    times: dict[str, list[float]] = {name: [] for name in ways}
     for i in range(rounds):
         for name, way in ways.items():
             if i < 2 or name not in SLOW:
@@ -236,8 +286,23 @@ def measure(D: int, K: int, n_points: int, rounds: int) -> dict[str, Any]:
         "K": K,
         "points": n_points,
         "ns_a_point": {name: round(statistics.median(taken), 2) for name, taken in times.items()},
-        "ratios": {pair: float(f"{ratio(pair):.3g}") for pair in RATIOS},
+        "ratios": {pair: float(f"{ratio(pair):.3g}") for pair in RATIOS if not {*pair.split("/")} & {*left_out}},
     }
+
+
+def use_clone(level: str | None) -> str:
+    """Use the kernels, and the floor, of a level of x86-64; its name. None: those that the machine runs."""
+    if level is None:
+        return f"x86-64-v{library()[1].level()}"
+    name = f"x86-64-{level}"
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    loaded = importlib.import_module("build_kernels").load_clone(f"arch={name}", Path(tempfile.mkdtemp()))
+    c_calls.library = lambda dtype: loaded if dtype == np.float64 else _other(dtype)  # type: ignore[assignment]
+    globals()["library"] = functools.partial(library, name)
+    return f"{name}, chosen"
+
+
+_other = c_calls.library
 
 
 def main() -> None:
@@ -246,11 +311,18 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--shapes", nargs="+", default=[f"{D},{K}" for D, K in SHAPES])
+    parser.add_argument("--clone", choices=["v2", "v3", "v4"])
     arguments = parser.parse_args()
-    setting = about() | {"scikit-learn": sklearn.__version__}
+    clone = use_clone(arguments.clone)
+    setting = about() | {"scikit-learn": sklearn.__version__, "clone": clone}
     for shape in arguments.shapes:
         D, K = map(int, shape.split(","))
-        print(json.dumps(measure(D, K, arguments.points, arguments.rounds) | setting), flush=True)
+        print(
+            json.dumps(
+                measure(D, K, arguments.points, arguments.rounds, {"float32"} if arguments.clone else ()) | setting
+            ),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -92,6 +92,9 @@ int mapdpm_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clusters *clu
  * have -inf. */
 int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *scores);
 
+/* shares[n_points][capacity]: p(z = k | x), the exponentials of scores over their sum; 0 where a score is -inf. */
+int mapdpm_posteriors(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *shares);
+
 /* slots[n_points]: the slot of the highest score, the lowest slot among equals. With may_open it is the lowest free
  * slot if a new cluster scores higher than all others. */
 int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_open,

@@ -7,8 +7,11 @@
 /* Scores so many nats below the best do not change a density, nor do all of them together: 2^-54 is half an ulp. */
 static inline double negligible_nats(const score_table *t) { return 37.5 + log((double)t->n_columns); }
 
+/* The least exponent whose exponential is not taken for 0. */
+static const double LEAST_EXPONENT = -700.0;
+
 /* If a batch has more pairs of points and columns within these nats, it is scored in groups. */
-enum { MOST_PAIRS = 6 * MD_POINTS };
+enum { MOST_PAIRS = 8 * MD_POINTS };
 
 /* Logarithms of tails are bounded from below, to so large a part. If a tail in float may have overflowed, it has no
  * upper bound. */
@@ -133,39 +136,51 @@ static void sum_pairs(const score_table *t, const int32_t *lanes, const int32_t 
         sums[q] = best[q] + log_positive(sums[q] > 0.0 ? sums[q] : 1.0);
 }
 
-/* The log densities of the points q, q + 1, ... of the batch, from all pairs. */
+/* The scores of a group, from point q of the batch on, with all columns; -inf with those that are not in use. */
+static void score_group(score_table *t, int64_t q)
+{
+    int64_t k, j;
+
+    if (t->n_wide > 0)
+        load_group(t, q);
+    for (k = 0; k < t->n_columns && t->n_wide > 0; k++)
+        if (is_column_used(t, k))
+            exact_scores_of_group(t, q, k, t->group_scores + k * MD_SCORED);
+        else
+            for (j = 0; j < MD_SCORED; j++)
+                t->group_scores[k * MD_SCORED + j] = -INFINITY;
+    for (j = 0; j < MD_SCORED && t->n_wide == 0; j++) {
+        const int64_t i = point_of_lane(t, q + j < t->n_batch ? q + j : t->n_batch - 1);
+
+        load_point(t, i);
+        (void)score_unweighted(t, i, -1);
+        for (k = 0; k < t->n_columns; k++)
+            t->group_scores[k * MD_SCORED + j] = t->scores[k];
+    }
+}
+
+/* The log densities of the points q, q + 1, ... of the batch, from all scores. */
 CLONES
-static void sum_group(const score_table *t, int64_t q, double *sums)
+static void sum_group(const score_table *t, double *sums)
 {
     const double least = -negligible_nats(t);
     double best[MD_SCORED], shares[MD_SCORED] = {0};
     int64_t k, j;
 
-    load_group(t, q);
     for (j = 0; j < MD_SCORED; j++)
         best[j] = -INFINITY;
-    for (k = 0; k < t->n_columns; k++) {
-        double *restrict const scores = t->group_scores + k * MD_SCORED;
-
-        if (is_column_used(t, k))
-            exact_scores_of_group(t, q, k, scores);
-        for (j = 0; j < MD_SCORED && !is_column_used(t, k); j++)
-            scores[j] = -INFINITY;
+    for (k = 0; k < t->n_columns; k++)
         LANE_LOOP (j = 0; j < MD_SCORED; j++)
-            best[j] = scores[j] > best[j] ? scores[j] : best[j];
-    }
-    for (k = 0; k < t->n_columns; k++) {
-        const double *restrict const scores = t->group_scores + k * MD_SCORED;
-
+            best[j] = t->group_scores[k * MD_SCORED + j] > best[j] ? t->group_scores[k * MD_SCORED + j] : best[j];
+    for (k = 0; k < t->n_columns; k++)
         LANE_LOOP (j = 0; j < MD_SCORED; j++) {
-            const double below = scores[j] - best[j];
+            const double below = t->group_scores[k * MD_SCORED + j] - best[j];
             const double share = exp_of(below > least ? below : least);
 
             shares[j] += below >= least ? share : 0.0;
         }
-    }
     LANE_LOOP (j = 0; j < MD_SCORED; j++)
-        sums[q + j] = best[j] + log_positive(shares[j]);
+        sums[j] = best[j] + log_positive(shares[j]);
 }
 
 /* The log densities of the batch, of a diagonal family. */
@@ -183,8 +198,10 @@ static void densities_of_batch(score_table *t, double *sums)
     }
     if (n >= 0)
         sum_pairs(t, lanes, columns, n, sums);
-    for (q = 0; q < t->n_batch && n < 0; q += MD_SCORED)
-        sum_group(t, q, sums);
+    for (q = 0; q < t->n_batch && n < 0; q += MD_SCORED) {
+        score_group(t, q);
+        sum_group(t, sums + q);
+    }
 }
 
 /* The log density of lane q, point by point. */
@@ -219,50 +236,82 @@ static int set_up_scores(score_table *t, const mapdpm_problem *problem, const ma
     return error;
 }
 
-/* Write the scores of lane q; column k is at from[k * step]. */
-static void write_scores(const score_table *t, int64_t q, const double *from, int64_t step, double normaliser,
-                         double *scores)
+/* Turn the scores of a group with all columns into their shares of the sum of exponentials. */
+CLONES
+static void to_shares(const score_table *t)
+{
+    double best[MD_SCORED], total[MD_SCORED] = {0};
+    int64_t k, j;
+
+    for (j = 0; j < MD_SCORED; j++)
+        best[j] = -INFINITY;
+    for (k = 0; k < t->n_columns; k++)
+        LANE_LOOP (j = 0; j < MD_SCORED; j++)
+            best[j] = t->group_scores[k * MD_SCORED + j] > best[j] ? t->group_scores[k * MD_SCORED + j] : best[j];
+    for (k = 0; k < t->n_columns; k++) {
+        double *restrict const scores = t->group_scores + k * MD_SCORED;
+
+        LANE_LOOP (j = 0; j < MD_SCORED; j++) {
+            const double below = scores[j] - best[j];
+            const double share = exp_of(below > LEAST_EXPONENT ? below : LEAST_EXPONENT);
+
+            scores[j] = below > LEAST_EXPONENT ? share : 0.0;
+            total[j] += scores[j];
+        }
+    }
+    for (k = 0; k < t->n_columns; k++)
+        LANE_LOOP (j = 0; j < MD_SCORED; j++)
+            t->group_scores[k * MD_SCORED + j] /= total[j];
+}
+
+/* Fill a row of `entries` for each point: scores, or their shares. */
+static void fill_rows(score_table *t, int are_shares, double *entries)
 {
     const int64_t capacity = t->clusters->capacity;
-    double *const out = scores + point_of_lane(t, q) * capacity;
-    int64_t k;
+    const double normaliser = are_shares ? 0.0 : log_normaliser_of(t);
+    int64_t i, q, j, k;
 
-    for (k = 0; k < capacity; k++)
-        out[k] = is_column_used(t, k + 1) ? from[(k + 1) * step] + normaliser : -INFINITY;
-    if (t->free_slot >= 0)
-        out[t->free_slot] = from[0] + normaliser;
+    t->has_bounds = 0;
+    load_exact_rows(t);
+    for (i = 0; i < t->problem->n_points; i += t->n_batch) {
+        load_points(t, NULL, i, t->problem->n_points);
+        load_exact_points(t);
+        for (q = 0; q < t->n_batch; q += MD_SCORED) {
+            score_group(t, q);
+            if (are_shares)
+                to_shares(t);
+            for (j = 0; j < MD_SCORED && q + j < t->n_batch; j++) {
+                double *const row = entries + (i + q + j) * capacity;
+
+                for (k = 0; k < capacity; k++)
+                    row[k] = k + 1 < t->n_columns ? t->group_scores[(k + 1) * MD_SCORED + j] + normaliser
+                                                  : (are_shares ? 0.0 : -INFINITY);
+                if (t->free_slot >= 0)
+                    row[t->free_slot] = t->group_scores[j] + normaliser;
+            }
+        }
+    }
 }
 
 int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *scores)
 {
     score_table t;
     const int error = set_up_scores(&t, problem, clusters, workspace, 1);
-    double normaliser;
-    int64_t i, q, k;
 
     if (error != MAPDPM_OK || scores == NULL)
         return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
-    normaliser = log_normaliser_of(&t);
-    t.has_bounds = 0;
-    load_exact_rows(&t);
-    for (i = 0; i < problem->n_points; i += t.n_batch) {
-        load_points(&t, NULL, i, problem->n_points);
-        load_exact_points(&t);
-        for (q = 0; q < t.n_batch; q++) {
-            if (t.n_wide == 0) {
-                load_point(&t, i + q);
-                (void)score_unweighted(&t, i + q, -1);
-                write_scores(&t, q, t.scores, 1, normaliser, scores);
-                continue;
-            }
-            if (q % MD_SCORED == 0)
-                load_group(&t, q);
-            for (k = 0; k < t.n_columns && q % MD_SCORED == 0; k++)
-                if (is_column_used(&t, k))
-                    exact_scores_of_group(&t, q, k, t.group_scores + k * MD_SCORED);
-            write_scores(&t, q, t.group_scores + q % MD_SCORED, MD_SCORED, normaliser, scores);
-        }
-    }
+    fill_rows(&t, 0, scores);
+    return MAPDPM_OK;
+}
+
+int mapdpm_posteriors(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *shares)
+{
+    score_table t;
+    const int error = set_up_scores(&t, problem, clusters, workspace, 1);
+
+    if (error != MAPDPM_OK || shares == NULL)
+        return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
+    fill_rows(&t, 1, shares);
     return MAPDPM_OK;
 }
 

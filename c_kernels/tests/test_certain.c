@@ -3,6 +3,7 @@
 #include "check.h"
 #include "mapdpm_moving.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 enum { N = 240, MOST_FEATURES = 40, CAPACITY = 12, K = 7 };
@@ -162,6 +163,76 @@ static int64_t check_batch(score_table *table, int64_t i, int64_t n_moves)
     return found;
 }
 
+/* The score of a diagonal family in long double, from the derived entries of the statistics, and the size of the terms
+ * that it is the sum of. */
+static long double long_score(const score_table *t, int64_t column, const double *x, double *size)
+{
+    const int64_t D = t->likelihood.D;
+    double *const statistics = statistics_of_column(t, column);
+    const double *const centre = diagonal_centre(statistics, D), *const scale = diagonal_scale(statistics, D);
+    long double tail = 0.0L;
+    int64_t d;
+
+    for (d = 0; d < D; d++) {
+        const long double y = (long double)x[d] - centre[d], u = y * y * scale[d];
+
+        tail += t->is_product ? log1pl(u) : u;
+    }
+    tail *= t->exponent[column];
+    *size = fabs(t->constant[column]) + fabs(t->log_weight[column]) + (double)tail;
+    return (long double)t->constant[column] + t->log_weight[column] - tail;
+}
+
+/* Exact scores lose few digits: a factor takes 4 roundings, a product of two of them 2, of which D / 4 + 2 follow each
+ * other, the logarithm and the sum of terms 4; each is 2^-53 at most, of the terms. */
+static void check_digits(const mapdpm_problem *p, const double *scores, double weight, void *workspace)
+{
+    score_table t;
+    double normaliser, size;
+    int64_t i, k, d;
+
+    CHECK(set_up_table(&t, p, &clusters, workspace) == MAPDPM_OK);
+    normaliser = log_normaliser(p, weight);
+    for (i = 0; i < N; i++)
+        for (k = 0; k < CAPACITY; k++) {
+            double x[MOST_FEATURES], bound;
+            long double exact;
+
+            if (counts[k] == 0)
+                continue;
+            for (d = 0; d < p->n_features; d++)
+                x[d] = (double)p->data[i * p->n_features + d];
+            exact = long_score(&t, k + 1, x, &size) + normaliser;
+            bound = (12.0 + 0.5 * (double)p->n_features) * 1.2e-16 * (size + fabs(normaliser));
+            CHECK(fabs((double)(exact - scores[i * CAPACITY + k])) <= bound);
+        }
+}
+
+/* Each point of a cluster counts a hundred thousand times. The logarithm of a tail is then multiplied by millions. */
+static void check_digits_of_large_clusters(const mapdpm_problem *p, double *scores, void *workspace)
+{
+    const int64_t size = mapdpm_row_size(p->family, p->n_features);
+    double *const kept = (double *)malloc(sizeof(double) * CAPACITY * (size_t)size);
+    int64_t k, d;
+    score_table t;
+
+    memcpy(kept, clusters.rows, sizeof(double) * CAPACITY * (size_t)size);
+    CHECK(set_up_table(&t, p, &clusters, workspace) == MAPDPM_OK);
+    for (k = 0; k < CAPACITY; k++)
+        if (counts[k] > 0) {
+            double *const row = statistics_of(&t, k);
+
+            row[0] *= 1e5;
+            for (d = 0; d < p->n_features; d++)
+                diagonal_squares(row, p->n_features)[d] *= 1e5;
+            statistics_prepare(&t.likelihood, row);
+        }
+    CHECK(mapdpm_score(p, &clusters, workspace, scores) == MAPDPM_OK);
+    check_digits(p, scores, 1e5 * N, workspace);
+    memcpy(clusters.rows, kept, sizeof(double) * CAPACITY * (size_t)size);
+    free(kept);
+}
+
 /* Densities and best slots are those of all scores, and do not depend on the neighbours of a point. */
 static void check_scores(const mapdpm_problem *p, void *workspace)
 {
@@ -170,6 +241,8 @@ static void check_scores(const mapdpm_problem *p, void *workspace)
     mapdpm_problem part = *p;
 
     CHECK(mapdpm_score(p, &clusters, workspace, scores) == MAPDPM_OK);
+    if (LDBL_MANT_DIG > 60 && p->family != MAPDPM_NORMAL_INVERSE_WISHART)
+        check_digits(p, scores, (double)N, workspace);
     CHECK(mapdpm_log_densities(p, &clusters, workspace, densities) == MAPDPM_OK);
     CHECK(mapdpm_best_slots(p, &clusters, workspace, 1, slots) == MAPDPM_OK);
     part.data += 5 * p->n_features;
@@ -187,6 +260,8 @@ static void check_scores(const mapdpm_problem *p, void *workspace)
         CHECK(fabs(densities[i] - (best + log(sum))) <= 1e-14 * (fabs(best) + 1.0));
         CHECK(scores[i * CAPACITY + slots[i]] >= best - 2.0 * TOLERANCE * (1.0 + fabs(best)));
     }
+    if (LDBL_MANT_DIG > 60 && p->family != MAPDPM_NORMAL_INVERSE_WISHART)
+        check_digits_of_large_clusters(p, scores, workspace);
     free(scores);
 }
 
@@ -215,6 +290,38 @@ static int64_t check_bounds(const mapdpm_problem *p)
     free(workspace);
     free(clusters.rows);
     return found;
+}
+
+/* A cluster that takes in an outlier grows beyond the units of the batch. */
+static void check_new_units(void)
+{
+    static const shape plain = {6, 1, 0, 0, 0, 0};
+    mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, 3, data, NULL, parameters, 1.0, 0.0, 0.0};
+    void *const workspace = malloc(mapdpm_workspace_bytes(p.family, 3, CAPACITY));
+    score_table table;
+    uint32_t certain;
+    double unit;
+    int64_t q;
+
+    draw(3, &plain);
+    set_parameters(p.family, 3, &plain);
+    clusters.rows = (double *)malloc(sizeof(double) * CAPACITY * (size_t)mapdpm_row_size(p.family, 3));
+    for (q = 0; q < 3; q++)
+        data[5 * 3 + q] = (mapdpm_real)1e6;
+    labels[5] = -1;
+    CHECK(mapdpm_statistics(&p, &clusters, workspace) == MAPDPM_OK);
+    CHECK(set_up_table(&table, &p, &clusters, workspace) == MAPDPM_OK);
+    load_batch(&table, NULL, 0, N);
+    certain = bound_batch(&table);
+    unit = table.unit[0];
+    load_point(&table, 5);
+    assign(&table, 5, 0);
+    CHECK(table.unit[0] > 100.0 * unit && table.has_bounds);
+    certain = bound_batch_after_move(&table, 5, 0, 1, certain);
+    for (q = 6; q < MD_POINTS; q++)
+        (void)check_lane(&table, q, certain, 1);
+    free(workspace);
+    free(clusters.rows);
 }
 
 int main(void)
@@ -254,5 +361,6 @@ int main(void)
                         printf("shape %d, %d features, family %d: %d certain\n", (int)i, (int)widths[j], family,
                                (int)found);
                 }
+    check_new_units();
     return REPORT();
 }

@@ -26,7 +26,7 @@ class Backend(Protocol):
     """The inner loops; the docstrings of the generic kernels specify each.
 
     A function that reads points takes a ``Model``; one that reads statistics takes the likelihood and the prior. Scores
-    are those of points of weight 1: ``score``, ``best_slots`` and ``log_densities`` ignore the weights of the model.
+    are those of points of weight 1: ``score``, ``posteriors``, ``best_slots`` and ``log_densities`` ignore its weights.
     """
 
     @property
@@ -46,6 +46,8 @@ class Backend(Protocol):
     def log_marginals(self, likelihood: Likelihood, state: ClusterState) -> Vector: ...
 
     def score(self, model: Model, state: ClusterState, scores: Matrix) -> None: ...
+
+    def posteriors(self, model: Model, state: ClusterState, shares: Matrix) -> None: ...
 
     def best_slots(self, model: Model, state: ClusterState, may_open: bool, slots: Labels) -> None: ...
 

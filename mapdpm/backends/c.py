@@ -84,6 +84,11 @@ class CBackend(CStates, CPasses):
         into = call.ffi.from_buffer("double[]", scores, require_writable=True)
         check(call, call.lib.mapdpm_score(call.problem, call.clusters, call.workspace, into))
 
+    def posteriors(self, model: Model, state: ClusterState, shares: Matrix) -> None:
+        call = call_of(model._replace(weights=None), state)
+        into = call.ffi.from_buffer("double[]", shares, require_writable=True)
+        check(call, call.lib.mapdpm_posteriors(call.problem, call.clusters, call.workspace, into))
+
     def best_slots(self, model: Model, state: ClusterState, may_open: bool, slots: Labels) -> None:
         call = call_of(model._replace(weights=None), state)
         into = call.ffi.from_buffer("int64_t[]", slots, require_writable=True)

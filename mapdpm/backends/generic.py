@@ -141,6 +141,19 @@ def score(model: Model, state: ClusterState, scores: Matrix) -> None:
             scores[i, k] += normaliser
 
 
+def posteriors(model: Model, state: ClusterState, shares: Matrix) -> None:
+    """``shares[i, k]`` = p(z = k | x_i): the exponentials of a row of ``score``, divided by their sum; O(N K D)."""
+    likelihood, prior, data, _ = model
+    for i in range(shares.shape[0]):
+        candidate_scores(likelihood, prior, data, None, state, i, shares[i])
+        top, total = shares[i].max(), 0.0
+        for k in range(shares.shape[1]):
+            shares[i, k] = math.exp(shares[i, k] - top)
+            total += shares[i, k]
+        for k in range(shares.shape[1]):
+            shares[i, k] /= total
+
+
 def best_slots(model: Model, state: ClusterState, may_open: bool, slots: Labels) -> None:
     """``slots[i]``: the slot with the highest score of point i, the lowest slot in a tie; O(N K D).
 
@@ -311,6 +324,7 @@ FLAT_KERNELS: tuple[Callable[..., Any], ...] = (
     statistics,
     log_marginals,
     score,
+    posteriors,
     best_slots,
     log_densities,
     merge_losses,

@@ -15,7 +15,7 @@ from mapdpm.threads import Threads
 from mapdpm.validation import check_count
 
 # Entries of a chunk, and fewest and most points.
-_ENTRIES, _FEWEST, _MOST = 2**16, 256, 8192
+_ENTRIES, _FEWEST, _MOST = 2**18, 256, 2**14
 
 
 def in_chunks(

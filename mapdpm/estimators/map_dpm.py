@@ -14,7 +14,7 @@ from mapdpm.backends import Backend, resolve
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.base import WeightedEstimator
-from mapdpm.estimators.chunks import in_chunks, posteriors
+from mapdpm.estimators.chunks import in_chunks
 from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
@@ -244,9 +244,9 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         """Posterior probability of each cluster for each point, shape (N, K + 1); the last column is a new cluster."""
 
         def shares(backend: Backend, model: Model, state: ClusterState) -> Matrix:
-            scores = np.empty((point_set(model.data).n_points, state.capacity))
-            backend.score(model, state, scores)
-            return posteriors(scores)
+            found = np.empty((point_set(model.data).n_points, state.capacity))
+            backend.posteriors(model, state, found)
+            return found
 
         return self._in_chunks(X, shares)
 

@@ -171,6 +171,11 @@ def test_points_against_clusters_that_stay(seed):
         backend.log_densities(Model(likelihood, prior, X), state, densities)
         # Both are good to 1e-9 of their size, see testing.agree.
         np.testing.assert_allclose(np.logaddexp.reduce(scores, axis=1), densities, rtol=1e-9, atol=1e-9)
+        shares = np.empty_like(scores)
+        backend.posteriors(Model(likelihood, prior, X), state, shares)
+        # a share is as good as the score it is the exponential of
+        np.testing.assert_allclose(shares, np.exp(scores - densities[:, None]), rtol=1e-8, atol=1e-30)
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
         slots = np.empty((2, len(X)), dtype=np.int64)
         for may_open in (0, 1):
             backend.best_slots(Model(likelihood, prior, X), state, bool(may_open), slots[may_open])

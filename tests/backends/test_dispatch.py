@@ -1,10 +1,9 @@
-"""Kernels compiled without variants for wider vectors decide the same, and score the same bits."""
+"""Kernels compiled for each level of processors decide the same, and score the same bits."""
 
-import importlib.util
+import importlib
 import shutil
-import subprocess
 import sys
-import sysconfig
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,25 +13,14 @@ from mapdpm.backends import c_calls
 from repository import ROOT
 from tests.backends.test_regimes import REGIMES
 
+CLONES = ("default", "arch=x86-64-v2", "arch=x86-64-v3", "arch=x86-64-v4")
+
 
 @pytest.fixture
-def default(tmp_path, monkeypatch):
-    """The library for float64 as a processor without AVX runs it."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("there is no C compiler; apt-get install gcc")
+def build(monkeypatch):
+    """``build_kernels``, which is not part of the package."""
     monkeypatch.syspath_prepend(str(ROOT))
-    build = importlib.import_module("build_kernels")
-    source, library = tmp_path / "_c64.c", tmp_path / "_c64.abi3.so"
-    build.float64.emit_c_code(str(source))
-    flags = [*build._FLAGS, "-fPIC", "-shared", "-DMAPDPM_REAL=double", "-DMAPDPM_MISSING", "-DMAPDPM_NO_CLONES"]
-    folders = [f"-I{sysconfig.get_path('include')}", f"-I{ROOT / 'c_kernels'}"]
-    sources = [str(source), *map(str, sorted((ROOT / "c_kernels").glob("*.c")))]
-    subprocess.run([compiler, *flags, *folders, *sources, "-lm", "-o", str(library)], check=True, capture_output=True)
-    spec = importlib.util.spec_from_file_location("mapdpm.backends._c64", library)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module.lib, module.ffi
+    yield importlib.import_module("build_kernels")
     sys.modules.pop("build_kernels", None)
 
 
@@ -46,14 +34,27 @@ def found(X):
     yield from (means.labels_, means.cluster_centers_)
 
 
+def test_the_names_of_clones(build):
+    """Those that are compiled are those that are tested."""
+    text = (ROOT / "c_kernels" / "mapdpm_score_table.h").read_text(encoding="utf-8")
+    assert tuple(build.CLONES) == CLONES
+    assert all(f'"{name}"' in text for name in CLONES)
+
+
 @pytest.mark.complete
-def test_every_processor_finds_the_same(default, monkeypatch):
+@pytest.mark.parametrize("clone", CLONES)
+def test_every_processor_finds_the_same(clone, build, tmp_path, monkeypatch):
     """To the last bit: wider vectors round as narrow ones do, and what is fused is a bound and no more."""
-    library = c_calls.library
+    if shutil.which("gcc") is None:
+        pytest.skip("there is no gcc; apt-get install gcc")
+    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split() if Path("/proc/cpuinfo").exists() else []
+    if not build.CLONES[clone] <= set(flags):
+        pytest.skip(f"this processor does not have {', '.join(sorted(build.CLONES[clone] - set(flags)))}")
+    loaded, library = build.load_clone(clone, tmp_path), c_calls.library
     for name in REGIMES:
         X = REGIMES[name](np.random.default_rng([37, *name.encode()])).astype(np.float64)
         monkeypatch.setattr(c_calls, "library", library)
         ours = list(found(X))
-        monkeypatch.setattr(c_calls, "library", lambda dtype: default)
+        monkeypatch.setattr(c_calls, "library", lambda dtype: loaded)
         for one, other in zip(ours, found(X), strict=True):
             np.testing.assert_array_equal(one, other, name)
