@@ -90,22 +90,21 @@ typedef struct score_table {
     int64_t group;               /* the group whose weights the columns have */
     int64_t before, after;       /* the rows of states around the current point; -1 where none comes after */
     int64_t end;                 /* the points of the current run end here: of a group, or of all */
-    int64_t stride;    /* columns that there is room for */
-    int64_t n_columns; /* columns to compute: up to the last slot in use */
-    int64_t n_used;    /* slots in use */
-    int64_t free_slot; /* the lowest free one, or -1 */
+    int64_t stride;              /* columns that there is room for */
+    int64_t n_columns;           /* columns to compute: up to the last slot in use */
+    int64_t n_used;              /* slots in use */
+    int64_t free_slot;           /* the lowest free one, or -1 */
     int64_t statistics_size;
-    int is_full;    /* 1: clusters have full covariance matrices; then is_product too */
-    int64_t n_wide; /* features that have lanes; none of full matrices, and none with missing values */
-    int is_product; /* 1: a score is the log of a product over features; 0: a sum */
-    int has_bounds; /* 1: bounds of scores are computed for a batch of points (mapdpm_lanes.h) */
-    int has_units;  /* 1: columns have units, and are kept in them */
-    int is_stale;   /* 1: the units have changed since the batch was loaded */
-    int in_double;  /* 1: bounds are computed in double, as floats would be too coarse */
+    int is_full;     /* 1: clusters have full covariance matrices; then is_product too */
+    int64_t n_wide;  /* features that have lanes; none of full matrices, and none with missing values */
+    int is_product;  /* 1: a score is the log of a product over features; 0: a sum */
+    int has_bounds;  /* 1: bounds of scores are computed for a batch of points (mapdpm_lanes.h) */
+    int has_units;   /* 1: columns have units, and are kept in them */
+    int is_stale;    /* 1: the units have changed since the batch was loaded */
+    int in_double;   /* 1: bounds are computed in double, as floats would be too coarse */
     double *inverse; /* [stride][D] for full matrices: 1 / the diagonal of the factor of each column */
     double
         *solved; /* [2][D][MD_BLOCK] for full matrices: a block of points, and their distances in units of a cluster */
-    double *full_tails; /* [stride][MD_BLOCK] for full matrices */
     double *constant;   /* [stride], as all up to scores */
     double *exponent;
     double *log_weight;   /* log prior weight of joining, or of opening a cluster; -inf for a free slot */
@@ -133,26 +132,23 @@ typedef struct score_table {
     const int64_t *order; /* of points, or NULL */
     int64_t batch;        /* the first one, in that order */
     int64_t n_batch;
-    double *origin;       /* [n_wide] of the units */
-    double *unit;         /* [n_wide] powers of 2 */
-    double *per_unit;     /* [n_wide] 1 / unit */
-    double *lane_rows;    /* [stride][lane_row_size] centre[n_wide], scale[n_wide] and norms, as floats or doubles */
-    double *lanes;        /* [n_wide][MD_POINTS] the points, as floats or doubles */
-    mapdpm_real *rows;    /* [MD_POINTS][n_wide] copies of points */
-    float *bounds;        /* [stride][MD_POINTS] no score is above this and the prior weight */
-    float *upper;         /* [stride] a bound is this, less slope times the logarithm of a product, or a sum */
-    float *slope;         /* [stride] */
-    float *weight;        /* [stride] log_weight, rounded up */
-    own_bound *own;       /* [stride] */
-    float *own_tail;      /* [MD_POINTS] the tail of each point with its own column; less 1, if it is a product */
-    float *least;         /* [MD_POINTS] no leave-one-out score is below this */
-    int32_t *own_column;  /* [MD_POINTS] 0 where a point has no slot */
+    double *origin;      /* [n_wide] of the units */
+    double *unit;        /* [n_wide] powers of 2 */
+    double *per_unit;    /* [n_wide] 1 / unit */
+    double *lane_rows;   /* [stride][lane_row_size] centre[n_wide], scale[n_wide] and norms, as floats or doubles */
+    double *lanes;       /* [n_wide][MD_POINTS] the points, as floats or doubles */
+    mapdpm_real *rows;   /* [MD_POINTS][n_wide] copies of points */
+    float *bounds;       /* [stride][MD_POINTS] no score is above this and the prior weight */
+    float *upper;        /* [stride] a bound is this, less slope times the logarithm of a product, or a sum */
+    float *slope;        /* [stride] */
+    float *weight;       /* [stride] log_weight, rounded up */
+    own_bound *own;      /* [stride] */
+    float *own_tail;     /* [MD_POINTS] the tail of each point with its own column; less 1, if it is a product */
+    float *least;        /* [MD_POINTS] no leave-one-out score is below this */
+    int32_t *own_column; /* [MD_POINTS] 0 where a point has no slot */
 } score_table;
 
-static inline int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
+static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /* Features that have a column each. */
 static inline int64_t features_with_columns(int32_t family, int64_t D)

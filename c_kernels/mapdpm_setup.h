@@ -38,7 +38,6 @@ static inline size_t lay_out(score_table *t, int32_t family, int64_t D, int64_t 
     t->own_column = (int32_t *)take(workspace, &used, MD_POINTS, sizeof(int32_t));
     t->inverse = (double *)take(workspace, &used, of_full * stride * D, number);
     t->solved = (double *)take(workspace, &used, of_full * 2 * MD_BLOCK * D, number);
-    t->full_tails = (double *)take(workspace, &used, of_full * stride * MD_BLOCK, number);
     t->constant = (double *)take(workspace, &used, stride, number);
     t->exponent = (double *)take(workspace, &used, stride, number);
     t->log_weight = (double *)take(workspace, &used, stride, number);
