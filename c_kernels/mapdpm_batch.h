@@ -130,6 +130,23 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
 /* mapdpm_statistics, then sweeps until no point moves, at most `most`. No slot is added. */
 int mapdpm_settle(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t most);
 
+/* Parameters of a family as multiples of given ones: each entry times the exponential of a logarithm, or as it is. The
+ * logarithms are sought in a box. */
+typedef struct mapdpm_widths {
+    int64_t n_logs;           /* at most 4 */
+    const double *parameters; /* where all logarithms are 0, as mapdpm_problem has them */
+    const int64_t *log_of;    /* for each entry of these, its logarithm, or -1 */
+    const double *low;        /* [n_logs] the box */
+    const double *high;
+    double tolerance; /* of a logarithm */
+    double gain;      /* a cycle of the search that gains at most this times (1 + |evidence|) is the last */
+} mapdpm_widths;
+
+/* logs[n_logs]: from there, climb to the logarithms at which the sum of the log marginals of the clusters is largest;
+ * *gain is how much larger. Families of independent features but MAPDPM_SQUARED_DISTANCE. */
+int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                            const mapdpm_widths *widths, double *logs, double *gain);
+
 /* mapdpm_sequential_start, mapdpm_sweep and mapdpm_gibbs_sweep of points in groups. They edit the table and the
  * weights: a new cluster takes its share of weights[u][capacity] in each inner node u, and an emptied slot gives its weights
  * back. */

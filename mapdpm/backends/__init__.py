@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mapdpm import jit
 from mapdpm.backends import c, c_calls
+from mapdpm.backends.evidence import Widths
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.backends.python import NUMBA, PYTHON
 from mapdpm.backends.states import Rows
@@ -126,6 +127,10 @@ class Backend(Protocol):
     def draw_path(self, steps: Matrix, begins: Labels, filtered: Matrix, uniforms: Vector, path: Labels) -> None: ...
 
     def settle(self, model: Model, state: ClusterState, most: int) -> None: ...
+
+    def largest_evidence(
+        self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector
+    ) -> tuple[Vector, float]: ...
 
 
 def functions() -> tuple[str, ...]:

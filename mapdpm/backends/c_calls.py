@@ -127,7 +127,7 @@ def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
     problem = ffi.new("mapdpm_problem *")
     problem.family, problem.n_features = shape_of(likelihood)
     problem.n_points = len(data)
-    views = [ffi.from_buffer("mapdpm_real[]", data), ffi.from_buffer("double[]", _parameters(likelihood))]
+    views = [ffi.from_buffer("mapdpm_real[]", data), ffi.from_buffer("double[]", flat_of(likelihood))]
     problem.data, problem.parameters = views
     if weights is not None:
         views.append(ffi.from_buffer("double[]", weights))
@@ -141,7 +141,7 @@ def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
     return made
 
 
-def _parameters(likelihood: Likelihood) -> Vector:
+def flat_of(likelihood: Any) -> Vector:
     """``flat_parameters``; the parameters of the last likelihood are kept."""
     global _last_parameters  # noqa: PLW0603  (one assignment, so threads see a pair that belongs together)
     known, parameters = _last_parameters

@@ -1,0 +1,44 @@
+"""The C backend's twins of functions that are made of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mapdpm.backends.c_calls import call_of, check, flat_of, without_points
+from mapdpm.backends.composed import Composed
+from mapdpm.backends.evidence import Widths
+from mapdpm.likelihoods import NormalInverseWishart
+from mapdpm.protocol import Labels, Model, Vector
+from mapdpm.state import ClusterState
+
+
+class CComposed(Composed):
+    """The twins of ``backends.composed``: one call of C for what would be hundreds."""
+
+    def settle(self, model: Model, state: ClusterState, most: int) -> None:
+        call = call_of(model, state)
+        check(call, call.lib.mapdpm_settle(call.problem, call.clusters, call.workspace, most))
+
+    def largest_evidence(self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector) -> tuple[Vector, float]:
+        if isinstance(made_by, NormalInverseWishart):  # its rows know a prior, and numpy restates them
+            return super().largest_evidence(made_by, state, widths, logs)
+        call = call_of(without_points(made_by, None), state)
+        view, found, gain = call.ffi.from_buffer, logs.copy(), call.ffi.new("double *")
+        sought = call.ffi.new("mapdpm_widths *")
+        sought.n_logs, sought.tolerance, sought.gain = len(logs), widths.box.tolerance, widths.box.gain
+        sought.parameters = parameters = view("double[]", flat_of(widths.likelihood))
+        sought.log_of = log_of = view("int64_t[]", _log_of(widths))
+        sought.low, sought.high = low, high = view("double[]", widths.box.low), view("double[]", widths.box.high)
+        into = view("double[]", found, require_writable=True)
+        check(call, call.lib.mapdpm_largest_evidence(call.problem, call.clusters, call.workspace, sought, into, gain))
+        del parameters, log_of, low, high  # they had to live until here
+        return found, float(gain[0])
+
+
+def _log_of(widths: Widths) -> Labels:
+    """The number of the logarithm of each entry of the flat parameters; -1 for one that stays."""
+    fields = {name: number for number, name in enumerate(widths.names)}
+    sizes = [np.size(value) for value in widths.likelihood]
+    return np.repeat([fields.get(name, -1) for name in widths.likelihood._fields], sizes).astype(np.int64)
