@@ -130,6 +130,34 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
 /* mapdpm_statistics, then sweeps until no point moves, at most `most`. No slot is added. */
 int mapdpm_settle(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t most);
 
+/* The starts of a search for two clusters, and what each reads of the draws. Cuts are those of mapdpm_cut. */
+enum mapdpm_start {
+    MAPDPM_WIDEST,        /* the best cut along the direction of largest variance: nothing */
+    MAPDPM_FARTHEST_PAIR, /* around two points far from each other: the order in which the others join them */
+    MAPDPM_RANDOM_PAIR,   /* around two points: these, and the order */
+    MAPDPM_DIFFERENCES,   /* the best cut along up to three lines through two points: two for each of min(3, D) */
+    MAPDPM_AXES           /* the best cut along up to three features: min(3, D) of them */
+};
+
+typedef struct mapdpm_halves {
+    int64_t n_starts;
+    const int64_t *starts;   /* [n_starts] of enum mapdpm_start */
+    const double *direction; /* [n_features] where the search for the widest direction begins; NULL without that start */
+    int64_t n_draws;
+    const int64_t *draws; /* [n_draws] what the starts read, one after the other; orders are of all points */
+    int64_t n_atoms;      /* at most so many runs of points are cut between */
+    int64_t most_sweeps;  /* after each start */
+    int64_t n_tried;      /* halves that were tried before; those that are tried now are added */
+    unsigned char *tried; /* [n_tried + n_starts][n_points] whether a point is in the half of the first one */
+} mapdpm_halves;
+
+/* The best two clusters of all points that several starts lead to, each followed by mapdpm_settle, in `best`, whose
+ * capacity is 2. Starts that were tried are left out. *log_joint leaves out the terms that all halves share; it is
+ * -infinity if no start leads to two clusters, and then `best` is as it was. The workspace has mapdpm_halves_bytes. */
+size_t mapdpm_halves_bytes(int32_t family, int64_t n_features, int64_t n_points, int64_t n_atoms);
+int mapdpm_best_halves(const mapdpm_problem *problem, const mapdpm_clusters *best, void *workspace,
+                       mapdpm_halves *halves, double *log_joint);
+
 /* Parameters of a family as multiples of given ones: each entry times the exponential of a logarithm, or as it is. The
  * logarithms are sought in a box. */
 typedef struct mapdpm_widths {

@@ -2,8 +2,9 @@
  * The twin of mapdpm/backends/evidence.py and mapdpm/line_search.py, operation by operation: both find the same bits.
  */
 #include "mapdpm_priors.h"
+#include "mapdpm_sums.h"
 
-enum { MOST_LOGS = 4, MOST_CYCLES = 50, MOST_STEPS = 100, PARTIAL_SUMS = 8 };
+enum { MOST_LOGS = 4, MOST_CYCLES = 50, MOST_STEPS = 100 };
 #define GOLDEN_SECTION 0.3819660112501051 /* (3 - sqrt(5)) / 2 */
 
 typedef struct search {
@@ -26,24 +27,6 @@ typedef struct spot {
     double t;
     double value;
 } spot;
-
-/* Numbers added in the order of numpy, for up to 128 of them. */
-static double sum_of(const double *terms, int64_t n)
-{
-    double sums[PARTIAL_SUMS], total = 0.0;
-    int64_t i, j;
-
-    for (j = 0; j < PARTIAL_SUMS && n >= PARTIAL_SUMS; j++)
-        sums[j] = terms[j];
-    for (i = PARTIAL_SUMS; i + PARTIAL_SUMS <= n; i += PARTIAL_SUMS)
-        for (j = 0; j < PARTIAL_SUMS; j++)
-            sums[j] += terms[i + j];
-    if (n >= PARTIAL_SUMS)
-        total = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-    for (i = n >= PARTIAL_SUMS ? n - n % PARTIAL_SUMS : 0; i < n; i++)
-        total += terms[i];
-    return total;
-}
 
 /* The sum of the log marginals under the parameters of a place. */
 static double evidence_at(const search *s, const double *logs)

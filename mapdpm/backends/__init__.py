@@ -14,6 +14,7 @@ from mapdpm import jit
 from mapdpm.backends import c, c_calls
 from mapdpm.backends.evidence import Widths
 from mapdpm.backends.grouped import GroupCounts
+from mapdpm.backends.halves import Draws, Tried
 from mapdpm.backends.python import NUMBA, PYTHON
 from mapdpm.backends.states import Rows
 from mapdpm.likelihoods._skipping import called
@@ -131,6 +132,8 @@ class Backend(Protocol):
     def largest_evidence(
         self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector
     ) -> tuple[Vector, float]: ...
+
+    def best_halves(self, model: Model, draws: Draws, tried: Tried) -> ClusterState | None: ...
 
 
 def functions() -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.backends.c_calls import call_of, check, flat_of, without_points
+from mapdpm.backends.c_calls import call_of, check, flat_of, shape_of, without_points
 from mapdpm.backends.composed import Composed
 from mapdpm.backends.evidence import Widths
+from mapdpm.backends.halves import ATOMS, SWEEPS, Draws, Tried
 from mapdpm.likelihoods import NormalInverseWishart
 from mapdpm.protocol import Labels, Model, Vector
 from mapdpm.state import ClusterState
@@ -35,6 +36,29 @@ class CComposed(Composed):
         check(call, call.lib.mapdpm_largest_evidence(call.problem, call.clusters, call.workspace, sought, into, gain))
         del parameters, log_of, low, high  # they had to live until here
         return found, float(gain[0])
+
+    def best_halves(self, model: Model, draws: Draws, tried: Tried) -> ClusterState | None:
+        n, size = len(model.data), model.likelihood.size()
+        best = ClusterState(np.empty(n, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros((2, size)))
+        call = call_of(model, best)
+        view, joint = call.ffi.from_buffer, call.ffi.new("double *")
+        workspace = np.empty(call.lib.mapdpm_halves_bytes(*shape_of(model.likelihood), n, ATOMS) // 8 + 1)
+        sides = tried.room(len(draws.starts))
+        sought = call.ffi.new("mapdpm_halves *")
+        sought.n_starts, sought.n_draws, sought.n_tried = len(draws.starts), len(draws.numbers), tried.n
+        sought.n_atoms, sought.most_sweeps = ATOMS, SWEEPS
+        sought.starts, sought.draws = starts, numbers = (
+            view("int64_t[]", draws.starts),
+            view("int64_t[]", draws.numbers),
+        )
+        sought.tried = seen = view("unsigned char[]", sides, require_writable=True)
+        direction = call.ffi.NULL if draws.direction is None else view("double[]", draws.direction)
+        sought.direction = direction
+        space = view("unsigned char[]", workspace, require_writable=True)
+        check(call, call.lib.mapdpm_best_halves(call.problem, call.clusters, space, sought, joint))
+        del starts, numbers, seen, direction
+        tried.n = int(sought.n_tried)
+        return best if joint[0] > -np.inf else None
 
 
 def _log_of(widths: Widths) -> Labels:

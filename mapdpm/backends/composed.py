@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mapdpm.backends import evidence
+from mapdpm.backends import evidence, halves
 from mapdpm.protocol import Model, Vector
 from mapdpm.state import ClusterState
 
@@ -25,3 +25,7 @@ class Composed:
     ) -> tuple[Vector, float]:
         """The place of ``widths`` with the largest evidence for the clusters of ``state``, and its gain on ``logs``."""
         return evidence.largest_evidence(self, made_by, state, widths, logs)
+
+    def best_halves(self: Any, model: Model, draws: halves.Draws, tried: halves.Tried) -> ClusterState | None:
+        """The best two clusters of all points, from several starts; None if no start gives two new ones."""
+        return halves.best_halves(self, model, draws, tried)

@@ -8,10 +8,10 @@ import pytest
 from mapdpm import MAPDPM, BetaBernoulli, GammaPoisson, NormalGamma, NormalKnownVariance
 from mapdpm.backends.evidence import log_evidence
 from mapdpm.backends.python import PYTHON
+from mapdpm.data.standard import standardised
 from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.search import fit, fit_in_passes
 from mapdpm.search.chunks import Frame, sums_of
-from mapdpm.search.moves.order import standardised
 from mapdpm.search.problem import anchor_of
 from mapdpm.testing import backends
 from mapdpm.testing.data import Case
