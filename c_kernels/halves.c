@@ -20,11 +20,10 @@ typedef struct search {
     const mapdpm_halves *halves;
     int64_t n;
     int64_t D;
-    int64_t n_atoms;
     double *columns;   /* [D][n] the standardised points */
     double *projected; /* [n] */
-    double *direction; /* [2][D] */
-    double *cut;
+    double *direction; /* [D] */
+    cutter cutter;
     double *sweeps;
     ranked *ranks;      /* [2][n] */
     int64_t *order;     /* [n] */
@@ -32,7 +31,6 @@ typedef struct search {
     mapdpm_clusters now;
     unsigned char *sides;  /* [n] whether a point is on the other side than the first one */
     const int64_t *draws; /* that are left */
-    likelihood likelihood;
 } search;
 
 /* ---- points as vectors ------------------------------------------------------------------------------------------- */
@@ -160,7 +158,7 @@ static void cut_along(const search *s, const double *keys, double *best_joint)
     sort(s->ranks, s->ranks + s->n, s->n);
     for (i = 0; i < s->n; i++)
         s->order[i] = s->ranks[i].point;
-    first = best_cut(s->problem, s->cut, s->order, s->n_atoms, &joint);
+    first = best_cut(&s->cutter, s->order, &joint);
     if (*best_joint > -INFINITY && !(joint - *best_joint > TOLERANCE * (1.0 + fabs(*best_joint))))
         return;
     *best_joint = joint;
@@ -247,16 +245,31 @@ static int were_tried(const search *s, int64_t *n_tried)
     return 0;
 }
 
-/* The log joint of the present halves, without the terms that all halves share; -inf if one of them is empty. */
-static double joint_of(const search *s)
+/* The present cluster's term of the log joint, without that of opening it. */
+static double term_of(const search *s, int64_t k)
 {
-    const likelihood *const f = &s->likelihood;
-    const int64_t size = statistics_size(f->kind, f->D);
+    const double *const row = s->now.rows + k * s->cutter.size;
 
+    return statistics_log_marginal(&s->cutter.likelihood, row) + log_size_term(s->problem, row[0]);
+}
+
+/* The log joint of all points as one cluster, without the terms that it shares with that of halves. */
+static int join_all(const search *s, double *log_joint)
+{
+    int error;
+
+    memset(s->labels, 0, (size_t)s->n * sizeof *s->labels);
+    error = mapdpm_statistics(s->problem, &s->now, s->sweeps);
+    *log_joint = term_of(s, 0);
+    return error;
+}
+
+/* The same of the present halves; -inf if one of them is empty. */
+static double joint_of_halves(const search *s)
+{
     if (s->now.counts[0] == 0 || s->now.counts[1] == 0)
         return -INFINITY;
-    return statistics_log_marginal(f, s->now.rows) + log_size_term(s->problem, s->now.rows[0]) +
-           statistics_log_marginal(f, s->now.rows + size) + log_size_term(s->problem, s->now.rows[size]);
+    return term_of(s, 0) + term_of(s, 1) + log_new(s->problem, 1, 1.0);
 }
 
 /* ---- the public functions ---------------------------------------------------------------------------------------- */
@@ -265,9 +278,8 @@ size_t mapdpm_halves_bytes(int32_t family, int64_t n_features, int64_t n_points,
 {
     if (n_features < 1 || n_points < 2 || n_atoms < 2)
         return 0;
-    return sizeof(double) * (size_t)((n_features + 1) * n_points + 2 * n_features +
-                                     cut_doubles(family, n_features, n_atoms) + 2 * statistics_size(family, n_features) +
-                                     likelihood_doubles(family, n_features)) +
+    return sizeof(double) * (size_t)((n_features + 1) * n_points + n_features +
+                                     cut_doubles(family, n_features, n_atoms) + 2 * statistics_size(family, n_features)) +
            (mapdpm_workspace_bytes(family, n_features, 2) / sizeof(double) + 1) * sizeof(double) +
            sizeof(ranked) * 2 * (size_t)n_points + sizeof(int64_t) * (2 * (size_t)n_points + 2) + (size_t)n_points;
 }
@@ -299,19 +311,17 @@ static int are_draws(const mapdpm_problem *p, const mapdpm_halves *h)
     return 1;
 }
 
-static void lay_out(search *s, const mapdpm_problem *p, double *next)
+static void lay_out(search *s, const mapdpm_problem *p, int64_t n_atoms, double *next)
 {
     const int64_t size = statistics_size(p->family, p->n_features);
 
     s->columns = next;
     s->projected = next += s->D * s->n;
     s->direction = next += s->n;
-    s->cut = next += 2 * s->D;
-    s->now.rows = next += cut_doubles(p->family, s->D, s->n_atoms);
+    s->cutter = cutter_of(p, next += s->D, n_atoms);
+    s->now.rows = next += cut_doubles(p->family, s->D, n_atoms);
     s->sweeps = next += 2 * size;
     next += mapdpm_workspace_bytes(p->family, s->D, 2) / sizeof(double) + 1;
-    s->likelihood = likelihood_of(p->family, s->D, p->parameters, next);
-    next += likelihood_doubles(p->family, s->D);
     s->ranks = (ranked *)(void *)next;
     s->order = (int64_t *)(void *)(s->ranks + 2 * s->n);
     s->labels = s->order + s->n;
@@ -336,9 +346,8 @@ static int set_up(search *s, const mapdpm_problem *p, const mapdpm_clusters *bes
     s->halves = h;
     s->n = p->n_points;
     s->D = p->n_features;
-    s->n_atoms = h->n_atoms < s->n ? h->n_atoms : s->n;
     s->draws = h->draws;
-    lay_out(s, p, (double *)workspace);
+    lay_out(s, p, h->n_atoms < s->n ? h->n_atoms : s->n, (double *)workspace);
     for (d = 0; d < s->D; d++) {
         for (i = 0; i < s->n; i++)
             s->columns[d * s->n + i] = p->data[i * s->D + d];
@@ -357,29 +366,29 @@ static void copy_halves(const search *s, const mapdpm_clusters *to)
 }
 
 int mapdpm_best_halves(const mapdpm_problem *problem, const mapdpm_clusters *best, void *workspace,
-                       mapdpm_halves *halves, double *log_joint)
+                       mapdpm_halves *halves, double *log_joints)
 {
     search s;
     int64_t t;
+    int error;
 
-    if (log_joint == NULL || !set_up(&s, problem, best, workspace, halves))
+    if (log_joints == NULL || !set_up(&s, problem, best, workspace, halves))
         return MAPDPM_E_ARGUMENT;
-    *log_joint = -INFINITY;
-    for (t = 0; t < halves->n_starts; t++) {
-        int error = begin(&s, halves->starts[t]);
+    error = join_all(&s, &log_joints[0]);
+    log_joints[1] = -INFINITY;
+    for (t = 0; t < halves->n_starts && error == MAPDPM_OK; t++) {
         double joint;
 
-        if (error == MAPDPM_OK && were_tried(&s, &halves->n_tried))
+        error = begin(&s, halves->starts[t]);
+        if (error != MAPDPM_OK || were_tried(&s, &halves->n_tried))
             continue;
-        if (error == MAPDPM_OK)
-            error = mapdpm_settle(problem, &s.now, s.sweeps, halves->most_sweeps);
-        if (error != MAPDPM_OK)
-            return error;
-        joint = joint_of(&s);
-        if (joint > -INFINITY && (*log_joint == -INFINITY || joint - *log_joint > TOLERANCE * (1.0 + fabs(*log_joint)))) {
-            *log_joint = joint;
+        error = mapdpm_settle(problem, &s.now, s.sweeps, halves->most_sweeps);
+        joint = joint_of_halves(&s);
+        if (joint > -INFINITY &&
+            (log_joints[1] == -INFINITY || joint - log_joints[1] > TOLERANCE * (1.0 + fabs(log_joints[1])))) {
+            log_joints[1] = joint;
             copy_halves(&s, best);
         }
     }
-    return MAPDPM_OK;
+    return error;
 }

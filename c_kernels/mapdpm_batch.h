@@ -152,11 +152,12 @@ typedef struct mapdpm_halves {
 } mapdpm_halves;
 
 /* The best two clusters of all points that several starts lead to, each followed by mapdpm_settle, in `best`, whose
- * capacity is 2. Starts that were tried are left out. *log_joint leaves out the terms that all halves share; it is
- * -infinity if no start leads to two clusters, and then `best` is as it was. The workspace has mapdpm_halves_bytes. */
+ * capacity is 2. Starts that were tried are left out. log_joints[2]: of all points as one cluster, and as these two,
+ * without the terms that both share; the second is -infinity if no start leads to two clusters, and then `best` is as it
+ * was. The workspace has mapdpm_halves_bytes. */
 size_t mapdpm_halves_bytes(int32_t family, int64_t n_features, int64_t n_points, int64_t n_atoms);
 int mapdpm_best_halves(const mapdpm_problem *problem, const mapdpm_clusters *best, void *workspace,
-                       mapdpm_halves *halves, double *log_joint);
+                       mapdpm_halves *halves, double *log_joints);
 
 /* Parameters of a family as multiples of given ones: each entry times the exponential of a logarithm, or as it is. The
  * logarithms are sought in a box. */

@@ -147,6 +147,7 @@ size_t mapdpm_cut_bytes(int32_t family, int64_t n_features, int64_t n_atoms)
 int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *order, int64_t n_atoms, int64_t *first,
                double *log_joint)
 {
+    cutter c;
     int64_t i;
 
     if (!has_family(problem) || problem->data == NULL || workspace == NULL || order == NULL || n_atoms < 2 ||
@@ -155,7 +156,8 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
     for (i = 0; i < problem->n_points; i++)
         if (order[i] < 0 || order[i] >= problem->n_points)
             return MAPDPM_E_ARGUMENT;
-    *first = best_cut(problem, (double *)workspace, order, n_atoms, log_joint);
+    c = cutter_of(problem, (double *)workspace, n_atoms);
+    *first = best_cut(&c, order, log_joint);
     return MAPDPM_OK;
 }
 

@@ -27,18 +27,23 @@ static mapdpm_halves search(void)
     return h;
 }
 
-/* The log joint of two clusters, without the terms that all halves share. */
+/* The log joint of one cluster or two, without the terms that all share. */
 static double joint_of(const mapdpm_problem *p, const mapdpm_clusters *z)
 {
     const int64_t size = mapdpm_row_size(p->family, D);
     double *const space = malloc(mapdpm_workspace_bytes(p->family, D, 2));
     double marginals[2], joint = 0.0;
-    int k;
+    int64_t used = 0, k;
 
     CHECK(mapdpm_statistics(p, z, space) == MAPDPM_OK);
     CHECK(mapdpm_log_marginals(p, z, space, marginals) == MAPDPM_OK);
     for (k = 0; k < 2; k++)
-        joint += marginals[k] + (p->penalty > 0.0 ? 0.0 : lgamma(z->rows[k * size] - p->discount) - lgamma(1.0 - p->discount));
+        if (z->counts[k] > 0) {
+            joint += marginals[k];
+            joint += p->penalty > 0.0 ? 0.0 : lgamma(z->rows[k * size] - p->discount) - lgamma(1.0 - p->discount);
+            joint += used == 0 ? 0.0 : p->penalty > 0.0 ? -p->penalty : log(p->alpha + p->discount);
+            used++;
+        }
     free(space);
     return joint;
 }
@@ -77,17 +82,22 @@ static void test_family(int32_t family, const double *parameters, double discoun
     const mapdpm_problem p = {family, N, D, data, NULL, parameters, 1.0, discount, penalty};
     const mapdpm_clusters z = {2, labels, counts, rows, NULL};
     mapdpm_halves h = search();
-    double joint, again;
+    double joints[2], joint, again;
     int64_t i, d, j, copy[N], n_tried;
 
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, &joint) == MAPDPM_OK);
+    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joints) == MAPDPM_OK);
+    joint = joints[1];
     CHECK(h.n_tried >= 1 && h.n_tried <= STARTS);
     CHECK(counts[0] > 0 && counts[1] > 0 && counts[0] + counts[1] == N);
     CHECK(fabs(joint_of(&p, &z) - joint) <= 1e-9 * (1.0 + fabs(joint)));
     memcpy(copy, labels, sizeof copy);
     n_tried = h.n_tried;
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, &again) == MAPDPM_OK); /* all were tried */
-    CHECK(again == -INFINITY && h.n_tried == n_tried && memcmp(copy, labels, sizeof copy) == 0);
+    again = joints[0];
+    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joints) == MAPDPM_OK); /* all were tried */
+    CHECK(joints[1] == -INFINITY && joints[0] == again && h.n_tried == n_tried && memcmp(copy, labels, sizeof copy) == 0);
+    for (i = 0; i < N; i++)
+        labels[i] = 0;
+    CHECK(fabs(joint_of(&p, &z) - joints[0]) <= 1e-9 * (1.0 + fabs(joints[0])));
     for (d = 0; d < D; d++)
         for (j = 0; j < N; j++) {
             for (i = 0; i < N; i++)
@@ -102,27 +112,27 @@ static void test_arguments(void)
     const mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
     mapdpm_clusters z = {2, labels, counts, rows, NULL};
     mapdpm_halves h = search();
-    double joint;
+    double joint[2];
 
-    CHECK(mapdpm_best_halves(NULL, &z, workspace, &h, &joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_best_halves(&p, NULL, workspace, &h, &joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_best_halves(&p, &z, NULL, &h, &joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_best_halves(NULL, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_best_halves(&p, NULL, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_best_halves(&p, &z, NULL, &h, joint) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_best_halves(&p, &z, workspace, NULL, &joint) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_best_halves(&p, &z, workspace, &h, NULL) == MAPDPM_E_ARGUMENT);
     z.capacity = 3;
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, &joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
     z.capacity = 2;
     h.n_draws--;
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, &joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
     h = search();
     h.direction = NULL;
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, &joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
     h = search();
     draws[DRAWS - 1] = D; /* no feature */
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, &joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
     draws[DRAWS - 1] = 0;
     draws[N + 1] = draws[N]; /* one point is no pair */
-    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, &joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
     draw_all();
     CHECK(mapdpm_halves_bytes(MAPDPM_NORMAL_GAMMA, D, 1, ATOMS) == 0);
     CHECK(mapdpm_halves_bytes(MAPDPM_NORMAL_GAMMA, 0, N, ATOMS) == 0);

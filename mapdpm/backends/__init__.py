@@ -14,7 +14,7 @@ from mapdpm import jit
 from mapdpm.backends import c, c_calls
 from mapdpm.backends.evidence import Widths
 from mapdpm.backends.grouped import GroupCounts
-from mapdpm.backends.halves import Draws, Tried
+from mapdpm.backends.halves import Draws, Halves, Tried
 from mapdpm.backends.python import NUMBA, PYTHON
 from mapdpm.backends.states import Rows
 from mapdpm.likelihoods._skipping import called
@@ -133,7 +133,7 @@ class Backend(Protocol):
         self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector
     ) -> tuple[Vector, float]: ...
 
-    def best_halves(self, model: Model, draws: Draws, tried: Tried) -> ClusterState | None: ...
+    def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves: ...
 
 
 def functions() -> tuple[str, ...]:

@@ -78,10 +78,10 @@ def call_of(model: Model, state: ClusterState | None, counts: GroupCounts | None
     problem, views = _problem(model)
     if state is None:
         return Call(lib, ffi, problem, ffi.NULL, ffi.NULL, ffi.NULL, views)
-    view = ffi.from_buffer
-    workspace = np.empty(lib.mapdpm_workspace_bytes(*shape_of(model.likelihood), state.capacity) // 8 + 1)
+    view, capacity = ffi.from_buffer, len(state.counts)
+    workspace = np.empty(lib.mapdpm_workspace_bytes(problem.family, problem.n_features, capacity) // 8 + 1)
     clusters = ffi.new("mapdpm_clusters *")
-    clusters.capacity = state.capacity
+    clusters.capacity = capacity
     clusters.labels = labels = view("int64_t[]", state.labels, require_writable=True)
     clusters.counts = sizes = view("int64_t[]", state.counts, require_writable=True)
     clusters.rows = rows = view("double[]", state.rows, require_writable=True)

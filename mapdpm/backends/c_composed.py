@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.backends.c_calls import call_of, check, flat_of, shape_of, without_points
 from mapdpm.backends.composed import Composed
 from mapdpm.backends.evidence import Widths
-from mapdpm.backends.halves import ATOMS, SWEEPS, Draws, Tried
+from mapdpm.backends.halves import ATOMS, SWEEPS, Draws, Halves, Tried
 from mapdpm.likelihoods import NormalInverseWishart
 from mapdpm.protocol import Labels, Model, Vector
 from mapdpm.state import ClusterState
@@ -37,11 +37,11 @@ class CComposed(Composed):
         del parameters, log_of, low, high  # they had to live until here
         return found, float(gain[0])
 
-    def best_halves(self, model: Model, draws: Draws, tried: Tried) -> ClusterState | None:
+    def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves:
         n, size = len(model.data), model.likelihood.size()
         best = ClusterState(np.empty(n, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros((2, size)))
         call = call_of(model, best)
-        view, joint = call.ffi.from_buffer, call.ffi.new("double *")
+        view, joints = call.ffi.from_buffer, call.ffi.new("double[2]")
         workspace = np.empty(call.lib.mapdpm_halves_bytes(*shape_of(model.likelihood), n, ATOMS) // 8 + 1)
         sides = tried.room(len(draws.starts))
         sought = call.ffi.new("mapdpm_halves *")
@@ -55,10 +55,11 @@ class CComposed(Composed):
         direction = call.ffi.NULL if draws.direction is None else view("double[]", draws.direction)
         sought.direction = direction
         space = view("unsigned char[]", workspace, require_writable=True)
-        check(call, call.lib.mapdpm_best_halves(call.problem, call.clusters, space, sought, joint))
+        check(call, call.lib.mapdpm_best_halves(call.problem, call.clusters, space, sought, joints))
         del starts, numbers, seen, direction
         tried.n = int(sought.n_tried)
-        return best if joint[0] > -np.inf else None
+        before, after = joints
+        return Halves(best if after > -np.inf else None, after - before, before)
 
 
 def _log_of(widths: Widths) -> Labels:

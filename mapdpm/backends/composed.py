@@ -26,6 +26,6 @@ class Composed:
         """The place of ``widths`` with the largest evidence for the clusters of ``state``, and its gain on ``logs``."""
         return evidence.largest_evidence(self, made_by, state, widths, logs)
 
-    def best_halves(self: Any, model: Model, draws: halves.Draws, tried: halves.Tried) -> ClusterState | None:
+    def best_halves(self: Any, model: Model, draws: halves.Draws, tried: halves.Tried) -> halves.Halves:
         """The best two clusters of all points, from several starts; None if no start gives two new ones."""
         return halves.best_halves(self, model, draws, tried)

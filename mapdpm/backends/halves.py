@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mapdpm.data.standard import standard_columns, sums
 from mapdpm.objective import is_gain
 from mapdpm.protocol import SMALLEST, Labels, Matrix, Model, Vector
+from mapdpm.rng import distinct
 from mapdpm.state import ClusterState, empty
 
 ATOMS = 64
@@ -40,6 +41,9 @@ class Start(IntEnum):
     """The best cut along some random features: good for features of few values, and for independent ones."""
 
 
+_WITH_ORDER = (Start.FARTHEST_PAIR, Start.RANDOM_PAIR)
+
+
 class Draws(NamedTuple):
     """Starts, and what they draw: where the widest direction is sought from; the numbers of one after the other."""
 
@@ -50,18 +54,17 @@ class Draws(NamedTuple):
     @classmethod
     def drawn(cls, starts: Sequence[Start], n: int, D: int, rng: np.random.Generator) -> Draws:
         """The draws of ``starts`` for ``n`` points, whose vectors have ``D`` entries."""
-        direction, numbers = None, [np.empty(0, dtype=np.int64)]
+        m = min(_LINES, D)
+        pools = {Start.RANDOM_PAIR: [(n, 2)], Start.DIFFERENCES: [(n, 2)] * m, Start.AXES: [(D, m)]}
+        direction, numbers, waiting = None, [], []
         for start in starts:
+            waiting += pools.get(start, [])
             if start is Start.WIDEST:
                 direction = rng.standard_normal(D)
-            elif start is Start.FARTHEST_PAIR:
-                numbers.append(rng.permutation(n))
-            elif start is Start.RANDOM_PAIR:
-                numbers += [rng.choice(n, 2, replace=False), rng.permutation(n)]
-            elif start is Start.DIFFERENCES:
-                numbers += [rng.choice(n, 2, replace=False) for _ in range(min(_LINES, D))]
-            else:
-                numbers.append(rng.choice(D, min(_LINES, D), replace=False))
+            elif start in _WITH_ORDER:
+                numbers += [distinct(rng, waiting), rng.permutation(n)]
+                waiting = []
+        numbers.append(distinct(rng, waiting))
         return cls(np.array(starts, dtype=np.int64), direction, np.concatenate(numbers, dtype=np.int64))
 
 
@@ -88,10 +91,23 @@ class Tried:
         return True
 
 
-def best_halves(backend: Any, model: Model, draws: Draws, tried: Tried) -> ClusterState | None:
+class Halves(NamedTuple):
+    """Two clusters, or None where there are none; and the gain of the log joint on that of one cluster, ``before``.
+
+    The log joint ``before`` leaves out the terms that both share.
+    """
+
+    state: ClusterState | None
+    gain: float
+    before: float
+
+
+def best_halves(backend: Any, model: Model, draws: Draws, tried: Tried) -> Halves:
     """The best two clusters of all points, from several starts; None if no start gives two new ones."""
     search = _Search(backend, model, draws)
-    best, best_joint = None, -np.inf
+    whole = empty(model.likelihood, 0, 1)._replace(labels=np.zeros(tried.sides.shape[1], dtype=np.int64))
+    backend.statistics(model, whole)
+    best, best_joint, before = None, -math.inf, _joint(backend, model, whole)
     for start in draws.starts.tolist():
         labels = search.begun(Start(start))
         if not tried.add(labels):  # a few points have few halves
@@ -100,12 +116,18 @@ def best_halves(backend: Any, model: Model, draws: Draws, tried: Tried) -> Clust
         backend.settle(model, state, SWEEPS)
         if state.n_clusters < 2:  # noqa: PLR2004  (two halves)
             continue
-        opening = model.prior.log_new(1, 1.0)
-        sizes = [model.prior.log_new(1, weight) - opening for weight in state.rows[:, 0].tolist()]
-        joint = math.fsum([*backend.log_marginals(model.likelihood, state), *sizes])
+        joint = _joint(backend, model, state)
         if best is None or is_gain(joint - best_joint, best_joint):
             best, best_joint = state, joint
-    return best
+    return Halves(best, best_joint - before, before)
+
+
+def _joint(backend: Any, model: Model, state: ClusterState) -> float:
+    """The log joint of one cluster or two, without the terms that both share."""
+    opening = model.prior.log_new(1, 1.0)
+    sizes = [model.prior.log_new(1, weight) - opening for weight in state.rows[:, 0].tolist()]
+    more = opening * (state.n_clusters - 1)
+    return math.fsum([*backend.log_marginals(model.likelihood, state), *sizes, more])
 
 
 def best_cut(backend: Any, model: Model, projections: Matrix, most_atoms: int) -> Labels:

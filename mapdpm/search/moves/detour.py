@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels
 from mapdpm.search.moves.memory import Memory
-from mapdpm.search.moves.parts import members, nearest, put_back
+from mapdpm.search.moves.parts import members, nearest, points_of, put_back
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
 
@@ -73,7 +73,7 @@ class Detour:
     def _settled(self, state: ClusterState, group: Labels, halves: Labels | None) -> ClusterState | None:
         """The state after its first two slots merge, or the first gets ``halves``; None if that does not gain."""
         problem = self.problem
-        points = np.flatnonzero(np.isin(state.labels, group)).astype(np.int64)
+        points = points_of(state, group)
         part = problem.part(points, state.n_clusters - len(group))
         before = part.log_joint(ClusterState(points, state.counts[group], state.rows[group]))
         place_of = np.zeros(state.capacity, dtype=np.int64)

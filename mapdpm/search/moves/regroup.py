@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mapdpm.objective import is_gain
-from mapdpm.search.moves.parts import nearest, put_back
+from mapdpm.search.moves.parts import nearest, points_of, put_back
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
 
@@ -54,7 +54,7 @@ class Regroup:
                 continue
             own = np.flatnonzero(state.labels == slot)
             (slots,) = nearest(self.problem, state, [own], int(self.rng.integers(2, _MOST + 1)), self.rng)
-            points = np.flatnonzero(np.isin(state.labels, slots)).astype(np.int64)
+            points = points_of(state, slots)
             part = self.problem.part(points, state.n_clusters - len(slots))
             before = part.log_joint(ClusterState(points, state.counts[slots], state.rows[slots]))
             after = self._afresh(part, len(slots))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mapdpm import objective
-from mapdpm.backends.halves import Draws, Start, Tried
+from mapdpm.backends.halves import Draws, Halves, Start, Tried
 from mapdpm.data import point_set
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels
@@ -62,9 +62,9 @@ class Split:
             opening = self.problem.model.prior.log_new(state.n_clusters, 1.0)
             if len(points) < 2 or self._memory.knows(slot, points, opening):  # noqa: PLR2004  (two halves)
                 continue
-            halves, gain, size = self._halves(state, slot, points)
-            if halves is None or not is_gain(gain, size):
-                self._memory.note(slot, points, gain - opening, size, None if halves is None else halves.labels)
+            halves, gain, before = self._halves(state, slot, points)
+            if halves is None or not is_gain(gain, before):
+                self._memory.note(slot, points, gain - opening, before, None if halves is None else halves.labels)
                 continue
             state = put_back(self.problem, state, np.array([slot]), points, halves)
             split += 1
@@ -74,32 +74,42 @@ class Split:
                 waiting.append((int(state.labels[part[0]]), part))
         return state, split
 
-    def _halves(self, state: ClusterState, slot: int, points: Labels) -> tuple[ClusterState | None, float, float]:
-        """The first two clusters of ``points`` that gain, or else the best two; the gain, and its size."""
+    def _halves(self, state: ClusterState, slot: int, points: Labels) -> Halves:
+        """The first two clusters of ``points`` that gain, or else the best two."""
+        if len(points) > SAMPLE:
+            return self._halves_of_many(state, slot, points)
+        sought = Sought(self.problem.part(points, state.n_clusters - 1))
+        best = sought.best_halves(AT_FIRST, self.rng)
+        for _ in range(1, self._tries):
+            if best.state is None or not is_gain(best.gain, best.before):
+                best = max(best, sought.best_halves(LATER, self.rng), key=_gain)
+        return best
+
+    def _halves_of_many(self, state: ClusterState, slot: int, points: Labels) -> Halves:
+        """``_halves`` by samples, extended to all points."""
         problem, others = self.problem, state.n_clusters - 1
         whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
         prior = problem.model.prior.given_other_clusters(others)
         before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.model.likelihood, whole))
-        all_points, sought, best, gain = None, None, None, -np.inf
-        large = len(points) > SAMPLE
-        for attempt in range(TRIES if large else self._tries):
-            if large or sought is None:
-                sample = point_set(problem.model.data).sample(points, SAMPLE, self.rng) if large else points
-                sought = Sought(problem.part(sample, others))
-            found = sought.best_halves(AT_FIRST if attempt == 0 else LATER, self.rng)
-            if found is None:
+        best, all_points = Halves(None, -np.inf, before), None
+        for attempt in range(TRIES):
+            sample = point_set(problem.model.data).sample(points, SAMPLE, self.rng)
+            found = Sought(problem.part(sample, others)).best_halves(AT_FIRST if attempt == 0 else LATER, self.rng)
+            if found.state is None:
                 continue
-            if large and all_points is None:
-                all_points = problem.part(points, others)
-            for halves in extended(all_points, found) if all_points is not None else (found,):
+            all_points = problem.part(points, others) if all_points is None else all_points
+            for halves in extended(all_points, found.state):
                 after = objective.log_joint(
                     prior, halves, problem.backend.log_marginals(problem.model.likelihood, halves)
                 )
-                if best is None or after - before > gain:
-                    best, gain = halves, after - before
-                if is_gain(gain, before):
-                    return best, gain, before
-        return best, gain, before
+                best = max(best, Halves(halves, after - before, before), key=_gain)
+                if is_gain(best.gain, before):
+                    return best
+        return best
+
+
+def _gain(halves: Halves) -> float:
+    return halves.gain
 
 
 class Sought:
@@ -109,7 +119,7 @@ class Sought:
         self._part = part
         self._tried = Tried(part.n_points)
 
-    def best_halves(self, starts: tuple[Start, ...], rng: np.random.Generator) -> ClusterState | None:
+    def best_halves(self, starts: tuple[Start, ...], rng: np.random.Generator) -> Halves:
         """The best two clusters of all points, from several starts; None if no start gives two new ones."""
         part, width = self._part, point_set(self._part.model.data).width
         draws = Draws.drawn(starts, part.n_points, width, rng)

@@ -146,7 +146,7 @@ def best_parts(whole: _Whole, max_clusters: int | None, max_sweeps: int) -> tupl
 
 def best_halves(whole: _Whole, starts: tuple[Start, ...]) -> Labelling | None:
     """The tangents of the best two halves of the points; None if there are none."""
-    found = Sought(whole.problem(None)).best_halves(starts, np.random.default_rng(whole.seed))
+    found = Sought(whole.problem(None)).best_halves(starts, np.random.default_rng(whole.seed)).state
     return None if found is None else chunks.labelling_of(whole.frame, chunks.sums_in(whole.frame, found))
 
 
