@@ -114,6 +114,19 @@ int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *c
 int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                         const int64_t *stale, int64_t *partners, double *losses);
 
+/* What is known of pairs, from one call to the next: with nan in `known`, nothing. */
+typedef struct mapdpm_pairs {
+    double *known;     /* [capacity][] the sufficient statistics of each slot, as mapdpm_join_rows reads them */
+    int64_t *partners; /* [capacity] and the losses: those of mapdpm_merge_losses */
+    double *losses;
+} mapdpm_pairs;
+
+/* Merge the cheapest pair of clusters while that raises the log joint, or up to eight pairs that together do. It ends
+ * when none do, or when at least `most` pairs were merged; *merged is their number. The workspace has mapdpm_merge_bytes. */
+size_t mapdpm_merge_bytes(int32_t family, int64_t n_features, int64_t capacity);
+int mapdpm_merge(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                 const mapdpm_pairs *pairs, int64_t most, int64_t *merged);
+
 /* The best clusterings of n_atoms cluster statistics into segments of their order. best and came_from are [n_atoms +
  * 1][width]: the log joint of the first r atoms in K clusters, and the start of the last cluster. With width 1, K is
  * any number. `beam` starts of the last cluster are kept; with n_atoms of them the result is exact. */
@@ -129,6 +142,23 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
 
 /* mapdpm_statistics, then sweeps until no point moves, at most `most`. No slot is added. */
 int mapdpm_settle(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t most);
+
+/* Some points of a partition: all that some slots hold. */
+typedef struct mapdpm_part {
+    int64_t n_points;
+    const int64_t *points; /* [n_points] rising */
+    int64_t n_order;
+    const int64_t *order; /* [n_order] places in `points`, of those that join clusters one by one before the sweeps */
+    int64_t most_sweeps;
+} mapdpm_part;
+
+/* Cluster some points anew: those of the order, whose labels are -1 at first, join the clusters of the others by
+ * mapdpm_sequential_start, and mapdpm_settle follows. anew->labels[part->n_points] says where they begin. log_joints[2]:
+ * before and after, without the terms that both share. `clusters` stay. */
+size_t mapdpm_recluster_bytes(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_part *part,
+                              const mapdpm_clusters *anew);
+int mapdpm_recluster(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                     const mapdpm_part *part, const mapdpm_clusters *anew, double *log_joints);
 
 /* The starts of a search for two clusters, and what each reads of the draws. Cuts are those of mapdpm_cut. */
 enum mapdpm_start {

@@ -117,7 +117,7 @@ static void test_arguments(void)
     CHECK(mapdpm_best_halves(NULL, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_best_halves(&p, NULL, workspace, &h, joint) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_best_halves(&p, &z, NULL, &h, joint) == MAPDPM_E_ARGUMENT);
-    CHECK(mapdpm_best_halves(&p, &z, workspace, NULL, &joint) == MAPDPM_E_ARGUMENT);
+    CHECK(mapdpm_best_halves(&p, &z, workspace, NULL, joint) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_best_halves(&p, &z, workspace, &h, NULL) == MAPDPM_E_ARGUMENT);
     z.capacity = 3;
     CHECK(mapdpm_best_halves(&p, &z, workspace, &h, joint) == MAPDPM_E_ARGUMENT);

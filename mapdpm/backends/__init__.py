@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mapdpm import jit
 from mapdpm.backends import c, c_calls
+from mapdpm.backends.agglomeration import Agglomeration
 from mapdpm.backends.evidence import Widths
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.backends.halves import Draws, Halves, Tried
@@ -134,6 +135,12 @@ class Backend(Protocol):
     ) -> tuple[Vector, float]: ...
 
     def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves: ...
+
+    def recluster(
+        self, model: Model, state: ClusterState, points: Labels, anew: ClusterState, order: Labels, most: int
+    ) -> tuple[float, float]: ...
+
+    def merge(self, model: Model, state: ClusterState, pairs: Agglomeration, most: int) -> int: ...
 
 
 def functions() -> tuple[str, ...]:

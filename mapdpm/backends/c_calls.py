@@ -80,17 +80,22 @@ def call_of(model: Model, state: ClusterState | None, counts: GroupCounts | None
         return Call(lib, ffi, problem, ffi.NULL, ffi.NULL, ffi.NULL, views)
     view, capacity = ffi.from_buffer, len(state.counts)
     workspace = np.empty(lib.mapdpm_workspace_bytes(problem.family, problem.n_features, capacity) // 8 + 1)
-    clusters = ffi.new("mapdpm_clusters *")
-    clusters.capacity = capacity
+    clusters, arrays = clusters_of(ffi, state)
+    space = view("unsigned char[]", workspace, require_writable=True)
+    groups, of_groups = _groups(ffi, counts)
+    return Call(lib, ffi, problem, clusters, groups, space, (views, arrays, workspace, of_groups))
+
+
+def clusters_of(ffi: Any, state: ClusterState) -> tuple[Any, tuple[Any, ...]]:
+    """The structure of ``state``, and the objects that must outlive it."""
+    view, clusters = ffi.from_buffer, ffi.new("mapdpm_clusters *")
+    clusters.capacity = len(state.counts)
     clusters.labels = labels = view("int64_t[]", state.labels, require_writable=True)
     clusters.counts = sizes = view("int64_t[]", state.counts, require_writable=True)
     clusters.rows = rows = view("double[]", state.rows, require_writable=True)
     base = None if state.base is None else view("double[]", state.base)
     clusters.base = ffi.NULL if base is None else base
-    space = view("unsigned char[]", workspace, require_writable=True)
-    groups, of_groups = _groups(ffi, counts)
-    kept = views, labels, sizes, rows, base, workspace, of_groups
-    return Call(lib, ffi, problem, clusters, groups, space, kept)
+    return clusters, (labels, sizes, rows, base)
 
 
 def _groups(ffi: Any, counts: GroupCounts | None) -> tuple[Any, tuple[Any, ...]]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.backends.c_calls import call_of, check, flat_of, shape_of, without_points
+from mapdpm.backends.agglomeration import Agglomeration
+from mapdpm.backends.c_calls import call_of, check, clusters_of, flat_of, shape_of, without_points
 from mapdpm.backends.composed import Composed
 from mapdpm.backends.evidence import Widths
 from mapdpm.backends.halves import ATOMS, SWEEPS, Draws, Halves, Tried
@@ -60,6 +61,35 @@ class CComposed(Composed):
         tried.n = int(sought.n_tried)
         before, after = joints
         return Halves(best if after > -np.inf else None, after - before, before)
+
+    def recluster(
+        self, model: Model, state: ClusterState, points: Labels, anew: ClusterState, order: Labels, most: int
+    ) -> tuple[float, float]:
+        call = call_of(model, state)
+        view, joints, part = call.ffi.from_buffer, call.ffi.new("double[2]"), call.ffi.new("mapdpm_part *")
+        part.n_points, part.n_order, part.most_sweeps = len(points), len(order), most
+        part.points, part.order = kept = view("int64_t[]", points), view("int64_t[]", order)
+        clusters, arrays = clusters_of(call.ffi, anew)
+        n_bytes = call.lib.mapdpm_recluster_bytes(call.problem, call.clusters, part, clusters)
+        space = view("unsigned char[]", np.empty(n_bytes // 8 + 1), require_writable=True)
+        check(call, call.lib.mapdpm_recluster(call.problem, call.clusters, space, part, clusters, joints))
+        del kept, arrays
+        before, after = joints
+        return after - before, before
+
+    def merge(self, model: Model, state: ClusterState, pairs: Agglomeration, most: int) -> int:
+        if state.capacity != len(pairs.known):
+            pairs.resize(state.capacity)
+        call = call_of(model, state)
+        view, merged, known = call.ffi.from_buffer, call.ffi.new("int64_t *"), call.ffi.new("mapdpm_pairs *")
+        arrays = [view("double[]", each, require_writable=True) for each in (pairs.known, pairs.losses)]
+        known.known, known.losses = arrays
+        known.partners = partners = view("int64_t[]", pairs.partners, require_writable=True)
+        n_bytes = call.lib.mapdpm_merge_bytes(*shape_of(model.likelihood), state.capacity)
+        space = view("unsigned char[]", np.empty(n_bytes // 8 + 1), require_writable=True)
+        check(call, call.lib.mapdpm_merge(call.problem, call.clusters, space, known, most, merged))
+        del arrays, partners
+        return int(merged[0])
 
 
 def _log_of(widths: Widths) -> Labels:

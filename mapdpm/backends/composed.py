@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mapdpm.backends import evidence, halves
-from mapdpm.protocol import Model, Vector
+from mapdpm.backends import agglomeration, evidence, halves, parts
+from mapdpm.protocol import Labels, Model, Vector
 from mapdpm.state import ClusterState
 
 
@@ -29,3 +29,13 @@ class Composed:
     def best_halves(self: Any, model: Model, draws: halves.Draws, tried: halves.Tried) -> halves.Halves:
         """The best two clusters of all points, from several starts; None if no start gives two new ones."""
         return halves.best_halves(self, model, draws, tried)
+
+    def recluster(
+        self: Any, model: Model, state: ClusterState, points: Labels, anew: ClusterState, order: Labels, most: int
+    ) -> tuple[float, float]:
+        """Cluster ``points`` of ``state`` anew, in ``anew``; the gain of the log joint, and the joint before."""
+        return parts.recluster(self, model, state, points, anew, order, most)
+
+    def merge(self: Any, model: Model, state: ClusterState, pairs: agglomeration.Agglomeration, most: int) -> int:
+        """Merge pairs of clusters while that gains, at most about ``most`` of them; returns how many."""
+        return agglomeration.merge(self, model, state, pairs, most)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.backends.parts import log_joint_of
 from mapdpm.data.standard import standard_columns, sums
 from mapdpm.objective import is_gain
 from mapdpm.protocol import SMALLEST, Labels, Matrix, Model, Vector
@@ -107,7 +108,7 @@ def best_halves(backend: Any, model: Model, draws: Draws, tried: Tried) -> Halve
     search = _Search(backend, model, draws)
     whole = empty(model.likelihood, 0, 1)._replace(labels=np.zeros(tried.sides.shape[1], dtype=np.int64))
     backend.statistics(model, whole)
-    best, best_joint, before = None, -math.inf, _joint(backend, model, whole)
+    best, best_joint, before = None, -math.inf, log_joint_of(backend, model, whole)
     for start in draws.starts.tolist():
         labels = search.begun(Start(start))
         if not tried.add(labels):  # a few points have few halves
@@ -116,18 +117,10 @@ def best_halves(backend: Any, model: Model, draws: Draws, tried: Tried) -> Halve
         backend.settle(model, state, SWEEPS)
         if state.n_clusters < 2:  # noqa: PLR2004  (two halves)
             continue
-        joint = _joint(backend, model, state)
+        joint = log_joint_of(backend, model, state)
         if best is None or is_gain(joint - best_joint, best_joint):
             best, best_joint = state, joint
     return Halves(best, best_joint - before, before)
-
-
-def _joint(backend: Any, model: Model, state: ClusterState) -> float:
-    """The log joint of one cluster or two, without the terms that both share."""
-    opening = model.prior.log_new(1, 1.0)
-    sizes = [model.prior.log_new(1, weight) - opening for weight in state.rows[:, 0].tolist()]
-    more = opening * (state.n_clusters - 1)
-    return math.fsum([*backend.log_marginals(model.likelihood, state), *sizes, more])
 
 
 def best_cut(backend: Any, model: Model, projections: Matrix, most_atoms: int) -> Labels:
