@@ -278,8 +278,9 @@ size_t mapdpm_halves_bytes(int32_t family, int64_t n_features, int64_t n_points,
 {
     if (n_features < 1 || n_points < 2 || n_atoms < 2)
         return 0;
-    return sizeof(double) * (size_t)((n_features + 1) * n_points + n_features +
-                                     cut_doubles(family, n_features, n_atoms) + 2 * statistics_size(family, n_features)) +
+    return sizeof(double) *
+               (size_t)((n_features + 1) * n_points + n_features + cut_doubles(family, n_features, n_atoms) +
+                        2 * statistics_size(family, n_features)) +
            (mapdpm_workspace_bytes(family, n_features, 2) / sizeof(double) + 1) * sizeof(double) +
            sizeof(ranked) * 2 * (size_t)n_points + sizeof(int64_t) * (2 * (size_t)n_points + 2) + (size_t)n_points;
 }
@@ -338,8 +339,8 @@ static int set_up(search *s, const mapdpm_problem *p, const mapdpm_clusters *bes
 {
     int64_t i, d;
 
-    if (!is_batch_call(p, best) || best->capacity != 2 || best->labels == NULL || p->n_points < 2 || workspace == NULL ||
-        h == NULL || h->n_starts < 0 || h->starts == NULL || h->draws == NULL || h->n_atoms < 2 || h->n_tried < 0 ||
+    if (!is_batch_call(p, best) || best->capacity != 2 || best->labels == NULL || p->n_points < 2 ||
+        workspace == NULL || h == NULL || h->n_starts < 0 || h->starts == NULL || h->draws == NULL || h->n_atoms < 2 || h->n_tried < 0 ||
         h->tried == NULL || !are_draws(p, h))
         return 0;
     s->problem = p;

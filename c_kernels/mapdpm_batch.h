@@ -122,7 +122,8 @@ typedef struct mapdpm_pairs {
 } mapdpm_pairs;
 
 /* Merge the cheapest pair of clusters while that raises the log joint, or up to eight pairs that together do. It ends
- * when none do, or when at least `most` pairs were merged; *merged is their number. The workspace has mapdpm_merge_bytes. */
+ * when none do, or when at least `most` pairs were merged; *merged is their number. The workspace has
+ * mapdpm_merge_bytes. */
 size_t mapdpm_merge_bytes(int32_t family, int64_t n_features, int64_t capacity);
 int mapdpm_merge(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                  const mapdpm_pairs *pairs, int64_t most, int64_t *merged);
@@ -153,8 +154,8 @@ typedef struct mapdpm_part {
 } mapdpm_part;
 
 /* Cluster some points anew: those of the order, whose labels are -1 at first, join the clusters of the others by
- * mapdpm_sequential_start, and mapdpm_settle follows. anew->labels[part->n_points] says where they begin. log_joints[2]:
- * before and after, without the terms that both share. `clusters` stay. */
+ * mapdpm_sequential_start, and mapdpm_settle follows. anew->labels[part->n_points] says where they begin.
+ * log_joints[2]: before and after, without the terms that both share. `clusters` stay. */
 size_t mapdpm_recluster_bytes(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_part *part,
                               const mapdpm_clusters *anew);
 int mapdpm_recluster(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
@@ -172,7 +173,7 @@ enum mapdpm_start {
 typedef struct mapdpm_halves {
     int64_t n_starts;
     const int64_t *starts;   /* [n_starts] of enum mapdpm_start */
-    const double *direction; /* [n_features] where the search for the widest direction begins; NULL without that start */
+    const double *direction; /* [n_features] from where the widest direction is sought; NULL without that start */
     int64_t n_draws;
     const int64_t *draws; /* [n_draws] what the starts read, one after the other; orders are of all points */
     int64_t n_atoms;      /* at most so many runs of points are cut between */
@@ -183,8 +184,8 @@ typedef struct mapdpm_halves {
 
 /* The best two clusters of all points that several starts lead to, each followed by mapdpm_settle, in `best`, whose
  * capacity is 2. Starts that were tried are left out. log_joints[2]: of all points as one cluster, and as these two,
- * without the terms that both share; the second is -infinity if no start leads to two clusters, and then `best` is as it
- * was. The workspace has mapdpm_halves_bytes. */
+ * without the terms that both share; the second is -infinity if no start leads to two clusters, and then `best` is as
+ * it was. The workspace has mapdpm_halves_bytes. */
 size_t mapdpm_halves_bytes(int32_t family, int64_t n_features, int64_t n_points, int64_t n_atoms);
 int mapdpm_best_halves(const mapdpm_problem *problem, const mapdpm_clusters *best, void *workspace,
                        mapdpm_halves *halves, double *log_joints);

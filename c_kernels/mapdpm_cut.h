@@ -4,8 +4,8 @@
 
 #include "mapdpm_priors.h"
 
-/* The largest exponent times D at which a logarithm of a product loses less than a tenth of the tolerance: docs/maths.md,
- * section 5. */
+/* The largest exponent times D at which a logarithm of a product loses less than a tenth of the tolerance:
+ * docs/maths.md, section 5. */
 #define LARGE_EXPONENT 1e5
 
 /* The terms of a log joint that depend on the weight of a cluster alone. */

@@ -1,4 +1,5 @@
-/* Merges that raise the log joint, the cheapest pair first, some of them ahead. The twin of mapdpm/backends/agglomeration.py.
+/* Merges that raise the log joint, the cheapest pair first, some of them ahead. The twin of
+ * mapdpm/backends/agglomeration.py.
  */
 #include "mapdpm_priors.h"
 
@@ -101,7 +102,8 @@ size_t mapdpm_merge_bytes(int32_t family, int64_t n_features, int64_t capacity)
            sizeof(int64_t) * 2 * (size_t)capacity;
 }
 
-static void set_up(merging *m, const mapdpm_problem *p, const mapdpm_clusters *z, double *next, const mapdpm_pairs *pairs)
+static void set_up(merging *m, const mapdpm_problem *p, const mapdpm_clusters *z, double *next,
+                   const mapdpm_pairs *pairs)
 {
     int64_t k;
 
@@ -132,7 +134,8 @@ int mapdpm_merge(const mapdpm_problem *problem, const mapdpm_clusters *clusters,
     merging m;
 
     if (!is_batch_call(problem, clusters) || workspace == NULL || pairs == NULL || pairs->known == NULL ||
-        pairs->partners == NULL || pairs->losses == NULL || merged == NULL || !are_labels_in_range(problem, clusters, -1))
+        pairs->partners == NULL || pairs->losses == NULL || merged == NULL ||
+        !are_labels_in_range(problem, clusters, -1))
         return MAPDPM_E_ARGUMENT;
     set_up(&m, problem, clusters, (double *)workspace, pairs);
     *merged = 0;

@@ -44,8 +44,8 @@ static double log_joint_of(const mapdpm_problem *p, const likelihood *f, const m
     return total;
 }
 
-/* Copy the points to `data` and `weights`, and mark their slots. Returns the problem of them alone: other clusters count as
- * a part of alpha (docs/maths.md, section 6). */
+/* Copy the points to `data` and `weights`, and mark their slots. Returns the problem of them alone: other clusters count
+ * as a part of alpha (docs/maths.md, section 6). */
 static mapdpm_problem problem_of(const mapdpm_problem *all, const mapdpm_clusters *z, const mapdpm_part *part,
                                  mapdpm_real *data, double *weights, unsigned char *used)
 {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from math import exp, log
 from typing import NamedTuple
@@ -17,6 +18,12 @@ _BLOCK = 8
 _ROUNDING = 1e-9  # nats
 
 
+@functools.lru_cache(256)
+def _tops(pools: tuple[tuple[int, int], ...]) -> Labels:
+    """The largest value of each draw of ``distinct``."""
+    return np.array([top for n, k in pools for top in (*range(n - k, n), *range(k - 1, 0, -1))], dtype=np.int64)
+
+
 def distinct(rng: np.random.Generator, pools: Sequence[tuple[int, int]]) -> Labels:
     """For each (n, k) of ``pools``, one after the other: k different numbers below n, at random and in random order.
 
@@ -25,8 +32,7 @@ def distinct(rng: np.random.Generator, pools: Sequence[tuple[int, int]]) -> Labe
     """
     if not pools:
         return np.empty(0, dtype=np.int64)
-    tops = [top for n, k in pools for top in (*range(n - k, n), *range(k - 1, 0, -1))]
-    draws = iter(rng.integers(0, tops, endpoint=True).tolist())
+    draws = iter(rng.integers(0, _tops(tuple(pools)), endpoint=True).tolist())
     found: list[int] = []
     for n, k in pools:
         chosen: list[int] = []

@@ -1,4 +1,4 @@
-/* Merges against the log joint of whole partitions: each set of merges raises it, and no single merge is left that does. */
+/* Merges against the log joint of whole partitions: they raise it, and no single merge is left that does. */
 #include "check.h"
 #include "mapdpm_priors.h"
 

@@ -56,7 +56,8 @@ static void test_family(int32_t family, const double *parameters, double discoun
                         int by_order)
 {
     const mapdpm_problem p = {family, N, D, data, w, parameters, 1.5, discount, penalty};
-    const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL}, anew = {ANEW, new_labels, new_counts, new_rows, NULL};
+    const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
+    const mapdpm_clusters anew = {ANEW, new_labels, new_counts, new_rows, NULL};
     mapdpm_part part;
     double joints[2], before, copy[CAPACITY * SIZE];
     int64_t i;
@@ -80,7 +81,8 @@ static void test_family(int32_t family, const double *parameters, double discoun
 static void test_arguments(void)
 {
     const mapdpm_problem p = {MAPDPM_NORMAL_GAMMA, N, D, data, NULL, gamma_parameters, 1.0, 0.0, 0.0};
-    const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL}, anew = {ANEW, new_labels, new_counts, new_rows, NULL};
+    const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
+    const mapdpm_clusters anew = {ANEW, new_labels, new_counts, new_rows, NULL};
     mapdpm_part part;
     double joints[2];
 
@@ -104,7 +106,8 @@ static void test_arguments(void)
 
 int main(void)
 {
-    const mapdpm_problem largest = {MAPDPM_SKIPPING + MAPDPM_NORMAL_GAMMA, N, D, data, weights, gamma_parameters, 1, 0, 0};
+    const int32_t family = MAPDPM_SKIPPING + MAPDPM_NORMAL_GAMMA;
+    const mapdpm_problem largest = {family, N, D, data, weights, gamma_parameters, 1, 0, 0};
     const mapdpm_clusters z = {CAPACITY, labels, counts, rows, NULL};
     const mapdpm_part part = {N, points, 0, order, 5};
     int64_t i, d;

@@ -18,7 +18,8 @@ static const int64_t known_logs[MOST_PARAMETERS] = {-1, -1, -1, 0, 0, 0, 1, 1, 1
 static const double low[LOGS] = {-6.0, -5.0, -1.0}, high[LOGS] = {2.0, 5.0, 3.0};
 
 /* The sum of the log marginals where the parameters are changed by hand. */
-static double evidence(const mapdpm_problem *made_by, const mapdpm_clusters *z, const mapdpm_widths *w, const double *logs)
+static double evidence(const mapdpm_problem *made_by, const mapdpm_clusters *z, const mapdpm_widths *w,
+                       const double *logs)
 {
     double parameters[MOST_PARAMETERS], marginals[CAPACITY], total = 0.0;
     mapdpm_problem p = *made_by;
@@ -33,8 +34,8 @@ static double evidence(const mapdpm_problem *made_by, const mapdpm_clusters *z, 
     return total;
 }
 
-/* The best place is in the box, the gain is that of the evidence, and no step along an axis gains more than the search may
- * leave. */
+/* The best place is in the box, the gain is that of the evidence, and no step along an axis gains more than the search
+ * may leave. */
 static void test_family(int32_t family, const double *parameters, const int64_t *log_of, int64_t n_logs)
 {
     const mapdpm_problem p = {family, N, D, data, NULL, parameters, 1.0, 0.0, 0.0};
