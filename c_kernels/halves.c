@@ -4,13 +4,13 @@
 #include "mapdpm_cut.h"
 #include "mapdpm_sums.h"
 
-enum { LINES = 3, POWER_STEPS = 12, SHORT_RUN = 8 };
+enum { LINES = 3, POWER_STEPS = 12, BYTES = 8 };
 #define ROUNDING 1e-12 /* a column is constant if its standard deviation is at most this share of its largest entry */
 #define SMALLEST 1e-100
 
 /* A point and its place along a line. */
 typedef struct ranked {
-    double key;
+    uint64_t key;
     int64_t point;
 } ranked;
 
@@ -108,41 +108,42 @@ static int64_t farthest(const search *s, int64_t from)
 
 /* ---- cuts -------------------------------------------------------------------------------------------------------- */
 
-/* Sort the points by their keys; equals stay in order. */
+/* The bits of a number, in an order of integers that is that of numbers. */
+static uint64_t key_of(double x)
+{
+    uint64_t bits;
+
+    x += 0.0; /* -0 becomes 0 */
+    memcpy(&bits, &x, sizeof bits);
+    return bits >> 63 ? ~bits : bits | UINT64_C(0x8000000000000000);
+}
+
+/* Sort the points by their keys, byte by byte from the last one; equals stay in order. The number of bytes is even, so
+ * the result is where it began. */
 static void sort(ranked *points, ranked *spare, int64_t n)
 {
-    ranked *from = points, *to = spare;
-    int64_t i, j, width;
+    int64_t counts[BYTES][256] = {{0}}, i;
+    ranked *from = points, *to = spare, *other;
+    int byte, value;
 
-    for (i = 0; i < n; i++) {
-        const ranked moving = from[i];
+    for (i = 0; i < n; i++)
+        for (byte = 0; byte < BYTES; byte++)
+            counts[byte][from[i].key >> 8 * byte & 255]++;
+    for (byte = 0; byte < BYTES; byte++) {
+        int64_t *const begins = counts[byte], total = 0;
 
-        for (j = i; j % SHORT_RUN > 0 && from[j - 1].key > moving.key; j--)
-            from[j] = from[j - 1];
-        from[j] = moving;
-    }
-    for (width = SHORT_RUN; width < n; width *= 2) {
-        ranked *const other = from;
+        for (value = 0; value < 256; value++) {
+            const int64_t more = begins[value];
 
-        for (i = 0; i < n; i += 2 * width) {
-            const int64_t middle = i + width < n ? i + width : n, end = middle + width < n ? middle + width : n;
-            int64_t left = i, right = middle;
-
-            for (j = i; left < middle && right < end; j++) {
-                const int is_left = from[left].key <= from[right].key;
-
-                to[j] = from[is_left ? left : right];
-                left += is_left;
-                right += !is_left;
-            }
-            memcpy(to + j, from + (left < middle ? left : right),
-                   (size_t)(left < middle ? middle - left : end - right) * sizeof *to);
+            begins[value] = total;
+            total += more;
         }
+        for (i = 0; i < n; i++)
+            to[begins[from[i].key >> 8 * byte & 255]++] = from[i];
+        other = from;
         from = to;
         to = other;
     }
-    if (from != points)
-        memcpy(points, from, (size_t)n * sizeof *points);
 }
 
 /* Label the points by the best cut along the keys, if it is better than *best_joint. */
@@ -152,7 +153,7 @@ static void cut_along(const search *s, const double *keys, double *best_joint)
     int64_t i, first;
 
     for (i = 0; i < s->n; i++) {
-        s->ranks[i].key = keys[i];
+        s->ranks[i].key = key_of(keys[i]);
         s->ranks[i].point = i;
     }
     sort(s->ranks, s->ranks + s->n, s->n);
@@ -340,8 +341,8 @@ static int set_up(search *s, const mapdpm_problem *p, const mapdpm_clusters *bes
     int64_t i, d;
 
     if (!is_batch_call(p, best) || best->capacity != 2 || best->labels == NULL || p->n_points < 2 ||
-        workspace == NULL || h == NULL || h->n_starts < 0 || h->starts == NULL || h->draws == NULL || h->n_atoms < 2 || h->n_tried < 0 ||
-        h->tried == NULL || !are_draws(p, h))
+        workspace == NULL || h == NULL || h->n_starts < 0 || h->starts == NULL || h->draws == NULL || h->n_atoms < 2 ||
+        h->n_tried < 0 || h->tried == NULL || !are_draws(p, h))
         return 0;
     s->problem = p;
     s->halves = h;
