@@ -117,6 +117,20 @@ int mapdpm_log_marginals(const mapdpm_problem *problem, const mapdpm_clusters *c
 int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
                         const int64_t *stale, int64_t *partners, double *losses);
 
+/* What is known of pairs, from one call to the next: with nan in `known`, nothing. */
+typedef struct mapdpm_pairs {
+    double *known;     /* [capacity][] the sufficient statistics of each slot, as mapdpm_join_rows reads them */
+    int64_t *partners; /* [capacity] and the losses: those of mapdpm_merge_losses */
+    double *losses;
+} mapdpm_pairs;
+
+/* Merge the cheapest pair of clusters while that raises the log joint, or up to eight pairs that together do. It ends
+ * when none do, or when at least `most` pairs were merged; *merged is their number. The workspace has
+ * mapdpm_merge_bytes. */
+size_t mapdpm_merge_bytes(int32_t family, int64_t n_features, int64_t capacity);
+int mapdpm_merge(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                 const mapdpm_pairs *pairs, int64_t most, int64_t *merged);
+
 /* The best clusterings of n_atoms cluster statistics into segments of their order. best and came_from are [n_atoms +
  * 1][width]: the log joint of the first r atoms in K clusters, and the start of the last cluster. With width 1, K is
  * any number. `beam` starts of the last cluster are kept; with n_atoms of them the result is exact. */
@@ -132,6 +146,69 @@ int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *or
 
 /* mapdpm_statistics, then sweeps until no point moves, at most `most`. No slot is added. */
 int mapdpm_settle(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int64_t most);
+
+/* Some points of a partition: all that some slots hold. */
+typedef struct mapdpm_part {
+    int64_t n_points;
+    const int64_t *points; /* [n_points] rising */
+    int64_t n_order;
+    const int64_t *order; /* [n_order] places in `points`, of those that join clusters one by one before the sweeps */
+    int64_t most_sweeps;
+} mapdpm_part;
+
+/* Cluster some points anew: those of the order, whose labels are -1 at first, join the clusters of the others by
+ * mapdpm_sequential_start, and mapdpm_settle follows. anew->labels[part->n_points] says where they begin.
+ * log_joints[2]: before and after, without the terms that both share. `clusters` stay. */
+size_t mapdpm_recluster_bytes(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_part *part,
+                              const mapdpm_clusters *anew);
+int mapdpm_recluster(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                     const mapdpm_part *part, const mapdpm_clusters *anew, double *log_joints);
+
+/* The starts of a search for two clusters, and what each reads of the draws. Cuts are those of mapdpm_cut. */
+enum mapdpm_start {
+    MAPDPM_WIDEST,        /* the best cut along the direction of largest variance: nothing */
+    MAPDPM_FARTHEST_PAIR, /* around two points far from each other: the order in which the others join them */
+    MAPDPM_RANDOM_PAIR,   /* around two points: these, and the order */
+    MAPDPM_DIFFERENCES,   /* the best cut along up to three lines through two points: two for each of min(3, D) */
+    MAPDPM_AXES           /* the best cut along up to three features: min(3, D) of them */
+};
+
+typedef struct mapdpm_halves {
+    int64_t n_starts;
+    const int64_t *starts;   /* [n_starts] of enum mapdpm_start */
+    const double *direction; /* [n_features] from where the widest direction is sought; NULL without that start */
+    int64_t n_draws;
+    const int64_t *draws; /* [n_draws] what the starts read, one after the other; orders are of all points */
+    int64_t n_atoms;      /* at most so many runs of points are cut between */
+    int64_t most_sweeps;  /* after each start */
+    int64_t n_tried;      /* halves that were tried before; those that are tried now are added */
+    unsigned char *tried; /* [n_tried + n_starts][n_points] whether a point is in the half of the first one */
+} mapdpm_halves;
+
+/* The best two clusters of all points that several starts lead to, each followed by mapdpm_settle, in `best`, whose
+ * capacity is 2. Starts that were tried are left out. log_joints[2]: of all points as one cluster, and as these two,
+ * without the terms that both share; the second is -infinity if no start leads to two clusters, and then `best` is as
+ * it was. The workspace has mapdpm_halves_bytes. */
+size_t mapdpm_halves_bytes(int32_t family, int64_t n_features, int64_t n_points, int64_t n_atoms);
+int mapdpm_best_halves(const mapdpm_problem *problem, const mapdpm_clusters *best, void *workspace,
+                       mapdpm_halves *halves, double *log_joints);
+
+/* Parameters of a family as multiples of given ones: each entry times the exponential of a logarithm, or as it is. The
+ * logarithms are sought in a box. */
+typedef struct mapdpm_widths {
+    int64_t n_logs;           /* at most 4 */
+    const double *parameters; /* where all logarithms are 0, as mapdpm_problem has them */
+    const int64_t *log_of;    /* for each entry of these, its logarithm, or -1 */
+    const double *low;        /* [n_logs] the box */
+    const double *high;
+    double tolerance; /* of a logarithm */
+    double gain;      /* a cycle of the search that gains at most this times (1 + |evidence|) is the last */
+} mapdpm_widths;
+
+/* logs[n_logs]: from there, climb to the logarithms at which the sum of the log marginals of the clusters is largest;
+ * *gain is how much larger. Families of independent features but MAPDPM_SQUARED_DISTANCE. */
+int mapdpm_largest_evidence(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace,
+                            const mapdpm_widths *widths, double *logs, double *gain);
 
 /* mapdpm_sequential_start, mapdpm_sweep and mapdpm_gibbs_sweep of points in groups. They edit the table and the
  * weights: a new cluster takes its share of weights[u][capacity] in each inner node u, and an emptied slot gives its weights

@@ -10,6 +10,12 @@
 /* A gain must exceed this times (1 + its size): mapdpm/objective.py. */
 #define TOLERANCE 1e-10
 
+/* Whether a is better than b by more than rounding; b may be -inf. */
+static inline int exceeds(double a, double b)
+{
+    return a > b + TOLERANCE * (1.0 + fabs(a));
+}
+
 static inline double weight(const mapdpm_problem *problem, int64_t i)
 {
     return problem->weights ? problem->weights[i] : 1.0;
@@ -33,6 +39,12 @@ static inline double log_new(const mapdpm_problem *p, int64_t used, double w)
     if (p->discount > 0.0)
         return (used > 0 ? opening : 0.0) + (w == 1.0 ? 0.0 : log_rising(1.0 - p->discount, w - 1.0));
     return w == 1.0 ? opening : opening + log_rising(1.0, w - 1.0);
+}
+
+/* The log prior weight of a cluster of weight n, without that of opening it. */
+static inline double log_size_term(const mapdpm_problem *p, double n)
+{
+    return log_new(p, 1, n) - log_new(p, 1, 1.0);
 }
 
 static inline double log_normaliser(const mapdpm_problem *p, double total)

@@ -1,21 +1,9 @@
 /* Functions for moves of many points at once: the cheapest merges, and the best clustering along an order. The twin of
  * merge_losses and segments in mapdpm/backends/generic.py.
  */
-#include "mapdpm_priors.h"
+#include "mapdpm_cut.h"
 
 #include <string.h>
-
-/* The log prior weight of a cluster of weight n, without that of opening it. */
-static double log_size_term(const mapdpm_problem *p, double n)
-{
-    return log_new(p, 1, n) - log_new(p, 1, 1.0);
-}
-
-/* Whether a is better than b by more than rounding; b may be -inf. */
-static int exceeds(double a, double b)
-{
-    return a > b + TOLERANCE * (1.0 + fabs(a));
-}
 
 int mapdpm_merge_losses(const mapdpm_problem *problem, const mapdpm_clusters *z, void *workspace, const int64_t *stale,
                         int64_t *partners, double *losses)
@@ -153,56 +141,23 @@ int mapdpm_segments(const mapdpm_problem *problem, void *workspace, const double
 
 size_t mapdpm_cut_bytes(int32_t family, int64_t n_features, int64_t n_atoms)
 {
-    if (n_features < 1 || n_atoms < 1)
-        return 0;
-    return sizeof(double) * (size_t)((n_atoms + 1) * statistics_size(family, n_features) + n_atoms + n_features +
-                                     likelihood_doubles(family, n_features));
-}
-
-/* Add an atom to a cluster. Returns the cluster's term of the log joint. */
-static double log_joint_with(const mapdpm_problem *p, const likelihood *f, double *cluster, const double *atom)
-{
-    statistics_merge(f, cluster, atom);
-    return statistics_log_marginal(f, cluster) + log_size_term(p, cluster[0]);
+    return n_features < 1 || n_atoms < 1 ? 0 : sizeof(double) * (size_t)cut_doubles(family, n_features, n_atoms);
 }
 
 int mapdpm_cut(const mapdpm_problem *problem, void *workspace, const int64_t *order, int64_t n_atoms, int64_t *first,
                double *log_joint)
 {
-    double *cluster, *atoms, *joints, *x, best = -INFINITY;
-    int64_t i, d, r, size;
-    likelihood f;
+    cutter c;
+    int64_t i;
 
     if (!has_family(problem) || problem->data == NULL || workspace == NULL || order == NULL || n_atoms < 2 ||
         n_atoms > problem->n_points || first == NULL || log_joint == NULL)
         return MAPDPM_E_ARGUMENT;
-    f = likelihood_of(problem->family, problem->n_features, problem->parameters, (double *)workspace);
-    size = statistics_size(f.kind, f.D);
-    cluster = (double *)workspace + likelihood_doubles(f.kind, f.D);
-    atoms = cluster + size;
-    joints = atoms + n_atoms * size;
-    x = joints + n_atoms;
-    for (r = 0; r < n_atoms; r++)
-        statistics_clear(&f, atoms + r * size);
-    for (i = 0; i < problem->n_points; i++) {
+    for (i = 0; i < problem->n_points; i++)
         if (order[i] < 0 || order[i] >= problem->n_points)
             return MAPDPM_E_ARGUMENT;
-        for (d = 0; d < f.D; d++)
-            x[d] = problem->data[order[i] * f.D + d];
-        statistics_add(&f, atoms + i * n_atoms / problem->n_points * size, x, weight(problem, order[i]));
-    }
-    statistics_clear(&f, cluster);
-    for (r = 0; r + 1 < n_atoms; r++)
-        joints[r] = log_joint_with(problem, &f, cluster, atoms + r * size);
-    statistics_clear(&f, cluster);
-    for (r = n_atoms - 1; r > 0; r--) {
-        joints[r - 1] += log_joint_with(problem, &f, cluster, atoms + r * size);
-        best = joints[r - 1] > best ? joints[r - 1] : best;
-    }
-    for (r = 0; joints[r] < best - TOLERANCE * (1.0 + fabs(best)); r++)
-        ;
-    *first = ((r + 1) * problem->n_points + n_atoms - 1) / n_atoms;
-    *log_joint = joints[r];
+    c = cutter_of(problem, (double *)workspace, n_atoms);
+    *first = best_cut(&c, order, log_joint);
     return MAPDPM_OK;
 }
 

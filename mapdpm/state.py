@@ -148,10 +148,10 @@ def slots_in_order(state: ClusterState) -> tuple[Labels, Labels]:
     return slots, rank[state.labels]
 
 
-def compacted(likelihood: LikelihoodVerbs, state: ClusterState) -> ClusterState:
-    """``state`` with slots 0..K-1 in order of first appearance and one free slot behind them."""
+def compacted(likelihood: LikelihoodVerbs, state: ClusterState, blank: Vector | None = None) -> ClusterState:
+    """``state`` with slots 0..K-1 in order of first appearance and one free slot behind them; ``blank`` as above."""
     slots, labels = slots_in_order(state)
-    other = empty(likelihood, 0, len(slots) + 1)
+    other = empty(likelihood, 0, len(slots) + 1, blank)
     other.counts[:-1] = state.counts[slots]
     other.rows[:-1] = state.rows[slots]
     return other._replace(labels=labels)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from mapdpm.jit import compiled
-from mapdpm.rng import Rng, seeded
+from mapdpm.rng import Rng, distinct, seeded
 
 GRID = (np.arange(1000) + 0.5) / 1000
 
@@ -112,3 +112,13 @@ def test_seeds():
     assert seeded(3).uniform() == seeded(np.int64(3)).uniform() == seeded(np.random.default_rng(3)).uniform()
     assert seeded(np.random.RandomState(1)).uniform() == seeded(np.random.RandomState(1)).uniform()
     assert seeded(None).uniform() != seeded(None).uniform()
+
+
+def test_distinct_numbers_are_those_of_choice():
+    """The numbers and the state of the generator, in one call for all pools."""
+    for seed in range(300):
+        one, two, other = (np.random.default_rng(each) for each in (seed, seed, [seed, 1]))
+        pools = [(int(n), int(other.integers(1, min(4, n) + 1))) for n in other.integers(1, 3000, other.integers(0, 5))]
+        expected = [number for n, k in pools for number in one.choice(n, k, replace=False)]
+        assert distinct(two, pools).tolist() == expected
+        assert one.bit_generator.state == two.bit_generator.state

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 
 from mapdpm import jit
 from mapdpm.backends import c, c_calls
+from mapdpm.backends.agglomeration import Agglomeration
+from mapdpm.backends.evidence import Widths
 from mapdpm.backends.grouped import GroupCounts
+from mapdpm.backends.halves import Draws, Halves, Tried
 from mapdpm.backends.python import NUMBA, PYTHON
 from mapdpm.backends.states import Rows
 from mapdpm.likelihoods._skipping import called
@@ -128,6 +131,18 @@ class Backend(Protocol):
     def draw_path(self, steps: Matrix, begins: Labels, filtered: Matrix, uniforms: Vector, path: Labels) -> None: ...
 
     def settle(self, model: Model, state: ClusterState, most: int) -> None: ...
+
+    def largest_evidence(
+        self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector
+    ) -> tuple[Vector, float]: ...
+
+    def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves: ...
+
+    def recluster(
+        self, model: Model, state: ClusterState, points: Labels, anew: ClusterState, order: Labels, most: int
+    ) -> tuple[float, float]: ...
+
+    def merge(self, model: Model, state: ClusterState, pairs: Agglomeration, most: int) -> int: ...
 
 
 def functions() -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends.c_calls import call_of, check, has_twin, is_built, shape_of, without_points
+from mapdpm.backends.c_composed import CComposed
 from mapdpm.backends.c_passes import CPasses
 from mapdpm.backends.c_states import CStates
 from mapdpm.backends.grouped import GroupCounts
@@ -14,7 +15,7 @@ from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVer
 from mapdpm.state import ClusterState
 
 
-class CBackend(CStates, CPasses):
+class CBackend(CStates, CPasses, CComposed):
     """The compiled kernels. They release the GIL; float32 data is read as it is; everything else is float64."""
 
     name = "c"
@@ -153,15 +154,6 @@ class CBackend(CStates, CPasses):
         points = call.ffi.from_buffer("int64_t[]", order)
         check(call, call.lib.mapdpm_cut(call.problem, space, points, n_atoms, first, joint))
         return int(first[0]), float(joint[0])
-
-    def settle(
-        self,
-        model: Model,
-        state: ClusterState,
-        most: int,
-    ) -> None:
-        call = call_of(model, state)
-        check(call, call.lib.mapdpm_settle(call.problem, call.clusters, call.workspace, most))
 
     def grouped_start(
         self, model: Model, state: ClusterState, counts: GroupCounts, order: Labels, may_grow: bool

@@ -78,19 +78,24 @@ def call_of(model: Model, state: ClusterState | None, counts: GroupCounts | None
     problem, views = _problem(model)
     if state is None:
         return Call(lib, ffi, problem, ffi.NULL, ffi.NULL, ffi.NULL, views)
-    view = ffi.from_buffer
-    workspace = np.empty(lib.mapdpm_workspace_bytes(*shape_of(model.likelihood), state.capacity) // 8 + 1)
-    clusters = ffi.new("mapdpm_clusters *")
-    clusters.capacity = state.capacity
+    view, capacity = ffi.from_buffer, len(state.counts)
+    workspace = np.empty(lib.mapdpm_workspace_bytes(problem.family, problem.n_features, capacity) // 8 + 1)
+    clusters, arrays = clusters_of(ffi, state)
+    space = view("unsigned char[]", workspace, require_writable=True)
+    groups, of_groups = _groups(ffi, counts)
+    return Call(lib, ffi, problem, clusters, groups, space, (views, arrays, workspace, of_groups))
+
+
+def clusters_of(ffi: Any, state: ClusterState) -> tuple[Any, tuple[Any, ...]]:
+    """The structure of ``state``, and the objects that must outlive it."""
+    view, clusters = ffi.from_buffer, ffi.new("mapdpm_clusters *")
+    clusters.capacity = len(state.counts)
     clusters.labels = labels = view("int64_t[]", state.labels, require_writable=True)
     clusters.counts = sizes = view("int64_t[]", state.counts, require_writable=True)
     clusters.rows = rows = view("double[]", state.rows, require_writable=True)
     base = None if state.base is None else view("double[]", state.base)
     clusters.base = ffi.NULL if base is None else base
-    space = view("unsigned char[]", workspace, require_writable=True)
-    groups, of_groups = _groups(ffi, counts)
-    kept = views, labels, sizes, rows, base, workspace, of_groups
-    return Call(lib, ffi, problem, clusters, groups, space, kept)
+    return clusters, (labels, sizes, rows, base)
 
 
 def _groups(ffi: Any, counts: GroupCounts | None) -> tuple[Any, tuple[Any, ...]]:
@@ -127,7 +132,7 @@ def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
     problem = ffi.new("mapdpm_problem *")
     problem.family, problem.n_features = shape_of(likelihood)
     problem.n_points = len(data)
-    views = [ffi.from_buffer("mapdpm_real[]", data), ffi.from_buffer("double[]", _parameters(likelihood))]
+    views = [ffi.from_buffer("mapdpm_real[]", data), ffi.from_buffer("double[]", flat_of(likelihood))]
     problem.data, problem.parameters = views
     if weights is not None:
         views.append(ffi.from_buffer("double[]", weights))
@@ -141,7 +146,7 @@ def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
     return made
 
 
-def _parameters(likelihood: Likelihood) -> Vector:
+def flat_of(likelihood: Any) -> Vector:
     """``flat_parameters``; the parameters of the last likelihood are kept."""
     global _last_parameters  # noqa: PLW0603  (one assignment, so threads see a pair that belongs together)
     known, parameters = _last_parameters

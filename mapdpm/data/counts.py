@@ -65,6 +65,11 @@ class Counts(NamedTuple):
         """The counts as they are: they have no location."""
         return self
 
+    @property
+    def width(self) -> int:
+        """D, or the number of random directions."""
+        return min(self.n_features, _SKETCH)
+
     def as_vectors(self) -> Matrix:
         """Square roots of shares, whose squared distance is Hellinger's, so that no long document dominates.
 

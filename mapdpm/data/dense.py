@@ -44,6 +44,11 @@ class Dense(NamedTuple):
         """The rows less ``anchor``, in the first rows of ``room``."""
         return np.subtract(self.array, anchor, out=room[: len(self.array)])
 
+    @property
+    def width(self) -> int:
+        """D."""
+        return self.n_features
+
     def as_vectors(self) -> Matrix:
         """The array itself."""
         return self.array

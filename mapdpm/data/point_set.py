@@ -36,6 +36,10 @@ class PointSet(Protocol):
     def subtract_anchor(self, anchor: Vector, room: Matrix) -> Any:
         """The points less ``anchor``, in ``room``; points without a location, such as counts, as they are."""
 
+    @property
+    def width(self) -> int:
+        """The number of entries of a vector."""
+
     def as_vectors(self) -> Matrix:
         """One vector a point; similar points have near vectors. Moves look for directions to cut along."""
 

@@ -51,6 +51,11 @@ class Tokens(NamedTuple):
         """The tokens as they are: they have no location."""
         return self
 
+    @property
+    def width(self) -> int:
+        """That of the counts."""
+        return self.as_counts().width
+
     def as_vectors(self) -> Matrix:
         """The vectors of ``Counts`` with one word a row."""
         return self.as_counts().as_vectors()

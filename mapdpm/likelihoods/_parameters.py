@@ -84,6 +84,8 @@ def stretched(values: Vector, length: int = 1) -> Vector:
 def fitted_to(likelihood: Any, X: Matrix) -> Any:
     """``likelihood`` with vectors of ``X.shape[1]`` entries; ValueError if it has another width."""
     n_features = X.shape[1]
+    if all(len(getattr(likelihood, name)) == n_features for name in likelihood.axes):
+        return likelihood
     values = []
     for value in likelihood:
         if isinstance(value, np.ndarray) and len(value) not in (1, n_features):

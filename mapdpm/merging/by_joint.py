@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends import resolve
+from mapdpm.backends.agglomeration import Agglomeration
 from mapdpm.likelihoods._restated import restated
 from mapdpm.likelihoods._skipping import like, plain
 from mapdpm.merging.tree import MergeTree, tree_of
 from mapdpm.protocol import Labels
-from mapdpm.search.agglomeration import Agglomeration
 from mapdpm.search.problem import less_anchor
 from mapdpm.state import ClusterState, Mixture, mixture_of
 

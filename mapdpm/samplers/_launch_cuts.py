@@ -12,10 +12,10 @@ from math import sqrt
 
 import numpy as np
 
+from mapdpm.data.standard import standardised
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.likelihoods import _triangle as tri
 from mapdpm.protocol import SMALLEST, Matrix, Vector
-from mapdpm.search.moves.order import standardised
 
 _STEPS = 24  # of a power or fixed-point iteration: a cut need not be exact
 _FEWEST = 4  # points a feature, below which directions of small kurtosis are those of noise

@@ -8,6 +8,7 @@ import numpy as np
 
 from mapdpm import objective
 from mapdpm.backends import Backend
+from mapdpm.backends.parts import part_of
 from mapdpm.data import point_set
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.likelihoods._skipping import skipping
@@ -86,13 +87,7 @@ class Problem(NamedTuple):
 
         Its log joint differs from that of the whole by a constant, so gains are equal.
         """
-        likelihood, prior, data, weights = self.model
-        model = Model(
-            likelihood,
-            prior.given_other_clusters(n_others),
-            point_set(data).rows(points),
-            None if weights is None else weights[points],
-        )
+        model = part_of(self.model, points, n_others)
         return self._replace(
             model=model, max_clusters=None if self.max_clusters is None else self.max_clusters - n_others
         )

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mapdpm.backends import BACKENDS, evidence
+from mapdpm.backends.evidence import Box
 from mapdpm.likelihoods import (
     BetaBernoulli,
     DirichletMultinomial,
@@ -20,8 +22,6 @@ from mapdpm.likelihoods import (
 )
 from mapdpm.names import AUTO
 from mapdpm.protocol import LARGEST, SMALLEST, Vector
-from mapdpm.search.chunks import Sums
-from mapdpm.search.evidence import Box, largest, log_evidence
 from mapdpm.search.problem import less_anchor
 from mapdpm.state import Mixture
 
@@ -77,8 +77,8 @@ class Widths:
         self._empirical = empirical
         self._rule = FITTED[type(empirical)]
         ranges = [self._range(name) for name in self._rule]
-        low, high = np.array([[math.log(edge) for edge in ends] for ends in ranges]).T
-        self._box = Box(low, high, _TOLERANCE, _GAIN_OF_CYCLE)
+        low, high = np.array([[math.log(ends[side]) for ends in ranges] for side in (0, 1)])
+        self._widths = evidence.Widths(empirical, tuple(self._rule), Box(low, high, _TOLERANCE, _GAIN_OF_CYCLE))
 
     def _range(self, name: str) -> tuple[float, float]:
         """The range of the multiple, which keeps every entry within what a parameter may be."""
@@ -95,29 +95,16 @@ class Widths:
         if width is None:
             return np.zeros(len(self._rule))
         factors = [width / self._unit(name) if each.follows else 1.0 for name, each in self._rule.items()]
-        return np.clip([math.log(factor) for factor in factors], self._box.low, self._box.high)
+        return np.clip([math.log(factor) for factor in factors], *self._widths.box[:2])
 
     def prior(self, place: Vector) -> Any:
         """The prior of a place."""
-        return self._empirical._replace(**self._values(self._empirical, place))
+        return self._empirical._make(self._widths.at(place))
 
     def largest(self, mixture: Mixture, backend: str, place: Vector) -> tuple[Vector, float]:
         """The place of largest evidence, sum_k log p(x_{c_k}), for the clusters of ``mixture``; and its gain.
 
         The gain is that on ``place``, from where the search begins. O(K D) for each place that is tried.
         """
-        clusters = Sums(mixture.counts, mixture.statistics)
-        anchored = less_anchor(self._empirical, mixture.anchor)
-
-        def evidence(there: Vector) -> float:
-            # the box keeps values in their domain; the checks of `_replace` would take longer than the evidence
-            values = anchored._asdict() | self._values(anchored, there)
-            likelihood = tuple.__new__(type(anchored), values.values())
-            return log_evidence(likelihood, mixture.likelihood, clusters, backend)
-
-        found = largest(evidence, np.clip(place, self._box.low, self._box.high), self._box)
-        return found, evidence(found) - evidence(place)
-
-    def _values(self, likelihood: Any, place: Vector) -> dict[str, Any]:
-        factors = [math.exp(each) for each in place.tolist()]  # numpy's differ from one processor to another
-        return {name: getattr(likelihood, name) * factor for name, factor in zip(self._rule, factors, strict=True)}
+        anchored = self._widths._replace(likelihood=less_anchor(self._widths.likelihood, mixture.anchor))
+        return BACKENDS[backend].largest_evidence(mixture.likelihood, mixture.state, anchored, place)

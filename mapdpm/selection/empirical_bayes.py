@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 
 from mapdpm.backends import resolve
+from mapdpm.backends.evidence import Box, largest, log_evidence
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.protocol import Labels, Vector
 from mapdpm.search.chunks import Frame, sums_of
-from mapdpm.search.evidence import Box, largest, log_evidence
 from mapdpm.search.problem import Observed, less_anchor
 from mapdpm.search.widths import FITTED
 from mapdpm.selection.settings import Setting, changed_likelihood
@@ -51,8 +51,8 @@ def largest_marginal(observed: Observed, labels: Labels, start: Setting, current
     Each parameter stays within a factor of 10,000 of its ``start``. The settings change the likelihood of ``observed``.
     O(N D), and O(K D) for each value that is tried.
     """
-    backend = resolve("auto", observed.shifted).name
-    frame = Frame(observed.shifted, None, observed.anchor, backend)
+    backend = resolve("auto", observed.shifted)
+    frame = Frame(observed.shifted, None, observed.anchor, backend.name)
     clusters = sums_of(frame, observed.data, None, labels, int(labels.max()) + 1)
 
     def objective(setting: Setting) -> float:
@@ -61,7 +61,7 @@ def largest_marginal(observed: Observed, labels: Labels, start: Setting, current
         except ValueError:  # outside the domain of the parameter
             return -np.inf
         likelihood = less_anchor(likelihood, observed.anchor).for_data(observed.data)
-        return log_evidence(likelihood, observed.shifted, clusters, backend)
+        return log_evidence(backend, likelihood, observed.shifted, *clusters)
 
     names = list(current)
     centre = np.log([start[name] for name in names])

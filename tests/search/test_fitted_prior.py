@@ -21,8 +21,8 @@ from mapdpm import (
     load,
     select_alpha,
 )
+from mapdpm.backends.evidence import Box, largest
 from mapdpm.search import fitted_prior, widths
-from mapdpm.search.evidence import Box, largest
 from mapdpm.search.widths import FITTED, Widths
 from tests.marks import complete_but
 from tests.oracle import raw
@@ -109,7 +109,7 @@ def test_evidence_is_that_of_raw_data(family):
         return raw.log_joint(X, model.labels_, fitted.prior(there), 1.0)
 
     assert joint(place) - joint(start) == pytest.approx(gain, rel=1e-8, abs=1e-8)
-    best = minimize(lambda t: -joint(np.clip(t, *fitted._box[:2])), place, method="Nelder-Mead")
+    best = minimize(lambda t: -joint(np.clip(t, *fitted._widths.box[:2])), place, method="Nelder-Mead")
     assert -best.fun - joint(place) <= 3.0 * widths._GAIN_OF_CYCLE * (1.0 + abs(best.fun))
 
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from mapdpm import MAPDPM, BetaBernoulli, GammaPoisson, NormalGamma, NormalKnownVariance
+from mapdpm.backends.evidence import log_evidence
+from mapdpm.backends.python import PYTHON
+from mapdpm.data.standard import standardised
 from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.search import fit, fit_in_passes
 from mapdpm.search.chunks import Frame, sums_of
-from mapdpm.search.evidence import log_evidence
-from mapdpm.search.moves.order import standardised
 from mapdpm.search.problem import anchor_of
 from mapdpm.testing import backends
 from mapdpm.testing.data import Case
@@ -103,7 +104,7 @@ def test_the_evidence_of_another_prior(family):
     made_by = Skipping(likelihood, 3)
     sums = sums_of(Frame(made_by, None, np.zeros(3), "python"), X, None, z, 3)
     expected = math.fsum(oracle.log_marginal(X[z == k], other) for k in range(3))
-    assert log_evidence(other, made_by, sums, "python") == pytest.approx(expected, rel=1e-10)
+    assert log_evidence(PYTHON, other, made_by, *sums) == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("likelihood", ["auto", None, NormalKnownVariance(0.0, 60.0, 1.0)])

@@ -8,13 +8,13 @@ import pytest
 from mapdpm import MAPDPM, NormalGamma, NormalInverseWishart, NormalKnownVariance
 from mapdpm import state as states
 from mapdpm.backends import resolve
+from mapdpm.backends.halves import best_cut
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty, partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search import restarts
 from mapdpm.search.moves.catalogue import MOVES
 from mapdpm.search.moves.merge import Merge
-from mapdpm.search.moves.order import best_cut
 from mapdpm.search.moves.parts import members, put_back
 from mapdpm.search.moves.permutation import Permutation, best_consistent, sorted_by
 from mapdpm.search.moves.regroup import Regroup
@@ -213,7 +213,7 @@ def test_the_best_cut_is_the_best_of_all(backend):
         X, likelihood, _ = small_case(rng, 9, FAMILIES[seed % 3])
         discount = 0.3 * (seed % 3 == 0)
         problem = problem_of(X, likelihood, partition_prior(1.0, discount), backend)
-        labels = best_cut(problem, X[:, :1], 64)
+        labels = best_cut(problem.backend, problem.model, X[:, :1].T, 64)
         rank = np.argsort(np.argsort(X[:, 0]))
         joints = [raw.log_joint(X, (rank >= cut).astype(int), likelihood, 1.0, discount) for cut in range(1, 9)]
         assert raw.log_joint(X, labels, likelihood, 1.0, discount) == pytest.approx(max(joints), rel=1e-10)

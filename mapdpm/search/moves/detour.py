@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels
 from mapdpm.search.moves.memory import Memory
-from mapdpm.search.moves.parts import members, nearest, put_back
+from mapdpm.search.moves.parts import members, nearest, points_of, put_back
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
 
@@ -17,6 +17,7 @@ _GROUP = 6
 """So many clusters settle: those that change, and their nearest neighbours."""
 _PARTNERS = 3
 _SWEEPS = 5
+_NOBODY = np.empty(0, dtype=np.int64)
 _MOST = 100
 """The most clusters that a call visits."""
 
@@ -72,10 +73,8 @@ class Detour:
 
     def _settled(self, state: ClusterState, group: Labels, halves: Labels | None) -> ClusterState | None:
         """The state after its first two slots merge, or the first gets ``halves``; None if that does not gain."""
-        problem = self.problem
-        points = np.flatnonzero(np.isin(state.labels, group)).astype(np.int64)
-        part = problem.part(points, state.n_clusters - len(group))
-        before = part.log_joint(ClusterState(points, state.counts[group], state.rows[group]))
+        problem, model = self.problem, self.problem.model
+        points, others = points_of(state, group), state.n_clusters - len(group)
         place_of = np.zeros(state.capacity, dtype=np.int64)
         place_of[group] = np.arange(len(group))
         labels = place_of[state.labels[points]]
@@ -84,9 +83,8 @@ class Detour:
         else:
             labels[labels == 0] = np.where(halves == halves[0], 0, len(group))
         most = len(group) + 1
-        other = part.empty(0, most if part.max_clusters is None else min(most, part.max_clusters))
-        other = other._replace(labels=labels)
-        part.backend.settle(part.model, other, _SWEEPS)
-        if not is_gain(part.log_joint(other) - before, before):
+        capacity = most if problem.max_clusters is None else min(most, problem.max_clusters - others)
+        anew = problem.empty(0, capacity)._replace(labels=labels)
+        if not is_gain(*problem.backend.recluster(model, state, points, anew, _NOBODY, _SWEEPS)):
             return None
-        return put_back(problem, state, group, points, other)
+        return put_back(problem, state, group, points, anew)

@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mapdpm.objective import is_gain
-from mapdpm.search.agglomeration import Agglomeration, Pair
+from mapdpm.backends.agglomeration import Agglomeration
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
 
-_LOOK_AHEAD = 8
-"""Merges in a row that together must gain: three clusters may be one where no two of them are."""
+_AT_ONCE = 64
+"""So many merges from one look at the clock to the next."""
 
 
 class Merge:
@@ -31,23 +30,8 @@ class Merge:
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Merge clusters of ``state``, which is edited; returns it and the number of merges."""
-        ahead = ClusterState(np.empty(0, dtype=np.int64), state.counts.copy(), state.rows.copy())
-        pending: list[Pair] = []
-        merged, gain, size = 0, 0.0, 0.0
-        while ahead.n_clusters > 1 and len(pending) < _LOOK_AHEAD and not self._expired():
-            pair = self._pairs.cheapest(ahead)
-            log_marginals = self.problem.backend.log_marginals(self.problem.model.likelihood, ahead)
-            gain -= pair.loss
-            size += abs(log_marginals[pair.kept] + log_marginals[pair.gone])
-            self._pairs.merge(ahead, pair)
-            pending.append(pair)
-            if is_gain(gain, size):
-                merged += len(pending)
-                for slot, gone, _ in pending:
-                    state.labels[state.labels == gone] = slot
-                    state.counts[[slot, gone]], state.rows[[slot, gone]] = (
-                        ahead.counts[[slot, gone]],
-                        ahead.rows[[slot, gone]],
-                    )
-                pending, gain, size = [], 0.0, 0.0
+        merged, more = 0, _AT_ONCE
+        while more >= _AT_ONCE and not self._expired():
+            more = self.problem.backend.merge(self.problem.model, state, self._pairs, _AT_ONCE)
+            merged += more
         return state, merged

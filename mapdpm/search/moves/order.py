@@ -2,37 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from mapdpm.data import point_set
-from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.search.problem import Problem
-
-_ROUNDING = 1e-12
-"""A column is constant if its standard deviation is at most this share of its largest entry."""
-
-
-def standardised(data: Any) -> Matrix:
-    """Points as vectors with mean 0 and standard deviation 1 in each column (0 in a constant one).
-
-    A missing value is at the mean of its column.
-    """
-    vectors = point_set(data).as_vectors()
-    columns = np.array(vectors.T, dtype=np.float64, order="C")  # numpy is slow along the first of two axes
-    absent = np.isnan(columns)
-    if absent.any():
-        columns[absent] = 0.0
-        sums, n_values = columns.sum(axis=1), np.maximum(np.count_nonzero(~absent, axis=1), 1)
-        columns += absent * (sums / n_values)[:, None]
-    largest = np.abs(columns).max(axis=1)
-    columns -= columns.mean(axis=1, keepdims=True)
-    scale = np.sqrt(np.einsum("dn,dn->d", columns, columns) / columns.shape[1])
-    varies = scale > _ROUNDING * largest
-    columns *= (varies / np.where(varies, scale, 1.0))[:, None]
-    return np.ascontiguousarray(columns.T)
 
 
 def chunks(n: int, most: int) -> Labels:
@@ -67,17 +40,3 @@ def boundaries(came_from: Labels, n_clusters: int) -> Labels:
         r, j = int(came_from[r, j]), j - up
         firsts.append(r)
     return np.array(firsts[::-1], dtype=np.int64)
-
-
-def best_cut(problem: Problem, projections: Matrix, most_atoms: int) -> Labels:
-    """Labels 0 and 1 of the best two clusters, one all below the other in one of ``projections`` (N, n of them).
-
-    O(N log N + N D) each. Cuts are tried between at most ``most_atoms`` runs of points.
-    """
-    best, best_joint = np.zeros(len(projections), dtype=np.int64), -np.inf
-    for projection in projections.T:
-        order = np.argsort(projection, kind="stable").astype(np.int64)
-        first, joint = problem.backend.cut(problem.model, order, min(most_atoms, len(order)))
-        if best_joint == -np.inf or is_gain(joint - best_joint, best_joint):
-            best[order[:first]], best[order[first:]], best_joint = 0, 1, joint
-    return best

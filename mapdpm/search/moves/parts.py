@@ -19,6 +19,13 @@ def members(state: ClusterState) -> list[Labels]:
     return np.split(order, np.cumsum(state.counts)[:-1])
 
 
+def points_of(state: ClusterState, slots: Labels) -> Labels:
+    """The points of some slots, in order; O(N)."""
+    wanted = np.zeros(state.capacity, dtype=np.bool_)
+    wanted[slots] = True
+    return np.flatnonzero(wanted[state.labels])
+
+
 def nearest(
     problem: Problem, state: ClusterState, places: list[Labels], most: int, rng: np.random.Generator
 ) -> list[Labels]:
@@ -46,11 +53,10 @@ def put_back(problem: Problem, state: ClusterState, slots: Labels, points: Label
     ``slots`` are emptied; the clusters of ``part`` go to them, in order of first appearance, and to the lowest free
     slots. The caller keeps to the cap.
     """
-    part = compacted(problem.model.likelihood, part)
+    part = compacted(problem.model.likelihood, part, problem.blank)
     wanted = part.capacity - 1
-    for slot in slots:
-        state.counts[slot] = 0
-        problem.model.likelihood.init(state.rows[slot])
+    state.counts[slots] = 0
+    state.rows[slots] = problem.blank
     while wanted > state.capacity - state.n_clusters:
         state = problem.grown(state)
     free = np.flatnonzero(state.counts == 0)

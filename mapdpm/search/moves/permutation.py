@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mapdpm.data.standard import standardised
 from mapdpm.objective import is_gain, within_tolerance
 from mapdpm.protocol import Labels, Vector
-from mapdpm.search.moves.order import best_segments, boundaries, chunks, rows_of, standardised
+from mapdpm.search.moves.order import best_segments, boundaries, chunks, rows_of
 from mapdpm.search.problem import Problem
 from mapdpm.search.steps import started_from
 from mapdpm.state import ClusterState

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from mapdpm.objective import is_gain
-from mapdpm.search.moves.parts import nearest, put_back
+from mapdpm.protocol import Labels
+from mapdpm.search.moves.parts import nearest, points_of, put_back
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
 
@@ -54,27 +55,24 @@ class Regroup:
                 continue
             own = np.flatnonzero(state.labels == slot)
             (slots,) = nearest(self.problem, state, [own], int(self.rng.integers(2, _MOST + 1)), self.rng)
-            points = np.flatnonzero(np.isin(state.labels, slots)).astype(np.int64)
-            part = self.problem.part(points, state.n_clusters - len(slots))
-            before = part.log_joint(ClusterState(points, state.counts[slots], state.rows[slots]))
-            after = self._afresh(part, len(slots))
-            if is_gain(part.log_joint(after) - before, before):
-                state = put_back(self.problem, state, slots, points, after)
+            after = self._afresh(state, slots)
+            if after is not None:
+                state = after
                 improved += 1
         return state, improved
 
-    def _afresh(self, part: Problem, n_clusters: int) -> ClusterState:
-        """Sweeps after a sequential start around random points: as many as there were clusters, one less or one more.
+    def _afresh(self, state: ClusterState, slots: Labels) -> ClusterState | None:
+        """The state after sweeps that follow a sequential start around random points of ``slots``, if that gains.
 
-        One more cluster may open.
+        They are as many as there were clusters, one less or one more. One more cluster may open.
         """
-        n = part.n_points
-        most = n if part.max_clusters is None else min(n, part.max_clusters)
-        seeds = min(n_clusters + int(self.rng.integers(-1, 2)), most)
-        order = self.rng.permutation(n).astype(np.int64)
-        state = part.empty(n, min(seeds + 1, most))
-        state.labels[order[:seeds]] = np.arange(seeds)
-        part.refresh(state)
-        part.backend.sequential_start(part.model, state, order[seeds:], False)
-        part.backend.settle(part.model, state, _SWEEPS)
-        return state
+        problem, points = self.problem, points_of(state, slots)
+        n, others = len(points), state.n_clusters - len(slots)
+        most = n if problem.max_clusters is None else min(n, problem.max_clusters - others)
+        seeds = min(len(slots) + int(self.rng.integers(-1, 2)), most)
+        order = self.rng.permutation(n).astype(np.int64, copy=False)
+        anew = problem.empty(n, min(seeds + 1, most))
+        anew.labels[order[:seeds]] = np.arange(seeds)
+        if not is_gain(*problem.backend.recluster(problem.model, state, points, anew, order[seeds:], _SWEEPS)):
+            return None
+        return put_back(problem, state, slots, points, anew)

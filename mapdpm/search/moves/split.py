@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mapdpm import objective
+from mapdpm.backends.halves import Draws, Halves, Start, Tried
 from mapdpm.data import point_set
 from mapdpm.objective import is_gain
-from mapdpm.protocol import SMALLEST, Labels, Matrix, Vector
+from mapdpm.protocol import Labels
 from mapdpm.search.moves.memory import Memory
-from mapdpm.search.moves.order import best_cut, standardised
 from mapdpm.search.moves.parts import members, put_back
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
@@ -19,73 +19,10 @@ from mapdpm.state import ClusterState
 SAMPLE = 2000
 """The sample size for the search of two halves in a larger cluster."""
 _REFINEMENTS = 3
-_ATOMS = 64
-_DIRECTIONS = 3
-_SWEEPS = 10
 TRIES = 2
-_POWER_STEPS = 12
 
-Start = Callable[[Problem, Matrix, np.random.Generator], Labels]
-
-
-def widest(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
-    """The best cut along the direction of largest variance."""
-    return best_cut(part, (Z @ direction_of_largest_variance(Z, rng))[:, None], _ATOMS)
-
-
-def direction_of_largest_variance(Z: Matrix, rng: np.random.Generator) -> Vector:
-    """The direction along which ``Z``, whose mean is near 0, is widest; by power iteration."""
-    direction: Vector = rng.standard_normal((Z.shape[1],))
-    for _ in range(_POWER_STEPS):
-        product: Vector = Z.T @ (Z @ direction)
-        direction = product / max(float(np.abs(product).max()), SMALLEST)
-    return direction
-
-
-def along_axes(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
-    """The best cut along some random features: good for features of few values, and for independent ones."""
-    axes = rng.choice(Z.shape[1], min(_DIRECTIONS, Z.shape[1]), replace=False)
-    return best_cut(part, Z[:, axes], _ATOMS)
-
-
-def along_differences(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
-    """The best cut along lines through two random points: random projections that prefer wide directions."""
-    pairs = [rng.choice(len(Z), 2, replace=False) for _ in range(min(_DIRECTIONS, Z.shape[1]))]
-    return best_cut(part, np.stack([Z @ (Z[one] - Z[two]) for one, two in pairs], axis=1), _ATOMS)
-
-
-def around_the_farthest_pair(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
-    """The point farthest from the mean, and the one farthest from that; others join them in random order."""
-    one = int(np.argmax((Z * Z).sum(axis=1)))
-    two = int(np.argmax(((Z - Z[one]) ** 2).sum(axis=1)))
-    return _around(part, one, two if two != one else (one + 1) % len(Z), rng)
-
-
-def around_a_random_pair(part: Problem, Z: Matrix, rng: np.random.Generator) -> Labels:
-    """Two random points; others join them in random order."""
-    one, two = rng.choice(len(Z), 2, replace=False)
-    return _around(part, int(one), int(two), rng)
-
-
-def _around(part: Problem, one: int, two: int, rng: np.random.Generator) -> Labels:
-    """The sequential start of two clusters, from one point each."""
-    n = part.n_points
-    state = part.empty(n, 2)
-    state.labels[one], state.labels[two] = 0, 1
-    part.refresh(state)
-    order = rng.permutation(n).astype(np.int64)
-    part.backend.sequential_start(part.model, state, order[state.labels[order] < 0], False)
-    return state.labels
-
-
-AT_FIRST: tuple[Start, ...] = (
-    widest,
-    around_the_farthest_pair,
-    around_a_random_pair,
-    along_differences,
-    along_axes,
-)
-LATER: tuple[Start, ...] = (around_a_random_pair, around_a_random_pair, along_differences, along_axes)
+AT_FIRST = (Start.WIDEST, Start.FARTHEST_PAIR, Start.RANDOM_PAIR, Start.DIFFERENCES, Start.AXES)
+LATER = (Start.RANDOM_PAIR, Start.RANDOM_PAIR, Start.DIFFERENCES, Start.AXES)
 
 
 class Split:
@@ -125,9 +62,9 @@ class Split:
             opening = self.problem.model.prior.log_new(state.n_clusters, 1.0)
             if len(points) < 2 or self._memory.knows(slot, points, opening):  # noqa: PLR2004  (two halves)
                 continue
-            halves, gain, size = self._halves(state, slot, points)
-            if halves is None or not is_gain(gain, size):
-                self._memory.note(slot, points, gain - opening, size, None if halves is None else halves.labels)
+            halves, gain, before = self._halves(state, slot, points)
+            if halves is None or not is_gain(gain, before):
+                self._memory.note(slot, points, gain - opening, before, None if halves is None else halves.labels)
                 continue
             state = put_back(self.problem, state, np.array([slot]), points, halves)
             split += 1
@@ -137,32 +74,42 @@ class Split:
                 waiting.append((int(state.labels[part[0]]), part))
         return state, split
 
-    def _halves(self, state: ClusterState, slot: int, points: Labels) -> tuple[ClusterState | None, float, float]:
-        """The first two clusters of ``points`` that gain, or else the best two; the gain, and its size."""
+    def _halves(self, state: ClusterState, slot: int, points: Labels) -> Halves:
+        """The first two clusters of ``points`` that gain, or else the best two."""
+        if len(points) > SAMPLE:
+            return self._halves_of_many(state, slot, points)
+        sought = Sought(self.problem.part(points, state.n_clusters - 1))
+        best = sought.best_halves(AT_FIRST, self.rng)
+        for _ in range(1, self._tries):
+            if best.state is None or not is_gain(best.gain, best.before):
+                best = max(best, sought.best_halves(LATER, self.rng), key=_gain)
+        return best
+
+    def _halves_of_many(self, state: ClusterState, slot: int, points: Labels) -> Halves:
+        """``_halves`` by samples, extended to all points."""
         problem, others = self.problem, state.n_clusters - 1
         whole = ClusterState(points, state.counts[[slot]], state.rows[[slot]])
         prior = problem.model.prior.given_other_clusters(others)
         before = objective.log_joint(prior, whole, problem.backend.log_marginals(problem.model.likelihood, whole))
-        all_points, sought, best, gain = None, None, None, -np.inf
-        large = len(points) > SAMPLE
-        for attempt in range(TRIES if large else self._tries):
-            if large or sought is None:
-                sample = point_set(problem.model.data).sample(points, SAMPLE, self.rng) if large else points
-                sought = Sought(problem.part(sample, others))
-            found = sought.best_halves(AT_FIRST if attempt == 0 else LATER, self.rng)
-            if found is None:
+        best, all_points = Halves(None, -np.inf, before), None
+        for attempt in range(TRIES):
+            sample = point_set(problem.model.data).sample(points, SAMPLE, self.rng)
+            found = Sought(problem.part(sample, others)).best_halves(AT_FIRST if attempt == 0 else LATER, self.rng)
+            if found.state is None:
                 continue
-            if large and all_points is None:
-                all_points = problem.part(points, others)
-            for halves in extended(all_points, found) if all_points is not None else (found,):
+            all_points = problem.part(points, others) if all_points is None else all_points
+            for halves in extended(all_points, found.state):
                 after = objective.log_joint(
                     prior, halves, problem.backend.log_marginals(problem.model.likelihood, halves)
                 )
-                if best is None or after - before > gain:
-                    best, gain = halves, after - before
-                if is_gain(gain, before):
-                    return best, gain, before
-        return best, gain, before
+                best = max(best, Halves(halves, after - before, before), key=_gain)
+                if is_gain(best.gain, before):
+                    return best
+        return best
+
+
+def _gain(halves: Halves) -> float:
+    return halves.gain
 
 
 class Sought:
@@ -170,25 +117,13 @@ class Sought:
 
     def __init__(self, part: Problem) -> None:
         self._part = part
-        self._Z = standardised(part.model.data)
-        self._seen: set[bytes] = set()
+        self._tried = Tried(part.n_points)
 
-    def best_halves(self, starts: tuple[Start, ...], rng: np.random.Generator) -> ClusterState | None:
+    def best_halves(self, starts: tuple[Start, ...], rng: np.random.Generator) -> Halves:
         """The best two clusters of all points, from several starts; None if no start gives two new ones."""
-        part = self._part
-        best, best_joint = None, -np.inf
-        for start in starts:
-            labels = start(part, self._Z, rng)
-            halves = (labels == labels[0]).tobytes()
-            if halves in self._seen:  # a few points have few halves
-                continue
-            self._seen.add(halves)
-            state = part.empty(0, 2)._replace(labels=labels)
-            part.backend.settle(part.model, state, _SWEEPS)
-            joint = part.log_joint(state)
-            if state.n_clusters > 1 and (best is None or is_gain(joint - best_joint, best_joint)):
-                best, best_joint = state, joint
-        return best
+        part, width = self._part, point_set(self._part.model.data).width
+        draws = Draws.drawn(starts, part.n_points, width, rng)
+        return part.backend.best_halves(part.model, draws, self._tried)
 
 
 def extended(part: Problem, halves: ClusterState) -> Iterator[ClusterState]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from mapdpm.backends.halves import Start
 from mapdpm.data import point_set
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels, Model, Weights
@@ -16,7 +17,7 @@ from mapdpm.search.ascent import Plan, ascend
 from mapdpm.search.chunked import Climb, Tried
 from mapdpm.search.chunks import Frame, Labelling, Picked, Sums
 from mapdpm.search.moves.merge import Merge
-from mapdpm.search.moves.split import AT_FIRST, LATER, SAMPLE, Sought, Split, Start
+from mapdpm.search.moves.split import AT_FIRST, LATER, SAMPLE, Sought, Split
 from mapdpm.search.problem import Problem
 from mapdpm.search.steps import started_from
 
@@ -145,7 +146,7 @@ def best_parts(whole: _Whole, max_clusters: int | None, max_sweeps: int) -> tupl
 
 def best_halves(whole: _Whole, starts: tuple[Start, ...]) -> Labelling | None:
     """The tangents of the best two halves of the points; None if there are none."""
-    found = Sought(whole.problem(None)).best_halves(starts, np.random.default_rng(whole.seed))
+    found = Sought(whole.problem(None)).best_halves(starts, np.random.default_rng(whole.seed)).state
     return None if found is None else chunks.labelling_of(whole.frame, chunks.sums_in(whole.frame, found))
 
 

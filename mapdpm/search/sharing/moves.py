@@ -141,7 +141,7 @@ class Split(SharingMove, abc.ABC):
             if large or sought is None:
                 sample = point_set(flat.model.data).sample(points, SAMPLE, self.rng) if large else points
                 sought = Sought(flat.part(sample, others) if large else all_points)
-            found = sought.best_halves(AT_FIRST if attempt == 0 else LATER, self.rng)
+            found = sought.best_halves(AT_FIRST if attempt == 0 else LATER, self.rng).state
             if found is not None:
                 yield from extended(all_points, found) if large else (found,)
 

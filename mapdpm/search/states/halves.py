@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mapdpm.backends.halves import ATOMS, best_cut, projected, widest_direction
+from mapdpm.data.standard import standardised
 from mapdpm.protocol import Labels, Matrix
-from mapdpm.search.moves.order import best_cut, standardised
-from mapdpm.search.moves.split import SAMPLE, direction_of_largest_variance
+from mapdpm.search.moves.split import SAMPLE
 from mapdpm.search.sharing.problem import SharingState
 from mapdpm.search.states.problem import SequenceProblem
 from mapdpm.state import ClusterState
@@ -16,7 +17,6 @@ from mapdpm.state import ClusterState
 _LENGTHS = (64, 16, 4)
 """Points of a window. The means of long ones tell states that overlap; short ones find states that end soon."""
 _DIRECTIONS = 4
-_ATOMS = 64
 _ROUNDS = 8
 _BLOCK = 256
 """Points in a row of a sample."""
@@ -58,13 +58,15 @@ def _best_of_windows(part: SequenceProblem, Z: Matrix, begins: Labels, rng: np.r
     """The best two states from cuts of windows along several directions; None if none gives two."""
     sizes = np.diff(np.append(begins, part.n_points))
     means = np.add.reduceat(Z, begins, axis=0) / sizes[:, None]
-    directions = [direction_of_largest_variance(means, rng)]
+    columns = np.ascontiguousarray(means.T)
+    directions = [widest_direction(columns, rng.standard_normal(len(columns)))]
     for _ in range(_DIRECTIONS - 1):
         one, two = rng.choice(len(means), 2, replace=False)
         directions.append(means[one] - means[two])
     best = None
     for direction in directions:
-        labels = best_cut(part.flat, np.repeat(means @ direction, sizes)[:, None], _ATOMS)
+        line = np.repeat(projected(columns, direction), sizes)[None]
+        labels = best_cut(part.flat.backend, part.flat.model, line, ATOMS)
         state = _settled(part, labels)
         if state is not None and (best is None or part.log_joint(state) > part.log_joint(best)):
             best = state

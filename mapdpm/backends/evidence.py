@@ -1,32 +1,37 @@
-"""The evidence of a prior for given clusters, and its largest value: a search over logarithms, without slopes."""
+"""The evidence of a prior for given clusters, and its largest value: a search over logarithms, without slopes.
+
+c_kernels/widths.c is the twin of the search, operation by operation.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.backends import BACKENDS
+from mapdpm.jit import made_of
 from mapdpm.likelihoods._restated import restated
 from mapdpm.likelihoods._skipping import like
 from mapdpm.line_search import highest
-from mapdpm.protocol import Vector
-from mapdpm.search.chunks import Frame, Sums, state_of
+from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.state import ClusterState, empty
 
 _MOST_CYCLES = 50
-_NOWHERE = np.zeros(0)  # statistics have no anchor to go back to
 
 
-def log_evidence(likelihood: Any, made_by: Any, clusters: Sums, backend: str) -> float:
-    """sum_k log p(x_{c_k}) of clusters under the prior in ``likelihood``, from statistics alone; O(K D).
+def log_evidence(backend: Any, likelihood: Any, made_by: Any, counts: Labels, statistics: Matrix) -> float:
+    """sum_k log p(x_{c_k}) of clusters under the prior in ``likelihood``, from ``statistics`` (K, S) alone; O(K D).
 
     ``made_by`` is the likelihood under which the statistics were made.
     """
-    clusters = clusters._replace(statistics=restated(clusters.statistics, made_by, likelihood))
+    parts = np.ascontiguousarray(restated(statistics, made_by, likelihood)[None])
     likelihood = like(made_by, likelihood)
-    state = state_of(Frame(likelihood, None, _NOWHERE, backend), clusters)
-    return float(BACKENDS[backend].log_marginals(likelihood, state).sum())
+    state = empty(likelihood, 0, len(counts))
+    state.counts[:] = counts
+    backend.join_rows(likelihood, parts, state)
+    return float(backend.log_marginals(likelihood, state).sum())
 
 
 class Box(NamedTuple):
@@ -39,6 +44,38 @@ class Box(NamedTuple):
     high: Vector
     tolerance: float
     gain: float
+
+
+class Widths(NamedTuple):
+    """Parameters of a family as multiples of those of ``likelihood``: those in ``names``, within a box."""
+
+    likelihood: Any
+    names: tuple[str, ...]
+    box: Box
+
+    def at(self, logs: Vector) -> Any:
+        """The likelihood at a place: each parameter times the exponential of its logarithm."""
+        # the box keeps values in their domain; the checks of `_replace` would take longer than the evidence
+        factors = [math.exp(each) for each in logs.tolist()]  # numpy's differ from one processor to another
+        changed = {name: getattr(self.likelihood, name) * by for name, by in zip(self.names, factors, strict=True)}
+        return made_of(self.likelihood, tuple((self.likelihood._asdict() | changed).values()))
+
+
+def largest_evidence(
+    backend: Any, made_by: Any, state: ClusterState, widths: Widths, logs: Vector
+) -> tuple[Vector, float]:
+    """The place of largest evidence for the clusters of ``state``, by a search from ``logs``; and its gain on these.
+
+    ``made_by`` is the likelihood of the rows. O(K D) for each place that is tried.
+    """
+    live = state.counts > 0
+    counts, statistics = state.counts[live], state.rows[live, : made_by.n_statistics()]
+
+    def evidence(there: Vector) -> float:
+        return log_evidence(backend, widths.at(there), made_by, counts, statistics)
+
+    found = largest(evidence, np.clip(logs, widths.box.low, widths.box.high), widths.box)
+    return found, evidence(found) - evidence(logs)
 
 
 def largest(at: Callable[[Vector], float], logs: Vector, box: Box) -> Vector:
@@ -71,8 +108,9 @@ def largest(at: Callable[[Vector], float], logs: Vector, box: Box) -> Vector:
 
 def _is_worth_it(further: float, best: float, before: float, most: float) -> bool:
     """Whether the joint change of a cycle makes a good direction, by the value as far ahead again (Powell)."""
-    bend = 2.0 * (2.0 * best - before - further) * (best - before - most) ** 2
-    return further > before and bend < most * (further - before) ** 2
+    rest, growth = best - before - most, further - before
+    bend = 2.0 * (2.0 * best - before - further) * (rest * rest)  # a product has the same bits everywhere, ** has not
+    return further > before and bend < most * (growth * growth)
 
 
 def _best_along(
