@@ -101,6 +101,13 @@ static inline void bound_columns(const score_table *table, int64_t first, int64_
 /* Beyond it the logarithm of the share that is left multiplies the rounding of the loss. */
 static const double MOST_LOST = 0.95;
 
+/* The bounds of the batch with all columns. */
+static inline void bound_all_columns(const score_table *table)
+{
+    if (table->has_bounds)
+        bound_columns(table, 0, table->n_columns);
+}
+
 /* A lower bound of a leave-one-out score, from that score. */
 static inline float below_score(const score_table *table, int64_t column, double score)
 {
@@ -206,6 +213,7 @@ static inline int64_t score_candidates_by_bounds(score_table *table, int64_t i, 
     const int alone = slot >= 0 && table->clusters->counts[slot] == 1;
     const int64_t own = slot >= 0 ? slot + 1 : -1, seed = upper_bounds(table, q, own);
     double *const scores = table->scores, best = -INFINITY;
+    double least;
     int64_t k, n = 0, scored = -1;
 
     if (own >= 0)
@@ -220,12 +228,14 @@ static inline int64_t score_candidates_by_bounds(score_table *table, int64_t i, 
         best = scores[seed] > best ? scores[seed] : best;
         scored = seed;
     }
+    least = least_candidate(best, band);
     for (k = 0; k < table->n_columns; k++) {
-        if (scores[k] == -INFINITY || scores[k] < least_candidate(best, band))
+        if (scores[k] < least || scores[k] == -INFINITY)
             continue;
         if (k != scored && k != own && !(k == 0 && (alone || table->free_slot < 0))) {
             scores[k] = score_column(table, k, table->x);
             best = scores[k] > best ? scores[k] : best;
+            least = least_candidate(best, band);
         }
         table->candidates[n++] = k;
     }

@@ -93,9 +93,10 @@ ALWAYS_INLINE void set_leave_one_out(score_table *table, int64_t slot)
     double share = 0.0, constant, exponent = 1.0;
     int64_t d;
 
-    forget_leave_one_out(table, column); /* a point that is alone is scored in full */
-    if (table->clusters->counts[slot] < 2 || table->problem->weights)
+    if (table->clusters->counts[slot] < 2 || table->problem->weights) {
+        forget_leave_one_out(table, column); /* a point that is alone is scored in full */
         return;
+    }
     if (is_skipping(f->kind)) {
         constant = 0.0; /* each feature has its own */
     } else if (table->is_full) {
@@ -156,7 +157,8 @@ ALWAYS_INLINE int fill_column(score_table *table, int64_t slot, const double *sp
     set_log_weight(table, column, log_weight_of(table, slot, statistics_of(table, slot)[0], 0));
     table->n_columns = column + 1 > table->n_columns ? column + 1 : table->n_columns;
     fit = set_column(table, column, statistics_of(table, slot), spread);
-    set_leave_one_out(table, slot);
+    if (!table->is_start)
+        set_leave_one_out(table, slot);
     return fit;
 }
 
@@ -235,6 +237,8 @@ static inline int choose_units(score_table *table)
         (void)frexp(sqrt(SCALE_OF_UNITS * table->unit[d]), &power);
         table->unit[d] = ldexp(1.0, power);
         table->per_unit[d] = ldexp(1.0, -power);
+        table->square[d] = ldexp(1.0, 2 * power);
+        table->per_square[d] = ldexp(1.0, -2 * power);
         table->origin[d] = used ? table->origin[d] / (double)used : diagonal_centre(table->likelihood.empty, D)[d];
     }
     return 1;

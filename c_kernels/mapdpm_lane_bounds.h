@@ -13,28 +13,40 @@ static inline LANE *LANES(row)(const score_table *t, int64_t column)
     return (LANE *)(void *)(t->lane_rows + column * lane_row_size(t->n_wide));
 }
 
-/* Write a column in units of the batch. */
-ALWAYS_INLINE void LANES(set_row)(const score_table *t, int64_t column, const double *centre, const double *scale,
-                                  const double *inverse)
+/* Write a column in units of the batch. Returns whether its scales are in the range that units allow. */
+ALWAYS_INLINE int LANES(set_row)(const score_table *t, int64_t column, const double *centre, const double *scale,
+                                 const double *inverse)
 {
     const int64_t D = t->n_wide;
-    LANE *const row = LANES(row)(t, column), *const norm = row + 2 * D;
+    const double *restrict const origin = t->origin, *restrict const per_unit = t->per_unit;
+    const double *restrict const square = t->is_product ? t->per_square : t->square;
+    const double least = t->is_product ? LEAST_SCALE[sizeof(LANE) > 4] : 0.0, most = t->is_product ? 1.0 : INFINITY;
+    LANE *restrict const row = LANES(row)(t, column), *const norm = row + 2 * D;
     int64_t d;
+    int leaves = 0;
 
     for (d = 0; d < D; d++) {
-        const double unit = t->is_product ? t->per_unit[d] : t->unit[d];
+        const double g = scale[d] * square[d];
 
-        row[d] = (LANE)((centre[d] - t->origin[d]) * t->per_unit[d]);
-        row[D + d] = (LANE)(scale[d] * unit * unit);
+        row[d] = (LANE)((centre[d] - origin[d]) * per_unit[d]);
+        row[D + d] = (LANE)g;
+        leaves |= !(g >= least && g <= most);
     }
-    for (d = 0; d < D && t->is_product; d += FEATURES_PER_STEP) {
+    for (d = 0; d + FEATURES_PER_STEP <= D && t->is_product; d += FEATURES_PER_STEP) {
+        const double a = inverse[d] * t->square[d], b = inverse[d + 1] * t->square[d + 1];
+        const double e = inverse[d + 2] * t->square[d + 2], f = inverse[d + 3] * t->square[d + 3];
+
+        norm[d / FEATURES_PER_STEP] = (LANE)(a * b * (e * f));
+    }
+    if (d < D && t->is_product) {
         double product = 1.0;
         int64_t j;
 
-        for (j = d; j < D && j < d + FEATURES_PER_STEP; j++)
-            product *= inverse[j] * t->unit[j] * t->unit[j];
+        for (j = d; j < D; j++)
+            product *= inverse[j] * t->square[j];
         norm[d / FEATURES_PER_STEP] = (LANE)product;
     }
+    return !leaves;
 }
 
 /* Put the rows of a batch into lanes, in its units. Meanwhile `next`, those of the batch after it, come nearer. */

@@ -219,17 +219,25 @@ static inline void set_bound_weight(score_table *t, int64_t column)
 
 /* How far rounding may take the tail of a diagonal column: log_error bounds the error of the logarithm of a product, or
  * the relative error of a sum; tail_error is what a sum may be off besides (docs/maths.md, section 5). */
-static inline void set_errors(score_table *t, int64_t column, const double *centre, const double *inverse)
+ALWAYS_INLINE void set_errors(score_table *t, int64_t column, const double *centre, const double *inverse)
 {
     const double rounding = t->in_double ? 1.2e-16 : 6e-8; /* > 2^-53, 2^-24 */
     const int64_t D = t->n_wide;
-    double far = 0.0;
-    int64_t d;
+    double far[ACCUMULATORS] = {0, 0, 0, 0};
+    int64_t d, j;
 
-    for (d = 0; d < D; d++)
-        far += (centre[d] - t->origin[d]) * (centre[d] - t->origin[d]) * inverse[d];
-    t->log_error[column] = 1.05 * rounding * (10.0 * (double)(D + 4) + (t->is_product ? 2.0 * sqrt((double)D * far) : 0.0));
-    t->tail_error[column] = t->is_product ? 0.0 : 2.1 * rounding * far;
+    for (d = 0; d + ACCUMULATORS <= D; d += ACCUMULATORS)
+        for (j = 0; j < ACCUMULATORS; j++) {
+            const double m = centre[d + j] - t->origin[d + j];
+
+            far[j] += m * m * inverse[d + j];
+        }
+    for (; d < D; d++)
+        far[0] += (centre[d] - t->origin[d]) * (centre[d] - t->origin[d]) * inverse[d];
+    far[0] = (far[0] + far[1]) + (far[2] + far[3]);
+    t->log_error[column] =
+        1.05 * rounding * (10.0 * (double)(D + 4) + (t->is_product ? 2.0 * sqrt((double)D * far[0]) : 0.0));
+    t->tail_error[column] = t->is_product ? 0.0 : 2.1 * rounding * far[0];
 }
 
 /* Write the bounds of a column: `scale` is g in the factors 1 + (x - centre)^2 / g of products, `inverse` 1 / g. For
@@ -237,29 +245,20 @@ static inline void set_errors(score_table *t, int64_t column, const double *cent
 ALWAYS_INLINE int set_bounds_of(score_table *t, int64_t column, const double *centre, const double *scale,
                                 const double *inverse)
 {
-    const int64_t D = t->n_wide;
     const double constant = t->constant[column], exponent = t->exponent[column];
-    double least = 1.0, most = 0.0;
-    int64_t d;
+    int fit = 1;
 
-    for (d = 0; d < D && t->is_product; d++) {
-        const double g = scale[d] * t->per_unit[d] * t->per_unit[d];
-
-        least = least < g ? least : g;
-        most = most > g ? most : g;
-    }
-    if (D > 0)
+    if (t->n_wide > 0) {
         set_errors(t, column, centre, inverse);
-    else
+        fit = t->in_double ? set_row_of_doubles(t, column, centre, scale, inverse)
+                           : set_row_of_floats(t, column, centre, scale, inverse);
+    } else {
         t->log_error[column] = ROUNDING * (double)(t->likelihood.D + 4);
-    if (D > 0 && t->in_double)
-        set_row_of_doubles(t, column, centre, scale, inverse);
-    else if (D > 0)
-        set_row_of_floats(t, column, centre, scale, inverse);
+    }
     t->upper[column] = (float)(constant + (t->is_product ? exponent * t->log_error[column] : t->tail_error[column]) +
                                COARSE_SLACK * (1.0 + fabs(constant)));
     t->slope[column] = (float)((t->is_product ? exponent : 1.0 - t->log_error[column]) * (1.0 - SLOPE_SLACK));
-    return least >= LEAST_SCALE[t->in_double] && most <= 1.0 && t->log_error[column] < MOST_LOG_ERROR &&
+    return fit && t->log_error[column] < MOST_LOG_ERROR &&
            (t->in_double || exponent * t->log_error[column] < MOST_COARSE_NATS);
 }
 

@@ -97,6 +97,7 @@ typedef struct score_table {
     int64_t statistics_size;
     int is_full;     /* 1: clusters have full covariance matrices; then is_product too */
     int64_t n_wide;  /* features that have lanes; none of full matrices, and none with missing values */
+    int is_start;    /* 1: points join clusters, and none is in one already */
     int is_product;  /* 1: a score is the log of a product over features; 0: a sum */
     int has_bounds;  /* 1: bounds of scores are computed for a batch of points (mapdpm_lanes.h) */
     int has_units;   /* 1: columns have units, and are kept in them */
@@ -135,6 +136,8 @@ typedef struct score_table {
     double *origin;      /* [n_wide] of the units */
     double *unit;        /* [n_wide] powers of 2 */
     double *per_unit;    /* [n_wide] 1 / unit */
+    double *square;      /* [n_wide] unit * unit */
+    double *per_square;  /* [n_wide] 1 / square */
     double *lane_rows;   /* [stride][lane_row_size] centre[n_wide], scale[n_wide] and norms, as floats or doubles */
     double *lanes;       /* [n_wide][MD_POINTS] the points, as floats or doubles */
     mapdpm_real *rows;   /* [MD_POINTS][n_wide] copies of points */

@@ -29,6 +29,8 @@ static inline size_t lay_out(score_table *t, int32_t family, int64_t D, int64_t 
     t->origin = (double *)take(workspace, &used, wide, number);
     t->unit = (double *)take(workspace, &used, wide, number);
     t->per_unit = (double *)take(workspace, &used, wide, number);
+    t->square = (double *)take(workspace, &used, wide, number);
+    t->per_square = (double *)take(workspace, &used, wide, number);
     t->upper = (float *)take(workspace, &used, stride, sizeof(float));
     t->slope = (float *)take(workspace, &used, stride, sizeof(float));
     t->weight = (float *)take(workspace, &used, stride, sizeof(float));
@@ -90,7 +92,7 @@ static inline int set_up_sharing_table(score_table *table, const mapdpm_problem 
     table->end = p->n_points;
     table->is_full = is_full(p->family);
     table->is_product = table->is_full || p->family == MAPDPM_NORMAL_GAMMA;
-    table->has_units = table->in_double = 0;
+    table->has_units = table->in_double = table->is_start = 0;
     table->statistics_size = statistics_size(p->family, p->n_features);
     (void)lay_out(table, p->family, p->n_features, z->capacity,
                   (unsigned char *)workspace + (ALIGNMENT - (uintptr_t)workspace % ALIGNMENT) % ALIGNMENT);

@@ -91,7 +91,7 @@ int mapdpm_visit_states(const mapdpm_problem *problem, const mapdpm_clusters *cl
             return MAPDPM_OK;
         if (q == table.n_batch) {
             load_batch(&table, order, *position, valid);
-            (void)bound_batch(&table);
+            bound_all_columns(&table);
             q = 0;
         }
         *moved += visit_state(&table, states, &last, q);

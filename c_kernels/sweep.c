@@ -115,6 +115,7 @@ static void assign_in_order(score_table *table, const int64_t *order, int64_t n_
 {
     int64_t q = 0, column;
 
+    table->is_start = 1;
     for (table->n_batch = 0; *position < n_order; ++*position, q++) {
         const int64_t i = order[*position];
 
@@ -124,7 +125,7 @@ static void assign_in_order(score_table *table, const int64_t *order, int64_t n_
             set_group(table, table->groups->of_points[i]);
         if (q == table->n_batch) {
             load_points(table, order, *position, n_order);
-            (void)bound_batch(table);
+            bound_all_columns(table);
             q = 0;
         }
         load_point(table, i);
@@ -256,6 +257,32 @@ int mapdpm_grouped_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clust
     return MAPDPM_OK;
 }
 
+/* Add all points to the statistics of a diagonal family, which are clear. */
+CLONES
+static void add_points_to_diagonal(const mapdpm_problem *problem, const mapdpm_clusters *z, const likelihood *f)
+{
+    const int64_t D = f->D, size = diagonal_size(D);
+    int64_t i, d;
+
+    for (i = 0; i < problem->n_points; i++) {
+        const mapdpm_real *restrict const x = problem->data + i * D;
+        double *const row = z->rows + (z->labels[i] < 0 ? 0 : z->labels[i]) * size, w = weight(problem, i);
+        double *restrict const mean = diagonal_mean(row), *restrict const squares = diagonal_squares(row, D);
+        double share;
+
+        if (z->labels[i] < 0)
+            continue;
+        row[0] += w;
+        share = w / row[0];
+        for (d = 0; d < D; d++) { /* as diagonal_add */
+            const double delta = (double)x[d] - mean[d];
+
+            mean[d] += delta * share;
+            squares[d] += w * delta * ((double)x[d] - mean[d]);
+        }
+    }
+}
+
 /* Add all points, or those of one slot, to the statistics of their slots, which are clear. */
 static void add_points(const mapdpm_problem *problem, const mapdpm_clusters *z, const likelihood *f, int64_t only,
                        double *x)
@@ -319,6 +346,8 @@ int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *z, v
             z->counts[z->labels[i]]++;
     if (is_full(f.kind))
         add_points_to_full(problem, z, &f, x);
+    else if (!is_skipping(f.kind))
+        add_points_to_diagonal(problem, z, &f);
     else
         add_points(problem, z, &f, -1, x);
     for (k = 0; k < z->capacity; k++)
