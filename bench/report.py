@@ -52,14 +52,29 @@ def roofline_table(lines: list[dict[str, Any]]) -> None:
     print_markdown(["D, K", "sweep, ns", *ratios], rows)
 
 
+_DRAWN = {
+    "naive": ("plain C, a sweep", "--", "C7"),
+    "BGM": ("BayesianGaussianMixture, an iteration", "--", "C1"),
+    "BGM_score": ("BayesianGaussianMixture, score_samples", ":", "C1"),
+    "first": ("a first sweep", "-", "C9"),
+    "KMeans": ("KMeans, an iteration", "--", "C2"),
+    "score": ("score_samples", "-", "C4"),
+    "predict": ("predict", "-", "C6"),
+    "sweep": ("a sweep in which no point moves", "-", "C0"),
+    "floor": ("the floor", "-", "0.3"),
+}
+
+
 def roofline_picture(lines: list[dict[str, Any]], path: Path) -> None:
-    """Nanoseconds a point, on a logarithmic scale: the floor, and every way."""
+    """Nanoseconds a point, on a logarithmic scale: the floor, ours in full lines, others in broken ones."""
     axes = _axes()
-    for way in lines[0]["ns_a_point"]:
-        axes.plot([line["ns_a_point"][way] for line in lines], "o-", label=way)
+    for way, (label, line_style, colour) in _DRAWN.items():
+        axes.plot([line["ns_a_point"][way] for line in lines], line_style, color=colour, marker=".", label=label)
     axes.set_xticks(range(len(lines)), [f"{line['D']}, {line['K']}" for line in lines])
     axes.set(xlabel="features, clusters", ylabel="ns a point", yscale="log")
-    _saved(axes, path)
+    axes.figure.set_size_inches(9, 4)
+    axes.figure.legend(loc="outside right center", fontsize=8)
+    _saved(axes, path, legend=False)
 
 
 def _medians(lines: list[dict[str, Any]]) -> dict[tuple[int, int, int], dict[str, dict[str, Any]]]:
@@ -131,10 +146,11 @@ def _axes() -> Any:
     return Figure(figsize=(7, 4), layout="constrained").add_subplot()
 
 
-def _saved(axes: Any, path: Path) -> None:
+def _saved(axes: Any, path: Path, *, legend: bool = True) -> None:
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    axes.figure.savefig(path, dpi=150)
+    if legend:
+        axes.legend(fontsize=8)
+    axes.figure.savefig(path, dpi=100)
     print(f"\n{path}")
 
 

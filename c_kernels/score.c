@@ -10,8 +10,15 @@ static inline double negligible_nats(const score_table *t) { return 37.5 + log((
 /* The least exponent whose exponential is not taken for 0. */
 static const double LEAST_EXPONENT = -700.0;
 
-/* If a batch has more pairs of points and columns within these nats, it is scored in groups. */
-enum { MOST_PAIRS = 8 * MD_POINTS };
+/* If a batch has more pairs of points and columns within these nats, it is scored in groups: a pair costs some four
+ * times as much as a place in a group, and MOST_PAIRS is room. */
+enum { MOST_PAIRS = 32 * MD_POINTS, FEW_PAIRS = 8 * MD_POINTS, COLUMNS_PER_PAIR = 4 };
+static inline int64_t most_pairs(const score_table *t)
+{
+    const int64_t some = t->n_columns * MD_POINTS / COLUMNS_PER_PAIR;
+
+    return some < FEW_PAIRS ? FEW_PAIRS : some < MOST_PAIRS ? some : MOST_PAIRS;
+}
 
 /* Logarithms of tails are bounded from below, to so large a part. If a tail in float may have overflowed, it has no
  * upper bound. */
@@ -84,11 +91,12 @@ static void best_bounds(const score_table *t, const float *restrict limits, int3
 }
 
 /* The pairs of lanes and columns whose bounds reach the limits, by columns. Returns their number, or -1 if there are
- * more than MOST_PAIRS. */
+ * more than most_pairs. */
 CLONES
 static int64_t pairs_of_batch(const score_table *t, const float *restrict limits, int32_t *restrict lanes,
                               int32_t *restrict columns)
 {
+    const int64_t most = most_pairs(t);
     int64_t k, n = 0;
 
     for (k = 0; k < t->n_columns; k++) {
@@ -100,7 +108,7 @@ static int64_t pairs_of_batch(const score_table *t, const float *restrict limits
         for (q = 0; q < MD_POINTS; q++)
             reach |= bounds[q] + weight < limits[q] ? 0 : UINT32_C(1) << q;
         for (reach &= is_column_used(t, k) ? lanes_in_use(t) : 0; reach != 0; reach &= reach - 1) {
-            if (n == MOST_PAIRS)
+            if (n == most)
                 return -1;
             lanes[n] = lowest_bit(reach);
             columns[n++] = (int32_t)k;
