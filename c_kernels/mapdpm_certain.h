@@ -13,25 +13,6 @@
 
 /* ---- the batch --------------------------------------------------------------------------------------------------- */
 
-#if !HAS_VECTORS /* then full matrices have no bounds */
-
-static inline void load_of_full(const score_table *table) { (void)table; }
-static inline void bound_columns_of_full(const score_table *table, int64_t first, int64_t end)
-{
-    (void)table;
-    (void)first;
-    (void)end;
-}
-static inline void bound_own_of_full(const score_table *table) { (void)table; }
-static inline void bound_others_of_full(const score_table *table) { (void)table; }
-static inline int has_two_stages(const score_table *table)
-{
-    (void)table;
-    return 0;
-}
-
-#endif
-
 /* The points of the batch as rows, one behind another: the data itself, or a copy whose last row is repeated. */
 static inline const mapdpm_real *rows_of_batch(const score_table *table)
 {
@@ -46,7 +27,7 @@ static inline const mapdpm_real *rows_of_batch(const score_table *table)
     return table->rows;
 }
 
-/* The rows behind those of the batch, if there are as many, else its own. */
+/* The rows behind those of the batch, if there are as many, else any. */
 static inline const mapdpm_real *next_rows(const score_table *table)
 {
     const int64_t after = table->batch + table->n_batch;

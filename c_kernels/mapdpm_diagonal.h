@@ -31,9 +31,9 @@ static inline double *diagonal_scale(double *statistics, int64_t D)
     return statistics + diagonal_sufficient(D) + 4 + D;
 }
 
-ALWAYS_INLINE void diagonal_add(const likelihood *f, double *statistics, const double *x, double w)
+ALWAYS_INLINE void diagonal_add(const likelihood *f, double *statistics, const double *restrict x, double w)
 {
-    double *const mean = diagonal_mean(statistics), *const squares = diagonal_squares(statistics, f->D);
+    double *restrict const mean = diagonal_mean(statistics), *restrict const squares = diagonal_squares(statistics, f->D);
     double share;
     int64_t d;
 

@@ -142,6 +142,23 @@ static __attribute__((noinline)) CLONES void bound_others_of_full(const score_ta
             full_tail_of_batch(table, k, table->likelihood.D, &tail);
 }
 
+#else /* full matrices have no bounds */
+
+static inline void load_of_full(const score_table *table) { (void)table; }
+static inline void bound_columns_of_full(const score_table *table, int64_t first, int64_t end)
+{
+    (void)table;
+    (void)first;
+    (void)end;
+}
+static inline void bound_own_of_full(const score_table *table) { (void)table; }
+static inline void bound_others_of_full(const score_table *table) { (void)table; }
+static inline int has_two_stages(const score_table *table)
+{
+    (void)table;
+    return 0;
+}
+
 #endif
 
 #endif

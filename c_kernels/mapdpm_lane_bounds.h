@@ -67,39 +67,28 @@ static void LANES(load)(const score_table *t, const mapdpm_real *restrict rows, 
     }
 }
 
-/* Multiply products by the factors of four features, or of those that are left. */
-ALWAYS_INLINE void LANES(multiply)(LANE *restrict p, const LANE *restrict x, const LANE *c, const LANE *g, LANE norm,
-                                   int64_t n)
+/* Multiply products by the factors of four features, and divide by their scales. */
+ALWAYS_INLINE void LANES(multiply)(LANE *restrict p, const LANE *restrict x, const LANE *c, const LANE *g, LANE norm)
 {
-    const LANE c0 = c[0], g0 = g[0], c1 = n > 1 ? c[1] : 0, g1 = n > 1 ? g[1] : 1;
-    const LANE c2 = n > 2 ? c[2] : 0, g2 = n > 2 ? g[2] : 1, c3 = n > 3 ? c[3] : 0, g3 = n > 3 ? g[3] : 1;
+    const LANE c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3], g0 = g[0], g1 = g[1], g2 = g[2], g3 = g[3];
     int64_t q;
 
-    if (n == 4)
-        for (q = 0; q < MD_POINTS; q++) {
-            const LANE t0 = x[q] - c0, t1 = x[MD_POINTS + q] - c1;
-            const LANE t2 = x[2 * MD_POINTS + q] - c2, t3 = x[3 * MD_POINTS + q] - c3;
+    for (q = 0; q < MD_POINTS; q++) {
+        const LANE t0 = x[q] - c0, t1 = x[MD_POINTS + q] - c1;
+        const LANE t2 = x[2 * MD_POINTS + q] - c2, t3 = x[3 * MD_POINTS + q] - c3;
 
-            p[q] *= ((g0 + t0 * t0) * (g1 + t1 * t1)) * ((g2 + t2 * t2) * (g3 + t3 * t3)) * norm;
-        }
-    else if (n == 3)
-        for (q = 0; q < MD_POINTS; q++) {
-            const LANE t0 = x[q] - c0, t1 = x[MD_POINTS + q] - c1, t2 = x[2 * MD_POINTS + q] - c2;
+        p[q] *= ((g0 + t0 * t0) * (g1 + t1 * t1)) * ((g2 + t2 * t2) * (g3 + t3 * t3)) * norm;
+    }
+}
 
-            p[q] *= (g0 + t0 * t0) * (g1 + t1 * t1) * ((g2 + t2 * t2) * norm);
-        }
-    else if (n == 2)
-        for (q = 0; q < MD_POINTS; q++) {
-            const LANE t0 = x[q] - c0, t1 = x[MD_POINTS + q] - c1;
+/* The same of one feature, of fewer than four that are left. The norm comes last: what overflows before it would have
+ * overflowed after it, as norms are 1 or more. */
+ALWAYS_INLINE void LANES(multiply_one)(LANE *restrict p, const LANE *restrict x, LANE c, LANE g, LANE norm)
+{
+    int64_t q;
 
-            p[q] *= (g0 + t0 * t0) * (g1 + t1 * t1) * norm;
-        }
-    else
-        for (q = 0; q < MD_POINTS; q++) {
-            const LANE t0 = x[q] - c0;
-
-            p[q] *= (g0 + t0 * t0) * norm;
-        }
+    for (q = 0; q < MD_POINTS; q++)
+        p[q] = p[q] * (g + (x[q] - c) * (x[q] - c)) * norm;
 }
 
 /* Move the powers of 2 of products to `powers`, so that they do not overflow. An infinite one becomes a lower bound. */
@@ -166,16 +155,12 @@ ALWAYS_INLINE void LANES(bound_column)(const score_table *t, int64_t k)
         p[q] = t->is_product ? 1 : 0;
     if (t->is_product) {
         for (d = 0; d + FEATURES_PER_STEP <= D; d += FEATURES_PER_STEP) {
-            LANES(multiply)(p, lanes + d * MD_POINTS, centre + d, scale + d, norm[d / FEATURES_PER_STEP], 4);
+            LANES(multiply)(p, lanes + d * MD_POINTS, centre + d, scale + d, norm[d / FEATURES_PER_STEP]);
             if (d % FEATURES_PER_POWER == FEATURES_PER_POWER - FEATURES_PER_STEP)
                 LANES(take_powers)(p, powers);
         }
-        if (D - d == 1)
-            LANES(multiply)(p, lanes + d * MD_POINTS, centre + d, scale + d, norm[d / FEATURES_PER_STEP], 1);
-        else if (D - d == 2)
-            LANES(multiply)(p, lanes + d * MD_POINTS, centre + d, scale + d, norm[d / FEATURES_PER_STEP], 2);
-        else if (D - d == 3)
-            LANES(multiply)(p, lanes + d * MD_POINTS, centre + d, scale + d, norm[d / FEATURES_PER_STEP], 3);
+        for (; d < D; d++)
+            LANES(multiply_one)(p, lanes + d * MD_POINTS, centre[d], scale[d], d + 1 < D ? 1 : norm[d / FEATURES_PER_STEP]);
     } else {
         for (d = 0; d < D; d++) {
             const LANE *restrict const x = lanes + d * MD_POINTS;

@@ -4,8 +4,8 @@
  * open is scored exactly. Internal to the batch kernels.
  *
  * Coordinates are those of the batch: (x - origin) / unit for each feature, where units are powers of 2 so large that
- * no scale of a column exceeds 1. A product of factors, divided by that of the scales, is then at least 1. If it
- * overflows, it is infinite, which is below the logarithm of no product. A column whose scale leaves the range makes
+ * no scale of a column exceeds 1. A product of factors, divided by that of the scales, is then at least 1. A product
+ * that overflows counts as the largest power of 2, which is a lower bound. A column whose scale leaves the range makes
  * new units.
  */
 #ifndef MAPDPM_LANES_H
@@ -36,10 +36,10 @@ static const double COARSE_SLACK = 4.8e-7 /* > 2^-21 */, SLOPE_SLACK = 1e-6 /* >
 /* The range of scales in units of the batch: the product of FEATURES_PER_STEP of them is a normal number. */
 static const double LEAST_SCALE[2] = {4.7e-10 /* > 2^-31 */, 1e-75}, SCALE_OF_UNITS = 16.0;
 
-/* If the rounding of tails exceeds this, in nats, floats are too coarse; doubles are never given up for that. */
+/* Doubles are used if the rounding of tails in float could exceed this, in nats. */
 static const double MOST_COARSE_NATS = 1.0;
 
-/* If the logarithm of a tail is off by more, its bounds are not worth while. */
+/* There are no bounds if the logarithm of a tail may be off by more. */
 static const double MOST_LOG_ERROR = 0.01;
 
 static inline int64_t point_of_lane(const score_table *t, int64_t q)

@@ -183,15 +183,19 @@ static inline void to_double(const mapdpm_real *from, double *to, int64_t D)
         to[d] = from[d];
 }
 
+/* A point in double: itself, or a copy in `room`. */
+static inline const double *as_double(const mapdpm_real *point, double *room, int64_t D)
+{
+    if (sizeof(mapdpm_real) == sizeof(double))
+        return (const double *)(const void *)point;
+    to_double(point, room, D);
+    return room;
+}
+
 /* Make point i the current point. */
 static inline void load_point(score_table *table, int64_t i)
 {
-    if (sizeof(mapdpm_real) == sizeof(double)) {
-        table->x = (const double *)(const void *)point(table, i);
-    } else {
-        to_double(point(table, i), table->point_copy, table->likelihood.D);
-        table->x = table->point_copy;
-    }
+    table->x = as_double(point(table, i), table->point_copy, table->likelihood.D);
 }
 
 #endif

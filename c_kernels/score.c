@@ -167,12 +167,9 @@ static void score_group(score_table *t, int64_t q)
     }
 }
 
-/* The log densities of the points q, q + 1, ... of the batch, from all scores. */
-CLONES
-static void sum_group(const score_table *t, double *sums)
+/* The best score of each point of a group. */
+ALWAYS_INLINE void best_of_group(const score_table *t, double *restrict best)
 {
-    const double least = -negligible_nats(t);
-    double best[MD_SCORED], shares[MD_SCORED] = {0};
     int64_t k, j;
 
     for (j = 0; j < MD_SCORED; j++)
@@ -180,6 +177,17 @@ static void sum_group(const score_table *t, double *sums)
     for (k = 0; k < t->n_columns; k++)
         LANE_LOOP (j = 0; j < MD_SCORED; j++)
             best[j] = t->group_scores[k * MD_SCORED + j] > best[j] ? t->group_scores[k * MD_SCORED + j] : best[j];
+}
+
+/* The log densities of a group, from its scores. */
+CLONES
+static void sum_group(const score_table *t, double *sums)
+{
+    const double least = -negligible_nats(t);
+    double best[MD_SCORED], shares[MD_SCORED] = {0};
+    int64_t k, j;
+
+    best_of_group(t, best);
     for (k = 0; k < t->n_columns; k++)
         LANE_LOOP (j = 0; j < MD_SCORED; j++) {
             const double below = t->group_scores[k * MD_SCORED + j] - best[j];
@@ -251,11 +259,7 @@ static void to_shares(const score_table *t)
     double best[MD_SCORED], total[MD_SCORED] = {0};
     int64_t k, j;
 
-    for (j = 0; j < MD_SCORED; j++)
-        best[j] = -INFINITY;
-    for (k = 0; k < t->n_columns; k++)
-        LANE_LOOP (j = 0; j < MD_SCORED; j++)
-            best[j] = t->group_scores[k * MD_SCORED + j] > best[j] ? t->group_scores[k * MD_SCORED + j] : best[j];
+    best_of_group(t, best);
     for (k = 0; k < t->n_columns; k++) {
         double *restrict const scores = t->group_scores + k * MD_SCORED;
 
@@ -272,26 +276,31 @@ static void to_shares(const score_table *t)
             t->group_scores[k * MD_SCORED + j] /= total[j];
 }
 
-/* Fill a row of `entries` for each point: scores, or their shares. */
-static void fill_rows(score_table *t, int are_shares, double *entries)
+/* Fill a row of `entries` for each point: scores, or their shares. Returns an error of the arguments. */
+static int fill_rows(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int are_shares,
+                     double *entries)
 {
-    const int64_t capacity = t->clusters->capacity;
-    const double normaliser = are_shares ? 0.0 : log_normaliser_of(t);
+    score_table table, *const t = &table;
+    const int error = set_up_scores(t, problem, clusters, workspace, 1);
+    double normaliser;
     int64_t i, q, j, k;
 
+    if (error != MAPDPM_OK || entries == NULL)
+        return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
+    normaliser = are_shares ? 0.0 : log_normaliser_of(t);
     t->has_bounds = 0;
     load_exact_rows(t);
-    for (i = 0; i < t->problem->n_points; i += t->n_batch) {
-        load_points(t, NULL, i, t->problem->n_points);
+    for (i = 0; i < problem->n_points; i += t->n_batch) {
+        load_points(t, NULL, i, problem->n_points);
         load_exact_points(t);
         for (q = 0; q < t->n_batch; q += MD_SCORED) {
             score_group(t, q);
             if (are_shares)
                 to_shares(t);
             for (j = 0; j < MD_SCORED && q + j < t->n_batch; j++) {
-                double *const row = entries + (i + q + j) * capacity;
+                double *const row = entries + (i + q + j) * clusters->capacity;
 
-                for (k = 0; k < capacity; k++)
+                for (k = 0; k < clusters->capacity; k++)
                     row[k] = k + 1 < t->n_columns ? t->group_scores[(k + 1) * MD_SCORED + j] + normaliser
                                                   : (are_shares ? 0.0 : -INFINITY);
                 if (t->free_slot >= 0)
@@ -299,28 +308,17 @@ static void fill_rows(score_table *t, int are_shares, double *entries)
             }
         }
     }
+    return MAPDPM_OK;
 }
 
 int mapdpm_score(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *scores)
 {
-    score_table t;
-    const int error = set_up_scores(&t, problem, clusters, workspace, 1);
-
-    if (error != MAPDPM_OK || scores == NULL)
-        return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
-    fill_rows(&t, 0, scores);
-    return MAPDPM_OK;
+    return fill_rows(problem, clusters, workspace, 0, scores);
 }
 
 int mapdpm_posteriors(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, double *shares)
 {
-    score_table t;
-    const int error = set_up_scores(&t, problem, clusters, workspace, 1);
-
-    if (error != MAPDPM_OK || shares == NULL)
-        return error != MAPDPM_OK ? error : MAPDPM_E_ARGUMENT;
-    fill_rows(&t, 1, shares);
-    return MAPDPM_OK;
+    return fill_rows(problem, clusters, workspace, 1, shares);
 }
 
 int mapdpm_best_slots(const mapdpm_problem *problem, const mapdpm_clusters *clusters, void *workspace, int may_open,

@@ -257,35 +257,10 @@ int mapdpm_grouped_gibbs_sweep(const mapdpm_problem *problem, const mapdpm_clust
     return MAPDPM_OK;
 }
 
-/* Add all points to the statistics of a diagonal family, which are clear. */
+/* Add all points, or those of one slot, to the statistics of their slots, which are clear. `room` is for a point. */
 CLONES
-static void add_points_to_diagonal(const mapdpm_problem *problem, const mapdpm_clusters *z, const likelihood *f)
-{
-    const int64_t D = f->D, size = diagonal_size(D);
-    int64_t i, d;
-
-    for (i = 0; i < problem->n_points; i++) {
-        const mapdpm_real *restrict const x = problem->data + i * D;
-        double *const row = z->rows + (z->labels[i] < 0 ? 0 : z->labels[i]) * size, w = weight(problem, i);
-        double *restrict const mean = diagonal_mean(row), *restrict const squares = diagonal_squares(row, D);
-        double share;
-
-        if (z->labels[i] < 0)
-            continue;
-        row[0] += w;
-        share = w / row[0];
-        for (d = 0; d < D; d++) { /* as diagonal_add */
-            const double delta = (double)x[d] - mean[d];
-
-            mean[d] += delta * share;
-            squares[d] += w * delta * ((double)x[d] - mean[d]);
-        }
-    }
-}
-
-/* Add all points, or those of one slot, to the statistics of their slots, which are clear. */
 static void add_points(const mapdpm_problem *problem, const mapdpm_clusters *z, const likelihood *f, int64_t only,
-                       double *x)
+                       double *room)
 {
     const int64_t size = statistics_size(f->kind, f->D);
     int64_t i;
@@ -293,8 +268,8 @@ static void add_points(const mapdpm_problem *problem, const mapdpm_clusters *z, 
     for (i = 0; i < problem->n_points; i++) {
         if (z->labels[i] < 0 || (only >= 0 && z->labels[i] != only))
             continue;
-        to_double(problem->data + i * f->D, x, f->D);
-        statistics_add(f, z->rows + z->labels[i] * size, x, weight(problem, i));
+        statistics_add(f, z->rows + z->labels[i] * size, as_double(problem->data + i * f->D, room, f->D),
+                       weight(problem, i));
     }
 }
 
@@ -346,8 +321,6 @@ int mapdpm_statistics(const mapdpm_problem *problem, const mapdpm_clusters *z, v
             z->counts[z->labels[i]]++;
     if (is_full(f.kind))
         add_points_to_full(problem, z, &f, x);
-    else if (!is_skipping(f.kind))
-        add_points_to_diagonal(problem, z, &f);
     else
         add_points(problem, z, &f, -1, x);
     for (k = 0; k < z->capacity; k++)

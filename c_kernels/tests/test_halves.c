@@ -1,8 +1,6 @@
 /* The search for two halves, against the log joint of whole partitions and against every cut along a feature. */
-#include "check.h"
+#include "joint.h"
 #include "mapdpm_priors.h"
-
-#include <stdlib.h>
 
 enum { N = 40, D = 3, ATOMS = 64, STARTS = 5, DRAWS = N + 2 + N + 6 + 3 };
 
@@ -25,27 +23,6 @@ static mapdpm_halves search(void)
     const mapdpm_halves h = {STARTS, all_starts, direction, DRAWS, draws, ATOMS, 10, 0, tried};
 
     return h;
-}
-
-/* The log joint of one cluster or two, without the terms that all share. */
-static double joint_of(const mapdpm_problem *p, const mapdpm_clusters *z)
-{
-    const int64_t size = mapdpm_row_size(p->family, D);
-    double *const space = malloc(mapdpm_workspace_bytes(p->family, D, 2));
-    double marginals[2], joint = 0.0;
-    int64_t used = 0, k;
-
-    CHECK(mapdpm_statistics(p, z, space) == MAPDPM_OK);
-    CHECK(mapdpm_log_marginals(p, z, space, marginals) == MAPDPM_OK);
-    for (k = 0; k < 2; k++)
-        if (z->counts[k] > 0) {
-            joint += marginals[k];
-            joint += p->penalty > 0.0 ? 0.0 : lgamma(z->rows[k * size] - p->discount) - lgamma(1.0 - p->discount);
-            joint += used == 0 ? 0.0 : p->penalty > 0.0 ? -p->penalty : log(p->alpha + p->discount);
-            used++;
-        }
-    free(space);
-    return joint;
 }
 
 static void draw_order(int64_t *order)

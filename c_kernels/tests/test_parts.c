@@ -1,8 +1,6 @@
 /* Some clusters whose points are clustered anew, against the log joint of all points. */
-#include "check.h"
+#include "joint.h"
 #include "mapdpm_priors.h"
-
-#include <stdlib.h>
 
 enum { N = 40, D = 2, CAPACITY = 6, USED = 4, ANEW = 3, SIZE = 1 + 9 * D };
 
@@ -15,25 +13,6 @@ static uint64_t seed = 88172645463325252u;
 static const double gamma_parameters[2 * D + 2] = {0.5, 0, 0.1, 1.5, 2, 0.5};
 static const double known_parameters[3 * D] = {0.5, 0, 9, 9, 2, 0.5};
 static const double distance_parameters[D] = {1, 1};
-
-/* The log joint of a partition of all points, without the terms that all partitions share. */
-static double joint_of_all(const mapdpm_problem *p, const mapdpm_clusters *z)
-{
-    double marginals[CAPACITY], joint = 0.0;
-    int64_t k, used = 0;
-
-    CHECK(mapdpm_statistics(p, z, workspace) == MAPDPM_OK);
-    CHECK(mapdpm_log_marginals(p, z, workspace, marginals) == MAPDPM_OK);
-    for (k = 0; k < CAPACITY; k++)
-        if (counts[k] > 0) {
-            joint += marginals[k];
-            joint += p->penalty > 0.0 ? -p->penalty : log(p->alpha + (double)used * p->discount);
-            joint += p->penalty > 0.0 ? 0.0 : lgamma(rows[k * mapdpm_row_size(p->family, D)] - p->discount) -
-                                                  lgamma(1.0 - p->discount);
-            used++;
-        }
-    return joint;
-}
 
 /* The points of slots 1 and 3: one of each begins a cluster, or two halves do, and the others join in order. */
 static mapdpm_part take_out(int by_order)
@@ -64,7 +43,7 @@ static void test_family(int32_t family, const double *parameters, double discoun
 
     for (i = 0; i < N; i++)
         labels[i] = i % USED;
-    before = joint_of_all(&p, &z);
+    before = joint_of(&p, &z);
     memcpy(copy, rows, sizeof copy);
     part = take_out(by_order);
     CHECK(mapdpm_recluster(&p, &z, workspace, &part, &anew, joints) == MAPDPM_OK);
@@ -75,7 +54,7 @@ static void test_family(int32_t family, const double *parameters, double discoun
         CHECK(new_labels[i] >= 0 && new_labels[i] < ANEW);
         labels[points[i]] = place_of[new_labels[i]];
     }
-    CHECK(fabs((joint_of_all(&p, &z) - before) - (joints[1] - joints[0])) < 1e-9 * (1.0 + fabs(before)));
+    CHECK(fabs((joint_of(&p, &z) - before) - (joints[1] - joints[0])) < 1e-9 * (1.0 + fabs(before)));
 }
 
 static void test_arguments(void)
@@ -86,7 +65,7 @@ static void test_arguments(void)
     mapdpm_part part;
     double joints[2];
 
-    (void)joint_of_all(&p, &z);
+    (void)joint_of(&p, &z);
     part = take_out(1);
     CHECK(mapdpm_recluster(NULL, &z, workspace, &part, &anew, joints) == MAPDPM_E_ARGUMENT);
     CHECK(mapdpm_recluster(&p, NULL, workspace, &part, &anew, joints) == MAPDPM_E_ARGUMENT);
