@@ -72,7 +72,7 @@ Matrix = NDArray[np.float64]
 
 
 @functools.cache
-def library(level: str = "native") -> tuple[cffi.FFI, Any]:
+def library(level: str) -> tuple[cffi.FFI, Any]:
     """roofline.c and naive_sweep.c, compiled for this machine, or for a level of x86-64."""
     here, folder = Path(__file__).parent, Path(tempfile.mkdtemp())
     sources = [str(here / name) for name in ("roofline.c", "naive_sweep.c")]
@@ -86,7 +86,8 @@ def library(level: str = "native") -> tuple[cffi.FFI, Any]:
 class Case:
     """One data set, and every way to go over it once. Each method returns seconds a point."""
 
-    def __init__(self, D: int, K: int, n_points: int) -> None:
+    def __init__(self, D: int, K: int, n_points: int, level: str) -> None:
+        self.level = level
         rng = np.random.default_rng([D, K])
         truth = rng.integers(0, K, n_points)
         self.X = rng.normal(0.0, 8.0 if D < 10 else 3.0, (K, D))[truth] + rng.normal(size=(n_points, D))
@@ -115,7 +116,7 @@ class Case:
 
     def floor(self) -> float:
         """The lower bound of the time of a sweep."""
-        ffi, lib = library()
+        ffi, lib = library(self.level)
         total = ffi.new("double *")
         start = time.perf_counter()
         operations = lib.multiply_add(CALIBRATION, total)
@@ -123,58 +124,56 @@ class Case:
 
     def sweep(self) -> float:
         """Nobody moves."""
-        start = time.perf_counter()
-        _, moved = C.sweep(Model(self.likelihood, PRIOR, self.X), self.converged, 0, False)
-        assert moved == 0
-        return (time.perf_counter() - start) / len(self.X)
+        return self._sweep(self.X)
+
+    def float32(self) -> float:
+        """The same of narrow data."""
+        return self._sweep(self.narrow)
 
     def first(self) -> float:
         """Nearly all move."""
         state = self._state(self.head, self.random)
         start = time.perf_counter()
-        _, moved = C.sweep(Model(self.likelihood, PRIOR, self.head), state, 0, False)
+        _, moved = C.sweep(self._model(self.head), state, 0, False)
         assert moved > 0.5 * len(self.head)
         return (time.perf_counter() - start) / len(self.head)
 
     def score(self) -> float:
         """All points."""
-        start = time.perf_counter()
-        C.log_densities(Model(self.likelihood, PRIOR, self.X), self.converged, self.densities)
-        return (time.perf_counter() - start) / len(self.X)
+        return self._timed(lambda model: C.log_densities(model, self.converged, self.densities))
 
     def predict(self) -> float:
         """All points."""
-        start = time.perf_counter()
-        C.best_slots(Model(self.likelihood, PRIOR, self.X), self.converged, False, self.labels)
-        return (time.perf_counter() - start) / len(self.X)
+        return self._timed(lambda model: C.best_slots(model, self.converged, False, self.labels))
 
     def shares(self) -> float:
         """All points and clusters."""
+        return self._timed(lambda model: C.posteriors(model, self.converged, self.posteriors))
+
+    def _model(self, X: Any) -> Model:
+        return Model(self.likelihood, PRIOR, X)
+
+    def _timed(self, over: Callable[[Model], Any]) -> float:
         start = time.perf_counter()
-        C.posteriors(Model(self.likelihood, PRIOR, self.X), self.converged, self.posteriors)
+        over(self._model(self.X))
         return (time.perf_counter() - start) / len(self.X)
 
-    def float32(self) -> float:
-        """Nobody moves, and the data is narrow."""
+    def _sweep(self, X: Any) -> float:
         start = time.perf_counter()
-        _, moved = C.sweep(Model(self.likelihood, PRIOR, self.narrow), self.converged, 0, False)
+        _, moved = C.sweep(self._model(X), self.converged, 0, False)
         assert moved == 0
-        return (time.perf_counter() - start) / len(self.X)
+        return (time.perf_counter() - start) / len(X)
 
     def two(self) -> float:
         """All points, in two threads."""
         halves = zip(np.array_split(self.X, 2), np.array_split(self.densities, 2), strict=True)
         start = time.perf_counter()
-        list(
-            self.pool.map(
-                lambda half: C.log_densities(Model(self.likelihood, PRIOR, half[0]), self.converged, half[1]), halves
-            )
-        )
+        list(self.pool.map(lambda half: C.log_densities(self._model(half[0]), self.converged, half[1]), halves))
         return (time.perf_counter() - start) / len(self.X)
 
     def naive(self) -> float:
         """The algorithm as it is written, in C."""
-        ffi, lib = library()
+        ffi, lib = library(self.level)
         D, state = self.D, self.converged
         columns = [state.rows[:, a:b].copy() for a, b in ((0, 1), (1, 1 + D), (1 + D, 1 + 2 * D))]
         labels = state.labels.copy()
@@ -266,9 +265,8 @@ RATIOS = (
 )
 
 
-def measure(D: int, K: int, n_points: int, rounds: int, left_out: Collection[str]) -> dict[str, Any]:
+def measure(case: Case, rounds: int, left_out: Collection[str]) -> dict[str, Any]:
     """Medians in ns a point, and of ratios."""
-    case = Case(D, K, n_points)
     ways: dict[str, Callable[[], float]] = {name: getattr(case, name) for name in WAYS if name not in left_out}
     times: dict[str, list[float]] = {name: [] for name in ways}
     for i in range(rounds):
@@ -282,27 +280,23 @@ def measure(D: int, K: int, n_points: int, rounds: int, left_out: Collection[str
 
     return {
         "bench": "roofline",
-        "D": D,
-        "K": K,
-        "points": n_points,
+        "D": case.D,
+        "K": case.K,
+        "points": len(case.X),
         "ns_a_point": {name: round(statistics.median(taken), 2) for name, taken in times.items()},
         "ratios": {pair: float(f"{ratio(pair):.3g}") for pair in RATIOS if not {*pair.split("/")} & {*left_out}},
     }
 
 
-def use_clone(level: str | None) -> str:
-    """Use the kernels, and the floor, of a level of x86-64; its name. None: those that the machine runs."""
+def use_clone(level: str | None) -> tuple[str, str]:
+    """Use the kernels of a level of x86-64: what -march calls it, and its name. None: those that the machine runs."""
     if level is None:
-        return f"x86-64-v{library()[1].level()}"
-    name = f"x86-64-{level}"
+        return "native", f"x86-64-v{library('native')[1].level()}"
+    name, chosen_by_linker = f"x86-64-{level}", c_calls.library
     sys.path.insert(0, str(Path(__file__).parents[1]))
     loaded = importlib.import_module("build_kernels").load_clone(f"arch={name}", Path(tempfile.mkdtemp()))
-    c_calls.library = lambda dtype: loaded if dtype == np.float64 else _other(dtype)  # type: ignore[assignment]
-    globals()["library"] = functools.partial(library, name)
-    return f"{name}, chosen"
-
-
-_other = c_calls.library
+    c_calls.library = lambda dtype: loaded if dtype == np.float64 else chosen_by_linker(dtype)  # type: ignore[assignment]
+    return name, f"{name}, chosen"
 
 
 def main() -> None:
@@ -313,16 +307,13 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", default=[f"{D},{K}" for D, K in SHAPES])
     parser.add_argument("--clone", choices=["v2", "v3", "v4"])
     arguments = parser.parse_args()
-    clone = use_clone(arguments.clone)
+    level, clone = use_clone(arguments.clone)
     setting = about() | {"scikit-learn": sklearn.__version__, "clone": clone}
+    left_out = {"float32"} if arguments.clone else set()
     for shape in arguments.shapes:
         D, K = map(int, shape.split(","))
-        print(
-            json.dumps(
-                measure(D, K, arguments.points, arguments.rounds, {"float32"} if arguments.clone else ()) | setting
-            ),
-            flush=True,
-        )
+        figures = measure(Case(D, K, arguments.points, level), arguments.rounds, left_out)
+        print(json.dumps(figures | setting), flush=True)
 
 
 if __name__ == "__main__":
