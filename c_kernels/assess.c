@@ -7,12 +7,12 @@ void stream_assess_nothing(mapdpm_assessment *a)
     a->log_density = a->novelty = a->surprise = math_nan();
 }
 
-void stream_assess(const mapdpm_stream *s, const choice *c, md_real nats, mapdpm_assessment *a)
+void stream_assess(const mapdpm_stream *s, const choice *c, md_real surprise, mapdpm_assessment *a)
 {
     a->id = c->best == MD_NONE ? MD_NONE : ids_of(s)[c->best];
     a->log_density = c->density;
     a->novelty = c->novelty;
-    a->surprise = HAS_SURPRISE(s) ? surprise_rank(s, nats) : math_nan();
+    a->surprise = surprise;
 }
 
 /* The time of the next point. *time is s->now for points without times, until the first one, whose time is any. */
@@ -51,7 +51,7 @@ int mapdpm_assess(mapdpm_stream *s, const md_real *x, const int64_t *microsecond
     before = s->now;
     s->now = time;
     c = stream_choose(s, x, 1);
-    stream_assess(s, &c, HAS_SURPRISE(s) ? surprise_nats(s, x, &c) : 0, a);
+    stream_assess(s, &c, HAS_SURPRISE(s) ? surprise_rank(s, surprise_nats(s, x, &c)) : math_nan(), a);
     s->now = before;
     return MAPDPM_OK;
 }

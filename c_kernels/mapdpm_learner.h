@@ -113,13 +113,13 @@ MAPDPM_INTERNAL void stream_settled(mapdpm_stream *s);
 
 /* Assessments (assess.c). */
 MAPDPM_INTERNAL void stream_assess_nothing(mapdpm_assessment *a);
-MAPDPM_INTERNAL void stream_assess(const mapdpm_stream *s, const choice *c, md_real nats, mapdpm_assessment *a);
+MAPDPM_INTERNAL void stream_assess(const mapdpm_stream *s, const choice *c, md_real surprise, mapdpm_assessment *a);
 
 /* With surprise (surprise.c). */
 MAPDPM_INTERNAL void surprise_reset(mapdpm_stream *s, md_real rare);
 MAPDPM_INTERNAL md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c);
 MAPDPM_INTERNAL md_real surprise_rank(const mapdpm_stream *s, md_real nats);
-MAPDPM_INTERNAL void surprise_count(mapdpm_stream *s, md_real nats, uint32_t k, md_real weight);
+MAPDPM_INTERNAL void surprise_count(mapdpm_stream *s, md_real nats, md_real surprise, uint32_t k, md_real weight);
 MAPDPM_INTERNAL void surprise_judge_all(mapdpm_stream *s);
 MAPDPM_INTERNAL void surprise_seat(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from);

@@ -126,7 +126,7 @@ int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
 {
     const int64_t before = s->now;
     const int with_density = score != NULL || HAS_SURPRISE(s) || a != NULL;
-    md_real nats = 0;
+    md_real nats = 0, surprise = math_nan();
     choice c;
     uint32_t k;
     int error = stream_check_point(s, x);
@@ -167,10 +167,12 @@ int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
             return MAPDPM_E_IDS;
         }
     }
-    if (HAS_SURPRISE(s))
+    if (HAS_SURPRISE(s)) {
         nats = surprise_nats(s, x, &c);
+        surprise = surprise_rank(s, nats);
+    }
     if (a)
-        stream_assess(s, &c, nats, a);
+        stream_assess(s, &c, surprise, a);
     s->n_seen++;
     if (IS_GROUPED(s))
         groups_admit(s);
@@ -196,7 +198,7 @@ int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
     else
         k = join(s, k, c.second, x);
     if (HAS_SURPRISE(s))
-        surprise_count(s, nats, k, c.weight);
+        surprise_count(s, nats, surprise, k, c.weight);
     if (score)
         *score = c.density;
     *id = ids_of(s)[k];

@@ -28,18 +28,17 @@ enum { APART = 16, LONGEST_RUN = 64 };
 
 /* ---- the tail of the predictive ---------------------------------------------------------------------------------- */
 
-/* The probability that a draw from a cluster of n points has a log density so many nats below the highest one. It is
- * exact for known variances and in the limit of many points; else Bartlett's approximation (docs/maths.md (115)). */
-static small_number tail_of_draw(const mapdpm_stream *s, md_real n, uint32_t n_features, md_real below)
+/* The point where a Gamma variable of shape D / 2 has the tail of draws from a cluster of n points, at a log density so
+ * many nats below the highest one. It is exact for known variances and in the limit of many points; else Bartlett's
+ * approximation (docs/maths.md (115)). Above 0, as tails need it. */
+static md_real depth_of(const mapdpm_stream *s, md_real n, md_real below)
 {
-    md_real x = below > 0 ? below : 0;
-
     if (IS_GAMMA(s)) {
         const md_real exponent = s->a0 + MD_HALF * n + MD_HALF, shrink = 1 - (md_real)0.75 / exponent;
 
-        x *= shrink > (md_real)0.25 ? shrink : (md_real)0.25;
+        below *= shrink > (md_real)0.25 ? shrink : (md_real)0.25;
     }
-    return gamma_tail(n_features, x);
+    return at_least(below, (md_real)1e-12);
 }
 
 static uint32_t features_there(const mapdpm_stream *s, const md_real *x)
@@ -67,24 +66,30 @@ static md_real highest_of_new(const mapdpm_stream *s, const md_real *x)
     return HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening;
 }
 
+CLONES
 md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c)
 {
     const uint32_t n_features = features_there(s, x);
     small_number sum = {0, 0};
-    md_real known = 0;
-    uint32_t k;
+    md_real known = 0, weights[MD_BLOCK], depths[MD_BLOCK];
+    uint32_t k = 0, n;
 
-    for (k = 0; k < s->width; k++) {
-        const md_real weight = is_used(s, k) ? *slot_of(s, k) * decay_of(s, k, s->now) : 0;
+    while (k < s->width) {
+        for (n = 0; k < s->width && n < MD_BLOCK; k++) {
+            const md_real weight = is_used(s, k) ? *slot_of(s, k) * decay_of(s, k, s->now) : 0;
 
-        if (weight < FORGOTTEN_WEIGHT || is_rare(s, k))
-            continue;
-        known += weight;
-        add_small(&sum, weight, tail_of_draw(s, weight, n_features, highest_score(s, x, k, weight) - c->common));
+            if (weight < FORGOTTEN_WEIGHT || is_rare(s, k))
+                continue;
+            known += weight;
+            weights[n] = weight;
+            depths[n++] = depth_of(s, weight, highest_score(s, x, k, weight) - c->common);
+        }
+        add_tails(&sum, n_features, n, weights, depths);
     }
     if (!(known > 0)) {
-        known = 1;
-        add_small(&sum, 1, tail_of_draw(s, 0, n_features, highest_of_new(s, x) - c->common));
+        known = weights[0] = 1;
+        depths[0] = depth_of(s, 0, highest_of_new(s, x) - c->common);
+        add_tails(&sum, n_features, 1, weights, depths);
     }
     return at_least(sum.nats - math_log(sum.factor / known), 0);
 }
@@ -140,14 +145,14 @@ typedef struct {
 
 static tail_of_counts find_tail(const md_real *counts, md_real precision)
 {
+    const md_real least = TAIL_COUNTS / precision;
     tail_of_counts tail = {SURPRISE_BINS, 0, 0, 0};
     md_real start;
     uint32_t i;
 
-    while (tail.bin > 0 && tail.counts < TAIL_COUNTS) {
-        tail.bin--;
-        tail.counts += counts[tail.bin] * precision;
-    }
+    while (tail.bin > 0 && tail.counts < least)
+        tail.counts += counts[--tail.bin];
+    tail.counts *= precision;
     start = start_of_bin(tail.bin);
     for (i = tail.bin; i < SURPRISE_BINS && tail.lower < MD_HALF * tail.counts; i++)
         if (counts[i] > 0) {
@@ -160,17 +165,28 @@ static tail_of_counts find_tail(const md_real *counts, md_real precision)
     return tail;
 }
 
+/* In two sums, so that an addition does not wait for the one before. */
+static md_real sum_of_counts(const md_real *counts)
+{
+    md_real even = 0, odd = 0;
+    uint32_t i;
+
+    for (i = 0; i < SURPRISE_BINS; i += 2) {
+        even += counts[i];
+        odd += counts[i + 1];
+    }
+    return even + odd;
+}
+
 md_real surprise_rank(const mapdpm_stream *s, md_real nats)
 {
     const md_real *const counts = tail_counts(s);
     const uint32_t bin = bin_of(nats);
-    md_real all = 0, share, width, precision;
+    md_real all = sum_of_counts(counts), share, width;
+    const md_real precision = precision_of(s, all);
     tail_of_counts tail;
     uint32_t i;
 
-    for (i = 0; i < SURPRISE_BINS; i++)
-        all += counts[i];
-    precision = precision_of(s, all);
     all = all * precision + 1;
     tail = find_tail(counts, precision);
     if (bin >= tail.bin) {
@@ -278,12 +294,12 @@ static int counts_as_new(mapdpm_stream *s, md_real surprise)
     return !goes_on;
 }
 
-/* Count a point that has joined slot k, where the weight of all clusters was `weight`. */
-void surprise_count(mapdpm_stream *s, md_real nats, uint32_t k, md_real weight)
+/* Count a point of such a surprise that has joined slot k, where the weight of all clusters was `weight`. */
+void surprise_count(mapdpm_stream *s, md_real nats, md_real surprise, uint32_t k, md_real weight)
 {
     uint32_t *const next = next_to_check(s), *const period = counting_period(s), *const counted = counted_in_period(s);
 
-    if (counts_as_new(s, surprise_rank(s, nats)))
+    if (counts_as_new(s, surprise))
         tail_counts(s)[bin_of(nats)] += 1;
     if ((standing_of(s)[k] & ~MD_RARE) < MOST_STANDING)
         standing_of(s)[k]++;

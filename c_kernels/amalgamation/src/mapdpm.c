@@ -2309,13 +2309,13 @@ MAPDPM_INTERNAL void stream_settled(mapdpm_stream *s);
 
 /* Assessments (assess.c). */
 MAPDPM_INTERNAL void stream_assess_nothing(mapdpm_assessment *a);
-MAPDPM_INTERNAL void stream_assess(const mapdpm_stream *s, const choice *c, md_real nats, mapdpm_assessment *a);
+MAPDPM_INTERNAL void stream_assess(const mapdpm_stream *s, const choice *c, md_real surprise, mapdpm_assessment *a);
 
 /* With surprise (surprise.c). */
 MAPDPM_INTERNAL void surprise_reset(mapdpm_stream *s, md_real rare);
 MAPDPM_INTERNAL md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c);
 MAPDPM_INTERNAL md_real surprise_rank(const mapdpm_stream *s, md_real nats);
-MAPDPM_INTERNAL void surprise_count(mapdpm_stream *s, md_real nats, uint32_t k, md_real weight);
+MAPDPM_INTERNAL void surprise_count(mapdpm_stream *s, md_real nats, md_real surprise, uint32_t k, md_real weight);
 MAPDPM_INTERNAL void surprise_judge_all(mapdpm_stream *s);
 MAPDPM_INTERNAL void surprise_seat(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
@@ -4729,31 +4729,89 @@ typedef struct {
     md_real factor;
 } small_number;
 
+/* The functions below have relative errors below 1e-6, and no branches or tables, so that compilers vectorise them. */
+
+/* exp(-x) for 0 <= x <= NEGLIGIBLE; beyond, that of NEGLIGIBLE. */
+static inline md_real exp_of_minus(md_real x)
+{
+    const md_real shift = FLOAT_OR_DOUBLE(12582912, 6755399441055744.0); /* adding it rounds to an integer */
+    const md_real least = -NEGLIGIBLE, y = x < NEGLIGIBLE ? -x : least;
+    md_real k = y * (md_real)1.4426950408889634 + shift, r, e;
+
+    r = k - shift;
+    r = (y - r * MATH_LN2_HIGH) - r * MATH_LN2_LOW;
+    e = 1 + r * (1 + r * ((md_real)0.5 +
+                          r * ((md_real)(1.0 / 6) +
+                               r * ((md_real)(1.0 / 24) + r * ((md_real)(1.0 / 120) + r * (md_real)(1.0 / 720))))));
+    if (MATH_IS_FLOAT) {
+        uint32_t power, bits;
+
+        memcpy(&power, &k, 4);
+        memcpy(&bits, &e, 4);
+        bits += power << 23;
+        memcpy(&e, &bits, 4);
+    } else {
+        uint64_t power, bits;
+
+        memcpy(&power, &k, sizeof k);
+        memcpy(&bits, &e, sizeof e);
+        bits += power << 52;
+        memcpy(&e, &bits, sizeof e);
+    }
+    return e;
+}
+
+/* x^(-1/2) for a normal x > 0: Newton's steps from half the exponent, as a float's bits give it. */
+static inline md_real quick_inverse_root(md_real x)
+{
+    md_real y;
+    int i;
+
+    if (MATH_IS_FLOAT) {
+        uint32_t bits;
+
+        memcpy(&bits, &x, 4);
+        bits = 0x5f3759dfu - (bits >> 1);
+        memcpy(&y, &bits, 4);
+    } else {
+        uint64_t bits;
+
+        memcpy(&bits, &x, sizeof x);
+        bits = UINT64_C(0x5fe6eb50c7b537a9) - (bits >> 1);
+        memcpy(&y, &bits, sizeof y);
+    }
+    for (i = 0; i < 3; i++)
+        y *= (md_real)1.5 - MD_HALF * x * y * y;
+    return y;
+}
+
 /* *sum += weight * x, where x may be far smaller than the sum. */
 static inline void add_small(small_number *sum, md_real weight, small_number x)
 {
     if (!(sum->factor > 0) || x.nats < sum->nats) {
-        sum->factor = sum->factor > 0 ? sum->factor * math_exp(x.nats - sum->nats) : 0;
+        sum->factor = sum->factor > 0 ? sum->factor * exp_of_minus(sum->nats - x.nats) : 0;
         sum->factor += weight * x.factor;
         sum->nats = x.nats;
     } else if (x.nats < sum->nats + NEGLIGIBLE) {
-        sum->factor += weight * x.factor * math_exp(sum->nats - x.nats);
+        sum->factor += weight * x.factor * exp_of_minus(x.nats - sum->nats);
     }
 }
 
-/* exp(z^2) erfc(z) for z >= 0, with a relative error of 1.2e-7 (Press et al., Numerical Recipes, erfcc). */
+/* exp(z^2) erfc(z) for z >= 0: t times a polynomial in t = 1 / (1 + 0.45 z), by minimax, off by 3.3e-8 at most. */
 static inline md_real scaled_erfc(md_real z)
 {
-    static const md_real c[] = {(md_real)0.17087277, (md_real)-0.82215223, (md_real)1.48851587, (md_real)-1.13520398,
-                                (md_real)0.27886807, (md_real)-0.18628806, (md_real)0.09678418, (md_real)0.37409196,
-                                (md_real)1.00002368, (md_real)-1.26551223};
-    const md_real t = 1 / (1 + MD_HALF * z);
-    md_real polynomial = 0;
-    size_t i;
+    const md_real t = 1 / (1 + (md_real)0.45 * z);
 
-    for (i = 0; i < sizeof c / sizeof *c; i++)
-        polynomial = polynomial * t + c[i];
-    return t * math_exp(polynomial);
+    return t *
+           ((md_real)0.253885321 +
+            t * ((md_real)0.253883163 +
+                 t * ((md_real)0.228271639 +
+                      t * ((md_real)0.175252164 +
+                           t * ((md_real)0.119950227 +
+                                t * ((md_real)-0.0223572923 +
+                                     t * ((md_real)0.142399784 +
+                                          t * ((md_real)-0.300581238 +
+                                               t * ((md_real)0.190687196 - t * (md_real)0.041390949)))))))));
 }
 
 /* P(Z > r) of a standard normal Z. */
@@ -4771,9 +4829,10 @@ static inline small_number normal_tail(md_real r)
     return tail;
 }
 
-/* P(G > x) of a Gamma variable G of shape n / 2, for x > 0 and n <= MOST_TERMS: a finite sum (docs/maths.md (117)). */
+/* P(G > x) exp(x) of Gamma variables G of shape n_features / 2, at most MOST_TERMS / 2, for each x > 0 of a block: a finite
+ * sum (docs/maths.md (117)). */
 enum { MOST_TERMS = 32 };
-static inline small_number short_tail(uint32_t n, md_real x)
+static inline void short_tails(uint32_t n_features, const md_real *x, md_real *tails)
 {
     static const md_real reciprocals[MOST_TERMS - 2] = {
         (md_real)(2.0 / 1),  (md_real)(2.0 / 2),  (md_real)(2.0 / 3),  (md_real)(2.0 / 4),  (md_real)(2.0 / 5),
@@ -4782,19 +4841,21 @@ static inline small_number short_tail(uint32_t n, md_real x)
         (md_real)(2.0 / 16), (md_real)(2.0 / 17), (md_real)(2.0 / 18), (md_real)(2.0 / 19), (md_real)(2.0 / 20),
         (md_real)(2.0 / 21), (md_real)(2.0 / 22), (md_real)(2.0 / 23), (md_real)(2.0 / 24), (md_real)(2.0 / 25),
         (md_real)(2.0 / 26), (md_real)(2.0 / 27), (md_real)(2.0 / 28), (md_real)(2.0 / 29), (md_real)(2.0 / 30)};
-    const md_real bounded = x < 500 ? x : 500; /* so that no power overflows */
-    const uint32_t least = n % 2 ? 1 : 0;
-    small_number tail = {x, 1};
-    uint32_t i;
+    const md_real most = 500; /* so that no power overflows */
+    const md_real with_root = n_features > 1 ? (md_real)1.1283791670955126 : 0;
+    const uint32_t least = n_features % 2;
+    uint32_t i, j;
 
-    for (i = n; i > least + 2; i -= 2)
-        tail.factor = 1 + bounded * reciprocals[i - 3] * tail.factor;
-    if (least) {
-        const md_real inverse = math_inverse_root(x), root = x * inverse;
+    for (j = 0; j < MD_BLOCK; j++)
+        tails[j] = 1;
+    for (i = n_features; i > least + 2; i -= 2)
+        for (j = 0; j < MD_BLOCK; j++)
+            tails[j] = 1 + (x[j] < most ? x[j] : most) * reciprocals[i - 3] * tails[j];
+    for (j = 0; least && j < MD_BLOCK; j++) {
+        const md_real root = x[j] * quick_inverse_root(x[j]);
 
-        tail.factor = scaled_erfc(root) + (n > 1 ? (md_real)1.1283791670955126 * root * tail.factor : 0);
+        tails[j] = scaled_erfc(root) + with_root * root * tails[j];
     }
-    return tail;
 }
 
 /* The same for any shape k: a saddlepoint, Barndorff-Nielsen's r* (docs/maths.md (118)). From k = 16 on it is at most
@@ -4822,14 +4883,24 @@ static inline small_number long_tail(md_real k, md_real x)
     return normal_tail(r - MD_HALF * math_log(q) / r);
 }
 
-/* P(G > x) of a Gamma variable G of shape n / 2: half a chi-square of n degrees of freedom. */
-static inline small_number gamma_tail(uint32_t n, md_real x)
+/* *sum += sum_j weights[j] P(G > x[j]), over the first n of a block, of Gamma variables G of shape n_features / 2: half a
+ * chi-square. */
+static inline void add_tails(small_number *sum, uint32_t n_features, uint32_t n, const md_real *weights, md_real *x)
 {
-    static const small_number all = {0, 1};
+    md_real factors[MD_BLOCK];
+    uint32_t j;
 
-    if (!(x > (md_real)1e-6))
-        return all;
-    return n <= MOST_TERMS ? short_tail(n, x) : long_tail(MD_HALF * (md_real)n, x);
+    for (j = n; j < MD_BLOCK; j++)
+        x[j] = 1;
+    if (n_features <= MOST_TERMS)
+        short_tails(n_features, x, factors);
+    for (j = 0; j < n; j++) {
+        small_number tail = {x[j], factors[j]};
+
+        if (n_features > MOST_TERMS)
+            tail = long_tail(MD_HALF * (md_real)n_features, x[j]);
+        add_small(sum, weights[j], tail);
+    }
 }
 
 #endif
@@ -4857,18 +4928,17 @@ enum { APART = 16, LONGEST_RUN = 64 };
 
 /* ---- the tail of the predictive ---------------------------------------------------------------------------------- */
 
-/* The probability that a draw from a cluster of n points has a log density so many nats below the highest one. It is
- * exact for known variances and in the limit of many points; else Bartlett's approximation (docs/maths.md (115)). */
-static small_number tail_of_draw(const mapdpm_stream *s, md_real n, uint32_t n_features, md_real below)
+/* The point where a Gamma variable of shape D / 2 has the tail of draws from a cluster of n points, at a log density so
+ * many nats below the highest one. It is exact for known variances and in the limit of many points; else Bartlett's
+ * approximation (docs/maths.md (115)). Above 0, as tails need it. */
+static md_real depth_of(const mapdpm_stream *s, md_real n, md_real below)
 {
-    md_real x = below > 0 ? below : 0;
-
     if (IS_GAMMA(s)) {
         const md_real exponent = s->a0 + MD_HALF * n + MD_HALF, shrink = 1 - (md_real)0.75 / exponent;
 
-        x *= shrink > (md_real)0.25 ? shrink : (md_real)0.25;
+        below *= shrink > (md_real)0.25 ? shrink : (md_real)0.25;
     }
-    return gamma_tail(n_features, x);
+    return at_least(below, (md_real)1e-12);
 }
 
 static uint32_t features_there(const mapdpm_stream *s, const md_real *x)
@@ -4896,24 +4966,30 @@ static md_real highest_of_new(const mapdpm_stream *s, const md_real *x)
     return HAS_MISSING(s) ? peak(s, empty_view(s), x) + s->log_alpha : s->opening;
 }
 
+CLONES
 md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c)
 {
     const uint32_t n_features = features_there(s, x);
     small_number sum = {0, 0};
-    md_real known = 0;
-    uint32_t k;
+    md_real known = 0, weights[MD_BLOCK], depths[MD_BLOCK];
+    uint32_t k = 0, n;
 
-    for (k = 0; k < s->width; k++) {
-        const md_real weight = is_used(s, k) ? *slot_of(s, k) * decay_of(s, k, s->now) : 0;
+    while (k < s->width) {
+        for (n = 0; k < s->width && n < MD_BLOCK; k++) {
+            const md_real weight = is_used(s, k) ? *slot_of(s, k) * decay_of(s, k, s->now) : 0;
 
-        if (weight < FORGOTTEN_WEIGHT || is_rare(s, k))
-            continue;
-        known += weight;
-        add_small(&sum, weight, tail_of_draw(s, weight, n_features, highest_score(s, x, k, weight) - c->common));
+            if (weight < FORGOTTEN_WEIGHT || is_rare(s, k))
+                continue;
+            known += weight;
+            weights[n] = weight;
+            depths[n++] = depth_of(s, weight, highest_score(s, x, k, weight) - c->common);
+        }
+        add_tails(&sum, n_features, n, weights, depths);
     }
     if (!(known > 0)) {
-        known = 1;
-        add_small(&sum, 1, tail_of_draw(s, 0, n_features, highest_of_new(s, x) - c->common));
+        known = weights[0] = 1;
+        depths[0] = depth_of(s, 0, highest_of_new(s, x) - c->common);
+        add_tails(&sum, n_features, 1, weights, depths);
     }
     return at_least(sum.nats - math_log(sum.factor / known), 0);
 }
@@ -4969,14 +5045,14 @@ typedef struct {
 
 static tail_of_counts find_tail(const md_real *counts, md_real precision)
 {
+    const md_real least = TAIL_COUNTS / precision;
     tail_of_counts tail = {SURPRISE_BINS, 0, 0, 0};
     md_real start;
     uint32_t i;
 
-    while (tail.bin > 0 && tail.counts < TAIL_COUNTS) {
-        tail.bin--;
-        tail.counts += counts[tail.bin] * precision;
-    }
+    while (tail.bin > 0 && tail.counts < least)
+        tail.counts += counts[--tail.bin];
+    tail.counts *= precision;
     start = start_of_bin(tail.bin);
     for (i = tail.bin; i < SURPRISE_BINS && tail.lower < MD_HALF * tail.counts; i++)
         if (counts[i] > 0) {
@@ -4989,17 +5065,28 @@ static tail_of_counts find_tail(const md_real *counts, md_real precision)
     return tail;
 }
 
+/* In two sums, so that an addition does not wait for the one before. */
+static md_real sum_of_counts(const md_real *counts)
+{
+    md_real even = 0, odd = 0;
+    uint32_t i;
+
+    for (i = 0; i < SURPRISE_BINS; i += 2) {
+        even += counts[i];
+        odd += counts[i + 1];
+    }
+    return even + odd;
+}
+
 md_real surprise_rank(const mapdpm_stream *s, md_real nats)
 {
     const md_real *const counts = tail_counts(s);
     const uint32_t bin = bin_of(nats);
-    md_real all = 0, share, width, precision;
+    md_real all = sum_of_counts(counts), share, width;
+    const md_real precision = precision_of(s, all);
     tail_of_counts tail;
     uint32_t i;
 
-    for (i = 0; i < SURPRISE_BINS; i++)
-        all += counts[i];
-    precision = precision_of(s, all);
     all = all * precision + 1;
     tail = find_tail(counts, precision);
     if (bin >= tail.bin) {
@@ -5107,12 +5194,12 @@ static int counts_as_new(mapdpm_stream *s, md_real surprise)
     return !goes_on;
 }
 
-/* Count a point that has joined slot k, where the weight of all clusters was `weight`. */
-void surprise_count(mapdpm_stream *s, md_real nats, uint32_t k, md_real weight)
+/* Count a point of such a surprise that has joined slot k, where the weight of all clusters was `weight`. */
+void surprise_count(mapdpm_stream *s, md_real nats, md_real surprise, uint32_t k, md_real weight)
 {
     uint32_t *const next = next_to_check(s), *const period = counting_period(s), *const counted = counted_in_period(s);
 
-    if (counts_as_new(s, surprise_rank(s, nats)))
+    if (counts_as_new(s, surprise))
         tail_counts(s)[bin_of(nats)] += 1;
     if ((standing_of(s)[k] & ~MD_RARE) < MOST_STANDING)
         standing_of(s)[k]++;
@@ -5157,12 +5244,12 @@ void stream_assess_nothing(mapdpm_assessment *a)
     a->log_density = a->novelty = a->surprise = math_nan();
 }
 
-void stream_assess(const mapdpm_stream *s, const choice *c, md_real nats, mapdpm_assessment *a)
+void stream_assess(const mapdpm_stream *s, const choice *c, md_real surprise, mapdpm_assessment *a)
 {
     a->id = c->best == MD_NONE ? MD_NONE : ids_of(s)[c->best];
     a->log_density = c->density;
     a->novelty = c->novelty;
-    a->surprise = HAS_SURPRISE(s) ? surprise_rank(s, nats) : math_nan();
+    a->surprise = surprise;
 }
 
 /* The time of the next point. *time is s->now for points without times, until the first one, whose time is any. */
@@ -5201,7 +5288,7 @@ int mapdpm_assess(mapdpm_stream *s, const md_real *x, const int64_t *microsecond
     before = s->now;
     s->now = time;
     c = stream_choose(s, x, 1);
-    stream_assess(s, &c, HAS_SURPRISE(s) ? surprise_nats(s, x, &c) : 0, a);
+    stream_assess(s, &c, HAS_SURPRISE(s) ? surprise_rank(s, surprise_nats(s, x, &c)) : math_nan(), a);
     s->now = before;
     return MAPDPM_OK;
 }
@@ -6702,7 +6789,7 @@ int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
 {
     const int64_t before = s->now;
     const int with_density = score != NULL || HAS_SURPRISE(s) || a != NULL;
-    md_real nats = 0;
+    md_real nats = 0, surprise = math_nan();
     choice c;
     uint32_t k;
     int error = stream_check_point(s, x);
@@ -6743,10 +6830,12 @@ int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
             return MAPDPM_E_IDS;
         }
     }
-    if (HAS_SURPRISE(s))
+    if (HAS_SURPRISE(s)) {
         nats = surprise_nats(s, x, &c);
+        surprise = surprise_rank(s, nats);
+    }
     if (a)
-        stream_assess(s, &c, nats, a);
+        stream_assess(s, &c, surprise, a);
     s->n_seen++;
     if (IS_GROUPED(s))
         groups_admit(s);
@@ -6772,7 +6861,7 @@ int stream_learn(mapdpm_stream *s, const md_real *x, int64_t now, uint32_t *id, 
     else
         k = join(s, k, c.second, x);
     if (HAS_SURPRISE(s))
-        surprise_count(s, nats, k, c.weight);
+        surprise_count(s, nats, surprise, k, c.weight);
     if (score)
         *score = c.density;
     *id = ids_of(s)[k];
