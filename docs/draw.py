@@ -1,10 +1,10 @@
 """Draw docs/pictures/*.png anew: ``python docs/draw.py``; for some pages only, ``python docs/draw.py guide streams``.
 
 The python blocks of a page run in order, in one namespace and a folder that is removed afterwards. Then the page's
-function below draws what they made; the blocks of plots.md draw their pictures themselves. docs/demo.png is made by
-``mapdpm demo``, pictures/liang2007.png and pictures/roofline.png by bench/report.py, pictures/storms.png by
-bench/porteous.py --picture, pictures/missing.png by bench/missing.py --picture, and pictures/gas_sensor.png by
-examples/gas_sensor.py.
+function below draws what they made; the blocks of plots.md and the scripts of the gallery draw their pictures
+themselves. docs/demo.png is made by ``mapdpm demo``, pictures/liang2007.png and pictures/roofline.png by
+bench/report.py, pictures/storms.png by bench/porteous.py --picture, pictures/missing.png by bench/missing.py --picture,
+and pictures/gas_sensor.png by examples/gas_sensor.py.
 """  # noqa: INP001  (a script, not a package)
 
 import os
@@ -21,10 +21,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
-from mapdpm import OnlineMAPDPM, plots, select_alpha
+from mapdpm import NormalInverseWishart, OnlineMAPDPM, plots, select_alpha
 from mapdpm.plots import canvas
 
 HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parent / "examples"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 DPI = 100
 SHADES = 200  # of a picture: a third of the bytes, and no difference to the eye
@@ -36,10 +37,10 @@ def main(pages: list[str]) -> None:
     for page in pages or list(PAGES):
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            Path("pictures").mkdir()
+            Path("pictures/gallery").mkdir(parents=True)
             names = _run(HERE.parent / "README.md" if page == "readme" else HERE / f"{page}.md")
             PAGES[page](names)
-            for picture in Path("pictures").glob("*.png"):
+            for picture in Path("pictures").rglob("*.png"):
                 Image.open(picture).convert("RGB").quantize(SHADES).save(HERE / picture, optimize=True)
             os.chdir(HERE)
 
@@ -65,6 +66,17 @@ def _fit(file: str, name: str, *options: str) -> None:
     """Draw a file that a page has written, as its command does."""
     command = ["fit", file, "--picture", f"pictures/{name}.png", "--quiet", *options]
     subprocess.run([sys.executable, "-m", "mapdpm", *command], check=True)  # noqa: S603  (our own command)
+
+
+def _example(script: Path, folder: str, *options: str) -> None:
+    """Run a script that writes its picture."""
+    subprocess.run([sys.executable, script, *options], cwd=folder, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+
+
+def gallery(_: Names) -> None:
+    """Let each script draw its picture."""
+    for script in sorted((EXAMPLES / "gallery").glob("*.py")):
+        _example(script, "pictures/gallery")
 
 
 def guide(names: Names) -> None:
@@ -154,6 +166,51 @@ def documents(names: Names) -> None:
     _save(figure, "topics")
 
 
+def large_data(names: Names) -> None:
+    """Draw a few of the points in the clusters of the fit, and the clusters of the streams that were merged."""
+    figure, (left, right) = _panels(1, 2, sharex=True, sharey=True)
+    plots.clusters(names["model"], names["X"][:2000], ax=left).get_legend().remove()
+    left.set_title("a fit of 300,000 points; 2,000 are drawn", loc="left")
+    plots.clusters(OnlineMAPDPM.merged(names["learners"]), ax=right).get_legend().remove()
+    right.set_title("four streams, merged: no points are kept", loc="left")
+    _save(figure, "large-data")
+
+
+def features(names: Names) -> None:
+    """Draw the room of the first example, and the scores of its residuals."""
+    scores = np.concatenate([np.full(24, np.nan), names["scores"]])  # the first day is not scored
+    days, found = names["hours"] / 24.0, np.nanargmin(scores)
+    figure, panels = _panels(2, 1, sharex=True)
+    titles = ("temperature", "log density of\nthe residual (nats)")
+    for ax, values, title in zip(panels, (names["X"][:, 0], scores), titles, strict=True):
+        canvas.axes(ax).plot(days, values, ".-", color=canvas.INK, linewidth=0.8, markersize=3.0)
+        ax.plot(days[found], values[found], "o", color="tab:red")
+        ax.set_ylabel(title)
+    panels[1].set_xlabel("days")
+    _save(figure, "seasonal")
+
+
+def messages(_: Names) -> None:
+    """Draw the parts of a message, each below what it says."""
+    try:
+        NormalInverseWishart(m0=0.0, c0=0.1, nu0=4.0, psi0=[[1, 2], [0, 1]])
+    except ValueError as error:
+        message = str(error)
+    parts = re.fullmatch("(.*, )(got .*; )(.*)", message).groups()
+    figure = Figure(figsize=(9.0, 0.9))
+    ax = figure.add_axes((0.01, 0.0, 0.98, 1.0), xlim=(0.0, len(message)), ylim=(0.0, 1.0))
+    ax.axis("off")
+    size = 0.98 * 9.0 * 72.0 / (0.602 * len(message))  # letters of this font are 0.602 of their size wide
+    begin = 0
+    for part, says in enumerate(("what was wrong", "what was got", "what to do")):
+        shade, end = canvas.colour(part, 3), begin + len(parts[part])
+        ax.text(begin, 0.72, parts[part], family="DejaVu Sans Mono", fontsize=size, va="center")
+        ax.plot([begin, end - 1], [0.5, 0.5], color=shade, linewidth=2.5)
+        ax.text(begin, 0.22, says, color=shade, weight="bold", va="center")
+        begin = end
+    _save(figure, "message")
+
+
 PAGES: dict[str, Callable[[Names], None]] = {
     "readme": lambda _: _fit("your.csv", "readme"),
     "first-steps": lambda _: _fit("data.csv", "first-steps"),
@@ -166,6 +223,11 @@ PAGES: dict[str, Callable[[Names], None]] = {
     "streams": streams,
     "alarms": alarms,
     "river": river,
+    "features": features,
+    "large-data": large_data,
+    "messages": messages,
+    "streams-how": lambda _: _example(EXAMPLES / "life_of_clusters.py", "pictures", "--picture", "lives.png"),
+    "gallery": gallery,
     "command-line": lambda _: _fit("data.csv", "command-line", "--columns", "height,width"),
     "plots": lambda _: None,  # its blocks have drawn
 }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_NAMES = 60  # leaves with a name each
+_MOST_TICKS = 6  # more would be written over each other near 0
 
 
 def tree(tree: Any, *, n_groups: int | None = None, ax: Axes | None = None) -> Axes:
@@ -61,6 +62,7 @@ def tree(tree: Any, *, n_groups: int | None = None, ax: Axes | None = None) -> A
         below = heights[2 * K - n - 1] if n < K else 0.0
         ax.axhline(0.5 * (below + heights[2 * K - n]), color=canvas.GREY, linestyle="--", linewidth=1.0)
     ax.set_yscale("asinh")
+    ax.yaxis.get_major_locator().set_params(numticks=_MOST_TICKS)
     ax.set_ylim(bottom=0.0)
     ax.set_xticks(range(K) if K <= _MOST_NAMES else [], leaves.tolist() if K <= _MOST_NAMES else [])
     ax.set_xlabel("cluster")

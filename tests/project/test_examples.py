@@ -1,7 +1,9 @@
 """The scripts in examples/ run, from another folder, and write what they say they write."""
 
+import ast
 import contextlib
 import csv
+import importlib
 import os
 import re
 import shutil
@@ -35,6 +37,9 @@ WRITES = {
     "storms.py": {"storms.png"},
     "vibration.py": {"vibration.png"},
 }
+
+
+GALLERY = sorted(path.stem for path in (EXAMPLES / "gallery").glob("*.py"))
 
 
 def test_all_are_here():
@@ -71,6 +76,32 @@ def test_it_runs(name, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) > 1
     assert {path.name for path in tmp_path.iterdir()} == WRITES[name]
+
+
+@pytest.mark.parametrize("name", complete_but(["drift", "density"], GALLERY))
+def test_a_script_of_the_gallery_draws_one_picture(name, tmp_path):
+    """All are of one size, which fits the grid on the front page of the documentation."""
+    done = run(f"gallery/{name}.py", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert [path.name for path in tmp_path.iterdir()] == [f"{name}.png"]
+    header = (tmp_path / f"{name}.png").read_bytes()[:24]
+    assert struct.unpack(">8x4x4sII", header) == (b"IHDR", 720, 540)
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_script_of_the_gallery_is_short_and_uses_public_names(name):
+    """A reader copies it, and changes the data."""
+    text = (EXAMPLES / "gallery" / f"{name}.py").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 30
+    taken = [
+        (node.module, each.name)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("mapdpm")
+        for each in node.names
+    ]
+    assert taken
+    assert not [each for module, each in taken if each not in dir(importlib.import_module(module))]
+    assert not [module for module, _ in taken if module not in {"mapdpm", "mapdpm.samplers"}]
 
 
 @pytest.mark.complete
