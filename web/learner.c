@@ -140,12 +140,17 @@ EXPORT(settle) int settle(uint32_t n)
     return 1;
 }
 
-/* The log density and the best cluster of n points of the buffer, which are not learned. */
-EXPORT(predict) int predict(uint32_t n)
+/* The best cluster and the log density of up to n points of the buffer, which are not learned; MAPDPM_NO_ID and NaN where
+ * there is none. */
+EXPORT(predict) void predict(uint32_t n)
 {
-    size_t done;
+    uint32_t i;
 
-    return n > BATCH ? MAPDPM_E_ARGUMENT : mapdpm_predict_many(learner, points, n, ids, densities, &done);
+    for (i = 0; i < n && i < BATCH; i++)
+        if (mapdpm_predict(learner, points + i * settings.n_features, &ids[i], &densities[i]) != MAPDPM_OK) {
+            ids[i] = MAPDPM_NO_ID;
+            densities[i] = __builtin_nanf("");
+        }
 }
 
 EXPORT(get_clusters) uint32_t get_clusters(void)

@@ -99,7 +99,7 @@ export class Scatter {
       places[2 * i + b] = high[b] - (high[b] - low[b]) * (Math.floor(i / FIELD.columns) + 0.5) / FIELD.rows;
     }
     const { ids, densities } = learner.predict(places);
-    const most = densities.reduce((best, density) => Math.max(best, density), -Infinity);
+    const most = densities.reduce((best, density) => density > best ? density : best, -Infinity);
     const pen = this.field.getContext("2d");
     const picture = pen.createImageData(FIELD.columns, FIELD.rows);
     const shades = new Map();
