@@ -3,6 +3,7 @@
 const KEY_STEP = 0.02;    // of the canvas
 const KEY_POINTS = 12;    // a press of the space bar
 const POINTS_A_SECOND = 150;
+const EXAMPLE = 3000;      // points
 
 // Random numbers with a stated start (mulberry32).
 export function generator(seed) {
@@ -86,14 +87,15 @@ export class Brush {
   }
 }
 
-// A story of three sources for those who do not want to paint: one stays, one drifts, and one ends as another begins.
+// A story for those who do not want to paint: one source stays, one parts into two, and one ends as another begins.
 export function example(paint) {
   const random = generator(7);
-  for (let i = 0; i < 2400; i++) {
-    const t = i / 2400;
+  for (let i = 0; i < EXAMPLE; i++) {
+    const t = i / EXAMPLE;
+    const apart = 0.22 * Math.min(1, Math.max(0, 3 * t - 0.5));
+    const places = [[0.2, 0.3], [0.5 - apart, 0.72], [0.5 + apart, 0.72], t < 0.5 ? [0.68, 0.25] : [0.86, 0.36]];
+    const [x, y] = places[Math.floor(places.length * random())];
     const [right, up] = normals(random);
-    const places = [[0.22, 0.3], [0.35 + 0.4 * t, 0.75], t < 0.45 ? [0.7, 0.25] : [0.85, 0.38]];
-    const [x, y] = places[Math.floor(3 * random())];
-    paint(x + 0.03 * right, y + 0.05 * up);
+    paint(x + 0.03 * right, y + 0.048 * up);
   }
 }

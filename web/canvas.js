@@ -16,14 +16,12 @@ export class Sheet {
     Object.assign(this, { width, height, scale });
     this.element.width = Math.round(width * scale);
     this.element.height = Math.round(height * scale);
-    this.isNew = true;
   }
 
-  clear(colour) {
+  clear() {
     this.pen.setTransform(this.scale, 0, 0, this.scale, 0, 0);
     this.pen.globalAlpha = 1;
-    this.pen.fillStyle = colour;
-    this.pen.fillRect(0, 0, this.width, this.height);
+    this.pen.clearRect(0, 0, this.width, this.height);
   }
 }
 

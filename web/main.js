@@ -25,7 +25,7 @@ const FRAMES = 1200;  // times that are kept for tests
 class Page {
   constructor(learner) {
     this.colours = new Colours();
-    this.scatter = new Scatter(element("scatter"), this.colours);
+    this.scatter = new Scatter({ field: element("field"), points: element("points"), top: element("scatter") }, this.colours);
     this.strip = new Strip(element("strip"), this.colours);
     this.words = new Words(element("events"), element("spoken"));
     this.player = new Player(learner, (what, detail) => this.heard(what, detail));

@@ -1,7 +1,7 @@
 // The layer of points. New ones are added to it. When colours, ages or the size change, a second layer is painted, some
 // points a frame, and then takes its place: so no frame is long.
 
-import { disc } from "./canvas.js";
+import { Sheet, disc } from "./canvas.js";
 
 const SHOWN = 4000;    // points
 const STAMPS = 400;    // points that a frame paints
@@ -10,13 +10,18 @@ const REPAINT = 400;   // milliseconds between two ages of a point
 const BANDS = 8;       // of age
 
 class Layer {
-  constructor(sheet, first) {
-    this.canvas = document.createElement("canvas");
-    this.canvas.width = sheet.element.width;
-    this.canvas.height = sheet.element.height;
-    this.pen = this.canvas.getContext("2d");
-    this.scale = sheet.scale;
-    this.learned = this.size = first;  // where the next points to paint begin
+  constructor(canvas, scale) {
+    this.canvas = canvas;
+    this.pen = canvas.getContext("2d");
+    this.scale = scale;
+    this.learned = this.size = 0;  // where the next points to paint begin
+  }
+
+  // Empty the layer. The first point is the next to paint.
+  clear(first) {
+    this.pen.setTransform(1, 0, 0, 1, 0, 0);
+    this.pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    this.learned = this.size = first;
   }
 
   stamp(picture, [x, y]) {
@@ -43,20 +48,20 @@ class Layer {
 }
 
 export class Points {
-  constructor() {
+  constructor(element) {
+    this.sheet = new Sheet(element);
     this.front = this.back = null;
     this.state = {};
     this.painted = 0;
   }
 
   // place(i) is that of point i on the canvas.
-  draw(sheet, history, colours, { halfLife, axes, now, place }) {
-    const shape = [sheet.width, sheet.height, sheet.scale, ...axes].join();
-    const state = { history, shape, version: colours.version, halfLife };
-    if (this.isOther(state, history)) this.front = this.back = null;
-    if (this.front === null || this.state.version !== state.version || this.isOld(history, halfLife, now)) {
-      this.begin(sheet, history, colours, now);
-    }
+  draw(history, colours, { halfLife, axes, now, place }) {
+    const { width, height, scale } = this.sheet;
+    const state = { history, shape: [width, height, scale, ...axes].join(), halfLife, version: colours.version };
+    const isOther = this.isOther(state, history);
+    if (isOther) this.front = this.back = null;
+    if (isOther || this.state.version !== state.version || this.isOld(history, halfLife, now)) this.begin(history, colours, now);
     this.state = state;
     const ink = {
       // With a half-life, a point is as faint as it counts.
@@ -66,12 +71,18 @@ export class Points {
       place,
     };
     this.front.advance(STAMPS, history, ink);
-    if (this.back !== null) {
-      this.back.advance(STAMPS, history, ink);
-      if (this.back.learned === history.learned) [this.front, this.back] = [this.back, null];
-    }
+    if (this.back !== null) this.advanceBack(history, ink);
     this.isBehind = this.back !== null || this.front.learned < history.learned;
-    sheet.pen.drawImage(this.front.canvas, 0, 0, sheet.width, sheet.height);
+  }
+
+  advanceBack(history, ink) {
+    this.back.advance(STAMPS, history, ink);
+    if (this.back.learned < history.learned) return;
+    this.front.clear(this.back.learned);
+    this.front.size = this.back.size;
+    this.front.pen.globalAlpha = 1;
+    this.front.pen.drawImage(this.back.canvas, 0, 0);
+    this.back = null;
   }
 
   // Whether nothing of the layer remains true.
@@ -84,13 +95,21 @@ export class Points {
     return halfLife > 0 && this.back === null && history.learned > this.learned && now - this.painted > REPAINT;
   }
 
-  begin(sheet, history, colours, now) {
-    const layer = new Layer(sheet, Math.max(0, history.learned - SHOWN));
-    if (this.front === null) this.front = layer;
-    else this.back = layer;
+  begin(history, colours, now) {
+    const { element, scale } = this.sheet;
+    const first = Math.max(0, history.learned - SHOWN);
+    if (this.front === null) {
+      this.front = new Layer(element, scale);
+      this.front.clear(first);
+    } else {
+      const canvas = document.createElement("canvas");
+      Object.assign(canvas, { width: element.width, height: element.height });
+      this.back = new Layer(canvas, scale);
+      this.back.clear(first);
+    }
     this.painted = now;
     this.learned = history.learned;
-    this.stamps = colours.clusters.map((colour) => disc(RADIUS, sheet.scale, colour));
-    this.waiting = disc(1.3, sheet.scale, colours.faint);
+    this.stamps = colours.clusters.map((colour) => disc(RADIUS, scale, colour));
+    this.waiting = disc(1.3, scale, colours.faint);
   }
 }

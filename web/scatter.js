@@ -1,4 +1,5 @@
-// The large canvas: density, points, clusters as ellipses with their numbers, and a pulse where something happens.
+// The large picture: density, points, clusters as ellipses with their numbers, and a pulse where something happens. It
+// has three canvases, one above the other. The browser puts them together, so a frame draws only what is new.
 
 import { Sheet } from "./canvas.js";
 import { Points } from "./points.js";
@@ -8,13 +9,12 @@ const PULSE = 900;     // milliseconds
 const FIELD = { columns: 48, rows: 30, every: 250, depth: 7 };  // of the density; depth in nats
 
 export class Scatter {
-  constructor(element, colours) {
-    this.sheet = new Sheet(element);
+  constructor({ field, points, top }, colours) {
+    this.sheet = new Sheet(top);
     this.colours = colours;
-    this.points = new Points();
+    this.points = new Points(points);
     this.pulses = [];
-    this.field = document.createElement("canvas");
-    Object.assign(this.field, { width: FIELD.columns, height: FIELD.rows });
+    this.field = Object.assign(field, { width: FIELD.columns, height: FIELD.rows });
     this.isCalm = matchMedia("(prefers-reduced-motion: reduce)");
   }
 
@@ -47,47 +47,25 @@ export class Scatter {
   get isMoving() { return this.pulses.length > 0 || this.points.isBehind; }
 
   draw({ learner, clusters, brush, halfLife, now }) {
-    const { sheet, colours } = this;
-    sheet.clear(colours.paper);
+    const place = (i) => this.place(i);
     this.drawField(learner, now);
-    this.drawGrid();
-    this.points.draw(sheet, this.history, colours, { halfLife, axes: this.axes, now, place: (i) => this.place(i) });
+    this.points.draw(this.history, this.colours, { halfLife, axes: this.axes, now, place });
+    this.sheet.clear();
     for (const cluster of clusters) this.drawCluster(cluster);
     this.drawPulses(now);
     if (brush.isOn && brush.isShown) this.drawBrush(brush);
   }
 
-  drawGrid() {
-    const { pen, width, height } = this.sheet;
-    pen.strokeStyle = this.colours.line;
-    pen.lineWidth = 1;
-    pen.beginPath();
-    for (let i = 1; i < 8; i++) {
-      const x = Math.round(width * i / 8) + 0.5;
-      pen.moveTo(x, 0);
-      pen.lineTo(x, height);
-    }
-    for (let i = 1; i < 5; i++) {
-      const y = Math.round(height * i / 5) + 0.5;
-      pen.moveTo(0, y);
-      pen.lineTo(width, y);
-    }
-    pen.stroke();
-  }
-
   // Where points are expected, in the colour of the cluster that they would join. Only for two features.
   drawField(learner, now) {
-    if (this.history.features !== 2 || this.history.learned === 0 || learner.isWarming) {
+    const isShown = this.history.features === 2 && this.history.learned > 0 && !learner.isWarming;
+    this.field.hidden = !isShown;
+    if (!isShown) {
       this.fieldIsKnown = false;
-      return;
-    }
-    if (!this.fieldIsKnown || (now - this.fieldTime > FIELD.every && this.fieldLearned !== this.history.learned)) {
+    } else if (!this.fieldIsKnown || (now - this.fieldTime > FIELD.every && this.fieldLearned !== this.history.learned)) {
       this.computeField(learner);
       Object.assign(this, { fieldTime: now, fieldLearned: this.history.learned, fieldIsKnown: true });
     }
-    this.sheet.pen.imageSmoothingEnabled = true;
-    this.sheet.pen.imageSmoothingQuality = "high";
-    this.sheet.pen.drawImage(this.field, 0, 0, this.sheet.width, this.sheet.height);
   }
 
   computeField(learner) {

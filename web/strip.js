@@ -16,11 +16,11 @@ export class Strip {
   }
 
   draw({ history, axes, level }) {
-    const { sheet, colours } = this;
+    const { sheet } = this;
     const first = Math.max(0, history.learned - SHOWN);
     const span = { first, last: history.learned, x: (i) => (i - first) / SHOWN * sheet.width };
     const rest = sheet.height - NARROW - 4 * TEXT - 3 * MARGIN;
-    sheet.clear(colours.paper);
+    sheet.clear();
     sheet.pen.lineWidth = 1;
     this.top = MARGIN / 2;
     this.drawSeries(history, axes, span, rest * 0.5);

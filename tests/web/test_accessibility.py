@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from tests.web.conftest import NARROW, WIDE
+from tests.web.conftest import NARROW
 from tests.web.test_page import fast, is_at_rest
+from web.chromium import WIDE
 
 pytestmark = pytest.mark.complete
 

@@ -1,0 +1,110 @@
+"""The page to play with: milliseconds of the main thread for a frame, at 1,000 points a second.
+
+Run: python bench/web.py [--seconds 10] [--picture docs/pictures/play.png]. Needs clang, lld, chromium and playwright.
+Prints a line of JSON for each source of points and each slowdown of the processor: 1, and 4 as a small laptop (that of
+Chromium's developer tools). ``work`` is the time of the page's own frame function on the clock. ``cpu`` is the
+processor time of the whole main thread for a frame: also style, layout, garbage and, as there is no GPU, painting. Only
+``cpu`` does not count what others do on the machine. --picture also saves the picture of README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from machine import about
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "web"))
+
+import chromium  # noqa: E402
+
+import build  # noqa: E402  (of web/)
+
+SPEED = 1000  # points a second
+WARM = 800  # points before a measurement: code is compiled, and the canvas has points
+PICTURED = 1900  # points: one source has parted, one has ended
+SHADES = 200  # of the picture; a method that keeps thin lines in their colours
+
+
+def measured(page: Any, source: str, slowdown: int, seconds: float) -> dict[str, Any]:
+    """Frames of a page that learns ``SPEED`` points a second, on a processor so many times as slow."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.check(f"input[value={source}]")
+    if source == "paint":
+        page.evaluate("for (let i = 0; i < 6; i++) document.getElementById('example').click()")
+    page.evaluate(f"mapdpm.page.player.speed = {SPEED}")
+    session.send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
+    while page.evaluate("mapdpm.page.shown.learned") < WARM:
+        time.sleep(0.1)
+    page.evaluate("mapdpm.page.frames.length = 0")
+    before = _cpu(session)
+    learned = page.evaluate("mapdpm.page.shown.learned")
+    time.sleep(seconds)
+    frames = page.evaluate("mapdpm.page.frames")
+    cpu = _cpu(session) - before
+    learned = page.evaluate("mapdpm.page.shown.learned") - learned
+    session.send("Emulation.setCPUThrottlingRate", {"rate": 1})
+    work = [frame["work"] for frame in frames]
+    length = (frames[-1]["at"] - frames[0]["at"]) / 1000
+    return {
+        "source": source,
+        "slowdown": slowdown,
+        "frames_a_second": round((len(frames) - 1) / length, 1),
+        "points_a_second": round(learned / length),
+        "work_ms": round(statistics.median(work), 2),
+        "work_ms_95": round(statistics.quantiles(work, n=20)[-1], 2),
+        "cpu_ms": round(1000 * cpu / len(frames), 2),
+    }
+
+
+def _cpu(session: Any) -> float:
+    """Seconds of the main thread so far."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return next(each["value"] for each in metrics if each["name"] == "TaskDuration")
+
+
+def draw(page: Any, target: Path) -> None:
+    """Save the picture: the page with its example, learned with a half-life."""
+    page.fill("#half-life", "3")
+    page.fill("#speed", "9")
+    page.click("#example")
+    page.wait_for_timeout(1000 * PICTURED / SPEED)
+    page.click("#play")
+    page.wait_for_timeout(1000)
+    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    shot.quantize(SHADES, method=Image.Quantize.FASTOCTREE).save(target, optimize=True)
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--picture", type=Path)
+    options = parser.parse_args()
+    if problem := build.missing_tools() or chromium.what_is_missing():
+        sys.exit(problem)
+    with tempfile.TemporaryDirectory() as folder, chromium.launched() as browser:
+        address = (Path(folder) / "index.html").as_uri()
+        (Path(folder) / "index.html").write_text(build.page(), encoding="utf-8")
+        for source in ("paint", "recording"):
+            for slowdown in (1, 4):
+                page = chromium.opened(browser, address)
+                found = measured(page, source, slowdown, options.seconds)
+                print(json.dumps({"bench": "web", **found, "browser": browser.version, **about()}), flush=True)
+                page.context.close()
+        if options.picture:
+            draw(chromium.opened(browser, address, viewport={"width": 1280, "height": 800}), options.picture)
+
+
+if __name__ == "__main__":
+    main()
