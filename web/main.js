@@ -20,6 +20,7 @@ const LEVELS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2];
 const BRUSHES = [1, 2, 3, 5, 8, 12];  // %
 const PYTHON = 'from mapdpm import load\nmodel = load("stream.mdpm")\nmodel.n_clusters, model.means';
 const TABLE = 200;    // milliseconds between two tables
+const STRIP = 30;     // likewise
 const FRAMES = 1200;  // times that are kept for tests
 
 class Page {
@@ -33,7 +34,8 @@ class Page {
     this.histories = { paint: paintedHistory() };
     this.frames = [];
     this.clusters = [];
-    this.told = 0;  // when the table was filled
+    this.told = 0;      // when the table was filled
+    this.stripped = 0;  // when the strip was drawn
     this.makeControls();
     this.choose("paint");
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { this.colours.read(); this.wake(); });
@@ -237,18 +239,22 @@ class Page {
     const learned = this.player.advance(seconds);
     this.updateClusters();
     this.draw(now);
-    this.isAwake = this.player.isBusy || this.brush.isDown || this.scatter.isMoving;
-    if (this.isAwake) requestAnimationFrame(() => this.frame());
     this.frames.push({ work: performance.now() - now, at: now, learned });
     if (this.frames.length > FRAMES) this.frames.shift();
+    this.isAwake = this.player.isBusy || this.brush.isDown || this.scatter.isMoving;
+    if (this.isAwake) requestAnimationFrame(() => this.frame());
   }
 
   draw(now) {
     const { halfLife, level } = this.sliders;
     const { learner } = this.player;
     this.scatter.draw({ learner, clusters: this.clusters, brush: this.brush, halfLife: halfLife.value, now });
-    this.strip.draw({ history: this.shown, axes: this.scatter.axes, level: level.value });
-    if (now - this.told < TABLE && this.player.isBusy) return;
+    const { isBusy } = this.player;
+    if (now - this.stripped >= STRIP || !isBusy) {
+      this.strip.draw({ history: this.shown, axes: this.scatter.axes, level: level.value });
+      this.stripped = now;
+    }
+    if (now - this.told < TABLE && isBusy) return;
     this.told = now;
     fillTable(element("clusters"), this.clusters, this.colours);
     this.words.speak(now, this.clusters.length);

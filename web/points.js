@@ -41,7 +41,7 @@ class Layer {
     }
     if (waiting === null || this.learned < history.learned) return;
     this.size = Math.max(this.size, this.learned);
-    this.pen.globalAlpha = 0.5;
+    this.pen.globalAlpha = 0.3;
     const size = Math.min(history.size, this.size + n);
     for (; this.size < size; this.size++) this.stamp(waiting, place(this.size));
   }

@@ -5,6 +5,7 @@ import { Sheet } from "./canvas.js";
 import { Points } from "./points.js";
 
 const DEVIATIONS = 2;  // of an ellipse
+const LEAST = 12;      // radius, so that the number fits
 const PULSE = 900;     // milliseconds
 const FIELD = { columns: 48, rows: 30, every: 250, depth: 7 };  // of the density; depth in nats
 
@@ -99,7 +100,7 @@ export class Scatter {
     pen.strokeStyle = this.colours.of(id);
     pen.lineWidth = 2;
     pen.beginPath();
-    pen.ellipse(x, y, Math.max(5, wide), Math.max(5, tall), 0, 0, 2 * Math.PI);
+    pen.ellipse(x, y, Math.max(LEAST, wide), Math.max(LEAST, tall), 0, 0, 2 * Math.PI);
     pen.stroke();
     pen.font = "600 14px ui-sans-serif, system-ui, sans-serif";
     pen.textAlign = "center";

@@ -257,3 +257,51 @@ def test_calm_colours_of_both_kinds_and_no_scrolling_aside(open_page):
     assert light.evaluate("mapdpm.page.scatter.isCalm.matches") is True
     assert light.evaluate("getComputedStyle(document.body).backgroundColor") == shades[1]
     until(light, f"mapdpm.page.colours.paper === '{dark.evaluate('mapdpm.page.colours.paper')}'")
+
+
+def spot(page, times):
+    for _ in range(times):
+        page.keyboard.press("Space")
+
+
+def go(page, key, times):
+    for _ in range(times):
+        page.keyboard.press(key)
+
+
+def test_points_between_two_clusters_merge_them(page):
+    """The first experiment of docs/play.md."""
+    page.locator("#scatter").focus()
+    spot(page, 10)
+    go(page, "ArrowRight", 10)
+    spot(page, 10)
+    is_at_rest(page)
+    assert page.locator("#clusters tr").count() == 2
+    for _ in range(3):
+        for key in ("ArrowLeft", "ArrowRight"):
+            for _ in range(10):
+                go(page, key, 1)
+                spot(page, 2)
+    is_at_rest(page)
+    assert page.locator("#clusters tr").count() == 1
+    assert page.locator("#events li", has_text=re.compile(r"Cluster \d joins cluster \d\.")).count() > 0
+
+
+def test_a_spot_that_ended_is_forgotten(page):
+    """The second experiment."""
+    page.get_by_label("Half-life").fill("1")
+    page.locator("#scatter").focus()
+    spot(page, 10)
+    go(page, "Shift+ArrowRight", 4)
+    spot(page, 60)
+    is_at_rest(page)
+    assert page.locator("#clusters tr").count() == 1
+    assert page.locator("#events li", has_text="Cluster 0 is forgotten.").count() == 1
+
+
+def test_the_recording_rings_alarms(page):
+    """The third experiment."""
+    page.get_by_label("Smart watch").check()
+    fast(page)
+    is_at_rest(page)
+    assert page.locator("#events li", has_text="Alarm: surprise 0.0000").count() > 0
