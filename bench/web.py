@@ -4,7 +4,8 @@ Run: python bench/web.py [--seconds 10] [--rounds 3] [--picture docs/pictures/pl
 playwright. Prints a line of JSON for each source of points and each slowdown of the processor: 1, and 4 as a small
 laptop (that of Chromium's developer tools). ``work`` is the time of the page's own frame function on the clock.
 ``script`` is the processor time of the page's code for a frame, and ``cpu`` that of the whole main thread: also style,
-layout, garbage and, as there is no GPU, painting. Others at work on the machine cost ``work`` most. --picture also saves the picture of README.md.
+layout, garbage and, as there is no GPU, painting. Others at work on the machine cost ``work`` most. --picture also
+saves the picture of README.md.
 """
 
 from __future__ import annotations

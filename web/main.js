@@ -154,26 +154,23 @@ class Page {
     this.restart();
   }
 
+  // Points of data are played to the learner from their start; those that were painted before are not its own.
   open(bytes) {
-    this.attempt(() => {
-      try {
-        const found = this.player.load(bytes);
-        if (found.features !== this.shown.features) {
-          const both = `${found.features} features, and the points here have ${this.shown.features}`;
-          throw new Error(`it has ${both}. Choose a source with as many first`);
-        }
-        this.sliders.alpha.set(found.alpha);
-        this.sliders.halfLife.set(found.halfLife);
-        this.sliders.slots.set(found.slots);
-        element("auto").checked = found.warmup > 0;
-      } catch (error) {
-        this.begin(true);
-        throw new Error(`The learner was not opened: ${error.message}.`);
-      }
+    try {
+      const history = this.source === "paint" ? paintedHistory() : this.shown;
+      const found = this.player.load(bytes, history);
+      this.sliders.alpha.set(found.alpha);
+      this.sliders.halfLife.set(found.halfLife);
+      this.sliders.slots.set(found.slots);
+      element("auto").checked = found.warmup > 0;
+      this.histories[this.source] = this.shown = history;
+      this.showAxes();
       this.words.clear();
       this.words.add(this.player.learner.seen, "The learner of a file goes on here.", "opened");
-    });
-    if (this.source === "paint") this.brush.clear();
+    } catch (error) {
+      this.begin(true);
+      this.message(`The learner was not opened: ${error.message}.`);
+    }
     this.wake();
   }
 
@@ -258,7 +255,7 @@ class Page {
     this.told = now;
     fillTable(element("clusters"), this.clusters, this.colours);
     this.words.speak(now, this.clusters.length);
-    element("empty").hidden = this.source !== "paint" || this.shown.size > 0;
+    element("empty").hidden = this.source !== "paint" || this.shown.size > 0 || learner.seen > 0;
     element("status").textContent = this.status();
   }
 

@@ -29,15 +29,20 @@ export class Player {
     this.learner.begin({ ...others, features: history.features, warmup: isAuto ? WARMUP : 0, centre, spread });
   }
 
-  // Go on with a learner from a file.
-  load(bytes) {
+  // Go on with a learner from a file. It learns the points of a history.
+  load(bytes, history) {
     const settings = this.learner.load(bytes);
+    if (settings.features !== history.features) {
+      const both = `${settings.features} features, and the points here have ${history.features}`;
+      throw new Error(`it has ${both}. Choose a source with as many first`);
+    }
     this.goal = 0;
+    this.history = history;
     this.history.learned = 0;
     return settings;
   }
 
-  get isCatchingUp() { return this.history.learned < this.goal; }
+  get isCatchingUp() { return this.history.learned < Math.min(this.goal, this.history.size); }
   get isBusy() {
     return this.learner.isSettling || this.isCatchingUp || (this.isPlaying && this.history.waiting > 0);
   }

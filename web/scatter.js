@@ -59,13 +59,13 @@ export class Scatter {
 
   // Where points are expected, in the colour of the cluster that they would join. Only for two features.
   drawField(learner, now) {
-    const isShown = this.history.features === 2 && this.history.learned > 0 && !learner.isWarming;
+    const isShown = this.history.features === 2 && learner.seen > 0 && !learner.isWarming;
     this.field.hidden = !isShown;
     if (!isShown) {
       this.fieldIsKnown = false;
-    } else if (!this.fieldIsKnown || (now - this.fieldTime > FIELD.every && this.fieldLearned !== this.history.learned)) {
+    } else if (!this.fieldIsKnown || (now - this.fieldTime > FIELD.every && this.fieldSeen !== learner.seen)) {
       this.computeField(learner);
-      Object.assign(this, { fieldTime: now, fieldLearned: this.history.learned, fieldIsKnown: true });
+      Object.assign(this, { fieldTime: now, fieldSeen: learner.seen, fieldIsKnown: true });
     }
   }
 

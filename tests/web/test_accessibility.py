@@ -55,7 +55,7 @@ def test_what_happens_is_spoken_now_and_then(page):
     assert page.locator("#spoken").get_attribute("role") == "status"
     page.evaluate(
         "globalThis.spoken = [];"
-        "new MutationObserver(() => spoken.push([performance.now(), document.getElementById('spoken').textContent]))"
+        "new MutationObserver(() => spoken.push([mapdpm.page.words.last, document.getElementById('spoken').textContent]))"
         ".observe(document.getElementById('spoken'), { childList: true })"
     )
     page.get_by_label("Smart watch").check()

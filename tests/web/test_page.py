@@ -159,6 +159,25 @@ def test_the_snapshot_goes_on_in_python_and_comes_back(page, tmp_path):
     assert saved(page, tmp_path / "last.mdpm").n_seen == 3 * len(GROUPS)
 
 
+def test_a_learner_of_painted_points_comes_back_without_them(page, tmp_path):
+    page.get_by_role("button", name="Show an example").click()
+    fast(page)
+    is_at_rest(page)
+    table = page.locator("#clusters").inner_text()
+    saved(page, tmp_path / "stream.mdpm")
+    page.get_by_role("button", name="Clear").click()
+    page.locator("#status", has_text="No points yet.").wait_for()
+    page.locator("#load").set_input_files(tmp_path / "stream.mdpm")
+    page.locator("#events", has_text="The learner of a file goes on here.").wait_for()
+    is_at_rest(page)
+    assert page.locator("#clusters").inner_text() == table
+    assert page.locator("#empty").is_hidden()
+    page.locator("#scatter").focus()
+    spot(page, 1)
+    is_at_rest(page)
+    assert saved(page, tmp_path / "more.mdpm").n_seen == 3012
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -181,6 +200,7 @@ def test_a_learner_that_does_not_fit_is_refused(page, tmp_path, make, message):
     page.locator("#load").set_input_files(tmp_path / "a.mdpm")
     page.locator("#message", has_text=message).wait_for()
     is_at_rest(page)
+    assert page.evaluate("mapdpm.page.shown.size") == len(before)
     assert (ids_of(page) == before).all()
 
 
