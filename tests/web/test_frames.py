@@ -43,6 +43,16 @@ def test_a_frame_ends_though_much_is_to_learn(page):
     assert page.evaluate("mapdpm.page.frames.filter((frame) => frame.learned).length") > 5
 
 
+def test_a_repaint_takes_many_frames(page):
+    """3,000 points in other colours."""
+    page.get_by_role("button", name="Show an example").click()
+    fast(page)
+    is_at_rest(page)
+    page.evaluate("mapdpm.page.frames.length = 0; mapdpm.page.colours.read(); mapdpm.page.wake()")
+    is_at_rest(page)
+    assert page.evaluate("mapdpm.page.frames.length") > 5
+
+
 def test_the_page_sleeps(page):
     page.get_by_role("button", name="Show an example").click()
     fast(page)

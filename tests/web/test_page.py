@@ -304,7 +304,9 @@ def test_points_between_two_clusters_merge_them(page):
                 spot(page, 2)
     is_at_rest(page)
     assert page.locator("#clusters tr").count() == 1
-    assert page.locator("#events li", has_text=re.compile(r"Cluster \d joins cluster \d\.")).count() > 0
+    merged = re.findall(r"Cluster (\d) joins cluster \d\.", page.locator("#events").inner_text())
+    assert merged
+    assert not {int(number) for number in merged} & set(ids_of(page).tolist())
 
 
 def test_a_spot_that_ended_is_forgotten(page):
