@@ -21,9 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PAIR = ROOT / "c_kernels" / "amalgamation" / "src"
 SOURCES = (HERE / "learner.c", PAIR / "mapdpm.c", ROOT / "c_kernels" / "firmware" / "boards" / "memory.c")
-COMPILER = (
-    "clang --target=wasm32 -std=c99 -O2 -Wall -Wextra -Werror -ffreestanding -fno-builtin-memcpy -fno-builtin-memset"
-)
+COMPILER = "clang --target=wasm32 -std=c99 -O2 -Wall -Wextra -ffreestanding -fno-builtin-memcpy -fno-builtin-memset"
 LINKER = "-nostdlib -Wl,--no-entry -Wl,--strip-all -Wl,-z,stack-size=16384"
 SWITCHES = "-DMAPDPM_REAL=float -DMAPDPM_SURPRISE"
 CHANNELS = ("accel_x", "accel_y", "accel_z")

@@ -1,6 +1,6 @@
 // The C library as WebAssembly. Each learner is an instance of the program, with memory of its own.
 
-import { MOST_FEATURES, MOST_SLOTS } from "./limits.js";
+import { MOST_EVENTS, MOST_FEATURES, MOST_SLOTS } from "./limits.js";
 
 const EVENT_KINDS = ["", "created", "split", "merged", "evicted", "aged out", "prior revisited"];
 
@@ -31,7 +31,7 @@ export class Learner {
     this.alerts = at(c.alerts_at(), Uint32Array, n);
     this.ids = at(c.ids_at(), Uint32Array, n);
     this.densities = at(c.densities_at(), Float32Array, n);
-    this.events = at(c.events_at(), Uint32Array, 4 * 1024);
+    this.events = at(c.events_at(), Uint32Array, 4 * MOST_EVENTS);
     const size = (2 + 2 * MOST_FEATURES) * MOST_SLOTS;
     this.slots = { whole: at(c.clusters_at(), Uint32Array, size), real: at(c.clusters_at(), Float32Array, size) };
     this.file = at(c.file_at(), Uint8Array, c.file_capacity());

@@ -255,14 +255,15 @@ class Page {
     this.told = now;
     fillTable(element("clusters"), this.clusters, this.colours);
     this.words.speak(now, this.clusters.length);
-    element("empty").hidden = this.source !== "paint" || this.shown.size > 0 || learner.seen > 0;
+    const isEmpty = this.shown.size === 0 && learner.seen === 0;
+    element("empty").hidden = this.source !== "paint" || !isEmpty;
+    element("no-file").hidden = this.source !== "csv" || !isEmpty;
     element("status").textContent = this.status();
   }
 
   status() {
     const { learner, isCatchingUp } = this.player;
     const { learned, size } = this.shown;
-    if (this.source === "csv" && size === 0) return "Choose a file below.";
     if (size === 0 && learner.seen === 0) return "No points yet.";
     const points = `${learned.toLocaleString("en")} of ${size.toLocaleString("en")} points`;
     if (isCatchingUp) return `${points}: the new learner learns them again.`;

@@ -19,7 +19,7 @@ export class Strip {
     const { sheet } = this;
     const first = Math.max(0, history.learned - SHOWN);
     const span = { first, last: history.learned, x: (i) => (i - first) / SHOWN * sheet.width };
-    const rest = sheet.height - NARROW - 4 * TEXT - 3 * MARGIN;
+    const rest = sheet.height - NARROW - 4 * TEXT - 3.5 * MARGIN;
     sheet.clear();
     sheet.pen.lineWidth = 1;
     this.top = MARGIN / 2;
@@ -88,7 +88,7 @@ export class Strip {
     for (let i = first; history.labels !== null && i < last; i++) {
       if (i === first || history.labels[i] !== history.labels[i - 1]) this.name(history.labels[i], x(i) + 8);
     }
-    this.top += TEXT;
+    this.top += TEXT + MARGIN / 2;
   }
 
   drawDensity(history, span, height) {

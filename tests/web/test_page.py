@@ -222,7 +222,8 @@ def test_a_bad_csv_file_is_named_in_words(page, text, message):
     open_csv(page, text)
     page.locator("#message:not(:empty)").wait_for()
     assert page.locator("#message").inner_text() == message
-    assert page.locator("#status").inner_text() == "Choose a file below."
+    assert page.locator("#no-file").is_visible()
+    assert page.locator("#status").inner_text() == "No points yet."
 
 
 def test_what_a_csv_file_may_hold(page):
