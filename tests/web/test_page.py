@@ -328,3 +328,10 @@ def test_the_recording_rings_alarms(page):
     fast(page)
     is_at_rest(page)
     assert page.locator("#events li", has_text="Alarm: surprise 0.0000").count() > 0
+
+
+def test_a_finger_scrolls_where_it_does_not_paint(page):
+    touch = "getComputedStyle(document.getElementById('scatter')).touchAction"
+    assert page.evaluate(touch) == "none"
+    page.get_by_label("Smart watch").check()
+    assert page.evaluate(touch) == "auto"
