@@ -102,7 +102,8 @@ def main() -> None:
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
     if problem := build.missing_tools() or chromium.what_is_missing():
-        sys.exit(problem)
+        print(f"not measured: {problem}", file=sys.stderr)
+        return
     with tempfile.TemporaryDirectory() as folder, chromium.launched() as browser:
         address = (Path(folder) / "index.html").as_uri()
         (Path(folder) / "index.html").write_text(build.page(), encoding="utf-8")
