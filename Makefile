@@ -17,7 +17,7 @@ STAMPS := build/stamps
 FILES := $(wildcard $(shell git ls-files --cached --others --exclude-standard 2>/dev/null || \
 	find . -type f -not -path './.*' -not -path './build/*' -not -path '*/__pycache__/*' -not -name '*.so' -printf '%P\n'))
 PAGES := $(filter-out c_kernels/%,$(filter docs/% %.md,$(FILES)))
-READ_PAGES := tests/docs tests/project tests/test_public_names.py tests/backends/test_functions.py
+READ_PAGES := tests/docs tests/project tests/test_public_names.py tests/backends/test_functions.py tests/web/test_console.py
 CODE := $(filter-out $(PAGES) bench/% .ci/%,$(FILES))
 SHIPPED := $(filter mapdpm/% c_kernels/% examples/data/% %.in tests/project/wheel_check.py,$(FILES)) README.md $(KERNELS)
 # Files in their order, which begins with those that compile most: what comes last takes seconds.
@@ -27,7 +27,7 @@ PARALLEL = $(MAKE) --no-print-directory $(if $(filter output-sync,$(.FEATURES)),
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-all test-rest test-slow lint test-c test-c-all test-firmware test-firmware-all firmware \
-	test-python test-python-rest test-wheel test-wheels bench docs pictures clean check-tools FORCE
+	test-python test-python-rest test-wheel test-wheels bench web docs pictures clean check-tools FORCE
 
 help:
 	@echo 'make demo       cluster smart-watch data, see what is found (about a minute the first time)'
@@ -36,6 +36,7 @@ help:
 	@echo 'make test-slow  the statistical tests that take many minutes'
 	@echo 'make bench      the figures of the documentation'
 	@echo 'make firmware   the C library on chips, emulated: sizes, instructions, and the same bits'
+	@echo 'make web        the page to play with, build/web/index.html: the C library in a browser'
 	@echo 'make docs       the documentation as a site, build/site/index.html'
 	@echo 'make clean      remove what make made'
 	@echo 'PYTHON=python3.12 make ... chooses the Python; any from 3.10 on'
@@ -126,6 +127,10 @@ bench: .venv/tested
 	@set -e; for script in $(BENCHES); do echo "== $$script"; out=build/bench/$$(basename $$script .py).jsonl; \
 		$(BIN)/python "$$script" >"$$out"; cat "$$out"; done
 	$(BIN)/python bench/report.py build/bench/*.jsonl --pictures build/bench
+
+# One file, without a server: open it in a browser.
+web:
+	@$(PYTHON) web/build.py build/web/index.html
 
 docs: .venv/tested
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/site

@@ -24,6 +24,7 @@ extensions = [
     "plain_docstrings",
     "numpydoc",
     "mathml",
+    "page_to_play",
     "repository_links",
 ]
 exclude_patterns = ["_*"]

@@ -4,7 +4,7 @@ The python blocks of a page run in order, in one namespace and a folder that is 
 function below draws what they made; the blocks of plots.md and the scripts of the gallery draw their pictures
 themselves. docs/demo.png is made by ``mapdpm demo``, pictures/liang2007.png and pictures/roofline.png by
 bench/report.py, pictures/storms.png by bench/porteous.py --picture, pictures/missing.png by bench/missing.py --picture,
-and pictures/gas_sensor.png by examples/gas_sensor.py.
+pictures/gas_sensor.png by examples/gas_sensor.py, and pictures/play.png by bench/web.py --picture.
 """  # noqa: INP001  (a script, not a package)
 
 import os

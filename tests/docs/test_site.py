@@ -16,6 +16,7 @@ import pytest
 import mapdpm
 from mapdpm import protocol
 from tests.docs.test_docs import FENCE, ROOT
+from web.build import missing_tools
 
 for needed in ("sphinx", "sphinx_copybutton", "myst_parser", "furo", "numpydoc", "math_core"):
     if importlib.util.find_spec(needed) is None:
@@ -184,6 +185,13 @@ def test_attributes_are_listed_once(site, kind):
 def test_each_link_leads_somewhere(site):
     assert sum(len(page.links) for page in site.pages.values()) > 1000
     assert not dead_links(site)
+
+
+def test_the_page_to_play_with_is_a_part(site):
+    if missing := missing_tools():
+        pytest.skip(missing)
+    assert "web/index.html" in site.pages["play.html"].links
+    assert "WebAssembly.compile(" in (site.folder / "web" / "index.html").read_text("utf-8")
 
 
 def test_what_is_looked_for_is_found(tmp_path):

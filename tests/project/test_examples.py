@@ -2,15 +2,11 @@
 
 import ast
 import contextlib
-import csv
 import importlib
 import os
 import re
-import shutil
-import struct
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +25,6 @@ WRITES = {
     "devices_and_gateway.py": set(),
     "follow_stream.py": set(),
     "gas_sensor.py": {"gas_sensor.png"},
-    "in_a_browser.py": {"smartwatch.html"},
     "large_data.py": set(),
     "life_of_clusters.py": {"life_of_clusters.png"},
     "on_a_chip.py": set(),
@@ -112,30 +107,6 @@ def test_the_chip_finds_what_python_finds(tmp_path):
     lines = done.stdout.splitlines()
     assert lines[-1] == "8000 readings: 0 clusters or scores differ."
     assert sum(line.endswith("100 of 100") for line in lines) == 80
-
-
-@pytest.mark.complete
-def test_the_page_finds_what_python_finds(tmp_path):
-    """In a real browser without a window: the same ids and scores, by their CRC."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("there is no browser; apt-get install chromium")
-    done = run("in_a_browser.py", tmp_path)
-    if "apt-get install" in done.stderr:
-        pytest.skip(done.stderr.strip())
-    page = f"{(tmp_path / 'smartwatch.html').as_uri()}#all"
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    command += ["--virtual-time-budget=60000", "--dump-dom", page]
-    dom = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
-    (result,) = re.findall(r'id="result" role="status">([^<]*)<', dom)
-    model, crc = mapdpm.OnlineMAPDPM(8, warmup=100, n_features=3, dtype="float32", surprise=False), 0
-    with (EXAMPLES / "data" / "smartwatch.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            x = [float(row[name]) for name in ("accel_x", "accel_y", "accel_z")]
-            score = np.float32(model.score_one(x))
-            crc = zlib.crc32(struct.pack("<I", model.learn_one(x)), crc)
-            crc = zlib.crc32(struct.pack("<f", 0.0 if np.isnan(score) else score), crc)
-    assert result == f"800 s, 8000 readings, {model.n_clusters} clusters, {model.nbytes} bytes, crc {crc:08x}"
 
 
 def test_a_stream_from_standard_input_with_gaps(tmp_path):

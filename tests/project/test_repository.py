@@ -31,6 +31,7 @@ AT_THE_ROOT = {
     "pyproject.toml",
     "setup.py",
     "tests",
+    "web",
 }
 """All that may lie there. Profiles, logs and pictures of a run do not."""
 

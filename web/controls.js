@@ -1,0 +1,50 @@
+// Sliders with stops, and files.
+
+export const element = (id) => document.getElementById(id);
+
+// A range input over a list of values. text says a value in words. change is called with the value.
+export class Slider {
+  constructor(id, values, start, text, change) {
+    this.input = element(id);
+    this.shown = element(`${id}-shown`);
+    this.values = values;
+    this.text = text;
+    Object.assign(this.input, { min: 0, max: values.length - 1, step: 1 });
+    this.set(start);
+    this.input.addEventListener("input", () => {
+      this.tell();
+      change(this.value);
+    });
+  }
+
+  get value() { return this.values[Number(this.input.value)]; }
+
+  // The stop that is nearest to a value.
+  set(value) {
+    const away = this.values.map((each) => Math.abs(each - value));
+    this.input.value = away.indexOf(Math.min(...away));
+    this.tell();
+  }
+
+  tell() {
+    this.shown.textContent = this.text(this.value);
+    this.input.setAttribute("aria-valuetext", this.text(this.value));
+  }
+}
+
+// Call use with each file that is chosen.
+export function onFile(id, use) {
+  element(id).addEventListener("change", async (event) => {
+    const [file] = event.target.files;
+    event.target.value = "";  // so that the same file can be chosen again
+    if (file) await use(file);
+  });
+}
+
+export function download(name, bytes) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
