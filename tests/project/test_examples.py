@@ -5,6 +5,7 @@ import contextlib
 import importlib
 import os
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
