@@ -31,6 +31,7 @@ AT_THE_ROOT = {
     "examples",
     "mapdpm",
     "pyproject.toml",
+    "release",
     "setup.py",
     "tests",
 }
