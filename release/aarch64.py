@@ -43,7 +43,8 @@ def fetched_python(scratch: Path) -> tuple[Path, str]:
     }
     apt = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in options.items())]
     run(*apt, "update")
-    run(*apt, "install", "--download-only", "--yes", "--no-install-recommends", "python3")
+    # numpy needs the library of C++.
+    run(*apt, "install", "--download-only", "--yes", "--no-install-recommends", "python3", "libstdc++6")
     for package in (cache / "archives").glob("*.deb"):
         run("dpkg", "-x", package, root)
     (python,) = (root / "usr" / "bin").glob("python3.*")

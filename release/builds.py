@@ -105,9 +105,10 @@ def normalise(sdist: Path) -> None:
 def repaired(wheel: Path, out: Path, machine: Machine = HERE) -> Path:
     """Let auditwheel check the symbols of a wheel, and name the oldest systems that have them."""
     environment = os.environ | {"SOURCE_DATE_EPOCH": seconds(), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    words = (BIN / "auditwheel", "repair", "--plat", machine.manylinux, "--wheel-dir", out, wheel)
-    run(*words, env=environment, umask=UMASK)
+    run(BIN / "auditwheel", "repair", "--wheel-dir", out, wheel, env=environment, umask=UMASK)
     (built,) = out.glob(f"*{machine.name}.whl")
+    if not built.stem.endswith(machine.manylinux):
+        sys.exit(f"release check: {built.name} needs a newer glibc than {machine.manylinux}: see release/old_glibc.h")
     return built
 
 
