@@ -6,6 +6,7 @@ their own. The time: that of the commit stands for it. The rights of new files: 
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import os
@@ -57,6 +58,7 @@ def sources(folder: Path, *, tree: bool) -> Path:
     return folder
 
 
+@functools.cache  # once: a commit during the check does not count
 def seconds() -> str:
     """Return the time of the last commit, in seconds since 1970; in an sdist, that of its files."""
     if (ROOT / ".git").exists():
