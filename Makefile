@@ -19,7 +19,7 @@ FILES := $(wildcard $(shell git ls-files --cached --others --exclude-standard 2>
 PAGES := $(filter-out c_kernels/%,$(filter docs/% %.md,$(FILES)))
 READ_PAGES := tests/docs tests/project tests/test_public_names.py tests/backends/test_functions.py tests/web/test_console.py
 CODE := $(filter-out $(PAGES) bench/% .ci/%,$(FILES))
-SHIPPED := $(filter mapdpm/% c_kernels/% examples/data/% %.in tests/project/wheel_check.py,$(FILES)) README.md $(KERNELS)
+SHIPPED := $(filter mapdpm/% c_kernels/% examples/data/% release/% %.in,$(FILES)) README.md $(KERNELS)
 # Files in their order, which begins with those that compile most: what comes last takes seconds.
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PARALLEL = $(MAKE) --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) \
@@ -27,7 +27,7 @@ PARALLEL = $(MAKE) --no-print-directory $(if $(filter output-sync,$(.FEATURES)),
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-all test-rest test-slow lint test-c test-c-all test-firmware test-firmware-all firmware \
-	test-python test-python-rest test-wheel test-wheels bench web docs pictures clean check-tools FORCE
+	test-python test-python-rest test-wheel test-wheels release-check bench web docs pictures clean check-tools FORCE
 
 help:
 	@echo 'make demo       cluster smart-watch data, see what is found (about a minute the first time)'
@@ -37,6 +37,7 @@ help:
 	@echo 'make bench      the figures of the documentation'
 	@echo 'make firmware   the C library on chips, emulated: sizes, instructions, and the same bits'
 	@echo 'make web        the page to play with, build/web/index.html: the C library in a browser'
+	@echo 'make release-check  build the release from the last commit into build/release, and check it (minutes)'
 	@echo 'make docs       the documentation as a site, build/site/index.html'
 	@echo 'make clean      remove what make made'
 	@echo 'PYTHON=python3.12 make ... chooses the Python; any from 3.10 on'
@@ -87,13 +88,17 @@ test-wheels: $(STAMPS)/wheels
 test-python: $(STAMPS)/pages
 test-python-rest: $(STAMPS)/pages-rest
 
+# The tree is built as it is; a release is built from the last commit, and never from a stamp.
 $(STAMPS)/wheel: $(STAMPS)/shipped $(SHIPPED) | .venv/tested
-	$(BIN)/python tests/project/wheel_check.py newest
+	$(BIN)/python -m release.check --tree --quick
 	@touch $@
 
-$(STAMPS)/wheels: $(STAMPS)/wheel
-	$(BIN)/python tests/project/wheel_check.py oldest
+$(STAMPS)/wheels: $(STAMPS)/shipped $(SHIPPED) | .venv/tested
+	$(BIN)/python -m release.check --tree
 	@touch $@
+
+release-check: .venv/tested
+	$(BIN)/python -m release.check
 
 $(STAMPS)/python: $(STAMPS)/code $(CODE) .venv/tested
 	@mkdir -p $(NUMBA_CACHE_DIR) && find .cache/numba -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.command.editable_wheel import editable_wheel
 
 
@@ -26,6 +27,15 @@ class SeparateObjects(build_ext):
         build_ext.build_extension(own, ext)
 
 
+class NoModulesBesideData(build_py):
+    """Leaves out the programs that lie in folders of data, such as c_kernels/amalgamate.py: they are no modules."""
+
+    def find_package_modules(self, package, package_dir):  # noqa: ANN001, ANN201
+        """Return the modules of a package; none where the folder is not a package of Python."""
+        is_package = Path(package_dir, "__init__.py").exists()
+        return super().find_package_modules(package, package_dir) if is_package else []
+
+
 class EditableByPath(editable_wheel):
     """Installs an editable mapdpm as a path in a .pth file, and not as a hook of the import system.
 
@@ -44,6 +54,6 @@ class EditableByPath(editable_wheel):
 
 setup(
     cffi_modules=["build_kernels.py:float32", "build_kernels.py:float64"],
-    cmdclass={"build_ext": SeparateObjects, "editable_wheel": EditableByPath},
+    cmdclass={"build_ext": SeparateObjects, "build_py": NoModulesBesideData, "editable_wheel": EditableByPath},
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mapdpm.stream.selector import OnlineAlphaSelector
     from mapdpm.validation import ConvergenceWarning
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "HDPHMM",
     "MAPDPM",

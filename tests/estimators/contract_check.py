@@ -1,7 +1,7 @@
 """Every check that scikit-learn has for estimators, on ours and on twins that inherit from its base classes.
 
 A program, so that it can run with any version of scikit-learn: tests/estimators/test_base.py runs it with the one that
-is installed, tests/project/wheel_check.py with the oldest supported. Prints a line a class; exits with 1 where a check
+is installed, release/use.py with the oldest supported. Prints a line a class; exits with 1 where a check
 fails that should not, or passes that we say cannot. SCIPY_ARRAY_API=1 lets the check of array API input run.
 """
 

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
+from release.commands import why_no_index
 from repository import ROOT
-from tests.project.wheel_check import why_no_index
 
 SCRIPT = """
 from mapdpm import MAPDPM, OnlineMAPDPM

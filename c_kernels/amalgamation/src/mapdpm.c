@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026, The mapdpm developers
  *
- * mapdpm 0.1.0: mapdpm.c, one of two files, which c_kernels/amalgamate.py made of several; do not edit.
+ * mapdpm 0.2.0: mapdpm.c, one of two files, which c_kernels/amalgamate.py made of several; do not edit.
  */
 /* BSD 3-Clause License
  *

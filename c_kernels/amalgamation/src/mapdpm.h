@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026, The mapdpm developers
  *
- * mapdpm 0.1.0: mapdpm.h, one of two files, which c_kernels/amalgamate.py made of several; do not edit.
+ * mapdpm 0.2.0: mapdpm.h, one of two files, which c_kernels/amalgamate.py made of several; do not edit.
  */
 /* mapdpm: clustering without a given number of clusters. The C library: version, errors, model files, streams.
  *
@@ -26,9 +26,9 @@
 extern "C" {
 #endif
 
-#define MAPDPM_VERSION "0.1.0"
+#define MAPDPM_VERSION "0.2.0"
 #define MAPDPM_VERSION_MAJOR 0
-#define MAPDPM_VERSION_MINOR 1
+#define MAPDPM_VERSION_MINOR 2
 #define MAPDPM_VERSION_PATCH 0
 #define MAPDPM_VERSION_NUMBER (MAPDPM_VERSION_MAJOR * 10000 + MAPDPM_VERSION_MINOR * 100 + MAPDPM_VERSION_PATCH)
 #define MAPDPM_FORMAT 1
