@@ -59,6 +59,9 @@ class Exhibit(NamedTuple):
 class MissingDataError(Exception):
     """A file of data that an exhibit needs is not there."""
 
+    def __init__(self, name: str, folder: Path | None) -> None:
+        super().__init__(f"needs {name} in the folder that --data or MAPDPM_DATA names (it is {folder})")
+
 
 class Setting(NamedTuple):
     """What an exhibit is given: whether it is the short form, the folder of data, the folder of pictures."""
@@ -70,7 +73,7 @@ class Setting(NamedTuple):
     def file(self, name: str) -> Path:
         """A file of data, such as tabular/wine.csv."""
         if self.data is None or not (self.data / name).is_file():
-            raise MissingDataError(f"needs {name} in the folder that --data or MAPDPM_DATA names (it is {self.data})")
+            raise MissingDataError(name, self.data)
         return self.data / name
 
 
