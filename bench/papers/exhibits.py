@@ -103,16 +103,18 @@ def run(paper: str, exhibits: Mapping[str, Measure], quick: Sequence[str], doc: 
     arguments = parser.parse_args()
     setting = Setting(arguments.quick, arguments.data, QUICK if arguments.quick else PICTURES)
     file = (QUICK if arguments.quick else RESULTS) / f"{paper}.jsonl"
-    records = {} if arguments.quick or not file.exists() else {line["name"]: line for line in read(file)}
+    if arguments.quick:
+        file.unlink(missing_ok=True)
     file.parent.mkdir(parents=True, exist_ok=True)
     setting.pictures.mkdir(parents=True, exist_ok=True)
     for name in arguments.only or (quick if arguments.quick else exhibits):
         try:
-            records[name] = record(paper, name, exhibits[name], setting)
+            measured = record(paper, name, exhibits[name], setting)
         except MissingDataError as error:
             print(f"{paper}, {name}: {error}", file=sys.stderr)
             continue
-        print(json.dumps(records[name]), flush=True)
+        print(json.dumps(measured), flush=True)
+        records = {line["name"]: line for line in (read(file) if file.exists() else ())} | {name: measured}
         in_order = [records[each] for each in exhibits if each in records]
         file.write_text("".join(json.dumps(each) + "\n" for each in in_order), encoding="utf-8")
 
