@@ -12,7 +12,7 @@ from exhibits import Claim, Exhibit, Measure, Setting, drawing, run
 from raykov_figures import figure_2, figure_3, figure_4
 from raykov_simulation import FULL, GIBBS, MAP, WARM_UP, Array, Runs, n_sets, note, runs
 from raykov_uci import table_2, table_3
-from rules import FULL_LIMIT, above_zero, mean_and_spread, same_mean, standard_error, steady, verdict
+from rules import FULL_LIMIT, above_zero, mean_and_spread, pair, same_mean, standard_error, steady, verdict
 
 Row = tuple[str, str, tuple[float, float] | None, tuple[float, float] | None, int]
 """The words of a row, our name of the measure, the paper's (mean, two standard deviations) of Gibbs and MAP, digits."""
@@ -27,7 +27,7 @@ def table_of(found: Runs, rows: list[Row]) -> list[list[str]]:
             mean_and_spread(found.figures[each][name], digits) if known(found, each, name) else ""
             for each in (GIBBS, MAP, FULL)
         ]
-        theirs = [f"{pair[0]:,.{digits}f} ({pair[1]:,.{digits}f})" if pair else "" for pair in (gibbs, by_map)]
+        theirs = [pair(*printed, digits) if printed else "" for printed in (gibbs, by_map)]
         lines.append([words, theirs[0], ours[0], theirs[1], ours[1], ours[2]])
     return lines
 
@@ -40,10 +40,10 @@ def known(found: Runs, algorithm: str, name: str) -> bool:
 def claims_of(found: Runs, rows: list[Row], setting: Setting, why: dict[tuple[str, str], str]) -> list[Claim]:
     """A claim for each figure that the paper prints."""
     return [
-        same_mean(f"{words}, {each}", (*pair, 100), found.figures[each][name], setting, digits=digits, why=reason)
+        same_mean(f"{words}, {each}", (*printed, 100), found.figures[each][name], setting, digits=digits, why=reason)
         for words, name, gibbs, by_map, digits in rows
-        for each, pair in ((GIBBS, gibbs), (MAP, by_map))
-        if pair
+        for each, printed in ((GIBBS, gibbs), (MAP, by_map))
+        if printed
         for reason in [why.get((name, each), "Not known.")]
     ]
 
@@ -79,10 +79,7 @@ def table_1(setting: Setting) -> Exhibit:
         ("iterations", GIBBS): own,
         ("iterations", MAP): start,
         ("emptied", MAP): f"There are fewer sweeps to lose clusters in. {start}",
-        (
-            "emptied",
-            GIBBS,
-        ): "There is no more in the paper on how it counts. Ours: the last point of a cluster joins another.",
+        ("emptied", GIBBS): "Not known: the paper does not say what it counts.",
     }
     claims = [*claims_of(found, rows, setting, why), *sentences_of_table_1(gibbs, by_map)]
     claims = steady(claims, setting, UNSTEADY)

@@ -26,7 +26,17 @@ def limit(setting: Setting) -> float:
 def mean_and_spread(values: Array, digits: int = 2) -> str:
     """The mean, and in brackets two standard deviations, as papers print them."""
     known = values[np.isfinite(values)]
-    return f"{known.mean():,.{digits}f} ({2.0 * known.std():,.{digits}f})"
+    return pair(float(known.mean()), 2.0 * float(known.std()), digits)
+
+
+def pair(mean: float, spread: float, digits: int) -> str:
+    """A mean, and in brackets its spread; without digits behind the point where they are large."""
+    return f"{number(mean, digits)} ({number(spread, digits)})"
+
+
+def number(x: float, digits: int) -> str:
+    """A number of a cell."""
+    return f"{x:,.{digits if abs(x) < 100 else 0}f}"
 
 
 def standard_error(values: Array) -> float:
@@ -45,7 +55,7 @@ def same_mean(says: str, theirs: tuple[float, float, int], values: Array, settin
     error = math.hypot(0.5 * spread / math.sqrt(n), standard_error(values))
     apart = abs(float(np.nanmean(values)) - mean) / error
     rule = f"the means are at most {most:g} standard errors of their difference apart; they are {apart:.1f}"
-    cells = f"{mean:,.{digits}f} ({spread:,.{digits}f})", mean_and_spread(values, digits)
+    cells = pair(mean, spread, digits), mean_and_spread(values, digits)
     return verdict(says, cells, apart <= most, rule, more.get("why", ""))
 
 
