@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from exhibits import Claim, Exhibit, Measure, Setting, drawing, run
 from raykov_figures import figure_2, figure_3, figure_4
-from raykov_simulation import FULL, GIBBS, MAP, WARM_UP, Array, Runs, n_sets, note, runs
+from raykov_simulation import FULL, GIBBS, LATE, MAP, SIMULATED, SWEEPS, WARM_UP, Array, Runs, n_sets, note, runs
 from raykov_uci import table_2, table_3
 from rules import FULL_LIMIT, above_zero, mean_and_spread, pair, same_mean, standard_error, steady, verdict
 
@@ -87,14 +87,9 @@ def table_1(setting: Setting) -> Exhibit:
         ("seconds", "seconds", (7300, 4000), (28, 32), 3),
         ("log joint above the best of Gibbs", "above Gibbs", None, None, 1),
     ]
-    more = (
-        f"Iterations of Gibbs are those that Raftery and Lewis ask for of the log joint, after {WARM_UP} sweeps, with "
-        "r = .01 (see Table 3: the paper prints .1, and its counts are those of .01). An empty cluster is one whose "
-        "last point joins another cluster."
-    )
-    return Exhibit(
-        "MAP-DPM and Gibbs sampling on drawn sets", claims, table_of(found, [*rows, *others]), note=note(setting, more)
-    )
+    words = SIMULATED.format(sets=n_sets(setting), sweeps=SWEEPS, late=LATE, warm_up=WARM_UP)
+    table = table_of(found, [*rows, *others])
+    return Exhibit("MAP-DPM and Gibbs sampling on drawn sets", claims, table, note=words)
 
 
 def sentences_of_table_1(gibbs: dict[str, Array], by_map: dict[str, Array]) -> list[Claim]:
@@ -113,12 +108,12 @@ def sentences_of_table_1(gibbs: dict[str, Array], by_map: dict[str, Array]) -> l
             RATIO,
             ("152", f"{times:.0f}"),
             apart <= FULL_LIMIT,
-            f"the ratios are at most {FULL_LIMIT} standard errors apart; they are {apart:.1f}",
+            f"ratios at most {FULL_LIMIT} standard errors apart; it is {apart:.1f}",
             "It follows from the two rows of iterations. Gibbs does need many times more.",
         ),
         above_zero(
             "Gibbs needs more iterations",
-            ("2,020 and 13.3", f"{np.nanmean(gibbs['iterations']):.0f} and {by_map['iterations'].mean():.1f}"),
+            ("2,020 and 13.3", f"{np.nanmean(gibbs['iterations']):,.0f} and {by_map['iterations'].mean():.1f}"),
             gibbs["iterations"] - by_map["iterations"],
         ),
         verdict(
@@ -163,8 +158,8 @@ def table_4(setting: Setting) -> Exhibit:
     found = runs(n_sets(setting))
     mean = found.figures[MAP]["AMI"].mean()
     more = (
-        "The runs are those of Table 1, which has the other rows. AMI is normalised by the larger entropy, as NMI "
-        f"max is; the paper does not say so, but by the mean of the entropies the AMI of MAP-DPM would be {mean:.2f}."
+        "Table 1 has the other rows. AMI is normalised by the larger entropy, as NMI max is; the paper does not say "
+        f"so, but by the mean of the entropies the AMI of MAP-DPM would be {mean:.2f}."
     )
     full = table_of(found, [*rows, ("AMI, by the mean", "AMI", None, None, 2)])
     return Exhibit(

@@ -47,8 +47,8 @@ def figure_2(setting: Setting) -> Exhibit:
         ),
     ]
     words = (
-        f"Set {chosen} of those drawn as in section 4.1: the first with 18 clusters, two of them of one point. A few far "
-        "points lie outside the frame."
+        f"Set {chosen} of those drawn as in section 4.1: the first with 18 clusters, two of them of one point. A few "
+        "far points lie outside the frame."
     )
     alt = "600 points in 18 overlapping clusters of very different sizes and widths, a colour each"
     return Exhibit("A set drawn from the model", claims, picture="raykov2014_figure_2.png", alt=alt, note=words)
@@ -108,7 +108,7 @@ def partitions(setting: Setting, name: str, panels: dict[float, str]) -> Exhibit
     claims = steady(claims, setting, ["Gibbs identifies them to a much greater extent (median)"])
     file = f"raykov2014_{name}.png"
     draw_partitions(sizes, panels, setting.pictures / file)
-    more = "The runs are those of Table 1; of Gibbs the last draw. Quantiles are sizes that occur."
+    more = "Of Gibbs it is the last draw. Quantiles are sizes that occur."
     alt = "Sizes of clusters by rank: the curves of MAP-DPM end before those of the truth and of Gibbs sampling"
     title = f"Sizes of clusters, {' and '.join(panels.values())}"
     return Exhibit(title, claims, table, file, alt, note(setting, more))
