@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from repository import ROOT
-from tests.quoted_figures import QUOTES
+from tests.project.quoted_figures import QUOTES
 
 FOLDER = ROOT / "bench" / "papers"
 EXHIBITS = {  # all that the papers have: tables, figures

@@ -1,4 +1,4 @@
-"""Figures of bench/papers/ that other pages quote: tests/project/test_papers.py looks them up in the records."""
+"""Figures of bench/papers/ that other pages quote: test_papers.py looks them up in the records."""
 
 from typing import NamedTuple
 
