@@ -108,7 +108,7 @@ def sentences_of_table_1(gibbs: dict[str, Array], by_map: dict[str, Array]) -> l
             RATIO,
             ("152", f"{times:.0f}"),
             apart <= FULL_LIMIT,
-            f"ratios at most {FULL_LIMIT} standard errors apart; it is {apart:.1f}",
+            f"the ratios are at most {FULL_LIMIT} standard errors apart; here {apart:.1f}",
             "It follows from the two rows of iterations. Gibbs does need many times more.",
         ),
         above_zero(

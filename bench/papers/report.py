@@ -139,8 +139,9 @@ def section(record: Record) -> str:
 
 def reasons(claim: dict[str, Any]) -> str:
     """The rule of a verdict, and why it is no agreement."""
-    rule = f"{claim['rule'][0].upper()}{claim['rule'][1:]}." if claim["rule"] else ""
-    return " ".join(part for part in (rule, claim["why"]) if part)
+    rule = f"Rule: {claim['rule']}." if claim["rule"] else ""
+    why = f"*Why:* {claim['why']}" if claim["why"] else ""
+    return " ".join(part for part in (rule, why) if part)
 
 
 def table(rows: Sequence[Sequence[str]], *, right: bool = False) -> str:

@@ -54,7 +54,7 @@ def same_mean(says: str, theirs: tuple[float, float, int], values: Array, settin
     digits, most = more.get("digits", 2), limit(setting)
     error = math.hypot(0.5 * spread / math.sqrt(n), standard_error(values))
     apart = abs(float(np.nanmean(values)) - mean) / error
-    rule = f"means at most {most:g} standard errors apart; it is {apart:.1f}"
+    rule = f"the means are at most {most:g} standard errors apart; here {apart:.1f}"
     cells = pair(mean, spread, digits), mean_and_spread(values, digits)
     return verdict(says, cells, apart <= most, rule, more.get("why", ""))
 
@@ -63,7 +63,7 @@ def above_zero(says: str, cells: tuple[str, str], values: Array, **more: Any) ->
     """Whether the mean of ``values`` over sets, such as differences of pairs, is surely positive; ``why`` if not."""
     at = float(np.nanmean(values)) / standard_error(values)
     named = more.get("named", "the mean difference")
-    rule = f"{named} more than {FULL_LIMIT} standard errors above 0; it is {at:.1f}"
+    rule = f"{named} is more than {FULL_LIMIT} standard errors above 0; here {at:.1f}"
     return verdict(says, cells, at > FULL_LIMIT, rule, more.get("why", ""))
 
 
