@@ -121,11 +121,11 @@ def run(paper: str, exhibits: Mapping[str, Measure], quick: Sequence[str], doc: 
 
 def record(paper: str, name: str, measure: Measure, setting: Setting) -> dict[str, Any]:
     """Measure an exhibit."""
-    start = time.perf_counter()
+    start, where = time.perf_counter(), about()  # the commit of the code that runs: it may move on meanwhile
     exhibit = measure(setting)
     claims = [{**claim._asdict(), "verdict": claim.verdict} for claim in exhibit.claims]
     seconds = round(time.perf_counter() - start, 1)
-    return {"paper": paper, "name": name, **exhibit._asdict(), "claims": claims, "seconds": seconds, **about()}
+    return {"paper": paper, "name": name, **exhibit._asdict(), "claims": claims, "seconds": seconds, **where}
 
 
 def read(file: Path) -> list[dict[str, Any]]:
