@@ -67,7 +67,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("discount", [0.0, 0.3])
+@pytest.mark.parametrize("discount", [0.0, pytest.param(0.3, marks=pytest.mark.complete)])  # each is compiled
 @pytest.mark.parametrize("name", CASES)
 def test_every_family(name, discount):
     likelihood, X = CASES[name]
