@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from liang import Setting, at, climb, digits, documents, draw
-from paper_map import print_table
+from tables import print_table
 
 from mapdpm import MAPDPM, DirichletMultinomial, NormalGamma, NormalInverseWishart, NormalKnownVariance
 from mapdpm.metrics import adjusted_mutual_info

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from paper_map import print_table
+from tables import print_table
 
 from mapdpm import DirichletMultinomial, NormalKnownVariance
 from mapdpm.data.counts import Counts
