@@ -3,7 +3,8 @@
 PYTHON ?= python3
 CC ?= cc
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-BENCHES ?= $(sort $(filter-out $(addprefix bench/,machine.py streams.py report.py),$(wildcard bench/*.py)))
+BENCHES ?= $(sort $(filter-out $(addprefix bench/,machine.py streams.py report.py tables.py uci_sets.py),$(wildcard bench/*.py)))
+PAPERS := $(sort $(wildcard bench/papers/*[0-9].py))
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
@@ -16,7 +17,7 @@ export MPLBACKEND := Agg
 STAMPS := build/stamps
 FILES := $(wildcard $(shell git ls-files --cached --others --exclude-standard 2>/dev/null || \
 	find . -type f -not -path './.*' -not -path './build/*' -not -path '*/__pycache__/*' -not -name '*.so' -printf '%P\n'))
-PAGES := $(filter-out c_kernels/%,$(filter docs/% %.md,$(FILES)))
+PAGES := $(filter-out c_kernels/%,$(filter docs/% bench/papers/% %.md,$(FILES)))
 READ_PAGES := tests/docs tests/project tests/test_public_names.py tests/backends/test_functions.py
 CODE := $(filter-out $(PAGES) bench/% .ci/%,$(FILES))
 SHIPPED := $(filter mapdpm/% c_kernels/% examples/data/% %.in tests/project/wheel_check.py,$(FILES)) README.md $(KERNELS)
@@ -27,7 +28,7 @@ PARALLEL = $(MAKE) --no-print-directory $(if $(filter output-sync,$(.FEATURES)),
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-all test-rest test-slow lint test-c test-c-all test-firmware test-firmware-all firmware \
-	test-python test-python-rest test-wheel test-wheels bench docs pictures clean check-tools FORCE
+	test-python test-python-rest test-wheel test-wheels bench papers papers-quick docs pictures clean check-tools FORCE
 
 help:
 	@echo 'make demo       cluster smart-watch data, see what is found (about a minute the first time)'
@@ -35,6 +36,7 @@ help:
 	@echo 'make test-all   make test, and all else: every compiler, machine, wheel and family, the site (CI runs it)'
 	@echo 'make test-slow  the statistical tests that take many minutes'
 	@echo 'make bench      the figures of the documentation'
+	@echo 'make papers     every table and figure of the papers, measured: docs/papers.md'
 	@echo 'make firmware   the C library on chips, emulated: sizes, instructions, and the same bits'
 	@echo 'make docs       the documentation as a site, build/site/index.html'
 	@echo 'make clean      remove what make made'
@@ -56,7 +58,7 @@ test-all:
 # What `make test` leaves out.
 test-rest: .venv/tested
 	@$(PARALLEL) test-c-all test-firmware-all
-	@$(PARALLEL) test-wheels test-python-rest
+	@$(PARALLEL) test-wheels test-python-rest papers-quick
 	@echo 'make test-rest: all passed'
 
 lint: .venv/tested
@@ -85,6 +87,7 @@ test-wheel: $(STAMPS)/wheel
 test-wheels: $(STAMPS)/wheels
 test-python: $(STAMPS)/pages
 test-python-rest: $(STAMPS)/pages-rest
+papers-quick: $(STAMPS)/papers
 
 $(STAMPS)/wheel: $(STAMPS)/shipped $(SHIPPED) | .venv/tested
 	$(BIN)/python tests/project/wheel_check.py newest
@@ -110,6 +113,12 @@ $(STAMPS)/pages: $(STAMPS)/python $(PAGES)
 $(STAMPS)/pages-rest: $(STAMPS)/python-rest $(PAGES)
 	$(if $(filter $<,$?),@,$(PYTEST) -m 'complete and not slow' $(READ_PAGES) && )touch $@
 
+# The short form of what `make papers` measures: fails where a verdict has changed.
+$(STAMPS)/papers: $(STAMPS)/code $(CODE) $(filter bench/papers/% bench/machine.py,$(FILES)) .venv/tested
+	@set -e; for paper in $(PAPERS); do $(BIN)/python $$paper --quick >/dev/null; done
+	$(BIN)/python bench/papers/report.py --check
+	@touch $@
+
 # The names of files, for those that are gone: newer only when they have changed.
 $(STAMPS)/code: NAMES = $(sort $(CODE))
 $(STAMPS)/shipped: NAMES = $(sort $(SHIPPED))
@@ -126,6 +135,11 @@ bench: .venv/tested
 	@set -e; for script in $(BENCHES); do echo "== $$script"; out=build/bench/$$(basename $$script .py).jsonl; \
 		$(BIN)/python "$$script" >"$$out"; cat "$$out"; done
 	$(BIN)/python bench/report.py build/bench/*.jsonl --pictures build/bench
+
+# Exhibits of data need MAPDPM_DATA, the folder of data; without it, their last figures stay.
+papers: .venv/tested
+	@set -e; for paper in $(PAPERS); do echo "== $$paper"; $(BIN)/python $$paper >/dev/null; done
+	$(BIN)/python bench/papers/report.py
 
 docs: .venv/tested
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/site

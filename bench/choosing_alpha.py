@@ -22,8 +22,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from paper_map import POINTS, SETS, print_table, read_set
+from paper_map import POINTS
 from streams import stream
+from tables import print_table
+from uci_sets import SETS, read_set
 
 from mapdpm import OnlineAlphaSelector, OnlineMAPDPM, metrics, select_alpha
 from mapdpm.testing.data import crp_mixture

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from machine import about
-from paper_map import print_table
+from tables import print_table
 
 from mapdpm import Categorical, HDPMixture
 from mapdpm.documents import Topics, perplexity, read, topics

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 from machine import about
-from paper_map import print_table
+from tables import print_table
 
 from mapdpm import NormalGamma
 from mapdpm.rng import seeded

@@ -30,10 +30,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from paper_map import read_set
 from peers import mixture as mixture_of
 from sklearn import cluster, datasets, mixture, preprocessing
 from sklearn.metrics import adjusted_mutual_info_score as ami
+from uci_sets import read_set
 
 from mapdpm import MAPDPM, NormalGamma
 from mapdpm.metrics import normalized_mutual_info

@@ -31,9 +31,9 @@ import numpy as np
 from distributed import Client, LocalCluster, wait
 from machine import about
 from numpy.typing import NDArray
-from paper_map import print_table
 from peers import mixture as mixture_of
 from sklearn.cluster import KMeans
+from tables import print_table
 
 import mapdpm.dask as on_dask
 from mapdpm import MAPDPM, NormalGamma, OnlineMAPDPM, metrics

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from paper_map import print_table
+from tables import print_table
 
 from mapdpm import MAPDPM, NormalGamma
 from mapdpm.samplers import SubClusterSplits, sample

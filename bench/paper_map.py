@@ -9,15 +9,16 @@ section 4.1: 600 points to fit and 600 to predict. Tables 2 and 3 need seven UCI
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tables import print_table
+from uci_sets import SETS, read_set
 
 from mapdpm import MAPDPM, DPMeans, metrics
 from mapdpm.testing.data import crp_mixture
@@ -25,37 +26,12 @@ from mapdpm.testing.data import crp_mixture
 POINTS = 600
 ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20)
-NO_FEATURES = ("label", "id", "name", "sp", "sex")
 TABLE_1 = {  # the column of MAP-DPM: mean, and two standard deviations
     "NMI": (0.71, 0.23),
     "iterations": (13.3, 13.9),
     "difference in K": (-6.94, 6.93),
     "test set NMI": (0.71, 0.23),
 }
-
-
-class Uci(NamedTuple):
-    """A set of Tables 2 and 3: its file, what is printed there, and log joints at alpha = 1 known before."""
-
-    name: str
-    file: str
-    means_nmi: float
-    map_nmi: float
-    means_iterations: str
-    map_iterations: str
-    known_paper_mode: float
-    best_known: float
-
-
-SETS = (
-    Uci("Wine", "wine.csv", 0.42, 0.86, "19", "11", -3776.2, -3526.7),
-    Uci("Iris", "iris.csv", 0.76, 0.76, "8", "5", -469.5, -469.5),
-    Uci("Breast cancer", "breast_cancer_wisconsin.csv", 0.75, 0.71, "8", "8", -9826.8, -9199.1),
-    Uci("Soybean", "soybean_266.csv", 0.36, 0.40, "14", "9", -1054.4, 251.8),
-    Uci("Parkinson's", "parkinsons.csv", 0.02, 0.12, "1000+", "13", 6771.9, 6842.6),
-    Uci("Pima", "pima.csv", 0.03, 0.07, "20", "17", -21917.4, -21479.9),
-    Uci("Vehicle", "vehicle.csv", 0.21, 0.15, "12", "9", -58592.6, -48602.9),
-)
 
 
 def main() -> None:
@@ -201,26 +177,6 @@ def scores(models: Sequence[Any], classes: Sequence[str], nmi: float, iterations
     found = [metrics.normalized_mutual_info(classes, model.labels_) for model in models]
     counts = [f"{model.n_sweeps_}{'' if model.converged_ else '+'}" for model in models]
     return [*(f"{value:.2f}" for value in (nmi, *found)), iterations, *counts, *(str(m.n_clusters_) for m in models)]
-
-
-def read_set(path: Path) -> tuple[NDArray[np.float64], list[str]]:
-    """Features and classes, of rows without a blank cell."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if all(cell.strip() for cell in row.values())]
-    X = [[float(cell) for name, cell in row.items() if name not in NO_FEATURES] for row in rows]
-    return np.array(X), [row["label"] for row in rows]
-
-
-def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A title, and columns as wide as they must be."""
-    table = [header, *rows]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    print(f"\n{title}")
-    for row in table:
-        first, *others = (
-            cell.rjust(w) if j else cell.ljust(w) for j, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        print("  ".join((first, *others)), flush=True)
 
 
 if __name__ == "__main__":

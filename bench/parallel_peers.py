@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 from machine import about
-from paper_map import print_table
 from sampler_peers import a_sweep, dpgmm, dpmmlearn
+from tables import print_table
 from threadpoolctl import threadpool_limits
 
 from mapdpm import NormalGamma, NormalInverseWishart

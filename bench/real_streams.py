@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from paper_map import print_table
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
+from tables import print_table
 from threadpoolctl import threadpool_limits
 
 from mapdpm import OnlineMAPDPM, __version__, metrics

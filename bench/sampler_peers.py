@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from paper_map import print_table
+from tables import print_table
 
 from mapdpm import NormalGamma, NormalInverseWishart
 from mapdpm.samplers import CollapsedGibbs, GammaPrior, UncollapsedGibbs, sample

@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from paper_map import POINTS, print_table
+from paper_map import POINTS
+from tables import print_table
 
 from mapdpm import MAPDPM, NormalGamma, metrics
 from mapdpm import state as states

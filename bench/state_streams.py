@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 from machine import about
-from paper_map import print_table
+from tables import print_table
 
 from mapdpm import HDPHMM, MAPDPM, OnlineHDPHMM, OnlineMAPDPM
 

@@ -31,10 +31,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from paper_map import print_table
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import roc_auc_score
 from streams import KINDS, POINTS, Stream, stream
+from tables import print_table
 from threadpoolctl import threadpool_limits
 
 from mapdpm import MAPDPM, NormalGamma, OnlineMAPDPM, __version__, metrics

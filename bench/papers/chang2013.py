@@ -73,7 +73,7 @@ def table1(setting: Setting) -> Exhibit:
         "exact."
     )
     if setting.quick:
-        return Exhibit("Table 1: capabilities", claims, note=note)
+        return Exhibit("Capabilities", claims, note=note)
     for n in (100, 1000):
         means = numbers_of_clusters(n, 4000)
         reference, printed = means["`CollapsedGibbs`, `SequentialSplitMerge`"], means["as printed"]
@@ -88,7 +88,7 @@ def table1(setting: Setting) -> Exhibit:
             )
         )
     head = ("paper", "here", "infinite", "exact", "points in parallel", "clusters in parallel", "splits", "ms", "AMI")
-    return Exhibit("Table 1: capabilities", claims, (head, *steps_of(X, z)), note=note)
+    return Exhibit("Capabilities", claims, (head, *steps_of(X, z)), note=note)
 
 
 def steps_of(X: Any, z: Any, steps: int = 20) -> list[tuple[str, ...]]:
@@ -141,7 +141,7 @@ def figure4(setting: Setting) -> Exhibit:
         "random; the prior of the authors' program; alpha fixed; one thread."
     )
     if setting.quick:
-        return Exhibit("Figure 4: synthetic data", claims, note=note)
+        return Exhibit("Synthetic data", claims, note=note)
     panels = {f"K0 {K0}, alpha {alpha:g}": curves_of(setting, K0, alpha) for K0 in (1, FIRST) for alpha in (0.1, 100.0)}
     claims += figure4_rest(panels)
     climbs.draw(panels, climbs.Clock(SECONDS), columns=2).savefig(setting.pictures / "chang2013-figure4.png", dpi=90)
@@ -151,7 +151,7 @@ def figure4(setting: Setting) -> Exhibit:
         "are ours."
     )
     return Exhibit(
-        "Figure 4: synthetic data", claims, ends_table(panels), "chang2013-figure4.png",
+        "Synthetic data", claims, ends_table(panels), "chang2013-figure4.png",
         "Log joint against time in four panels, a line a run", note,
     )  # fmt: skip
 
@@ -310,20 +310,20 @@ def figure5(setting: Setting) -> Exhibit:
         "Figure 4."
     )
     return Exhibit(
-        "Figure 5: real data", claims, ends_table(panels), "chang2013-figure5.png",
+        "Real data", claims, ends_table(panels), "chang2013-figure5.png",
         "Log joint against time for digits and documents, a line a run", note,
     )  # fmt: skip
 
 
 EXHIBITS = {
-    "table1": table1,
-    "figure1": drawing("Figure 1: the model and super-clusters", "docs/maths.md, section 17, has them in words."),
-    "figure2": figure2,
-    "figure3": drawing("Figure 3: the model with sub-clusters", "docs/maths.md, section 17, has it in words."),
-    "figure4": figure4,
-    "figure5": figure5,
+    "table-1": table1,
+    "figure-1": drawing("The model and super-clusters", "docs/maths.md, section 17, has them in words."),
+    "figure-2": figure2,
+    "figure-3": drawing("The model with sub-clusters", "docs/maths.md, section 17, has it in words."),
+    "figure-4": figure4,
+    "figure-5": figure5,
 }
-QUICK = ("table1", "figure2", "figure4")
+QUICK = ("table-1", "figure-2", "figure-4")
 
 if __name__ == "__main__":
     run("chang2013", EXHIBITS, QUICK, __doc__)

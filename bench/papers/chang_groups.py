@@ -52,7 +52,7 @@ def figure2(setting: Setting) -> Exhibit:
         "groups that clusters are thrown into. A colour is a super-cluster."
     )
     return Exhibit(
-        "Figure 2: super-clusters", (claim,), picture="chang2013-figure2.png",
+        "Super-clusters", (claim,), picture="chang2013-figure2.png",
         alt="Ten clusters coloured by super-cluster: neighbours have one colour on the left, any clusters on the right",
         note=note,
     )  # fmt: skip

@@ -1,7 +1,8 @@
 """Exhibits: the tables and figures of a paper, with its claims, our figures, and a verdict on each.
 
-A script a paper has a function an exhibit, which measures and returns an Exhibit; ``run`` is its command line. Records
-are lines of JSON, one an exhibit, in results/PAPER.jsonl; ``report.py`` makes docs/papers.md of them.
+A script a paper has a function an exhibit, which measures and returns an Exhibit; ``run`` is its command line. An
+exhibit's name is table-1, figure-3, or figure-3a for a part of it. Records are lines of JSON, one an exhibit, in
+results/PAPER.jsonl; ``report.py`` makes docs/papers.md of them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE.parent))
+sys.path.append(str(HERE.parent))  # behind this folder, which has a report.py too
 from machine import about  # noqa: E402  (a bench, not a package)
 
 RESULTS = HERE / "results"
@@ -48,7 +49,7 @@ class Claim(NamedTuple):
 class Exhibit(NamedTuple):
     """A table or figure: its claims, and our table (the first row is a header) and picture of it."""
 
-    title: str
+    title: str  # what it shows, without its number
     claims: Sequence[Claim] = ()
     table: Sequence[Sequence[str]] = ()
     picture: str = ""  # a file in Setting.pictures
@@ -83,6 +84,11 @@ Measure = Callable[[Setting], Exhibit]
 def drawing(title: str, where: str) -> Measure:
     """An exhibit that is a drawing of the model: nothing is measured, the documentation has it in its own words."""
     return lambda _: Exhibit(title, note=f"A drawing; nothing to measure. {where}")
+
+
+def heading(name: str) -> str:
+    """Table 1, for table-1."""
+    return name.replace("-", " ").capitalize()
 
 
 def run(paper: str, exhibits: Mapping[str, Measure], quick: Sequence[str], doc: str | None) -> None:

@@ -105,7 +105,7 @@ def figure3_starts(setting: Setting) -> Exhibit:
         ]
     size = "1,000 points of 20 clusters" if setting.quick else "10,000 points of 40 clusters"
     note = f"{size} in 40 features; the starts are one cluster, a sequential draw, and every point alone. {ALPHA}"
-    return panels_shown("Figure 3 (a)-(c): three starts", "starts", panels, claims, note, setting)
+    return panels_shown("Three starts", "starts", panels, claims, note, setting)
 
 
 def panels_shown(
@@ -156,7 +156,7 @@ def figure3_clusters(setting: Setting) -> Exhibit:
         ),
     ]
     note = MADE.format(points=POINTS, limit="4 s") + f"40 features, from a sequential draw. {ALPHA}"
-    return panels_shown("Figure 3 (d)-(f): 20, 40 and 80 clusters", "clusters", panels, claims, note, setting)
+    return panels_shown("20, 40 and 80 clusters", "clusters", panels, claims, note, setting)
 
 
 def figure3_features(setting: Setting) -> Exhibit:
@@ -178,7 +178,7 @@ def figure3_features(setting: Setting) -> Exhibit:
     note = MADE.format(points=POINTS, limit="4 s") + f"40 clusters, from a sequential draw. {ALPHA}"
     more = f"{np.median(low):,.0f} nats above {PAIRS} with 10 features, {np.median(high):,.0f} with 80."
     note += f" After 4 s {BOTH} is {more}"
-    return panels_shown("Figure 3 (g), (h): 10 and 80 features", "features", panels, [claim], note, setting)
+    return panels_shown("10 and 80 features", "features", panels, [claim], note, setting)
 
 
 def figure3_digits(setting: Setting) -> Exhibit:
@@ -196,7 +196,7 @@ def figure3_digits(setting: Setting) -> Exhibit:
     )
     note = "10,000 digits of MNIST, pixels standardised, 50 principal components, covariance 16 I; five runs of 6 s. "
     note += ALPHA
-    return panels_shown("Figure 3 (i): MNIST", "digits", {"MNIST": curves}, [claim], note, setting)
+    return panels_shown("MNIST", "digits", {"MNIST": curves}, [claim], note, setting)
 
 
 class RawCounts(Counts):
@@ -239,20 +239,20 @@ def figure3_news(setting: Setting) -> Exhibit:
     ]
     note = f"2,246 documents, 10,473 words, Dirichlet(0.1), each document a point; five runs of 12 s. {ALPHA} "
     note += '"raw" projects counts along a random direction, as printed; without it, hashed square roots of shares.'
-    return panels_shown("Figure 3 (j): AP", "news", {"AP": curves}, claims, note, setting)
+    return panels_shown("AP", "news", {"AP": curves}, claims, note, setting)
 
 
 EXHIBITS = {
-    "figure1": drawing("Figure 1: the augmented model", "docs/maths.md, section 14, has it in words."),
-    "figure2": figure2,
-    "figure3_starts": figure3_starts,
-    "figure3_clusters": figure3_clusters,
-    "figure3_features": figure3_features,
-    "figure3_digits": figure3_digits,
-    "figure3_news": figure3_news,
-    "figure3_after": figure3_after,
+    "figure-1": drawing("The augmented model", "docs/maths.md, section 14, has it in words."),
+    "figure-2": figure2,
+    "figure-3abc": figure3_starts,
+    "figure-3def": figure3_clusters,
+    "figure-3gh": figure3_features,
+    "figure-3i": figure3_digits,
+    "figure-3j": figure3_news,
+    "figure-3kl": figure3_after,
 }
-QUICK = ("figure2", "figure3_starts")
+QUICK = ("figure-2", "figure-3abc")
 
 if __name__ == "__main__":
     run("liang2007", EXHIBITS, QUICK, __doc__)

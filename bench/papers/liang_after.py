@@ -72,7 +72,7 @@ def figure3_after(setting: Setting) -> Exhibit:
         "about a half. Either is corrected by Metropolis-Hastings."
     )
     return Exhibit(
-        "Figure 3 (k), (l): mixing after the burn-in", claims, (("", *STATISTICS), *rows), "liang2007-after.png",
+        "Mixing after the burn-in", claims, (("", *STATISTICS), *rows), "liang2007-after.png",
         "Autocorrelation against the lag: two panels of four lines", note,
     )  # fmt: skip
 

@@ -99,7 +99,7 @@ def figure2(setting: Setting) -> Exhibit:
         "are contiguous, alpha 1, beta exp psi(K + 1). The picture has one order and 2 features."
     )
     alt = "Contributions by the beginning of the last cluster, in logs and as shares, at four ends"
-    return Exhibit("Figure 2: the summation profile", claims, (head, *rows), "liang2007-profile.png", alt, note)
+    return Exhibit("The summation profile", claims, (head, *rows), "liang2007-profile.png", alt, note)
 
 
 def draw(table: SegmentTable) -> Figure:

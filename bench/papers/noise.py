@@ -37,3 +37,9 @@ def margin(differences: Any) -> float:
 def clearly_above(differences: Any) -> bool:
     """Whether the mean of ``differences`` is above 0 at a level of 1 in 100, by Student's t."""
     return margin(differences) > 0.0
+
+
+def may_be_zero(differences: Any) -> bool:
+    """Whether the mean of ``differences`` is as near to 0 as all but one in 10,000 are by Student's t if it is 0."""
+    mean, error = mean_and_error(differences)
+    return abs(mean) <= error * float(t.ppf(1.0 - 0.5e-4, len(differences) - 1))
