@@ -121,9 +121,14 @@ def record(paper: str, name: str, measure: Measure, setting: Setting) -> dict[st
     """Measure an exhibit."""
     start = time.perf_counter()
     exhibit = measure(setting)
-    claims = [{**claim._asdict(), "verdict": claim.verdict} for claim in exhibit.claims]
+    claims = [{**claim._asdict(), "agrees": plain(claim.agrees), "verdict": claim.verdict} for claim in exhibit.claims]
     seconds = round(time.perf_counter() - start, 1)
     return {"paper": paper, "name": name, **exhibit._asdict(), "claims": claims, "seconds": seconds, **about()}
+
+
+def plain(agrees: Any) -> bool | None:
+    """A bool that JSON can write, where numpy made one of its own."""
+    return None if agrees is None else bool(agrees)
 
 
 def read(file: Path) -> list[dict[str, Any]]:
