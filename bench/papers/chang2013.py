@@ -22,8 +22,8 @@ from mapdpm import DirichletMultinomial
 from mapdpm.metrics import adjusted_mutual_info
 from mapdpm.samplers import SubClusterSplits, sample
 
-POINTS, RUNS, SECONDS = 20_000, 3, 4.0
-REAL_RUNS, REAL_SECONDS = 2, 8.0
+POINTS, RUNS, SECONDS = 10_000, 3, 2.0
+REAL_RUNS, REAL_SECONDS = 2, 6.0
 FIRST = 50
 OTHERS = ("GIBBS", "FSD", "GIBBS+SUPC", "GIBBS+SAMS")
 PRINTED = ("SUBC", "SUBC+SUPC", "APPROX")
@@ -75,7 +75,7 @@ def table1(setting: Setting) -> Exhibit:
     if setting.quick:
         return Exhibit("Capabilities", claims, note=note)
     for n in (100, 1000):
-        means = numbers_of_clusters(n, 4000)
+        means = numbers_of_clusters(n, 3000)
         reference, printed = means["`CollapsedGibbs`, `SequentialSplitMerge`"], means["as printed"]
         claims.append(
             Claim(
@@ -292,7 +292,7 @@ def figure5(setting: Setting) -> Exhibit:
             "20",
             ", ".join(f"{name} {clusters(panels['AP'], name)}" for name in (*gibbs, *PRINTED, "EXACT")),
             any(10 <= clusters(panels["AP"], name) <= 40 for name in (*gibbs, *PRINTED)),
-            "10 to 40 by one of the paper's samplers, after 8 s",
+            "10 to 40 by one of the paper's samplers, after 6 s",
             "The paper does not give its prior of words (0.1 here) or its alpha (1 here); both set the number.",
         ),
         Claim(

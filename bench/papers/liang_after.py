@@ -17,7 +17,7 @@ from mapdpm.diagnostics import autocorrelation, autocorrelation_time
 from mapdpm.samplers import Chain, Hybrid, sample
 
 TICK, LONGEST = 0.002, 0.5
-BURN_IN, SECONDS, CHAINS = 300, 5.0, 5
+BURN_IN, SECONDS, CHAINS = 300, 4.0, 5
 STATISTICS = ("number of clusters", "largest cluster")
 
 

@@ -17,8 +17,8 @@ from mapdpm.documents import Topics, perplexity, read, topics
 from mapdpm.samplers import DirectAssignment, GammaPrior, Trace, sample
 
 HERE = "business"
-OTHERS, REPEATS, STEPS = 80, 5, 300
-OWN = (5, 10, 20, 40, 80)
+OTHERS, REPEATS, STEPS = 80, 4, 300
+OWN = (5, 10, 20, 80)
 MODELS = ("M1", "M2", "M3")
 NOT_HERE = "The articles of NIPS are not here."
 
