@@ -23,15 +23,16 @@ def shown(values: Any, digits: int = 2) -> str:
 
 
 def margin(differences: Any) -> float:
-    """How many standard errors the mean of ``differences`` is above 0, less those that 1 in 100 needs by Student's t.
+    """How far the verdict of ``clearly_above`` is from flipping, in standard deviations of its statistic.
 
-    Positive: the mean is above 0 at that level. Nearly normal with deviation 1 over repetitions, so a verdict whose
-    margin is m flips by chance in a share Phi(-|m|) of them: one in 1,000 for 3.1.
+    Student's t, the mean of n differences over its standard error, has a deviation of about sqrt(1 + t^2 / 2n) over
+    repetitions. So a verdict of margin m flips by chance in a share Phi(-|m|) of them: one in 1,000 for 3.1.
     """
     mean, error = mean_and_error(differences)
     if error == 0.0:
         return float(np.sign(mean)) * float("inf") if mean else 0.0
-    return mean / error - float(t.ppf(1.0 - LEVEL, len(differences) - 1))
+    n, statistic = len(differences), mean / error
+    return (statistic - float(t.ppf(1.0 - LEVEL, n - 1))) / float(np.sqrt(1.0 + statistic**2 / (2.0 * n)))
 
 
 def clearly_above(differences: Any) -> bool:

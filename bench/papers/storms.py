@@ -37,7 +37,7 @@ def of_radar(file: Path) -> tuple[Any, Any]:
     return np.repeat(at, counts[t, y, x], axis=0), np.repeat(t.astype(float), counts[t, y, x])
 
 
-def made_up(n_frames: int = 6, each: int = 10) -> tuple[Any, Any]:
+def made_up(n_frames: int = 8, each: int = 8) -> tuple[Any, Any]:
     """Three storms that cross the unit square from left to right: points, and the number of the image of each."""
     rng = np.random.default_rng(3)
     t = np.repeat(np.arange(n_frames, dtype=float), 3 * each)

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from noise import clearly_above, mean_and_error, shown
 from teh_topics import Fit, Fold, counts_of, cross_validate, fold_parts, lda, ours
 
-FOLDS, STEPS = 10, 400
+FOLDS, STEPS = 10, 300
 SIZES = (10, 20, 40, 80, 120)
 ABSTRACTS, NEWS = "text/cora_bow.npz", "text/ap_bow.npz"
 HDP, FROM_MANY, MANY = "HDP", "HDP, from 200 topics", 200
-RUN = {ABSTRACTS: 5, NEWS: 3}  # folds; a fold of AP takes as long as three of Cora
+RUN = {ABSTRACTS: 4, NEWS: 3}  # folds; a fold of AP takes as long as three of Cora
 
 
 def figure6(setting: Setting) -> Exhibit:
