@@ -25,14 +25,16 @@ def shown(values: Any, digits: int = 2) -> str:
 def margin(differences: Any) -> float:
     """How far the verdict of ``clearly_above`` is from flipping, in standard deviations of its statistic.
 
-    Student's t, the mean of n differences over its standard error, has a deviation of about sqrt(1 + t^2 / 2n) over
-    repetitions. So a verdict of margin m flips by chance in a share Phi(-|m|) of them: one in 1,000 for 3.1.
+    Student's t, the mean of n differences over its standard error, has a variance of about 1 + t^2 / 2n over
+    repetitions, so sqrt(2n) asinh(t / sqrt(2n)) has one of about 1. A verdict of margin m flips by chance in a share
+    Phi(-|m|) of repetitions: one in 1,000 for 3.1.
     """
     mean, error = mean_and_error(differences)
     if error == 0.0:
         return float(np.sign(mean)) * float("inf") if mean else 0.0
-    n, statistic = len(differences), mean / error
-    return (statistic - float(t.ppf(1.0 - LEVEL, n - 1))) / float(np.sqrt(1.0 + statistic**2 / (2.0 * n)))
+    scale = np.sqrt(2.0 * len(differences))
+    needed = t.ppf(1.0 - LEVEL, len(differences) - 1)
+    return float(scale * (np.arcsinh(mean / error / scale) - np.arcsinh(needed / scale)))
 
 
 def clearly_above(differences: Any) -> bool:
