@@ -129,8 +129,9 @@ def nats_shown(values: Any) -> str:
 
 def draw(panels: Mapping[str, Curves], clock: Clock, columns: int = 3) -> Figure:
     """A panel of curves each, all runs thin; axes show where the samplers end."""
+    columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(3.4 * columns, 2.9 * rows), layout="constrained")
+    figure = Figure(figsize=(max(5.5, 3.4 * columns), 2.9 * rows + 0.5), layout="constrained")
     for number, (title, curves) in enumerate(panels.items()):
         ax = figure.add_subplot(rows, columns, number + 1)
         last = [curve[-1].log_joint for runs in curves.values() for curve in runs]
@@ -143,9 +144,9 @@ def draw(panels: Mapping[str, Curves], clock: Clock, columns: int = 3) -> Figure
         ax.set_xscale("log")
         ax.set_xlabel(clock.unit)
         ax.xaxis.set_minor_formatter("")
-        room = max(0.25 * (max(last) - min(last)), 0.02 * abs(max(last)))
-        ax.set_ylim(min(last) - room, max(last) + room)
+        room = max(max(last) - min(last), 1e-4 * abs(max(last)))
+        ax.set_ylim(min(last) - 2.0 * room, max(last) + 0.25 * room)
     figure.axes[0].set_ylabel("log joint (nats)")
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(5, len(labels)), frameon=False)
+    figure.legend(handles, labels, loc="outside upper center", ncols=5 if len(panels) > 1 else 2, frameon=False)
     return figure

@@ -187,19 +187,22 @@ def figure3_features(setting: Setting) -> Exhibit:
 def figure3_digits(setting: Setting) -> Exhibit:
     """Panel (i)."""
     curves = curves_of(setting, "MNIST")
-    claim = Claim(
-        "On digits permutations improve the sampler.",
-        "higher (i)",
-        "; ".join(f"{name} {climbs.nats_shown(climbs.ends(curves, name))}" for name in NAMES) + " nats below the best",
-        bool(
-            max(*climbs.ends(curves, PERM), *climbs.ends(curves, BOTH))
-            < min(*climbs.ends(curves, GIBBS), *climbs.ends(curves, PAIRS))
-        ),
-        "every run with permutations ends above every run without",
-    )
+    lost = {name: climbs.ends(curves, name) for name in NAMES}
+    claims = [
+        Claim(
+            f"On digits permutations improve {before}.",
+            "higher (i)",
+            f"{climbs.nats_shown(lost[after])} nats below the best of all, {climbs.nats_shown(lost[before])} without",
+            bool(max(lost[after]) < min(lost[before])),
+            "every run with permutations ends above every run without; 1 in 252 by chance",
+            f"The median is {np.median(lost[before]) - np.median(lost[after]):,.0f} nats above, but the ranges of runs "
+            "overlap.",
+        )
+        for before, after in ((GIBBS, PERM), (PAIRS, BOTH))
+    ]
     note = "5,000 digits of MNIST, pixels standardised, 50 principal components, covariance 16 I; five runs of 3 s. "
     note += ALPHA
-    return panels_shown("MNIST", "digits", {"MNIST": curves}, [claim], note, setting)
+    return panels_shown("MNIST", "digits", {"MNIST": curves}, claims, note, setting)
 
 
 class RawCounts(Counts):
