@@ -13,4 +13,24 @@ class Quote(NamedTuple):
     cells: tuple[tuple[str, str], ...]
 
 
-QUOTES: list[Quote] = []
+QUOTES: list[Quote] = [
+    Quote(
+        "docs/drift.md",
+        "{} of neighbouring clusters in neighbouring images have one label, and with them {}.",
+        "porteous2006",
+        "figure-4",
+        (("without exchanges", "neighbours with one label"), ("with exchanges", "neighbours with one label")),
+    ),
+    Quote(
+        "docs/samplers.md",
+        "labels a chain is with one block {} and with the other {} of the time, and with them {} and {}.",
+        "porteous2006",
+        "figure-1",
+        (
+            ("Gibbs alone", "with one side"),
+            ("Gibbs alone", "with the other"),
+            ("with moves", "with one side"),
+            ("with moves", "with the other"),
+        ),
+    ),
+]

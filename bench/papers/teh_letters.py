@@ -18,9 +18,9 @@ from mapdpm.data.tokens import Tokens
 from mapdpm.samplers import GammaPrior, HDPHMMBeam, HDPHMMDirectAssignment, sample
 
 SYMBOLS, BETA = 27, 0.2
-STATES = (1, 4, 7, 10, 20, 30)
+STATES = (1, 4, 10, 20, 30)
 BURN_IN, DRAWS, THIN = 2000, 50, 10
-STARTS, FLOOR, REPEATS = 3, 1e-6, 5
+STARTS, FLOOR, REPEATS = 2, 1e-6, 3
 PEERS = ("ML", "MAP", "VB")
 
 _PRIORS: dict[str, Any] = {"alpha_prior": GammaPrior(1, 1), "gamma_prior": GammaPrior(1, 1)}
