@@ -181,7 +181,7 @@ def figure3_features(setting: Setting) -> Exhibit:
         f"permutations are faster with 80 features, and not with 10: {FASTER}",
     )
     note = MADE.format(points=POINTS, limit="2 s") + f"40 clusters, from a sequential draw. {ALPHA}"
-    more = f"{np.median(low):,.0f} nats above {PAIRS} with 10 features, {np.median(high):,.0f} with 80."
+    more = f"{np.median(low):+,.0f} nats from {PAIRS} with 10 features, {np.median(high):+,.0f} with 80."
     note += f" After 2 s {BOTH} is {more}"
     return panels_shown("10 and 80 features", "features", panels, [claim], note, setting)
 
