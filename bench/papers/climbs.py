@@ -148,5 +148,5 @@ def draw(panels: Mapping[str, Curves], clock: Clock, columns: int = 3) -> Figure
         ax.set_ylim(min(last) - 2.0 * room, max(last) + 0.25 * room)
     figure.axes[0].set_ylabel("log joint (nats)")
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=5 if len(panels) > 1 else 2, frameon=False)
+    figure.legend(handles, labels, loc="outside upper center", ncols=2 * columns, frameon=False)
     return figure

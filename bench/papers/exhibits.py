@@ -121,7 +121,15 @@ def record(paper: str, name: str, measure: Measure, setting: Setting) -> dict[st
     """Measure an exhibit."""
     start = time.perf_counter()
     exhibit = measure(setting)
-    claims = [{**claim._asdict(), "agrees": plain(claim.agrees), "verdict": claim.verdict} for claim in exhibit.claims]
+    claims = [
+        {
+            **claim._asdict(),
+            "agrees": plain(claim.agrees),
+            "why": "" if claim.agrees else claim.why,
+            "verdict": claim.verdict,
+        }
+        for claim in exhibit.claims
+    ]
     seconds = round(time.perf_counter() - start, 1)
     return {"paper": paper, "name": name, **exhibit._asdict(), "claims": claims, "seconds": seconds, **about()}
 
