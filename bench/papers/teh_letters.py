@@ -141,8 +141,8 @@ def figure10(setting: Setting) -> Exhibit:
             + ", ".join(f"{name} {np.mean(others[name, K]):.2f} ({K})" for name, K in best.items()),
             all(clearly_above(each) for each in above.values()),
             "lower than the best of each at 1 in 100, by Student's t of paired repeats",
-            f"It is lower in {sum(each > 0.0 for each in np.concatenate(list(above.values())))} of {3 * REPEATS} paired "
-            "comparisons with the best of each, but so few repeats leave a standard error too large.",
+            f"It is lower in {sum(each > 0.0 for each in np.concatenate(list(above.values())))} of {3 * REPEATS} "
+            "paired comparisons with the best of each, but so few repeats leave a standard error too large.",
         ),
     )
     curves = {name: [float(np.mean(others[name, K])) for K in STATES] for name in PEERS}
