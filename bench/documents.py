@@ -1,26 +1,19 @@
-"""Teh2004, section 6: topics of documents by DirectAssignment, beside latent Dirichlet allocation and other programs.
+"""Topics of documents: the speed of sweeps, HDPs of other programs, and a mode beside draws.
 
-Run: python bench/documents.py [--only perplexity|speed|sections|mode] [--data FOLDER]. --data is the folder above
-text/{ap,cora,bbc}_bow.npz (the environment variable MAPDPM_DATA may name it). Needs scipy, tomotopy for the
-first two parts, and gensim for the first (pip install tomotopy gensim). All run on one thread.
+Run: python bench/documents.py [--only peers|speed|mode] [--data FOLDER]. --data is the folder above
+text/{ap,cora}_bow.npz (the environment variable MAPDPM_DATA may name it). Needs scipy, tomotopy for the first two
+parts, and gensim for the first (pip install tomotopy gensim). All run on one thread. Perplexity beside LDA is in
+bench/papers/teh2004.py.
 
-perplexity  Figure 6: ten-fold cross-validation on Cora and AP. All have words ~ Dirichlet(0.5); DirectAssignment has
-            alpha ~ Gamma(1, 1) and gamma ~ Gamma(1, 0.1). LDA is tomotopy's LDAModel, whose alpha, one a topic, it fits
-            itself. All samplers take 500 steps, then 10 draws, one in 5 steps, and all draws are averaged. Ours starts
-            from labels at random, as by default; from 200 topics at random; and from labels drawn in sequence. Tables
-            of tomotopy's HDPModel are not to be had: its shares are those of the expected tables given its labels,
-            alpha and gamma, and a new topic is added as in ours. It starts as by default, and from 60 topics.
-            gensim's HdpModel is variational: three passes (ten are little better), then hdp_to_lda; K are its topics of
-            a token or more. Words that no document of a fold has keep their 0.5 in all. One estimator,
-            ``perplexity`` of this library, scores all; seconds are of fitting alone
-speed       a sweep of AP in nanoseconds a token, in one process, medians of rounds in which all take turns: after 100
-            sweeps of each, alpha and gamma drawn by both; then at equal numbers of topics, from random labels, with
-            fixed alpha and gamma, and beside our own sweep of all families. The last column is what ``sample`` pays,
-            which computes log joints
-mode        HDPMixture from 20 steps of the sampler, on the first fold of Cora: perplexity and joint of both
-sections    Figure 8: the perplexity of documents of a section of the BBC that were held out, given some others of it
-            and 80 of each of the four other sections. M1: those of the section alone; M2: all, one level of groups; M3:
-            a tree, documents in sections. From labels at random, and drawn in sequence. Mean and standard error
+peers  perplexity in folds of Cora, as bench/papers/teh_topics.py has it. Tables of tomotopy's HDPModel are not to be
+       had: its shares are those of the expected tables given its labels, alpha and gamma, and a new topic is added as
+       in ours. It starts as by default, and from 60 topics. gensim's HdpModel is variational: three passes (ten are
+       little better), then hdp_to_lda; K are its topics of a token or more
+speed  a sweep of AP in nanoseconds a token, in one process, medians of rounds in which all take turns: after 100
+       sweeps of each, alpha and gamma drawn by both; then at equal numbers of topics, from random labels, with fixed
+       alpha and gamma, and beside our own sweep of all families. The last column is what ``sample`` pays, which
+       computes log joints
+mode   HDPMixture from 20 steps of the sampler, on the first fold of Cora: perplexity and joint of both
 """
 
 from __future__ import annotations
@@ -28,12 +21,11 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import sys
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from machine import about
@@ -42,107 +34,70 @@ from tables import print_table
 from mapdpm import Categorical, HDPMixture
 from mapdpm.documents import Topics, perplexity, read, topics
 from mapdpm.rng import seeded
-from mapdpm.samplers import DirectAssignment, GammaPrior, sample
+from mapdpm.samplers import DirectAssignment, sample
 from mapdpm.samplers.given import ChainData, Given
 
-WORDS = Categorical(0.5)
-ETA = 0.5
-DRAWS, THIN = 10, 5
-SIZES = (10, 20, 40, 60, 80, 120)
+sys.path.append(str(Path(__file__).with_name("papers")))
+from noise import mean_and_error
+from teh_topics import (
+    DRAWS,
+    ETA,
+    THIN,
+    WORDS,
+    Fit,
+    counts_of,
+    cross_validate,
+    draws_of,
+    filled,
+    fold_parts,
+    free,
+    ours,
+    start_of,
+    words_of,
+)
+
 PASSES, CHUNK = 3, 256
-FROM, MANY = 60, 200
+FROM = 60
 ROUNDS, SWEEPS = 9, 2
-OWN, OTHERS, REPEATS = (5, 10, 20, 40, 80), 80, 3
-
-Fit = Callable[[Any, int], tuple[list[Topics], Any]]
-"""Counts and a seed give topics, of one draw or more, and the number of topics of each."""
-
-
-class Fold(NamedTuple):
-    """How a model did in one fold."""
-
-    perplexity: float
-    n_topics: Any
-    seconds: float
 
 
 def main() -> None:
     """Print the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("perplexity", "speed", "sections", "mode"))
+    parser.add_argument("--only", choices=("peers", "speed", "mode"))
     parser.add_argument("--data", type=Path, default=os.environ.get("MAPDPM_DATA") or None, help="holds text/")
-    parser.add_argument("--sets", nargs="+", default=["cora", "ap"], help="of perplexity")
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--run", type=int, help="so many of the folds; all")
-    parser.add_argument("--models", nargs="+", default=[""], help="of perplexity: how their names begin")
     parser.add_argument("--burn-in", type=int, default=500)
-    parser.add_argument("--section", default="business")
     arguments = parser.parse_args()
     if arguments.data is None:
         parser.error("name the folder above text/ by --data or MAPDPM_DATA")
     print(about())
-    few, _ = counts_of(arguments.data, "cora")
+    few = counts_of(arguments.data / "text" / "cora_bow.npz")[0]
     ours(few[:20], 0, burn_in=1)  # compiles
     if arguments.only in {None, "speed"}:
-        speed(counts_of(arguments.data, "ap")[0])
-    if arguments.only in {None, "sections"}:
-        for init in ("random", "sequential"):
-            sections(*counts_of(arguments.data, "bbc"), arguments.section, arguments.burn_in, init)
+        speed(counts_of(arguments.data / "text" / "ap_bow.npz")[0])
     if arguments.only in {None, "mode"}:
         mode(few, arguments.folds, arguments.burn_in)
-    for name in arguments.sets if arguments.only in {None, "perplexity"} else ():
-        counts, _ = counts_of(arguments.data, name)
-        parts = fold_parts(counts, arguments.folds)[: arguments.run]
-        cross_validate(name, counts, parts, arguments.burn_in, tuple(arguments.models))
+    if arguments.only in {None, "peers"}:
+        peers(few, fold_parts(few, arguments.folds)[: arguments.run], arguments.burn_in)
 
 
-def counts_of(folder: Path, name: str) -> tuple[Any, Any]:
-    """Documents x words, and the section of each document if it has one."""
-    from scipy.sparse import csr_matrix  # noqa: PLC0415  (the library does without)
-
-    bag = np.load(folder / "text" / f"{name}_bow.npz")
-    counts = csr_matrix((bag["data"].astype(np.int64), bag["indices"], bag["indptr"]), tuple(bag["shape"]))
-    return counts, bag.get("labels")
-
-
-def fold_parts(counts: Any, folds: int) -> list[Any]:
-    """The documents that each fold holds out."""
-    return np.array_split(np.random.default_rng(0).permutation(counts.shape[0]), folds)
-
-
-def ours(counts: Any, seed: int, burn_in: int, init: int | str = "random") -> tuple[list[Topics], Any]:
-    """Draws of DirectAssignment, from a start of ``sample`` or from ``init`` topics at random."""
-    tokens, of_tokens = read(counts)
-    steps = {"draws": DRAWS, "burn_in": burn_in, "thin": THIN, "init": start_of(tokens.n_points, init)}
-    trace = sample(tokens, free(WORDS), groups=of_tokens, random_state=seed, **steps)
-    return topics(trace, tokens, WORDS), trace.n_clusters.ravel()
-
-
-def start_of(n_tokens: int, init: int | str) -> Any:
-    """The start of a chain: so many topics at random, or one of ``sample``."""
-    return init if isinstance(init, str) else np.random.default_rng(0).integers(0, init, n_tokens)
-
-
-def free(likelihood: Categorical) -> DirectAssignment:
-    """The sampler that draws alpha and gamma under the paper's priors of section 6.1."""
-    priors = {"alpha_prior": GammaPrior(1.0, 1.0), "gamma_prior": GammaPrior(1.0, 0.1)}
-    return DirectAssignment(likelihood=likelihood, **priors)
-
-
-def filled(model: Any, counts: Any) -> Any:
-    """A model of tomotopy with the documents; words are the numbers of columns."""
-    for row in np.split(np.repeat(counts.indices, counts.data).astype(str), np.cumsum(counts.sum(axis=1).A1)[:-1]):
-        model.add_doc(row.tolist())
-    return model
-
-
-def lda(counts: Any, seed: int, burn_in: int, K: int) -> tuple[list[Topics], Any]:
-    """Draws of tomotopy's LDAModel."""
-    import tomotopy  # noqa: PLC0415  (few have it)
-
-    model = filled(tomotopy.LDAModel(k=K, eta=ETA, seed=seed), counts)
-    drawn = [Topics(words_of(model, range(K), counts.shape[1]), model.alpha) for _ in draws_of(model, burn_in)]
-    return drawn, np.full(DRAWS, K)
+def peers(counts: Any, parts: list[Any], burn_in: int) -> None:
+    """Print the perplexity of HDPs of several programs."""
+    fits: dict[str, Fit] = {
+        "DirectAssignment": partial(ours, burn_in=burn_in),
+        **{f"HDPModel (tomotopy), from {K}": partial(peer_hdp, burn_in=burn_in, init=K) for K in (2, FROM)},
+        "HdpModel (gensim)": gensim_hdp,
+    }
+    rows = []
+    for model, runs in cross_validate(fits, counts, parts).items():
+        K = np.concatenate([run.n_topics for run in runs])
+        mean, error = mean_and_error([run.perplexity for run in runs])
+        seconds = statistics.mean(run.seconds for run in runs)
+        rows.append((model, f"{K.mean():.1f}", f"{mean:.1f}", f"{error:.1f}", f"{seconds:.1f}"))
+    head = ("", "K", "perplexity", "standard error", "seconds a fold")
+    print_table(f"Cora, {len(parts)} folds, {burn_in} steps before the first draw", head, rows)
 
 
 def peer_hdp(counts: Any, seed: int, burn_in: int, init: int) -> tuple[list[Topics], Any]:
@@ -158,22 +113,6 @@ def peer_hdp(counts: Any, seed: int, burn_in: int, init: int) -> tuple[list[Topi
         found.append(Topics(words, model.alpha * expected_shares(guests, model.alpha, model.gamma), True))
         n_topics.append(len(live))
     return found, np.array(n_topics)
-
-
-def draws_of(model: Any, burn_in: int) -> Iterator[int]:
-    """Train a model of tomotopy; yields at each draw."""
-    model.train(burn_in, workers=1)
-    for draw in range(DRAWS):
-        model.train(THIN, workers=1)
-        yield draw
-
-
-def words_of(model: Any, live: Any, n_words: int) -> Any:
-    """The distributions of topics over all columns, in their order."""
-    found = np.full((len(live), n_words), ETA)
-    columns = np.array(list(model.used_vocabs)).astype(int)
-    found[:, columns] = [model.get_topic_word_dist(k, normalize=False) for k in live]
-    return found / found.sum(axis=1, keepdims=True)
 
 
 def expected_shares(guests: Any, alpha: float, gamma: float) -> Any:
@@ -199,52 +138,6 @@ def gensim_hdp(counts: Any, seed: int) -> tuple[list[Topics], Any]:
     model = HdpModel(corpus, names, max_chunks=chunks, chunksize=CHUNK, eta=ETA, random_state=seed)
     weights, words = model.hdp_to_lda()
     return [Topics(words, weights)], np.array([np.count_nonzero(model.m_lambda_sum >= 1.0)])
-
-
-def fits_of(burn_in: int) -> dict[str, Fit]:
-    """All models by their names."""
-    return {
-        "DirectAssignment, random": partial(ours, burn_in=burn_in),
-        f"DirectAssignment, from {MANY}": partial(ours, burn_in=burn_in, init=MANY),
-        "DirectAssignment, sequential": partial(ours, burn_in=burn_in, init="sequential"),
-        **{f"LDA, {K} (tomotopy)": partial(lda, burn_in=burn_in, K=K) for K in SIZES},
-        **{f"HDPModel (tomotopy), from {K}": partial(peer_hdp, burn_in=burn_in, init=K) for K in (2, FROM)},
-        "HdpModel (gensim)": gensim_hdp,
-    }
-
-
-def cross_validate(name: str, counts: Any, parts: list[Any], burn_in: int, models: tuple[str, ...]) -> None:
-    """Print the perplexity of each model, and the posterior of the number of topics."""
-    fits = {model: fit for model, fit in fits_of(burn_in).items() if model.startswith(models)}
-    done: dict[str, list[Fold]] = defaultdict(list)
-    for number, part in enumerate(parts):
-        others = np.setdiff1d(np.arange(counts.shape[0]), part)
-        for model, fit in fits.items():
-            begin = time.perf_counter()
-            found, n_topics = fit(counts[others], number + 1)
-            seconds = time.perf_counter() - begin
-            done[model].append(Fold(perplexity(found, counts[part], random_state=number), n_topics, seconds))
-        print(f"{name}, fold {number + 1}:", *(f"{runs[-1].perplexity:.1f}" for runs in done.values()), flush=True)
-    values = {model: np.array([run.perplexity for run in runs]) for model, runs in done.items()}
-    ldas = [model for model in values if model.startswith("LDA")] or list(values)
-    best = min(ldas, key=lambda model: values[model].mean())
-    rows = []
-    for model, runs in done.items():
-        K = np.concatenate([run.n_topics for run in runs])
-        mean, error = mean_and_error(values[model])
-        more, error_of_more = mean_and_error(values[model] - values[best])
-        apart = (
-            "the best" if model == best else f"{more:+.1f}",
-            f"{more / error_of_more:+.1f}" if error_of_more else "-",
-        )
-        seconds = statistics.mean(run.seconds for run in runs)
-        rows.append((model, f"{K.mean():.1f}", f"{mean:.1f}", f"{error:.1f}", *apart, f"{seconds:.1f}"))
-    head = ("", "K", "perplexity", "standard error", "to the best LDA", "in paired standard errors", "seconds a fold")
-    print_table(f"{name}, {len(parts)} folds, {burn_in} steps before the first draw", head, rows)
-    for model in [model for model in done if model.startswith("Direct")]:
-        sizes, times = np.unique(np.concatenate([run.n_topics for run in done[model]]), return_counts=True)
-        shares = (f"{K}: {share:.2f}" for K, share in zip(sizes, times / times.sum(), strict=True))
-        print(f"number of topics, {model}:", ", ".join(shares))
 
 
 def mode(counts: Any, folds: int, burn_in: int) -> None:
@@ -276,12 +169,6 @@ def mode(counts: Any, folds: int, burn_in: int) -> None:
             rows.append((f"HDPMixture from there, moves {moves}", model.n_clusters_, model.log_joint_, found))
     cells_of = [(name, str(K), f"{joint:.0f}", f"{found:.1f}") for name, K, joint, found in rows]
     print_table("Cora, first fold", ("", "K", "log joint", "perplexity"), cells_of)
-
-
-def mean_and_error(values: Any) -> tuple[float, float]:
-    """The mean, and its standard error; 0 of a single value."""
-    values = np.asarray(values)
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 class Ours:
@@ -352,48 +239,6 @@ def in_turns(theirs: Any, own: Ours, n_tokens: int) -> tuple[str, ...]:
         for low, high in zip(np.min(sizes, 0), np.max(sizes, 0), strict=True)
     ]
     return K[0], ns[0], K[1], ns[1], f"{ratio:.2f}", ns[2]
-
-
-def sections(counts: Any, labels: Any, section: str, burn_in: int, init: str) -> None:
-    """Print the perplexity of documents of a section under each of the three models."""
-    done: dict[tuple[int, str], list[tuple[float, float]]] = defaultdict(list)
-    begin = time.perf_counter()
-    for repeat in range(REPEATS):
-        rng = np.random.default_rng(repeat)
-        here, *others = (
-            rng.permutation(np.flatnonzero(labels == name)) for name in [section, *sorted({*labels} - {section})]
-        )
-        new, old = np.split(here, [len(here) // 5])
-        for n in OWN:
-            own, every = old[:n], np.concatenate([old[:n], *(documents[:OTHERS] for documents in others)])
-            for model, chosen in (("M1", own), ("M2", every), ("M3", every)):
-                names = labels[chosen] if model == "M3" else None
-                found, K = of_section(counts[chosen], names, repeat, burn_in, init)
-                done[n, model].append((perplexity(found, counts[new], random_state=repeat), K))
-    rows = []
-    for n in OWN:
-        cells = []
-        for model in ("M1", "M2", "M3"):
-            values, sizes = np.transpose(done[n, model])
-            mean, error = mean_and_error(values)
-            cells += [f"{mean:.1f} +- {error:.1f}", f"{sizes.mean():.1f}"]
-        rows.append((str(n), *cells))
-    title = f"BBC: perplexity of {len(new)} documents of {section}, {REPEATS} repeats; start: {init}"
-    print_table(title, ("documents of it", "M1", "K", "M2", "K", "M3", "K"), rows)
-    print(f"{time.perf_counter() - begin:.0f} s")
-
-
-def of_section(counts: Any, labels: Any, seed: int, burn_in: int, init: str) -> tuple[list[Topics], float]:
-    """Topics for documents like the first, and their mean number; with ``labels`` of a tree."""
-    tokens, of_tokens = read(counts)
-    wide, vague = GammaPrior(5.0, 0.1), GammaPrior(0.1, 0.1)
-    alphas = vague if labels is None else [wide, vague]
-    sampler = DirectAssignment(likelihood=WORDS, alpha_prior=alphas, gamma_prior=wide)
-    groups = of_tokens if labels is None else np.c_[labels[of_tokens], of_tokens]
-    steps = {"draws": DRAWS, "burn_in": burn_in, "thin": THIN, "init": start_of(tokens.n_points, init)}
-    trace = sample(tokens, sampler, groups=groups, random_state=seed, **steps)
-    parent = 0 if labels is None else 1  # nodes are in order of appearance: the section comes after the root
-    return topics(trace, tokens, WORDS, parent=parent), float(trace.n_clusters.mean())
 
 
 if __name__ == "__main__":

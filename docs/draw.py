@@ -2,9 +2,9 @@
 
 The python blocks of a page run in order, in one namespace and a folder that is removed afterwards. Then the page's
 function below draws what they made; the blocks of plots.md and the scripts of the gallery draw their pictures
-themselves. docs/demo.png is made by ``mapdpm demo``, pictures/liang2007.png and pictures/roofline.png by
-bench/report.py, pictures/storms.png by bench/porteous.py --picture, pictures/missing.png by bench/missing.py --picture,
-pictures/gas_sensor.png by examples/gas_sensor.py, and pictures/play.png by bench/web.py --picture.
+themselves. docs/demo.png is made by ``mapdpm demo``, pictures/papers/*.png by bench/papers/, pictures/roofline.png by
+bench/report.py, pictures/missing.png by bench/missing.py --picture, pictures/gas_sensor.png by examples/gas_sensor.py,
+and pictures/play.png by bench/web.py --picture.
 """  # noqa: INP001  (a script, not a package)
 
 import os

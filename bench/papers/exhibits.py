@@ -123,9 +123,22 @@ def record(paper: str, name: str, measure: Measure, setting: Setting) -> dict[st
     """Measure an exhibit."""
     start, where = time.perf_counter(), about()  # the commit of the code that runs: it may move on meanwhile
     exhibit = measure(setting)
-    claims = [{**claim._asdict(), "verdict": claim.verdict} for claim in exhibit.claims]
+    claims = [
+        {
+            **claim._asdict(),
+            "agrees": plain(claim.agrees),
+            "why": "" if claim.agrees else claim.why,
+            "verdict": claim.verdict,
+        }
+        for claim in exhibit.claims
+    ]
     seconds = round(time.perf_counter() - start, 1)
     return {"paper": paper, "name": name, **exhibit._asdict(), "claims": claims, "seconds": seconds, **where}
+
+
+def plain(agrees: Any) -> bool | None:
+    """A bool that JSON can write, where numpy made one of its own."""
+    return None if agrees is None else bool(agrees)
 
 
 def read(file: Path) -> list[dict[str, Any]]:

@@ -59,4 +59,23 @@ QUOTES = [
         *("raykov2014", "table-1"),
         (("log joint above the best of Gibbs", "ours, MAPDPM"),),
     ),
+    Quote(
+        "docs/drift.md",
+        "{} of neighbouring clusters in neighbouring images have one label, and with them {}.",
+        "porteous2006",
+        "figure-4",
+        (("without exchanges", "neighbours with one label"), ("with exchanges", "neighbours with one label")),
+    ),
+    Quote(
+        "docs/samplers.md",
+        "labels a chain is with one block {} and with the other {} of the time, and with them {} and {}.",
+        "porteous2006",
+        "figure-1",
+        (
+            ("Gibbs alone", "with one side"),
+            ("Gibbs alone", "with the other"),
+            ("with moves", "with one side"),
+            ("with moves", "with the other"),
+        ),
+    ),
 ]
