@@ -39,8 +39,8 @@ class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
 
     The variant "printed" is the paper's own, with what its authors' code adds (docs/maths.md, section 17). It has
     sub-clusters, sweeps of all points and merges of all pairs, and is here for comparison. It is biased. Its
-    total variation from the posterior was 0.08 to 0.62 on four sets of six points; its mean number of clusters was 2.5
-    instead of 5.4 on 100 points, and 5.5 instead of 7.0 on 1,000 (``bench/papers/chang2013.py``).
+    total variation from the posterior was 0.09 to 0.64 on four sets of six points; its mean number of clusters was 2.4
+    instead of 5.5 on 100 points, and 5.7 instead of 7.2 on 1,000 (``bench/papers/chang2013.py``).
 
     Every pass over points is a map over chunks of 16,384 points or more and a reduction in order: draws do not depend
     on ``n_jobs``. For a million points call ``sample(..., keep=())``, which keeps no partitions but the best one.
