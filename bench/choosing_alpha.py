@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from paper_map import POINTS
 from streams import stream
 from tables import print_table
 from uci_sets import SETS, read_set
@@ -30,6 +29,7 @@ from uci_sets import SETS, read_set
 from mapdpm import OnlineAlphaSelector, OnlineMAPDPM, metrics, select_alpha
 from mapdpm.testing.data import crp_mixture
 
+POINTS = 600
 WITHIN = 0.002
 MOST = 12
 FRESH = 2000

@@ -1,11 +1,7 @@
-"""The reference samplers: Raykov2014 Table 1, agreement with each other, and speed.
+"""The reference samplers: agreement with each other, and speed.
 
-Run: python bench/samplers.py [--only table1|agree|speed] [--sets 100] [--data FOLDER].
+Run: python bench/samplers.py [--only agree|speed] [--data FOLDER].
 
-table1  collapsed Gibbs and MAPDPM on data drawn as in section 4.1, 600 points, at the parameters they were drawn
-        with: normalised mutual information and difference in K, means over the second half of 2,000 sweeps and over
-        sets; what Raftery and Lewis ask for at the paper's q = 0.025, r = 0.1, s = 0.95, of the log joint (the paper
-        does not say of what); the best log joint of all sweeps against MAPDPM's, and time
 agree   posterior means of K, of the log joint and of 40 pairs being together, on the galaxies and on Old Faithful, by
         every sampler: largest difference between any two in standard errors of the difference, autocorrelation
         considered
@@ -26,13 +22,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from paper_map import POINTS
 from tables import print_table
 
-from mapdpm import MAPDPM, NormalGamma, metrics
+from mapdpm import MAPDPM, NormalGamma
 from mapdpm import state as states
 from mapdpm.backends import BACKENDS
-from mapdpm.diagnostics import effective_sample_size, raftery_lewis
+from mapdpm.diagnostics import effective_sample_size
 from mapdpm.protocol import Model
 from mapdpm.rng import seeded
 from mapdpm.samplers import (
@@ -45,10 +40,7 @@ from mapdpm.samplers import (
     sample,
 )
 from mapdpm.samplers.chain import Adapted
-from mapdpm.testing.data import crp_mixture
 
-SWEEPS = 2000
-ALPHA = 3.0
 DENSITIES = {"galaxies": "galaxies.csv", "Old Faithful": "old_faithful.csv"}
 PAIRS = 40
 
@@ -56,13 +48,10 @@ PAIRS = 40
 def main() -> None:
     """Print the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("table1", "agree", "speed"))
-    parser.add_argument("--sets", type=int, default=100, help="data sets of table1")
+    parser.add_argument("--only", choices=("agree", "speed"))
     parser.add_argument("--draws", type=int, default=4000, help="of each of four chains, of agree")
     parser.add_argument("--data", type=Path, default=os.environ.get("MAPDPM_DATA") or None, help="holds density/")
     arguments = parser.parse_args()
-    if arguments.only in {None, "table1"}:
-        table1(arguments.sets)
     if arguments.only in {None, "agree"}:
         if arguments.data is None:
             print("no galaxies: name the folder above density/ by --data or MAPDPM_DATA")
@@ -71,47 +60,6 @@ def main() -> None:
     if arguments.only in {None, "speed"}:
         sweeps()
         beams()
-
-
-def table1(n_sets: int) -> None:
-    """Print the Gibbs column of Table 1, and what MAPDPM makes of the same sets."""
-    rows = []
-    for seed in range(n_sets):
-        X, labels, likelihood = crp_mixture(np.random.default_rng([41, seed]), POINTS)
-        start = time.perf_counter()
-        trace = sample(X, CollapsedGibbs(ALPHA, likelihood=likelihood), draws=SWEEPS, random_state=seed)
-        gibbs_time = time.perf_counter() - start
-        late = trace.partitions[0, SWEEPS // 2 :: 10]
-        nmi = float(np.mean([metrics.normalized_mutual_info(labels, z) for z in late]))
-        difference = float(trace.n_clusters[0, SWEEPS // 2 :].mean()) - len(np.unique(labels))
-        asked = raftery_lewis(trace.log_joint[0], q=0.025, r=0.1, s=0.95).n_total
-        row = [nmi, difference, asked]
-        for options in ({}, {"n_restarts": 10, "random_state": 0}):
-            start = time.perf_counter()
-            model = MAPDPM(ALPHA, likelihood=likelihood, **options).fit(X)
-            map_time = time.perf_counter() - start
-            map_nmi = metrics.normalized_mutual_info(labels, model.labels_)
-            gain = model.log_joint_ - trace.best_log_joint
-            row += [map_nmi, gain, float(gain >= -1e-9 * abs(model.log_joint_)), gibbs_time / map_time]
-        rows.append(row)
-    columns = np.array(rows).T
-    mean = columns.mean(axis=1)
-    lines = [
-        ("NMI", ".67", *(f"{mean[at]:.3f}" for at in (0, 3, 7))),
-        ("difference in K", "-.91", f"{mean[1]:.2f}", "", ""),
-        (
-            "iterations, mean (median)",
-            "2,020",
-            f"{np.nanmean(columns[2]):.0f} ({np.nanmedian(columns[2]):.0f})",
-            "",
-            "",
-        ),
-        ("sets where at least the best of Gibbs", "", "", f"{mean[5]:.0%}", f"{mean[9]:.0%}"),
-        ("log joint above it, median", "", "", *(f"{np.median(columns[at]):.1f}" for at in (4, 8))),
-        ("Gibbs's time, median", "", "1", *(f"1/{np.median(columns[at]):.0f}" for at in (6, 10))),
-    ]
-    title = f"Table 1 on {n_sets} sets, {SWEEPS} sweeps (the paper's Gibbs in the first column)"
-    print_table(title, ("", "paper", "Gibbs", "MAPDPM", "10 restarts"), lines)
 
 
 def agree(folder: Path, draws: int) -> None:

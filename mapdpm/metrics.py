@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.protocol import Labels, Vector
+from mapdpm.validation import check_choice
 
 __all__ = ["adjusted_mutual_info", "contingency", "normalized_mutual_info"]
+
+
+_MEANS: dict[str, Callable[[float, float], float]] = {"arithmetic": lambda h, g: 0.5 * (h + g), "max": max}
 
 
 class _Overlap(NamedTuple):
@@ -47,29 +52,44 @@ def contingency(a: Any, b: Any) -> Labels:
     return table
 
 
-def normalized_mutual_info(a: Any, b: Any) -> float:
-    """2 I(U; V) / (H(U) + H(V)), in [0, 1] (the sum-normalised NMI of Vinh, Epps and Bailey 2010).
+def normalized_mutual_info(a: Any, b: Any, *, average_method: str = "arithmetic") -> float:
+    """I(U; V) / M(H(U), H(V)), in [0, 1] (Vinh, Epps and Bailey 2010).
 
     1 for the same partition under any names, two single clusters included; 0 for independent ones. Not corrected for
-    chance: it grows with the number of clusters. O(N log N). Errors as in ``contingency``.
+    chance: it grows with the number of clusters. O(N log N).
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_points,)
+        Labels: integers or strings.
+    average_method : {"arithmetic", "max"}
+        M, the mean of the two entropies or the larger one, by the names of scikit-learn: the sum- and the
+        max-normalised NMI.
+
+    Raises
+    ------
+    ValueError
+        As in ``contingency``, and for another ``average_method``.
 
     Examples
     --------
     >>> normalized_mutual_info([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
+    >>> round(normalized_mutual_info([0, 0, 1, 1], [0, 1, 2, 3], average_method="max"), 6)
+    0.5
     """
-    overlap = _overlap(a, b)
+    entropy, overlap = _mean_of_entropies(average_method), _overlap(a, b)
     if _same_partition(overlap):
         return 1.0
-    return 2.0 * _mutual_info(overlap) / (_entropy(overlap.a) + _entropy(overlap.b))
+    return _mutual_info(overlap) / entropy(_entropy(overlap.a), _entropy(overlap.b))
 
 
-def adjusted_mutual_info(a: Any, b: Any) -> float:
-    """Mutual information corrected for chance: (I - E[I]) / ((H(U) + H(V)) / 2 - E[I]) (Vinh, Epps and Bailey 2010).
+def adjusted_mutual_info(a: Any, b: Any, *, average_method: str = "arithmetic") -> float:
+    """Mutual information corrected for chance: (I - E[I]) / (M(H(U), H(V)) - E[I]) (Vinh, Epps and Bailey 2010).
 
     E[I] is exact, over random partitions with the same cluster sizes (hypergeometric model). 1 for the same partition
-    under any names, 0 on average for unrelated ones, negative for less than that. The arithmetic mean in the
-    denominator is scikit-learn's default. Errors as in ``contingency``.
+    under any names, 0 on average for unrelated ones, negative for less than that. Parameters and errors as in
+    ``normalized_mutual_info``.
 
     Notes
     -----
@@ -81,14 +101,18 @@ def adjusted_mutual_info(a: Any, b: Any) -> float:
     >>> round(adjusted_mutual_info([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.5714
     """
-    overlap = _overlap(a, b)
+    entropy, overlap = _mean_of_entropies(average_method), _overlap(a, b)
     if _same_partition(overlap):
         return 1.0
     if len(overlap.a) == 1 or len(overlap.b) == 1:
         return 0.0
     expected = _expected_mutual_info(overlap.a, overlap.b)
-    mean_entropy = 0.5 * (_entropy(overlap.a) + _entropy(overlap.b))
-    return (_mutual_info(overlap) - expected) / (mean_entropy - expected)
+    return (_mutual_info(overlap) - expected) / (entropy(_entropy(overlap.a), _entropy(overlap.b)) - expected)
+
+
+def _mean_of_entropies(average_method: str) -> Callable[[float, float], float]:
+    check_choice("average_method", average_method, tuple(_MEANS))
+    return _MEANS[average_method]
 
 
 def _overlap(a: Any, b: Any) -> _Overlap:

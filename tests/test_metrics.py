@@ -32,8 +32,11 @@ def labelings(draw):
 @given(labelings())
 def test_agrees_with_scikit_learn(pair):
     a, b = pair
-    assert adjusted_mutual_info(a, b) == pytest.approx(sklearn_metrics.adjusted_mutual_info_score(a, b), abs=SMALL)
-    assert normalized_mutual_info(a, b) == pytest.approx(sklearn_metrics.normalized_mutual_info_score(a, b), abs=SMALL)
+    for how in ({}, {"average_method": "arithmetic"}, {"average_method": "max"}):
+        theirs = sklearn_metrics.adjusted_mutual_info_score(a, b, **how)
+        assert adjusted_mutual_info(a, b, **how) == pytest.approx(theirs, abs=SMALL)
+        theirs = sklearn_metrics.normalized_mutual_info_score(a, b, **how)
+        assert normalized_mutual_info(a, b, **how) == pytest.approx(theirs, abs=SMALL)
     assert np.array_equal(contingency(a, b), sklearn_metrics.cluster.contingency_matrix(a, b))
 
 
@@ -112,3 +115,9 @@ def test_all_points_alone_needs_no_dense_table():
 def test_bad_labels(function, a, b, message):
     with pytest.raises(ValueError, match=message):
         function(a, b)
+
+
+@pytest.mark.parametrize("function", MEASURES)
+def test_unknown_means(function):
+    with pytest.raises(ValueError, match="average_method must be one of 'arithmetic', 'max', got 'min'"):
+        function([0, 1], [0, 1], average_method="min")

@@ -103,23 +103,25 @@ def run(paper: str, exhibits: Mapping[str, Measure], quick: Sequence[str], doc: 
     arguments = parser.parse_args()
     setting = Setting(arguments.quick, arguments.data, QUICK if arguments.quick else PICTURES)
     file = (QUICK if arguments.quick else RESULTS) / f"{paper}.jsonl"
-    records = {} if arguments.quick or not file.exists() else {line["name"]: line for line in read(file)}
+    if arguments.quick:
+        file.unlink(missing_ok=True)
     file.parent.mkdir(parents=True, exist_ok=True)
     setting.pictures.mkdir(parents=True, exist_ok=True)
     for name in arguments.only or (quick if arguments.quick else exhibits):
         try:
-            records[name] = record(paper, name, exhibits[name], setting)
+            measured = record(paper, name, exhibits[name], setting)
         except MissingDataError as error:
             print(f"{paper}, {name}: {error}", file=sys.stderr)
             continue
-        print(json.dumps(records[name]), flush=True)
+        print(json.dumps(measured), flush=True)
+        records = {line["name"]: line for line in (read(file) if file.exists() else ())} | {name: measured}
         in_order = [records[each] for each in exhibits if each in records]
         file.write_text("".join(json.dumps(each) + "\n" for each in in_order), encoding="utf-8")
 
 
 def record(paper: str, name: str, measure: Measure, setting: Setting) -> dict[str, Any]:
     """Measure an exhibit."""
-    start = time.perf_counter()
+    start, where = time.perf_counter(), about()  # the commit of the code that runs: it may move on meanwhile
     exhibit = measure(setting)
     claims = [
         {
@@ -131,7 +133,7 @@ def record(paper: str, name: str, measure: Measure, setting: Setting) -> dict[st
         for claim in exhibit.claims
     ]
     seconds = round(time.perf_counter() - start, 1)
-    return {"paper": paper, "name": name, **exhibit._asdict(), "claims": claims, "seconds": seconds, **about()}
+    return {"paper": paper, "name": name, **exhibit._asdict(), "claims": claims, "seconds": seconds, **where}
 
 
 def plain(agrees: Any) -> bool | None:

@@ -116,8 +116,8 @@ def setting(its: Sequence[Record]) -> str:
     seconds = sum(record["seconds"] for record in its)
     script = f"bench/papers/{its[0]['paper']}.py"
     return (
-        f"Measured by [{script}](../{script}) at commit {commits}, in {seconds:,.0f} seconds in all. The machine is a "
-        f"shared {machines}, with {versions}."
+        f"Measured by [{script}](../{script}) at commit{'s' * (' and ' in commits)} {commits}, in {seconds:,.0f} "
+        f"seconds in all. The machine is a shared {machines}, with {versions}."
     )
 
 
@@ -140,7 +140,8 @@ def section(record: Record) -> str:
 def reasons(claim: dict[str, Any]) -> str:
     """The rule of a verdict, and why it is no agreement."""
     rule = f"Rule: {claim['rule']}." if claim["rule"] else ""
-    return " ".join(part for part in (rule, claim["why"]) if part)
+    why = f"*Why:* {claim['why']}" if claim["why"] else ""
+    return " ".join(part for part in (rule, why) if part)
 
 
 def table(rows: Sequence[Sequence[str]], *, right: bool = False) -> str:

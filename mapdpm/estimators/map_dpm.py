@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm.backends import Backend, resolve
+from mapdpm.backends import Backend
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
 from mapdpm.estimators.base import WeightedEstimator
@@ -27,6 +27,7 @@ from mapdpm.search.ascent import FitProgress
 from mapdpm.search.checks import check_search
 from mapdpm.search.fit import FitSettings, WarmStart
 from mapdpm.search.fitted_prior import fit_with_prior
+from mapdpm.search.leave_one_out import pseudo_log_likelihood
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState
 from mapdpm.validation import check_count, check_start, check_weights
@@ -271,6 +272,16 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         """Mean log predictive density of the points of ``X``, in nats a point."""
         return float(self.score_samples(X).mean())
 
+    def pseudo_log_likelihood(self, X: Any, sample_weight: Any = None) -> float:
+        """log p(z) + sum_i log p(x_i | the other points of its cluster), in nats: Raykov2014 (16), maths (145).
+
+        A report beside ``log_joint_``: sweeps do not always raise it. ``X`` and ``sample_weight`` are those of the fit;
+        ValueError for others. A point is left out with all of its weight. O(N D).
+        """
+        points = self._points(X)
+        weights = check_weights(sample_weight, point_set(points).n_points, self.discount)
+        return pseudo_log_likelihood(self._mixture, self._backend, getattr(self, "labels_", None), points, weights)
+
     def merge_tree(self, criterion: str = "log-joint", *, prior: Any = None, X: Any = None) -> MergeTree:
         """How the clusters merge, two at a time: components that together make a class, by a tree.
 
@@ -336,8 +347,4 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         """``found`` of the points of ``X``, chunk by chunk, joined in order."""
         points = self._points(X)
         self.likelihood_.for_data(points)
-        backend = resolve(self.backend_, self._mixture.likelihood)
-        return in_chunks(points, self._mixture, self.n_jobs, lambda model, state, _: found(backend, model, state))
-
-    def _names_out(self, prefix: str) -> list[str]:
-        return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]
+        return in_chunks(points, self._mixture, self.n_jobs, lambda model, state, _: found(self._backend, model, state))

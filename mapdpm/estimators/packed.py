@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mapdpm import backends
+from mapdpm.backends import Backend, resolve
 from mapdpm.compat import scikit_learn
 from mapdpm.data import read_by
 from mapdpm.data.frames import Names
@@ -54,7 +54,7 @@ class PackedMixture(Estimator):
 
     def _restore(self, mixture: Mixture, restored: Restored, extras: dict[str, Any]) -> None:
         """Set the attributes of a fit that were read from a file; a file from a device has few."""
-        self._adopt(mixture, restored.likelihood, backends.resolve("auto", mixture.likelihood).name)
+        self._adopt(mixture, restored.likelihood, resolve("auto", mixture.likelihood).name)
         self._remember(len(mixture.anchor), restored.names)
         for name in (*RESULTS, "history_"):
             if name in extras:
@@ -86,3 +86,10 @@ class PackedMixture(Estimator):
         if hasattr(likelihood, "moments"):
             means, variances = mixture.likelihood.moments(mixture.state.rows[:-1])
             self.means_, self.variances_ = means + mixture.anchor, variances
+
+    @property
+    def _backend(self) -> Backend:
+        return resolve(self.backend_, self._mixture.likelihood)
+
+    def _names_out(self, prefix: str) -> list[str]:
+        return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mapdpm.backends import resolve
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
 from mapdpm.data.group_tree import read_tree
@@ -299,7 +298,7 @@ class HDPMixture(SavedMixture, GroupedEstimator):
         node = self._tree.nodes_of(groups, point_set(points).n_points)
         with np.errstate(divide="ignore"):
             log_weights = np.log(np.vstack([self.shares_, self.section_shares_, self.weights_]))
-        backend = resolve(self.backend_, self._mixture.likelihood)
+        backend = self._backend
 
         def computed(model: Model, state: ClusterState, first: int) -> Any:
             n = point_set(model.data).n_points
@@ -309,6 +308,3 @@ class HDPMixture(SavedMixture, GroupedEstimator):
             return found(scores)
 
         return in_chunks(points, self._mixture, self.n_jobs, computed)
-
-    def _names_out(self, prefix: str) -> list[str]:
-        return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]

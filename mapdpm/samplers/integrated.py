@@ -40,7 +40,8 @@ class IntegratedAlpha:
             values = np.full(N + 1, -np.inf)
             for K in range(1, N + 1):
                 terms = K * t + base
-                values[K] = np.logaddexp.reduce(terms) + math.log(h) - math.lgamma(K + 1.0)
+                top = terms.max()
+                values[K] = top + math.log(h * np.exp(terms - top).sum()) - math.lgamma(K + 1.0)
             self._known[N] = values
         return self._known[N]
 

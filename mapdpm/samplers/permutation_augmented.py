@@ -129,8 +129,8 @@ class PermutationAugmented(Sampler):
         start would be lost. The effect grows with the number of features. (The paper has 1e-32, at a cost in few
         features.)
     integrate_alpha : bool
-        Whether alpha is integrated out of the table, and then drawn from p(alpha | N, K). Needs method "table", a
-        Dirichlet process and an ``alpha_prior``.
+        Whether alpha is integrated out of a step, and then drawn from p(alpha | N, K). Needs a Dirichlet process and
+        an ``alpha_prior``. It prepares log A(K) for all K once: O(N^1.5) numbers for each K.
     **model
         The parameters of ``Sampler``.
 
@@ -174,8 +174,9 @@ class PermutationAugmented(Sampler):
             msg = f"epsilon must be in [0, 1), got {epsilon}"
             raise ValueError(msg)
         process = isinstance(self.target.prior, DirichletProcess)
-        if integrate_alpha and not (method == "table" and process and self.target.alpha_prior is not None):
-            msg = "integrate_alpha works with method='table', a Dirichlet process and an alpha_prior"
+        if integrate_alpha and not (process and self.target.alpha_prior is not None):
+            got = f"{type(self.target.prior).__name__} and alpha_prior={self.target.alpha_prior}"
+            msg = f"integrate_alpha needs a DirichletProcess and an alpha_prior, got {got}"
             raise ValueError(msg)
         if integrate_alpha and (self.target.alpha_prior.shape < LEAST_SHAPE or self.target.alpha_update == "slice"):
             msg = (
@@ -206,13 +207,15 @@ class PermutationAugmented(Sampler):
                 IGNORED, chain.prior.log_new(chain.n_clusters - 1, 1.0), self.epsilon, self._n_recent
             )
             accepted, labels = True, self._climb(*model, order_along_random_direction(chain, rng), options, rng)
-        elif self.method == "table":
-            log_of_k = self.integrated.log_of_k(N) if self.integrated else self._log_of_numbers(chain.prior, N)
-            options = TableOptions(PERMUTATIONS[permutations], 0.0, 0.0, 0)
-            accepted, labels = self._by_table(*model, chain.state, options, log_of_k, rng)
         else:
-            options = TableOptions(PERMUTATIONS[permutations], self._per_cluster(chain), self.epsilon, self._n_recent)
-            accepted, labels = self._by_beam(*model, chain.state, options, self._log_of_numbers(chain.prior, N), rng)
+            log_of_k = self.integrated.log_of_k(N) if self.integrated else self._log_of_numbers(chain.prior, N)
+            if self.method == "table":
+                options = TableOptions(PERMUTATIONS[permutations], 0.0, 0.0, 0)
+                accepted, labels = self._by_table(*model, chain.state, options, log_of_k, rng)
+            else:
+                per_cluster = self._per_cluster(chain, log_of_k)
+                options = TableOptions(PERMUTATIONS[permutations], per_cluster, self.epsilon, self._n_recent)
+                accepted, labels = self._by_beam(*model, chain.state, options, log_of_k, rng)
         # A climb may propose more clusters than a finite mixture has components.
         accepted = accepted and chain.prior.log_new(int(labels.max()), 1.0) > -np.inf
         if accepted:
@@ -237,11 +240,23 @@ class PermutationAugmented(Sampler):
             )
             raise ValueError(msg)
 
-    def _per_cluster(self, chain: Chain) -> float:
-        """Log alpha - log beta, for any prior: the log weight of one more cluster, near a typical number of them."""
+    def _per_cluster(self, chain: Chain, log_of_k: Vector) -> float:
+        """Log lambda: the log weight of one more cluster, near a typical number of them.
+
+        Log alpha - log beta for any prior. It must not change with the present alpha if that is integrated out: alpha
+        tells of the partition, and a proposal may not depend on what it replaces.
+        """
         typical = chain.n_clusters if chain.adapted is None else chain.adapted.n_clusters
+        K = max(round(typical), 1)
+        log_new = chain.prior.log_new(K - 1, 1.0) if self.integrated is None else _log_new(log_of_k, K)
         log_beta = digamma_difference(1.0, typical)[0] - _EULER if self.beta is None else log(self.beta)
-        return float(chain.prior.log_new(max(round(typical), 1) - 1, 1.0) - log_beta)
+        return float(log_new - log_beta)
+
+
+def _log_new(log_of_k: Vector, K: int) -> float:
+    """The log weight of a new cluster beside about K - 1, alpha integrated out: the slope of log K! A(K)."""
+    at = min(max(K, 2), len(log_of_k) - 1)
+    return float(log_of_k[at] - log_of_k[at - 1] + log(at)) if at > 1 else 0.0
 
 
 def order_along_random_direction(chain: Chain, rng: RngVerbs) -> Labels:

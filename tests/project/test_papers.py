@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from repository import ROOT
-from tests.quoted_figures import QUOTES
+from tests.project.quoted_figures import QUOTES
 
 FOLDER = ROOT / "bench" / "papers"
 EXHIBITS = {  # all that the papers have: tables, figures
@@ -108,3 +108,19 @@ def test_a_change_of_a_verdict_is_named(report):
 def test_a_script_that_did_not_run_is_a_change(report):
     before = {"raykov2014": {"table-1": {"NMI is alike": "agrees"}}}
     assert report.changes(before, {}) == ["raykov2014, table-1, NMI is alike: it was 'agrees', and is 'not there' now"]
+
+
+@pytest.mark.parametrize(
+    ("found", "says"), [("agrees", 0), ("differs", "NMI is alike: it was 'agrees', and is 'differs'")]
+)
+def test_the_check_fails_where_a_verdict_has_changed(report, monkeypatch, tmp_path, found, says):
+    claim = {"says": "NMI is alike", "verdict": found}
+    record = {"paper": "raykov2014", "name": "table-1", "claims": [claim]}
+    (tmp_path / "raykov2014.jsonl").write_text(report.json.dumps(record))
+    (tmp_path / "kept.json").write_text('{"raykov2014": {"table-1": {"NMI is alike": "agrees"}}}')
+    monkeypatch.setattr(report, "QUICK", tmp_path)
+    monkeypatch.setattr(report, "VERDICTS", tmp_path / "kept.json")
+    monkeypatch.setattr(sys, "argv", ["report.py", "--check"])
+    with pytest.raises(SystemExit) as ended:
+        report.main()
+    assert str(says) in str(ended.value.code)

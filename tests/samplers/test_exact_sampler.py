@@ -198,25 +198,61 @@ def test_hybrids(model):
         holds(P, kernels.posterior_of(hybrid.target.prior, likelihood, data, N), f"{name} + pairs, {model}")
 
 
-def test_alpha_integrated_out():
+INTEGRATED = {
+    "table": {"method": "table"},
+    "beta": {"method": "beta"},
+    "given beta": {"method": "beta", "beta": 1.3},
+    "beam": {"epsilon": 0.02},
+    "markov, beam": {"epsilon": 0.02, "permutations": "markov"},
+}
+ALPHA_PRIOR = GammaPrior(1.5, 0.8)
+
+
+def integrated(alpha=ALPHA, **options):
+    return BriefBeam(alpha, alpha_prior=ALPHA_PRIOR, integrate_alpha=True, **options)
+
+
+@pytest.fixture(scope="module")
+def posterior_without_alpha():
     """The partition's own posterior, alpha integrated out by scipy's quadrature."""
-    likelihood, data = points()
-    alpha_prior = GammaPrior(1.5, 0.8)
-    sampler = PermutationAugmented(ALPHA, method="table", alpha_prior=alpha_prior, integrate_alpha=True)
-    P = kernels.matrix_of(sampler, likelihood, data, N)
 
     def weight(K):  # of a partition of K clusters, but for its sizes
         def density(t):
             alpha = math.exp(t)
-            log_p = K * t + gammaln(alpha) - gammaln(alpha + N) + alpha_prior.log_density(alpha) + t
+            log_p = K * t + gammaln(alpha) - gammaln(alpha + N) + ALPHA_PRIOR.log_density(alpha) + t
             return math.exp(log_p)
 
         return quad(density, -40.0, 6.0, epsabs=0.0, epsrel=1e-13, limit=200, points=[-5.0, 0.0, 3.0])[0]
 
     weights = {K: weight(K) for K in range(1, N + 1)}
-    fixed = kernels.posterior_of(DirichletProcess(1.0), likelihood, data, N)
-    pi = fixed * np.array([weights[max(z) + 1] for z in exact.partitions(N)])
-    holds(P, pi / pi.sum(), "alpha integrated out")
+    pi = kernels.posterior_of(DirichletProcess(1.0), *points(), N)
+    pi *= [weights[max(z) + 1] for z in exact.partitions(N)]
+    return pi / pi.sum()
+
+
+@pytest.mark.parametrize("name", complete_but(["table", "beam"], INTEGRATED))
+def test_alpha_integrated_out(name, posterior_without_alpha):
+    P = kernels.matrix_of(integrated(**INTEGRATED[name]), *points(), N)
+    holds(P, posterior_without_alpha, f"alpha integrated out, {name}")
+
+
+@pytest.mark.parametrize("name", complete_but(["beta"], ["table", "beta", "given beta"]))
+def test_a_step_that_integrates_alpha_does_not_see_it(name):
+    """alpha tells of the partition that it was drawn for: a kernel chosen by it would leave nothing invariant."""
+    P, Q = (kernels.matrix_of(integrated(alpha, **INTEGRATED[name]), *points(), N) for alpha in (0.1, 5.0))
+    np.testing.assert_array_equal(P, Q)
+
+
+@pytest.mark.parametrize("fault", complete_but(["present alpha"], ["present alpha", "K! omitted"]))
+def test_faults_of_integrated_alpha_show(fault, posterior_without_alpha):
+    sampler = integrated(method="beta")
+    if fault == "present alpha":
+        wrong = permutation_augmented.log_of_numbers(DirichletProcess(ALPHA), N)
+    else:
+        wrong = sampler.integrated.log_of_k(N) + gammaln(np.arange(N + 1) + 1.0)
+    sampler.integrated.log_of_k = lambda _: wrong
+    P = kernels.matrix_of(sampler, *points(), N)
+    assert broken_by(P, posterior_without_alpha) > 1e-3
 
 
 @pytest.mark.parametrize("family", [NormalGamma, NormalKnownVariance])

@@ -93,7 +93,11 @@ def test_nan_is_refused():
         (lambda: PermutationAugmented(permutations="random"), "permutations must be one of 'uniform', 'markov', 'proj"),
         (lambda: PermutationAugmented(beta=0.0), "beta must be > 0"),
         (lambda: PermutationAugmented(epsilon=1.0), r"epsilon must be in \[0, 1\)"),
-        (lambda: PermutationAugmented(integrate_alpha=True), "works with method='table', a Dirichlet process"),
+        (lambda: PermutationAugmented(integrate_alpha=True), "needs a DirichletProcess and an alpha_prior, got Di"),
+        (
+            lambda: PermutationAugmented(integrate_alpha=True, discount=0.1, alpha_prior=GammaPrior()),
+            "needs a DirichletProcess and an alpha_prior, got PitmanYor",
+        ),
         (lambda: Hybrid([]), "at least one sampler"),
         (lambda: Hybrid([3]), "samplers must be samplers"),
         (lambda: CollapsedGibbs(1.0) + SplitMerge(2.0), "must share one model"),
