@@ -166,7 +166,7 @@ def figure10(setting: Setting) -> Exhibit:
     )
     head = ("", "states", "perplexity", "to the HDP-HMM", "in standard errors")
     return Exhibit(
-        "Figure 10: letters of Alice in Wonderland", claims, (head, *rows), "teh2004-figure10.png",
+        "Letters of Alice in Wonderland", claims, (head, *rows), "teh2004-figure10.png",
         "Perplexity against the number of states; the line of the HDP-HMM is below all curves", note,
     )  # fmt: skip
 

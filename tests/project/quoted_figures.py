@@ -62,20 +62,25 @@ QUOTES = [
     Quote(
         "docs/drift.md",
         "{} of neighbouring clusters in neighbouring images have one label, and with them {}.",
-        "porteous2006",
-        "figure-4",
+        *("porteous2006", "figure-4"),
         (("without exchanges", "neighbours with one label"), ("with exchanges", "neighbours with one label")),
     ),
     Quote(
         "docs/samplers.md",
         "labels a chain is with one block {} and with the other {} of the time, and with them {} and {}.",
-        "porteous2006",
-        "figure-1",
-        (
-            ("Gibbs alone", "with one side"),
-            ("Gibbs alone", "with the other"),
-            ("with moves", "with one side"),
-            ("with moves", "with the other"),
-        ),
+        *("porteous2006", "figure-1"),
+        tuple((row, f"with {side}") for row in ("Gibbs alone", "with moves") for side in ("one side", "the other")),
+    ),
+    Quote(
+        "docs/samplers.md",
+        "The mean of draws of the HDP-HMM has {}. The mode of the same model, [`HDPHMM`](states.md), has {}:",
+        *("teh2004", "figure-10"),
+        (("HDP-HMM, mean of draws", "perplexity"), ("HDP-HMM, mode", "perplexity")),
+    ),
+    Quote(
+        "docs/states.md",
+        "perplexity {} by `HDPHMM`, {} by the average of draws",
+        *("teh2004", "figure-10"),
+        (("HDP-HMM, mode", "perplexity"), ("HDP-HMM, mean of draws", "perplexity")),
     ),
 ]

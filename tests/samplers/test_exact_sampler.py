@@ -301,7 +301,7 @@ def without_cancelling_beta(monkeypatch):
 
     likelihood, data = points()
     chain = kernels.PlainChain(likelihood, sampler.target.prior, data, np.zeros(N, dtype=int), Adapted(2.0))
-    log_ratio = sampler._per_cluster(chain)
+    log_ratio = sampler._per_cluster(chain, sampler._log_of_numbers(chain.prior, N))
     always = staticmethod(lambda *_: log_ratio * np.arange(N + 1.0))  # accepts whatever q' proposes
     monkeypatch.setattr(PermutationAugmented, "_log_of_numbers", always)
     return sampler
