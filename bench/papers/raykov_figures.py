@@ -23,7 +23,7 @@ def figure_2(setting: Setting) -> Exhibit:
     i = np.arange(POINTS)
     expected = float((ALPHA / (ALPHA + i)).sum())
     chosen = next(seed for seed in itertools.count() if is_like_theirs(sorted_sizes(drawn(seed).labels)))
-    draw_points(drawn(chosen), setting.pictures / "raykov2014_figure_2.png")
+    draw_points(drawn(chosen), setting.pictures / "raykov2014-figure2.png")
     biggest = int(sorted_sizes(drawn(chosen).labels)[0])
     claims = [
         verdict(
@@ -51,7 +51,7 @@ def figure_2(setting: Setting) -> Exhibit:
         "far points lie outside the frame."
     )
     alt = "600 points in 18 overlapping clusters of very different sizes and widths, a colour each"
-    return Exhibit("A set drawn from the model", claims, picture="raykov2014_figure_2.png", alt=alt, note=words)
+    return Exhibit("A set drawn from the model", claims, picture="raykov2014-figure2.png", alt=alt, note=words)
 
 
 def is_like_theirs(sizes: Array) -> bool:
@@ -75,12 +75,12 @@ def draw_points(one: Drawn, path: Path) -> None:
 
 def figure_3(setting: Setting) -> Exhibit:
     """The median of the sizes of clusters."""
-    return partitions(setting, "figure_3", {0.5: "median"})
+    return partitions(setting, "figure3", {0.5: "median"})
 
 
 def figure_4(setting: Setting) -> Exhibit:
     """The 5th and 95th quantiles."""
-    return partitions(setting, "figure_4", {0.05: "5th quantile", 0.95: "95th quantile"})
+    return partitions(setting, "figure4", {0.05: "5th quantile", 0.95: "95th quantile"})
 
 
 def partitions(setting: Setting, name: str, panels: dict[float, str]) -> Exhibit:
@@ -107,7 +107,7 @@ def partitions(setting: Setting, name: str, panels: dict[float, str]) -> Exhibit
             ),
         ]
     claims = steady(claims, setting, ["Gibbs identifies them to a much greater extent (median)"])
-    file = f"raykov2014_{name}.png"
+    file = f"raykov2014-{name}.png"
     draw_partitions(sizes, panels, setting.pictures / file)
     more = "Of Gibbs it is the last draw. Quantiles are sizes that occur."
     alt = "Sizes of clusters by rank: the curves of MAP-DPM end before those of the truth and of Gibbs sampling"
