@@ -145,6 +145,7 @@ def test_the_picture_goes_where_it_is_asked_for(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["lives.png"]
 
 
+@pytest.mark.complete
 @needs_broker
 def test_devices_and_their_gateway(tmp_path):
     """Over a real broker: devices begin with what the others know, and messages are small."""

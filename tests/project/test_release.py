@@ -67,6 +67,7 @@ FORMS = {
 }
 
 
+@pytest.mark.complete
 @pytest.mark.parametrize(("schema", "names"), FORMS.items(), ids=FORMS)
 def test_forms_have_their_schema(schema, names):
     pytest.importorskip("check_jsonschema")
