@@ -10,39 +10,24 @@ typedef struct {
     md_real factor;
 } small_number;
 
-/* The functions below have relative errors below 1e-6, and no branches or tables, so that compilers vectorise them. */
+/* The functions below are off by 1e-6 at most, relative. Tails need no more, and the functions of mapdpm_math.h take
+ * longer. */
 
 /* exp(-x) for 0 <= x <= NEGLIGIBLE; beyond, that of NEGLIGIBLE. */
 static inline md_real exp_of_minus(md_real x)
 {
     const md_real shift = FLOAT_OR_DOUBLE(12582912, 6755399441055744.0); /* adding it rounds to an integer */
-    const md_real least = -NEGLIGIBLE, y = x < NEGLIGIBLE ? -x : least;
-    md_real k = y * (md_real)1.4426950408889634 + shift, r, e;
+    const md_real y = x < NEGLIGIBLE ? -x : -NEGLIGIBLE, k = y * (md_real)1.4426950408889634 + shift - shift;
+    const md_real r = (y - k * MATH_LN2_HIGH) - k * MATH_LN2_LOW;
 
-    r = k - shift;
-    r = (y - r * MATH_LN2_HIGH) - r * MATH_LN2_LOW;
-    e = 1 + r * (1 + r * ((md_real)0.5 +
-                          r * ((md_real)(1.0 / 6) +
-                               r * ((md_real)(1.0 / 24) + r * ((md_real)(1.0 / 120) + r * (md_real)(1.0 / 720))))));
-    if (MATH_IS_FLOAT) {
-        uint32_t power, bits;
-
-        memcpy(&power, &k, 4);
-        memcpy(&bits, &e, 4);
-        bits += power << 23;
-        memcpy(&e, &bits, 4);
-    } else {
-        uint64_t power, bits;
-
-        memcpy(&power, &k, sizeof k);
-        memcpy(&bits, &e, sizeof e);
-        bits += power << 52;
-        memcpy(&e, &bits, sizeof e);
-    }
-    return e;
+    return math_power_of_2((int)k) *
+           (1 + r * (1 + r * ((md_real)0.5 +
+                              r * ((md_real)(1.0 / 6) + r * ((md_real)(1.0 / 24) +
+                                                             r * ((md_real)(1.0 / 120) + r * (md_real)(1.0 / 720)))))));
 }
 
-/* x^(-1/2) for a normal x > 0: Newton's steps from half the exponent, as a float's bits give it. */
+/* x^(-1/2) for a normal x > 0: Newton's steps from half the exponent, as the bits of x give it. No branches, so that
+ * compilers vectorise it. */
 static inline md_real quick_inverse_root(md_real x)
 {
     md_real y;
@@ -143,7 +128,7 @@ static inline void short_tails(uint32_t n_features, const md_real *x, md_real *t
  * 0.2 % too large, for all tails down to 1e-20. */
 static inline small_number long_tail(md_real k, md_real x)
 {
-    const md_real d = x / k - 1;
+    const md_real ratio = x / k, d = ratio - 1;
     md_real q, r; /* q = 2 (d - log(1 + d)) / d^2, without what cancels */
 
     if (d < (md_real)0.4 && d > (md_real)-0.4) {
@@ -156,7 +141,7 @@ static inline small_number long_tail(md_real k, md_real x)
 
         q = (2 - 4 * s * series / (2 + d)) / (2 + d);
     } else {
-        q = 2 * (d - math_log(1 + d)) / (d * d);
+        q = 2 * (d - math_log(ratio)) / (d * d); /* not 1 + d, which rounds to 0 */
     }
     r = d * k * q * math_inverse_root(k * q);
     if (d < (md_real)1e-3 && d > (md_real)-1e-3)
@@ -171,15 +156,17 @@ static inline void add_tails(small_number *sum, uint32_t n_features, uint32_t n,
     md_real factors[MD_BLOCK];
     uint32_t j;
 
+    if (n_features > MOST_TERMS) {
+        for (j = 0; j < n; j++)
+            add_small(sum, weights[j], long_tail(MD_HALF * (md_real)n_features, x[j]));
+        return;
+    }
     for (j = n; j < MD_BLOCK; j++)
         x[j] = 1;
-    if (n_features <= MOST_TERMS)
-        short_tails(n_features, x, factors);
+    short_tails(n_features, x, factors);
     for (j = 0; j < n; j++) {
-        small_number tail = {x[j], factors[j]};
+        const small_number tail = {x[j], factors[j]};
 
-        if (n_features > MOST_TERMS)
-            tail = long_tail(MD_HALF * (md_real)n_features, x[j]);
         add_small(sum, weights[j], tail);
     }
 }

@@ -30,7 +30,7 @@ enum { APART = 16, LONGEST_RUN = 64 };
 
 /* The point where a Gamma variable of shape D / 2 has the tail of draws from a cluster of n points, at a log density so
  * many nats below the highest one. It is exact for known variances and in the limit of many points; else Bartlett's
- * approximation (docs/maths.md (115)). Above 0, as tails need it. */
+ * approximation (docs/maths.md (115)). Tails need it above 0: at 1e-14 they are 1, but for 1e-7. */
 static md_real depth_of(const mapdpm_stream *s, md_real n, md_real below)
 {
     if (IS_GAMMA(s)) {
@@ -38,7 +38,7 @@ static md_real depth_of(const mapdpm_stream *s, md_real n, md_real below)
 
         below *= shrink > (md_real)0.25 ? shrink : (md_real)0.25;
     }
-    return at_least(below, (md_real)1e-12);
+    return at_least(below, (md_real)1e-14);
 }
 
 static uint32_t features_there(const mapdpm_stream *s, const md_real *x)
