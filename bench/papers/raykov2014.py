@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from exhibits import Claim, Exhibit, Measure, Setting, drawing, run
 from raykov_figures import figure_2, figure_3, figure_4
+from raykov_rules import FULL_LIMIT, above_zero, mean_and_spread, pair, same_mean, standard_error, steady, verdict
 from raykov_simulation import FULL, GIBBS, LATE, MAP, SIMULATED, SWEEPS, WARM_UP, Array, Runs, n_sets, note, runs
 from raykov_uci import table_2, table_3
-from rules import FULL_LIMIT, above_zero, mean_and_spread, pair, same_mean, standard_error, steady, verdict
 
 Row = tuple[str, str, tuple[float, float] | None, tuple[float, float] | None, int]
 """The words of a row, our name of the measure, the paper's (mean, two standard deviations) of Gibbs and MAP, digits."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from exhibits import Exhibit, Setting
 from matplotlib.figure import Figure
+from raykov_rules import above_zero, steady, verdict
 from raykov_simulation import ALPHA, FULL, GIBBS, MAP, POINTS, Array, Drawn, drawn, n_sets, note, runs, sorted_sizes
-from rules import above_zero, steady, verdict
 
 STYLES = {"truth": "k-o", GIBBS: "C2-v", MAP: "C1--s", FULL: "C0-^"}
 
@@ -109,7 +109,7 @@ def partitions(setting: Setting, name: str, panels: dict[float, str]) -> Exhibit
     claims = steady(claims, setting, ["Gibbs identifies them to a much greater extent (median)"])
     file = f"raykov2014-{name}.png"
     draw_partitions(sizes, panels, setting.pictures / file)
-    more = "Of Gibbs it is the last draw. Quantiles are sizes that occur."
+    more = "The curve of Gibbs is that of the last draw. Quantiles are sizes that occur."
     alt = "Sizes of clusters by rank: the curves of MAP-DPM end before those of the truth and of Gibbs sampling"
     title = f"Sizes of clusters, {' and '.join(panels.values())}"
     return Exhibit(title, claims, table, file, alt, note(setting, more))

@@ -24,7 +24,11 @@ def library(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("cxx", "standard", "real"),
-    [("g++", 11, "float"), ("g++", 17, "double"), pytest.param("clang++", 17, "float", marks=pytest.mark.complete)],
+    [
+        ("g++", 11, "float"),
+        pytest.param("g++", 17, "double", marks=pytest.mark.complete),
+        pytest.param("clang++", 17, "float", marks=pytest.mark.complete),
+    ],
 )
 def test_wrapper_gives_the_bits_of_the_c_functions(cxx, standard, real, library, tmp_path):
     flags = [f"-std=c++{standard}", *CXX_FLAGS, f"-DMAPDPM_REAL={real}"]

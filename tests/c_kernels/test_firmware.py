@@ -207,6 +207,7 @@ def test_a_larger_figure_is_a_complaint(firmware):
     assert firmware.complaints(firmware.Result(target, crc, "another compiler", {"text": 10**6}), known) == []
 
 
+@pytest.mark.complete
 def test_the_deepest_call_is_measured_or_the_run_fails(firmware):
     """No call takes more than its worst case, which a warm-up has; a painted part that is too small fails."""
     (target,) = [target for target in firmware.TARGETS if target.name == "cortex-m4f-surprise"]

@@ -106,6 +106,7 @@ def kept_bytes(folder, switches, linker, *compiler):
     return int(run("size", "kept.o", cwd=folder).splitlines()[1].split()[0])
 
 
+@pytest.mark.complete
 def test_the_library_of_clang_is_about_as_small_as_that_of_gcc(smallest, tmp_path):
     """Half as large again on x86-64 and twice as large on a Cortex-M4 without minsize (amalgamate.py)."""
     for tool in ("clang", "arm-none-eabi-gcc", "arm-none-eabi-ld", "size"):

@@ -1,4 +1,4 @@
-"""Rules of verdicts that several papers share: they come from the noise of the figures, not from what came out."""
+"""Rules of the verdicts on Raykov2014, from standard errors over sets, and its way of printing them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from exhibits import Claim, Setting
+from noise import mean_and_error
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -42,8 +43,7 @@ def number(x: float, digits: int) -> str:
 
 def standard_error(values: Array) -> float:
     """That of the mean of independent values; NaN is left out."""
-    known = values[np.isfinite(values)]
-    return float(known.std(ddof=1) / math.sqrt(len(known)))
+    return mean_and_error(values[np.isfinite(values)])[1]
 
 
 def same_mean(says: str, theirs: tuple[float, float, int], values: Array, setting: Setting, **more: Any) -> Claim:
