@@ -12,7 +12,8 @@ b  from priors that a user may state: Normal-Gamma with m0 the mean of the first
 c  with room for 12 clusters only, by what happens when they are taken
 d  beside the batch search on the same 25,000 points
 e  eight devices whose learners are merged, each with every eighth point or with its own share of each true cluster
-f  nanoseconds a point of processor time: others at work on the machine still cost some
+f  nanoseconds a point of processor time: others at work on the machine still cost some; and how many times as long
+   learning takes with an assessment as without a surprise
 g  bytes of a learner, and whether they and the speed stay the same (--long: for ten million points)
 """
 
@@ -224,11 +225,15 @@ def table_f(n_points: int, repeats: int) -> None:
         "learn_scored",
         "mapdpm_learn",
         "empty call",
+        "assessed",
+        "no surprise",
         "learn_one / empty",
+        "assessed / no surprise",
     )
     title = f"(f) ns a point: median of {repeats} repeats of {n_points:,} points, each call in its turn, and the least"
     print_table(title, ("", *names), rows)
     print("  mapdpm_learn: the C function through cffi, the point in place; empty call: a C function that does nothing")
+    print("  assessed: learn_many_assessed; no surprise: learn_many of a learner with surprise=False")
 
 
 def speeds(shape: tuple[int, int], dtype: str, missing: str, n_points: int, repeats: int) -> tuple[str, ...]:
@@ -238,6 +243,7 @@ def speeds(shape: tuple[int, int], dtype: str, missing: str, n_points: int, repe
     centres = rng.normal(0.0, 5.0, (K, D))
     data = centres[rng.integers(0, K, 20_000)] + rng.normal(size=(20_000, D))
     model = OnlineMAPDPM(dtype=dtype, missing=missing).partial_fit(data)
+    plain = OnlineMAPDPM(dtype=dtype, missing=missing, surprise=False).partial_fit(data)
     assert model.n_clusters == K
     X = np.ascontiguousarray(data[:n_points], dtype=dtype)
     learner, _ = Learner.read(dtype, model.to_bytes())
@@ -253,6 +259,8 @@ def speeds(shape: tuple[int, int], dtype: str, missing: str, n_points: int, repe
         functools.partial(each, model.learn_scored, lists),
         functools.partial(each, lib.mapdpm_learn, in_place),
         functools.partial(each, lib.mapdpm_n_parameters, nothing),
+        functools.partial(each, model.learn_many_assessed, [(X,)]),
+        functools.partial(each, plain.learn_many, [(X,)]),
     ]
     times: list[list[float]] = [[] for _ in parts]
     for _ in range(repeats):
@@ -260,9 +268,10 @@ def speeds(shape: tuple[int, int], dtype: str, missing: str, n_points: int, repe
             start = time.process_time()
             part()
             taken.append(1e9 * (time.process_time() - start) / len(X))
-    ratio = statistics.median(one / empty for one, empty in zip(times[1], times[-1], strict=True))
+    pairs = ((times[1], times[5]), (times[6], times[7]))
+    ratios = (f"{statistics.median(a / b for a, b in zip(*pair, strict=True)):.1f}" for pair in pairs)
     cells = (f"{statistics.median(taken):,.0f} ({min(taken):,.0f})" for taken in times)
-    return f"{D} features, {K} clusters, {dtype}, missing={missing!r}", *cells, f"{ratio:.1f}"
+    return f"{D} features, {K} clusters, {dtype}, missing={missing!r}", *cells, *ratios
 
 
 def each(function: Callable[..., object], arguments: Iterable[tuple[Any, ...]]) -> None:
