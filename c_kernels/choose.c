@@ -180,19 +180,22 @@ uint32_t stream_bound_block(const mapdpm_stream *s, const md_real *x, uint32_t f
 
 /* Rank all clusters by the score table. Its constants include the log weights, except with groups; those of free slots
  * are -LARGEST_REAL.
- * Bounds come first: usually they decide, and only one logarithm is needed. */
+ * Bounds come first: usually they decide, and only one logarithm is needed. Those of the first clusters are kept for the
+ * density. */
 static void rank_by_score_table(const mapdpm_stream *s, const md_real *x, ranking *r, int with_density)
 {
-    md_real tails[MD_BLOCK], bounds[MD_BLOCK], tail = 0;
-    uint32_t first, j, n;
+    enum { KEPT = 4 * MD_BLOCK };
+    md_real tails[KEPT + MD_BLOCK], bounds[KEPT + MD_BLOCK], tail = 0;
+    uint32_t first, at, j, n;
 
     for (first = 0; first < s->width; first += MD_BLOCK) {
-        n = stream_bound_block(s, x, first, tails, bounds);
+        at = first < KEPT ? first : KEPT;
+        n = stream_bound_block(s, x, first, &tails[at], &bounds[at]);
         for (j = 0; j < n; j++)
-            if (bounds[j] > r->runner_up_bound) {
-                if (bounds[j] > r->candidate_bound)
-                    tail = tails[j];
-                rank_bound(r, first + j, bounds[j]);
+            if (bounds[at + j] > r->runner_up_bound) {
+                if (bounds[at + j] > r->candidate_bound)
+                    tail = tails[at + j];
+                rank_bound(r, first + j, bounds[at + j]);
             }
     }
     if (r->candidate == MD_NONE)
@@ -202,10 +205,16 @@ static void rank_by_score_table(const mapdpm_stream *s, const md_real *x, rankin
     if (!with_density && r->runner_up_bound < r->best_score)
         return;
     for (first = 0; first < s->width; first += MD_BLOCK) {
-        n = stream_bound_block(s, x, first, tails, bounds);
+        at = first < KEPT ? first : KEPT;
+        n = s->width - first < MD_BLOCK ? s->width - first : MD_BLOCK;
+        if (first >= KEPT)
+            n = stream_bound_block(s, x, first, &tails[at], &bounds[at]);
         for (j = 0; j < n; j++)
-            if (bounds[j] > least_score(r, with_density))
-                rank_score(s, r, first + j, score_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
+            if (bounds[at + j] > least_score(r, with_density)) {
+                const md_real score = score_of_tail(s, x, first + j, tails[at + j]);
+
+                rank_score(s, r, first + j, score, bounds[at + j], with_density);
+            }
     }
 }
 

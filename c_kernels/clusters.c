@@ -57,6 +57,8 @@ void stream_refresh(mapdpm_stream *s, uint32_t k)
         prepare(s, view_of(s, k, s->now), k);
     else if (HAS_SURPRISE(s) && !HAS_MISSING(s)) /* as of the last point of the cluster */
         prepare(s, view_of(s, k, last_times_of(s)[k]), k);
+    if (HAS_SURPRISE(s))
+        surprise_refresh(s, k);
 }
 
 /* Bring the moments of a slot up to the current time. */

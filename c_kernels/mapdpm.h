@@ -94,7 +94,7 @@ typedef MAPDPM_REAL mapdpm_real;
               sizeof(mapdpm_real) + 12 * (size_t)(L) + 7) / 8 * 8)
 
 /* The further bytes of a learner that knows how surprising a point is. */
-#define MAPDPM_SURPRISE_BYTES(K) ((41 * sizeof(mapdpm_real) + 4 * ((size_t)(K) + 5) + 7) / 8 * 8)
+#define MAPDPM_SURPRISE_BYTES(K) (((41 + (size_t)(K)) * sizeof(mapdpm_real) + 4 * ((size_t)(K) + 5) + 7) / 8 * 8)
 
 /* The further bytes of a learner of groups that can have a base; the last term where it has missing values. */
 #define MAPDPM_BASE_BYTES(D, K)                                                                                        \

@@ -26,10 +26,11 @@
  * transitions steps[K + 1][K] and opening[K + 1], scratch moments of a block (reals) | slots[3 lag] of points that wait,
  * scratch (uint32).
  *
- * A learner that knows surprises has behind it: the share of rare clusters, counts[SURPRISE_BINS] of tails (reals) |
- * standing[K], the slot to check next, points from one halving of the counts to the next, points since
- * the last, points since an extreme one, those left out of its episode (uint32). The standing of a cluster is its number of points, without forgetting;
- * its highest bit marks a rare cluster.
+ * A learner that knows surprises has behind it: the share of rare clusters, counts[SURPRISE_BINS] of tails | nats of a
+ * tail for each nat below the peak[K], which a file leaves out (reals) | standing[K], the slot to check next, points
+ * from one halving of the counts to the next, points since the last, points since an extreme one, those left out of its
+ * episode (uint32). The standing of a cluster is its number of points, without forgetting; its highest bit marks a rare
+ * cluster.
  *
  * A learner with a queue has last: times[Q] (int64) | the state of the settlement | points[Q][D] (reals) | points in the
  * queue, the place of the first, groups[Q] (uint32).
@@ -180,9 +181,10 @@ enum { SURPRISE_BINS = 40, SURPRISE_REALS = 1 + SURPRISE_BINS };
 #define MOST_STANDING UINT32_C(0x3fffffff)
 static inline md_real *rare_share(const mapdpm_stream *s) { return (md_real *)address_of(s, s->at_more); }
 static inline md_real *tail_counts(const mapdpm_stream *s) { return rare_share(s) + 1; }
+static inline md_real *steepness_of(const mapdpm_stream *s) { return rare_share(s) + SURPRISE_REALS; }
 static inline uint32_t *standing_of(const mapdpm_stream *s)
 {
-    return (uint32_t *)(void *)(rare_share(s) + SURPRISE_REALS);
+    return (uint32_t *)(void *)(steepness_of(s) + MD_SLOTS(s));
 }
 enum { SURPRISE_WORDS = 5 };
 static inline uint32_t *next_to_check(const mapdpm_stream *s) { return standing_of(s) + MD_SLOTS(s); }

@@ -7,6 +7,10 @@
 #define PRIOR_CELLS ((md_real)2)
 #define LEAST_C0 ((md_real)0.2)
 
+/* The prior changes if the log joint gains so many nats for each number that was learned: less is not worth another
+ * clustering. */
+#define LEAST_GAIN ((md_real)0.1)
+
 /* Where b0 comes from: the moments of clusters, or those of their halves, where there are two. */
 enum { FROM_CLUSTERS = 0, FROM_HALVES = 1 };
 
@@ -52,6 +56,19 @@ static feature_spread spread_of(const mapdpm_stream *s, size_t d, int source)
             }
         }
     return f;
+}
+
+/* The numbers in all clusters. */
+static md_real numbers_in(const mapdpm_stream *s)
+{
+    md_real sum = 0;
+    uint32_t k;
+    size_t d;
+
+    for (k = 0; k < s->width; k++)
+        for (d = 0; is_used(s, k) && d < MD_FEATURES(s); d++)
+            sum += counts_in(s, slot_of(s, k))[d * count_step(s)] * decay_of(s, k, s->now);
+    return sum;
 }
 
 /* c0 from the squared means of clusters, in units of the variance within: at most that of the warm-up, for a cluster
@@ -164,7 +181,7 @@ void stream_revisit_prior(mapdpm_stream *s)
         source = FROM_HALVES;
         best = joint_of(s, FROM_HALVES);
     }
-    if (best > joint + HYSTERESIS) {
+    if (best > joint + at_least(HYSTERESIS, LEAST_GAIN * numbers_in(s))) {
         (void)try_source(s, source, kept, most_c0);
         adopt(s);
     } else {

@@ -72,7 +72,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
         bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(md_real) + 4 * waiting;
     }
     if (HAS_SURPRISE(s))
-        bytes += SURPRISE_REALS * sizeof(md_real) + 4 * (K + SURPRISE_WORDS);
+        bytes += (SURPRISE_REALS + K) * sizeof(md_real) + 4 * (K + SURPRISE_WORDS);
     bytes = (bytes + 7) / 8 * 8 + (MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(D, MD_QUEUE(s)) : 0);
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;

@@ -25,21 +25,58 @@ enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
  * episode counts once; but no more than LONGEST_RUN are left out in a row. */
 #define MD_EXTREME ((md_real)1e-3)
 enum { APART = 16, LONGEST_RUN = 64 };
+/* No cluster counts as narrower than its density says by more than this, as a share of the variance. */
+#define LEAST_SHARE_OF_B ((md_real)(1.0 / 64))
 
 /* ---- the tail of the predictive ---------------------------------------------------------------------------------- */
 
-/* The point where a Gamma variable of shape D / 2 has the tail of draws from a cluster of n points, at a log density so
- * many nats below the highest one. It is exact for known variances and in the limit of many points; else Bartlett's
- * approximation (docs/maths.md (115)). Tails need it above 0: at 1e-14 they are 1, but for 1e-7. */
-static md_real depth_of(const mapdpm_stream *s, md_real n, md_real below)
+/* The tail of draws from a cluster of n points, at a log density so many nats below the highest one, is that of a Gamma
+ * variable of shape D / 2 at so many nats times the steepness (docs/maths.md (115)). It is exact for known variances and
+ * in the limit of many points; else Bartlett's approximation, for a variance that is such a share of that in the density.
+ */
+static md_real steepness(const mapdpm_stream *s, md_real n, md_real share)
 {
-    if (IS_GAMMA(s)) {
-        const md_real exponent = s->a0 + MD_HALF * n + MD_HALF, shrink = 1 - (md_real)0.75 / exponent;
+    const md_real exponent = s->a0 + MD_HALF * n + MD_HALF;
 
-        below *= shrink > (md_real)0.25 ? shrink : (md_real)0.25;
-    }
-    return at_least(below, (md_real)1e-14);
+    if (!IS_GAMMA(s))
+        return 1;
+    return at_least(1 - (md_real)0.75 * (2 - share) / exponent, (md_real)0.25) / at_least(share, LEAST_SHARE_OF_B);
 }
+
+/* That of slot k, as of its last point, for points that have the features that x has, or all if x is NULL. The variance
+ * is that about the cluster's own mean: a density takes the distance of this mean from the prior mean for variance. */
+static md_real steepness_in(const mapdpm_stream *s, uint32_t k, const md_real *x)
+{
+    const md_real *const slot = slot_of(s, k), *const counts = counts_in(s, slot);
+    md_real shares = 0, features = 0, n = -1, shrinkage = 0, freedom = 0;
+    size_t d;
+
+    for (d = 0; IS_GAMMA(s) && d < MD_FEATURES(s); d++) {
+        const md_real count = counts[d * count_step(s)], mean = mean_in(s, slot)[d], squares = squares_in(s, slot)[d];
+        const md_real b0 = noise_scale_of(s)[d];
+
+        if (x && !is_present(x[d]))
+            continue;
+        if (count != n) {
+            n = count;
+            shrinkage = shrinkage_of(s, n);
+            freedom = (s->a0 + MD_HALF * n) / (s->a0 + MD_HALF * at_least(n - 1, 0));
+        }
+        features += 1;
+        shares += freedom * (posterior_b(b0, 0, mean, squares) / posterior_b(b0, shrinkage, mean, squares));
+    }
+    return steepness(s, *slot, features > 0 ? shares / features : 1);
+}
+
+/* To be called after the moments of slot k have changed. */
+void surprise_refresh(mapdpm_stream *s, uint32_t k)
+{
+    if (!HAS_MISSING(s))
+        steepness_of(s)[k] = steepness_in(s, k, NULL);
+}
+
+/* Tails need it above 0: at 1e-14 they are 1, but for 1e-7. */
+static md_real depth_of(md_real below, md_real steep) { return at_least(below * steep, (md_real)1e-14); }
 
 static uint32_t features_there(const mapdpm_stream *s, const md_real *x)
 {
@@ -82,13 +119,14 @@ md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c)
                 continue;
             known += weight;
             weights[n] = weight;
-            depths[n++] = depth_of(s, weight, highest_score(s, x, k, weight) - c->common);
+            depths[n++] = depth_of(highest_score(s, x, k, weight) - c->common,
+                                   HAS_MISSING(s) ? steepness_in(s, k, x) : steepness_of(s)[k]);
         }
         add_tails(&sum, n_features, n, weights, depths);
     }
     if (!(known > 0)) {
         known = weights[0] = 1;
-        depths[0] = depth_of(s, 0, highest_of_new(s, x) - c->common);
+        depths[0] = depth_of(highest_of_new(s, x) - c->common, steepness(s, 0, 1));
         add_tails(&sum, n_features, 1, weights, depths);
     }
     return at_least(sum.nats - math_log(sum.factor / known), 0);

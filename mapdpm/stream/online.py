@@ -61,8 +61,8 @@ class OnlineMAPDPM(PointwiseLearner):
     window : int
         Number of recent points to keep. Each step visits one of them again and moves it to its best cluster.
     surprise : bool
-        Whether the learner counts how unusual its points were, for the ``surprise`` of ``assess_one``. It costs 320
-        bytes, 4 a slot, and time for each point.
+        Whether the learner counts how unusual its points were, for the ``surprise`` of ``assess_one``. It costs 350
+        bytes, 12 a slot, and time for each point.
     rare : float >= 0, < 1
         The lightest clusters are rare while together they have at most this share of all points. Rare clusters do not
         make a point less surprising: what is rare does not become normal by repetition.

@@ -57,6 +57,16 @@ def test_one_normal_cluster_stays_as_it_is(D, dtype):
     assert repr(model.likelihood_) == repr(prior)
 
 
+def test_a_small_gain_changes_nothing():
+    """A tenth of a nat for each number is asked, here 40 nats: c0 = .01 would gain 14."""
+    rng = np.random.default_rng(0)
+    X = 10.0 * rng.integers(0, 4, (200, 1)) + rng.normal(size=(200, 2))
+    model = OnlineMAPDPM().partial_fit(X)
+    assert model.n_clusters == 4
+    assert model.likelihood_.c0 == pytest.approx(10 / 200)
+    assert "prior revisited" not in kinds(model)
+
+
 def test_a_prior_that_was_given_stays():
     X, _ = squares(3000, np.random.default_rng(0))
     prior = NormalGamma(X.mean(axis=0), 0.1, 4.0, 8.0)

@@ -1056,10 +1056,11 @@ int mapdpm_model_write(const mapdpm_model *model, unsigned char *file, size_t ca
  * transitions steps[K + 1][K] and opening[K + 1], scratch moments of a block (reals) | slots[3 lag] of points that wait,
  * scratch (uint32).
  *
- * A learner that knows surprises has behind it: the share of rare clusters, counts[SURPRISE_BINS] of tails (reals) |
- * standing[K], the slot to check next, points from one halving of the counts to the next, points since
- * the last, points since an extreme one, those left out of its episode (uint32). The standing of a cluster is its number of points, without forgetting;
- * its highest bit marks a rare cluster.
+ * A learner that knows surprises has behind it: the share of rare clusters, counts[SURPRISE_BINS] of tails | nats of a
+ * tail for each nat below the peak[K], which a file leaves out (reals) | standing[K], the slot to check next, points
+ * from one halving of the counts to the next, points since the last, points since an extreme one, those left out of its
+ * episode (uint32). The standing of a cluster is its number of points, without forgetting; its highest bit marks a rare
+ * cluster.
  *
  * A learner with a queue has last: times[Q] (int64) | the state of the settlement | points[Q][D] (reals) | points in the
  * queue, the place of the first, groups[Q] (uint32).
@@ -1208,9 +1209,10 @@ enum { SURPRISE_BINS = 40, SURPRISE_REALS = 1 + SURPRISE_BINS };
 #define MOST_STANDING UINT32_C(0x3fffffff)
 static inline md_real *rare_share(const mapdpm_stream *s) { return (md_real *)address_of(s, s->at_more); }
 static inline md_real *tail_counts(const mapdpm_stream *s) { return rare_share(s) + 1; }
+static inline md_real *steepness_of(const mapdpm_stream *s) { return rare_share(s) + SURPRISE_REALS; }
 static inline uint32_t *standing_of(const mapdpm_stream *s)
 {
-    return (uint32_t *)(void *)(rare_share(s) + SURPRISE_REALS);
+    return (uint32_t *)(void *)(steepness_of(s) + MD_SLOTS(s));
 }
 enum { SURPRISE_WORDS = 5 };
 static inline uint32_t *next_to_check(const mapdpm_stream *s) { return standing_of(s) + MD_SLOTS(s); }
@@ -2316,6 +2318,7 @@ MAPDPM_INTERNAL void surprise_reset(mapdpm_stream *s, md_real rare);
 MAPDPM_INTERNAL md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c);
 MAPDPM_INTERNAL md_real surprise_rank(const mapdpm_stream *s, md_real nats);
 MAPDPM_INTERNAL void surprise_count(mapdpm_stream *s, md_real nats, md_real surprise, uint32_t k, md_real weight);
+MAPDPM_INTERNAL void surprise_refresh(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void surprise_judge_all(mapdpm_stream *s);
 MAPDPM_INTERNAL void surprise_seat(mapdpm_stream *s, uint32_t k);
 MAPDPM_INTERNAL void surprise_merge(mapdpm_stream *s, uint32_t to, uint32_t from);
@@ -2566,7 +2569,7 @@ static int lay_out(mapdpm_stream *s, const mapdpm_options *o)
         bytes += 32 + (4 + K * (13 + 6 * K) + half_size(s) + waiting * (K + D)) * sizeof(md_real) + 4 * waiting;
     }
     if (HAS_SURPRISE(s))
-        bytes += SURPRISE_REALS * sizeof(md_real) + 4 * (K + SURPRISE_WORDS);
+        bytes += (SURPRISE_REALS + K) * sizeof(md_real) + 4 * (K + SURPRISE_WORDS);
     bytes = (bytes + 7) / 8 * 8 + (MD_QUEUE(s) > 0 ? MAPDPM_QUEUE_BYTES(D, MD_QUEUE(s)) : 0);
     s->bytes = (uint32_t)bytes;
     return bytes <= UINT32_MAX && bytes <= SIZE_MAX;
@@ -2978,6 +2981,8 @@ void stream_refresh(mapdpm_stream *s, uint32_t k)
         prepare(s, view_of(s, k, s->now), k);
     else if (HAS_SURPRISE(s) && !HAS_MISSING(s)) /* as of the last point of the cluster */
         prepare(s, view_of(s, k, last_times_of(s)[k]), k);
+    if (HAS_SURPRISE(s))
+        surprise_refresh(s, k);
 }
 
 /* Bring the moments of a slot up to the current time. */
@@ -4571,19 +4576,22 @@ uint32_t stream_bound_block(const mapdpm_stream *s, const md_real *x, uint32_t f
 
 /* Rank all clusters by the score table. Its constants include the log weights, except with groups; those of free slots
  * are -LARGEST_REAL.
- * Bounds come first: usually they decide, and only one logarithm is needed. */
+ * Bounds come first: usually they decide, and only one logarithm is needed. Those of the first clusters are kept for the
+ * density. */
 static void rank_by_score_table(const mapdpm_stream *s, const md_real *x, ranking *r, int with_density)
 {
-    md_real tails[MD_BLOCK], bounds[MD_BLOCK], tail = 0;
-    uint32_t first, j, n;
+    enum { KEPT = 4 * MD_BLOCK };
+    md_real tails[KEPT + MD_BLOCK], bounds[KEPT + MD_BLOCK], tail = 0;
+    uint32_t first, at, j, n;
 
     for (first = 0; first < s->width; first += MD_BLOCK) {
-        n = stream_bound_block(s, x, first, tails, bounds);
+        at = first < KEPT ? first : KEPT;
+        n = stream_bound_block(s, x, first, &tails[at], &bounds[at]);
         for (j = 0; j < n; j++)
-            if (bounds[j] > r->runner_up_bound) {
-                if (bounds[j] > r->candidate_bound)
-                    tail = tails[j];
-                rank_bound(r, first + j, bounds[j]);
+            if (bounds[at + j] > r->runner_up_bound) {
+                if (bounds[at + j] > r->candidate_bound)
+                    tail = tails[at + j];
+                rank_bound(r, first + j, bounds[at + j]);
             }
     }
     if (r->candidate == MD_NONE)
@@ -4593,10 +4601,16 @@ static void rank_by_score_table(const mapdpm_stream *s, const md_real *x, rankin
     if (!with_density && r->runner_up_bound < r->best_score)
         return;
     for (first = 0; first < s->width; first += MD_BLOCK) {
-        n = stream_bound_block(s, x, first, tails, bounds);
+        at = first < KEPT ? first : KEPT;
+        n = s->width - first < MD_BLOCK ? s->width - first : MD_BLOCK;
+        if (first >= KEPT)
+            n = stream_bound_block(s, x, first, &tails[at], &bounds[at]);
         for (j = 0; j < n; j++)
-            if (bounds[j] > least_score(r, with_density))
-                rank_score(s, r, first + j, score_of_tail(s, x, first + j, tails[j]), bounds[j], with_density);
+            if (bounds[at + j] > least_score(r, with_density)) {
+                const md_real score = score_of_tail(s, x, first + j, tails[at + j]);
+
+                rank_score(s, r, first + j, score, bounds[at + j], with_density);
+            }
     }
 }
 
@@ -4912,21 +4926,58 @@ enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
  * episode counts once; but no more than LONGEST_RUN are left out in a row. */
 #define MD_EXTREME ((md_real)1e-3)
 enum { APART = 16, LONGEST_RUN = 64 };
+/* No cluster counts as narrower than its density says by more than this, as a share of the variance. */
+#define LEAST_SHARE_OF_B ((md_real)(1.0 / 64))
 
 /* ---- the tail of the predictive ---------------------------------------------------------------------------------- */
 
-/* The point where a Gamma variable of shape D / 2 has the tail of draws from a cluster of n points, at a log density so
- * many nats below the highest one. It is exact for known variances and in the limit of many points; else Bartlett's
- * approximation (docs/maths.md (115)). Tails need it above 0: at 1e-14 they are 1, but for 1e-7. */
-static md_real depth_of(const mapdpm_stream *s, md_real n, md_real below)
+/* The tail of draws from a cluster of n points, at a log density so many nats below the highest one, is that of a Gamma
+ * variable of shape D / 2 at so many nats times the steepness (docs/maths.md (115)). It is exact for known variances and
+ * in the limit of many points; else Bartlett's approximation, for a variance that is such a share of that in the density.
+ */
+static md_real steepness(const mapdpm_stream *s, md_real n, md_real share)
 {
-    if (IS_GAMMA(s)) {
-        const md_real exponent = s->a0 + MD_HALF * n + MD_HALF, shrink = 1 - (md_real)0.75 / exponent;
+    const md_real exponent = s->a0 + MD_HALF * n + MD_HALF;
 
-        below *= shrink > (md_real)0.25 ? shrink : (md_real)0.25;
-    }
-    return at_least(below, (md_real)1e-14);
+    if (!IS_GAMMA(s))
+        return 1;
+    return at_least(1 - (md_real)0.75 * (2 - share) / exponent, (md_real)0.25) / at_least(share, LEAST_SHARE_OF_B);
 }
+
+/* That of slot k, as of its last point, for points that have the features that x has, or all if x is NULL. The variance
+ * is that about the cluster's own mean: a density takes the distance of this mean from the prior mean for variance. */
+static md_real steepness_in(const mapdpm_stream *s, uint32_t k, const md_real *x)
+{
+    const md_real *const slot = slot_of(s, k), *const counts = counts_in(s, slot);
+    md_real shares = 0, features = 0, n = -1, shrinkage = 0, freedom = 0;
+    size_t d;
+
+    for (d = 0; IS_GAMMA(s) && d < MD_FEATURES(s); d++) {
+        const md_real count = counts[d * count_step(s)], mean = mean_in(s, slot)[d], squares = squares_in(s, slot)[d];
+        const md_real b0 = noise_scale_of(s)[d];
+
+        if (x && !is_present(x[d]))
+            continue;
+        if (count != n) {
+            n = count;
+            shrinkage = shrinkage_of(s, n);
+            freedom = (s->a0 + MD_HALF * n) / (s->a0 + MD_HALF * at_least(n - 1, 0));
+        }
+        features += 1;
+        shares += freedom * (posterior_b(b0, 0, mean, squares) / posterior_b(b0, shrinkage, mean, squares));
+    }
+    return steepness(s, *slot, features > 0 ? shares / features : 1);
+}
+
+/* To be called after the moments of slot k have changed. */
+void surprise_refresh(mapdpm_stream *s, uint32_t k)
+{
+    if (!HAS_MISSING(s))
+        steepness_of(s)[k] = steepness_in(s, k, NULL);
+}
+
+/* Tails need it above 0: at 1e-14 they are 1, but for 1e-7. */
+static md_real depth_of(md_real below, md_real steep) { return at_least(below * steep, (md_real)1e-14); }
 
 static uint32_t features_there(const mapdpm_stream *s, const md_real *x)
 {
@@ -4969,13 +5020,14 @@ md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c)
                 continue;
             known += weight;
             weights[n] = weight;
-            depths[n++] = depth_of(s, weight, highest_score(s, x, k, weight) - c->common);
+            depths[n++] = depth_of(highest_score(s, x, k, weight) - c->common,
+                                   HAS_MISSING(s) ? steepness_in(s, k, x) : steepness_of(s)[k]);
         }
         add_tails(&sum, n_features, n, weights, depths);
     }
     if (!(known > 0)) {
         known = weights[0] = 1;
-        depths[0] = depth_of(s, 0, highest_of_new(s, x) - c->common);
+        depths[0] = depth_of(highest_of_new(s, x) - c->common, steepness(s, 0, 1));
         add_tails(&sum, n_features, 1, weights, depths);
     }
     return at_least(sum.nats - math_log(sum.factor / known), 0);
@@ -6477,6 +6529,10 @@ int mapdpm_settle_all(mapdpm_stream *s)
 #define PRIOR_CELLS ((md_real)2)
 #define LEAST_C0 ((md_real)0.2)
 
+/* The prior changes if the log joint gains so many nats for each number that was learned: less is not worth another
+ * clustering. */
+#define LEAST_GAIN ((md_real)0.1)
+
 /* Where b0 comes from: the moments of clusters, or those of their halves, where there are two. */
 enum { FROM_CLUSTERS = 0, FROM_HALVES = 1 };
 
@@ -6522,6 +6578,19 @@ static feature_spread spread_of(const mapdpm_stream *s, size_t d, int source)
             }
         }
     return f;
+}
+
+/* The numbers in all clusters. */
+static md_real numbers_in(const mapdpm_stream *s)
+{
+    md_real sum = 0;
+    uint32_t k;
+    size_t d;
+
+    for (k = 0; k < s->width; k++)
+        for (d = 0; is_used(s, k) && d < MD_FEATURES(s); d++)
+            sum += counts_in(s, slot_of(s, k))[d * count_step(s)] * decay_of(s, k, s->now);
+    return sum;
 }
 
 /* c0 from the squared means of clusters, in units of the variance within: at most that of the warm-up, for a cluster
@@ -6634,7 +6703,7 @@ void stream_revisit_prior(mapdpm_stream *s)
         source = FROM_HALVES;
         best = joint_of(s, FROM_HALVES);
     }
-    if (best > joint + HYSTERESIS) {
+    if (best > joint + at_least(HYSTERESIS, LEAST_GAIN * numbers_in(s))) {
         (void)try_source(s, source, kept, most_c0);
         adopt(s);
     } else {
