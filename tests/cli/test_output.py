@@ -48,7 +48,7 @@ def rows_of(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("unbuffered", [False, True])
+@pytest.mark.parametrize("unbuffered", complete_but([True], [False, True]))
 def test_a_process_that_is_stopped_for_a_while(folder, unbuffered):
     """The system then writes a part, and says so."""
     with started("stream", "data.csv", unbuffered=unbuffered) as process:
@@ -62,7 +62,7 @@ def test_a_process_that_is_stopped_for_a_while(folder, unbuffered):
     assert len(rows_of(out)) == N
 
 
-@pytest.mark.parametrize("unbuffered", [False, True])
+@pytest.mark.parametrize("unbuffered", complete_but([False], [False, True]))
 @pytest.mark.parametrize("argv", [["stream", "data.csv"], ["predict", "model.mdpm", "data.csv"]])
 def test_a_disk_that_is_nearly_full(folder, argv, unbuffered):
     """A write takes a part, the next one none; both commands print some 60 KB or more."""
@@ -93,7 +93,9 @@ def test_a_pipe_that_does_not_block(folder):
 
 
 @pytest.mark.parametrize("unbuffered", complete_but([False], [False, True]))
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.complete)]
+)
 def test_a_signal_while_nobody_reads(folder, number, code, unbuffered):
     """The state never knows more than was printed, and the next run prints the rest."""
     argv = ["stream", "data.csv", "--state", "state.mdpm", "--checkpoint-points", "500"]
@@ -129,7 +131,9 @@ def test_a_signal_while_somebody_reads_slowly(folder):
     assert f"{len(printed)} points learned" in said
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.complete), (signal.SIGTERM, 143)]
+)
 def test_a_signal_while_a_named_pipe_has_no_writer(folder, number, code):
     os.mkfifo("points")
     Path("few.csv").write_text(text_of(made(2)))

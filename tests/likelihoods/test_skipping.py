@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mapdpm import MAPDPM, Categorical, DirichletMultinomial, NormalGamma, NormalInverseWishart
+from mapdpm import MAPDPM, Categorical, DirichletMultinomial, GammaPoisson, NormalGamma, NormalInverseWishart
 from mapdpm.data import read_by
 from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.testing import laws
 from tests.families import example
+from tests.marks import complete_but
 from tests.missing_values import SKIPPING, with_gaps
 from tests.oracle import missing as oracle
 
@@ -32,7 +33,7 @@ def test_laws(family, seed):
     laws.check_likelihood(likelihood, data, 9, seed)
 
 
-@pytest.mark.parametrize("family", SKIPPING)
+@pytest.mark.parametrize("family", complete_but([NormalGamma, GammaPoisson], SKIPPING))
 @given(seed=SEEDS)
 def test_a_row_says_what_scipy_says_of_raw_data(family, seed):
     """Through random additions, removals and mergers, also with features that nobody has.

@@ -32,7 +32,7 @@ def blobs(n=120, share=0.3, D=3, seed=0):
     return with_gaps(rng.normal(0.0, 8.0, (4, D))[z] + rng.normal(size=(n, D)), share, seed), z
 
 
-@pytest.mark.parametrize("family", SKIPPING)
+@pytest.mark.parametrize("family", complete_but([NormalGamma, BetaBernoulli], SKIPPING))
 @pytest.mark.parametrize("share", [0.3, 0.7])
 def test_the_mode_is_that_of_all_partitions(family, share):
     """Six points, 203 partitions; one feature may have no value at all."""
@@ -75,7 +75,7 @@ def test_numba_and_python_agree(family):
         backends.agree(Case(with_gaps(X, 0.4), likelihood, weights=w, missing="skip"), "numba", "python")
 
 
-@pytest.mark.parametrize("family", SKIPPING)
+@pytest.mark.parametrize("family", complete_but([NormalGamma, GammaPoisson], SKIPPING))
 def test_fitted_priors(family):
     """The prior is found from the values that are there: of those of clusters, not of all points."""
     rng = np.random.default_rng(2)
