@@ -4970,11 +4970,7 @@ static md_real steepness_in(const mapdpm_stream *s, uint32_t k, const md_real *x
 }
 
 /* To be called after the moments of slot k have changed. */
-void surprise_refresh(mapdpm_stream *s, uint32_t k)
-{
-    if (!HAS_MISSING(s))
-        steepness_of(s)[k] = steepness_in(s, k, NULL);
-}
+void surprise_refresh(mapdpm_stream *s, uint32_t k) { steepness_of(s)[k] = steepness_in(s, k, NULL); }
 
 /* Tails need it above 0: at 1e-14 they are 1, but for 1e-7. */
 static md_real depth_of(md_real below, md_real steep) { return at_least(below * steep, (md_real)1e-14); }
@@ -5021,7 +5017,7 @@ md_real surprise_nats(const mapdpm_stream *s, const md_real *x, const choice *c)
             known += weight;
             weights[n] = weight;
             depths[n++] = depth_of(highest_score(s, x, k, weight) - c->common,
-                                   HAS_MISSING(s) ? steepness_in(s, k, x) : steepness_of(s)[k]);
+                                   n_features < MD_FEATURES(s) ? steepness_in(s, k, x) : steepness_of(s)[k]);
         }
         add_tails(&sum, n_features, n, weights, depths);
     }
