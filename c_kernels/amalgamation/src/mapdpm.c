@@ -4927,7 +4927,7 @@ enum { FIRST_PERIOD = 64, LEAST_PERIOD = 2048 };
 #define MD_EXTREME ((md_real)1e-3)
 enum { APART = 16, LONGEST_RUN = 64 };
 /* No cluster counts as narrower than its density says by more than this, as a share of the variance. */
-#define LEAST_SHARE_OF_B ((md_real)(1.0 / 64))
+#define LEAST_VARIANCE_SHARE ((md_real)(1.0 / 64))
 
 /* ---- the tail of the predictive ---------------------------------------------------------------------------------- */
 
@@ -4941,7 +4941,7 @@ static md_real steepness(const mapdpm_stream *s, md_real n, md_real share)
 
     if (!IS_GAMMA(s))
         return 1;
-    return at_least(1 - (md_real)0.75 * (2 - share) / exponent, (md_real)0.25) / at_least(share, LEAST_SHARE_OF_B);
+    return at_least(1 - (md_real)0.75 * (2 - share) / exponent, (md_real)0.25) / at_least(share, LEAST_VARIANCE_SHARE);
 }
 
 /* That of slot k, as of its last point, for points that have the features that x has, or all if x is NULL. The variance
