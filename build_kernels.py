@@ -24,12 +24,15 @@ _BEGIN, _END = "/* cdef: begin */", "/* cdef: end */"
 # mapdpm_enter takes over a 2, which an interrupted call has left, and mapdpm_leave releases nothing but a 2.
 # mapdpm_one learns or predicts one point and returns its id. It returns -1 after an error, or if ``busy`` is taken;
 # then the caller waits for its turn and calls the function itself, which says why. mapdpm_one_of sets the group first.
+# mapdpm_one_assessed is the same for an assessment, whose point is learned then or not.
 _FOR_PYTHON = """
 int mapdpm_enter(long *busy);
 void mapdpm_leave(long *busy);
 int64_t mapdpm_one(mapdpm_stream *stream, long *busy, int learns, const mapdpm_real *x, mapdpm_real *score);
 int64_t mapdpm_one_of(mapdpm_stream *stream, long *busy, int learns, uint32_t group, const mapdpm_real *x,
                       mapdpm_real *score);
+int64_t mapdpm_one_assessed(mapdpm_stream *stream, long *busy, int learns, const mapdpm_real *x,
+                            mapdpm_assessment *assessment);
 """
 _FOR_PYTHON_SOURCE = """
 #ifdef _MSC_VER
@@ -71,6 +74,18 @@ static int64_t mapdpm_one_of(mapdpm_stream *stream, long *busy, int learns, uint
         error = learns ? mapdpm_learn(stream, x, &id, score) : mapdpm_predict(stream, x, &id, score);
     (void)mapdpm_exchange(busy, 1, 0);
     return error ? -1 : (int64_t)id;
+}
+
+static int64_t mapdpm_one_assessed(mapdpm_stream *stream, long *busy, int learns, const mapdpm_real *x,
+                                   mapdpm_assessment *assessment)
+{
+    int error;
+
+    if (mapdpm_exchange(busy, 0, 1) != 0)
+        return -1;
+    error = (learns ? mapdpm_learn_assessed : mapdpm_assess)(stream, x, NULL, assessment);
+    (void)mapdpm_exchange(busy, 1, 0);
+    return error || (!learns && assessment->id == MAPDPM_NO_ID) ? -1 : (int64_t)assessment->id;
 }
 """
 # No contraction gives the same bits from every compiler. Hidden symbols keep the two modules apart.

@@ -10,6 +10,7 @@ import numpy as np
 
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.lock import Lock
+from mapdpm.stream.records import Assessment
 
 
 class FastPath:
@@ -26,6 +27,9 @@ class FastPath:
         self.predict: Callable[..., Any] = _no_learner
         self.no_score: Any = None
         self.score: Callable[[], Any] = list
+        self.assess: Callable[..., Any] = _no_learner
+        self.learn_assessed: Callable[..., Any] = _no_learner
+        self.assessment: Callable[[], Any] = list
         if learner is None:
             return
         ffi, has_groups = learner.ffi, learner.stream.max_groups > 0
@@ -36,6 +40,10 @@ class FastPath:
         self.predict = partial(one, learner.stream, lock.busy, 0)
         self.no_score = ffi.NULL
         self.score = partial(ffi.new, ffi.typeof("mapdpm_real *"))
+        self.assess, self.learn_assessed = (
+            partial(learner.lib.mapdpm_one_assessed, learner.stream, lock.busy, learns) for learns in (0, 1)
+        )
+        self.assessment = partial(ffi.new, ffi.typeof("mapdpm_assessment *"))
 
     def __call__(self, ask: Any, x: Any, score: Any, *group: int) -> int:
         """The id of ``x`` by ``ask``: ``learn`` or ``predict``. The log density goes to ``score``, if any.
@@ -48,6 +56,20 @@ class FastPath:
             return ask(*group, x, score) if len(x) == self.width else -1
         except (TypeError, OverflowError):
             return -1
+
+    def assessed(self, ask: Any, x: Any) -> Assessment | None:
+        """The assessment of ``x`` by ``ask``: ``assess`` or ``learn_assessed``; None as -1 above."""
+        found = self.assessment()
+        if type(x) is list and len(x) == self.width:
+            try:
+                number = ask(x, found)
+            except (TypeError, OverflowError):
+                return None
+        else:
+            number = self(ask, x, found)
+        if number < 0:
+            return None
+        return tuple.__new__(Assessment, (number, found.log_density, found.novelty, found.surprise))
 
 
 def _no_learner(*_: object) -> int:

@@ -248,13 +248,15 @@ class OnlineMAPDPM(PointwiseLearner):
         >>> near.surprise > 0.1, far.surprise < 1e-5, bool(far.novelty > near.novelty)
         (True, True, True)
         """
-        found: Assessment = self._call_on_point(partial(assessing.assess, learns=False), x, t)
-        return found
+        fast = self._fast_path
+        found = fast.assessed(fast.assess, x) if t is None else None
+        return found or self._call_on_point(partial(assessing.assess, learns=False), x, t)
 
     def learn_assessed(self, x: Any, t: float | None = None) -> Assessment:
         """``assess_one`` and ``learn_one`` in one call; ``id`` is the cluster that has learned x."""
-        found: Assessment = self._call_on_point(partial(assessing.assess, learns=True), x, t)
-        return found
+        fast = self._fast_path
+        found = fast.assessed(fast.learn_assessed, x) if t is None else None
+        return found or self._call_on_point(partial(assessing.assess, learns=True), x, t)
 
     @exclusive
     def assess_many(self, X: Any, t: Any = None) -> Assessment:
