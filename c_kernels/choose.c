@@ -280,12 +280,11 @@ static md_real log_of(const score_sum *s) { return s->top + math_log(at_least(s-
 
 static int has_rare_clusters(const mapdpm_stream *s)
 {
-    uint32_t k;
+    uint32_t k, any = 0;
 
     for (k = 0; HAS_SURPRISE(s) && k < s->width; k++)
-        if (is_used(s, k) && is_rare(s, k))
-            return 1;
-    return 0;
+        any |= standing_of(s)[k];
+    return (any & MD_RARE) != 0;
 }
 
 choice stream_choose(const mapdpm_stream *s, const md_real *x, int with_density)

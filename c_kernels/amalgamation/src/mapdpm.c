@@ -4676,12 +4676,11 @@ static md_real log_of(const score_sum *s) { return s->top + math_log(at_least(s-
 
 static int has_rare_clusters(const mapdpm_stream *s)
 {
-    uint32_t k;
+    uint32_t k, any = 0;
 
     for (k = 0; HAS_SURPRISE(s) && k < s->width; k++)
-        if (is_used(s, k) && is_rare(s, k))
-            return 1;
-    return 0;
+        any |= standing_of(s)[k];
+    return (any & MD_RARE) != 0;
 }
 
 choice stream_choose(const mapdpm_stream *s, const md_real *x, int with_density)
@@ -5100,59 +5099,58 @@ static tail_of_counts find_tail(const md_real *counts, md_real precision)
     return tail;
 }
 
-/* In two sums, so that an addition does not wait for the one before. */
-static md_real sum_of_counts(const md_real *counts)
+/* The sum of the counts from bin `first` up to bin `end` - 1, in four sums, so that an addition does not wait for the one
+ * before. */
+static md_real sum_of_counts(const md_real *counts, uint32_t first, uint32_t end)
 {
-    md_real even = 0, odd = 0;
-    uint32_t i;
+    md_real sums[4] = {0, 0, 0, 0};
+    uint32_t i, j;
 
-    for (i = 0; i < SURPRISE_BINS; i += 2) {
-        even += counts[i];
-        odd += counts[i + 1];
-    }
-    return even + odd;
+    for (i = first; i + 4 <= end; i += 4)
+        for (j = 0; j < 4; j++)
+            sums[j] += counts[i + j];
+    for (j = 0; i + j < end; j++)
+        sums[j] += counts[i + j];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 md_real surprise_rank(const mapdpm_stream *s, md_real nats)
 {
     const md_real *const counts = tail_counts(s);
     const uint32_t bin = bin_of(nats);
-    md_real all = sum_of_counts(counts), share, width;
-    const md_real precision = precision_of(s, all);
-    tail_of_counts tail;
-    uint32_t i;
+    const md_real above = sum_of_counts(counts, bin + 1, SURPRISE_BINS);
+    const md_real all = sum_of_counts(counts, 0, bin + 1) + above, precision = precision_of(s, all);
+    const md_real most = all * precision + 1;
+    md_real share, width;
 
-    all = all * precision + 1;
-    tail = find_tail(counts, precision);
-    if (bin >= tail.bin) {
-        const md_real c = (nats - start_of_bin(tail.bin)) / (TAIL_PRIOR + tail.nats);
+    if (above * precision < TAIL_COUNTS) {
+        const tail_of_counts tail = find_tail(counts, precision);
+        const md_real c = at_least(nats - start_of_bin(tail.bin), 0) / (TAIL_PRIOR + tail.nats);
         const md_real power = at_least(tail.lower - CHOSEN_END, 0);
 
-        return (tail.counts + 1) / all * math_exp(-(TAIL_PRIOR * c + power * math_log1p(c)));
+        return (tail.counts + 1) / most * math_exp(-(TAIL_PRIOR * c + power * math_log1p(c)));
     }
-    for (i = tail.bin, share = tail.counts; i > bin + 1; i--)
-        share += counts[i - 1] * precision;
     width = math_exp(start_of_bin(bin) - start_of_bin(bin + 1));
-    share += (math_exp(start_of_bin(bin) - nats) - width) / (1 - width) * (counts[bin] * precision + 1);
-    return share < all ? share / all : 1;
+    share = above * precision +
+            (math_exp(start_of_bin(bin) - nats) - width) / (1 - width) * (counts[bin] * precision + 1);
+    return share < most ? share / most : 1;
 }
 
 /* ---- rare clusters ----------------------------------------------------------------------------------------------- */
 
-/* Mark slot k as rare, or not. */
+/* Mark slot k as rare, or not. The standing of free slots is 0. */
 static void judge(mapdpm_stream *s, uint32_t k)
 {
     uint32_t *const standing = standing_of(s), own = standing[k] & ~MD_RARE;
-    uint64_t lighter = own, all = own;
+    uint64_t lighter = 0, all = 0;
     uint32_t j;
 
-    for (j = 0; j < s->width; j++)
-        if (j != k && is_used(s, j)) {
-            const uint32_t other = standing[j] & ~MD_RARE;
+    for (j = 0; j < s->width; j++) {
+        const uint32_t other = standing[j] & ~MD_RARE;
 
-            all += other;
-            lighter += other < own || (other == own && j < k) ? other : 0;
-        }
+        all += other;
+        lighter += other < own + (uint32_t)(j <= k) ? other : 0;
+    }
     standing[k] = own | (to_real(lighter) <= *rare_share(s) * to_real(all) ? MD_RARE : 0);
 }
 
