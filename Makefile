@@ -51,7 +51,7 @@ demo: .venv/installed
 
 # lint first: .venv, which it needs, is made while the C tests run.
 test:
-	@$(PARALLEL) lint test-c test-firmware test-python
+	+@$(PARALLEL) lint test-c test-firmware test-python
 	@echo 'make test: all passed'
 
 test-all:
@@ -60,8 +60,8 @@ test-all:
 
 # What `make test` leaves out.
 test-rest: .venv/tested
-	@$(PARALLEL) test-c-all test-firmware-all
-	@$(PARALLEL) test-wheels test-python-rest papers-quick
+	+@$(PARALLEL) test-c-all test-firmware-all
+	+@$(PARALLEL) test-wheels test-python-rest papers-quick
 	@echo 'make test-rest: all passed'
 
 lint: .venv/tested

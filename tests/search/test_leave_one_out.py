@@ -8,6 +8,7 @@ from scipy import stats
 
 from mapdpm import MAPDPM, BetaBernoulli, GammaPoisson, NormalGamma, NormalInverseWishart, NormalKnownVariance
 from mapdpm.backends import BACKENDS
+from tests.marks import complete_but
 from tests.missing_values import with_gaps
 from tests.oracle import missing, raw
 
@@ -67,11 +68,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("discount", [0.0, pytest.param(0.3, marks=pytest.mark.complete)])  # each is compiled
+@pytest.mark.parametrize("backend", complete_but(["python"], ["python", "auto"]))
+@pytest.mark.parametrize("discount", complete_but([0.0], [0.0, 0.3]))
 @pytest.mark.parametrize("name", CASES)
-def test_every_family(name, discount):
+def test_every_family(name, discount, backend):
     likelihood, X = CASES[name]
-    model = MAPDPM(2.0, likelihood=likelihood, discount=discount).fit(X)
+    model = MAPDPM(2.0, likelihood=likelihood, discount=discount, backend=backend).fit(X)
     log_p = math.fsum(raw.log_partition(model.labels_, 2.0, discount))
     expected = by_marginals(
         X, model.labels_, lambda points: math.fsum(raw.log_marginal_terms(X[points], model.likelihood_)), log_p
@@ -101,9 +103,10 @@ def test_a_point_is_left_out_with_its_weight():
         model.pseudo_log_likelihood(X)
 
 
-def test_missing_values():
+@pytest.mark.parametrize("backend", complete_but(["python"], ["python", "numba", "c"]))
+def test_missing_values(backend):
     X = with_gaps(blobs(), 0.3, 0)
-    model = MAPDPM(2.0, likelihood=PRIOR, missing="skip").fit(X)
+    model = MAPDPM(2.0, likelihood=PRIOR, missing="skip", backend=backend).fit(X)
     log_p = math.fsum(raw.log_partition(model.labels_, 2.0))
     expected = by_marginals(X, model.labels_, lambda points: missing.log_marginal(X[points], PRIOR), log_p)
     assert model.pseudo_log_likelihood(X) == pytest.approx(expected, rel=1e-9)
