@@ -13,7 +13,7 @@ c  with room for 12 clusters only, by what happens when they are taken
 d  beside the batch search on the same 25,000 points
 e  eight devices whose learners are merged, each with every eighth point or with its own share of each true cluster
 f  nanoseconds a point of processor time: others at work on the machine still cost some; and how many times as long
-   learning takes with an assessment as without a surprise
+   learning takes with an assessment as without a surprise, and as learn_one where points come one by one
 g  bytes of a learner, and whether they and the speed stay the same (--long: for ten million points)
 """
 
@@ -227,8 +227,10 @@ def table_f(n_points: int, repeats: int) -> None:
         "empty call",
         "assessed",
         "no surprise",
+        "learn_assessed (list)",
         "learn_one / empty",
         "assessed / no surprise",
+        "learn_assessed / learn_one",
     )
     title = f"(f) ns a point: median of {repeats} repeats of {n_points:,} points, each call in its turn, and the least"
     print_table(title, ("", *names), rows)
@@ -261,6 +263,7 @@ def speeds(shape: tuple[int, int], dtype: str, missing: str, n_points: int, repe
         functools.partial(each, lib.mapdpm_n_parameters, nothing),
         functools.partial(each, model.learn_many_assessed, [(X,)]),
         functools.partial(each, plain.learn_many, [(X,)]),
+        functools.partial(each, model.learn_assessed, lists),
     ]
     times: list[list[float]] = [[] for _ in parts]
     for _ in range(repeats):
@@ -268,7 +271,7 @@ def speeds(shape: tuple[int, int], dtype: str, missing: str, n_points: int, repe
             start = time.process_time()
             part()
             taken.append(1e9 * (time.process_time() - start) / len(X))
-    pairs = ((times[1], times[5]), (times[6], times[7]))
+    pairs = ((times[1], times[5]), (times[6], times[7]), (times[8], times[1]))
     ratios = (f"{statistics.median(a / b for a, b in zip(*pair, strict=True)):.1f}" for pair in pairs)
     cells = (f"{statistics.median(taken):,.0f} ({min(taken):,.0f})" for taken in times)
     return f"{D} features, {K} clusters, {dtype}, missing={missing!r}", *cells, *ratios
