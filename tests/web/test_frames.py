@@ -9,8 +9,9 @@ from tests.web.test_page import fast, is_at_rest
 
 pytestmark = pytest.mark.complete
 
-MOST = 50.0
-"""Milliseconds of the processor for a frame: three times what docs/play.md has for a slow one."""
+MOST = 0.5
+"""The share of the main thread's time. At 60 frames a second of 3.2 ms (docs/play.md) it is 0.19. Where others use the
+processor, a frame may cost more of it, but there are fewer frames: the share cannot grow much."""
 
 
 @pytest.fixture
@@ -24,10 +25,10 @@ def bench(monkeypatch):
 
 
 @pytest.mark.parametrize("source", ["paint", "recording"])
-def test_a_frame_is_short(page, bench, source):
-    found = bench.measured(page, source, slowdown=4, seconds=2.0)
+def test_frames_leave_time(page, bench, source):
+    found = bench.measured(page, source, slowdown=1, seconds=2.0)
     assert found["points_a_second"] > 0
-    assert 0.0 < found["cpu_ms"] < MOST
+    assert 0.0 < found["frames_a_second"] * found["cpu_ms"] / 1000.0 < MOST
 
 
 def test_a_frame_ends_though_much_is_to_learn(page):
