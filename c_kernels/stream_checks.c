@@ -225,14 +225,17 @@ static int are_states(const mapdpm_stream *s)
 /* Whether learning could have counted tails like this. */
 static int are_counts(const mapdpm_stream *s)
 {
-    size_t i;
+    uint32_t i;
 
     for (i = 0; i < SURPRISE_BINS; i++)
         if (!is_between(tail_counts(s)[i], 0, MOST_WEIGHT))
             return 0;
-    for (i = 0; i < MD_SLOTS(s); i++)
-        if ((standing_of(s)[i] & ~MD_RARE) > MOST_STANDING)
+    for (i = 0; i < MD_SLOTS(s); i++) {
+        const uint32_t standing = standing_of(s)[i];
+
+        if (is_used(s, i) ? (standing & ~MD_RARE) > MOST_STANDING : standing > 0)
             return 0;
+    }
     return *next_to_check(s) < MD_SLOTS(s) && *counting_period(s) <= MOST_STANDING &&
            *counted_in_period(s) <= MOST_STANDING;
 }

@@ -220,20 +220,20 @@ md_real surprise_rank(const mapdpm_stream *s, md_real nats)
     const uint32_t bin = bin_of(nats);
     const md_real above = sum_of_counts(counts, bin + 1, SURPRISE_BINS);
     const md_real all = sum_of_counts(counts, 0, bin + 1) + above, precision = precision_of(s, all);
-    const md_real most = all * precision + 1;
+    const md_real all_with_it = all * precision + 1;
     md_real share, width;
 
-    if (above * precision < TAIL_COUNTS) {
+    if (above * precision < TAIL_COUNTS) { /* by rounding, the tail may begin at the next bin */
         const tail_of_counts tail = find_tail(counts, precision);
         const md_real c = at_least(nats - start_of_bin(tail.bin), 0) / (TAIL_PRIOR + tail.nats);
         const md_real power = at_least(tail.lower - CHOSEN_END, 0);
 
-        return (tail.counts + 1) / most * math_exp(-(TAIL_PRIOR * c + power * math_log1p(c)));
+        return (tail.counts + 1) / all_with_it * math_exp(-(TAIL_PRIOR * c + power * math_log1p(c)));
     }
     width = math_exp(start_of_bin(bin) - start_of_bin(bin + 1));
     share = above * precision +
             (math_exp(start_of_bin(bin) - nats) - width) / (1 - width) * (counts[bin] * precision + 1);
-    return share < most ? share / most : 1;
+    return share < all_with_it ? share / all_with_it : 1;
 }
 
 /* ---- rare clusters ----------------------------------------------------------------------------------------------- */

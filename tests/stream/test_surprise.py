@@ -315,6 +315,27 @@ def test_before_there_are_clusters():
     assert far.surprise < 1e-3 < near.surprise
 
 
+@pytest.mark.parametrize("kind", [list, tuple, np.array, np.float32])
+def test_points_of_any_type(kind):
+    """Those that have the fast path and those that have not: an assessment with a time never has it."""
+    X = separated(np.random.default_rng(3), 2, 600)
+    model, timed = OnlineMAPDPM().partial_fit(X), OnlineMAPDPM()
+    timed.learn_many(X, np.arange(600))
+    x = kind([0.5, -1.0])
+    assert model.assess_one(x) == timed.assess_one(x, 600.0)
+    assert model.learn_assessed(x) == timed.learn_assessed(x, 600.0)
+
+
+@pytest.mark.parametrize("x", [[1.0], [1.0, 2.0, 3.0], ["a", 1.0], [np.nan, 1.0], [1e300, 1.0], 7.0, None])
+def test_what_is_no_point_changes_nothing(x):
+    model = OnlineMAPDPM().partial_fit(separated(np.random.default_rng(3), 2, 600))
+    before = model.to_bytes()
+    for ask in (model.assess_one, model.learn_assessed):
+        with pytest.raises(ValueError, match=r"feature|numbers|finite|NaN|far"):
+            ask(x)
+    assert model.to_bytes() == before
+
+
 def test_files_and_settings():
     X = separated(np.random.default_rng(5), 2, 1500)
     model = OnlineMAPDPM(8, rare=0.05).partial_fit(X[:900])
@@ -331,11 +352,16 @@ def test_files_and_settings():
 
 
 def test_damaged_counts_are_refused():
+    """The last count of surprises is no number of points; a free slot has points, or counts as rare."""
     model = OnlineMAPDPM(4, likelihood=NormalGamma(0.0, 0.1, 2.0, 2.0), n_features=1).partial_fit([[0.0], [9.0]])
-    for value in (-1.0, np.nan, np.inf):
-        data = bytearray(model.to_bytes())
-        at = len(data) - 4 - 4 * (4 + 5) - 8
-        data[at : at + 8] = np.float64(value).tobytes()
+    whole = model.to_bytes()
+    standing = len(whole) - 4 - 4 * (4 + 5)
+    counts = [(standing - 8, np.float64(value)) for value in (-1.0, np.nan, np.inf)]
+    points = [(standing + 4 * slot, np.uint32(value)) for slot in (2, 3) for value in (1, 2**31)]
+    for at, value in (*counts, *points):
+        data = bytearray(whole)
+        assert value.tobytes() != data[at : at + value.nbytes]
+        data[at : at + value.nbytes] = value.tobytes()
         data[-4:] = zlib.crc32(data[:-4]).to_bytes(4, "little")
         with pytest.raises(ModelFileError):
             OnlineMAPDPM.from_bytes(bytes(data))
