@@ -24,7 +24,7 @@ _BEGIN, _END = "/* cdef: begin */", "/* cdef: end */"
 # mapdpm_enter takes over a 2, which an interrupted call has left, and mapdpm_leave releases nothing but a 2.
 # mapdpm_one learns or predicts one point and returns its id. It returns -1 after an error, or if ``busy`` is taken;
 # then the caller waits for its turn and calls the function itself, which says why. mapdpm_one_of sets the group first.
-# mapdpm_one_assessed is the same for an assessment, whose point is learned then or not.
+# mapdpm_one_assessed does the same for an assessment.
 _FOR_PYTHON = """
 int mapdpm_enter(long *busy);
 void mapdpm_leave(long *busy);
@@ -85,7 +85,7 @@ static int64_t mapdpm_one_assessed(mapdpm_stream *stream, long *busy, int learns
         return -1;
     error = (learns ? mapdpm_learn_assessed : mapdpm_assess)(stream, x, NULL, assessment);
     (void)mapdpm_exchange(busy, 1, 0);
-    return error || (!learns && assessment->id == MAPDPM_NO_ID) ? -1 : (int64_t)assessment->id;
+    return error ? -1 : (int64_t)assessment->id;
 }
 """
 # No contraction gives the same bits from every compiler. Hidden symbols keep the two modules apart.

@@ -1,4 +1,4 @@
-"""The fast path, which learns or predicts one point with one C call."""
+"""The fast path, which learns, predicts or assesses one point with one C call."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.stream.assessing import assessment_of
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.lock import Lock
 from mapdpm.stream.records import Assessment
 
 
 class FastPath:
-    """Learns or predicts one point, at little more than the cost of the C function, which takes the lock itself.
+    """Learns, predicts or assesses one point, at little more than the cost of C, which takes the lock itself.
 
     It returns the id, or -1: the lock is taken, or the point is wrong. Nothing has changed then, and the caller uses
     the methods of the learner, which wait for their turn and report the error. Without a learner it always returns -1;
@@ -46,7 +47,7 @@ class FastPath:
         self.assessment = partial(ffi.new, ffi.typeof("mapdpm_assessment *"))
 
     def __call__(self, ask: Any, x: Any, score: Any, *group: int) -> int:
-        """The id of ``x`` by ``ask``: ``learn`` or ``predict``. The log density goes to ``score``, if any.
+        """The id of ``x`` by ``ask``, one of the functions above. What it says beside goes to ``score``, if any.
 
         ``group`` is the number of the group, for a learner of groups.
         """
@@ -60,16 +61,7 @@ class FastPath:
     def assessed(self, ask: Any, x: Any) -> Assessment | None:
         """The assessment of ``x`` by ``ask``: ``assess`` or ``learn_assessed``; None as -1 above."""
         found = self.assessment()
-        if type(x) is list and len(x) == self.width:
-            try:
-                number = ask(x, found)
-            except (TypeError, OverflowError):
-                return None
-        else:
-            number = self(ask, x, found)
-        if number < 0:
-            return None
-        return tuple.__new__(Assessment, (number, found.log_density, found.novelty, found.surprise))
+        return assessment_of(found) if self(ask, x, found) >= 0 else None
 
 
 def _no_learner(*_: object) -> int:

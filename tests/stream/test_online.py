@@ -471,7 +471,7 @@ def test_threads_take_turns(monkeypatch):
 
     def one_by_one():
         for i, row in enumerate(rows):
-            (model.learn_one, model.learn_scored)[i % 2](row)
+            (model.learn_one, model.learn_scored, model.learn_assessed)[i % 3](row)
 
     def ask():
         while any(thread.is_alive() for thread in threads[1:]):
