@@ -23,6 +23,7 @@ CODE := $(filter-out $(PAGES) bench/% .ci/%,$(FILES))
 SHIPPED := $(filter mapdpm/% c_kernels/% examples/data/% release/% %.in,$(FILES)) README.md $(KERNELS)
 # Files in their order, which begins with those that compile most: what comes last takes seconds.
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Lines that begin with it have a +, for make hands on its jobs only where a line itself names $(MAKE).
 PARALLEL = $(MAKE) --no-print-directory $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) \
 	$(if $(findstring jobserver,$(MAKEFLAGS)),,-j $(WORKERS))
 

@@ -10,8 +10,8 @@ from tests.web.test_page import fast, is_at_rest
 pytestmark = pytest.mark.complete
 
 MOST = 0.5
-"""The share of the main thread's time. At 60 frames a second of 3.2 ms (docs/play.md) it is 0.19. Where others use the
-processor, a frame may cost more of it, but there are fewer frames: the share cannot grow much."""
+"""The share of the main thread's time: with more, a processor half as fast could not keep up. At 60 frames a second of
+3.2 ms (docs/play.md) it is 0.19. Others at work on the machine make frames longer, but also fewer."""
 
 
 @pytest.fixture
