@@ -41,7 +41,7 @@ from mapdpm.partition_priors import partition_prior
 from mapdpm.search import chunks, passes
 from mapdpm.search import fit as fits
 from mapdpm.search.fit_in_passes import InThreads
-from mapdpm.search.problem import anchor_of
+from mapdpm.search.observed import anchor_of
 from mapdpm.testing.data import crp_mixture
 
 SIZES = ((1_000_000, 10, 20), (5_000_000, 2, 10), (200_000, 50, 30))

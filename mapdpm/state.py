@@ -37,6 +37,15 @@ class ClusterState(NamedTuple):
         """The number of slots in use."""
         return int(np.count_nonzero(self.counts))
 
+    @property
+    def clusters(self) -> ClusterState:
+        """The state itself: what a state with shares has beside its shares."""
+        return self
+
+    def copy(self) -> ClusterState:
+        """The same state with arrays of its own."""
+        return ClusterState(self.labels.copy(), self.counts.copy(), self.rows.copy())
+
 
 @jitable
 def weight_of(weights: Weights, i: int) -> float:
@@ -130,11 +139,6 @@ def resized(likelihood: LikelihoodVerbs, state: ClusterState, capacity: int) -> 
     other.counts[:kept] = state.counts[:kept]
     other.rows[:kept] = state.rows[:kept]
     return other._replace(labels=state.labels)
-
-
-def copied(state: ClusterState) -> ClusterState:
-    """``state`` with arrays of its own."""
-    return ClusterState(state.labels.copy(), state.counts.copy(), state.rows.copy())
 
 
 def slots_in_order(state: ClusterState) -> tuple[Labels, Labels]:

@@ -97,7 +97,8 @@ def check_start(init: Any, n_points: int, starts: tuple[str, ...]) -> str | Labe
     """The start: a name among ``starts``, or one integer label a point."""
     if isinstance(init, str):
         if init not in starts:
-            msg = f"init must be one of {', '.join(map(repr, starts))} or an array of labels, got {init!r}"
+            named = f"one of {', '.join(map(repr, starts))} or " if starts else ""
+            msg = f"init must be {named}an array of labels, got {init!r}"
             raise ValueError(msg)
         return init
     labels = np.asarray(init)

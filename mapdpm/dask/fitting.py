@@ -19,14 +19,14 @@ from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.protocol import SMALLEST, Vector
 from mapdpm.search import chunks, passes
 from mapdpm.search.ascent import FitProgress, unheard
-from mapdpm.search.checks import Deadline, SearchSettings, check_search, reporter
 from mapdpm.search.chunks import Frame, frame_of
 from mapdpm.search.dp_means import Limits, dp_means
 from mapdpm.search.fit import Fitted
 from mapdpm.search.fit_in_passes import climbed, has_passes, in_order, sample_of
 from mapdpm.search.fit_means import SHARE, FittedMeans, within_range
 from mapdpm.search.fitted_prior import fitted_prior
-from mapdpm.search.problem import anchor_for, anchor_of, check_likelihood
+from mapdpm.search.observed import anchor_for, anchor_of, check_likelihood
+from mapdpm.search.settings import Deadline, SearchSettings, check_search, reporter
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import mixture_of
 

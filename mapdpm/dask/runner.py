@@ -18,7 +18,7 @@ from mapdpm.likelihoods._parameters import joined_moments, moments_of
 from mapdpm.protocol import Vector
 from mapdpm.search import chunks, passes
 from mapdpm.search.chunks import Chunk, Frame, Passed
-from mapdpm.search.problem import present_points, taking_part
+from mapdpm.search.observed import present_points, taking_part
 from mapdpm.validation import check_weights
 
 _FAN_IN = 8

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from mapdpm.compat import scikit_learn
 from mapdpm.data.frames import Names, column_names
 from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector
-from mapdpm.search.ascent import FitProgress
-from mapdpm.search.checks import check_search
 from mapdpm.search.dp_means import distances_from, nearest_centres
 from mapdpm.search.fit_means import FittedMeans, MeansSettings, fit_means
+from mapdpm.search.settings import SearchParameters, check_init, check_search
 from mapdpm.validation import check_count, check_number, check_points, check_weights
 
 
-class DPMeans(WeightedEstimator):
+@dataclass(eq=False, repr=False)
+class _Parameters(SearchParameters):
+    lam: float | None = None
+    _: KW_ONLY
+    n_clusters: int | None = None
+    init: Any = "single"
+
+    _starts_known: ClassVar[tuple[str, ...]] = ("single",)
+
+
+class DPMeans(_Parameters, WeightedEstimator):
     r"""Clusters that minimise sum_i w_i ||x_i - mean||^2 + lam K (DP-means, Kulis and Jordan 2012).
 
     The small-variance limit of MAP-DPM (Raykov2014 (7)). The published algorithm runs first: passes like those of
@@ -31,6 +40,8 @@ class DPMeans(WeightedEstimator):
     n_clusters : int or None
         Largest number of clusters; there may be fewer. It also sets ``lam`` by farthest-first (Kulis and Jordan 2012),
         unless ``lam`` is given.
+    init : "single" or array of shape (n_points,)
+        The start of the published algorithm: one cluster of all points, or these integer labels.
     moves : tuple of {"merge", "split", "permutation", "regroup"}
         Moves after the published algorithm. The empty tuple is the published algorithm alone.
     n_restarts, max_sweeps, time_limit, backend, n_jobs, random_state, verbose
@@ -92,33 +103,6 @@ class DPMeans(WeightedEstimator):
     converged_: bool
     backend_: str
 
-    def __init__(  # noqa: PLR0913  (the public signature; everything but lam by name)
-        self,
-        lam: float | None = None,
-        *,
-        n_clusters: int | None = None,
-        moves: tuple[str, ...] = ("merge", "split"),
-        n_restarts: int = 1,
-        max_sweeps: int = 100,
-        time_limit: float | None = None,
-        backend: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Callable[[FitProgress], object] | None = None,
-    ) -> None:
-        self.lam = lam
-        self.n_clusters = n_clusters
-        self.moves = moves
-        self.n_restarts = n_restarts
-        self.max_sweeps = max_sweeps
-        self.time_limit = time_limit
-        self.backend = backend
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DPMeans:  # noqa: ARG002
         """Cluster the points of ``X``, an array-like or DataFrame (n_points, n_features) of finite numbers.
 
@@ -126,7 +110,8 @@ class DPMeans(WeightedEstimator):
         ValueError where a parameter or the data is invalid.
         """
         names, points = column_names(X), check_points(X)
-        settings = MeansSettings(*self._cluster_cost(len(points)), check_search(self))
+        init = check_init(self, len(points))
+        settings = MeansSettings(*self._cluster_cost(len(points)), check_search(self), init)
         self._take(fit_means(settings, points, check_weights(sample_weight, len(points), 0.0)), names)
         return self
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,20 +21,31 @@ from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.merging.make import log_shares_of, tree_of_mixture
 from mapdpm.merging.tree import MergeTree, checked_groups, group_of
-from mapdpm.names import STARTS
+from mapdpm.names import AUTO, STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model, Vector
-from mapdpm.search.ascent import FitProgress
-from mapdpm.search.checks import check_search
 from mapdpm.search.fit import FitSettings, WarmStart
 from mapdpm.search.fitted_prior import fit_with_prior
 from mapdpm.search.leave_one_out import pseudo_log_likelihood
+from mapdpm.search.settings import SearchParameters, check_init, check_search
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState
-from mapdpm.validation import check_count, check_start, check_weights
+from mapdpm.validation import check_count, check_weights
 
 
-class MAPDPM(PackedMixture, WeightedEstimator):
+@dataclass(eq=False, repr=False)
+class _Parameters(SearchParameters):
+    alpha: float = 1.0
+    _: KW_ONLY
+    likelihood: Any = AUTO
+    discount: float = 0.0
+    max_clusters: int | None = None
+    missing: str = "error"
+
+    _starts_known: ClassVar[tuple[str, ...]] = STARTS
+
+
+class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
     r"""Clusters at a mode of the posterior of a Dirichlet process mixture (MAP-DPM, Raykov2014).
 
     Finds a partition z of the points at a local maximum of the log joint log p(x, z) = log p(z | alpha) + sum_k log
@@ -148,41 +160,6 @@ class MAPDPM(PackedMixture, WeightedEstimator):
     """
 
     _kind: ClassVar[int] = container.BATCH
-
-    def __init__(  # noqa: PLR0913  (the public signature; everything but alpha by name)
-        self,
-        alpha: float = 1.0,
-        *,
-        likelihood: Any = "auto",
-        discount: float = 0.0,
-        max_clusters: int | None = None,
-        missing: str = "error",
-        init: Any = "sequential",
-        moves: tuple[str, ...] = ("merge", "split"),
-        n_restarts: int = 1,
-        max_sweeps: int = 100,
-        time_limit: float | None = None,
-        backend: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Callable[[FitProgress], object] | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.likelihood = likelihood
-        self.discount = discount
-        self.max_clusters = max_clusters
-        self.missing = missing
-        self.init = init
-        self.moves = moves
-        self.n_restarts = n_restarts
-        self.max_sweeps = max_sweeps
-        self.time_limit = time_limit
-        self.backend = backend
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MAPDPM:  # noqa: ARG002
         """Cluster the points of ``X``.
@@ -340,8 +317,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         search = check_search(self)
         prior = partition_prior(self.alpha, self.discount)
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
-        init = check_start(self.init, n_points, STARTS)
-        return FitSettings(self.likelihood, prior, cap, init, search, self.missing)
+        return FitSettings(self.likelihood, prior, cap, check_init(self, n_points), search, self.missing)
 
     def _in_chunks(self, X: Any, found: Callable[[Backend, Model, ClusterState], NDArray[Any]]) -> NDArray[Any]:
         """``found`` of the points of ``X``, chunk by chunk, joined in order."""

@@ -18,7 +18,6 @@ from mapdpm.likelihoods._skipping import plain, skips
 from mapdpm.names import MISSING
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.search.fit import Fitted
-from mapdpm.search.sharing.fit import SharingFit
 from mapdpm.state import Mixture
 
 
@@ -62,7 +61,7 @@ class PackedMixture(Estimator):
         if "labels_" in extras:
             self.labels_ = extras["labels_"].astype(np.int64)
 
-    def _take(self, fitted: Fitted | SharingFit, names: Names | None) -> None:
+    def _take(self, fitted: Fitted, names: Names | None) -> None:
         """Set the attributes of a fit; ``names`` are those of the features."""
         self._adopt(fitted.mixture, fitted.likelihood, fitted.backend)
         self._remember(len(fitted.mixture.anchor), names)

@@ -14,8 +14,8 @@ from mapdpm.files.extras import checked_names, smallest_integers
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.likelihoods._skipping import plain, skips
 from mapdpm.names import AUTO, MISSING, STARTS
-from mapdpm.search.checks import check_search
-from mapdpm.search.problem import ABSENT
+from mapdpm.search.observed import ABSENT
+from mapdpm.search.settings import check_search
 from mapdpm.search.widths import family_to_fit
 from mapdpm.state import Mixture
 from mapdpm.validation import check_choice, check_count, check_start

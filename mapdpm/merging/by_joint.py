@@ -12,7 +12,7 @@ from mapdpm.likelihoods._restated import restated
 from mapdpm.likelihoods._skipping import like, plain
 from mapdpm.merging.tree import MergeTree, tree_of
 from mapdpm.protocol import Labels
-from mapdpm.search.problem import less_anchor
+from mapdpm.search.observed import less_anchor
 from mapdpm.state import ClusterState, Mixture, mixture_of
 
 

@@ -15,7 +15,7 @@ from mapdpm.names import CRITERIA
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model
 from mapdpm.search.chunks import Frame, sums_of
-from mapdpm.search.problem import observed
+from mapdpm.search.observed import observed
 from mapdpm.state import ClusterState, Mixture, mixture_of
 from mapdpm.validation import in_order_of_appearance
 

@@ -38,8 +38,12 @@ class SavedMixture(PackedMixture):
     shares_: Vector
 
     @abc.abstractmethod
-    def _settings(self) -> Any:
-        """The parameters, checked."""
+    def _priors(self) -> Any:
+        """The priors of partitions and of concentrations, checked."""
+
+    @abc.abstractmethod
+    def _settings(self, n_points: int, structure: Any) -> Any:
+        """The settings of the search, checked."""
 
     @abc.abstractmethod
     def _extras(self) -> dict[str, Any]:
@@ -53,6 +57,12 @@ class SavedMixture(PackedMixture):
     def _set_table(self, table: Labels, shares: Matrix) -> None:
         """Set the attributes that follow from the table and the shares of inner nodes."""
 
+    def _check_parameters(self) -> None:
+        """ValueError where a parameter is invalid; labels to start from count as those of as many points."""
+        self._priors()
+        init: Any = getattr(self, "init", None)
+        self._settings(np.size(init), None)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to ``path``, wholly or not at all; ``mapdpm.load`` reads it. No pickle.
 
@@ -64,7 +74,7 @@ class SavedMixture(PackedMixture):
     def to_bytes(self) -> bytes:
         """The model in the format of docs/format.md, with all fitted attributes."""
         self._check_fitted()
-        self._settings()  # a parameter set since the fit may be invalid: the file could not be read again
+        self._check_parameters()  # one set since the fit may be invalid: the file could not be read again
         shared = {"table": smallest_integers(self._table.ravel()), "shares_": self.shares_}
         extras = common_extras(self) | _concentrations_of(self) | shared | self._extras()
         return container.pack(self._mixture, extras, kind=self._kind)
@@ -81,7 +91,7 @@ class SavedMixture(PackedMixture):
             check_results(extras, mixture)
             restored = Restored(model, likelihood, checked_names(extras, len(mixture.anchor)))
             mixture, table, shares = model._read_table(mixture, extras)
-            model._settings()
+            model._check_parameters()
         model._restore(mixture, restored, extras)
         model._set_table(table, shares)
         return model

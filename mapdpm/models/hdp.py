@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,15 +17,17 @@ from mapdpm.estimators.grouped import GroupedEstimator, chosen_groups
 from mapdpm.files import container
 from mapdpm.files.grouped_models import checked_groups, extras_of, with_alphas
 from mapdpm.models.files import SavedMixture
+from mapdpm.names import HDP_MOVES
+from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
-from mapdpm.partition_priors.hierarchy import hierarchy
+from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
-from mapdpm.search.ascent import FitProgress
-from mapdpm.search.checks import check_init, check_search
-from mapdpm.search.grouped.moves import MOVES
-from mapdpm.search.grouped.problem import GroupedProblem
-from mapdpm.search.sharing.fit import SharingSettings, fit_sharing
+from mapdpm.search.fit import FitSettings, Structure
+from mapdpm.search.fitted_prior import fit_with_prior
+from mapdpm.search.groups import GroupedProblem
+from mapdpm.search.settings import SearchParameters, check_init, check_search
+from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState, Mixture
 from mapdpm.validation import check_count
 
@@ -33,7 +36,22 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 
-class HDPMixture(SavedMixture, GroupedEstimator):
+@dataclass(eq=False, repr=False)
+class _Parameters(SearchParameters):
+    alpha: Any = 1.0
+    gamma: float = 1.0
+    _: KW_ONLY
+    likelihood: Any = None
+    alpha_prior: Any = None
+    gamma_prior: GammaPrior | None = None
+    init: Any = None
+    max_clusters: int | None = None
+    moves: tuple[str, ...] = HDP_MOVES
+
+    _moves_known: ClassVar[tuple[str, ...]] = HDP_MOVES
+
+
+class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
     r"""Clusters that groups of points share, at a mode of a hierarchical Dirichlet process mixture (Teh2004).
 
     Each group j mixes the same clusters in shares of its own: point i of group j is in cluster k with probability
@@ -149,43 +167,6 @@ class HDPMixture(SavedMixture, GroupedEstimator):
 
     _kind: ClassVar[int] = container.GROUPED
 
-    def __init__(  # noqa: PLR0913  (the public signature; everything but alpha and gamma by name)
-        self,
-        alpha: Any = 1.0,
-        gamma: float = 1.0,
-        *,
-        likelihood: Any = None,
-        alpha_prior: Any = None,
-        gamma_prior: GammaPrior | None = None,
-        init: Any = None,
-        max_clusters: int | None = None,
-        moves: tuple[str, ...] = ("merge", "cell", "split", "delete"),
-        n_restarts: int = 1,
-        max_sweeps: int = 100,
-        time_limit: float | None = None,
-        backend: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Callable[[FitProgress], object] | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.gamma = gamma
-        self.likelihood = likelihood
-        self.alpha_prior = alpha_prior
-        self.gamma_prior = gamma_prior
-        self.init = init
-        self.max_clusters = max_clusters
-        self.moves = moves
-        self.n_restarts = n_restarts
-        self.max_sweeps = max_sweeps
-        self.time_limit = time_limit
-        self.backend = backend
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Cluster the points of ``X``.
 
@@ -211,20 +192,23 @@ class HDPMixture(SavedMixture, GroupedEstimator):
         ValueError
             A parameter, the points or the groups are invalid; the message says where, and what was got.
         """
-        names, points = column_names(X), read_by(self.likelihood, X)
-        settings = self._settings()
+        names, points = column_names(X), read_by(family_to_fit(self.likelihood) or self.likelihood, X)
+        prior, hyperpriors = self._priors()
         tree = read_tree(chosen_groups(y, groups), point_set(points).n_points)
         if tree.names[-1] is None:
             msg = "no groups were given, so all points are one group; MAPDPM clusters points without groups"
             warnings.warn(msg, UserWarning, stacklevel=2)
-        check_levels(settings.alpha_priors, tree.n_levels)
-        init = check_init(self.init, len(tree.of_points), settings.max_clusters, "clusters")
-        settings = settings._replace(init=init, prior=settings.prior.of_levels(tree.n_levels))
+        check_levels(hyperpriors[:-1], tree.n_levels)
+        alphas, prior = hyperpriors[:-1], prior.of_levels(tree.n_levels)
+        alphas = alphas * tree.n_levels if len(alphas) == 1 else alphas
         order = np.argsort(tree.of_points, kind="stable")  # kernels are fastest where groups are neighbours
-        fitted = fit_sharing(settings, points, lambda flat: GroupedProblem.of(flat, tree, settings.prior), order)
+        structure = Structure(
+            lambda flat: GroupedProblem.of(flat, tree, prior), order, (*alphas, hyperpriors[-1]), "clusters"
+        )
+        fitted = fit_with_prior(self._settings(len(order), structure), points, None)
         self._take(fitted, names)
         self._tree = tree.own
-        self._set_table(fitted.table, fitted.shares)
+        self._set_table(*fitted.counted)
         return self
 
     def predict(self, X: Any, groups: Any = None, novelty: bool = False) -> Labels:
@@ -268,13 +252,17 @@ class HDPMixture(SavedMixture, GroupedEstimator):
         self._tree, table, shares = checked_groups(mixture, extras)
         return with_alphas(mixture, extras, self._tree.n_levels), table, shares
 
-    def _settings(self) -> SharingSettings:
-        """The parameters, checked."""
-        search = check_search(self, MOVES)
-        prior, alpha_priors = hierarchy(self.alpha, self.gamma), level_priors(self.alpha_prior) or (None,)
+    def _priors(self) -> tuple[Hierarchy, tuple[GammaPrior | None, ...]]:
+        """The prior of partitions, and those of alpha (of all levels, or of each) and gamma; checked."""
         check_gamma_prior("gamma_prior", self.gamma_prior)
+        alpha_priors = level_priors(self.alpha_prior) or (None,)
+        return hierarchy(self.alpha, self.gamma), (*alpha_priors, self.gamma_prior)
+
+    def _settings(self, n_points: int, structure: Structure | None) -> FitSettings:
+        """The settings of the search, checked."""
         cap = None if self.max_clusters is None else check_count("max_clusters", self.max_clusters)
-        return SharingSettings(self.likelihood, prior, alpha_priors, self.gamma_prior, cap, search)
+        init, prior = check_init(self, n_points), partition_prior(self.gamma)
+        return FitSettings(self.likelihood, prior, cap, init, check_search(self), structure=structure)
 
     def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
         super()._adopt(mixture, likelihood, backend)

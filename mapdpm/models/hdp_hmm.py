@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,14 +16,16 @@ from mapdpm.files import container
 from mapdpm.files.sequence_models import checked_states, with_kappa
 from mapdpm.models.files import SavedMixture
 from mapdpm.models.hidden_markov_model import HiddenMarkovModel, Path
+from mapdpm.names import HMM_MOVES
+from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
-from mapdpm.partition_priors.transitions import transitions
+from mapdpm.partition_priors.transitions import Transitions, transitions
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
-from mapdpm.search.ascent import FitProgress
-from mapdpm.search.checks import check_init, check_search
-from mapdpm.search.sharing.fit import SharingSettings, fit_sharing
-from mapdpm.search.states.moves import MOVES
-from mapdpm.search.states.problem import SequenceProblem
+from mapdpm.search.fit import FitSettings, Structure
+from mapdpm.search.fitted_prior import fit_with_prior
+from mapdpm.search.sequences import SequenceProblem
+from mapdpm.search.settings import SearchParameters, check_init, check_search
+from mapdpm.search.widths import family_to_fit
 from mapdpm.state import Mixture
 from mapdpm.validation import check_count
 
@@ -31,7 +33,23 @@ if TYPE_CHECKING:
     from typing_extensions import Self  # in typing from Python 3.11 on
 
 
-class HDPHMM(SavedMixture, SequenceEstimator):
+@dataclass(eq=False, repr=False)
+class _Parameters(SearchParameters):
+    alpha: float = 1.0
+    gamma: float = 1.0
+    kappa: float = 0.0
+    _: KW_ONLY
+    likelihood: Any = None
+    alpha_prior: GammaPrior | None = None
+    gamma_prior: GammaPrior | None = None
+    init: Any = None
+    max_states: int | None = None
+    moves: tuple[str, ...] = HMM_MOVES
+
+    _moves_known: ClassVar[tuple[str, ...]] = HMM_MOVES
+
+
+class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
     r"""States of points in time, at a mode of a hierarchical Dirichlet process hidden Markov model (Teh2004 section 7).
 
     Each state has a row of transitions, a Dirichlet process around common shares beta; the first states of sequences
@@ -124,45 +142,6 @@ class HDPHMM(SavedMixture, SequenceEstimator):
     _kind: ClassVar[int] = container.STATES
     _own_parameters: ClassVar[tuple[str, ...]] = ("kappa", "max_states")
 
-    def __init__(  # noqa: PLR0913  (the public signature; everything but the concentrations by name)
-        self,
-        alpha: float = 1.0,
-        gamma: float = 1.0,
-        kappa: float = 0.0,
-        *,
-        likelihood: Any = None,
-        alpha_prior: GammaPrior | None = None,
-        gamma_prior: GammaPrior | None = None,
-        init: Any = None,
-        max_states: int | None = None,
-        moves: tuple[str, ...] = ("merge", "path", "split", "delete"),
-        n_restarts: int = 1,
-        max_sweeps: int = 100,
-        time_limit: float | None = None,
-        backend: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callback: Callable[[FitProgress], object] | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.gamma = gamma
-        self.kappa = kappa
-        self.likelihood = likelihood
-        self.alpha_prior = alpha_prior
-        self.gamma_prior = gamma_prior
-        self.init = init
-        self.max_states = max_states
-        self.moves = moves
-        self.n_restarts = n_restarts
-        self.max_sweeps = max_sweeps
-        self.time_limit = time_limit
-        self.backend = backend
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callback = callback
-
     def fit(self, X: Any, y: Any = None, sequences: Any = None) -> Self:
         """Find the states of the points of ``X``, whose rows are in order of time.
 
@@ -187,14 +166,14 @@ class HDPHMM(SavedMixture, SequenceEstimator):
             A parameter, the points or the sequences are invalid, or a sequence comes back after another one; the
             message says where, and what was got.
         """
-        names, points = column_names(X), read_by(self.likelihood, X)
-        settings = self._settings()
+        names, points = column_names(X), read_by(family_to_fit(self.likelihood) or self.likelihood, X)
+        prior, hyperpriors = self._priors()
         n = point_set(points).n_points
         chain = read_sequences(chosen_groups(y, sequences), n)
-        settings = settings._replace(init=check_init(self.init, n, settings.max_clusters, "states"))
-        fitted = fit_sharing(settings, points, lambda flat: SequenceProblem.of(flat, chain, settings.prior))
+        structure = Structure(lambda flat: SequenceProblem.of(flat, chain, prior), None, hyperpriors, "states")
+        fitted = fit_with_prior(self._settings(n, structure), points, None)
         self._take(fitted, names)
-        self._set_table(fitted.table, fitted.shares)
+        self._set_table(*fitted.counted)
         return self
 
     def predict(self, X: Any, sequences: Any = None, novelty: bool = False) -> Labels:
@@ -252,13 +231,17 @@ class HDPHMM(SavedMixture, SequenceEstimator):
     def _read_table(self, mixture: Mixture, extras: dict[str, Any]) -> tuple[Mixture, Labels, Matrix]:
         return with_kappa(mixture, extras["kappa_"]), *checked_states(mixture, extras)
 
-    def _settings(self) -> SharingSettings:
-        """The parameters, checked."""
-        search, prior = check_search(self, MOVES), transitions(self.alpha, self.gamma, self.kappa)
+    def _priors(self) -> tuple[Transitions, tuple[GammaPrior | None, ...]]:
+        """The prior of partitions, and those of alpha and gamma; checked."""
         check_gamma_prior("alpha_prior", self.alpha_prior)
         check_gamma_prior("gamma_prior", self.gamma_prior)
+        return transitions(self.alpha, self.gamma, self.kappa), (self.alpha_prior, self.gamma_prior)
+
+    def _settings(self, n_points: int, structure: Structure | None) -> FitSettings:
+        """The settings of the search, checked."""
         most = None if self.max_states is None else check_count("max_states", self.max_states)
-        return SharingSettings(self.likelihood, prior, (self.alpha_prior,), self.gamma_prior, most, search)
+        init, prior = check_init(self, n_points), partition_prior(self.gamma)
+        return FitSettings(self.likelihood, prior, most, init, check_search(self), structure=structure)
 
     def _adopt(self, mixture: Mixture, likelihood: Likelihood, backend: str) -> None:
         super()._adopt(mixture, likelihood, backend)

@@ -17,7 +17,7 @@ from mapdpm.samplers.chain import CLUSTER, Chain
 from mapdpm.samplers.given import ChainData
 from mapdpm.samplers.sampler import Sampler
 from mapdpm.samplers.starts import start
-from mapdpm.search.problem import Observed
+from mapdpm.search.observed import Observed
 from mapdpm.state import ClusterState, assign
 from mapdpm.threads import Threads
 

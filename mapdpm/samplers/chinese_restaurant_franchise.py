@@ -23,7 +23,7 @@ from mapdpm.samplers.grouped import GroupedChain
 from mapdpm.samplers.nonconjugate_gibbs import NonconjugateGibbs
 from mapdpm.samplers.sampler import Info, check_draws
 from mapdpm.samplers.shares import SHARES
-from mapdpm.search.problem import Observed
+from mapdpm.search.observed import Observed
 from mapdpm.state import ClusterState, assign
 from mapdpm.validation import in_order_of_appearance
 

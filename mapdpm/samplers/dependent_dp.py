@@ -35,7 +35,7 @@ from mapdpm.samplers.stick_breaking_gibbs import (
     checked_rate,
     sticks_of,
 )
-from mapdpm.search.problem import Observed
+from mapdpm.search.observed import Observed
 from mapdpm.validation import check_points
 
 MEANS, COVARIANCES = "means", "covariances"

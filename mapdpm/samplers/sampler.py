@@ -14,7 +14,7 @@ from mapdpm.samplers import concentration
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.starts import start
-from mapdpm.search.problem import Observed, observed
+from mapdpm.search.observed import Observed, observed
 from mapdpm.validation import check_count
 
 

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from mapdpm.objective import is_gain
-
 _POINTS_PER_CHANGE = 1000
 """While moves still gain, sweeps stop when at most one point in this many changes its cluster."""
 
@@ -89,10 +87,7 @@ class Ascent(NamedTuple):
     restart: int
 
 
-def better(one: Ascent, two: Ascent) -> Ascent:
-    """The run with the higher log joint; the first one if they are equal."""
-    before, after = one.history[-1], two.history[-1]
-    return two if is_gain(after - before, before) else one
+Report: TypeAlias = Callable[[FitProgress], bool]
 
 
 def unheard(progress: FitProgress) -> bool:  # noqa: ARG001
@@ -105,7 +100,7 @@ def ascend(
     state: Any,
     plan: Plan,
     rng: np.random.Generator,
-    report: Callable[[FitProgress], bool] = unheard,
+    report: Report = unheard,
     restart: int = 0,
 ) -> Ascent:
     """Climb from ``state`` until neither a sweep nor a move of ``plan`` gains; edits it, or a larger copy.
@@ -118,16 +113,15 @@ def ascend(
     run.sweep(len(state.labels) // _POINTS_PER_CHANGE if moves else 0)
     while not run.ended and (run.gained_by(moves) or not run.converged):
         pass
-    converged = run.converged and not (moves and run.ended)  # an ended run may have moves left to try
+    # An ended run may have moves left to try, and one without sweeps has not asked single points.
+    converged = run.converged and not (moves and run.ended) and plan.max_sweeps > 0
     return Ascent(run.state, run.history, run.n_sweeps, converged, restart)
 
 
 class _Run:
     """A run under way."""
 
-    def __init__(
-        self, problem: Climbed, state: Any, plan: Plan, report: Callable[[FitProgress], bool], restart: int
-    ) -> None:
+    def __init__(self, problem: Climbed, state: Any, plan: Plan, report: Report, restart: int) -> None:
         self.problem, self.state, self.plan = problem, state, plan
         self.report, self.restart = report, restart
         problem.refresh(state)
@@ -140,6 +134,9 @@ class _Run:
 
     def sweep(self, few: int) -> None:
         """Sweep until at most ``few`` points move in one sweep, or, if there are moves, often enough to try them."""
+        if self.plan.max_sweeps == 0:
+            self.converged = True  # as far as the moves know
+            return
         moved, swept = few + 1, 0
         while moved > few and not self.ended and not (self.plan.moves and swept == _SWEEPS_BEFORE_MOVES):
             swept += 1

@@ -14,7 +14,7 @@ import numpy as np
 from mapdpm.backends import BACKENDS, Backend
 from mapdpm.data import point_set
 from mapdpm.protocol import Labels, Matrix, Model, Vector, Weights
-from mapdpm.search.problem import less_anchor
+from mapdpm.search.observed import less_anchor
 from mapdpm.state import ClusterState, empty
 
 PART = 1 << 15

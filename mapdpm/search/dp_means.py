@@ -38,16 +38,18 @@ def dp_means(
     max_clusters: int | None,
     limits: Limits,
     restart: int = 0,
+    start: Labels | None = None,
 ) -> Passes:
     """Passes over the data until no label changes; the objective never rises. O(N K D) each.
 
-    It starts with one cluster at the mean of all points. In a pass each point goes to the nearest centre; if its weight
-    times its squared distance from all centres exceeds ``lam``, it opens a cluster at once. After the pass, centres
-    become the means of their points. Ties go to the older centre. A cluster without points is dropped.
+    It starts with one cluster at the mean of all points, or with the labels of ``start``, 0..K-1. In a pass each point
+    goes to the nearest centre; if its weight times its squared distance from all centres exceeds ``lam``, it opens a
+    cluster at once. After the pass, centres become the means of their points. Ties go to the older centre. A cluster
+    without points is dropped.
     """
     w = np.ones(len(points)) if weights is None else weights
     columns = _columns(points)
-    labels = np.zeros(len(points), dtype=np.int64)
+    labels = np.zeros(len(points), dtype=np.int64) if start is None else start
     centres = means_of(points, w, labels)
     objectives = [objective_of(points, w, labels, centres, lam)]
     for number in range(1, limits.max_passes + 1):

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
 from mapdpm.data import point_set
 from mapdpm.objective import is_gain
-from mapdpm.protocol import Labels, Matrix
+from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.search.ascent import Ascent
-from mapdpm.search.problem import Problem
 
 MOST_POINTS = 8
 """8 points have 4,140 partitions of 255 clusters; 12 points would have four million."""
 
 
-def best_of_all(problem: Problem, found: Ascent) -> Ascent:
-    """``found``, or the best of all partitions if that has a higher log joint; ``found`` for more points than a few.
+def best_of_all(problem: Any, found: Ascent) -> Ascent:
+    """``found``, or the best of all partitions of at most ``MOST_POINTS`` points if that has a higher objective.
 
-    The log marginal of each subset of the points is computed once. Then each partition costs a sum.
+    The log marginal of each subset of the points is computed once. Then each partition costs a sum, and what
+    ``problem.log_priors`` does.
     """
-    n = problem.n_points
-    if not 1 < n <= MOST_POINTS:
-        return found
+    flat, n, before = problem.flat, problem.n_points, found.history[-1]
     every = partitions(n)
-    weights = problem.model.weights
-    shapes, shape_of = _shapes((1.0,) * n if weights is None else tuple(weights.tolist()))
-    log_priors = np.array([problem.model.prior.log_partition(shape[shape > 0]) for shape in shapes])
-    joints = log_marginals(problem)[every].sum(axis=1) + log_priors[shape_of]
-    if problem.max_clusters is not None:
-        joints[np.count_nonzero(every, axis=1) > problem.max_clusters] = -np.inf
-    state = problem.empty(n, n)
-    state.labels[:] = labels_of(every[np.argmax(joints)])
-    problem.refresh(state)
-    before, after = found.history[-1], problem.log_joint(state)
+    likelihoods = log_marginals(flat)[every].sum(axis=1)
+    if flat.max_clusters is not None:
+        likelihoods[np.count_nonzero(every, axis=1) > flat.max_clusters] = -np.inf
+    joints = likelihoods + problem.log_priors(every, likelihoods, before)
+    state = problem.from_labels(labels_of(every[np.argmax(joints)]))
+    after = problem.log_joint(state)
     return found._replace(state=state, history=[*found.history, after]) if is_gain(after - before, before) else found
 
 
@@ -66,7 +61,7 @@ def partitions(n: int) -> Labels:
 
 
 @functools.lru_cache(16)
-def _shapes(weights: tuple[float, ...]) -> tuple[Matrix, Labels]:
+def shapes_of(weights: tuple[float, ...]) -> tuple[Matrix, Labels]:
     """The different sizes of clusters that partitions of points have, and which of them each partition has."""
     n = len(weights)
     sizes = MEMBERS[: 2**n, :n] @ np.array(weights)
@@ -74,8 +69,8 @@ def _shapes(weights: tuple[float, ...]) -> tuple[Matrix, Labels]:
     return shapes, shape_of.ravel()
 
 
-def log_marginals(problem: Problem) -> Matrix:
-    """The log marginal of each subset; 0 of the empty one."""
+def log_marginals(problem: Any) -> Vector:
+    """The log marginal of each subset of points that are each on its own; 0 of the empty one."""
     likelihood, _, data, weights = problem.model
     subsets, points = np.nonzero(MEMBERS[: 2**problem.n_points])
     state = problem.empty(len(points), 2**problem.n_points)
@@ -83,4 +78,5 @@ def log_marginals(problem: Problem) -> Matrix:
     rows = point_set(data).rows(points)
     repeated = problem.model._replace(data=rows, weights=None if weights is None else weights[points])
     problem.backend.statistics(repeated, state)
-    return problem.backend.log_marginals(likelihood, state)
+    found: Vector = problem.backend.log_marginals(likelihood, state)
+    return found

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mapdpm.backends import resolve
 from mapdpm.data import point_set
 from mapdpm.likelihoods._skipping import skipping
+from mapdpm.partition_priors.hyperpriors import GammaPrior
 from mapdpm.protocol import Labels, Likelihood, Model, PartitionPrior, Weights
 from mapdpm.search.ascent import ascend
-from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.chunks import frame_of, state_of
-from mapdpm.search.exhaustive import best_of_all
+from mapdpm.search.concentrations import with_concentrations
 from mapdpm.search.fit_in_passes import InThreads, climbed, has_passes, sample_of
-from mapdpm.search.moves.memory import Memory
-from mapdpm.search.problem import (
-    Problem,
-    anchor_for,
-    fitting,
-    observed,
-    present_points,
-    taking_part,
-    with_absent,
-)
-from mapdpm.search.restarts import LATER, Starts, best_of_restarts, remembering
+from mapdpm.search.moves.parts import Memory
+from mapdpm.search.observed import anchor_for, fitting, observed, present_points, taking_part, with_absent
+from mapdpm.search.problem import Problem
+from mapdpm.search.runs import finished, remembering, searched
+from mapdpm.search.settings import Deadline, SearchSettings, reporter
 from mapdpm.state import ClusterState, Mixture, mixture_of, slots_in_order
 from mapdpm.validation import in_order_of_appearance
 
@@ -32,16 +28,31 @@ MANY = 1 << 18
 """With at least so many points a fit is made in passes."""
 
 
+class Structure(NamedTuple):
+    """What points have beside their values: groups, or an order in time."""
+
+    problem_of: Callable[[Problem], Any]
+    """The problem with shares, from that of the points each on its own, where they stand in ``order``."""
+    order: Labels | None
+    """That in which kernels read the points; None: the order that they have."""
+    hyperpriors: tuple[GammaPrior | None, ...]
+    """One for each concentration of the problem; None where it is known."""
+    what: str
+    """The word for its clusters."""
+
+
 class FitSettings(NamedTuple):
     """The model and the search of a fit, checked; ``init`` is the name of a start, or one integer label a point."""
 
     likelihood: Likelihood | None
     prior: PartitionPrior
+    """That of the points each on its own."""
     max_clusters: int | None
     init: str | Labels
     search: SearchSettings
     missing: str = "error"
     """One of ``names.MISSING``: with "skip", NaN is a missing value."""
+    structure: Structure | None = None
 
 
 class WarmStart(NamedTuple):
@@ -66,7 +77,10 @@ class Fitted(NamedTuple):
     n_sweeps: int
     converged: bool
     backend: str
-    warm: WarmStart | None
+    warm: WarmStart | None = None
+    counted: Any = None
+    """With a structure, a pair: the counts that the prior reads, as ``SharingProblem.table_of`` makes them, of K slots;
+    and the shares of clusters at each inner node, (inner nodes, K + 1), the last that of a new cluster."""
 
 
 def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:
@@ -76,7 +90,7 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
     ``n_restarts`` do not matter. That costs little if the two have nearby modes: sweeps move few points. If the two
     differ in alpha alone, a futile split is tried again only if the new alpha would let it gain.
     """
-    search = settings.search
+    search, structure = settings.search, settings.structure
     deadline, report = Deadline(search.time_limit), reporter(search)
     present = present_points(weights)
     taken, positive = taking_part(points, weights, present)
@@ -84,36 +98,49 @@ def fit(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | 
         return _fit_in_passes(settings, taken, positive, deadline, lambda labels: with_absent(labels, weights, present))
     seen = observed(settings.likelihood, taken, positive, settings.missing)
     backend = resolve(search.backend, seen.shifted)
-    problem = Problem.of(Model(seen.shifted, settings.prior, seen.data, positive), backend, settings.max_clusters)
-    start = _start_of(settings, present)
-    memory = warm.memory if warm is not None and warm.likelihood == seen.likelihood else Memory(problem.n_points)
+    start, order, data = _start_of(settings, present), None if structure is None else structure.order, seen.data
+    if order is not None:
+        data = point_set(data).rows(order)
+        start = start if isinstance(start, str) else in_order_of_appearance(start[order])
+    problem: Any = Problem.of(Model(seen.shifted, settings.prior, data, positive), backend, settings.max_clusters)
+    if structure is not None:
+        problem = structure.problem_of(problem)
     plan = search.plan(deadline)
     if warm is not None and warm.max_clusters == settings.max_clusters:
+        memory = warm.memory if warm.likelihood == seen.likelihood else Memory(problem.n_points)
         found = ascend(problem, warm.state, remembering(plan, memory), search.generator(), report)
+        found = finished(problem, found, plan)
     else:
-        later = LATER if plan.moves else ("random-order",)  # the paper's runs know nothing of each other
-        starts = Starts(start, later, search.n_restarts)
-        found, memory = best_of_restarts(problem, starts, plan, search.generator(), report, search.n_jobs)
-    if plan.moves and found.converged:
-        found = best_of_all(problem, found)
-    slots, labels = slots_in_order(found.state)
-    rows = found.state.rows[slots, : seen.shifted.n_statistics()]
-    return Fitted(
+        found, memory = searched(problem, start, search, plan, report)
+    if structure is not None and any(each is not None for each in structure.hyperpriors):
+        problem, found = with_concentrations(problem, found, structure.hyperpriors, search, plan)
+    clusters = found.state.clusters
+    if order is not None:
+        labels = np.empty_like(clusters.labels)
+        labels[order] = clusters.labels
+        clusters = clusters._replace(labels=labels)
+    slots, labels = slots_in_order(clusters)
+    rows = clusters.rows[slots, : seen.shifted.n_statistics()]
+    fitted = Fitted(
         seen.likelihood,
-        mixture_of(seen.shifted, settings.prior, seen.anchor, found.state.counts[slots], rows),
+        mixture_of(seen.shifted, problem.prior, seen.anchor, clusters.counts[slots], rows),
         with_absent(labels, weights, present),
         found.history,
         found.n_sweeps,
         found.converged,
         backend.name,
-        WarmStart(seen.likelihood, settings.max_clusters, found.state, memory),
     )
+    if structure is None:
+        return fitted._replace(warm=WarmStart(seen.likelihood, settings.max_clusters, clusters, memory))
+    shares = found.state.weights[:, np.append(slots, -1)] / problem.concentrations()[:, None]
+    return fitted._replace(counted=(problem.of_slots(found.state.table, slots), shares))
 
 
 def _is_for_passes(settings: FitSettings, points: Any) -> bool:
     """Whether passes are faster than sweeps, at the same joint: for many points, from no given labels."""
     return (
-        point_set(points).n_points >= MANY
+        settings.structure is None
+        and point_set(points).n_points >= MANY
         and isinstance(settings.init, str)
         and has_passes(settings.search.moves)
         and (settings.likelihood is None or hasattr(settings.likelihood, "tangent"))
@@ -154,12 +181,13 @@ def _fit_in_passes(
 
 def _start_of(settings: FitSettings, present: Labels | None) -> str | Labels:
     """The start, with the labels 0..K-1 of the points that take part; ValueError for more clusters than allowed."""
-    init, most = settings.init, settings.max_clusters
+    init, most, structure = settings.init, settings.max_clusters, settings.structure
     if isinstance(init, str):
         return init
     labels = in_order_of_appearance(init if present is None else init[present])
     n_clusters = int(labels.max()) + 1
     if most is not None and n_clusters > most:
-        msg = f"init has {n_clusters} clusters, more than max_clusters={most}; raise it or merge labels"
+        what = "clusters" if structure is None else structure.what
+        msg = f"init has {n_clusters} {what}, more than max_{what}={most}; raise it or merge labels"
         raise ValueError(msg)
     return labels

@@ -11,14 +11,14 @@ from mapdpm.data import point_set
 from mapdpm.protocol import Labels, Model, Weights
 from mapdpm.search import chunks, passes
 from mapdpm.search.ascent import unheard
-from mapdpm.search.checks import Deadline, SearchSettings, reporter
-from mapdpm.search.chunked import Climb, Limits, Passes, Start
 from mapdpm.search.chunks import Chunk, Frame, Held, Labelling, Passed, Picked, Sums
+from mapdpm.search.climb_in_passes import Climb, Limits, Passes, Start
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.split import Split
 from mapdpm.search.moves.split_in_passes import SplitInPasses
 from mapdpm.search.problem import Problem
-from mapdpm.search.restarts import LATER, Starts, best_of_restarts
+from mapdpm.search.runs import Starts, best_of_runs
+from mapdpm.search.settings import Deadline, SearchSettings, reporter
 from mapdpm.threads import Threads
 
 T = TypeVar("T")
@@ -85,8 +85,9 @@ def climbed(
     prior = frame.prior.of_sample(len(sample.numbers) / run.n_points)
     model = Model(frame.likelihood, prior, sample.points, sample.weights)
     problem = Problem.of(model, frame.backend, max_clusters)
-    starts, plan = Starts(init, LATER, search.n_restarts), search.plan(deadline)
-    best, _ = best_of_restarts(problem, starts, plan, rng, unheard, search.n_jobs)
+    plan = search.plan(deadline)
+    starts = Starts(init, problem.later(plan), search.n_restarts)
+    best, _ = best_of_runs(problem, starts, plan, rng, unheard, search.n_jobs)
     nothing = point_set(sample.points).rows(np.empty(0, dtype=np.int64))
     limits = Limits(max_clusters, search.max_sweeps, deadline.expired, reporter(search))
     climb = Climb(run, frame, Start(chunks.sums_in(frame, best.state), nothing), limits, rng)

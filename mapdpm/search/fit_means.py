@@ -10,11 +10,11 @@ from mapdpm.backends import resolve
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Model, Vector, Weights
-from mapdpm.search.checks import Deadline, SearchSettings, reporter
 from mapdpm.search.dp_means import Limits, Passes, dp_means, farthest_first, means_of, objective_of
-from mapdpm.search.exhaustive import best_of_all
-from mapdpm.search.problem import Problem, anchor_of, present_points, taking_part, with_absent
-from mapdpm.search.restarts import Starts, best_of_restarts
+from mapdpm.search.observed import anchor_of, present_points, taking_part, with_absent
+from mapdpm.search.problem import Problem
+from mapdpm.search.runs import Starts, best_of_runs, finished
+from mapdpm.search.settings import Deadline, SearchSettings, reporter
 from mapdpm.validation import Points, in_order_of_appearance
 
 SHARE = 0.1
@@ -28,6 +28,8 @@ class MeansSettings(NamedTuple):
     lam: float | None
     n_clusters: int | None
     search: SearchSettings
+    init: str | Labels = "single"
+    """Where the published algorithm starts: one cluster, or one integer label a point."""
 
 
 class FittedMeans(NamedTuple):
@@ -57,14 +59,14 @@ def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> Fitt
     lam = _price_of(settings, data, positive)
     family = SquaredDistance(np.full(data.shape[1], lam))
     backend = resolve(search.backend, family)  # type: ignore[arg-type]  # no density: the search asks for less
-    passes = _published(data, positive, lam, settings, limits)
+    passes = _published(data, positive, lam, settings._replace(init=_start_of(settings, present)), limits)
     labels, objectives = passes.labels, passes.objectives
     n_sweeps, converged = len(objectives) - 1, passes.converged and not (search.moves and passes.stopped)
     if search.moves and not passes.stopped:
         problem = Problem.of(Model(family, ClusterPenalty(lam), data, positive), backend, settings.n_clusters)
-        starts = Starts(labels, _LATER_STARTS, search.n_restarts)
-        run, _ = best_of_restarts(problem, starts, search.plan(deadline), search.generator(), report, search.n_jobs)
-        run = best_of_all(problem, run) if run.converged else run
+        starts, plan = Starts(labels, _LATER_STARTS, search.n_restarts), search.plan(deadline)
+        run, _ = best_of_runs(problem, starts, plan, search.generator(), report, search.n_jobs)
+        run = finished(problem, run, plan)
         labels, converged = run.state.labels, run.converged
         n_sweeps = run.n_sweeps + (n_sweeps if run.restart == 0 else 0)
         objectives = [*(objectives if run.restart == 0 else ()), *(-value for value in run.history)]
@@ -78,10 +80,14 @@ def fit_means(settings: MeansSettings, points: Points, weights: Weights) -> Fitt
 
 
 def _published(data: Points, weights: Weights, lam: float, settings: MeansSettings, limits: Limits) -> Passes:
-    """The published algorithm: once if moves follow, else ``n_restarts`` times, the later ones in random orders."""
+    """The published algorithm: once if moves follow, else ``n_restarts`` times, the later ones in random orders.
+
+    Those begin with one cluster.
+    """
     search, cap = settings.search, settings.n_clusters
     generator = search.generator()
-    best = dp_means(data, weights, lam, cap, limits)
+    first = None if isinstance(settings.init, str) else settings.init
+    best = dp_means(data, weights, lam, cap, limits, start=first)
     for restart in range(1, 1 if search.moves else search.n_restarts):
         if limits.expired():
             break
@@ -93,6 +99,18 @@ def _published(data: Points, weights: Weights, lam: float, settings: MeansSettin
             labels[order] = found.labels
             best = found._replace(labels=labels)
     return best
+
+
+def _start_of(settings: MeansSettings, present: Labels | None) -> str | Labels:
+    """The start, with the labels 0..K-1 of the points that take part; ValueError for more clusters than allowed."""
+    init, most = settings.init, settings.n_clusters
+    if isinstance(init, str):
+        return init
+    labels = in_order_of_appearance(init if present is None else init[present])
+    if most is not None and labels.max() >= most:
+        msg = f"init has {labels.max() + 1} clusters, more than n_clusters={most}; raise it or merge labels"
+        raise ValueError(msg)
+    return labels
 
 
 def _price_of(settings: MeansSettings, data: Points, weights: Weights) -> float:

@@ -10,11 +10,11 @@ from mapdpm.data import point_set
 from mapdpm.hashing import mixed_bits
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.protocol import Vector, Weights
-from mapdpm.search.checks import Deadline
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.split import Split
-from mapdpm.search.problem import present_points, taking_part
+from mapdpm.search.observed import present_points, taking_part
+from mapdpm.search.settings import Deadline
 from mapdpm.search.widths import Widths, family_to_fit
 
 _STARTS = (None, 1e-2, 1e-4)
@@ -29,6 +29,7 @@ _ROUNDS = 5  # at most, from the best start on
 _SAME = 0.1  # of a logarithm: a prior that has changed less is the last
 _MORE_FITS = 3  # of all points, at most
 _GAIN = 1e-3  # nats a point: so much better a prior of the clusters of all points has to be
+_SWEEPS = 100  # in a row, where the fit itself makes none
 _SHARE_OF_TIME = 0.5  # of a time limit, for the path
 _SALT = 26
 
@@ -36,8 +37,9 @@ _SALT = 26
 def fit_with_prior(settings: FitSettings, points: Any, weights: Weights, warm: WarmStart | None = None) -> Fitted:
     """``fit``, with the prior fitted first where ``settings.likelihood`` asks for that.
 
-    Then the result is that of ``fit`` with the prior that was found. If that comes from a sample, and another prior is
-    far better for the clusters of all points, they are fitted again, while the log joint rises.
+    Then the result is that of ``fit`` with the prior that was found. If that comes from a sample, or from points
+    without their groups or their order, and another prior is far better for the clusters of all points, they are fitted
+    again, while the log joint rises.
     """
     family = family_to_fit(settings.likelihood)
     if family is None:
@@ -46,7 +48,7 @@ def fit_with_prior(settings: FitSettings, points: Any, weights: Weights, warm: W
     found = fitted_prior(family, points, weights, settings)
     place = found.place
     fitted = fit(_under(settings, found.prior, deadline), points, weights)
-    for _ in range(0 if found.share == 1.0 else _MORE_FITS):
+    for _ in range(0 if found.share == 1.0 and settings.structure is None else _MORE_FITS):
         place, gain = found.widths.largest(fitted.mixture, fitted.backend, place)
         if gain <= _GAIN * fitted.mixture.counts.sum():
             break
@@ -78,11 +80,18 @@ def fitted_prior(family: Any, points: Any, weights: Weights, settings: FitSettin
     n_points, limit = point_set(points).n_points, settings.search.time_limit
     widths = Widths(empirical_prior(family, points, weights, settings.missing).for_data(points))
     deadline = Deadline(None if limit is None else _SHARE_OF_TIME * limit)
+    n_sweeps = settings.search.max_sweeps or _SWEEPS
     search = settings.search._replace(
-        moves=(Merge, Split), n_restarts=1, n_jobs=1, random_state=None, verbose=0, callback=None
+        moves=(Merge, Split),
+        n_restarts=1,
+        max_sweeps=n_sweeps,
+        n_jobs=1,
+        random_state=None,
+        verbose=0,
+        callback=None,
     )
     init = "single" if isinstance(settings.init, str) and settings.init == "single" else "sequential"
-    settings = settings._replace(init=init, search=search)
+    settings = settings._replace(init=init, search=search, structure=None)
     n = _SAMPLE if n_points < _MANY else _FEWER
     starts = [widths.at(width) for width in _STARTS]
     while True:

@@ -12,7 +12,7 @@ from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible
 from mapdpm.objective import log_predictive
 from mapdpm.protocol import Labels, Model, Vector, Weights
-from mapdpm.search.problem import present_points, taking_part
+from mapdpm.search.observed import present_points, taking_part
 from mapdpm.state import ClusterState, Mixture, empty, unassign
 
 _TOLERANCE = 1e-6  # of clusters made anew: far above the rounding of a fit, far below what other points would give

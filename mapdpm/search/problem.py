@@ -1,7 +1,8 @@
-"""The problem of a search: the points to cluster, the model and the backend."""
+"""The problem of clustering points each on its own: its points, its model, its states and how it is swept."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,37 +11,50 @@ from mapdpm import objective
 from mapdpm.backends import Backend
 from mapdpm.backends.parts import part_of
 from mapdpm.data import point_set
-from mapdpm.likelihoods import NormalGamma
-from mapdpm.likelihoods._skipping import skipping
-from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector, Weights
+from mapdpm.protocol import Labels, Model, Vector
+from mapdpm.search.ascent import Plan, Report
+from mapdpm.search.exhaustive import MOST_POINTS, shapes_of
 from mapdpm.state import ClusterState, blank_row, empty, resized
 
 _FIRST_CAPACITY = 16
-_ANCHOR_SAMPLE = 1023
-
-
-ABSENT = -1
-"""The label of a point of weight 0."""
+_GIBBS_SWEEPS = 3
 
 
 class Problem(NamedTuple):
-    """The arguments that all moves share; ``max_clusters`` is a hard cap, or None."""
+    """The arguments that all moves share; ``max_clusters`` is a hard cap, or None.
+
+    A problem says what ``runs`` asks: its starts, its random neighbours, its sweeps, its objective and its prior of all
+    partitions. ``sharing`` has those of groups and sequences, whose points have a problem like this one as ``flat``.
+    """
 
     model: Model
     backend: Backend
     max_clusters: int | None
+    n_points: int
     blank: Vector
     """The row of an empty cluster. It is made once: a search makes many parts, and they may be small."""
 
     @classmethod
     def of(cls, model: Model, backend: Backend, max_clusters: int | None) -> Problem:
         """The problem of clustering the points of ``model``."""
-        return cls(model, backend, max_clusters, blank_row(model.likelihood))
+        return cls(model, backend, max_clusters, point_set(model.data).n_points, blank_row(model.likelihood))
 
     @property
-    def n_points(self) -> int:
-        """The number of points."""
-        return point_set(self.model.data).n_points
+    def few(self) -> int:
+        """So many points at most have all their partitions compared."""
+        return MOST_POINTS
+
+    @property
+    def flat(self) -> Problem:
+        """The same points, each on its own."""
+        return self
+
+    @property
+    def prior(self) -> Any:
+        """That of partitions."""
+        return self.model.prior
+
+    # ---- states -----------------------------------------------------------------------------------------------------
 
     def empty(self, n_points: int, capacity: int) -> ClusterState:
         """A state of ``n_points`` points, all out, and ``capacity`` free slots."""
@@ -53,7 +67,7 @@ class Problem(NamedTuple):
 
     def may_grow(self, state: ClusterState) -> bool:
         """Whether more slots are allowed."""
-        return self.max_clusters is None or state.capacity < self.max_clusters
+        return self.max_clusters is None or len(state.counts) < self.max_clusters
 
     def grown(self, state: ClusterState) -> ClusterState:
         """``state`` with twice the slots."""
@@ -62,6 +76,56 @@ class Problem(NamedTuple):
     def refresh(self, state: ClusterState) -> None:
         """Compute the rows of ``state`` anew from its labels, so that rounding does not add up."""
         self.backend.statistics(self.model, state)
+
+    def from_labels(self, labels: Labels) -> ClusterState:
+        """The state with given labels 0..K-1; O(N D)."""
+        state = self.empty(0, self.capacity(int(labels.max()) + 1))._replace(labels=labels.copy())
+        self.refresh(state)
+        return state
+
+    def sequential(self, order: Labels) -> ClusterState:
+        """The state that a sequential start in ``order`` leads to (docs/maths.md, section 6, on starts); O(N K D)."""
+        return self.filled(self.empty(len(order), self.capacity(1)), order)
+
+    def filled(self, state: ClusterState, order: Labels) -> ClusterState:
+        """Add the unassigned points of ``order`` one by one. Edits ``state``, or replaces it when it grows."""
+        passed = 0
+        while True:
+            passed += self.backend.sequential_start(self.model, state, order[passed:], self.may_grow(state))
+            if passed == len(order):
+                return state
+            state = self.grown(state)
+
+    # ---- what a run asks --------------------------------------------------------------------------------------------
+
+    def starts(self, name: str, plan: Plan, rng: np.random.Generator, report: Report) -> Iterator[ClusterState]:  # noqa: ARG002
+        """The states that the start ``name`` may mean, refreshed; a run climbs from the best.
+
+        One cluster of all points stands beside a sequential start if moves follow. Under a large concentration, points
+        open clusters of their own one by one, and single moves do not undo that; from one cluster, splits find the
+        clusters that pay.
+        """
+        n = self.n_points
+        if name != "single":
+            order = np.arange(n) if name == "sequential" else rng.permutation(n)
+            state = self.sequential(order.astype(np.int64, copy=False))
+            self.refresh(state)
+            yield state
+        if name == "single" or plan.moves:
+            yield self.from_labels(np.zeros(n, dtype=np.int64))
+
+    def later(self, plan: Plan) -> tuple[str, ...]:
+        """The starts of all runs but the first, in turn; without moves, those of the paper, which know no other run."""
+        return ("best", "gibbs", "random-order") if plan.moves else ("random-order",)
+
+    def perturbed(self, state: ClusterState, rng: np.random.Generator) -> ClusterState:
+        """``state`` after a few Gibbs sweeps. Edits it, or replaces it when it grows. O(N K D)."""
+        for _ in range(_GIBBS_SWEEPS):
+            while self.may_grow(state) and 2 * state.n_clusters > state.capacity:
+                state = self.grown(state)
+            self.backend.perturb(self.model, state, rng.random(len(state.labels)))
+            self.refresh(state)
+        return state
 
     def swept(self, state: ClusterState) -> tuple[ClusterState, int]:
         """The state after one sweep (Raykov2014 (15)), and how many points moved.
@@ -82,100 +146,18 @@ class Problem(NamedTuple):
         log_marginals = self.backend.log_marginals(self.model.likelihood, state)
         return objective.log_joint(self.model.prior, state, log_marginals)
 
+    def log_priors(self, every: Labels, likelihoods: Vector, least: float) -> Vector:  # noqa: ARG002
+        """log p(z) of all partitions of the points, as ``exhaustive.partitions`` lists them."""
+        weights = self.model.weights
+        shapes, shape_of = shapes_of((1.0,) * self.n_points if weights is None else tuple(weights.tolist()))
+        log_priors: Vector = np.array([self.prior.log_partition(shape[shape > 0]) for shape in shapes])
+        return log_priors[shape_of]
+
     def part(self, points: Labels, n_others: int) -> Problem:
         """The problem of how ``points`` are clustered, while ``n_others`` clusters hold all other points.
 
         Its log joint differs from that of the whole by a constant, so gains are equal.
         """
+        cap = None if self.max_clusters is None else self.max_clusters - n_others
         model = part_of(self.model, points, n_others)
-        return self._replace(
-            model=model, max_clusters=None if self.max_clusters is None else self.max_clusters - n_others
-        )
-
-
-class Observed(NamedTuple):
-    """Points and their family: as the user gave it, and shifted with the data to lie near 0, as kernels read it."""
-
-    likelihood: Likelihood
-    shifted: Likelihood
-    data: Any
-    anchor: Vector
-
-
-def observed(likelihood: Any, points: Any, weights: Weights = None, missing: str = "error") -> Observed:
-    """``points`` under ``likelihood`` (None: the empirical Normal-Gamma); ValueError if it does not fit the points.
-
-    With ``missing`` "skip", the shifted one takes NaN for a missing value.
-    """
-    likelihood = fitting(likelihood, points, weights, missing)
-    anchor = anchor_for(likelihood, points)
-    less = points - anchor if np.any(anchor) else points
-    return Observed(likelihood, skipping(less_anchor(likelihood, anchor), missing), less, anchor)
-
-
-def fitting(likelihood: Any, points: Any, weights: Weights = None, missing: str = "error") -> Likelihood:
-    """``likelihood`` (None: the empirical Normal-Gamma) for ``points``; ValueError if it does not fit them."""
-    likelihood = NormalGamma.empirical(points, weights, missing=missing) if likelihood is None else likelihood
-    check_likelihood(likelihood, weights is not None)
-    return likelihood.for_data(points)
-
-
-def check_likelihood(likelihood: Any, weighted: bool) -> None:
-    """ValueError where it is no likelihood with its prior, or takes no weights though points have some."""
-    if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
-        got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
-        msg = f"likelihood must be one with its prior, such as NormalGamma.empirical(X), got {got}"
-        raise ValueError(msg)
-    if weighted and not hasattr(likelihood, "log_predictive_weighted"):
-        msg = f"{type(likelihood).__name__} takes no sample_weight"
-        raise ValueError(msg)
-
-
-def less_anchor(likelihood: Any, anchor: Vector) -> Any:
-    """``likelihood`` for points less ``anchor``."""
-    return likelihood.shifted(anchor) if np.any(anchor) else likelihood
-
-
-def anchor_for(likelihood: Any, points: Any) -> Vector:
-    """``anchor_of`` the points, or zeros where the family has no location, or the points are float32.
-
-    float64 rows keep all digits of float32 points at any offset, so these need no anchor and no copy.
-    """
-    if not hasattr(likelihood, "shifted") or points.dtype != np.float64:
-        return np.zeros(point_set(points).n_features)
-    return anchor_of(points)
-
-
-def anchor_of(points: Matrix) -> Vector:
-    """A typical point: the median of each column over one or two thousand rows; 0 where they have no value.
-
-    Subtraction is exact near it (Sterbenz), so an offset costs no digits. A mean would follow outliers.
-    """
-    step = max(1, len(points) // _ANCHOR_SAMPLE)
-    sample = np.sort(points[::step], axis=0)  # NaN comes last
-    n_values = len(sample) - np.isnan(sample).sum(axis=0)
-    middle: Vector = sample[n_values // 2, np.arange(sample.shape[1])]
-    middle[n_values == 0] = 0.0
-    return middle
-
-
-def present_points(weights: Weights) -> Labels | None:
-    """The points whose weight is not 0; None if all points take part."""
-    return None if weights is None or np.all(weights) else np.flatnonzero(weights)
-
-
-def taking_part(points: Any, weights: Weights, present: Labels | None) -> tuple[Any, Weights]:
-    """The points and weights of ``present``; the weights are None if all of them are 1."""
-    if present is None or weights is None:
-        return points, weights
-    kept = weights[present]
-    return point_set(points).rows(present), None if np.all(kept == 1.0) else kept
-
-
-def with_absent(labels: Labels, weights: Weights, present: Labels | None) -> Labels:
-    """The labels of all points: ``labels`` of those present, and -1."""
-    if present is None or weights is None:
-        return labels
-    spread = np.full(len(weights), ABSENT)
-    spread[present] = labels
-    return spread
+        return self._replace(model=model, max_clusters=cap, n_points=len(points))

@@ -22,7 +22,7 @@ from mapdpm.likelihoods import (
 )
 from mapdpm.names import AUTO
 from mapdpm.protocol import LARGEST, SMALLEST, Vector
-from mapdpm.search.problem import less_anchor
+from mapdpm.search.observed import less_anchor
 from mapdpm.state import Mixture
 
 _TOLERANCE = 0.03  # of a logarithm: the evidence is flat there

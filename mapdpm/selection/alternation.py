@@ -15,7 +15,7 @@ from mapdpm.data import point_set
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior, NoInteriorModeError
-from mapdpm.search.problem import Observed, observed
+from mapdpm.search.observed import Observed, observed
 from mapdpm.search.widths import family_to_fit
 from mapdpm.selection import empirical_bayes
 from mapdpm.selection.job import Job, with_feature_names

@@ -11,7 +11,7 @@ from mapdpm.backends.evidence import Box, largest, log_evidence
 from mapdpm.likelihoods import NormalGamma
 from mapdpm.protocol import Labels, Vector
 from mapdpm.search.chunks import Frame, sums_of
-from mapdpm.search.problem import Observed, less_anchor
+from mapdpm.search.observed import Observed, less_anchor
 from mapdpm.search.widths import FITTED
 from mapdpm.selection.settings import Setting, changed_likelihood
 from mapdpm.validation import check_number

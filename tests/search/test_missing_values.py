@@ -12,7 +12,7 @@ from mapdpm.data.standard import standardised
 from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.search import fit, fit_in_passes
 from mapdpm.search.chunks import Frame, sums_of
-from mapdpm.search.problem import anchor_of
+from mapdpm.search.observed import anchor_of
 from mapdpm.testing import backends
 from mapdpm.testing.data import Case
 from mapdpm.testing.exact import partitions

@@ -15,7 +15,7 @@ from mapdpm.partition_priors import ClusterPenalty, partition_prior
 from mapdpm.partition_priors.emptied import largest_held
 from mapdpm.protocol import Model
 from mapdpm.search import chunked, chunks, passes
-from mapdpm.search.chunked import Climb, Limits, Start
+from mapdpm.search.climb_in_passes import Climb, Limits, Start
 from mapdpm.search.chunks import Chunk, Frame
 from mapdpm.search.fit_in_passes import InThreads
 from mapdpm.search.moves import split_in_passes

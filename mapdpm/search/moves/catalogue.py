@@ -1,10 +1,19 @@
-"""The moves by name, as ``moves=`` takes them. A new move is a file here, a line below, and a word in names.py."""
+"""The moves by name, as ``moves=`` takes them. A new move is a file here, a word in names.py, and an entry below."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from mapdpm import names
+from mapdpm.search.moves import groups, sequences, shared
 from mapdpm.search.moves.merge import Merge
+from mapdpm.search.moves.neighbours import Regroup
 from mapdpm.search.moves.permutation import Permutation
-from mapdpm.search.moves.regroup import Regroup
 from mapdpm.search.moves.split import Split
 
-MOVES = {move.name: move for move in (Merge, Split, Permutation, Regroup)}
+MOVES: dict[tuple[str, ...], tuple[Any, ...]] = {
+    names.MOVES: (Merge, Split, Permutation, Regroup),
+    names.HDP_MOVES: (shared.Merge, groups.Cell, groups.Split, shared.Delete),
+    names.HMM_MOVES: (shared.Merge, sequences.Path, sequences.Split, shared.Delete),
+}
+"""The classes of the moves of each kind of problem: points each on its own, points of groups, sequences."""

@@ -8,10 +8,8 @@ import numpy as np
 
 from mapdpm.data.standard import standardised
 from mapdpm.objective import is_gain, within_tolerance
-from mapdpm.protocol import Labels, Vector
-from mapdpm.search.moves.order import best_segments, boundaries, chunks, rows_of
+from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import started_from
 from mapdpm.state import ClusterState
 
 _ATOMS = 2000
@@ -49,7 +47,7 @@ class Permutation:
                 break
             projection = self._Z @ self.rng.standard_normal(self._Z.shape[1])
             labels = best_consistent(self.problem, *sorted_by(projection, state.labels), state.n_clusters)
-            other = started_from(self.problem, labels)
+            other = self.problem.from_labels(labels)
             before = self.problem.log_joint(state)
             if is_gain(self.problem.log_joint(other) - before, before):
                 state = other
@@ -82,3 +80,37 @@ def best_consistent(problem: Problem, order: Labels, atoms: Labels, n_clusters: 
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = np.searchsorted(firsts, atoms, side="right") - 1
     return labels
+
+
+def chunks(n: int, most: int) -> Labels:
+    """Divide n positions into at most ``most`` runs of nearly equal length; the run of each position, shape (n,)."""
+    return np.arange(n) * min(n, most) // n
+
+
+def rows_of(problem: Problem, order: Labels, atoms: Labels) -> Matrix:
+    """One row for each atom: the statistics of the points ``order[p]`` with ``atoms[p]`` = 0, 1, ...; O(N D)."""
+    state = problem.empty(problem.n_points, int(atoms[-1]) + 1)
+    state.labels[order] = atoms
+    problem.refresh(state)
+    return state.rows
+
+
+def best_segments(problem: Problem, rows: Matrix, beam: int, layers: int) -> tuple[Matrix, Labels]:
+    """The tables ``best`` and ``came_from`` of ``backends.generic.segments``, for up to ``layers`` clusters.
+
+    With 0 layers the number of clusters is free, which asks for a prior whose log_new does not depend on it.
+    """
+    best = np.empty((len(rows) + 1, layers + 1))
+    came_from = np.zeros(best.shape, dtype=np.int64)  # where no score is a number, a segment starts at the first atom
+    problem.backend.segments(problem.model.likelihood, problem.model.prior, rows, min(beam, len(rows)), best, came_from)
+    return best, came_from
+
+
+def boundaries(came_from: Labels, n_clusters: int) -> Labels:
+    """The first atom of each segment of the clustering that ends in the last line, column ``n_clusters``."""
+    up = int(came_from.shape[1] > 1)
+    firsts, r, j = [], len(came_from) - 1, n_clusters * up
+    while r > 0:
+        r, j = int(came_from[r, j]), j - up
+        firsts.append(r)
+    return np.array(firsts[::-1], dtype=np.int64)

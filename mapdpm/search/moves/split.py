@@ -11,8 +11,7 @@ from mapdpm.backends.halves import Draws, Halves, Start, Tried
 from mapdpm.data import point_set
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels
-from mapdpm.search.moves.memory import Memory
-from mapdpm.search.moves.parts import members, put_back
+from mapdpm.search.moves.parts import Memory, members, put_back
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
 

@@ -14,12 +14,11 @@ from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels, Model, Weights
 from mapdpm.search import chunks, passes
 from mapdpm.search.ascent import Plan, ascend
-from mapdpm.search.chunked import Climb, Tried
 from mapdpm.search.chunks import Frame, Labelling, Picked, Sums
+from mapdpm.search.climb_in_passes import Climb, Tried
 from mapdpm.search.moves.merge import Merge
 from mapdpm.search.moves.split import AT_FIRST, LATER, SAMPLE, Sought, Split
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import started_from
 
 T = TypeVar("T")
 
@@ -134,7 +133,7 @@ def _wholes(climb: Climb, picked: Picked, places: list[Labels]) -> list[_Whole]:
 def best_parts(whole: _Whole, max_clusters: int | None, max_sweeps: int) -> tuple[Labels, Sums] | None:
     """The best clusters of the points, by the whole search; None if one cluster is best."""
     part = whole.problem(max_clusters)
-    start = started_from(part, np.zeros(part.n_points, dtype=np.int64))
+    start = part.from_labels(np.zeros(part.n_points, dtype=np.int64))
     plan = Plan((Merge, Split), max_sweeps, lambda: False)
     found = ascend(part, start, plan, np.random.default_rng(whole.seed))
     if found.state.n_clusters == 1 or not is_gain(found.history[-1] - found.history[0], found.history[0]):

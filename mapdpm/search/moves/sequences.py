@@ -8,16 +8,16 @@ import numpy as np
 
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels
+from mapdpm.search.moves import shared
+from mapdpm.search.moves.halves_in_time import halves_in_time
 from mapdpm.search.moves.parts import put_back
-from mapdpm.search.sharing import moves
-from mapdpm.search.sharing.problem import SharingState
-from mapdpm.search.states.halves import halves_in_time
+from mapdpm.search.sharing import SharingState
 from mapdpm.state import ClusterState
 
 _SWEEPS = 4
 
 
-class Path(moves.SharingMove):
+class Path(shared.SharingMove):
     """All points take the states of the most probable path, if that raises J (Viterbi); O(N K (K + D))."""
 
     name = "path"
@@ -31,7 +31,7 @@ class Path(moves.SharingMove):
         return (trial, 1) if self.gains(trial, state) else (state, 0)
 
 
-class Split(moves.Split):
+class Split(shared.Split):
     """A state becomes two if that raises J: halves are found in time, and then as if points had no order."""
 
     def halves(self, state: SharingState, points: Labels) -> Iterator[ClusterState]:
@@ -56,7 +56,3 @@ class Split(moves.Split):
         problem.refresh(trial)
         gain = problem.log_joint(trial) - before
         return (trial, gain) if is_gain(gain, before) else (None, gain)
-
-
-MOVES = {kind.name: kind for kind in (moves.Merge, Path, Split, moves.Delete)}
-"""``moves=`` of ``HDPHMM``."""

@@ -12,7 +12,7 @@ from mapdpm.data.group_tree import GroupTree
 from mapdpm.partition_priors.hierarchy import Hierarchy, Solution
 from mapdpm.protocol import Labels, Vector
 from mapdpm.search.problem import Problem
-from mapdpm.search.sharing.problem import SharingProblem, SharingState
+from mapdpm.search.sharing import SharingProblem, SharingState
 
 _GIBBS_SWEEPS = 3
 

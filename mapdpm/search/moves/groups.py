@@ -6,16 +6,16 @@ import numpy as np
 
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels
-from mapdpm.search.grouped.problem import GroupedProblem
+from mapdpm.search.groups import GroupedProblem
+from mapdpm.search.moves import shared
 from mapdpm.search.moves.parts import put_back
-from mapdpm.search.sharing import moves
-from mapdpm.search.sharing.problem import SharingState
+from mapdpm.search.sharing import SharingState
 from mapdpm.state import ClusterState
 
 _SWEEPS = 10
 
 
-class Cell(moves.SharingMove):
+class Cell(shared.SharingMove):
     """All points of a group in a cluster join another cluster, or open one: the table move of Teh2004 (5.1)."""
 
     name = "cell"
@@ -56,7 +56,7 @@ class Cell(moves.SharingMove):
         return moved
 
 
-class Split(moves.Split):
+class Split(shared.Split):
     """A cluster becomes two if that raises J: its halves are found without the groups, and then refined with them."""
 
     def judged(
@@ -97,7 +97,3 @@ class Split(moves.Split):
         new = SharingState(clusters, self.problem.table_of(clusters.labels, clusters.capacity), state.weights)
         self.problem.share_out(new)
         return new
-
-
-MOVES = {kind.name: kind for kind in (moves.Merge, Cell, Split, moves.Delete)}
-"""``moves=`` of ``HDPMixture``."""

@@ -10,8 +10,8 @@ from mapdpm.backends.halves import ATOMS, best_cut, projected, widest_direction
 from mapdpm.data.standard import standardised
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.search.moves.split import SAMPLE
-from mapdpm.search.sharing.problem import SharingState
-from mapdpm.search.states.problem import SequenceProblem
+from mapdpm.search.sequences import SequenceProblem
+from mapdpm.search.sharing import SharingState
 from mapdpm.state import ClusterState
 
 _LENGTHS = (64, 16, 4)

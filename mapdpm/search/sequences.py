@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,9 @@ from mapdpm.data.sequences import Sequences
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.transitions import Solution, Transitions
 from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.search.ascent import Plan, Report
 from mapdpm.search.problem import Problem
-from mapdpm.search.sharing.problem import SharingProblem, SharingState
-from mapdpm.search.steps import started_from
+from mapdpm.search.sharing import SharingProblem, SharingState
 
 _MOST_ROUNDS, _LEAST_ROUNDS, _VISITS = 300, 10, 300_000
 """Drawn paths of a start, at most; fewer are not worth it; points that they visit, at most."""
@@ -110,9 +110,11 @@ class SequenceProblem(SharingProblem):
         following = np.where(np.append(follows[1:], False), np.arange(n) + 1, -1)
         return SequenceProblem(self.flat.part(points, 0), begins, previous, following, self.prior)
 
-    def starts(self) -> list[Callable[[np.random.Generator], SharingState]]:
-        """A sequential start; and one from drawn paths, where they are cheap."""
-        return [*super().starts(), *([self.drawn_start] if self._rounds() >= _LEAST_ROUNDS else [])]
+    def starts(self, name: str, plan: Plan, rng: np.random.Generator, report: Report) -> Iterator[SharingState]:
+        """Those of all problems with shares; and one from drawn paths, where they are cheap."""
+        yield from super().starts(name, plan, rng, report)
+        if self._rounds() >= _LEAST_ROUNDS:
+            yield self.drawn_start(rng)
 
     def drawn_start(self, rng: np.random.Generator) -> SharingState:
         """Random states, then paths that are drawn again and again given the states before: blocked Gibbs sampling.
@@ -122,7 +124,7 @@ class SequenceProblem(SharingProblem):
         most = self.flat.max_clusters or self.n_points
         n_states = min(round(self.n_points ** (1 / 3)) + 1, _MOST_STATES, most)
         labels = np.unique(rng.integers(0, n_states, self.n_points), return_inverse=True)[1]
-        state = self.state_of(started_from(self.flat, labels))
+        state = self.from_labels(labels)
         for _ in range(self._rounds()):
             state = self.perturbed(state, rng)
         return state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,14 @@ import numpy as np
 
 from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.search.ascent import FitProgress, Plan, Report, ascend
+from mapdpm.search.exhaustive import labels_of
+from mapdpm.search.moves.merge import Merge
+from mapdpm.search.moves.split import Split
 from mapdpm.search.problem import Problem
-from mapdpm.state import ClusterState, copied, resized
+from mapdpm.state import ClusterState, resized
+
+_ERROR = 0.05  # nats; the docstrings of Hierarchy and Transitions promise 0.03
 
 
 @dataclass
@@ -43,7 +49,7 @@ class SharingState:
 
     def copy(self) -> SharingState:
         """The same state with arrays of its own."""
-        return SharingState(copied(self.clusters), self.table.copy(), self.weights.copy(), self.log_prior, self.stale)
+        return SharingState(self.clusters.copy(), self.table.copy(), self.weights.copy(), self.log_prior, self.stale)
 
 
 class SharingProblem(abc.ABC):
@@ -56,6 +62,8 @@ class SharingProblem(abc.ABC):
     """The same points, each on its own."""
     prior: Any
     """Of partitions; its concentrations are ``numbers``."""
+    few = 7
+    """So many points have 877 partitions; most are ruled out by their likelihood alone."""
 
     # ---- what a subclass says ---------------------------------------------------------------------------------------
 
@@ -184,11 +192,11 @@ class SharingProblem(abc.ABC):
                 return state
             state = self.grown(state)
 
-    def starts(self) -> list[Callable[[np.random.Generator], SharingState]]:
-        """The starts of the first runs, beside the mode of pooled points."""
-        return [lambda rng: self.started()]  # noqa: ARG005  (this one is not random)
+    def from_labels(self, labels: Labels) -> SharingState:
+        """The state of ``labels`` 0..K-1; O(N D)."""
+        return self.state_of(self.flat.from_labels(labels))
 
-    def started(self) -> SharingState:
+    def sequential(self) -> SharingState:
         """The state that a sequential start in the order of points leads to; O(N K D)."""
         clusters = self.flat.empty(self.n_points, self.flat.capacity(1))
         alphas = self.concentrations()
@@ -198,3 +206,40 @@ class SharingProblem(abc.ABC):
         state = self.filled(state, np.arange(self.n_points))
         self.refresh(state)
         return state
+
+    # ---- what a run asks --------------------------------------------------------------------------------------------
+
+    def starts(self, name: str, plan: Plan, rng: np.random.Generator, report: Report) -> Iterator[SharingState]:  # noqa: ARG002
+        """The states that a run may start from: the mode of the points each on its own, and a sequential start."""
+        yield self._pooled(plan, rng, report)
+        yield self.sequential()
+
+    def later(self, plan: Plan) -> tuple[str, ...]:  # noqa: ARG002
+        """The starts of all runs but the first: random neighbours of the best."""
+        return ("gibbs",)
+
+    def log_priors(self, every: Labels, likelihoods: Vector, least: float) -> Vector:
+        """log p(z) of all partitions of the points; -inf where it is too low to matter.
+
+        As p(z) <= 1, all are ruled out whose likelihood is below the best J so far, ``least`` at first; ``_ERROR``
+        allows for that of log p(z).
+        """
+        log_priors = np.full(len(every), -np.inf)
+        for i in np.argsort(-likelihoods, kind="stable"):
+            if likelihoods[i] + _ERROR <= least:
+                break
+            table = self.table_of(labels_of(every[i]), int(np.count_nonzero(every[i])))
+            log_priors[i] = self.log_probability(table)
+            least = max(least, float(likelihoods[i] + log_priors[i]))
+        return log_priors
+
+    def _pooled(self, plan: Plan, rng: np.random.Generator, report: Report) -> SharingState:
+        """The mode of the points, each on its own; reports of it have another objective, and say so."""
+        flat = self.flat
+
+        def said(progress: FitProgress) -> bool:
+            return report(progress._replace(move=f"pooled {progress.move}"))
+
+        start = flat.sequential(np.arange(self.n_points))
+        moves = (Merge, Split) if plan.moves else ()
+        return self.state_of(ascend(flat, start, plan._replace(moves=moves), rng, said).state)

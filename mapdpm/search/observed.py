@@ -1,0 +1,105 @@
+"""What a search reads: the points that take part, shifted to lie near 0, and their family."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mapdpm.data import point_set
+from mapdpm.likelihoods import NormalGamma
+from mapdpm.likelihoods._skipping import skipping
+from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
+
+_ANCHOR_SAMPLE = 1023
+
+ABSENT = -1
+"""The label of a point of weight 0."""
+
+
+class Observed(NamedTuple):
+    """Points and their family: as the user gave it, and shifted with the data to lie near 0, as kernels read it."""
+
+    likelihood: Likelihood
+    shifted: Likelihood
+    data: Any
+    anchor: Vector
+
+
+def observed(likelihood: Any, points: Any, weights: Weights = None, missing: str = "error") -> Observed:
+    """``points`` under ``likelihood`` (None: the empirical Normal-Gamma); ValueError if it does not fit the points.
+
+    With ``missing`` "skip", the shifted one takes NaN for a missing value.
+    """
+    likelihood = fitting(likelihood, points, weights, missing)
+    anchor = anchor_for(likelihood, points)
+    less = points - anchor if np.any(anchor) else points
+    return Observed(likelihood, skipping(less_anchor(likelihood, anchor), missing), less, anchor)
+
+
+def fitting(likelihood: Any, points: Any, weights: Weights = None, missing: str = "error") -> Likelihood:
+    """``likelihood`` (None: the empirical Normal-Gamma) for ``points``; ValueError if it does not fit them."""
+    likelihood = NormalGamma.empirical(points, weights, missing=missing) if likelihood is None else likelihood
+    check_likelihood(likelihood, weights is not None)
+    return likelihood.for_data(points)
+
+
+def check_likelihood(likelihood: Any, weighted: bool) -> None:
+    """ValueError where it is no likelihood with its prior, or takes no weights though points have some."""
+    if isinstance(likelihood, type) or not hasattr(likelihood, "log_predictive"):
+        got = f"the class {likelihood.__name__} itself" if isinstance(likelihood, type) else repr(likelihood)
+        msg = f"likelihood must be one with its prior, such as NormalGamma.empirical(X), got {got}"
+        raise ValueError(msg)
+    if weighted and not hasattr(likelihood, "log_predictive_weighted"):
+        msg = f"{type(likelihood).__name__} takes no sample_weight"
+        raise ValueError(msg)
+
+
+def less_anchor(likelihood: Any, anchor: Vector) -> Any:
+    """``likelihood`` for points less ``anchor``."""
+    return likelihood.shifted(anchor) if np.any(anchor) else likelihood
+
+
+def anchor_for(likelihood: Any, points: Any) -> Vector:
+    """``anchor_of`` the points, or zeros where the family has no location, or the points are float32.
+
+    float64 rows keep all digits of float32 points at any offset, so these need no anchor and no copy.
+    """
+    if not hasattr(likelihood, "shifted") or points.dtype != np.float64:
+        return np.zeros(point_set(points).n_features)
+    return anchor_of(points)
+
+
+def anchor_of(points: Matrix) -> Vector:
+    """A typical point: the median of each column over one or two thousand rows; 0 where they have no value.
+
+    Subtraction is exact near it (Sterbenz), so an offset costs no digits. A mean would follow outliers.
+    """
+    step = max(1, len(points) // _ANCHOR_SAMPLE)
+    sample = np.sort(points[::step], axis=0)  # NaN comes last
+    n_values = len(sample) - np.isnan(sample).sum(axis=0)
+    middle: Vector = sample[n_values // 2, np.arange(sample.shape[1])]
+    middle[n_values == 0] = 0.0
+    return middle
+
+
+def present_points(weights: Weights) -> Labels | None:
+    """The points whose weight is not 0; None if all points take part."""
+    return None if weights is None or np.all(weights) else np.flatnonzero(weights)
+
+
+def taking_part(points: Any, weights: Weights, present: Labels | None) -> tuple[Any, Weights]:
+    """The points and weights of ``present``; the weights are None if all of them are 1."""
+    if present is None or weights is None:
+        return points, weights
+    kept = weights[present]
+    return point_set(points).rows(present), None if np.all(kept == 1.0) else kept
+
+
+def with_absent(labels: Labels, weights: Weights, present: Labels | None) -> Labels:
+    """The labels of all points: ``labels`` of those present, and -1."""
+    if present is None or weights is None:
+        return labels
+    spread = np.full(len(weights), ABSENT)
+    spread[present] = labels
+    return spread

@@ -1,0 +1,161 @@
+"""The parameters of a search: their table, their checks; its deadline, and its reports to the user."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from mapdpm import backends, names
+from mapdpm.protocol import Labels
+from mapdpm.rng import seeded
+from mapdpm.search.ascent import FitProgress, MakeMove, Plan, Report, unheard
+from mapdpm.search.moves.catalogue import MOVES
+from mapdpm.validation import check_callable, check_count, check_number, check_start
+
+_SEED = 0
+_LEAST_TIME = 1e-6  # seconds; a limit is > 0
+
+
+@dataclass(eq=False, repr=False)
+class SearchParameters:
+    """The parameters that all searches share, by name; an estimator adds its own before them.
+
+    Attributes
+    ----------
+    init : str or array of shape (n_points,)
+        The start of the first run: its name, or integer labels, such as a draw of a sampler.
+    moves : tuple of str
+        Moves of many points at once, in the order in which they are tried.
+    n_restarts : int
+        Number of runs; the best one wins. The first starts from ``init``, the others from random changes of the best
+        result so far, or in random order.
+    max_sweeps : int
+        Most sweeps in a row, with no other move between: then the run ends although points still move. 0: none, so that
+        without moves the result is the start.
+    time_limit : float or None
+        Seconds after which the search ends with the best result so far; the current sweep is finished first. Results
+        then depend on the speed of the machine.
+    backend : {"auto", "c", "numba", "python"}
+        Implementation. "auto" is C where C has the family, else numba, else python.
+    n_jobs : int or None
+        Number of threads, over runs, passes and scored points; None is 1. Results do not depend on it.
+    random_state : int, numpy Generator, RandomState or None
+        Source of all randomness. With None or an int every fit draws the same numbers.
+    verbose : int
+        1 prints a line for each sweep, and for each move that gained.
+    callback : callable or None
+        Called with a ``FitProgress`` after each sweep, and each move that gained; returning True ends that run.
+    """
+
+    _: KW_ONLY
+    init: Any = "sequential"
+    moves: tuple[str, ...] = ("merge", "split")
+    n_restarts: int = 1
+    max_sweeps: int = 100
+    time_limit: float | None = None
+    backend: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+    callback: Callable[[FitProgress], object] | None = None
+
+    _moves_known: ClassVar[tuple[str, ...]] = names.MOVES
+    """The names that ``moves`` may have."""
+    _starts_known: ClassVar[tuple[str, ...]] = ()
+    """The names that ``init`` may have."""
+
+
+class SearchSettings(NamedTuple):
+    """The checked parameters of a search; made by ``check_search``."""
+
+    moves: tuple[Any, ...]
+    n_restarts: int
+    max_sweeps: int
+    time_limit: float | None
+    backend: str
+    n_jobs: int
+    random_state: Any
+    verbose: int
+    callback: Callable[[FitProgress], object] | None
+
+    def generator(self) -> np.random.Generator:
+        """The source of randomness. Two fits draw the same numbers, unless ``random_state`` is a Generator."""
+        return seeded(_SEED if self.random_state is None else self.random_state).generator
+
+    def plan(self, deadline: Deadline) -> Plan:
+        """The plan of each run."""
+        return Plan(self.moves, self.max_sweeps, deadline.expired)
+
+
+def check_search(model: SearchParameters) -> SearchSettings:
+    """The parameters of the search of ``model``; ValueError for an invalid one. ``check_init`` has ``init``."""
+    moves = _moves_of(model.moves, model._moves_known)  # noqa: SLF001  (of the class above)
+    n_restarts = check_count("n_restarts", model.n_restarts)
+    max_sweeps = check_count("max_sweeps", model.max_sweeps, 0)
+    n_jobs = 1 if model.n_jobs is None else check_count("n_jobs", model.n_jobs)
+    limit = model.time_limit
+    if limit is not None and not check_number("time_limit", limit) > 0.0:
+        msg = f"time_limit must be > 0 seconds, or None for no limit, got {limit!r}"
+        raise ValueError(msg)
+    check_callable("callback", model.callback)
+    if not isinstance(model.verbose, (bool, np.bool_)):
+        check_count("verbose", model.verbose, 0)
+    backends.check_name(model.backend)
+    verbose, seed = int(model.verbose), model.random_state
+    settings = SearchSettings(
+        moves, n_restarts, max_sweeps, limit, model.backend, n_jobs, seed, verbose, model.callback
+    )
+    if not isinstance(seed, np.random.RandomState):  # drawing from it would change it
+        settings.generator()
+    return settings
+
+
+def check_init(model: SearchParameters, n_points: int) -> str | Labels:
+    """The start of ``model``, its name or labels; None is the start that has none of several names."""
+    return "any" if model.init is None else check_start(model.init, n_points, model._starts_known)  # noqa: SLF001
+
+
+class Deadline:
+    """The deadline of a search; the clock starts when this object is made."""
+
+    def __init__(self, time_limit: float | None) -> None:
+        self._end = math.inf if time_limit is None else time.monotonic() + time_limit
+
+    def expired(self) -> bool:
+        """Whether no time is left."""
+        return time.monotonic() >= self._end
+
+    def left(self) -> float | None:
+        """The seconds left, as a ``time_limit``; None without a limit."""
+        return None if self._end == math.inf else max(self._end - time.monotonic(), _LEAST_TIME)
+
+
+def reporter(settings: SearchSettings) -> Report:
+    """A function that prints a line if verbose, and calls the callback; True if the callback ends the run."""
+    verbose, callback = settings.verbose, settings.callback
+
+    def report(progress: FitProgress) -> bool:
+        if verbose:
+            print(progress)
+        stop = callback(progress) if callback is not None else False
+        return isinstance(stop, (bool, np.bool_)) and bool(stop)
+
+    return report if verbose or callback is not None else unheard
+
+
+def _moves_of(moves: Any, known: tuple[str, ...]) -> tuple[MakeMove, ...]:
+    shown = ", ".join(map(repr, known))
+    if isinstance(moves, str) or not isinstance(moves, (tuple, list)):
+        msg = f"moves must be a tuple of names among {shown}, got {moves!r}"
+        raise ValueError(msg)
+    catalogue = dict(zip(known, MOVES[known], strict=True))
+    for name in moves:
+        if not isinstance(name, str) or name not in catalogue:
+            msg = f"moves must be names among {shown}, got {name!r}"
+            raise ValueError(msg)
+    return tuple(catalogue[name] for name in moves)

@@ -1,1 +1,0 @@
-"""The search for the mode of the states of sequences, under an HDP-HMM."""
