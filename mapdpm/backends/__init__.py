@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from mapdpm import jit
 from mapdpm.backends import c, c_calls
-from mapdpm.backends.agglomeration import Agglomeration
-from mapdpm.backends.evidence import Widths
+from mapdpm.backends.composed import Composed
 from mapdpm.backends.grouped import GroupCounts
-from mapdpm.backends.halves import Draws, Halves, Tried
 from mapdpm.backends.python import NUMBA, PYTHON
 from mapdpm.backends.states import Rows
 from mapdpm.likelihoods._skipping import called
@@ -25,8 +23,8 @@ from mapdpm.state import ClusterState
 __all__ = ["BACKENDS", "Backend", "check_name", "functions", "names", "resolve"]
 
 
-class Backend(Protocol):
-    """The inner loops; the docstrings of the generic kernels specify each.
+class Backend(Composed, Protocol):
+    """The inner loops; the docstrings of the generic kernels specify each. Those of ``Composed`` are made of them.
 
     A function that reads points takes a ``Model``; one that reads statistics takes the likelihood and the prior. Scores
     are those of points of weight 1: ``score``, ``posteriors``, ``best_slots`` and ``log_densities`` ignore its weights.
@@ -130,26 +128,11 @@ class Backend(Protocol):
 
     def draw_path(self, steps: Matrix, begins: Labels, filtered: Matrix, uniforms: Vector, path: Labels) -> None: ...
 
-    def settle(self, model: Model, state: ClusterState, most: int) -> None: ...
-
-    def largest_evidence(
-        self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector
-    ) -> tuple[Vector, float]: ...
-
-    def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves: ...
-
-    def recluster(
-        self, model: Model, state: ClusterState, points: Labels, anew: ClusterState, order: Labels, most: int
-    ) -> tuple[float, float]: ...
-
-    def merge(self, model: Model, state: ClusterState, pairs: Agglomeration, most: int) -> int: ...
-
 
 def functions() -> tuple[str, ...]:
-    """The names of a backend's functions, from ``Backend``, which lists them once."""
-    return tuple(
-        name for name, member in vars(Backend).items() if callable(member) and name[0] != "_" and name != "implements"
-    )
+    """The names of a backend's functions, from ``Backend`` and ``Composed``, which list them once."""
+    members = {**vars(Backend), **vars(Composed)}
+    return tuple(name for name, each in members.items() if callable(each) and name[0] != "_" and name != "implements")
 
 
 BACKENDS: dict[str, Backend] = {"c": c.C, "numba": NUMBA, "python": PYTHON}

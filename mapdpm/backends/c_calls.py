@@ -24,18 +24,40 @@ NOT_BUILT = (
 )
 TWINS = {**FAMILY_NUMBERS, SquaredDistance: 3}
 _SKIPPING = 16  # MAPDPM_SKIPPING of mapdpm_batch.h
+_KINDS: dict[np.dtype[Any], str] = {
+    np.dtype(np.int64): "int64_t[]",
+    np.dtype(np.float64): "double[]",
+    np.dtype(np.uint8): "unsigned char[]",
+    np.dtype(np.bool_): "unsigned char[]",
+}
 
 
 class Call(NamedTuple):
-    """One call: the library of the data's type, its structures, and the objects that must outlive them."""
+    """One call: the library of the data's type, and the structures that its functions take."""
 
     lib: Any
     ffi: Any
-    problem: Any
-    clusters: Any
-    groups: Any
-    workspace: Any
-    kept: tuple[Any, ...]
+    given: tuple[Any, ...] = ()
+    """The problem, the clusters, the groups if there are some, and the workspace: with these most functions begin."""
+    kept: tuple[Any, ...] = ()
+    """What must outlive the structures."""
+
+    def view(self, array: Any) -> Any:
+        """``array`` as C sees it, where it is."""
+        return self.ffi.from_buffer(_KINDS[array.dtype], array)
+
+    def room(self, name: str, *sizes: Any) -> Matrix:
+        """A workspace of ``mapdpm_NAME_bytes`` of these sizes."""
+        return np.empty(getattr(self.lib, f"mapdpm_{name}_bytes")(*sizes) // 8 + 1)
+
+    def run(self, name: str, *arguments: Any) -> None:
+        """Call ``mapdpm_NAME``, arrays as views; RuntimeError where it returns an error: a fault of this package."""
+        view = self.ffi.from_buffer
+        views = [view(_KINDS[each.dtype], each) if isinstance(each, np.ndarray) else each for each in arguments]
+        error = getattr(self.lib, f"mapdpm_{name}")(*views)
+        if error:
+            msg = f"the C library refused a call: {self.ffi.string(self.lib.mapdpm_error_name(error)).decode()}"
+            raise RuntimeError(msg)
 
 
 def without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) -> Model:
@@ -77,13 +99,13 @@ def call_of(model: Model, state: ClusterState | None, counts: GroupCounts | None
     lib, ffi = library(model.data.dtype)
     problem, views = _problem(model)
     if state is None:
-        return Call(lib, ffi, problem, ffi.NULL, ffi.NULL, ffi.NULL, views)
-    view, capacity = ffi.from_buffer, len(state.counts)
-    workspace = np.empty(lib.mapdpm_workspace_bytes(problem.family, problem.n_features, capacity) // 8 + 1)
+        return Call(lib, ffi, (problem,), views)
+    workspace = Call(lib, ffi).room("workspace", problem.family, problem.n_features, len(state.counts))
     clusters, arrays = clusters_of(ffi, state)
-    space = view("unsigned char[]", workspace, require_writable=True)
+    if counts is None:
+        return Call(lib, ffi, (problem, clusters, workspace), (views, arrays))
     groups, of_groups = _groups(ffi, counts)
-    return Call(lib, ffi, problem, clusters, groups, space, (views, arrays, workspace, of_groups))
+    return Call(lib, ffi, (problem, clusters, groups, workspace), (views, arrays, of_groups))
 
 
 def clusters_of(ffi: Any, state: ClusterState) -> tuple[Any, tuple[Any, ...]]:
@@ -98,10 +120,8 @@ def clusters_of(ffi: Any, state: ClusterState) -> tuple[Any, tuple[Any, ...]]:
     return clusters, (labels, sizes, rows, base)
 
 
-def _groups(ffi: Any, counts: GroupCounts | None) -> tuple[Any, tuple[Any, ...]]:
+def _groups(ffi: Any, counts: GroupCounts) -> tuple[Any, tuple[Any, ...]]:
     """The structure of the groups, and the objects that must outlive it."""
-    if counts is None:
-        return ffi.NULL, ()
     groups = ffi.new("mapdpm_groups *")
     groups.n_groups = len(counts.table)
     groups.of_points = of_points = ffi.from_buffer("int64_t[]", counts.groups)
@@ -154,11 +174,3 @@ def flat_of(likelihood: Any) -> Vector:
         parameters = flat_parameters(plain(likelihood))
         _last_parameters = likelihood, parameters
     return parameters
-
-
-def check(call: Any, error: int) -> None:
-    """RuntimeError where the library has returned an error: a fault of this package."""
-    if error:
-        name = call.ffi.string(call.lib.mapdpm_error_name(error)).decode()
-        msg = f"the C library refused a call: {name}"
-        raise RuntimeError(msg)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from mapdpm.backends.c_calls import call_of, check, library
+from mapdpm.backends.c_calls import Call, call_of, library
 from mapdpm.backends.states import Rows
 from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.state import ClusterState
@@ -19,60 +17,48 @@ class CStates:
         self, model: Model, state: ClusterState, rows: Rows, order: Labels, first: int, may_grow: bool
     ) -> tuple[int, int]:
         call = call_of(model, state)
-        view = call.ffi.from_buffer
+        problem, clusters, workspace = call.given
         states = call.ffi.new("mapdpm_states *")
-        names = ("previous", "following", "counts", "sizes")
-        views = [view("int64_t[]", getattr(rows, name)) for name in names]
-        states.previous, states.following, states.counts, states.sizes = views
-        states.weights = weights = view("double[]", rows.weights)
+        views = [call.view(each) for each in (rows.previous, rows.following, rows.counts, rows.sizes, rows.weights)]
+        states.previous, states.following, states.counts, states.sizes, states.weights = views
         states.alpha, states.kappa = rows.alpha, rows.kappa
         states.new_share = 1.0 / (1.0 + rows.root_concentration)
         position, moved = call.ffi.new("int64_t *", first), call.ffi.new("int64_t *", 0)
-        points = view("int64_t[]", order)
-        visit = call.lib.mapdpm_visit_states
-        arguments = call.problem, call.clusters, states, call.workspace, points, len(order), may_grow, position, moved
-        check(call, visit(*arguments))
-        del weights
+        of_order = order, len(order), may_grow
+        call.run("visit_states", problem, clusters, states, workspace, *of_order, position, moved)
+        del views  # they had to live until here
         return int(position[0]), int(moved[0])
 
     def viterbi(
         self, start: Vector, steps: Matrix, scores: Matrix, begins: Labels, came_from: Labels, path: Labels
     ) -> float:
-        chain = _Chain(start, steps, begins)
+        call = _chain(start, steps, begins)
         workspace, total = np.empty(steps.size + 2 * len(start)), np.empty(1)
-        chain.call("viterbi", scores, workspace, came_from, path, total)
+        call.run("viterbi", *call.given, scores, workspace, came_from, path, total)
         return float(total[0])
 
     def forward(self, start: Vector, steps: Matrix, scores: Matrix, begins: Labels, filtered: Matrix) -> Vector:
-        totals = np.empty(len(begins) - 1)
-        _Chain(start, steps, begins).call("forward", scores, filtered, totals)
+        call, totals = _chain(start, steps, begins), np.empty(len(begins) - 1)
+        call.run("forward", *call.given, scores, filtered, totals)
         return totals
 
     def backward(self, steps: Matrix, begins: Labels, filtered: Matrix) -> None:
-        _Chain(None, steps, begins).call("backward", np.empty(len(steps)), filtered)
+        call = _chain(None, steps, begins)
+        call.run("backward", *call.given, np.empty(len(steps)), filtered)
 
     def draw_path(self, steps: Matrix, begins: Labels, filtered: Matrix, uniforms: Vector, path: Labels) -> None:
-        _Chain(None, steps, begins).call("draw_path", filtered, uniforms, path)
+        call = _chain(None, steps, begins)
+        call.run("draw_path", *call.given, filtered, uniforms, path)
 
 
-class _Chain:
-    """A hidden Markov model for C; the same code for all types of data, so that of float64 is called."""
-
-    def __init__(self, start: Vector | None, steps: Matrix, begins: Labels) -> None:
-        self.lib, self.ffi = library(np.dtype(np.float64))
-        self.chain = self.ffi.new("mapdpm_chain *")
-        self.chain.n_states, self.chain.n_sequences = len(steps), len(begins) - 1
-        self._kept = [self._view(array) for array in (steps, begins)]
-        self.chain.steps, self.chain.begins = self._kept
-        if start is not None:
-            self._kept.append(self._view(start))
-            self.chain.start = self._kept[-1]
-
-    def call(self, name: str, *arrays: Any) -> None:
-        """Call the function of this name with views of ``arrays``."""
-        views = [self._view(array) for array in arrays]
-        check(self, getattr(self.lib, f"mapdpm_{name}")(self.chain, *views))
-
-    def _view(self, array: Any) -> Any:
-        kind = "int64_t[]" if array.dtype.kind == "i" else "double[]"
-        return self.ffi.from_buffer(kind, array)
+def _chain(start: Vector | None, steps: Matrix, begins: Labels) -> Call:
+    """A call with a hidden Markov model; the code is the same for all types of data, so that of float64 is called."""
+    lib, ffi = library(np.dtype(np.float64))
+    call, chain = Call(lib, ffi), ffi.new("mapdpm_chain *")
+    chain.n_states, chain.n_sequences = len(steps), len(begins) - 1
+    views = [call.view(array) for array in (steps, begins)]
+    chain.steps, chain.begins = views
+    if start is not None:
+        views.append(call.view(start))
+        chain.start = views[-1]
+    return Call(lib, ffi, (chain,), tuple(views))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from mapdpm.backends import agglomeration, evidence, halves, parts
 from mapdpm.protocol import Labels, Model, Vector
 from mapdpm.state import ClusterState
 
 
-class Composed:
+class Composed(Protocol):
     """What any backend can do that has the kernels."""
 
     def settle(self: Any, model: Model, state: ClusterState, most: int) -> None:

@@ -16,12 +16,7 @@ from mapdpm.rng import Uniforms
 from mapdpm.state import ClusterState, assign, unassign, weight_of
 
 
-def sequential_start(
-    model: Model,
-    state: ClusterState,
-    order: Labels,
-    may_grow: bool,
-) -> int:
+def sequential_start(model: Model, state: ClusterState, order: Labels, may_grow: bool) -> int:
     """Assign the points of ``order`` that are out of the state; returns how many entries of ``order`` were passed.
 
     It passes all, unless ``may_grow`` is set and no slot is free: then the caller doubles the capacity and calls again
@@ -38,12 +33,7 @@ def sequential_start(
     return int(order.shape[0])
 
 
-def sweep(
-    model: Model,
-    state: ClusterState,
-    start: int,
-    may_grow: bool,
-) -> tuple[int, int]:
+def sweep(model: Model, state: ClusterState, start: int, may_grow: bool) -> tuple[int, int]:
     """Visit points ``start``, ``start + 1``, ...; returns the first point not visited, and how many moved.
 
     The first point not visited is N, unless ``may_grow`` is set and no slot is free: then the caller doubles the
@@ -226,12 +216,7 @@ def merge_losses(
 
 
 def segments(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    atoms: Matrix,
-    beam: int,
-    best: Matrix,
-    came_from: Labels,
+    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, atoms: Matrix, beam: int, best: Matrix, came_from: Labels
 ) -> None:
     """The best clusterings of ``atoms``, rows in a given order, whose clusters are segments of that order.
 
@@ -318,17 +303,7 @@ def cut(model: Model, order: Labels, n_atoms: int) -> tuple[int, float]:
 
 
 FLAT_KERNELS: tuple[Callable[..., Any], ...] = (
-    sequential_start,
-    sweep,
-    perturb,
-    statistics,
-    log_marginals,
-    score,
-    posteriors,
-    best_slots,
-    log_densities,
-    merge_losses,
-    segments,
-    cut,
+    *(sequential_start, sweep, perturb, statistics, log_marginals),
+    *(score, posteriors, best_slots, log_densities, merge_losses, segments, cut),
 )
 """The kernels of a backend for points, each on its own."""

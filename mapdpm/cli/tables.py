@@ -140,12 +140,7 @@ def rows(path: str | Path, delimiter: str = ",") -> Iterator[Row]:
 
 
 def numbers(
-    path: str | Path,
-    source: Iterable[Row],
-    names: Sequence[str] | None,
-    columns: Sequence[int],
-    *,
-    gaps: bool = False,
+    path: str | Path, source: Iterable[Row], names: Sequence[str] | None, columns: Sequence[int], *, gaps: bool = False
 ) -> Matrix:
     """The given columns of ``source`` as finite float64; errors as in ``read_csv``.
 

@@ -67,11 +67,7 @@ def hold(labels: Labels, capacity: int, free: Flags, rng: RngVerbs) -> Labels:
 
 
 def draw_open(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    state: ClusterState,
-    n_held: Labels,
-    rng: RngVerbs,
+    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, state: ClusterState, n_held: Labels, rng: RngVerbs
 ) -> Candidates:
     """Draw weights and parameters of the open clusters; they are one group."""
     slots, log_weights, group_of = open_slots(prior, state.counts, n_held, rng)

@@ -182,12 +182,7 @@ def instantiate(
 
 @jitable
 def log_exchange(
-    prior: StickBreaking,
-    slices: Slices,
-    occupied: Occupied,
-    K: int,
-    pair: tuple[int, int],
-    ends: tuple[int, int],
+    prior: StickBreaking, slices: Slices, occupied: Occupied, K: int, pair: tuple[int, int], ends: tuple[int, int]
 ) -> float:
     """Log P(Z') / P(Z) of exchanging the clusters at two positions in slices ``ends[0]`` to ``ends[1]``."""
     (p, q), ratio = pair, 0.0

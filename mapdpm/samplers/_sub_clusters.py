@@ -84,13 +84,7 @@ def note_burn_in(state: ClusterState, sub: SubClusters, log_densities: Vector, d
             sub.last[k] = mean
 
 
-def split_and_merge(
-    model: Model,
-    state: ClusterState,
-    sub: SubClusters,
-    a: float,
-    rng: RngVerbs,
-) -> tuple[int, int]:
+def split_and_merge(model: Model, state: ClusterState, sub: SubClusters, a: float, rng: RngVerbs) -> tuple[int, int]:
     """Splits at random, seldom; merges of all pairs; splits along sub-clusters. There must be a free slot for each.
 
     Returns how many were proposed, and accepted.
@@ -115,14 +109,7 @@ def split_and_merge(
 
 
 @jitable
-def split_at_random(
-    model: Model,
-    state: ClusterState,
-    sub: SubClusters,
-    k: int,
-    a: float,
-    rng: RngVerbs,
-) -> int:
+def split_at_random(model: Model, state: ClusterState, sub: SubClusters, k: int, a: float, rng: RngVerbs) -> int:
     """Propose to split cluster k by sides from DM(a, a); return 1 if it was accepted."""
     chosen, sides = drawn_sides(model, state, k, a, rng)
     if not (sides[0, 0] > 0.0 and sides[1, 0] > 0.0):
@@ -135,13 +122,7 @@ def split_at_random(
 
 @jitable
 def merge_at_random(
-    model: Model,
-    state: ClusterState,
-    sub: SubClusters,
-    kept: int,
-    gone: int,
-    a: float,
-    rng: RngVerbs,
+    model: Model, state: ClusterState, sub: SubClusters, kept: int, gone: int, a: float, rng: RngVerbs
 ) -> int:
     """Propose to merge two clusters, which become the sub-clusters; return 1 if it was accepted."""
     likelihood, prior = model.likelihood, model.prior
@@ -173,13 +154,7 @@ def log_random_ratio(
 
 
 @jitable
-def split_along(
-    model: Model,
-    state: ClusterState,
-    sub: SubClusters,
-    k: int,
-    rng: RngVerbs,
-) -> int:
+def split_along(model: Model, state: ClusterState, sub: SubClusters, k: int, rng: RngVerbs) -> int:
     """Propose to split cluster k along its sub-clusters, as if nothing undid that; return 1 if it was accepted."""
     sides = sub.rows[2 * k : 2 * k + 2]
     if not (sides[0, 0] > 0.0 and sides[1, 0] > 0.0):

@@ -15,14 +15,7 @@ from mapdpm.likelihoods._drift_marginal import log_marginal_of_path
 from mapdpm.likelihoods.drifting_normal import DriftingNormal
 from mapdpm.partition_priors.stick_breaking import StickBreaking
 from mapdpm.protocol import Labels, Likelihood, Matrix, RngVerbs, Vector
-from mapdpm.samplers._slices import (
-    INTERVALS,
-    MOST_OPENED,
-    Slices,
-    add_points,
-    redraw_parameters,
-    sweep_slices,
-)
+from mapdpm.samplers._slices import INTERVALS, MOST_OPENED, Slices, add_points, redraw_parameters, sweep_slices
 from mapdpm.samplers._with_parameters import PARAMETERS, Counted
 from mapdpm.samplers.chain import CLUSTER, Chain
 from mapdpm.samplers.given import ChainData, Given

@@ -97,13 +97,7 @@ def log_weights(likelihood: LikelihoodVerbs, data: Any, sides: Matrix, i: int) -
 
 
 def choose_sides(
-    likelihood: LikelihoodVerbs,
-    data: Any,
-    chosen: Chosen,
-    launched: Matrix,
-    sides: Matrix,
-    draws: bool,
-    rng: RngVerbs,
+    likelihood: LikelihoodVerbs, data: Any, chosen: Chosen, launched: Matrix, sides: Matrix, draws: bool, rng: RngVerbs
 ) -> tuple[float, float]:
     """The log probabilities of the sides of some members, given the launch, and of the opposite sides.
 
@@ -172,13 +166,7 @@ class LaunchedSplitMerge(ParallelSampler):
     _divide_anew = staticmethod(compiled_if_possible(divide_anew))
 
     def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        n_steps: int = 10,
-        n_proposals: int = 1,
-        n_jobs: int | None = None,
-        **model: Any,
+        self, alpha: float = 1.0, *, n_steps: int = 10, n_proposals: int = 1, n_jobs: int | None = None, **model: Any
     ) -> None:
         super().__init__(alpha, n_jobs=n_jobs, **model)
         self.n_steps = check_count("n_steps", n_steps, 0)

@@ -12,13 +12,7 @@ from mapdpm.logs import log_sum
 from mapdpm.protocol import Matrix, Model, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used, free_slot
 from mapdpm.samplers._lone_points import count_lone
-from mapdpm.samplers._with_parameters import (
-    ParameterChain,
-    ParameterSampler,
-    log_alone,
-    propose_alone,
-    weights_given,
-)
+from mapdpm.samplers._with_parameters import ParameterChain, ParameterSampler, log_alone, propose_alone, weights_given
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info
 from mapdpm.state import ClusterState, assign, unassign

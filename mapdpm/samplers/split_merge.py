@@ -56,12 +56,7 @@ def _rebuild(likelihood: LikelihoodVerbs, data: Any, launch: Launch, without: in
 
 
 def split_merge(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    state: ClusterState,
-    n_scans: int,
-    rng: RngVerbs,
+    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, n_scans: int, rng: RngVerbs
 ) -> int:
     """Propose to split a cluster, or to merge two; return 1 if it was accepted. A slot must be free.
 

@@ -35,9 +35,7 @@ class StateSpace(NamedTuple):
 def of_partitions(n: int) -> StateSpace:
     """The state space of a sampler of partitions of ``n`` points."""
     return StateSpace(
-        partitions(n),
-        lambda chain, z: chain.become(np.array(z)),
-        lambda chain: canonical(chain.state.labels),
+        partitions(n), lambda chain, z: chain.become(np.array(z)), lambda chain: canonical(chain.state.labels)
     )
 
 
