@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mapdpm.data import point_set
 from mapdpm.jit import jitable
-from mapdpm.protocol import LikelihoodVerbs, PartitionPriorVerbs, Vector, Weights
+from mapdpm.protocol import Labels, LikelihoodVerbs, Model, PartitionPriorVerbs, Vector, Weights
 from mapdpm.state import ClusterState, weight_of
 
 RELATIVE_TOLERANCE = 1e-10
@@ -115,7 +116,20 @@ def best_slot(scores: Vector, free: int, stay: int) -> int:
 
 
 def within_tolerance(scores: Vector) -> NDArray[np.bool_]:
-    """Which of ``scores`` count as equal to the best of them."""
-    best = scores.max()
+    """Which of ``scores`` count as equal to the best of them; in a matrix, of each row."""
+    best = scores.max(axis=-1, keepdims=True)
     near: NDArray[np.bool_] = scores >= best - RELATIVE_TOLERANCE * (1.0 + abs(best))
     return near
+
+
+def part_of(model: Model, points: Labels, n_others: int) -> Model:
+    """The model of how ``points`` are clustered, while ``n_others`` clusters hold all other points.
+
+    Its log joint differs from that of the whole by a constant, so gains are equal.
+    """
+    return Model(
+        model.likelihood,
+        model.prior.given_other_clusters(n_others),
+        point_set(model.data).rows(points),
+        None if model.weights is None else model.weights[points],
+    )

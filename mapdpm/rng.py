@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
 from math import exp, log
 from typing import NamedTuple
 
@@ -16,34 +14,6 @@ _NEGLIGIBLE = 60.0  # nats: such a share is far below the spacing of u, and its 
 
 _BLOCK = 8
 _ROUNDING = 1e-9  # nats
-
-
-@functools.lru_cache(256)
-def _tops(pools: tuple[tuple[int, int], ...]) -> Labels:
-    """The largest value of each draw of ``distinct``."""
-    return np.array([top for n, k in pools for top in (*range(n - k, n), *range(k - 1, 0, -1))], dtype=np.int64)
-
-
-def distinct(rng: np.random.Generator, pools: Sequence[tuple[int, int]]) -> Labels:
-    """For each (n, k) of ``pools``, one after the other: k different numbers below n, at random and in random order.
-
-    The numbers, and what is drawn from ``rng``, are those of ``rng.choice(n, k, replace=False)`` for a few numbers, by
-    one call for all: Floyd's algorithm (Bentley and Floyd 1987), and a shuffle.
-    """
-    if not pools:
-        return np.empty(0, dtype=np.int64)
-    draws = iter(rng.integers(0, _tops(tuple(pools)), endpoint=True).tolist())
-    found: list[int] = []
-    for n, k in pools:
-        chosen: list[int] = []
-        for top in range(n - k, n):
-            number = next(draws)
-            chosen.append(top if number in chosen else number)
-        for i in range(k - 1, 0, -1):
-            j = next(draws)
-            chosen[i], chosen[j] = chosen[j], chosen[i]
-        found += chosen
-    return np.array(found, dtype=np.int64)
 
 
 @jitable

@@ -42,6 +42,13 @@ class ClusterState(NamedTuple):
         """The state itself: what a state with shares has beside its shares."""
         return self
 
+    def members(self) -> list[Labels]:
+        """The points of each slot, in order; O(N)."""
+        # numpy's stable sort of short integers is a radix sort.
+        short = self.labels.astype(np.uint16) if len(self.counts) <= np.iinfo(np.uint16).max else self.labels
+        order = np.argsort(short, kind="stable")
+        return np.split(order, np.cumsum(self.counts)[:-1])
+
     def copy(self) -> ClusterState:
         """The same state with arrays of its own."""
         return ClusterState(self.labels.copy(), self.counts.copy(), self.rows.copy())

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from mapdpm.jit import compiled
-from mapdpm.rng import Rng, distinct, seeded
+from mapdpm.backends.halves import distinct
+from mapdpm.rng import Rng, seeded
 
 GRID = (np.arange(1000) + 0.5) / 1000
 

@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.backends.c_calls import call_of, has_twin, is_built, shape_of, without_points
-from mapdpm.backends.c_composed import CComposed
+from mapdpm.backends.agglomeration import Agglomeration
+from mapdpm.backends.c_calls import Room, Struct, flat_of, has_twin, is_built, run, space_of, without_points
 from mapdpm.backends.c_passes import CPasses
 from mapdpm.backends.c_states import CStates
+from mapdpm.backends.composed import Composed
+from mapdpm.backends.evidence import Widths
 from mapdpm.backends.grouped import GroupCounts
+from mapdpm.backends.halves import ATOMS, SWEEPS, Draws, Halves, Tried
+from mapdpm.likelihoods import NormalInverseWishart
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
 
-class CBackend(CStates, CPasses, CComposed):
+class CBackend(CStates, CPasses, Composed):
     """The compiled kernels. They release the GIL; float32 data is read as it is; everything else is float64."""
 
     name = "c"
@@ -25,45 +29,37 @@ class CBackend(CStates, CPasses, CComposed):
         return has_twin(likelihood) and is_built()
 
     def sequential_start(self, model: Model, state: ClusterState, order: Labels, may_grow: bool) -> int:
-        call = call_of(model, state)
-        position = call.ffi.new("int64_t *", 0)
-        call.run("sequential_start", *call.given, order, len(order), may_grow, position)
+        position = np.zeros(1, dtype=np.int64)
+        run("sequential_start", model, state, space_of(state), order, len(order), may_grow, position)
         return int(position[0])
 
     def sweep(self, model: Model, state: ClusterState, start: int, may_grow: bool) -> tuple[int, int]:
-        call = call_of(model, state)
-        position, moved = call.ffi.new("int64_t *", start), call.ffi.new("int64_t *", 0)
-        call.run("sweep", *call.given, may_grow, position, moved)
-        return int(position[0]), int(moved[0])
+        ends = np.array([start, 0])
+        run("sweep", model, state, space_of(state), may_grow, ends[:1], ends[1:])
+        return int(ends[0]), int(ends[1])
 
     def perturb(self, model: Model, state: ClusterState, uniforms: Vector) -> None:
-        call = call_of(model, state)
-        call.run("gibbs_sweep", *call.given, uniforms)
+        run("gibbs_sweep", model, state, space_of(state), uniforms)
 
     def statistics(self, model: Model, state: ClusterState) -> None:
-        call = call_of(model, state)
-        call.run("statistics", *call.given)
+        run("statistics", model, state, space_of(state))
 
     def log_marginals(self, likelihood: Likelihood, state: ClusterState) -> Vector:
-        call, result = call_of(without_points(likelihood, None), state), np.empty(state.capacity)
-        call.run("log_marginals", *call.given, result)
+        result = np.empty(len(state.counts))
+        run("log_marginals", without_points(likelihood, None), state, space_of(state), result)
         return result
 
     def score(self, model: Model, state: ClusterState, scores: Matrix) -> None:
-        call = call_of(model._replace(weights=None), state)
-        call.run("score", *call.given, scores)
+        run("score", model._replace(weights=None), state, space_of(state), scores)
 
     def posteriors(self, model: Model, state: ClusterState, shares: Matrix) -> None:
-        call = call_of(model._replace(weights=None), state)
-        call.run("posteriors", *call.given, shares)
+        run("posteriors", model._replace(weights=None), state, space_of(state), shares)
 
     def best_slots(self, model: Model, state: ClusterState, may_open: bool, slots: Labels) -> None:
-        call = call_of(model._replace(weights=None), state)
-        call.run("best_slots", *call.given, may_open, slots)
+        run("best_slots", model._replace(weights=None), state, space_of(state), may_open, slots)
 
     def log_densities(self, model: Model, state: ClusterState, densities: Vector) -> None:
-        call = call_of(model._replace(weights=None), state)
-        call.run("log_densities", *call.given, densities)
+        run("log_densities", model._replace(weights=None), state, space_of(state), densities)
 
     def merge_losses(
         self,
@@ -74,8 +70,7 @@ class CBackend(CStates, CPasses, CComposed):
         partners: Labels,
         losses: Vector,
     ) -> None:
-        call = call_of(without_points(likelihood, prior), state)
-        call.run("merge_losses", *call.given, stale, partners, losses)
+        run("merge_losses", without_points(likelihood, prior), state, space_of(state), stale, partners, losses)
 
     def segments(
         self,
@@ -86,36 +81,30 @@ class CBackend(CStates, CPasses, CComposed):
         best: Matrix,
         came_from: Labels,
     ) -> None:
-        call, width = call_of(without_points(likelihood, prior), None), best.shape[1]
-        space = call.room("segments", *shape_of(likelihood), beam, width)
-        call.run("segments", *call.given, space, atoms, len(atoms), beam, width, best, came_from)
+        width, model = best.shape[1], without_points(likelihood, prior)
+        run("segments", model, Room("segments", (beam, width)), atoms, len(atoms), beam, width, best, came_from)
 
     def cut(self, model: Model, order: Labels, n_atoms: int) -> tuple[int, float]:
-        call = call_of(model, None)
-        space = call.room("cut", *shape_of(model.likelihood), n_atoms)
-        first, joint = call.ffi.new("int64_t *"), call.ffi.new("double *")
-        call.run("cut", *call.given, space, order, n_atoms, first, joint)
+        first, joint = np.zeros(1, dtype=np.int64), np.zeros(1)
+        run("cut", model, Room("cut", (n_atoms,)), order, n_atoms, first, joint)
         return int(first[0]), float(joint[0])
 
     def grouped_start(
         self, model: Model, state: ClusterState, counts: GroupCounts, order: Labels, may_grow: bool
     ) -> int:
-        call = call_of(model, state, counts)
-        position = call.ffi.new("int64_t *", 0)
-        call.run("grouped_start", *call.given, order, len(order), may_grow, position)
+        position = np.zeros(1, dtype=np.int64)
+        run("grouped_start", model, state, counts, space_of(state), order, len(order), may_grow, position)
         return int(position[0])
 
     def grouped_sweep(
         self, model: Model, state: ClusterState, counts: GroupCounts, start: int, may_grow: bool
     ) -> tuple[int, int]:
-        call = call_of(model, state, counts)
-        position, moved = call.ffi.new("int64_t *", start), call.ffi.new("int64_t *", 0)
-        call.run("grouped_sweep", *call.given, may_grow, position, moved)
-        return int(position[0]), int(moved[0])
+        ends = np.array([start, 0])
+        run("grouped_sweep", model, state, counts, space_of(state), may_grow, ends[:1], ends[1:])
+        return int(ends[0]), int(ends[1])
 
     def grouped_perturb(self, model: Model, state: ClusterState, counts: GroupCounts, uniforms: Vector) -> None:
-        call = call_of(model, state, counts)
-        call.run("grouped_gibbs_sweep", *call.given, uniforms)
+        run("grouped_gibbs_sweep", model, state, counts, space_of(state), uniforms)
 
     def move_cells(
         self,
@@ -127,10 +116,59 @@ class CBackend(CStates, CPasses, CComposed):
         cells: Matrix,
         to: Labels,
     ) -> float:
-        call = call_of(without_points(likelihood, None), state, counts)
-        space, gained = call.room("move_cells", *shape_of(likelihood), len(groups)), call.ffi.new("double *")
-        call.run("move_cells", *call.given[:-1], space, slot, len(groups), groups, cells, to, gained)
+        gained, space = np.zeros(1), Room("move_cells", (len(groups),))
+        of_cells = slot, len(groups), groups, cells, to
+        run("move_cells", without_points(likelihood, None), state, counts, space, *of_cells, gained)
         return float(gained[0])
+
+    # ---- the twins of ``composed``: one call of C for what would be hundreds ---------------------------------------
+
+    def settle(self, model: Model, state: ClusterState, most: int) -> None:
+        run("settle", model, state, space_of(state), most)
+
+    def largest_evidence(self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector) -> tuple[Vector, float]:
+        if isinstance(made_by, NormalInverseWishart):  # its rows know a prior, and numpy restates them
+            return super().largest_evidence(made_by, state, widths, logs)
+        found, gain, fields = logs.copy(), np.zeros(1), {"n_logs": len(logs), "parameters": flat_of(widths.likelihood)}
+        sought = Struct("mapdpm_widths", {**fields, "log_of": _log_of(widths), **widths.box._asdict()})
+        run("largest_evidence", without_points(made_by, None), state, space_of(state), sought, found, gain)
+        return found, float(gain[0])
+
+    def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves:
+        n, size, joints = len(model.data), model.likelihood.size(), np.zeros(2)
+        best = ClusterState(np.empty(n, dtype=np.int64), np.zeros(2, dtype=np.int64), np.zeros((2, size)))
+        room = tried.room(len(draws.starts))
+        fields = {"n_starts": len(draws.starts), "starts": draws.starts, "direction": draws.direction}
+        fields |= {"n_draws": len(draws.numbers), "draws": draws.numbers, "tried": room, "n_tried": tried.n}
+        sought = Struct("mapdpm_halves", {**fields, "n_atoms": ATOMS, "most_sweeps": SWEEPS})
+        given = run("best_halves", model, best, Room("halves", (n, ATOMS)), sought, joints)
+        tried.n = int(given(sought).n_tried)
+        before, after = joints.tolist()
+        return Halves(best if after > -np.inf else None, after - before, before)
+
+    def recluster(
+        self, model: Model, state: ClusterState, points: Labels, anew: ClusterState, order: Labels, most: int
+    ) -> tuple[float, float]:
+        fields = {"n_points": len(points), "points": points, "n_order": len(order), "order": order}
+        part, joints = Struct("mapdpm_part", {**fields, "most_sweeps": most}), np.zeros(2)
+        run("recluster", model, state, Room("recluster", (state, part, anew)), part, anew, joints)
+        before, after = joints.tolist()
+        return after - before, before
+
+    def merge(self, model: Model, state: ClusterState, pairs: Agglomeration, most: int) -> int:
+        capacity, merged = len(state.counts), np.zeros(1, dtype=np.int64)
+        if capacity != len(pairs.known):
+            pairs.resize(capacity)
+        known = Struct("mapdpm_pairs", {"known": pairs.known, "partners": pairs.partners, "losses": pairs.losses})
+        run("merge", model, state, Room("merge", (capacity,)), known, most, merged)
+        return int(merged[0])
+
+
+def _log_of(widths: Widths) -> Labels:
+    """The number of the logarithm of each entry of the flat parameters; -1 for one that stays."""
+    fields = {name: number for number, name in enumerate(widths.names)}
+    sizes = [np.size(value) for value in widths.likelihood]
+    return np.repeat([fields.get(name, -1) for name in widths.likelihood._fields], sizes).astype(np.int64)
 
 
 C = CBackend()

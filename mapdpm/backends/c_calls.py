@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.backends.grouped import GroupCounts
 from mapdpm.likelihoods import FAMILY_NUMBERS, STREAM_FAMILIES
 from mapdpm.likelihoods._parameters import flat_parameters
-from mapdpm.likelihoods._skipping import plain, skips
+from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.protocol import Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
@@ -32,32 +31,22 @@ _KINDS: dict[np.dtype[Any], str] = {
 }
 
 
-class Call(NamedTuple):
-    """One call: the library of the data's type, and the structures that its functions take."""
+class Struct(NamedTuple):
+    """A structure of C by its name, and its fields: numbers, and arrays as C sees them; one left out is 0 or NULL."""
 
-    lib: Any
-    ffi: Any
-    given: tuple[Any, ...] = ()
-    """The problem, the clusters, the groups if there are some, and the workspace: with these most functions begin."""
-    kept: tuple[Any, ...] = ()
-    """What must outlive the structures."""
+    kind: str
+    fields: dict[str, Any]
 
-    def view(self, array: Any) -> Any:
-        """``array`` as C sees it, where it is."""
-        return self.ffi.from_buffer(_KINDS[array.dtype], array)
 
-    def room(self, name: str, *sizes: Any) -> Matrix:
-        """A workspace of ``mapdpm_NAME_bytes`` of these sizes."""
-        return np.empty(getattr(self.lib, f"mapdpm_{name}_bytes")(*sizes) // 8 + 1)
+class Room(NamedTuple):
+    """A workspace of ``mapdpm_NAME_bytes``: of the family, the number of features and ``sizes``.
 
-    def run(self, name: str, *arguments: Any) -> None:
-        """Call ``mapdpm_NAME``, arrays as views; RuntimeError where it returns an error: a fault of this package."""
-        view = self.ffi.from_buffer
-        views = [view(_KINDS[each.dtype], each) if isinstance(each, np.ndarray) else each for each in arguments]
-        error = getattr(self.lib, f"mapdpm_{name}")(*views)
-        if error:
-            msg = f"the C library refused a call: {self.ffi.string(self.lib.mapdpm_error_name(error)).decode()}"
-            raise RuntimeError(msg)
+    Where ``sizes`` are structures, that of the problem goes before them instead.
+    """
+
+    name: str
+    sizes: tuple[Any, ...]
+    of_family: bool = True
 
 
 def without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) -> Model:
@@ -67,13 +56,13 @@ def without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) ->
 
 def has_twin(likelihood: Any) -> bool:
     """Whether C has the family; with missing values, only of independent features."""
-    return type(plain(likelihood)) in (STREAM_FAMILIES if skips(likelihood) else TWINS)
+    skips = isinstance(likelihood, Skipping)
+    return type(likelihood.family) in STREAM_FAMILIES if skips else type(likelihood) in TWINS
 
 
 def shape_of(likelihood: Any) -> tuple[int, int]:
     """The number of the family in C, and of features: what sizes of workspaces depend on."""
-    family = plain(likelihood)
-    return TWINS[type(family)] + _SKIPPING * skips(likelihood), len(family[0])
+    return _described(likelihood)[1]
 
 
 @functools.cache
@@ -94,48 +83,105 @@ def library(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return compiled.lib, compiled.ffi
 
 
-def call_of(model: Model, state: ClusterState | None, counts: GroupCounts | None = None) -> Call:
-    """The structures of a call, and a workspace for the slots of ``state``; ``counts`` where points have groups."""
+def run(name: str, model: Model, *arguments: Any) -> _Given:
+    """Call ``mapdpm_NAME`` with the problem of ``model``, and with ``arguments`` as C takes them.
+
+    An array, a state, counts of groups, a ``Struct`` or a ``Room`` is converted; C reads and writes where they are. A
+    number goes as it is. RuntimeError where the library returns an error: a fault of this package. Called with a
+    ``Struct`` of the call, what is returned gives that of C, for the numbers that C has written there.
+    """
     lib, ffi = library(model.data.dtype)
-    problem, views = _problem(model)
-    if state is None:
-        return Call(lib, ffi, (problem,), views)
-    workspace = Call(lib, ffi).room("workspace", problem.family, problem.n_features, len(state.counts))
-    clusters, arrays = clusters_of(ffi, state)
-    if counts is None:
-        return Call(lib, ffi, (problem, clusters, workspace), (views, arrays))
-    groups, of_groups = _groups(ffi, counts)
-    return Call(lib, ffi, (problem, clusters, groups, workspace), (views, arrays, of_groups))
+    problem, kept = _problem(model)
+    given = _Given(lib, ffi, problem, [kept])
+    _invoke(lib, ffi, name, given, (problem, *arguments))
+    return given
 
 
-def clusters_of(ffi: Any, state: ClusterState) -> tuple[Any, tuple[Any, ...]]:
-    """The structure of ``state``, and the objects that must outlive it."""
-    view, clusters = ffi.from_buffer, ffi.new("mapdpm_clusters *")
-    clusters.capacity = len(state.counts)
-    clusters.labels = labels = view("int64_t[]", state.labels, require_writable=True)
-    clusters.counts = sizes = view("int64_t[]", state.counts, require_writable=True)
-    clusters.rows = rows = view("double[]", state.rows, require_writable=True)
-    base = None if state.base is None else view("double[]", state.base)
-    clusters.base = ffi.NULL if base is None else base
-    return clusters, (labels, sizes, rows, base)
+def run_without_problem(name: str, *arguments: Any) -> None:
+    """``run`` of a function that is the same for all types of data; that of float64 is called."""
+    lib, ffi = library(np.dtype(np.float64))
+    _invoke(lib, ffi, name, _Given(lib, ffi, None, []), arguments)
 
 
-def _groups(ffi: Any, counts: GroupCounts) -> tuple[Any, tuple[Any, ...]]:
-    """The structure of the groups, and the objects that must outlive it."""
-    groups = ffi.new("mapdpm_groups *")
-    groups.n_groups = len(counts.table)
-    groups.of_points = of_points = ffi.from_buffer("int64_t[]", counts.groups)
-    groups.table = table = ffi.from_buffer("int64_t[]", counts.table, require_writable=True)
-    groups.weights = weights = ffi.from_buffer("double[]", counts.weights, require_writable=True)
-    groups.new_share = counts.new_share
-    groups.n_inner = len(counts.weights)
-    groups.parents = parents = ffi.from_buffer("int64_t[]", counts.parents)
-    return groups, (of_points, table, weights, parents)
+def _invoke(lib: Any, ffi: Any, name: str, given: _Given, arguments: tuple[Any, ...]) -> None:
+    error = getattr(lib, f"mapdpm_{name}")(*map(given, arguments))
+    if error:
+        msg = f"the C library refused a call: {ffi.string(lib.mapdpm_error_name(error)).decode()}"
+        raise RuntimeError(msg)
+
+
+class _Given:
+    """Arguments of one call as C takes them, and what must outlive it."""
+
+    def __init__(self, lib: Any, ffi: Any, problem: Any, kept: list[Any]) -> None:
+        self._lib, self._ffi, self._problem, self._kept = lib, ffi, problem, kept
+        self._made: dict[int, Any] = {}
+
+    def __call__(self, argument: Any) -> Any:
+        if isinstance(argument, np.ndarray):
+            return self._ffi.from_buffer(_KINDS[argument.dtype], argument)
+        if not isinstance(argument, tuple):
+            return argument
+        if id(argument) not in self._made:
+            self._made[id(argument)] = self._room(argument) if isinstance(argument, Room) else self._struct(argument)
+        return self._made[id(argument)]
+
+    def _room(self, room: Room) -> Any:
+        first = room.sizes[0] if room.sizes else 0
+        if isinstance(first, tuple):
+            n_bytes = getattr(self._lib, f"mapdpm_{room.name}_bytes")(self._problem, *map(self, room.sizes))
+        else:
+            family = (self._problem.family, self._problem.n_features) if room.of_family else ()
+            n_bytes = _n_bytes(self._lib, room.name, *family, *room.sizes)
+        return self._ffi.from_buffer("unsigned char[]", np.empty(n_bytes // 8 + 1))
+
+    def _struct(self, argument: Any) -> Any:
+        kind, fields = argument if isinstance(argument, Struct) else _fields_of(argument)
+        made = self._ffi.new(f"{kind} *")
+        for name, value in fields.items():
+            if value is not None:
+                converted = self(value)
+                self._kept.append(converted)  # the structure does not keep it
+                setattr(made, name, converted)
+        return made
+
+
+@functools.lru_cache(4096)
+def _n_bytes(lib: Any, name: str, *sizes: int) -> int:
+    """A search asks for few sizes, many times."""
+    return int(getattr(lib, f"mapdpm_{name}_bytes")(*sizes))
+
+
+def space_of(state: ClusterState) -> Room:
+    """The workspace of most functions, for the slots of ``state``."""
+    return Room("workspace", (len(state.counts),))
+
+
+def _fields_of(argument: Any) -> tuple[str, dict[str, Any]]:
+    """The structure of a state, or of counts of groups."""
+    if isinstance(argument, ClusterState):
+        labels, counts, rows, base = argument
+        return "mapdpm_clusters", {
+            "capacity": len(counts),
+            "labels": labels,
+            "counts": counts,
+            "rows": rows,
+            "base": base,
+        }
+    return "mapdpm_groups", {
+        "n_groups": len(argument.table),
+        "of_points": argument.groups,
+        "table": argument.table,
+        "weights": argument.weights,
+        "new_share": argument.new_share,
+        "n_inner": len(argument.weights),
+        "parents": argument.parents,
+    }
 
 
 _LARGEST_KEPT = 1 << 20  # bytes of data; keeping a larger problem would hold its memory and save little time
 _last_problems: dict[bool, tuple[Model, tuple[Any, tuple[Any, ...]]]] = {}
-_last_parameters: tuple[Any, Vector] = (None, np.empty(0))
+_last_described: tuple[Any, tuple[int, int], Vector] = (None, (0, 0), np.empty(0))
 
 
 def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
@@ -150,9 +196,9 @@ def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
         return known[1]
     _, ffi = library(data.dtype)
     problem = ffi.new("mapdpm_problem *")
-    problem.family, problem.n_features = shape_of(likelihood)
+    _, (problem.family, problem.n_features), parameters = _described(likelihood)
     problem.n_points = len(data)
-    views = [ffi.from_buffer("mapdpm_real[]", data), ffi.from_buffer("double[]", flat_of(likelihood))]
+    views = [ffi.from_buffer("mapdpm_real[]", data), ffi.from_buffer("double[]", parameters)]
     problem.data, problem.parameters = views
     if weights is not None:
         views.append(ffi.from_buffer("double[]", weights))
@@ -167,10 +213,17 @@ def _problem(model: Model) -> tuple[Any, tuple[Any, ...]]:
 
 
 def flat_of(likelihood: Any) -> Vector:
-    """``flat_parameters``; the parameters of the last likelihood are kept."""
-    global _last_parameters  # noqa: PLW0603  (one assignment, so threads see a pair that belongs together)
-    known, parameters = _last_parameters
-    if known is not likelihood:
-        parameters = flat_parameters(plain(likelihood))
-        _last_parameters = likelihood, parameters
-    return parameters
+    """``flat_parameters`` of a likelihood."""
+    return _described(likelihood)[2]
+
+
+def _described(likelihood: Any) -> tuple[Any, tuple[int, int], Vector]:
+    """A likelihood, its shape and its parameters; those of the last one are kept."""
+    global _last_described  # noqa: PLW0603  (one assignment, so threads see values that belong together)
+    known = _last_described
+    if known[0] is not likelihood:
+        skips = isinstance(likelihood, Skipping)
+        family = likelihood.family if skips else likelihood
+        shape = TWINS[type(family)] + _SKIPPING * skips, len(family[0])
+        known = _last_described = likelihood, shape, flat_parameters(family)
+    return known

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mapdpm.backends import passes
-from mapdpm.backends.c_calls import call_of, without_points
+from mapdpm.backends.c_calls import Room, run, space_of, without_points
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
 from mapdpm.state import ClusterState
 
@@ -20,14 +20,12 @@ class CPasses:
     def tangent_slots(
         self, model: Model, constants: Vector, parameters: Matrix, slots: Labels, margins: Vector
     ) -> None:
-        call = call_of(model._replace(weights=None), None)
-        space = call.room("tangent", model.data.shape[1])
-        call.run("tangent_slots", *call.given, len(constants), constants, parameters, space, slots, margins)
+        space = Room("tangent", (model.data.shape[1],), of_family=False)
+        of_clusters = len(constants), constants, parameters
+        run("tangent_slots", model._replace(weights=None), *of_clusters, space, slots, margins)
 
     def restless(self, model: Model, state: ClusterState, found: NDArray[Any]) -> None:
-        call = call_of(model, state)
-        call.run("restless", *call.given, found)
+        run("restless", model, state, space_of(state), found)
 
     def join_rows(self, likelihood: Likelihood, parts: Any, state: ClusterState) -> None:
-        call = call_of(without_points(likelihood, None), state)
-        call.run("join_rows", *call.given, len(parts), parts)
+        run("join_rows", without_points(likelihood, None), state, space_of(state), len(parts), parts)

@@ -6,6 +6,7 @@ draw alike.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from enum import IntEnum
@@ -18,7 +19,6 @@ from mapdpm.backends.parts import log_joint_of
 from mapdpm.data.standard import standard_columns, sums
 from mapdpm.objective import is_gain
 from mapdpm.protocol import SMALLEST, Labels, Matrix, Model, Vector
-from mapdpm.rng import distinct
 from mapdpm.state import ClusterState, empty
 
 ATOMS = 64
@@ -202,3 +202,31 @@ def _farthest(columns: Matrix, place: Vector) -> int:
     for column, entry in zip(columns, place, strict=True):
         distances += (column - entry) * (column - entry)
     return int(np.argmax(distances))
+
+
+@functools.lru_cache(256)
+def _tops(pools: tuple[tuple[int, int], ...]) -> Labels:
+    """The largest value of each draw of ``distinct``."""
+    return np.array([top for n, k in pools for top in (*range(n - k, n), *range(k - 1, 0, -1))], dtype=np.int64)
+
+
+def distinct(rng: np.random.Generator, pools: Sequence[tuple[int, int]]) -> Labels:
+    """For each (n, k) of ``pools``, one after the other: k different numbers below n, at random and in random order.
+
+    The numbers, and what is drawn from ``rng``, are those of ``rng.choice(n, k, replace=False)`` for a few numbers, by
+    one call for all: Floyd's algorithm (Bentley and Floyd 1987), and a shuffle.
+    """
+    if not pools:
+        return np.empty(0, dtype=np.int64)
+    draws = iter(rng.integers(0, _tops(tuple(pools)), endpoint=True).tolist())
+    found: list[int] = []
+    for n, k in pools:
+        chosen: list[int] = []
+        for top in range(n - k, n):
+            number = next(draws)
+            chosen.append(top if number in chosen else number)
+        for i in range(k - 1, 0, -1):
+            j = next(draws)
+            chosen[i], chosen[j] = chosen[j], chosen[i]
+        found += chosen
+    return np.array(found, dtype=np.int64)

@@ -7,22 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.data import point_set
+from mapdpm.objective import part_of
 from mapdpm.protocol import Labels, Model
 from mapdpm.state import ClusterState
-
-
-def part_of(model: Model, points: Labels, n_others: int) -> Model:
-    """The model of how ``points`` are clustered, while ``n_others`` clusters hold all other points.
-
-    Its log joint differs from that of the whole by a constant, so gains are equal.
-    """
-    return Model(
-        model.likelihood,
-        model.prior.given_other_clusters(n_others),
-        point_set(model.data).rows(points),
-        None if model.weights is None else model.weights[points],
-    )
 
 
 def log_joint_of(backend: Any, model: Model, state: ClusterState) -> float:

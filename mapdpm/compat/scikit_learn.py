@@ -74,10 +74,8 @@ def converging(message: str) -> ConvergenceWarning:
     return _theirs_too(ConvergenceWarning, converging)(message)
 
 
-def warn_unless(converged: bool) -> None:
+def warn_of_early_end() -> None:
     """Warn of a fit that ended early."""
-    if converged:
-        return
     msg = (
         "the fit ended before it converged, by max_sweeps, time_limit or the callback, so that its log joint can still "
         "rise; raise max_sweeps or time_limit, or rescale features that are far from normal"

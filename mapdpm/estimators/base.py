@@ -213,20 +213,6 @@ class Estimator(Parameters, abc.ABC):
             raise ValueError(msg)
         return points
 
-    def _remember(self, n_features: int, names: Names | None) -> None:
-        self.n_features_in_ = n_features
-        if names is not None:
-            self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):  # from an earlier fit
-            del self.feature_names_in_
-
-    def _set_labels(self, labels: Labels | None) -> None:
-        """Set ``labels_``; None if the points are elsewhere, and then those of an earlier fit go."""
-        if labels is not None:
-            self.labels_ = labels
-        elif "labels_" in vars(self):
-            del self.labels_
-
     def _check_fitted(self) -> None:
         if not hasattr(self, "n_clusters_"):
             msg = f"this {type(self).__name__} is not fitted yet; call fit first"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from mapdpm.compat import scikit_learn
 from mapdpm.data.frames import Names, column_names
 from mapdpm.estimators.base import WeightedEstimator
+from mapdpm.estimators.packed import FittedEstimator
 from mapdpm.protocol import LARGEST, SMALLEST, Labels, Matrix, Vector
 from mapdpm.search.dp_means import distances_from, nearest_centres
 from mapdpm.search.fit_means import FittedMeans, MeansSettings, fit_means
@@ -25,7 +25,7 @@ class _Parameters(SearchParameters):
     _starts_known: ClassVar[tuple[str, ...]] = ("single",)
 
 
-class DPMeans(_Parameters, WeightedEstimator):
+class DPMeans(_Parameters, FittedEstimator, WeightedEstimator):
     r"""Clusters that minimise sum_i w_i ||x_i - mean||^2 + lam K (DP-means, Kulis and Jordan 2012).
 
     The small-variance limit of MAP-DPM (Raykov2014 (7)). The published algorithm runs first: passes like those of
@@ -124,7 +124,7 @@ class DPMeans(_Parameters, WeightedEstimator):
         self.history_, self.objective_ = fitted.history, float(fitted.history[-1])
         self.backend_ = fitted.backend
         self._remember(fitted.centres.shape[1], names)
-        scikit_learn.warn_unless(fitted.converged)
+        self._warn_unless(fitted.converged)
 
     def predict(self, X: Any) -> Labels:
         """The cluster whose centre is nearest to each point, the first in a tie; O(N K D)."""

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.backends import Backend
-from mapdpm.data import point_set, read_by
-from mapdpm.data.frames import column_names
+from mapdpm.data import point_set
+from mapdpm.data.frames import Names
 from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.estimators.chunks import in_chunks
 from mapdpm.estimators.packed import PackedMixture
@@ -25,10 +25,8 @@ from mapdpm.names import AUTO, STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.search.fit import FitSettings, WarmStart
-from mapdpm.search.fitted_prior import fit_with_prior
 from mapdpm.search.leave_one_out import pseudo_log_likelihood
 from mapdpm.search.settings import SearchParameters, check_init, check_search
-from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState
 from mapdpm.validation import check_count, check_weights
 
@@ -185,17 +183,18 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         ValueError
             A parameter or the data is invalid; the message says where, and what was got.
         """
-        names, points = column_names(X), read_by(family_to_fit(self.likelihood) or self.likelihood, X, self.missing)
-        self._fit_points(points, sample_weight)
-        self._remember(point_set(points).n_features, names)
+        names, points = self._read_to_fit(X, self.missing)
+        self._fit_points(points, sample_weight, names=names)
         return self
 
-    def _fit_points(self, points: Any, sample_weight: Any = None, warm: WarmStart | None = None) -> WarmStart | None:
+    def _fit_points(
+        self, points: Any, sample_weight: Any = None, warm: WarmStart | None = None, names: Names | None = None
+    ) -> WarmStart | None:
         """``fit`` to points in the form that the likelihood reads; returns the warm start of the next fit."""
         n_points = point_set(points).n_points
         settings = self._settings(n_points)
-        fitted = fit_with_prior(settings, points, check_weights(sample_weight, n_points, self.discount), warm)
-        self._take(fitted, None)
+        fitted = self._fit(settings, points, check_weights(sample_weight, n_points, self.discount), warm)
+        self._take(fitted, names)
         return fitted.warm
 
     def predict(self, X: Any, novelty: bool = False, groups: Any = None) -> Labels:

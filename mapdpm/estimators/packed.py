@@ -1,4 +1,4 @@
-"""Estimators that keep a mixture: the attributes of its clusters, and pickling as the bytes of a file."""
+"""What a fit leaves in an estimator: attributes of all, and those of a mixture, which is pickled as a file's bytes."""
 
 from __future__ import annotations
 
@@ -9,23 +9,49 @@ import numpy as np
 from mapdpm.backends import Backend, resolve
 from mapdpm.compat import scikit_learn
 from mapdpm.data import read_by
-from mapdpm.data.frames import Names
+from mapdpm.data.frames import Names, column_names
 from mapdpm.estimators.base import Estimator
 from mapdpm.files import container
 from mapdpm.files.batch_models import RESULTS, Restored
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._skipping import plain, skips
 from mapdpm.names import MISSING
-from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
-from mapdpm.search.fit import Fitted
+from mapdpm.protocol import Labels, Likelihood, Matrix, Vector, Weights
+from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
+from mapdpm.search.fitted_prior import fit_with_prior
+from mapdpm.search.widths import family_to_fit
 from mapdpm.state import Mixture
 
 
-class PackedMixture(Estimator):
+class FittedEstimator(Estimator):
+    """An estimator whose fit sets labels and names of features."""
+
+    def _remember(self, n_features: int, names: Names | None) -> None:
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):  # from an earlier fit
+            del self.feature_names_in_
+
+    def _set_labels(self, labels: Labels | None) -> None:
+        """Set ``labels_``; None if the points are elsewhere, and then those of an earlier fit go."""
+        if labels is not None:
+            self.labels_ = labels
+        elif "labels_" in vars(self):
+            del self.labels_
+
+    def _warn_unless(self, converged: bool) -> None:
+        """Warn of a fit that ended early, unless the user asked for no sweep."""
+        if not converged and getattr(self, "max_sweeps", 1):
+            scikit_learn.warn_of_early_end()
+
+
+class PackedMixture(FittedEstimator):
     """A fitted mixture, for estimators that score by it; ``_kind`` is its kind of model file."""
 
     _kind: ClassVar[int]
     _mixture: Mixture
+    likelihood: Any
     likelihood_: Any
     backend_: str
     n_clusters_: int
@@ -70,7 +96,21 @@ class PackedMixture(Estimator):
         self.history_ = np.array(fitted.history)
         self.n_sweeps_ = fitted.n_sweeps
         self.converged_ = fitted.converged
-        scikit_learn.warn_unless(fitted.converged)
+        self._warn_unless(fitted.converged)
+
+    def _read_to_fit(self, X: Any, missing: str | None = None) -> tuple[Names | None, Any]:
+        """The names of the columns of ``X``, and its points, checked, in the form that the likelihood reads."""
+        given = self.likelihood
+        family = family_to_fit(given) if _asks_for_prior(given) else given
+        names = None if type(X) is np.ndarray else column_names(X)
+        return names, read_by(family, X, missing)
+
+    def _fit(
+        self, settings: FitSettings, points: Any, weights: Weights = None, warm: WarmStart | None = None
+    ) -> Fitted:
+        """The fit of ``settings``, with its prior fitted first where ``likelihood`` asks for that."""
+        search = fit_with_prior if _asks_for_prior(settings.likelihood) else fit
+        return search(settings, points, weights, warm)
 
     def _read(self, X: Any) -> Any:
         return read_by(self.likelihood_, X, MISSING[1] if skips(self._mixture.likelihood) else None)
@@ -92,3 +132,8 @@ class PackedMixture(Estimator):
 
     def _names_out(self, prefix: str) -> list[str]:
         return [*(f"{prefix}{k}" for k in range(self.n_clusters_)), f"{prefix}_new"]
+
+
+def _asks_for_prior(likelihood: Any) -> bool:
+    """Whether it is "auto", or the class of a family."""
+    return isinstance(likelihood, (str, type))

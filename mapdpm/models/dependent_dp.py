@@ -8,7 +8,7 @@ import numpy as np
 
 from mapdpm.data.frames import column_names
 from mapdpm.data.times import read_times
-from mapdpm.estimators.base import Estimator
+from mapdpm.estimators.packed import FittedEstimator
 from mapdpm.jit import compiled_if_possible
 from mapdpm.likelihoods._drift import Drift, log_densities, log_densities_alone
 from mapdpm.models.slices_mode import climbed
@@ -24,7 +24,7 @@ from mapdpm.samplers.trace import Trace
 from mapdpm.validation import check_count, check_points
 
 
-class DependentDP(Estimator):
+class DependentDP(FittedEstimator):
     r"""Clusters over time slices whose means drift and whose shares change: a dependent Dirichlet process.
 
     The model of ``samplers.DependentDP`` (Porteous2006 section 5). ``fit`` samples from random labels, takes the draw

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mapdpm.data import point_set, read_by
-from mapdpm.data.frames import column_names
+from mapdpm.data import point_set
 from mapdpm.data.group_tree import read_tree
 from mapdpm.estimators.chunks import in_chunks, log_densities, posteriors
 from mapdpm.estimators.grouped import GroupedEstimator, chosen_groups
@@ -24,10 +23,8 @@ from mapdpm.partition_priors.hierarchy import Hierarchy, hierarchy
 from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
 from mapdpm.search.fit import FitSettings, Structure
-from mapdpm.search.fitted_prior import fit_with_prior
 from mapdpm.search.groups import GroupedProblem
 from mapdpm.search.settings import SearchParameters, check_init, check_search
-from mapdpm.search.widths import family_to_fit
 from mapdpm.state import ClusterState, Mixture
 from mapdpm.validation import check_count
 
@@ -192,7 +189,7 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         ValueError
             A parameter, the points or the groups are invalid; the message says where, and what was got.
         """
-        names, points = column_names(X), read_by(family_to_fit(self.likelihood) or self.likelihood, X)
+        names, points = self._read_to_fit(X)
         prior, hyperpriors = self._priors()
         tree = read_tree(chosen_groups(y, groups), point_set(points).n_points)
         if tree.names[-1] is None:
@@ -205,7 +202,7 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         structure = Structure(
             lambda flat: GroupedProblem.of(flat, tree, prior), order, (*alphas, hyperpriors[-1]), "clusters"
         )
-        fitted = fit_with_prior(self._settings(len(order), structure), points, None)
+        fitted = self._fit(self._settings(len(order), structure), points)
         self._take(fitted, names)
         self._tree = tree.own
         self._set_table(*fitted.counted)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mapdpm.data import point_set, read_by
-from mapdpm.data.frames import column_names
+from mapdpm.data import point_set
 from mapdpm.data.sequences import read_sequences
 from mapdpm.estimators.grouped import chosen_groups
 from mapdpm.estimators.sequences import SequenceEstimator
@@ -22,10 +21,8 @@ from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior
 from mapdpm.partition_priors.transitions import Transitions, transitions
 from mapdpm.protocol import Labels, Likelihood, Matrix, Vector
 from mapdpm.search.fit import FitSettings, Structure
-from mapdpm.search.fitted_prior import fit_with_prior
 from mapdpm.search.sequences import SequenceProblem
 from mapdpm.search.settings import SearchParameters, check_init, check_search
-from mapdpm.search.widths import family_to_fit
 from mapdpm.state import Mixture
 from mapdpm.validation import check_count
 
@@ -166,12 +163,12 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
             A parameter, the points or the sequences are invalid, or a sequence comes back after another one; the
             message says where, and what was got.
         """
-        names, points = column_names(X), read_by(family_to_fit(self.likelihood) or self.likelihood, X)
+        names, points = self._read_to_fit(X)
         prior, hyperpriors = self._priors()
         n = point_set(points).n_points
         chain = read_sequences(chosen_groups(y, sequences), n)
         structure = Structure(lambda flat: SequenceProblem.of(flat, chain, prior), None, hyperpriors, "states")
-        fitted = fit_with_prior(self._settings(n, structure), points, None)
+        fitted = self._fit(self._settings(n, structure), points)
         self._take(fitted, names)
         self._set_table(*fitted.counted)
         return self

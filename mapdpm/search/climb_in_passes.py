@@ -18,7 +18,7 @@ from mapdpm.protocol import Labels, Model, PartitionPrior
 from mapdpm.search import chunks, passes
 from mapdpm.search.ascent import MOST_HIDDEN_GAINS, FitProgress
 from mapdpm.search.chunks import Frame, Held, Labelling, Passed, Picked, Quota, Sums
-from mapdpm.search.moves.merge import Merge
+from mapdpm.search.moves.merge_split import Merge
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState, resized
 

@@ -16,7 +16,7 @@ from mapdpm.search.ascent import ascend
 from mapdpm.search.chunks import frame_of, state_of
 from mapdpm.search.concentrations import with_concentrations
 from mapdpm.search.fit_in_passes import InThreads, climbed, has_passes, sample_of
-from mapdpm.search.moves.parts import Memory
+from mapdpm.search.moves.merge_split import Memory
 from mapdpm.search.observed import anchor_for, fitting, observed, present_points, taking_part, with_absent
 from mapdpm.search.problem import Problem
 from mapdpm.search.runs import finished, remembering, searched

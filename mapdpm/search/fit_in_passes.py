@@ -13,8 +13,7 @@ from mapdpm.search import chunks, passes
 from mapdpm.search.ascent import unheard
 from mapdpm.search.chunks import Chunk, Frame, Held, Labelling, Passed, Picked, Sums
 from mapdpm.search.climb_in_passes import Climb, Limits, Passes, Start
-from mapdpm.search.moves.merge import Merge
-from mapdpm.search.moves.split import Split
+from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.moves.split_in_passes import SplitInPasses
 from mapdpm.search.problem import Problem
 from mapdpm.search.runs import Starts, best_of_runs

@@ -11,8 +11,7 @@ from mapdpm.hashing import mixed_bits
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.protocol import Vector, Weights
 from mapdpm.search.fit import FitSettings, Fitted, WarmStart, fit
-from mapdpm.search.moves.merge import Merge
-from mapdpm.search.moves.split import Split
+from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.observed import present_points, taking_part
 from mapdpm.search.settings import Deadline
 from mapdpm.search.widths import Widths, family_to_fit

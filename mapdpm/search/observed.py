@@ -34,7 +34,8 @@ def observed(likelihood: Any, points: Any, weights: Weights = None, missing: str
     likelihood = fitting(likelihood, points, weights, missing)
     anchor = anchor_for(likelihood, points)
     less = points - anchor if np.any(anchor) else points
-    return Observed(likelihood, skipping(less_anchor(likelihood, anchor), missing), less, anchor)
+    shifted = less_anchor(likelihood, anchor)
+    return Observed(likelihood, shifted if missing == "error" else skipping(shifted, missing), less, anchor)
 
 
 def fitting(likelihood: Any, points: Any, weights: Weights = None, missing: str = "error") -> Likelihood:

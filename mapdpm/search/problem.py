@@ -9,12 +9,11 @@ import numpy as np
 
 from mapdpm import objective
 from mapdpm.backends import Backend
-from mapdpm.backends.parts import part_of
 from mapdpm.data import point_set
 from mapdpm.protocol import Labels, Model, Vector
 from mapdpm.search.ascent import Plan, Report
 from mapdpm.search.exhaustive import MOST_POINTS, shapes_of
-from mapdpm.state import ClusterState, blank_row, empty, resized
+from mapdpm.state import ClusterState, blank_row, compacted, empty, resized
 
 _FIRST_CAPACITY = 16
 _GIBBS_SWEEPS = 3
@@ -96,6 +95,25 @@ class Problem(NamedTuple):
                 return state
             state = self.grown(state)
 
+    def put_back(self, state: ClusterState, slots: Labels, points: Labels, part: ClusterState) -> ClusterState:
+        """``state``, edited or its larger successor, whose ``slots`` now hold ``points`` as ``part`` clusters them.
+
+        ``slots`` are emptied; the clusters of ``part`` go to them, in order of first appearance, and to the lowest free
+        slots. The caller keeps to the cap.
+        """
+        part = compacted(self.model.likelihood, part, self.blank)
+        wanted = part.capacity - 1
+        state.counts[slots] = 0
+        state.rows[slots] = self.blank
+        while wanted > state.capacity - state.n_clusters:
+            state = self.grown(state)
+        free = np.flatnonzero(state.counts == 0)
+        places = np.concatenate((slots, free[~np.isin(free, slots)]))[:wanted]
+        state.labels[points] = places[part.labels]
+        state.counts[places] = part.counts[:wanted]
+        state.rows[places] = part.rows[:wanted]
+        return state
+
     # ---- what a run asks --------------------------------------------------------------------------------------------
 
     def starts(self, name: str, plan: Plan, rng: np.random.Generator, report: Report) -> Iterator[ClusterState]:  # noqa: ARG002
@@ -159,5 +177,5 @@ class Problem(NamedTuple):
         Its log joint differs from that of the whole by a constant, so gains are equal.
         """
         cap = None if self.max_clusters is None else self.max_clusters - n_others
-        model = part_of(self.model, points, n_others)
+        model = objective.part_of(self.model, points, n_others)
         return self._replace(model=model, max_clusters=cap, n_points=len(points))

@@ -10,10 +10,8 @@ import numpy as np
 from mapdpm.objective import is_gain
 from mapdpm.search.ascent import Ascent, FitProgress, MakeMove, Plan, Report, ascend, unheard
 from mapdpm.search.exhaustive import best_of_all
-from mapdpm.search.moves.merge import Merge
+from mapdpm.search.moves.merge_split import Memory, Merge, Split
 from mapdpm.search.moves.neighbours import ROUNDS, Detour, Regroup
-from mapdpm.search.moves.parts import Memory
-from mapdpm.search.moves.split import Split
 from mapdpm.search.settings import SearchSettings
 from mapdpm.threads import Threads
 

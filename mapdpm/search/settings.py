@@ -85,7 +85,8 @@ class SearchSettings(NamedTuple):
 
     def generator(self) -> np.random.Generator:
         """The source of randomness. Two fits draw the same numbers, unless ``random_state`` is a Generator."""
-        return seeded(_SEED if self.random_state is None else self.random_state).generator
+        seed = _SEED if self.random_state is None else self.random_state
+        return np.random.default_rng(seed) if isinstance(seed, int) else seeded(seed).generator
 
     def plan(self, deadline: Deadline) -> Plan:
         """The plan of each run."""
@@ -110,8 +111,8 @@ def check_search(model: SearchParameters) -> SearchSettings:
     settings = SearchSettings(
         moves, n_restarts, max_sweeps, limit, model.backend, n_jobs, seed, verbose, model.callback
     )
-    if not isinstance(seed, np.random.RandomState):  # drawing from it would change it
-        settings.generator()
+    if seed is not None and not isinstance(seed, np.random.RandomState):  # drawing from it would change it
+        seeded(seed)
     return settings
 
 
@@ -125,9 +126,10 @@ class Deadline:
 
     def __init__(self, time_limit: float | None) -> None:
         self._end = math.inf if time_limit is None else time.monotonic() + time_limit
+        self.expired: Callable[[], bool] = bool if time_limit is None else self._expired
+        """Whether no time is left. Searches ask often, and ``bool()`` is a quick False."""
 
-    def expired(self) -> bool:
-        """Whether no time is left."""
+    def _expired(self) -> bool:
         return time.monotonic() >= self._end
 
     def left(self) -> float | None:

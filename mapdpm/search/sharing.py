@@ -14,8 +14,7 @@ from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.search.ascent import FitProgress, Plan, Report, ascend
 from mapdpm.search.exhaustive import labels_of
-from mapdpm.search.moves.merge import Merge
-from mapdpm.search.moves.split import Split
+from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState, resized
 

@@ -10,7 +10,7 @@ from mapdpm.data.standard import standardised, sums
 from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
-from mapdpm.search.moves.split import AT_FIRST, LATER
+from mapdpm.search.moves.merge_split import AT_FIRST, LATER
 from mapdpm.testing.data import hostile
 from tests.marks import complete_but
 from tests.missing_values import with_gaps

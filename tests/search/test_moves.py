@@ -14,11 +14,11 @@ from mapdpm.partition_priors import ClusterPenalty, partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search import restarts
 from mapdpm.search.moves.catalogue import MOVES
-from mapdpm.search.moves.merge import Merge
+from mapdpm.search.moves.merge_split import Merge
 from mapdpm.search.moves.parts import members, put_back
 from mapdpm.search.moves.permutation import Permutation, best_consistent, sorted_by
-from mapdpm.search.moves.regroup import Regroup
-from mapdpm.search.moves.split import Split
+from mapdpm.search.moves.neighbours import Regroup
+from mapdpm.search.moves.merge_split import Split
 from mapdpm.search.problem import Problem
 from mapdpm.search.steps import perturbed, started_from
 from mapdpm.state import copied

@@ -13,11 +13,11 @@ from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty, partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.ascent import Plan, ascend
-from mapdpm.search.moves.detour import Detour
-from mapdpm.search.moves.memory import Memory
-from mapdpm.search.moves.merge import Merge
-from mapdpm.search.moves.regroup import Regroup
-from mapdpm.search.moves.split import Split
+from mapdpm.search.moves.neighbours import Detour
+from mapdpm.search.moves.merge_split import Memory
+from mapdpm.search.moves.merge_split import Merge
+from mapdpm.search.moves.neighbours import Regroup
+from mapdpm.search.moves.merge_split import Split
 from mapdpm.search.problem import Problem
 from mapdpm.search.restarts import remembering
 from mapdpm.search.steps import started_from

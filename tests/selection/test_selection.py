@@ -24,7 +24,7 @@ from mapdpm.data import read_by
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.concentration_posterior import ConcentrationPosterior, NoInteriorModeError
 from mapdpm.partition_priors.hyperpriors import GammaPrior, InverseGammaPrior
-from mapdpm.search.moves.split import Split
+from mapdpm.search.moves.merge_split import Split
 from mapdpm.selection import empirical_bayes
 from mapdpm.selection.folds import folds_of
 from mapdpm.selection.path import fit_path

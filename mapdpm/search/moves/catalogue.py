@@ -6,10 +6,9 @@ from typing import Any
 
 from mapdpm import names
 from mapdpm.search.moves import groups, sequences, shared
-from mapdpm.search.moves.merge import Merge
+from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.moves.neighbours import Regroup
 from mapdpm.search.moves.permutation import Permutation
-from mapdpm.search.moves.split import Split
 
 MOVES: dict[tuple[str, ...], tuple[Any, ...]] = {
     names.MOVES: (Merge, Split, Permutation, Regroup),

@@ -8,7 +8,6 @@ from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels
 from mapdpm.search.groups import GroupedProblem
 from mapdpm.search.moves import shared
-from mapdpm.search.moves.parts import put_back
 from mapdpm.search.sharing import SharingState
 from mapdpm.state import ClusterState
 
@@ -93,7 +92,7 @@ class Split(shared.Split):
 
     def _with_halves(self, state: SharingState, slot: int, points: Labels, halves: ClusterState) -> SharingState:
         state = self.problem.with_room(state)
-        clusters = put_back(self.problem.flat, state.clusters, np.array([slot]), points, halves)
+        clusters = self.problem.flat.put_back(state.clusters, np.array([slot]), points, halves)
         new = SharingState(clusters, self.problem.table_of(clusters.labels, clusters.capacity), state.weights)
         self.problem.share_out(new)
         return new

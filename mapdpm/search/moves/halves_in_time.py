@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.backends.halves import ATOMS, best_cut, projected, widest_direction
 from mapdpm.data.standard import standardised
 from mapdpm.protocol import Labels, Matrix
-from mapdpm.search.moves.split import SAMPLE
+from mapdpm.search.moves.merge_split import SAMPLE
 from mapdpm.search.sequences import SequenceProblem
 from mapdpm.search.sharing import SharingState
 from mapdpm.state import ClusterState

@@ -9,7 +9,7 @@ import numpy as np
 from mapdpm.data import point_set
 from mapdpm.objective import is_gain, within_tolerance
 from mapdpm.protocol import Labels
-from mapdpm.search.moves.parts import Memory, members, put_back
+from mapdpm.search.moves.merge_split import Memory
 from mapdpm.search.problem import Problem
 from mapdpm.state import ClusterState
 
@@ -48,9 +48,10 @@ class Detour:
 
     def __call__(self, state: ClusterState) -> tuple[ClusterState, int]:
         """Try changes of ``state`` until one gains; returns it or its larger successor, and how many gained."""
-        if state.n_clusters == 0:
+        used = state.n_clusters
+        if used == 0:
             return state, 0
-        places = members(state)
+        places = state.members()
         turns = self.rng.permutation(np.flatnonzero(state.counts))[:_MOST_VISITED]
         near = nearest(self.problem, state, [places[slot] for slot in turns], _GROUP, self.rng)
         near_to = dict(zip(turns.tolist(), near, strict=True))
@@ -60,7 +61,7 @@ class Detour:
             if self._memory.is_tried(state.rows[slots]):
                 continue
             group = [*slots, *(k for k in near_to[slots[0]].tolist() if k not in slots)][:_GROUP]
-            after = self._settled(state, np.array(group, dtype=np.int64), halves)
+            after = self._settled(state, np.array(group, dtype=np.int64), halves, used - len(group))
             if after is not None:
                 return after, 1
         return state, 0
@@ -77,11 +78,10 @@ class Detour:
             for other in near[1 : 1 + _PARTNERS].tolist():
                 yield sorted((slot, other)) if other in near_to else [slot, other], None
 
-    def _settled(self, state: ClusterState, group: Labels, halves: Labels | None) -> ClusterState | None:
+    def _settled(self, state: ClusterState, group: Labels, halves: Labels | None, others: int) -> ClusterState | None:
         """The state after its first two slots merge, or the first gets ``halves``; None if that does not gain."""
         problem, model = self.problem, self.problem.model
-        points, others = points_of(state, group), state.n_clusters - len(group)
-        place_of = np.zeros(state.capacity, dtype=np.int64)
+        points, place_of = points_of(state, group), np.zeros(len(state.counts), dtype=np.int64)
         place_of[group] = np.arange(len(group))
         labels = place_of[state.labels[points]]
         if halves is None:
@@ -93,7 +93,7 @@ class Detour:
         anew = problem.empty(0, capacity)._replace(labels=labels)
         if not is_gain(*problem.backend.recluster(model, state, points, anew, _NOBODY, _SWEEPS_OF_CHANGE)):
             return None
-        return put_back(problem, state, group, points, anew)
+        return problem.put_back(state, group, points, anew)
 
 
 class Regroup:
@@ -152,12 +152,12 @@ class Regroup:
         anew.labels[order[:seeds]] = np.arange(seeds)
         if not is_gain(*problem.backend.recluster(problem.model, state, points, anew, order[seeds:], _SWEEPS_AFRESH)):
             return None
-        return put_back(problem, state, slots, points, anew)
+        return problem.put_back(state, slots, points, anew)
 
 
 def points_of(state: ClusterState, slots: Labels) -> Labels:
     """The points of some slots, in order; O(N)."""
-    wanted = np.zeros(state.capacity, dtype=np.bool_)
+    wanted = np.zeros(len(state.counts), dtype=np.bool_)
     wanted[slots] = True
     return np.flatnonzero(wanted[state.labels])
 
@@ -170,14 +170,11 @@ def nearest(
     The best go first. O(K D) a cluster.
     """
     points = np.array([at[rng.integers(len(at))] for at in places], dtype=np.int64)
-    scores = np.empty((len(points), state.capacity))
+    scores = np.empty((len(points), len(state.counts)))
     problem.backend.score(problem.model._replace(data=point_set(problem.model.data).rows(points)), state, scores)
     scores[:, state.counts == 0] = -np.inf
-    found = []
-    for own, row in zip(state.labels[points].tolist(), scores, strict=True):
-        group = [own]
-        for _ in range(1, min(most, state.n_clusters)):
-            row[group[-1]] = -np.inf
-            group.append(int(np.argmax(within_tolerance(row))))
-        found.append(np.array(group, dtype=np.int64))
-    return found
+    groups, every = [state.labels[points]], np.arange(len(points))
+    for _ in range(1, min(most, state.n_clusters)):
+        scores[every, groups[-1]] = -np.inf
+        groups.append(np.argmax(within_tolerance(scores), axis=1))
+    return list(np.stack(groups, axis=1))

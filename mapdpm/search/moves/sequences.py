@@ -10,7 +10,6 @@ from mapdpm.objective import is_gain
 from mapdpm.protocol import Labels
 from mapdpm.search.moves import shared
 from mapdpm.search.moves.halves_in_time import halves_in_time
-from mapdpm.search.moves.parts import put_back
 from mapdpm.search.sharing import SharingState
 from mapdpm.state import ClusterState
 
@@ -45,7 +44,7 @@ class Split(shared.Split):
         """The state with the halves, after its ``points`` have taken their best states a few times."""
         problem, before = self.problem, self.problem.log_joint(state)
         state = problem.with_room(state)
-        clusters = put_back(problem.flat, state.copy().clusters, np.array([slot]), points, halves)
+        clusters = problem.flat.put_back(state.copy().clusters, np.array([slot]), points, halves)
         trial = SharingState(clusters, problem.table_of(clusters.labels, clusters.capacity), state.weights.copy())
         problem.share_out(trial)
         for _ in range(_SWEEPS):

@@ -15,8 +15,7 @@ from mapdpm.data import point_set
 from mapdpm.objective import is_gain
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.protocol import Labels
-from mapdpm.search.moves.parts import Memory
-from mapdpm.search.moves.split import AT_FIRST, LATER, SAMPLE, TRIES, Sought, extended
+from mapdpm.search.moves.merge_split import AT_FIRST, LATER, SAMPLE, TRIES, Memory, Sought, extended
 from mapdpm.search.sharing import SharingState
 from mapdpm.state import ClusterState
 

@@ -16,8 +16,7 @@ from mapdpm.search import chunks, passes
 from mapdpm.search.ascent import Plan, ascend
 from mapdpm.search.chunks import Frame, Labelling, Picked, Sums
 from mapdpm.search.climb_in_passes import Climb, Tried
-from mapdpm.search.moves.merge import Merge
-from mapdpm.search.moves.split import AT_FIRST, LATER, SAMPLE, Sought, Split
+from mapdpm.search.moves.merge_split import AT_FIRST, LATER, SAMPLE, Merge, Sought, Split
 from mapdpm.search.problem import Problem
 
 T = TypeVar("T")
