@@ -31,9 +31,8 @@ from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.hierarchy import Hierarchy
 from mapdpm.protocol import Model
 from mapdpm.samplers import DirectAssignment, sample
-from mapdpm.search.grouped.problem import GroupedProblem
+from mapdpm.search.groups import GroupedProblem
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import started_from
 from mapdpm.state import empty
 
 ALPHA, GAMMA = 1.0, 3.0
@@ -147,7 +146,7 @@ def sweep_times(n: int, D: int, K: int, n_groups: int, backend: str) -> dict[str
     flat = Problem.of(Model(family, partition_prior(1.0), X), resolve(backend, family), None)
     parents = np.append(-1, np.zeros(n_groups, dtype=np.int64))
     grouped = GroupedProblem(flat, groups, parents, n_groups, Hierarchy((1.0,), 1.0))
-    one, two = started_from(flat, z), grouped.state_of(started_from(flat, z))
+    one, two = flat.from_labels(z), grouped.state_of(flat.from_labels(z))
     moved = 1
     while moved:
         one, more = flat.swept(one)

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from tables import print_table
 
 from mapdpm import MAPDPM, NormalGamma
-from mapdpm import state as states
 from mapdpm.backends import BACKENDS
 from mapdpm.diagnostics import effective_sample_size
 from mapdpm.protocol import Model
@@ -119,7 +118,7 @@ def sweeps(n: int = 10_000, D: int = 10, K: int = 20, rounds: int = 15) -> None:
     sampler = CollapsedGibbs(likelihood=likelihood)
     prior = sampler.target.prior
     chain = Chain(likelihood, prior, X, start, Adapted(float(K)))
-    state = states.copied(chain.state)
+    state = chain.state.copy()
     source = seeded(0)
     times: dict[str, list[float]] = {"numba": [], "C": []}
     for _ in range(rounds + 1):

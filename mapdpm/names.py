@@ -4,13 +4,13 @@ The command line offers these words in its help without loading what they name.
 """
 
 MOVES = ("merge", "split", "permutation", "regroup")
-"""``moves=`` of an estimator, in the order of docs/adding-a-move.md; search/moves/catalogue.py has their classes."""
+"""``moves=`` of ``MAPDPM``, in the order of docs/adding-a-move.md; search/moves/catalogue.py has all classes."""
 
 HDP_MOVES = ("merge", "cell", "split", "delete")
-"""``moves=`` of ``HDPMixture``; search/grouped/moves.py has their classes."""
+"""``moves=`` of ``HDPMixture``."""
 
 HMM_MOVES = ("merge", "path", "split", "delete")
-"""``moves=`` of ``HDPHMM``; search/states/moves.py has their classes."""
+"""``moves=`` of ``HDPHMM``."""
 
 BACKENDS = ("c", "numba", "python")
 """``backend=``, besides "auto", in the order in which "auto" asks them."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mapdpm.jit import compiled
 from mapdpm.backends.halves import distinct
+from mapdpm.jit import compiled
 from mapdpm.rng import Rng, seeded
 
 GRID = (np.arange(1000) + 0.5) / 1000

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.backends.agglomeration import Agglomeration
-from mapdpm.backends.c_calls import Room, Struct, flat_of, has_twin, is_built, run, space_of, without_points
+from mapdpm.backends.c_calls import SPACE, Room, Struct, flat_of, has_twin, is_built, run, without_points
 from mapdpm.backends.c_passes import CPasses
 from mapdpm.backends.c_states import CStates
 from mapdpm.backends.composed import Composed
@@ -30,36 +30,36 @@ class CBackend(CStates, CPasses, Composed):
 
     def sequential_start(self, model: Model, state: ClusterState, order: Labels, may_grow: bool) -> int:
         position = np.zeros(1, dtype=np.int64)
-        run("sequential_start", model, state, space_of(state), order, len(order), may_grow, position)
+        run("sequential_start", model, state, SPACE, order, len(order), may_grow, position)
         return int(position[0])
 
     def sweep(self, model: Model, state: ClusterState, start: int, may_grow: bool) -> tuple[int, int]:
         ends = np.array([start, 0])
-        run("sweep", model, state, space_of(state), may_grow, ends[:1], ends[1:])
+        run("sweep", model, state, SPACE, may_grow, ends[:1], ends[1:])
         return int(ends[0]), int(ends[1])
 
     def perturb(self, model: Model, state: ClusterState, uniforms: Vector) -> None:
-        run("gibbs_sweep", model, state, space_of(state), uniforms)
+        run("gibbs_sweep", model, state, SPACE, uniforms)
 
     def statistics(self, model: Model, state: ClusterState) -> None:
-        run("statistics", model, state, space_of(state))
+        run("statistics", model, state, SPACE)
 
     def log_marginals(self, likelihood: Likelihood, state: ClusterState) -> Vector:
         result = np.empty(len(state.counts))
-        run("log_marginals", without_points(likelihood, None), state, space_of(state), result)
+        run("log_marginals", without_points(likelihood, None), state, SPACE, result)
         return result
 
     def score(self, model: Model, state: ClusterState, scores: Matrix) -> None:
-        run("score", model._replace(weights=None), state, space_of(state), scores)
+        run("score", model._replace(weights=None), state, SPACE, scores)
 
     def posteriors(self, model: Model, state: ClusterState, shares: Matrix) -> None:
-        run("posteriors", model._replace(weights=None), state, space_of(state), shares)
+        run("posteriors", model._replace(weights=None), state, SPACE, shares)
 
     def best_slots(self, model: Model, state: ClusterState, may_open: bool, slots: Labels) -> None:
-        run("best_slots", model._replace(weights=None), state, space_of(state), may_open, slots)
+        run("best_slots", model._replace(weights=None), state, SPACE, may_open, slots)
 
     def log_densities(self, model: Model, state: ClusterState, densities: Vector) -> None:
-        run("log_densities", model._replace(weights=None), state, space_of(state), densities)
+        run("log_densities", model._replace(weights=None), state, SPACE, densities)
 
     def merge_losses(
         self,
@@ -70,7 +70,7 @@ class CBackend(CStates, CPasses, Composed):
         partners: Labels,
         losses: Vector,
     ) -> None:
-        run("merge_losses", without_points(likelihood, prior), state, space_of(state), stale, partners, losses)
+        run("merge_losses", without_points(likelihood, prior), state, SPACE, stale, partners, losses)
 
     def segments(
         self,
@@ -93,18 +93,18 @@ class CBackend(CStates, CPasses, Composed):
         self, model: Model, state: ClusterState, counts: GroupCounts, order: Labels, may_grow: bool
     ) -> int:
         position = np.zeros(1, dtype=np.int64)
-        run("grouped_start", model, state, counts, space_of(state), order, len(order), may_grow, position)
+        run("grouped_start", model, state, counts, SPACE, order, len(order), may_grow, position)
         return int(position[0])
 
     def grouped_sweep(
         self, model: Model, state: ClusterState, counts: GroupCounts, start: int, may_grow: bool
     ) -> tuple[int, int]:
         ends = np.array([start, 0])
-        run("grouped_sweep", model, state, counts, space_of(state), may_grow, ends[:1], ends[1:])
+        run("grouped_sweep", model, state, counts, SPACE, may_grow, ends[:1], ends[1:])
         return int(ends[0]), int(ends[1])
 
     def grouped_perturb(self, model: Model, state: ClusterState, counts: GroupCounts, uniforms: Vector) -> None:
-        run("grouped_gibbs_sweep", model, state, counts, space_of(state), uniforms)
+        run("grouped_gibbs_sweep", model, state, counts, SPACE, uniforms)
 
     def move_cells(
         self,
@@ -124,14 +124,14 @@ class CBackend(CStates, CPasses, Composed):
     # ---- the twins of ``composed``: one call of C for what would be hundreds ---------------------------------------
 
     def settle(self, model: Model, state: ClusterState, most: int) -> None:
-        run("settle", model, state, space_of(state), most)
+        run("settle", model, state, SPACE, most)
 
     def largest_evidence(self, made_by: Any, state: ClusterState, widths: Widths, logs: Vector) -> tuple[Vector, float]:
         if isinstance(made_by, NormalInverseWishart):  # its rows know a prior, and numpy restates them
             return super().largest_evidence(made_by, state, widths, logs)
         found, gain, fields = logs.copy(), np.zeros(1), {"n_logs": len(logs), "parameters": flat_of(widths.likelihood)}
         sought = Struct("mapdpm_widths", {**fields, "log_of": _log_of(widths), **widths.box._asdict()})
-        run("largest_evidence", without_points(made_by, None), state, space_of(state), sought, found, gain)
+        run("largest_evidence", without_points(made_by, None), state, SPACE, sought, found, gain)
         return found, float(gain[0])
 
     def best_halves(self, model: Model, draws: Draws, tried: Tried) -> Halves:

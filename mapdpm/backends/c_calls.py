@@ -49,6 +49,10 @@ class Room(NamedTuple):
     of_family: bool = True
 
 
+SPACE = Room("workspace", ())
+"""The workspace of most functions, for the slots of the state that goes before it."""
+
+
 def without_points(likelihood: Likelihood, prior: PartitionPriorVerbs | None) -> Model:
     """The model of a function that reads statistics only."""
     return Model(likelihood, prior, _no_points(shape_of(likelihood)[1]))
@@ -116,6 +120,7 @@ class _Given:
     def __init__(self, lib: Any, ffi: Any, problem: Any, kept: list[Any]) -> None:
         self._lib, self._ffi, self._problem, self._kept = lib, ffi, problem, kept
         self._made: dict[int, Any] = {}
+        self._capacity = 0
 
     def __call__(self, argument: Any) -> Any:
         if isinstance(argument, np.ndarray):
@@ -132,11 +137,12 @@ class _Given:
             n_bytes = getattr(self._lib, f"mapdpm_{room.name}_bytes")(self._problem, *map(self, room.sizes))
         else:
             family = (self._problem.family, self._problem.n_features) if room.of_family else ()
-            n_bytes = _n_bytes(self._lib, room.name, *family, *room.sizes)
+            n_bytes = _n_bytes(self._lib, room.name, *family, *(room.sizes or (self._capacity,)))
         return self._ffi.from_buffer("unsigned char[]", np.empty(n_bytes // 8 + 1))
 
     def _struct(self, argument: Any) -> Any:
         kind, fields = argument if isinstance(argument, Struct) else _fields_of(argument)
+        self._capacity = self._capacity or fields.get("capacity", 0)
         made = self._ffi.new(f"{kind} *")
         for name, value in fields.items():
             if value is not None:
@@ -150,11 +156,6 @@ class _Given:
 def _n_bytes(lib: Any, name: str, *sizes: int) -> int:
     """A search asks for few sizes, many times."""
     return int(getattr(lib, f"mapdpm_{name}_bytes")(*sizes))
-
-
-def space_of(state: ClusterState) -> Room:
-    """The workspace of most functions, for the slots of ``state``."""
-    return Room("workspace", (len(state.counts),))
 
 
 def _fields_of(argument: Any) -> tuple[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mapdpm.backends import passes
-from mapdpm.backends.c_calls import Room, run, space_of, without_points
+from mapdpm.backends.c_calls import SPACE, Room, run, without_points
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, Vector
 from mapdpm.state import ClusterState
 
@@ -25,7 +25,7 @@ class CPasses:
         run("tangent_slots", model._replace(weights=None), *of_clusters, space, slots, margins)
 
     def restless(self, model: Model, state: ClusterState, found: NDArray[Any]) -> None:
-        run("restless", model, state, space_of(state), found)
+        run("restless", model, state, SPACE, found)
 
     def join_rows(self, likelihood: Likelihood, parts: Any, state: ClusterState) -> None:
-        run("join_rows", without_points(likelihood, None), state, space_of(state), len(parts), parts)
+        run("join_rows", without_points(likelihood, None), state, SPACE, len(parts), parts)

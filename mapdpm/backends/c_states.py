@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapdpm.backends.c_calls import Room, Struct, run, run_without_problem
+from mapdpm.backends.c_calls import SPACE, Struct, run, run_without_problem
 from mapdpm.backends.states import Rows
 from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.state import ClusterState
@@ -19,9 +19,8 @@ class CStates:
         fields = rows._asdict()
         fields["new_share"] = 1.0 / (1.0 + fields.pop("root_concentration"))
         ends = np.array([first, 0])
-        space = Room("workspace", (len(state.counts),))
         of_order = order, len(order), may_grow
-        run("visit_states", model, state, Struct("mapdpm_states", fields), space, *of_order, ends[:1], ends[1:])
+        run("visit_states", model, state, Struct("mapdpm_states", fields), SPACE, *of_order, ends[:1], ends[1:])
         return int(ends[0]), int(ends[1])
 
     def viterbi(

@@ -42,7 +42,7 @@ class FittedEstimator(Estimator):
 
     def _warn_unless(self, converged: bool) -> None:
         """Warn of a fit that ended early, unless the user asked for no sweep."""
-        if not converged and getattr(self, "max_sweeps", 1):
+        if not converged and getattr(self, "max_sweeps", True):
             scikit_learn.warn_of_early_end()
 
 

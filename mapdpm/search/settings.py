@@ -155,7 +155,7 @@ def _moves_of(moves: Any, known: tuple[str, ...]) -> tuple[MakeMove, ...]:
     if isinstance(moves, str) or not isinstance(moves, (tuple, list)):
         msg = f"moves must be a tuple of names among {shown}, got {moves!r}"
         raise ValueError(msg)
-    catalogue = dict(zip(known, MOVES[known], strict=True))
+    catalogue = MOVES[known]
     for name in moves:
         if not isinstance(name, str) or name not in catalogue:
             msg = f"moves must be names among {shown}, got {name!r}"

@@ -8,7 +8,6 @@ from mapdpm.backends import BACKENDS
 from mapdpm.likelihoods._skipping import skipping
 from mapdpm.protocol import Model
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import started_from
 from mapdpm.search.widths import Widths
 from tests.marks import complete_but
 from tests.missing_values import with_gaps
@@ -26,7 +25,7 @@ def climbed(name, family, seed):
     widths = Widths(empirical.for_data(X))
     reader = skipping(empirical.for_data(X), missing)
     problem = Problem.of(Model(reader, None, X, None), BACKENDS[name], None)
-    state = started_from(problem, labels)
+    state = problem.from_labels(labels)
     place = widths.at((None, 1e-2, 1e-4)[seed % 3])
     return BACKENDS[name].largest_evidence(reader, state, widths._widths, place)
 

@@ -10,8 +10,6 @@ from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import started_from
-from mapdpm.state import copied
 from mapdpm.testing.data import crp_mixture
 from tests.marks import complete_but
 from tests.missing_values import with_gaps
@@ -28,7 +26,7 @@ def case(seed, family):
         X, likelihood = with_gaps(X, 0.1, seed=seed), Skipping(likelihood, X.shape[1])
     problem = Problem.of(Model(likelihood, partition_prior(1.0, 0.3 * (seed % 2)), X, None), BACKENDS["c"], None)
     K = int(rng.integers(2, 20))
-    return problem, started_from(problem, np.append(np.arange(K), rng.integers(0, K, 80 - K)))
+    return problem, problem.from_labels(np.append(np.arange(K), rng.integers(0, K, 80 - K)))
 
 
 @pytest.mark.parametrize("family", complete_but([NormalGamma], FAMILIES))
@@ -38,7 +36,7 @@ def test_c_merges_as_the_twin_does(family):
     for seed in range(30):
         problem, state = case(seed, family)
         for most in (1, 64):
-            other, model = copied(state), problem.model
+            other, model = state.copy(), problem.model
             pairs = [Agglomeration(model.likelihood, model.prior, problem.backend) for _ in range(2)]
             before = problem.log_joint(state)
             for _ in range(3):
@@ -61,7 +59,7 @@ def test_backends_merge_alike():
         found = []
         for name in ("c", "python"):
             model = Model(NormalGamma.empirical(X).for_data(X), partition_prior(1.0, discount), X, None)
-            state = started_from(Problem.of(model, BACKENDS[name], None), np.arange(60) % 12)
+            state = Problem.of(model, BACKENDS[name], None).from_labels(np.arange(60) % 12)
             pairs = Agglomeration(model.likelihood, model.prior, BACKENDS[name])
             found.append((BACKENDS[name].merge(model, state, pairs, 64), state.labels.tolist()))
         assert found[0] == found[1]

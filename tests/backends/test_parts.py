@@ -9,10 +9,8 @@ from mapdpm.data import point_set
 from mapdpm.likelihoods._skipping import Skipping
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
-from mapdpm.search.moves.parts import points_of, put_back
+from mapdpm.search.moves.neighbours import points_of
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import started_from
-from mapdpm.state import copied
 from mapdpm.testing.data import crp_mixture
 from tests.marks import complete_but
 from tests.missing_values import with_gaps
@@ -27,7 +25,7 @@ def case(seed):
         X, likelihood = with_gaps(X, 0.1, seed=seed), Skipping(likelihood, X.shape[1])
     prior = partition_prior(2.0, 0.3 * (seed % 2))
     problem = Problem.of(Model(likelihood, prior, X, weights), BACKENDS["c"], None)
-    state = started_from(problem, np.append(np.arange(6), rng.integers(0, 6, 84)))
+    state = problem.from_labels(np.append(np.arange(6), rng.integers(0, 6, 84)))
     slots = rng.permutation(6)[:3].astype(np.int64)
     points = points_of(state, slots)
     n_order = int(rng.integers(0, len(points) - 3))
@@ -60,11 +58,11 @@ def test_the_gain_is_that_of_all_points():
     for seed in range(40):
         problem, state, slots, points, order, labels = case(seed)
         anew = problem.empty(0, 4)._replace(labels=labels)
-        before = copied(state)
+        before = state.copy()
         gain, _ = problem.backend.recluster(problem.model, state, points, anew, order, 5)
         for mine, expected in zip(state[:3], before[:3], strict=True):
             np.testing.assert_array_equal(mine, expected)
-        after = put_back(problem, copied(state), slots, points, anew)
+        after = problem.put_back(state.copy(), slots, points, anew)
         problem.refresh(after)
         assert problem.log_joint(after) - problem.log_joint(state) == pytest.approx(gain, rel=1e-8, abs=1e-8)
 

@@ -21,7 +21,7 @@ import pytest
 import mapdpm
 from mapdpm import backends, cli, selection
 from mapdpm.cli import columns, models, options, progress, tables
-from mapdpm.search.moves.catalogue import MOVES
+from mapdpm.search.moves import catalogue
 from mapdpm.selection.settings import ALPHA_STARTS
 from repository import ROOT
 
@@ -170,7 +170,7 @@ def test_missing_values(folder, points, capsys):
 
 def test_choices_are_those_of_the_library():
     assert backends.names() == ("auto", *options.BACKENDS)
-    assert tuple(MOVES) == options.MOVES
+    assert tuple(catalogue.MOVES[options.MOVES]) == options.MOVES
     assert options.MOVES[:2] == mapdpm.MAPDPM().moves
     assert tuple(models.PRIOR_FAMILIES) == options.LIKELIHOODS
 

@@ -16,7 +16,7 @@ from mapdpm import (
     NormalKnownVariance,
     select_alpha,
 )
-from mapdpm.search import chunked, chunks, fit, fit_in_passes, restarts
+from mapdpm.search import chunks, climb_in_passes, fit, fit_in_passes
 from mapdpm.search.moves import split_in_passes
 from tests.marks import complete_but, ends_early
 
@@ -27,11 +27,11 @@ N = 3000
 def small_passes(monkeypatch):
     """Passes for fits of thousands of points: all sizes are a hundredth."""
     monkeypatch.setattr(fit, "MANY", 1000)
-    monkeypatch.setattr(restarts, "_MANY", 100)
+    monkeypatch.setattr(runs, "_MANY", 100)
     monkeypatch.setattr(fit_in_passes, "SAMPLE", 500)
     monkeypatch.setattr(chunks, "PART", 300)
-    monkeypatch.setattr(chunked, "BETWEEN", 300)
-    monkeypatch.setattr(chunked, "_FEWEST_BETWEEN", 5)
+    monkeypatch.setattr(climb_in_passes, "BETWEEN", 300)
+    monkeypatch.setattr(climb_in_passes, "_FEWEST_BETWEEN", 5)
     monkeypatch.setattr(split_in_passes, "_PICKED", 400)
 
 
@@ -216,8 +216,8 @@ def test_the_next_fit_of_a_path_starts_warm(cap):
 @pytest.mark.usefixtures("small_passes")
 def test_held_points_and_points_at_the_cap_do_not_crowd_out_others(seed, monkeypatch):
     """Heavy tails, with two points a part to be picked: many are held; at the cap many would open a cluster."""
-    monkeypatch.setattr(chunked, "_FEWEST_BETWEEN", 2)
-    monkeypatch.setattr(chunked, "BETWEEN", 2)
+    monkeypatch.setattr(climb_in_passes, "_FEWEST_BETWEEN", 2)
+    monkeypatch.setattr(climb_in_passes, "BETWEEN", 2)
     X = np.random.default_rng(seed).standard_t(1.5, (1500, 2))
     for parameters in ({"alpha": 30.0}, {"max_clusters": 3}):
         model = MAPDPM(**parameters, likelihood=None, max_sweeps=1000).fit(X)

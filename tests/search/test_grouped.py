@@ -6,19 +6,19 @@ import math
 import numpy as np
 import pytest
 
-from mapdpm import HDPMixture, NormalGamma, NormalKnownVariance
+from mapdpm import HDPMixture, NormalGamma, NormalKnownVariance, names
 from mapdpm.backends import grouped, resolve
 from mapdpm.objective import is_gain
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.hierarchy import Hierarchy
 from mapdpm.protocol import Model
-from mapdpm.search.grouped.moves import MOVES
-from mapdpm.search.grouped.problem import GroupedProblem
+from mapdpm.search.groups import GroupedProblem
+from mapdpm.search.moves import catalogue
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import started_from
 from tests.marks import complete_but
 from tests.oracle import franchise as oracle
 
+MOVES = catalogue.MOVES[names.HDP_MOVES]
 PRIOR = NormalGamma(0.0, 0.05, 2.0, 1.0)
 KNOWN = NormalKnownVariance(0.0, 9.0, 1.0)
 
@@ -71,7 +71,7 @@ def test_a_sweep_moves_each_point_to_its_best_cluster(backend):
         labels[::4] = 4 + np.arange(5)
         labels = np.unique(labels, return_inverse=True)[1]
         problem = problem_of(X, groups, backend)
-        state = problem.state_of(started_from(problem.flat, labels))
+        state = problem.state_of(problem.flat.from_labels(labels))
         z, weights = labels.copy(), state.weights[0].copy()
         family, K = problem.flat.model.likelihood, state.clusters.capacity
         for i in range(len(X)):
@@ -107,7 +107,7 @@ def test_cells_move_where_they_gain(backend):
         X, groups, z = grouped_points(seed, 6, 6, 4)
         labels = np.unique((z + (groups % 2)) % 4, return_inverse=True)[1]
         problem = problem_of(X, groups, backend)
-        state = problem.state_of(started_from(problem.flat, labels))
+        state = problem.state_of(problem.flat.from_labels(labels))
         family = problem.flat.model.likelihood
         for slot in range(labels.max() + 1):
             points = np.flatnonzero(state.labels == slot)
@@ -174,7 +174,7 @@ def test_gibbs_sweeps_draw_alike(other):
         labels = []
         for name in ("c", other):
             problem = problem_of(X, groups, name)
-            state = problem.state_of(started_from(problem.flat, np.unique(z, return_inverse=True)[1]))
+            state = problem.state_of(problem.flat.from_labels(np.unique(z, return_inverse=True)[1]))
             problem.flat.backend.grouped_perturb(problem.flat.model, state.clusters, problem.counts(state), uniforms)
             labels.append(state.labels)
             np.testing.assert_array_equal(state.table, problem.table_of(state.labels, state.clusters.capacity))
@@ -188,7 +188,7 @@ def test_no_new_cluster_where_its_weight_is_zero():
     X[0] = 1e6
     for name in ("c", "numba", "python"):
         problem = problem_of(X, groups, name)
-        state = problem.state_of(started_from(problem.flat, np.unique(z, return_inverse=True)[1]))
+        state = problem.state_of(problem.flat.from_labels(np.unique(z, return_inverse=True)[1]))
         K = state.n_clusters
         state.weights[:, -1] = 0.0
         problem.flat.backend.grouped_sweep(problem.flat.model, state.clusters, problem.counts(state), 0, False)
@@ -214,7 +214,7 @@ def test_the_log_joint_never_falls(n_fits):
             of_run = [p.log_joint for p in seen if p.restart == run and not p.move.startswith("pooled")]
             assert np.all(np.diff(of_run) >= 0.0)
         problem = problem_of(X, groups, "c", alpha, gamma)
-        again = problem.state_of(started_from(problem.flat, model.labels_))
+        again = problem.state_of(problem.flat.from_labels(model.labels_))
         assert problem.log_joint(again) == pytest.approx(model.log_joint_, rel=1e-11, abs=1e-8)
 
 
@@ -276,14 +276,14 @@ def test_moves_raise_the_log_joint_and_keep_the_state_whole():
                 np.where(rng.random(len(z)) < 0.3, 0, z) if name == "split" else z * 3 + groups % 3, return_inverse=True
             )[1]
             problem = problem_of(X, groups, "c")
-            state = problem.state_of(started_from(problem.flat, start))
+            state = problem.state_of(problem.flat.from_labels(start))
             before = problem.log_joint(state)
             state, n = kind(problem, rng, lambda: False)(state)
             gained += n
             after = problem.log_joint(state)
             assert after >= before
             assert (n > 0) == is_gain(after - before, before)
-            fresh = problem.state_of(started_from(problem.flat, np.unique(state.labels, return_inverse=True)[1]))
+            fresh = problem.state_of(problem.flat.from_labels(np.unique(state.labels, return_inverse=True)[1]))
             assert problem.log_joint(fresh) == pytest.approx(after, rel=1e-11, abs=1e-8)
             problem.refresh(state)  # an ascent does, so that the rounding of moves does not add up
             live = np.flatnonzero(state.clusters.counts)
@@ -301,7 +301,7 @@ def of_one_sweep(monkeypatch=None, **faults):
     X, groups, z = grouped_points(2, 6, 8, apart=2.0)
     problem = problem_of(X, groups, "python", 3.0)
     labels = np.random.default_rng(2).integers(0, 4, len(z))
-    state = problem.state_of(started_from(problem.flat, np.unique(labels, return_inverse=True)[1]))
+    state = problem.state_of(problem.flat.from_labels(np.unique(labels, return_inverse=True)[1]))
     problem.flat.backend.grouped_sweep(problem.flat.model, state.clusters, problem.counts(state), 0, False)
     return state.labels.tolist()
 
@@ -326,7 +326,7 @@ def test_the_share_of_a_new_cluster_must_leave_the_rest(monkeypatch):
         X, groups, _ = grouped_points(3)
         X[0] = 300.0
         problem = problem_of(X, groups, "python", 3.0)
-        state = problem.state_of(started_from(problem.flat, np.zeros(len(X), dtype=np.int64)))
+        state = problem.state_of(problem.flat.from_labels(np.zeros(len(X), dtype=np.int64)))
         problem.flat.backend.grouped_sweep(problem.flat.model, state.clusters, problem.counts(state), 0, False)
         assert state.n_clusters > 1
         return state.weights.sum()

@@ -6,19 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mapdpm import HDPMixture
+from mapdpm import HDPMixture, names
 from mapdpm.backends import grouped, resolve
 from mapdpm.data.group_tree import read_tree
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.hierarchy import Hierarchy
 from mapdpm.protocol import Model
-from mapdpm.search.grouped.moves import MOVES
-from mapdpm.search.grouped.problem import GroupedProblem
+from mapdpm.search.groups import GroupedProblem
+from mapdpm.search.moves import catalogue
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import started_from
 from tests.marks import complete_but
 from tests.oracle import franchise as oracle
 from tests.search.test_grouped import KNOWN, PRIOR
+
+MOVES = catalogue.MOVES[names.HDP_MOVES]
 
 
 def sectioned_points(seed, n_sections=3, n_groups=3, size=8, K=5, apart=4.0):
@@ -64,7 +65,7 @@ def test_a_sweep_moves_each_point_to_its_best_cluster(backend):
         labels = np.zeros(len(X), dtype=np.int64)
         labels[::12] = [1, 2]
         problem = problem_of(X, paths, backend, KNOWN)
-        state = problem.grown(problem.state_of(started_from(problem.flat, labels)))
+        state = problem.grown(problem.state_of(problem.flat.from_labels(labels)))
         z, weights, groups, parents = labels.copy(), state.weights.copy(), problem.groups, problem.parents
         family, K = problem.flat.model.likelihood, state.clusters.capacity
         for i in range(len(X)):
@@ -109,7 +110,7 @@ def test_backends_agree(other):
         states = []
         for name in ("c", other):
             problem = problem_of(X, paths, name)
-            state = problem.grown(problem.state_of(started_from(problem.flat, z)))
+            state = problem.grown(problem.state_of(problem.flat.from_labels(z)))
             uniforms = np.random.default_rng(seed).random(len(X))
             problem.flat.backend.grouped_perturb(problem.flat.model, state.clusters, problem.counts(state), uniforms)
             states.append(state)
@@ -127,7 +128,7 @@ def test_the_log_joint_never_falls(n_fits):
         model = HDPMixture(alphas, gamma, likelihood=PRIOR).fit(X, paths)
         assert np.all(np.diff(model.history_) >= 0.0)
         problem = replace(problem_of(X, paths), prior=Hierarchy(tuple(alphas), gamma))
-        again = problem.state_of(started_from(problem.flat, model.labels_))
+        again = problem.state_of(problem.flat.from_labels(model.labels_))
         assert problem.log_joint(again) == pytest.approx(model.log_joint_, rel=1e-11, abs=1e-8)
 
 
@@ -139,12 +140,12 @@ def test_moves_raise_the_log_joint(name):
         rng = np.random.default_rng(seed)
         start = np.where(rng.random(len(z)) < 0.3, 0, z) if name == "split" else z * 3 + paths[:, 1] % 3
         problem = problem_of(X, paths, "c")
-        state = problem.state_of(started_from(problem.flat, np.unique(start, return_inverse=True)[1]))
+        state = problem.state_of(problem.flat.from_labels(np.unique(start, return_inverse=True)[1]))
         before = problem.log_joint(state)
         state, n = MOVES[name](problem, rng, lambda: False)(state)
         gained += n
         assert problem.log_joint(state) >= before
-        fresh = problem.state_of(started_from(problem.flat, np.unique(state.labels, return_inverse=True)[1]))
+        fresh = problem.state_of(problem.flat.from_labels(np.unique(state.labels, return_inverse=True)[1]))
         assert problem.log_joint(fresh) == pytest.approx(problem.log_joint(state), rel=1e-11, abs=1e-8)
     assert gained > 0
 
@@ -196,7 +197,7 @@ def test_a_birth_forgotten_on_the_path_changes_a_sweep(monkeypatch):
         X, paths, _ = sectioned_points(3)
         X[0] = 300.0
         problem = problem_of(X, paths)
-        state = problem.grown(problem.state_of(started_from(problem.flat, np.zeros(len(X), dtype=np.int64))))
+        state = problem.grown(problem.state_of(problem.flat.from_labels(np.zeros(len(X), dtype=np.int64))))
         problem.flat.backend.grouped_sweep(problem.flat.model, state.clusters, problem.counts(state), 0, False)
         assert state.n_clusters > 1
         return state.weights

@@ -5,29 +5,26 @@ import itertools
 import numpy as np
 import pytest
 
-from mapdpm import MAPDPM, NormalGamma, NormalInverseWishart, NormalKnownVariance
+from mapdpm import MAPDPM, NormalGamma, NormalInverseWishart, NormalKnownVariance, names
 from mapdpm import state as states
 from mapdpm.backends import resolve
 from mapdpm.backends.halves import best_cut
 from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty, partition_prior
 from mapdpm.protocol import Model
-from mapdpm.search import restarts
-from mapdpm.search.moves.catalogue import MOVES
-from mapdpm.search.moves.merge_split import Merge
-from mapdpm.search.moves.parts import members, put_back
-from mapdpm.search.moves.permutation import Permutation, best_consistent, sorted_by
+from mapdpm.search import runs
+from mapdpm.search.moves import catalogue
+from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.moves.neighbours import Regroup
-from mapdpm.search.moves.merge_split import Split
+from mapdpm.search.moves.permutation import Permutation, best_consistent, sorted_by
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import perturbed, started_from
-from mapdpm.state import copied
 from mapdpm.testing.data import crp_mixture, hostile, small
 from tests.faults import AlphaDropped
 from tests.marks import complete_but
 from tests.oracle import raw
 from tests.oracle import search as oracle
 
+MOVES = catalogue.MOVES[names.MOVES]
 BACKENDS = ("c", "numba", "python")
 FAMILIES = (NormalGamma, NormalKnownVariance, NormalInverseWishart)
 
@@ -82,7 +79,7 @@ def test_merging_costs_what_the_joint_loses(backend, family, discount):
         rng = np.random.default_rng([1, seed])
         X, likelihood, labels = small_case(rng, 7, family)
         problem = problem_of(X, likelihood, partition_prior(0.7, discount), backend)
-        state = started_from(problem, labels)
+        state = problem.from_labels(labels)
         before = raw.log_joint(X, labels, likelihood, 0.7, discount)
         for (a, b), loss in pairs_of(problem, state).items():
             after = raw.log_joint(X, np.where(labels == b, a, labels), likelihood, 0.7, discount)
@@ -95,7 +92,7 @@ def test_partners_are_the_cheapest_also_after_changes(backend):
     X = rng.normal(0.0, 3.0, (40, 2))
     likelihood = NormalGamma([0.0, 0.0], 0.1, 1.0, [1.0, 1.0])
     problem = problem_of(X, likelihood, partition_prior(1.0, 0.2), backend)
-    state = started_from(problem, np.arange(40) % 9)
+    state = problem.from_labels(np.arange(40) % 9)
     partners, losses = np.full(state.capacity, -1), np.full(state.capacity, np.inf)
     stale = np.ones(state.capacity, dtype=np.int64)
     for changed in ([], [3, 5], [0], [8, 1], [2, 3, 4]):
@@ -160,7 +157,7 @@ def test_merges_reach_a_state_where_no_pair_gains():
         family = (NormalGamma, NormalKnownVariance)[seed % 2]
         X, likelihood, labels = small_case(rng, 8, family)
         problem = problem_of(X, likelihood, partition_prior(0.5, 0.3 * (seed % 3 == 0)))
-        state, n = Merge(problem, rng, never)(started_from(problem, labels))
+        state, n = Merge(problem, rng, never)(problem.from_labels(labels))
         states.check(likelihood, X, None, state)
         merged += n
         joint = raw.log_joint(X, state.labels, likelihood, *problem.model.prior)
@@ -181,7 +178,7 @@ def test_three_clusters_merge_where_no_two_of_them_would(seed, labels):
     apart, one, *two = (raw.log_joint(X, z, likelihood, *process) for z in (labels, 0 * labels, *pairs))
     assert max(two) < apart < one
     problem = problem_of(X, likelihood, partition_prior(*process))
-    state, n_merges = Merge(problem, rng, never)(started_from(problem, labels))
+    state, n_merges = Merge(problem, rng, never)(problem.from_labels(labels))
     states.check(likelihood, X, None, state)
     assert (n_merges, state.n_clusters) == (2, 1)
 
@@ -301,7 +298,7 @@ def check_that_it_never_loses(name, broken=lambda likelihood: likelihood, broken
         X, likelihood, labels = small_case(rng, int(rng.integers(2, 10)))
         prior = partition_prior(float(rng.choice([0.01, 0.3, 3.0, 100.0])), 0.4 * (seed % 2))
         problem = problem_of(X, broken(likelihood), broken_prior(prior), "python")
-        state, n = MOVES[name](problem, rng, never)(started_from(problem, labels))
+        state, n = MOVES[name](problem, rng, never)(problem.from_labels(labels))
         states.check(likelihood, X, None, state)
         before, after = (raw.log_joint(X, z, likelihood, *prior) for z in (labels, state.labels))
         assert after >= before - 1e-9 * (1.0 + abs(before)), f"{name} lowered the joint by {before - after}"
@@ -373,7 +370,7 @@ def test_split_finds_separate_groups_in_one_cluster():
         X = np.vstack([rng.normal(-4.0, 1.0, (40, D)), rng.normal(4.0, 1.0, (60, D))])
         likelihood = NormalGamma(np.zeros(D), 0.01, 1.0, np.ones(D))
         problem = problem_of(X, likelihood, partition_prior(1.0))
-        state, n = Split(problem, rng, never)(started_from(problem, np.zeros(100, dtype=np.int64)))
+        state, n = Split(problem, rng, never)(problem.from_labels(np.zeros(100, dtype=np.int64)))
         assert n == 1
         assert len(set(state.labels[:40])) == len(set(state.labels[40:])) == 1
         assert state.n_clusters == 2
@@ -386,7 +383,7 @@ def test_split_of_a_large_cluster_goes_by_a_sample():
     X[::50] += 9.0
     likelihood = NormalGamma(np.zeros(3), 0.01, 1.0, np.ones(3))
     problem = problem_of(X, likelihood, partition_prior(1.0))
-    state, n = Split(problem, rng, never)(started_from(problem, np.zeros(20000, dtype=np.int64)))
+    state, n = Split(problem, rng, never)(problem.from_labels(np.zeros(20000, dtype=np.int64)))
     states.check(likelihood, X, None, state)
     assert n == 1
     assert sorted(np.bincount(state.labels)) == [400, 19600]
@@ -398,7 +395,7 @@ def test_a_cluster_that_cannot_be_split_is_left_alone_until_it_changes():
     X = rng.normal(size=(200, 2))
     likelihood = NormalGamma([0.0, 0.0], 0.1, 1.0, [1.0, 1.0])
     problem = problem_of(X, likelihood, partition_prior(1.0))
-    split, state = Split(problem, rng, never), started_from(problem, np.arange(200) % 2)
+    split, state = Split(problem, rng, never), problem.from_labels(np.arange(200) % 2)
     state, n = split(state)
     assert n == 0
     asked = rng.bit_generator.state
@@ -417,7 +414,7 @@ def test_permutation_and_regroup_escape_what_merges_and_splits_cannot(monkeypatc
 
     Alone is without the detours of a run with few points.
     """
-    monkeypatch.setattr(restarts, "_MANY", 1)
+    monkeypatch.setattr(runs, "_MANY", 1)
     base, more = ("merge", "split"), {"permutation": [], "regroup": []}
     for seed in range(15):
         X, _, likelihood = crp_mixture(np.random.default_rng([41, seed]))
@@ -437,17 +434,17 @@ def test_put_back_keeps_every_point():
     likelihood = NormalGamma([0.0, 0.0], 0.1, 1.0, [1.0, 1.0])
     problem = problem_of(X, likelihood, partition_prior(1.0))
     for n_new in (1, 2, 5, 20):
-        state = started_from(problem, np.arange(50) % 15)
+        state = problem.from_labels(np.arange(50) % 15)
         slots = np.array([3, 9])
         points = np.flatnonzero(np.isin(state.labels, slots))
         part = problem.part(points, 13)
-        new = started_from(part, np.arange(len(points)) % n_new)
+        new = part.from_labels(np.arange(len(points)) % n_new)
         others = np.delete(state.labels, points).copy()
-        state = put_back(problem, state, slots, points, new)
+        state = problem.put_back(state, slots, points, new)
         states.check(likelihood, X, None, state)
         np.testing.assert_array_equal(np.delete(state.labels, points), others)
         assert state.n_clusters == 13 + min(n_new, len(points))
-        assert [len(m) for m in members(state)] == state.counts.tolist()
+        assert [len(m) for m in state.members()] == state.counts.tolist()
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.4])
@@ -460,8 +457,8 @@ def test_a_part_gains_what_the_whole_gains(discount):
     points = np.flatnonzero(one >= 2)
     part = problem.part(points, 2)
     gains = [
-        p.log_joint(started_from(p, np.unique(b, return_inverse=True)[1]))
-        - p.log_joint(started_from(p, np.unique(a, return_inverse=True)[1]))
+        p.log_joint(p.from_labels(np.unique(b, return_inverse=True)[1]))
+        - p.log_joint(p.from_labels(np.unique(a, return_inverse=True)[1]))
         for p, a, b in ((problem, one, two), (part, one[points], two[points]))
     ]
     assert gains[0] == pytest.approx(gains[1], abs=1e-10)
@@ -481,8 +478,8 @@ def test_gibbs_sweeps_of_all_backends_draw_alike(backend):
         drawn = []
         for name in ("c", backend):
             problem = problem_of(X, likelihood, partition_prior(1.0, case.discount), name, None, case.weights)
-            state = started_from(problem, np.arange(len(X)) % 3 if len(X) > 2 else np.zeros(len(X), dtype=np.int64))
-            drawn.append(perturbed(problem, copied(state), np.random.default_rng(seed)).labels)
+            state = problem.from_labels(np.arange(len(X)) % 3 if len(X) > 2 else np.zeros(len(X), dtype=np.int64))
+            drawn.append(problem.perturbed(state.copy(), np.random.default_rng(seed)).labels)
         np.testing.assert_array_equal(*drawn)
 
 
@@ -501,7 +498,7 @@ def test_gibbs_sweeps_leave_the_posterior_alone():
     index = {tuple(z): k for k, z in enumerate(every)}
     counts = np.zeros(15)
     for k in rng.choice(15, 20000, p=share):
-        state = perturbed(problem, started_from(problem, every[k].astype(np.int64)), rng)
+        state = problem.perturbed(problem.from_labels(every[k].astype(np.int64)), rng)
         counts[index[tuple(states.compacted(likelihood, state).labels)]] += 1
     deviation = np.sqrt(20000 * share * (1.0 - share))
     assert np.all(np.abs(counts - 20000 * share) <= 6.0 * deviation + 1.0)
@@ -517,7 +514,7 @@ def test_all_moves_take_weights_caps_and_the_family_of_dp_means():
     for (likelihood, prior), cap in itertools.product(families, (None, 4)):
         for name, move in MOVES.items():
             problem = problem_of(X, likelihood, prior, "c", cap, weights)
-            state = started_from(problem, np.arange(60) % 4)
+            state = problem.from_labels(np.arange(60) % 4)
             before = problem.log_joint(state)
             for _ in range(3):
                 state, n = move(problem, rng, never)(state)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mapdpm.search.moves.order import best_segments, boundaries
+from mapdpm.search.moves.permutation import best_segments, boundaries
 
 
 @pytest.mark.parametrize("layers", [0, 3])

@@ -14,9 +14,9 @@ from mapdpm.likelihoods._template import GammaExponential
 from mapdpm.partition_priors import ClusterPenalty, partition_prior
 from mapdpm.partition_priors.emptied import largest_held
 from mapdpm.protocol import Model
-from mapdpm.search import chunked, chunks, passes
-from mapdpm.search.climb_in_passes import Climb, Limits, Start
+from mapdpm.search import chunks, climb_in_passes, passes
 from mapdpm.search.chunks import Chunk, Frame
+from mapdpm.search.climb_in_passes import Climb, Limits, Start
 from mapdpm.search.fit_in_passes import InThreads
 from mapdpm.search.moves import split_in_passes
 from mapdpm.state import empty, statistics
@@ -250,8 +250,8 @@ class Watched(Climb):
 def test_no_pass_lowers_the_joint(family, alpha, n_passes, monkeypatch):
     """Chunks of ten points, random starts, moves of one point among a few after each pass: many clusters vanish."""
     monkeypatch.setattr(chunks, "PART", 10)
-    monkeypatch.setattr(chunked, "_FEWEST_BETWEEN", 1)
-    monkeypatch.setattr(chunked, "BETWEEN", 20)
+    monkeypatch.setattr(climb_in_passes, "_FEWEST_BETWEEN", 1)
+    monkeypatch.setattr(climb_in_passes, "BETWEEN", 20)
     backend = "c" if family in BY_C else "numba" if family is not GammaExponential else "python"
     frame, data = frame_of(family, seed=9, n=150, prior=partition_prior(alpha, 0.0), backend=backend)
     rng, done, small = np.random.default_rng(1), 0, 0

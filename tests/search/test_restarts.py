@@ -13,14 +13,10 @@ from mapdpm.likelihoods._squared_distance import SquaredDistance
 from mapdpm.partition_priors import ClusterPenalty, partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.ascent import Plan, ascend
-from mapdpm.search.moves.neighbours import Detour
-from mapdpm.search.moves.merge_split import Memory
-from mapdpm.search.moves.merge_split import Merge
-from mapdpm.search.moves.neighbours import Regroup
-from mapdpm.search.moves.merge_split import Split
+from mapdpm.search.moves.merge_split import Memory, Merge, Split
+from mapdpm.search.moves.neighbours import Detour, Regroup
 from mapdpm.search.problem import Problem
-from mapdpm.search.restarts import remembering
-from mapdpm.search.steps import started_from
+from mapdpm.search.runs import remembering
 from mapdpm.testing.data import crp_mixture
 from tests.oracle import raw
 
@@ -64,7 +60,7 @@ def calls(monkeypatch):
 
 def refused_and_detoured(problem, labels, rng):
     """The state after splits and detours in turn, until neither gains; and how many detours gained."""
-    memory, state, gained = Memory(problem.n_points), started_from(problem, labels), 0
+    memory, state, gained = Memory(problem.n_points), problem.from_labels(labels), 0
     split, detour = Split(problem, rng, never, 1, memory), Detour(problem, rng, never, memory)
     for _ in range(20):
         state, n_split = split(state)
@@ -91,7 +87,7 @@ def test_a_detour_never_lowers_the_joint_and_gains_as_scipy_says():
         cap = 3 if seed % 4 == 3 else None
         problem, labels = problem_of(X, likelihood, prior, cap), rng.permutation(np.arange(30) % 3)
         memory = Memory(30)
-        state, _ = Split(problem, rng, never, 1, memory)(started_from(problem, labels))
+        state, _ = Split(problem, rng, never, 1, memory)(problem.from_labels(labels))
         before = raw.log_joint(X, state.labels, likelihood, *prior)
         state, n = Detour(problem, rng, never, memory)(state)
         after = raw.log_joint(X, state.labels, likelihood, *prior)
@@ -123,12 +119,12 @@ def test_a_detour_finds_what_no_merge_and_no_split_does():
         rng = np.random.default_rng([53, seed])
         X, _, likelihood = crp_mixture(rng)
         problem = problem_of(X, likelihood, partition_prior(3.0))
-        start = started_from(problem, np.zeros(600, dtype=np.int64))
+        start = problem.from_labels(np.zeros(600, dtype=np.int64))
         memory = Memory(600)
         plan = remembering(Plan((Merge, Split), 1000, never), memory)
         one = ascend(problem, start, plan, np.random.default_rng(seed))
         more = remembering(plan._replace(moves=(Merge, Split, Detour)), memory)
-        two = ascend(problem, states.copied(one.state), more, np.random.default_rng(seed))
+        two = ascend(problem, one.state.copy(), more, np.random.default_rng(seed))
         gains.append(two.history[-1] - one.history[-1])
     assert min(gains) >= 0.0
     assert max(gains) > 1.0
@@ -139,13 +135,13 @@ def test_a_change_is_tried_once(calls):
     problem = problem_of(X, likelihood, partition_prior(3.0))
     memory = Memory(600)
     plan = remembering(Plan((Merge, Split, Detour), 1000, never), memory)
-    found = ascend(problem, started_from(problem, np.zeros(600, dtype=np.int64)), plan, np.random.default_rng(0))
+    found = ascend(problem, problem.from_labels(np.zeros(600, dtype=np.int64)), plan, np.random.default_rng(0))
     for again, most in ((memory.copied(), 0), (Memory(600), np.inf)):
         calls.clear()
         split, detour = (move(problem, np.random.default_rng(0), never, memory=again) for move in (Split, Detour))
-        assert split(states.copied(found.state))[1] == 0
+        assert split(found.state.copy())[1] == 0
         assert calls["best_halves"] == 0 if most == 0 else calls["best_halves"] > 0
-        detour(states.copied(found.state))
+        detour(found.state.copy())
         # A random point names the neighbours, so a pair of clusters may be new.
         assert calls["recluster"] <= (found.state.n_clusters * 3 if most == 0 else np.inf)
 
@@ -158,7 +154,7 @@ def test_regroup_makes_so_many_attempts_however_often_it_gains(calls):
     problem = problem_of(X, likelihood, partition_prior(3.0))
     regroup, state = (
         Regroup(problem, np.random.default_rng(0), never, rounds=2),
-        started_from(problem, np.arange(600) % 9),
+        problem.from_labels(np.arange(600) % 9),
     )
     improved = 0
     for _ in range(5):

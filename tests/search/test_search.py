@@ -14,7 +14,6 @@ from mapdpm.objective import best_slot
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Model
 from mapdpm.search.problem import Problem
-from mapdpm.search.steps import started_from, started_sequentially
 from mapdpm.testing.data import hostile
 from tests.marks import complete_but
 
@@ -32,7 +31,7 @@ def test_a_sweep_never_lowers_the_joint(seed):
     rng = np.random.default_rng(seed)
     case = hostile(rng)
     problem = problem_of(case._replace(X=case.X - np.median(case.X, axis=0)))
-    state = started_from(problem, np.unique(rng.integers(0, 9, len(case.X)), return_inverse=True)[1])
+    state = problem.from_labels(np.unique(rng.integers(0, 9, len(case.X)), return_inverse=True)[1])
     for _ in range(4):
         before = problem.log_joint(state)
         sizes = np.abs(problem.backend.log_marginals(problem.model.likelihood, state)).sum()
@@ -49,7 +48,7 @@ def test_a_sweep_never_lowers_the_joint(seed):
 def test_a_second_sweep_of_a_mode_changes_no_bit(backend):
     case = hostile(np.random.default_rng(12))
     problem = problem_of(case, backend)
-    state = started_sequentially(problem, np.arange(len(case.X)))
+    state = problem.sequential(np.arange(len(case.X)))
     moved = 1
     while moved:
         state, moved = problem.swept(state)

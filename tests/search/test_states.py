@@ -8,22 +8,21 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from mapdpm import HDPHMM, NormalKnownVariance
+from mapdpm import HDPHMM, NormalKnownVariance, names
 from mapdpm.backends import BACKENDS, resolve
 from mapdpm.data.sequences import read_sequences
 from mapdpm.objective import is_gain
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.transitions import Transitions
 from mapdpm.protocol import Model
+from mapdpm.search.moves import catalogue
+from mapdpm.search.moves import sequences as moves
 from mapdpm.search.problem import Problem
-from mapdpm.search.sharing import exhaustive
-from mapdpm.search.states import moves
-from mapdpm.search.states.moves import MOVES
-from mapdpm.search.states.problem import SequenceProblem
-from mapdpm.search.steps import started_from
+from mapdpm.search.sequences import SequenceProblem
 from tests.marks import complete_but, ends_early
 from tests.oracle import franchise, hdp_hmm
 
+MOVES = catalogue.MOVES[names.HMM_MOVES]
 PRIOR = NormalKnownVariance(0.0, 9.0, 1.0)
 EACH = complete_but(["c", "python"], ["c", "numba", "python"])
 
@@ -93,7 +92,7 @@ def test_a_sweep_moves_each_point_to_its_best_state(backend, kappa):
         labels[::6] = 3 + np.arange(4)
         labels = np.unique(labels, return_inverse=True)[1]
         problem = problem_of(X, np.repeat([0, 1, 2], [1, 10, 13]), backend, kappa=kappa)
-        state = problem.state_of(started_from(problem.flat, labels))
+        state = problem.state_of(problem.flat.from_labels(labels))
         z, weights = labels.copy(), state.weights[0].copy()
         for i in range(len(X)):
             held = weights.copy()
@@ -221,12 +220,12 @@ def test_a_move_raises_j_and_keeps_the_state_whole(name):
         labels = labels.get(name, z if name == "path" else z // 2)
         labels = np.where(rng.random(len(z)) < 0.1, rng.choice(labels, len(z)), labels)
         problem = problem_of(X, np.arange(len(X)) // 50, kappa=float(seed % 2))
-        state = problem.state_of(started_from(problem.flat, np.unique(labels, return_inverse=True)[1]))
+        state = problem.state_of(problem.flat.from_labels(np.unique(labels, return_inverse=True)[1]))
         before, held = problem.log_joint(state), state.labels.copy()
         found, n = MOVES[name](problem, rng, lambda: False)(state)
         problem.refresh(found)
         after = problem.log_joint(found)
-        fresh = problem.state_of(started_from(problem.flat, found.labels))
+        fresh = problem.state_of(problem.flat.from_labels(found.labels))
         assert problem.log_joint(fresh) == pytest.approx(after, abs=1e-8 * abs(after))
         assert (n == 0 and np.array_equal(found.labels, held)) or is_gain(after - before, before)
         gained += n
@@ -273,7 +272,7 @@ def test_the_best_of_all_states_of_a_few_times(sizes, monkeypatch):
         model = HDPHMM(alpha, gamma, kappa, likelihood=PRIOR).fit(X, ids)
         assert model.log_joint_ >= best - 0.06  # both values of p(z) are within 0.03
         with monkeypatch.context() as without:
-            without.setattr(exhaustive, "MOST_POINTS", 1)
+            without.setattr(sharing.SharingProblem, "few", 1)
             alone = HDPHMM(alpha, gamma, kappa, likelihood=PRIOR).fit(X, ids)
         reached += alone.log_joint_ >= best - 0.06
     assert reached >= 0.8 * n_problems

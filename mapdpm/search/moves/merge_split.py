@@ -1,4 +1,4 @@
-"""Merge and split: two clusters become one, or one two, if that raises the log joint; what was in vain is remembered."""
+"""Merge and split: two clusters become one, or one two, if that raises the log joint; and what was in vain."""
 
 from __future__ import annotations
 
