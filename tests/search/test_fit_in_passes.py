@@ -16,7 +16,7 @@ from mapdpm import (
     NormalKnownVariance,
     select_alpha,
 )
-from mapdpm.search import chunks, climb_in_passes, fit, fit_in_passes
+from mapdpm.search import chunks, climb_in_passes, fit, fit_in_passes, runs
 from mapdpm.search.moves import split_in_passes
 from tests.marks import complete_but, ends_early
 

@@ -15,6 +15,7 @@ from mapdpm.objective import is_gain
 from mapdpm.partition_priors import partition_prior
 from mapdpm.partition_priors.transitions import Transitions
 from mapdpm.protocol import Model
+from mapdpm.search import sharing
 from mapdpm.search.moves import catalogue
 from mapdpm.search.moves import sequences as moves
 from mapdpm.search.problem import Problem
