@@ -8,7 +8,7 @@ PAPERS := $(sort $(wildcard bench/papers/*[0-9].py))
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-KERNELS := $(wildcard c_kernels/*.c c_kernels/*.h) build_kernels.py setup.py pyproject.toml
+KERNELS := $(filter-out $(addprefix c_kernels/,checks/% firmware/% fuzz/% tests/%),$(wildcard c_kernels/*.[ch] c_kernels/*/*.[ch])) build_kernels.py setup.py pyproject.toml
 
 export NUMBA_CACHE_DIR := $(shell $(PYTHON) tests/numba_cache.py 2>/dev/null)
 export MPLBACKEND := Agg

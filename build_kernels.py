@@ -1,6 +1,7 @@
 """The compiled modules ``mapdpm.backends._c32`` and ``_c64``: the same C sources for float and for double.
 
-setup.py names the two builders at the end. Python sees the declarations between the markers in the headers.
+setup.py names the two builders at the end. Python sees the declarations between the markers in the headers. Whatever is
+built has the two files of c_kernels/amalgamate.py, too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,19 @@ _ROOT = Path(__file__).resolve().parent
 _KERNELS = "c_kernels"  # relative to the root, as setuptools requires of sources
 _HEADERS = ("mapdpm.h", "mapdpm_batch.h")
 _BEGIN, _END = "/* cdef: begin */", "/* cdef: end */"
+
+
+def _loaded(name: str, path: Path) -> Any:
+    """Load a module from its file."""
+    spec: Any = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_amalgamate = _loaded("amalgamate", _ROOT / _KERNELS / "amalgamate.py")
+_amalgamate.current()
+ROOMS: tuple[str, ...] = _amalgamate.ROOMS
 # For Python alone: the calls of threads take turns, for other threads run while cffi is in C. ``busy`` is 0 when free,
 # 1 in mapdpm_one, and 2 between mapdpm_enter and mapdpm_leave. Only the holder of a lock of Python calls these two:
 # mapdpm_enter takes over a 2, which an interrupted call has left, and mapdpm_leave releases nothing but a 2.
@@ -101,8 +115,11 @@ def declarations(header: str) -> str:
     return text.partition(_BEGIN)[2].partition(_END)[0]
 
 
-def _files(pattern: str) -> list[str]:
-    return sorted(f"{_KERNELS}/{path.name}" for path in (_ROOT / _KERNELS).glob(pattern))
+def _files(ending: str) -> list[str]:
+    """Return the files of the library: those of its folder, and of its rooms, the folders that hold sources only."""
+    folder = _ROOT / _KERNELS
+    found = (path for pattern in ("*", *(f"{room}/*" for room in ROOMS)) for path in folder.glob(pattern + ending))
+    return sorted(path.relative_to(_ROOT).as_posix() for path in found)
 
 
 def builder(module: str, real: str) -> FFI:
@@ -112,8 +129,8 @@ def builder(module: str, real: str) -> FFI:
     ffi.set_source(
         module,
         '#include "mapdpm_batch.h"' + _FOR_PYTHON_SOURCE,
-        sources=_files("*.c"),
-        depends=_files("*.h"),
+        sources=_files(".c"),
+        depends=_files(".h"),
         include_dirs=[_KERNELS],
         define_macros=[
             ("MAPDPM_REAL", real),
@@ -139,17 +156,15 @@ def load_clone(clone: str, folder: Path) -> tuple[Any, Any]:
     chosen = "-DMAPDPM_NO_CLONES" if clone == "default" else f'-DMAPDPM_ONE_CLONE="{clone}"'
     switches = [f"-DMAPDPM_{name}" for name in ("REAL=double", "MISSING", "GROUPS", "STATES", "SURPRISE")]
     folders = [f"-I{sysconfig.get_path('include')}", f"-I{_ROOT / _KERNELS}"]
-    sources = [str(source), *(str(_ROOT / path) for path in _files("*.c"))]
+    sources = [str(source), *(str(_ROOT / path) for path in _files(".c"))]
     flags = [*_FLAGS, *switches, chosen, "-fPIC", "-shared"]
     command = [shutil.which("gcc") or "gcc", *flags, *folders, *sources, "-lm", "-o", str(library)]
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603  (its own sources)
-    spec: Any = importlib.util.spec_from_file_location("mapdpm.backends._c64", library)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = _loaded("mapdpm.backends._c64", library)
     return module.lib, module.ffi
 
 
-# The clones of CLONES in mapdpm_score_table.h, and what /proc/cpuinfo must list for each.
+# The clones of CLONES in scores/mapdpm_score_table.h, and what /proc/cpuinfo must list for each.
 CLONES = {
     "default": set(),
     "arch=x86-64-v2": {"sse4_2", "popcnt"},

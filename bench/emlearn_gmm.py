@@ -41,7 +41,7 @@ import mapdpm
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-FIRMWARE, PAIR = ROOT / "c_kernels" / "firmware", ROOT / "c_kernels" / "amalgamation" / "src"
+FIRMWARE = ROOT / "c_kernels" / "firmware"
 COLUMNS = ("accel_x", "accel_y", "accel_z")
 PACKAGES = ("emlearn", "scikit-learn")
 CLUSTERS = 8
@@ -87,7 +87,7 @@ class Builder:
         sources = [FIRMWARE / "boards" / f"{part}.c" for part in ("cortex_m", "report", "memory")]
         sources += [HERE / "chip" / "main.c", HERE / "chip" / f"with_{name}.c", *map(Path, more)]
         headers = Path(str(distribution("emlearn").locate_file("emlearn")))
-        search = [f"-I{path}" for path in (self.folder, HERE / "chip", FIRMWARE, PAIR, headers)]
+        search = [f"-I{path}" for path in (self.folder, HERE / "chip", FIRMWARE, self.firmware.PAIR, headers)]
         objects = [self.folder / f"{source.stem}.o" for source in sources]
         for source, part in zip(sources, objects, strict=True):
             command = [*self.compile, "-DMAPDPM_REAL=float", *flags.split(), *search, "-c"]
@@ -200,7 +200,7 @@ def compare(builder: Builder) -> None:
     for name, model, flags in (("mapdpm", learned, ""), ("mapdpm, smallest", smaller, SMALLEST)):
         snapshot = f"static const unsigned char snapshot[] = {{{', '.join(map(str, model.to_bytes()))}}};\n"
         (builder.folder / "snapshot.h").write_text(f"enum {{ STATE_BYTES = {model.nbytes} }};\n{snapshot}")
-        pair = [str(PAIR / "mapdpm.c")]
+        pair = [str(builder.firmware.PAIR / "mapdpm.c")]
         builder.make("mapdpm", pair, f"-DUNREAD {flags} -Wno-unused-variable")
         scoring = sum(builder.sizes().text.values()) - sum(nothing.text.values())
         report(name, model, builder.run("mapdpm", pair, flags), learned_calm, text_scoring=scoring)

@@ -19,7 +19,7 @@ from streams import stream
 import mapdpm
 
 HERE = Path(__file__).resolve().parent
-SOURCES = ("mapdpm", "online", "choose", "clusters", "split_merge", "warmup", "window", "stream")
+ROOMS = ("files", "groups", "stream", "surprise")
 FLAGS = ("-std=gnu99", "-O2", "-ffp-contract=off", "-DMAPDPM_NO_CLONES")
 
 
@@ -27,7 +27,11 @@ def counts(folder: Path, real: str, room: int, half_life: float, counted: int, n
     """Instructions of each of the last learns."""
     kernels = Path(mapdpm.get_include())
     program = folder / f"worst_case_{real}"
-    sources = [HERE / "worst_case.c", *(kernels / f"{name}.c" for name in SOURCES)]
+    sources = [
+        HERE / "worst_case.c",
+        kernels / "mapdpm.c",
+        *(path for room in ROOMS for path in (kernels / room).glob("*.c")),
+    ]
     subprocess.run(["cc", *FLAGS, f"-DMAPDPM_REAL={real}", f"-I{kernels}", *sources, "-o", program], check=True)
     tool = ["valgrind", "--tool=callgrind", "--zero-before=learn_counted", "--dump-after=learn_counted"]
     out = folder / f"out_{real}_{room}_{half_life:g}"

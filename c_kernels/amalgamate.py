@@ -1,51 +1,66 @@
 """Write the stream learner and model files as two files to copy, amalgamation/src/mapdpm.h and mapdpm.c.
 
-`make amalgamation` runs this. A header is inserted once, where it is first included. Functions that files share among
-themselves become static.
+`make amalgamation` runs this, and so does all that reads the two files: setup.py, tests, firmware, the page. A header
+is inserted once, where it is first included. Functions that files share among themselves become static.
 """
 
+import os
 import pathlib
 import re
-import sys
 
 HERE = pathlib.Path(__file__).parent
 PAIR = HERE / "amalgamation" / "src"
 LICENSE = HERE.parent / "LICENSE"
+ROOMS = (  # README.md says what each holds
+    "arithmetic",
+    "files",
+    "families",
+    "scores",
+    "batch",
+    "learner",
+    "groups",
+    "surprise",
+    "stream",
+    "gateway",
+    "features",
+)
 SOURCES = (
     "mapdpm.c",
-    "snapshot.c",
-    "stream.c",
-    "queries.c",
-    "clock.c",
-    "clusters.c",
-    "groups.c",
-    "transitions.c",
-    "blocks.c",
-    "smoothing.c",
-    "base.c",
-    "choose.c",
-    "surprise.c",
-    "assess.c",
-    "filter.c",
-    "split_merge.c",
-    "window.c",
-    "warmup.c",
-    "settle.c",
-    "queue.c",
-    "prior.c",
-    "online.c",
-    "gateway.c",
-    "summary.c",
-    "bank.c",
-    "alarm.c",
-    "selftest.c",
-    "stream_checks.c",
-    "stream_snapshot.c",
-    "slots.c",
-    "features.c",
-    "features_steps.c",
-    "features_blocks.c",
-    "features_snapshot.c",
+    "files/snapshot.c",
+    "stream/stream.c",
+    "stream/queries.c",
+    "stream/clock.c",
+    "stream/clusters.c",
+    "groups/groups.c",
+    "stream/grouped.c",
+    "groups/transitions.c",
+    "stream/blocks.c",
+    "stream/smoothing.c",
+    "groups/base.c",
+    "gateway/another_base.c",
+    "stream/choose.c",
+    "surprise/surprise.c",
+    "stream/assess.c",
+    "stream/filter.c",
+    "stream/split_merge.c",
+    "stream/window.c",
+    "stream/warmup.c",
+    "stream/settle.c",
+    "stream/queue.c",
+    "stream/prior.c",
+    "stream/online.c",
+    "gateway/gateway.c",
+    "gateway/summary.c",
+    "stream/bank.c",
+    "surprise/alarm.c",
+    "learner/selftest.c",
+    "stream/stream_checks.c",
+    "stream/stream_snapshot.c",
+    "files/slots.c",
+    "features/features.c",
+    "features/features_steps.c",
+    "features/features_blocks.c",
+    "features/features_snapshot.c",
 )
 TOP = """/* SPDX-License-Identifier: BSD-3-Clause
  * {copyright}
@@ -103,20 +118,17 @@ def amalgamated() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines) + "\n")
 
 
-def main() -> int:
-    """Write the two files; with --check, return 1 and name them if they are not current."""
-    header = top("mapdpm.h") + (HERE / "mapdpm.h").read_text()
-    texts = {PAIR / "mapdpm.h": header, PAIR / "mapdpm.c": amalgamated()}
-    if sys.argv[1:] == ["--check"]:
-        old = [path.name for path, text in texts.items() if not path.exists() or path.read_text() != text]
-        if old:
-            print(f"not current: {', '.join(old)} in {PAIR}; make -C c_kernels amalgamation", file=sys.stderr)
-        return int(bool(old))
-    PAIR.mkdir(parents=True, exist_ok=True)
-    for path, text in texts.items():
-        path.write_text(text)
-    return 0
+def current() -> pathlib.Path:
+    """Return the folder of the two files, which are written where they are not current."""
+    texts = {"mapdpm.h": top("mapdpm.h") + (HERE / "mapdpm.h").read_text(), "mapdpm.c": amalgamated()}
+    for name, text in texts.items():
+        path = PAIR / name
+        if not path.exists() or path.read_text() != text:
+            ours = path.with_name(f"{name}.{os.getpid()}")  # others may do the same at the same time, or read
+            ours.write_text(text)
+            ours.replace(path)
+    return PAIR
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    current()

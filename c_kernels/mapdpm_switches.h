@@ -61,6 +61,8 @@ void *memset(void *to, int byte, size_t n);
 #error "reals are computed with more digits than they have; on x86 compile with -msse2 -mfpmath=sse"
 #endif
 
+typedef mapdpm_real md_real;
+
 /* A constant of the real type. On AVR double is float, and cannot hold the second. */
 #if DBL_MAX_EXP < 1024
 #define FLOAT_OR_DOUBLE(single, whole) ((mapdpm_real)(single))

@@ -10,11 +10,12 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+from build_kernels import ROOMS
 from release.commands import BIN, run
 
 IN_A_WHEEL = {  # folders of the wheel, and the files of the sources that they hold
     "mapdpm": ("mapdpm", ("**/*.py", "py.typed")),
-    "mapdpm/c_kernels": ("c_kernels", ("*.c", "*.h", "amalgamation/src/*")),
+    "mapdpm/c_kernels": ("c_kernels", ("*.[ch]", *(f"{room}/*" for room in ROOMS), "amalgamation/src/*")),
     "mapdpm/example_data": ("examples/data", ("smartwatch.csv", "README.md")),
 }
 MADE_FOR_A_WHEEL = ("mapdpm/backends/_c32.abi3.so", "mapdpm/backends/_c64.abi3.so")

@@ -1,5 +1,6 @@
 """Compiling the C library with programs, for the tests of what lies around it."""
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -9,9 +10,20 @@ import pytest
 from repository import ROOT
 
 KERNELS = ROOT / "c_kernels"
+
+
+def program(path):
+    """A program of c_kernels, as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+amalgamate = program(KERNELS / "amalgamate.py")
+SOURCE = amalgamate.current()
 FIRMWARE = KERNELS / "firmware"
 FOLDER = KERNELS / "amalgamation"
-SOURCE = FOLDER / "src"
 STUBS = ROOT / "tests" / "c_kernels" / "stubs"
 SKETCH = FOLDER / "examples" / "Wristband" / "Wristband.ino"
 

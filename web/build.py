@@ -7,6 +7,7 @@ comes after those that it imports.
 
 import base64
 import csv
+import importlib
 import itertools
 import json
 import re
@@ -19,7 +20,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-PAIR = ROOT / "c_kernels" / "amalgamation" / "src"
+sys.path.insert(0, str(ROOT / "c_kernels"))
+PAIR = importlib.import_module("amalgamate").current()
 SOURCES = (HERE / "learner.c", PAIR / "mapdpm.c", ROOT / "c_kernels" / "firmware" / "boards" / "memory.c")
 COMPILER = "clang --target=wasm32 -std=c99 -O2 -Wall -Wextra -ffreestanding -fno-builtin-memcpy -fno-builtin-memset"
 LINKER = "-nostdlib -Wl,--no-entry -Wl,--strip-all -Wl,-z,stack-size=16384"

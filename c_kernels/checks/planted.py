@@ -33,7 +33,7 @@ class Bug(NamedTuple):
 BUGS = (
     Bug(
         "index one too far",
-        "choose.c",
+        "stream/choose.c",
         "            for (j = 0; j < n; j++)\n                u[j] =",
         "            for (j = 0; j <= n; j++)\n                u[j] =",
         "gcc-float-sanitized/test_stream",
@@ -43,7 +43,7 @@ BUGS = (
     ),
     Bug(
         "limit that lets one value too many through",
-        "stream_checks.c",
+        "stream/stream_checks.c",
         "s->turn >= MD_SLOTS(s)",
         "s->turn > MD_SLOTS(s)",
         "clang-float-sanitized/snapshot_fuzz",
@@ -53,7 +53,7 @@ BUGS = (
     ),
     Bug(
         "constant that is a double",
-        "mapdpm_math.h",
+        "arithmetic/mapdpm_math.h",
         "x * (mapdpm_real)1.4426950408889634",
         "x * 1.4426950408889634",
         "../firmware",

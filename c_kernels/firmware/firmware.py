@@ -27,13 +27,15 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import amalgamate  # lies beside this folder
 import stacks
 from tables import with_tables
 from targets import TARGETS, Target
 
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("BUILD", HERE.parents[1] / "build" / "firmware"))
-PAIR = HERE.parent / "amalgamation" / "src"
+PAIR = amalgamate.current()
 FIGURES = HERE / "figures.json"
 README = HERE.parent / "README.md"
 COLUMNS = ("text", "data", "bss", "state", "stack", "worst", "learn", "most", "settle", "score", "save", "load")

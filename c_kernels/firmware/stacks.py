@@ -30,6 +30,8 @@ NODE = re.compile(r'^node: \{ title: "([^"]+)" label: "([^"]*)"( shape : ellipse
 EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', re.MULTILINE)
 FRAME = re.compile(r"(\d+) bytes \(([\w,]+)\)")
 
+# What only the call that ends a warm-up needs, and the change of its prior.
+WARMUP = ("stream/warmup.c", "stream/settle.c", "stream/prior.c")
 # The table of stacks: its targets, and what it calls which function.
 STACK_COLUMNS = ("cortex-m4f", "cortex-m4f-surprise", "cortex-m4f-smallest")
 STACK_ROWS = {
@@ -146,7 +148,7 @@ def worst_cases(graph: str, listing: str, names: str, library: str) -> dict[str,
     public = {short_name(name): name for name in functions if name.startswith("mapdpm_")}
     found = {name: deepest(functions, public[name]) for name in public}
     found["settle"] = found["learn"]
-    found["learn"] = deepest(functions, public["learn"], lines_of(library, ("warmup.c", "settle.c", "prior.c")))
+    found["learn"] = deepest(functions, public["learn"], lines_of(library, WARMUP))
     return found
 
 

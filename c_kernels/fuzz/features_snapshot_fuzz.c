@@ -3,7 +3,7 @@
  * Without a corpus the mutator begins with files of its own, of pipelines of every kind of step.
  */
 #include "fuzz.h"
-#include "mapdpm_transformers.h"
+#include "features/mapdpm_transformers.h"
 
 enum { D = 2, MOST = 1 << 15, SNAPSHOT_HEAD = 40 };
 

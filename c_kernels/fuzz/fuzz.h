@@ -1,7 +1,7 @@
 /* The parts that all fuzzers share: input, options, and conditions that hold whatever has happened to a learner. */
 #ifndef FUZZ_H
 #define FUZZ_H
-#include "mapdpm_learner.h"
+#include "learner/mapdpm_learner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

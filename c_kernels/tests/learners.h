@@ -3,7 +3,7 @@
 #define LEARNERS_H
 
 #include "check.h"
-#include "mapdpm_learner.h"
+#include "learner/mapdpm_learner.h"
 
 #include <float.h>
 #include <math.h>

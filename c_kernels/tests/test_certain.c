@@ -1,7 +1,7 @@
 /* Bounds hold, in float and in double, also after moves: a point that is certain to stay stays, whatever the data. If
  * clusters lie apart, almost all points are certain. */
 #include "check.h"
-#include "mapdpm_moving.h"
+#include "scores/mapdpm_moving.h"
 
 #include <float.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * all kinds with an oracle in Python.
  */
 #include "check.h"
-#include "mapdpm_transformers.h"
+#include "features/mapdpm_transformers.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The search for two halves, against the log joint of whole partitions and against every cut along a feature. */
 #include "joint.h"
-#include "mapdpm_priors.h"
+#include "families/mapdpm_priors.h"
 
 enum { N = 40, D = 3, ATOMS = 64, STARTS = 5, DRAWS = N + 2 + N + 6 + 3 };
 

@@ -4,13 +4,12 @@
  * float. It prints the largest errors, which docs/maths.md quotes.
  */
 #include "check.h"
-#include "mapdpm_math.h"
+#include "arithmetic/mapdpm_math.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-typedef mapdpm_real md_real;
 /* If long double is no wider than double, ulps of double cannot be measured, and nothing is checked. */
 typedef long double wide;
 

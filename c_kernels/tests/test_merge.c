@@ -1,6 +1,6 @@
 /* Merges against the log joint of whole partitions: they raise it, and no single merge is left that does. */
 #include "joint.h"
-#include "mapdpm_priors.h"
+#include "families/mapdpm_priors.h"
 
 enum { N = 36, D = 2, CAPACITY = 9, USED = 8, SIZE = 1 + 9 * D, MOST = 64 };
 

@@ -1,6 +1,6 @@
 /* Some clusters whose points are clustered anew, against the log joint of all points. */
 #include "joint.h"
-#include "mapdpm_priors.h"
+#include "families/mapdpm_priors.h"
 
 enum { N = 40, D = 2, CAPACITY = 6, USED = 4, ANEW = 3, SIZE = 1 + 9 * D };
 

@@ -1,7 +1,7 @@
 /* Passes over a chunk of the points, against slow computations and against the sweep over all points. */
 #include "check.h"
 #include "mapdpm_batch.h"
-#include "mapdpm_priors.h"
+#include "families/mapdpm_priors.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Snapshots in pieces and in slots, failures in between, sizes at compile time, and memory that holds no learner. */
 #include "learners.h"
-#include "mapdpm_bytes.h"
+#include "files/mapdpm_bytes.h"
 
 enum { ROOM = 1 << 14, SLOTS = 3 };
 

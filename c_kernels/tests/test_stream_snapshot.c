@@ -1,7 +1,7 @@
 /* Streams in files: they are restored bit for bit, and damaged files are refused. */
 #include "check.h"
-#include "mapdpm_bytes.h"
-#include "mapdpm_learner.h"
+#include "files/mapdpm_bytes.h"
+#include "learner/mapdpm_learner.h"
 
 enum { D = 2, K = 3, MD_MEMORY = 1 << 14, MOST = 1 << 14 };
 

@@ -1,7 +1,8 @@
 /* A learner of states in time: sizes, rows, beliefs, what waits, snapshots, and all that may befall a state. The
  * arithmetic is compared with sums over states by Python (tests/stream/test_hdp_hmm.py). */
 #include "learners.h"
-#include "mapdpm_bytes.h"
+#include "files/mapdpm_bytes.h"
+#include "stream/mapdpm_steps.h"
 
 #ifdef MAPDPM_STATES
 enum { WITH_STATES = 1 };

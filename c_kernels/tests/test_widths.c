@@ -1,6 +1,6 @@
 /* The parameters of largest evidence, against the evidence of other places and of the whole sums of log marginals. */
 #include "check.h"
-#include "mapdpm_priors.h"
+#include "families/mapdpm_priors.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-"""Pairs of clusters in the order of what their merger costs the log joint. c_kernels/merge.c is the twin."""
+"""Pairs of clusters in the order of what their merger costs the log joint. c_kernels/batch/merge.c is the twin."""
 
 from __future__ import annotations
 

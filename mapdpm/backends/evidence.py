@@ -1,6 +1,6 @@
 """The evidence of a prior for given clusters, and its largest value: a search over logarithms, without slopes.
 
-c_kernels/widths.c is the twin of the search, operation by operation.
+c_kernels/batch/widths.c is the twin of the search, operation by operation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The search for the best two clusters of some points: several starts, each followed by sweeps.
 
-c_kernels/halves.c is the twin, operation by operation. Random numbers are drawn before the search, so that all backends
-draw alike.
+c_kernels/batch/halves.c is the twin, operation by operation. Random numbers are drawn before the search, so that all
+backends draw alike.
 """
 
 from __future__ import annotations

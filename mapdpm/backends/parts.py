@@ -1,4 +1,4 @@
-"""Some clusters of a partition, whose points are clustered anew. c_kernels/parts.c is the twin."""
+"""Some clusters of a partition, whose points are clustered anew. c_kernels/batch/parts.c is the twin."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def standard_columns(data: Any) -> Matrix:
 
 
 def sums(rows: Matrix) -> Vector:
-    """The sum of each row, in the order of c_kernels/mapdpm_sums.h: eight parts, joined, and the rest."""
+    """The sum of each row, in the order of c_kernels/arithmetic/mapdpm_sums.h: eight parts, joined, and the rest."""
     whole = rows.shape[1] // _PARTS * _PARTS
     parts = np.zeros((len(rows), _PARTS))
     if whole:

@@ -3,10 +3,13 @@
 Zephyr and ESP-IDF are not here: small functions stand in for those of their build systems that the files use.
 """
 
+import shutil
+
 import pytest
 
 import mapdpm
-from compiling import FOLDER, STUBS, finished, kconfig_options, need, run
+from compiling import FOLDER, KERNELS, SOURCE, STUBS, finished, kconfig_options, need, run
+from repository import ROOT
 
 MAIN = """
 #include <mapdpm.h>
@@ -75,6 +78,17 @@ FetchContent_Declare(mapdpm SOURCE_DIR "{FOLDER}")
 FetchContent_MakeAvailable(mapdpm)
 """
     assert consumer(tmp_path, text) == [mapdpm.__version__, "4", "4", "0"]
+
+
+def test_cmake_makes_the_pair_in_a_checkout(tmp_path):
+    shutil.copy(ROOT / "LICENSE", tmp_path)
+    ignored = shutil.ignore_patterns("build", "examples", "firmware", "fuzz", "tests")
+    copy = shutil.copytree(KERNELS, tmp_path / "c_kernels", ignore=ignored)
+    pair = [copy / "amalgamation" / "src" / name for name in ("mapdpm.c", "mapdpm.h")]
+    for path in pair:
+        path.unlink()
+    run(need("cmake"), "-P", copy / "amalgamation" / "pair.cmake")
+    assert [path.read_bytes() for path in pair] == [(SOURCE / path.name).read_bytes() for path in pair]
 
 
 @pytest.mark.complete

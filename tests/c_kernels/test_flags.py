@@ -37,10 +37,11 @@ def can_fuse():
 
 def compiled_selftest(folder, compiler, flags, real, *, forbidden=True):
     """Compile the self-test; if not `forbidden`, a copy of the library that lets all flags through."""
-    for header in KERNELS.glob("*.h"):
-        shutil.copy(header, folder)
-    for name in ("selftest.c", "snapshot.c", "mapdpm.c"):
-        shutil.copy(KERNELS / name, folder)
+    sources = ("learner/selftest.c", "files/snapshot.c", "mapdpm.c")
+    for path in [KERNELS / name for name in sources] + [*KERNELS.glob("*.h"), *KERNELS.glob("[aflg]*/*.h")]:
+        copy = folder / path.relative_to(KERNELS)
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy(path, copy)
     if not forbidden:
         switches = folder / "mapdpm_switches.h"
         text = switches.read_text()
@@ -49,10 +50,9 @@ def compiled_selftest(folder, compiler, flags, real, *, forbidden=True):
     target = ["-mfma"] if can_fuse() else []
     command = [compiler, "-std=c99", "-O2", "-ffp-contract=off", *target, *flags.split(), f"-DMAPDPM_REAL={real}"]
     command.append("-ffunction-sections")  # so that the linker takes no more of these files than the self-test needs
-    sources = ("selftest.c", "snapshot.c", "mapdpm.c")
-    done = finished(*command, "-c", *sources, cwd=folder)
+    done = finished(*command, "-I.", "-c", *sources, cwd=folder)
     if done.returncode == 0:  # the program has no such flags: at its start they would change the processor's mode
-        objects = [name.replace(".c", ".o") for name in sources]
+        objects = [f"{Path(name).stem}.o" for name in sources]
         run(compiler, f"-DMAPDPM_REAL={real}", "-Wl,--gc-sections", "main.c", *objects, "-o", "selftest", cwd=folder)
     return done
 
@@ -127,7 +127,8 @@ def test_clang_obeys_where_float_control_does_not_exist(flag, less, tmp_path):
     clang = "clang --target=armv7em-none-eabi -mfloat-abi=hard -mcpu=cortex-m4 -ffreestanding -std=c99 -O2 -S"
     texts = []
     for flags in (less, flag):
-        run(*clang.split(), *flags.split(), "-DMAPDPM_REAL=float", KERNELS / "online.c", "-o", tmp_path / "a.s")
+        more = [f"-I{KERNELS}", KERNELS / "stream" / "online.c", "-o", tmp_path / "a.s"]
+        run(*clang.split(), *flags.split(), "-DMAPDPM_REAL=float", *more)
         texts.append(re.sub(r"\s+\.eabi_attribute.*", "", (tmp_path / "a.s").read_text()))
     assert texts[0] == texts[1]
 

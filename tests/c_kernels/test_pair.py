@@ -2,12 +2,11 @@
 
 import json
 import re
-import sys
 
 import pytest
 
 import mapdpm
-from compiling import FIRMWARE, KERNELS, SOURCE, finished, need, run
+from compiling import FIRMWARE, SOURCE, amalgamate, finished, need, run
 from repository import ROOT
 
 # What headers of vendors define: CMSIS and ST's, Arduino, ESP-IDF, Zephyr, avr-libc.
@@ -118,8 +117,18 @@ def test_the_library_of_clang_is_about_as_small_as_that_of_gcc(smallest, tmp_pat
     assert by_clang <= 1.25 * kept_bytes(tmp_path, smallest, "arm-none-eabi-ld", *gcc)
 
 
-def test_the_pair_is_current():
-    run(sys.executable, KERNELS / "amalgamate.py", "--check")
+def test_the_pair_is_made_where_it_is_not_current(tmp_path, monkeypatch):
+    text = (SOURCE / "mapdpm.c").read_text()
+    monkeypatch.setattr(amalgamate, "PAIR", tmp_path)
+    for stale in (None, "", text[:-1]):
+        if stale is not None:
+            (tmp_path / "mapdpm.c").write_text(stale)
+        assert amalgamate.current() == tmp_path
+        assert (tmp_path / "mapdpm.c").read_text() == text
+    made = (tmp_path / "mapdpm.c").stat()
+    amalgamate.current()
+    assert (tmp_path / "mapdpm.c").stat() == made  # make compiles nothing anew
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mapdpm.c", "mapdpm.h"]
 
 
 @pytest.mark.complete

@@ -249,7 +249,7 @@ POINTERS = (
 
 def test_a_call_by_a_pointer_may_reach_what_nothing_calls(stacks):
     """The caller's functions take stack of the caller. settle is all of learn, and learn leaves warm-ups out."""
-    heads = [f"/* ==== {name} ==== */\n" for name in ("warmup.c", "prior.c", "settle.c", "online.c")]
+    heads = [f"/* ==== stream/{name}.c ==== */\n" for name in ("warmup", "prior", "settle", "online")]
     library = f"{heads[0]}{heads[1]}{heads[3]}" + "\n" * 50 + heads[2] + "\n" * 20 + heads[3]
     assert stacks.worst_cases(POINTERS, "", "", library) == {"learn": 20, "settle": 20 + 10 + 24, "send": 64}
     assert stacks.worst_cases(POINTERS + edge("lib.c:get", "lib.c:put"), "", "", library)["send"] == 30 + 10 + 16 + 24

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import pytest
 
 import mapdpm
+from compiling import SOURCE
 from mapdpm import backends
 from repository import ROOT
 from tests.marks import complete_but
@@ -133,20 +134,17 @@ def run_commands(block: Block, where: str) -> None:
 def run_c(block: Block, where: str, folder: Path) -> None:
     """Compile a program with the files of the library that it says it needs, warnings being errors, and run it."""
     kernels = Path(mapdpm.get_include())
-    names = "online assess choose clusters split_merge prior warmup settle queue window stream queries"
-    stream = [f"{name}.c" for name in names.split()]
-    batch = ["sweep.c"] if "mapdpm_batch.h" in block.code else ["snapshot.c"]
-    needed = ["mapdpm.c", *(stream if "mapdpm_stream" in block.code else batch)]
-    if "mapdpm_selftest" in block.code:
-        needed.append("selftest.c")
-    if "mapdpm_features" in block.code:
-        needed += [f"features{part}.c" for part in ("", "_steps", "_blocks", "_snapshot")]
+    rooms = ["batch"] if "mapdpm_batch.h" in block.code else ["files"]
+    rooms += ["groups", "stream", "surprise"] if "mapdpm_stream" in block.code else []
+    rooms += ["learner"] if "mapdpm_selftest" in block.code else []
+    rooms += ["features"] if "mapdpm_features" in block.code else []
+    needed = [kernels / "mapdpm.c", *(path for room in rooms for path in sorted((kernels / room).glob("*.c")))]
     source, program = folder / "block.c", folder / "block"
     source.write_text(block.code, encoding="utf-8")
     flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", f"-I{kernels}"]
     compiler = shlex.split(os.environ.get("CC", "cc"))
-    pair = ROOT / "c_kernels" / "amalgamation" / "src" / "mapdpm.c"
-    commands = [[*compiler, *flags, source, *(kernels / name for name in needed), "-lm", "-o", program], [program]]
+    pair = SOURCE / "mapdpm.c"
+    commands = [[*compiler, *flags, source, *needed, "-lm", "-o", program], [program]]
     if where.startswith("c_kernels/"):  # its page is about the two files, and about float
         commands = [[*compiler, *flags, "-DMAPDPM_REAL=float", source, pair, "-o", program], [program]]
     for switch in re.findall(r"#ifdef (MAPDPM_\w+)", block.code):
@@ -159,7 +157,7 @@ def run_c(block: Block, where: str, folder: Path) -> None:
 
 def run_cpp(block: Block, where: str, folder: Path) -> None:
     """Compile a C++ program with the two files, warnings being errors; check what it prints."""
-    pair = ROOT / "c_kernels" / "amalgamation" / "src"
+    pair = SOURCE
     cxx = shutil.which("g++") or pytest.skip("there is no g++; apt-get install g++")
     (folder / "block.cpp").write_text(block.code, encoding="utf-8")
     compiler = shlex.split(os.environ.get("CC", "cc"))

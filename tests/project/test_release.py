@@ -193,7 +193,7 @@ def test_a_wheel_holds_the_package_and_nothing_else(tmp_path):
         ({"more": ["tests/conftest.py"]}, "tests/conftest.py"),
         ({"more": ["mapdpm/c_kernels/notes.txt"]}, "notes.txt"),
         ({"without": ["mapdpm/py.typed"]}, "py.typed"),
-        ({"without": ["mapdpm/c_kernels/sweep.c"]}, "sweep.c"),
+        ({"without": ["mapdpm/c_kernels/batch/sweep.c"]}, "sweep.c"),
     ],
 )
 def test_a_wheel_with_less_or_more_is_refused(tmp_path, change, named):
@@ -247,8 +247,10 @@ def test_the_list_of_contents_is_valid_and_always_the_same(tmp_path):
     sbom.write(tmp_path / "good.json", document)
     names = [component["name"] for component in json.loads((tmp_path / "good.json").read_text())["components"]]
     assert names[:2] == ["numpy", "cffi"]
-    assert {"mapdpm/c_kernels/sweep.c", "mapdpm/example_data/smartwatch.csv", "mapdpm/backends/_c32.abi3.so"} < set(
-        names
-    )
+    assert {
+        "mapdpm/c_kernels/batch/sweep.c",
+        "mapdpm/example_data/smartwatch.csv",
+        "mapdpm/backends/_c32.abi3.so",
+    } < set(names)
     with pytest.raises(SystemExit, match=r"bad\.json is no valid CycloneDX"):
         sbom.write(tmp_path / "bad.json", document | {"components": [{"name": "no type"}]})

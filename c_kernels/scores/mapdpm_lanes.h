@@ -1,0 +1,265 @@
+/* Bounds of the scores of a batch of points with all columns, at a fraction of the cost of scores: docs/maths.md (30).
+ * The points of a batch lie in the lanes of vectors, in float: twice as many as doubles fit a vector. The bounds allow
+ * for all rounding. Where floats would be too coarse, doubles are used. No result depends on bounds: what they leave
+ * open is scored exactly. Internal to the batch kernels.
+ *
+ * Coordinates are those of the batch: (x - origin) / unit for each feature, where units are powers of 2 so large that
+ * no scale of a column exceeds 1. A product of factors, divided by that of the scales, is then at least 1. A product
+ * that overflows counts as the largest power of 2, which is a lower bound. A column whose scale leaves the range makes
+ * new units.
+ */
+#ifndef MAPDPM_LANES_H
+#define MAPDPM_LANES_H
+
+#include "scores/mapdpm_score_table.h"
+
+/* Factors of so many features are multiplied before the product is divided by their scales. */
+enum { FEATURES_PER_STEP = 4 };
+
+/* After so many features, powers of 2 are taken out of a product. */
+enum { FEATURES_PER_POWER = 32 };
+
+/* A hint to the processor, and how many numbers of the data a cache line holds. */
+#if defined(__GNUC__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) ((void)(address))
+#endif
+enum { NUMBERS_PER_LINE = ALIGNMENT / sizeof(mapdpm_real) };
+
+/* The bound of a column that is not in use, and added to a tail that has powers of 2. */
+static const float NEVER = -1e30f, HUGE_TAIL = 1e30f;
+
+/* Relative allowances for the rounding of a few operations in float: of constants, and of slopes. */
+static const double COARSE_SLACK = 4.8e-7 /* > 2^-21 */, SLOPE_SLACK = 1e-6 /* > 2^-20 */;
+
+/* The range of scales in units of the batch: the product of FEATURES_PER_STEP of them is a normal number. */
+static const double LEAST_SCALE[2] = {4.7e-10 /* > 2^-31 */, 1e-75}, SCALE_OF_UNITS = 16.0;
+
+/* Doubles are used if the rounding of tails in float could exceed this, in nats. */
+static const double MOST_COARSE_NATS = 1.0;
+
+/* There are no bounds if the logarithm of a tail may be off by more. */
+static const double MOST_LOG_ERROR = 0.01;
+
+static inline int64_t point_of_lane(const score_table *t, int64_t q)
+{
+    return t->order ? t->order[t->batch + q] : t->batch + q;
+}
+
+static inline int64_t slot_of_lane(const score_table *t, int64_t q)
+{
+    return t->clusters->labels[point_of_lane(t, q)];
+}
+
+/* The lanes that hold points, as bits. */
+static inline uint32_t lanes_in_use(const score_table *t)
+{
+    return t->n_batch == MD_POINTS ? ~UINT32_C(0) : (UINT32_C(1) << t->n_batch) - 1;
+}
+
+/* The lowest bit that is set. */
+static inline int lowest_bit(uint32_t bits)
+{
+#if defined(__GNUC__)
+    return __builtin_ctz(bits);
+#else
+    int q = 0;
+
+    while (!(bits >> q & 1))
+        q++;
+    return q;
+#endif
+}
+
+/* Doubles of a row of lane_rows: as many as centres, scales and norms in double. */
+static inline int64_t lane_row_size(int64_t D)
+{
+    return 2 * D + (D + FEATURES_PER_STEP - 1) / FEATURES_PER_STEP;
+}
+
+/* Everything from here on is a bound that allows for each rounding. A fused multiply-add is as good, and faster. Loops
+ * over features must not be jammed into the loops over points, for then GCC makes no vectors of these. */
+#if defined(__clang__)
+#pragma clang fp contract(fast)
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=fast", "no-loop-unroll-and-jam")
+#endif
+
+#define LANE float
+#define LANE_BITS uint32_t
+#define LANE_FRACTION 23
+#define LANE_POWER(bits) ((float)(int32_t)(bits) - 127.0f)
+#define LANES(name) name##_of_floats
+#include "scores/mapdpm_lane_bounds.h"
+
+/* 2^52 and a small integer, as bits; 2^52 + 1023. Few processors turn integers of 64 bits into doubles. */
+static inline double power_of_bits(uint64_t bits)
+{
+    double power;
+
+    bits |= UINT64_C(0x4330000000000000);
+    memcpy(&power, &bits, sizeof power);
+    return power - 4503599627371519.0;
+}
+
+#define LANE double
+#define LANE_BITS uint64_t
+#define LANE_FRACTION 52
+#define LANE_POWER(bits) power_of_bits(bits)
+#define LANES(name) name##_of_doubles
+#include "scores/mapdpm_lane_bounds.h"
+
+/* Lower bounds of the leave-one-out scores of the batch with their own slots, from their tails. For products they use
+ * prod (1 - u) >= 1 - sum u and the series of log(1 - y). Without a bound it is -inf. Returns the lanes without, as
+ * bits. */
+CLONES
+static uint32_t loo_lower_bounds(const score_table *t)
+{
+    float constant[MD_POINTS], exponent[MD_POINTS], share[MD_POINTS];
+    const float *restrict const tails = t->own_tail;
+    float *restrict const least = t->least;
+    uint32_t bits = 0;
+    int q;
+
+    for (q = 0; q < MD_POINTS; q++) {
+        const own_bound *const own = t->own + t->own_column[q];
+
+        constant[q] = own->constant;
+        exponent[q] = own->exponent;
+        share[q] = own->share;
+    }
+    for (q = 0; q < MD_POINTS; q++) {
+        const float y = share[q] * tails[q], size = constant[q] < 0 ? -constant[q] : constant[q];
+        const float loss = exponent[q] * (t->is_product ? y + y * y * (0.5f + y / (3.0f - 3.0f * y)) : y);
+        const int is_valid = !t->is_product || (y > (float)-LARGEST_LOSS && y < (float)LARGEST_LOSS);
+
+        least[q] = is_valid ? constant[q] - loss - (float)COARSE_SLACK * (2.0f + 3.0f * size + loss) : -INFINITY;
+    }
+    for (q = 0; q < MD_POINTS; q++)
+        bits |= least[q] > -INFINITY ? 0 : UINT32_C(1) << q;
+    return bits & lanes_in_use(t);
+}
+
+/* The points of the batch above whose `least` only one column can score, as bits: their own. NaN counts as above. */
+CLONES
+static uint32_t only_one_above(const score_table *t)
+{
+    const float *restrict const least = t->least;
+    int32_t counts[MD_POINTS] = {0};
+    uint32_t bits = 0;
+    int64_t k;
+    int q;
+
+    for (k = 0; k < t->n_columns; k++) {
+        const float *restrict const bounds = t->bounds + k * MD_POINTS;
+        const float weight = t->weight[k];
+
+        for (q = 0; q < MD_POINTS; q++)
+            counts[q] += !(bounds[q] + weight <= least[q]);
+    }
+    for (q = 0; q < MD_POINTS; q++)
+        bits |= counts[q] == 1 ? UINT32_C(1) << q : 0;
+    return bits & lanes_in_use(t);
+}
+
+/* The points of the batch that no column of three can attract, as bits: two that have changed, and a new cluster. */
+CLONES
+static uint32_t unattracted(const score_table *t, int64_t a, int64_t b)
+{
+    const int64_t columns[3] = {0, a, b};
+    int32_t is_attracted[MD_POINTS] = {0};
+    uint32_t bits = 0;
+    int j, q;
+
+    for (j = 0; j < 3; j++) {
+        const float *restrict const bounds = t->bounds + columns[j] * MD_POINTS;
+        const float weight = t->weight[columns[j]];
+
+        for (q = 0; q < MD_POINTS; q++)
+            is_attracted[q] |= !(bounds[q] + weight <= t->least[q]);
+    }
+    for (q = 0; q < MD_POINTS; q++)
+        bits |= (!is_attracted[q] & (t->own_column[q] != a) & (t->own_column[q] != b)) ? UINT32_C(1) << q : 0;
+    return bits;
+}
+
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#elif defined(__GNUC__)
+#pragma GCC pop_options
+#endif
+
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
+
+/* The bounds of a leave-one-out score, from constants that set_leave_one_out has computed. Rounding may have lowered the
+ * tail of a product by twice log_error, as it is below 2; and the loss grows at most 1 / (1 - LARGEST_LOSS) times as much
+ * as the tail. */
+static inline void set_own_bound(score_table *t, int64_t column)
+{
+    const double constant = t->loo_constant[column], rounding = t->log_error[column];
+    const double share = t->loo_share[column] * (1.0 + SLOPE_SLACK);
+    const double exponent = t->loo_exponent[column] * (1.0 + SLOPE_SLACK + (t->is_product ? 0.0 : 2.0 * rounding));
+    const double error = exponent * share * (t->is_product ? 5.0 * rounding : 1.1 * t->tail_error[column]);
+    own_bound *const own = t->own + column;
+
+    own->constant = (float)(constant - error - COARSE_SLACK * (1.0 + fabs(constant)));
+    own->exponent = (float)exponent;
+    own->share = (float)share;
+}
+
+/* What the bound of a column adds to the prior weight of it, rounded up. */
+static inline void set_bound_weight(score_table *t, int64_t column)
+{
+    const double weight = t->log_weight[column];
+
+    t->weight[column] = weight > -INFINITY ? (float)(weight + 2.0 * COARSE_SLACK * (1.0 + fabs(weight))) : -INFINITY;
+}
+
+/* How far rounding may take the tail of a diagonal column: log_error bounds the error of the logarithm of a product, or
+ * the relative error of a sum; tail_error is what a sum may be off besides (docs/maths.md, section 5). */
+ALWAYS_INLINE void set_errors(score_table *t, int64_t column, const double *centre, const double *inverse)
+{
+    const double rounding = t->in_double ? 1.2e-16 : 6e-8; /* > 2^-53, 2^-24 */
+    const int64_t D = t->n_wide;
+    double far[ACCUMULATORS] = {0, 0, 0, 0};
+    int64_t d, j;
+
+    for (d = 0; d + ACCUMULATORS <= D; d += ACCUMULATORS)
+        for (j = 0; j < ACCUMULATORS; j++) {
+            const double m = centre[d + j] - t->origin[d + j];
+
+            far[j] += m * m * inverse[d + j];
+        }
+    for (; d < D; d++)
+        far[0] += (centre[d] - t->origin[d]) * (centre[d] - t->origin[d]) * inverse[d];
+    far[0] = (far[0] + far[1]) + (far[2] + far[3]);
+    t->log_error[column] =
+        1.05 * rounding * (10.0 * (double)(D + 4) + (t->is_product ? 2.0 * sqrt((double)D * far[0]) : 0.0));
+    t->tail_error[column] = t->is_product ? 0.0 : 2.1 * rounding * far[0];
+}
+
+/* Write the bounds of a column: `scale` is g in the factors 1 + (x - centre)^2 / g of products, `inverse` 1 / g. For
+ * sums, both are the factor of (x - centre)^2. Returns whether the units fit. */
+ALWAYS_INLINE int set_bounds_of(score_table *t, int64_t column, const double *centre, const double *scale,
+                                const double *inverse)
+{
+    const double constant = t->constant[column], exponent = t->exponent[column];
+    int fit = 1;
+
+    if (t->n_wide > 0) {
+        set_errors(t, column, centre, inverse);
+        fit = t->in_double ? set_row_of_doubles(t, column, centre, scale, inverse)
+                           : set_row_of_floats(t, column, centre, scale, inverse);
+    } else {
+        t->log_error[column] = ROUNDING * (double)(t->likelihood.D + 4);
+    }
+    t->upper[column] = (float)(constant + (t->is_product ? exponent * t->log_error[column] : t->tail_error[column]) +
+                               COARSE_SLACK * (1.0 + fabs(constant)));
+    t->slope[column] = (float)((t->is_product ? exponent : 1.0 - t->log_error[column]) * (1.0 - SLOPE_SLACK));
+    return fit && t->log_error[column] < MOST_LOG_ERROR &&
+           (t->in_double || exponent * t->log_error[column] < MOST_COARSE_NATS);
+}
+
+#endif

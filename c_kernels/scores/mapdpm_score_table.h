@@ -1,0 +1,201 @@
+/* The score table: the constants of all clusters in one array for each feature, so that one pass over the features
+ * scores a point with all clusters at once. It has a column for each cluster: column 0 is a new cluster, column k + 1
+ * is slot k. Internal to the batch sweep.
+ */
+#ifndef MAPDPM_SCORE_TABLE_H
+#define MAPDPM_SCORE_TABLE_H
+
+#include "mapdpm_batch.h"
+
+#include <string.h>
+
+#include "families/mapdpm_priors.h"
+
+/* The dynamic linker chooses among clones of a function. The sanitizers start too late for that. MAPDPM_ONE_CLONE names
+ * one, for tests and measurements. */
+#if defined(MAPDPM_ONE_CLONE)
+#define CLONES __attribute__((target(MAPDPM_ONE_CLONE), unused))
+#elif defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) &&                     \
+    !defined(MAPDPM_NO_CLONES)
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "arch=x86-64-v2", "default"), unused))
+#elif defined(__GNUC__)
+#define CLONES __attribute__((unused))
+#else
+#define CLONES
+#endif
+
+/* Whether the compiler has vectors as GCC and Clang do. MAPDPM_NO_VECTORS turns them off, to test what other compilers
+ * do. */
+#if defined(__GNUC__) && !defined(MAPDPM_NO_VECTORS)
+#define HAS_VECTORS 1
+#else
+#define HAS_VECTORS 0
+#endif
+
+/* A loop over a few points, which are the lanes of a vector. GCC must not unroll it before it makes vectors. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define LANE_LOOP _Pragma("GCC unroll 1") for
+#else
+#define LANE_LOOP for
+#endif
+
+#if HAS_VECTORS
+typedef double vector __attribute__((vector_size(32), may_alias));
+typedef uint64_t bit_vector __attribute__((vector_size(32), may_alias));
+#endif
+
+/* A cache line. A vector that straddles two lines loads and stores at half the speed. */
+enum { ALIGNMENT = 64 };
+
+/* Points whose bounds are computed together, and points with full covariance matrices: more of these would cost more in
+ * repairs, after each move, than sharing saves. */
+enum { MD_POINTS = 32, MD_BLOCK = 4 };
+
+/* Points that are scored together, of a batch: a vector of doubles of the widest processors. */
+enum { MD_SCORED = 8 };
+
+/* Arrays of columns are a multiple of a cache line. */
+enum { COLUMNS_PER_LINE = 16 };
+
+/* Cluster sizes whose logarithms are cached; a power of two. */
+enum { SIZE_CACHE = 1024 };
+
+/* A product of shares that has lost this much becomes a logarithm, before it loses digits. */
+static const double LARGEST_LOSS = 0.5;
+
+/* Allowances for rounding: of a score, and of the factor of each feature. Each is at least twice what rounding can
+ * lose. */
+static const double SLACK = 1e-12, ROUNDING = 4e-15;
+
+/* The terms that depend on a cluster's weight alone. A move changes the weight by 1 only. */
+typedef struct size_terms {
+    double n;
+    double log_constant; /* student_log_constant */
+    double log_weight;   /* log prior weight of joining */
+} size_terms;
+
+/* What a lower bound of leave-one-out scores with a slot consists of; constant is -inf if there is none. */
+typedef struct own_bound {
+    float constant;
+    float exponent;
+    float share;
+} own_bound;
+
+typedef struct score_table {
+    likelihood likelihood;
+    const mapdpm_problem *problem;
+    const mapdpm_clusters *clusters;
+    const mapdpm_groups *groups; /* or NULL */
+    const mapdpm_states *states; /* or NULL */
+    int64_t group;               /* the group whose weights the columns have */
+    int64_t before, after;       /* the rows of states around the current point; -1 where none comes after */
+    int64_t end;                 /* the points of the current run end here: of a group, or of all */
+    int64_t stride;              /* columns that there is room for */
+    int64_t n_columns;           /* columns to compute: up to the last slot in use */
+    int64_t n_used;              /* slots in use */
+    int64_t free_slot;           /* the lowest free one, or -1 */
+    int64_t statistics_size;
+    int is_full;     /* 1: clusters have full covariance matrices; then is_product too */
+    int64_t n_wide;  /* features that have lanes; none of full matrices, and none with missing values */
+    int is_start;    /* 1: points join clusters, and none is in one already */
+    int is_product;  /* 1: a score is the log of a product over features; 0: a sum */
+    int has_bounds;  /* 1: bounds of scores are computed for a batch of points (mapdpm_lanes.h) */
+    int has_units;   /* 1: columns have units, and are kept in them */
+    int is_stale;    /* 1: the units have changed since the batch was loaded */
+    int in_double;   /* 1: bounds are computed in double, as floats would be too coarse */
+    double *inverse; /* [stride][D] for full matrices: 1 / the diagonal of the factor of each column */
+    double
+        *solved; /* [2][D][MD_BLOCK] for full matrices: a block of points, and their distances in units of a cluster */
+    double *constant;   /* [stride], as all up to scores */
+    double *exponent;
+    double *log_weight;   /* log prior weight of joining, or of opening a cluster; -inf for a free slot */
+    double *log_error;    /* what rounding may add to the logarithm of a tail; for sums, relative to it */
+    double *tail_error;   /* for sums: what rounding may add besides */
+    double *loo_base;     /* loo_constant without its prior weight */
+    double *loo_constant; /* of leave-one-out scores, with the log prior weight of joining the rest */
+    double *loo_share;    /* a tail less 1, times this, is the share that a point has in the tail of its cluster */
+    double *loo_exponent;
+    double *scores;
+    double *exact_rows;         /* [stride][2][padded D], as all up to group_scores for mapdpm_exact.h */
+    double *exact_points;       /* [MD_POINTS][padded D] */
+    double *group_points;       /* [padded D][MD_SCORED] */
+    double *group_scores;       /* [stride][MD_SCORED] */
+    double *loo_scale;          /* [capacity][n_wide] */
+    int64_t *candidates;        /* [stride] columns that may have the best score */
+    double *point_copy;         /* [D] a point in double */
+    double *scratch;            /* [D] */
+    double *scratch_statistics; /* [statistics_size] */
+    const double *x;            /* [D] the current point */
+    double *likelihood_room;    /* [likelihood_doubles] */
+    size_terms *size_cache;     /* [SIZE_CACHE] */
+
+    /* the batch, and the bounds of its points */
+    const int64_t *order; /* of points, or NULL */
+    int64_t batch;        /* the first one, in that order */
+    int64_t n_batch;
+    double *origin;      /* [n_wide] of the units */
+    double *unit;        /* [n_wide] powers of 2 */
+    double *per_unit;    /* [n_wide] 1 / unit */
+    double *square;      /* [n_wide] unit * unit */
+    double *per_square;  /* [n_wide] 1 / square */
+    double *lane_rows;   /* [stride][lane_row_size] centre[n_wide], scale[n_wide] and norms, as floats or doubles */
+    double *lanes;       /* [n_wide][MD_POINTS] the points, as floats or doubles */
+    mapdpm_real *rows;   /* [MD_POINTS][n_wide] copies of points */
+    float *bounds;       /* [stride][MD_POINTS] no score is above this and the prior weight */
+    float *upper;        /* [stride] a bound is this, less slope times the logarithm of a product, or a sum */
+    float *slope;        /* [stride] */
+    float *weight;       /* [stride] log_weight, rounded up */
+    own_bound *own;      /* [stride] */
+    float *own_tail;     /* [MD_POINTS] the tail of each point with its own column; less 1, if it is a product */
+    float *least;        /* [MD_POINTS] no leave-one-out score is below this */
+    int32_t *own_column; /* [MD_POINTS] 0 where a point has no slot */
+} score_table;
+
+static inline int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+/* Features that have a column each. */
+static inline int64_t features_with_columns(int32_t family, int64_t D)
+{
+    return is_full(family) || is_skipping(family) ? 0 : D;
+}
+
+static const mapdpm_real *point(const score_table *table, int64_t i)
+{
+    return table->problem->data + i * table->likelihood.D;
+}
+
+/* Whether a column is that of a new cluster, or of a slot in use. */
+static inline int is_column_used(const score_table *table, int64_t k)
+{
+    return k == 0 || (k < table->n_columns && table->clusters->counts[k - 1] > 0);
+}
+
+static inline double *statistics_of(const score_table *table, int64_t slot)
+{
+    return table->clusters->rows + slot * table->statistics_size;
+}
+
+static inline void to_double(const mapdpm_real *from, double *to, int64_t D)
+{
+    int64_t d;
+
+    for (d = 0; d < D; d++)
+        to[d] = from[d];
+}
+
+/* A point in double: itself, or a copy in `room`. */
+static inline const double *as_double(const mapdpm_real *point, double *room, int64_t D)
+{
+    if (sizeof(mapdpm_real) == sizeof(double))
+        return (const double *)(const void *)point;
+    to_double(point, room, D);
+    return room;
+}
+
+/* Make point i the current point. */
+static inline void load_point(score_table *table, int64_t i)
+{
+    table->x = as_double(point(table, i), table->point_copy, table->likelihood.D);
+}
+
+#endif
