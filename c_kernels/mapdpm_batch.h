@@ -276,6 +276,16 @@ int mapdpm_forward(const mapdpm_chain *chain, const double *scores, double *filt
 int mapdpm_backward(const mapdpm_chain *chain, double *workspace, double *filtered);
 /* Draw a path given all points, by uniforms[n_points] in [0, 1). */
 int mapdpm_draw_path(const mapdpm_chain *chain, const double *filtered, const double *uniforms, int64_t *path);
+
+/* Draw the states of all points as paths given the means of transitions and of emissions, n_rounds times, each by
+ * uniforms[n_points] in [0, 1) and given the states before. After a round, rows, counts and sizes are those of the path, and
+ * the weights are alpha times the shares at their mode, with a concentration of gamma above them. The workspace has
+ * mapdpm_draw_states_bytes. The prior of the problem weighs no cluster. Returns 0, or MAPDPM_E_ARGUMENT. */
+size_t mapdpm_draw_states_bytes(int32_t family, int64_t n_features, int64_t n_points, int64_t n_sequences,
+                                int64_t capacity);
+int mapdpm_draw_states(const mapdpm_problem *problem, const mapdpm_clusters *clusters, const mapdpm_states *states,
+                       int64_t n_sequences, const int64_t *begins, void *workspace, double gamma, int64_t n_rounds,
+                       const double *uniforms);
 /* cdef: end */
 
 #ifdef __cplusplus

@@ -170,9 +170,10 @@ def rising_moments(a: Vector, n: NDArray[Any]) -> tuple[Vector, Vector]:
     i = np.arange(_STIRLING_FROM)[:, None]
     p, r = a / (a + i), n / (a + n + i)
     x = a + _STIRLING_FROM
-    width = n / (x * (x + n))
-    difference = np.log1p(n / x) + 0.5 * width + (_digamma_tail(x) - _digamma_tail(x + n))
-    squares = width * (1.0 + 0.5 / x + 0.5 / (x + n)) + (_trigamma_tail(x) - _trigamma_tail(x + n))
+    width, ends = n / (x * (x + n)), np.stack([x, x + n])
+    tails, squared = _digamma_tail(ends), _trigamma_tail(ends)
+    difference = np.log1p(n / x) + 0.5 * width + (tails[0] - tails[1])
+    squares = width * (1.0 + 0.5 / x + 0.5 / (x + n)) + (squared[0] - squared[1])
     return (p * r).sum(axis=0) + a * difference, (p * p * r * (2.0 - r)).sum(axis=0) + a * a * squares
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mapdpm.backends.c_calls import SPACE, Struct, run, run_without_problem
+from mapdpm.backends.c_calls import SPACE, Room, Struct, run, run_without_problem
 from mapdpm.backends.states import Rows
+from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.state import ClusterState
 
@@ -16,12 +17,16 @@ class CStates:
     def visit_states(
         self, model: Model, state: ClusterState, rows: Rows, order: Labels, first: int, may_grow: bool
     ) -> tuple[int, int]:
-        fields = rows._asdict()
-        fields["new_share"] = 1.0 / (1.0 + fields.pop("root_concentration"))
         ends = np.array([first, 0])
         of_order = order, len(order), may_grow
-        run("visit_states", model, state, Struct("mapdpm_states", fields), SPACE, *of_order, ends[:1], ends[1:])
+        run("visit_states", model, state, _states(rows), SPACE, *of_order, ends[:1], ends[1:])
         return int(ends[0]), int(ends[1])
+
+    def draw_states(self, model: Model, state: ClusterState, rows: Rows, begins: Labels, uniforms: Matrix) -> None:
+        n_rounds, n = uniforms.shape
+        sequences, space = (len(begins) - 1, begins), Room("draw_states", (n, len(begins) - 1, len(state.counts)))
+        priorless, gamma = model._replace(prior=NO_PRIOR), rows.root_concentration
+        run("draw_states", priorless, state, _states(rows), *sequences, space, gamma, n_rounds, uniforms)
 
     def viterbi(
         self, start: Vector, steps: Matrix, scores: Matrix, begins: Labels, came_from: Labels, path: Labels
@@ -40,6 +45,12 @@ class CStates:
 
     def draw_path(self, steps: Matrix, begins: Labels, filtered: Matrix, uniforms: Vector, path: Labels) -> None:
         run_without_problem("draw_path", _chain(None, steps, begins), filtered, uniforms, path)
+
+
+def _states(rows: Rows) -> Struct:
+    """The states of points."""
+    fields = rows._asdict()
+    return Struct("mapdpm_states", {**fields, "new_share": 1.0 / (1.0 + fields.pop("root_concentration"))})
 
 
 def _chain(start: Vector | None, steps: Matrix, begins: Labels) -> Struct:

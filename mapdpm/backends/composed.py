@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from mapdpm.backends import agglomeration, evidence, halves, parts
-from mapdpm.protocol import Labels, Model, Vector
+from mapdpm.backends import agglomeration, evidence, halves, parts, state_draws
+from mapdpm.backends.states import Rows
+from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.state import ClusterState
 
 
@@ -35,6 +36,10 @@ class Composed(Protocol):
     ) -> tuple[float, float]:
         """Cluster ``points`` of ``state`` anew, in ``anew``; the gain of the log joint, and the joint before."""
         return parts.recluster(self, model, state, points, anew, order, most)
+
+    def draw_states(self: Any, model: Model, state: ClusterState, rows: Rows, begins: Labels, uniforms: Matrix) -> None:
+        """Draw the states of all points as paths, one by each row of ``uniforms``."""
+        state_draws.draw_states(self, model, state, rows, begins, uniforms)
 
     def merge(self: Any, model: Model, state: ClusterState, pairs: agglomeration.Agglomeration, most: int) -> int:
         """Merge pairs of clusters while that gains, at most about ``most`` of them; returns how many."""

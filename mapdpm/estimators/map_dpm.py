@@ -80,7 +80,8 @@ class MAPDPM(_Parameters, PackedMixture, WeightedEstimator):
         result so far, start from it after a few Gibbs sweeps, or start in random order; with ``moves=()`` they all
         start in random order.
     max_sweeps : int
-        Most sweeps in a row, with no other move between: then the run ends although points still move.
+        Most sweeps in a row, with no other move between: then the run ends although points still move. 0: none; so
+        ``init=labels, moves=(), max_sweeps=0`` gives the log joint of these labels.
     time_limit : float or None
         Seconds after which the search ends with the best result so far; the current sweep is finished first. Results
         then depend on the speed of the machine.

@@ -65,29 +65,32 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
         alike. For a tree of groups one a level, coarse to fine, or one number for all levels.
     gamma : float > 0
         Concentration of the common shares: the number of clusters grows with it.
-    likelihood : Likelihood or None
-        The family with its prior; None is the empirical Normal-Gamma (``NormalGamma.empirical``).
+    likelihood : "auto", Likelihood, a family, or None
+        The family with its prior; None is the empirical Normal-Gamma (``NormalGamma.empirical``). "auto", or the class
+        of a family: a prior fitted as by ``MAPDPM`` to the points without their groups, and again to the clusters of
+        the fit while J rises.
     alpha_prior, gamma_prior : GammaPrior or None
         With a prior, ``alpha`` (or ``gamma``) is where the search begins, and is set to the mode of its posterior: of
         p(log alpha, log gamma | z), which always has one. ``alpha_`` and ``gamma_`` are the results. In a tree,
         ``alpha_prior`` may be a sequence, one a level.
     init : array of shape (n_points,) or None
-        Integer labels to start from, such as a draw of a sampler. None starts twice: from the clusters of ``MAPDPM``
-        for the points without their groups, and from a sequential start.
+        Integer labels to start from, such as a draw of a sampler. None is the better of two starts: the clusters of
+        ``MAPDPM`` for the points without their groups, and a sequential start.
     max_clusters : int or None
         Largest number of clusters; None: no limit. It must not be below the number of clusters in ``init``.
     moves : tuple of {"merge", "cell", "split", "delete"}
         Moves of many points at once, in the order in which they are tried.
     n_restarts : int
-        Number of runs after the first, which begin after a few Gibbs sweeps from the best result so far. The best wins.
+        Number of runs; the best one wins. The first starts from ``init``, the others after a few Gibbs sweeps from the
+        best result so far.
     max_sweeps : int
-        Most sweeps in a row, with no other move between.
+        Most sweeps in a row, with no other move between; 0: none.
     time_limit : float or None
         Seconds after which the search ends with the best result so far.
     backend : {"auto", "c", "numba", "python"}
         Implementation, as for ``MAPDPM``.
     n_jobs : int or None
-        Number of threads, over the first two runs and over scored points; None is 1. Results do not depend on it.
+        Number of threads, over restarts and over scored points; None is 1. Results do not depend on it.
     random_state : int, numpy Generator, RandomState or None
         Source of all randomness. With None or an int every fit draws the same numbers.
     verbose : int

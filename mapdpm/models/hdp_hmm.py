@@ -63,21 +63,24 @@ class HDPHMM(_Parameters, SavedMixture, SequenceEstimator):
         Concentration of the common shares: the number of states grows with it.
     kappa : float >= 0
         The additional weight of a state after itself: the sticky model of Fox et al. (2008).
-    likelihood : Likelihood or None
-        The family of a state, with its prior; None is the empirical Normal-Gamma (``NormalGamma.empirical``).
+    likelihood : "auto", Likelihood, a family, or None
+        The family of a state, with its prior; None is the empirical Normal-Gamma (``NormalGamma.empirical``). "auto",
+        or the class of a family: a prior fitted as by ``MAPDPM`` to the points without their order, and again to the
+        states of the fit while J rises.
     alpha_prior, gamma_prior : GammaPrior or None
         With a prior, ``alpha`` (or ``gamma``) is where the search begins, and is set to the mode of its posterior: of
         p(log alpha, log gamma | z). ``alpha_`` and ``gamma_`` are the results.
     init : array of shape (n_points,) or None
-        Integer labels to start from, such as a draw of a sampler. None starts twice: from the clusters of ``MAPDPM``
-        for the points without their order, and from a sequential start.
+        Integer labels to start from, such as a draw of a sampler. None is the best of three starts: the clusters of
+        ``MAPDPM`` for the points without their order, a sequential start, and, for at most 30,000 points, states whose
+        paths were drawn again and again.
     max_states : int or None
         Largest number of states; None: no limit. It must not be below the number of states in ``init``.
     moves : tuple of {"merge", "path", "split", "delete"}
         Moves of many points at once, in the order in which they are tried.
     n_restarts : int
-        Number of runs after the first, which begin from a path that is drawn given the best result so far. The best
-        wins.
+        Number of runs; the best one wins. The first starts from ``init``, the others from a path that is drawn given
+        the best result so far.
     max_sweeps, time_limit, backend, n_jobs, random_state, verbose, callback
         As for ``HDPMixture``.
 

@@ -53,7 +53,7 @@ class Cells(NamedTuple):
 
     def sums(self, values: Vector) -> Vector:
         """The sum over all cells of each dish."""
-        return np.bincount(self.dishes, self.repeats * values).astype(np.float64, copy=False)
+        return np.bincount(self.dishes, self.repeats * values)
 
 
 class Tables(NamedTuple):
@@ -77,12 +77,8 @@ class Level(NamedTuple):
     concentration: float
     """That of the nodes: gamma at the root, and the alpha of the level above it below."""
     nodes: Labels
-    """(dishes,): the node of each dish."""
+    """(dishes,): the node of each dish; sums over the dishes of each node are ``np.bincount`` by it."""
     cells: Cells
-
-    def by_node(self, values: Vector) -> Vector:
-        """The sum over the dishes of each node."""
-        return np.bincount(self.nodes, values).astype(np.float64, copy=False)
 
 
 class Mode(NamedTuple):
@@ -106,10 +102,10 @@ def first_guess(level: Level, bases: Vector) -> Mode:
     """A start for ``mode_of``: shares as if each cell had one table, and steps that always climb."""
     tables = level.cells.sums(np.ones(len(level.cells.counts)))
     for _ in range(_FIRST_STEPS):
-        totals = level.concentration + level.by_node(tables)
+        totals = level.concentration + np.bincount(level.nodes, tables)
         log_shares = np.log((bases + tables) / totals[level.nodes])
         tables, squares = _tables(level, log_shares)
-    totals = level.concentration + level.by_node(tables)
+    totals = level.concentration + np.bincount(level.nodes, tables)
     return Mode(np.log((bases + tables) / totals[level.nodes]), totals, tables, squares)
 
 
@@ -123,7 +119,8 @@ def _tables(level: Level, log_shares: Vector) -> tuple[Vector, Vector]:
         weights = shared + cells.offsets
         means, squares = rising_moments(weights, cells.counts)
         means, squares = means * (shared / weights), squares * (shared / weights) ** 2
-    return cells.sums(means), cells.sums(squares)
+    dishes, repeats = cells.dishes, cells.repeats
+    return np.bincount(dishes, repeats * means), np.bincount(dishes, repeats * squares)
 
 
 def mode_of(level: Level, bases: Vector, start: Mode) -> Mode:
@@ -136,7 +133,7 @@ def mode_of(level: Level, bases: Vector, start: Mode) -> Mode:
     nodes, log_shares, totals = level.nodes, start.log_shares, start.totals
     for _ in range(_MOST_STEPS):
         mode = Mode(log_shares, totals, *_tables(level, log_shares))
-        sums = level.concentration + level.by_node(mode.tables)
+        sums = level.concentration + np.bincount(level.nodes, mode.tables)
         moves, moves_total, safe = _newton(level, mode, bases)
         climbs = np.log((bases + mode.tables) / sums[nodes]) - log_shares
         moves = np.where(safe[nodes], moves, climbs)
@@ -151,20 +148,20 @@ def mode_of(level: Level, bases: Vector, start: Mode) -> Mode:
 
 def _newton(level: Level, mode: Mode, bases: Vector) -> tuple[Vector, Vector, NDArray[np.bool_]]:
     """Newton steps of log shares and of log S, and whether those of a node are safe. All sums have positive terms."""
-    by_node, nodes = level.by_node, level.nodes
-    wanted = mode.totals[nodes] * mode.shares
+    nodes, bincount = level.nodes, np.bincount
+    wanted = mode.totals[nodes] * np.exp(mode.log_shares)
     derivatives = mode.tables - mode.squares
     slopes = wanted - derivatives
     steep = slopes > 0.0
     slopes = np.where(steep, slopes, 1.0)
     off = wanted - bases - mode.tables
-    off_total = mode.totals - level.concentration - by_node(mode.tables)
+    off_total = mode.totals - level.concentration - bincount(nodes, mode.tables)
     rates = derivatives / slopes
-    moves_total = -(off_total + by_node(rates * off)) / (mode.totals + by_node(rates * wanted))
+    moves_total = -(off_total + bincount(nodes, rates * off)) / (mode.totals + bincount(nodes, rates * wanted))
     moves = -(off + wanted * moves_total[nodes]) / slopes
     longest: Vector = np.abs(moves_total)
     np.maximum.at(longest, nodes, np.abs(moves))
-    return moves, moves_total, (longest <= _LONGEST_STEP) & (by_node((~steep).astype(np.float64)) == 0.0)
+    return moves, moves_total, (longest <= _LONGEST_STEP) & (bincount(nodes, (~steep).astype(np.float64)) == 0.0)
 
 
 def integral(level: Level, bases: Vector, rests: Vector, mode: Mode) -> tuple[float, Tables]:
@@ -184,16 +181,16 @@ def integral(level: Level, bases: Vector, rests: Vector, mode: Mode) -> tuple[fl
     for _ in range(_MOST_STEPS):
         found = _Cumulants.of(heights, *density.at(logs + shifts[nodes][:, None]))
         means = np.where(near, given[0], found.means)
-        tables = level.by_node(means)
-        curvatures = rests + level.by_node(found.second)
+        tables = np.bincount(level.nodes, means)
+        curvatures = rests + np.bincount(level.nodes, found.second)
         expected = mode.totals - concentration
         steps = (tables - concentration * np.expm1(shifts) - expected * np.exp(shifts)) / curvatures
         if np.abs(steps).max() < _NEAR_SADDLE:
             break
         shifts += np.log1p(np.clip(steps, -0.5, 1.0))
-    log_sums = level.by_node(found.log_sums + np.log(widths * (_NODES[1] - _NODES[0])))
+    log_sums = np.bincount(level.nodes, found.log_sums + np.log(widths * (_NODES[1] - _NODES[0])))
     more = tables - concentration * np.log1p(tables / concentration)  # t - A - A log(t / A), A the concentration
-    third, fourth = level.by_node(found.third), level.by_node(found.fourth)
+    third, fourth = np.bincount(level.nodes, found.third), np.bincount(level.nodes, found.fourth)
     values = (
         log_gamma_excess(concentration)
         + more

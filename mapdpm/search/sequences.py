@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mapdpm.backends.state_draws import hidden_markov_model
 from mapdpm.backends.states import Rows, count_transitions
 from mapdpm.data.sequences import Sequences
-from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.transitions import Solution, Transitions
-from mapdpm.protocol import Labels, Matrix, Vector
+from mapdpm.protocol import Labels, Vector
 from mapdpm.search.ascent import Plan, Report
 from mapdpm.search.problem import Problem
 from mapdpm.search.sharing import SharingProblem, SharingState
@@ -88,17 +88,24 @@ class SequenceProblem(SharingProblem):
 
     def perturbed(self, state: SharingState, rng: np.random.Generator) -> SharingState:
         """The states of a path that is drawn given the means of transitions and emissions; O(N K (K + D))."""
-        live, start, steps, scores = self.hidden_markov_model(state)
-        backend, filtered, path = self.flat.backend, np.empty_like(scores), np.empty(self.n_points, dtype=np.int64)
-        backend.forward(start, steps, scores, self.begins, filtered)
-        backend.draw_path(steps, self.begins, filtered, rng.random(self.n_points), path)
-        return self.with_labels(state, live[path])
+        return self._drawn(state, rng, 1)
+
+    def _drawn(self, state: SharingState, rng: np.random.Generator, n_rounds: int) -> SharingState:
+        """``perturbed``, so many times in a row."""
+        self.refresh(state)
+        flat, uniforms = self.flat, rng.random((n_rounds, self.n_points))
+        flat.backend.draw_states(flat.model, state.clusters, self.rows(state), self.begins, uniforms)
+        state.stale = True
+        self.refresh(state)
+        return state
 
     def best_path(self, state: SharingState) -> Labels:
         """The slots of the most probable path given the means of all distributions (Viterbi); O(N K (K + D))."""
-        live, start, steps, scores = self.hidden_markov_model(state)
+        self.refresh(state)
+        flat = self.flat
+        live, start, steps, scores = hidden_markov_model(flat.backend, flat.model, state.clusters, self.rows(state))
         came_from, path = np.empty(scores.shape, dtype=np.int64), np.empty(self.n_points, dtype=np.int64)
-        self.flat.backend.viterbi(start, steps, scores, self.begins, came_from, path)
+        flat.backend.viterbi(start, steps, scores, self.begins, came_from, path)
         return live[path]
 
     def of_points(self, points: Labels) -> SequenceProblem:
@@ -124,10 +131,7 @@ class SequenceProblem(SharingProblem):
         most = self.flat.max_clusters or self.n_points
         n_states = min(round(self.n_points ** (1 / 3)) + 1, _MOST_STATES, most)
         labels = np.unique(rng.integers(0, n_states, self.n_points), return_inverse=True)[1]
-        state = self.from_labels(labels)
-        for _ in range(self._rounds()):
-            state = self.perturbed(state, rng)
-        return state
+        return self._drawn(self.from_labels(labels), rng, self._rounds())
 
     def _rounds(self) -> int:
         return min(_MOST_ROUNDS, _VISITS // self.n_points)
@@ -138,12 +142,3 @@ class SequenceProblem(SharingProblem):
         state.stale = True
         self.refresh(state)
         return state
-
-    def hidden_markov_model(self, state: SharingState) -> tuple[Labels, Vector, Matrix, Matrix]:
-        """The slots in use, and a hidden Markov model of them: means of starts and of transitions, scores of points."""
-        self.refresh(state)
-        live = np.flatnonzero(state.clusters.counts)
-        start, steps = self.prior.means(self.of_slots(state.table, live), state.weights[0, np.append(live, -1)])
-        scores = np.empty((self.n_points, state.clusters.capacity))
-        self.flat.backend.score(self.flat.model._replace(prior=NO_PRIOR), state.clusters, scores)
-        return live, start[:-1], np.ascontiguousarray(steps[:-1, :-1]), np.ascontiguousarray(scores[:, live])

@@ -82,9 +82,9 @@ def test_every_entry_exists():
 
 
 def test_an_import_that_goes_up_is_seen():
-    assert upward("state", "from mapdpm.search.problem import Problem"
+    assert upward("state", "from mapdpm.search.problem import Problem")
     assert upward("state", "if 1:\n    import mapdpm.cli.tables")
     assert upward("likelihoods/normal_gamma", "from mapdpm import objective")
     assert upward("metrics", "from mapdpm import rng"), "two entries of one line"
-    assert not upward("state", "def f():\n    from mapdpm.search.problem import Problem"
+    assert not upward("state", "def f():\n    from mapdpm.search.problem import Problem")
     assert not upward("search/problem", "from mapdpm.state import ClusterState")
