@@ -71,7 +71,7 @@ def unpack(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as file:
         if hasattr(tarfile, "data_filter"):
             file.extractall(folder, filter="data")
-        else:  # Python 3.10 of before 2023
+        else:  # Python 3.11.3 and older
             file.extractall(folder)  # noqa: S202  (made here)
 
 

@@ -21,7 +21,7 @@ from mapdpm.stream.settings import DTYPES, check_point
 from mapdpm.validation import check_choice, check_points
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
     from mapdpm.features.composition import Chain, Union
 

@@ -28,7 +28,7 @@ from mapdpm.state import Mixture
 from mapdpm.validation import check_count
 
 if TYPE_CHECKING:
-    from typing_extensions import Self  # in typing from Python 3.11 on
+    from typing import Self
 
 
 class HDPHMM(SavedMixture, SequenceEstimator):
