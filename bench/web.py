@@ -27,9 +27,8 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "web"))
 
-import chromium  # noqa: E402
-
 import build  # noqa: E402  (of web/)
+import chromium  # noqa: E402
 
 SPEED = 1000  # points a second
 WARM = 800  # points before a measurement: code is compiled, and the canvas has points
