@@ -1,4 +1,4 @@
-"""Threads that end soon when one of them fails, or when the user presses Ctrl-C."""
+"""Threads that end soon when one of them fails, or when the user presses Ctrl-C, by queues alone (decision 87)."""
 
 from __future__ import annotations
 

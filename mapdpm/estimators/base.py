@@ -1,4 +1,4 @@
-"""The contract of scikit-learn's estimators, for its pipelines and searches, kept without importing it."""
+"""The contract of scikit-learn's estimators, for its pipelines and searches, without importing it (decision 36)."""
 
 from __future__ import annotations
 
