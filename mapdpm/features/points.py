@@ -31,11 +31,6 @@ class Feature(Transformer):
         self.compile_into(0, [])
         self._begin()
 
-    @property
-    def every(self) -> int:
-        """Number of points from one result to the next."""
-        return 1
-
     def settings(self) -> dict[str, Any]:
         """The members of the step besides its kind: mostly ``n``, the first parameter. ValueError for a wrong one."""
         name = fields(self)[0].name  # type: ignore[arg-type]  # a dataclass, by ``feature``

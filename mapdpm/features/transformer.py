@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import abc
 import math
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -101,10 +101,10 @@ def _plain(value: Any) -> Any:
 
 
 class _Parts(Transformer):
-    """What a chain and a union have in common: parts that are transformers, of one real type."""
+    """What a chain and a union have in common: one parameter, whose entries are transformers of one real type."""
 
-    def _check(self, name: str) -> None:
-        parts = self.parts
+    def __post_init__(self) -> None:
+        name, parts = self._name_of_parts(), self.parts
         if not isinstance(parts, (list, tuple)) or not parts or not all(isinstance(p, Transformer) for p in parts):
             msg = f"{name} must be a sequence of transformers, at least one, got {parts!r}"
             raise ValueError(msg)
@@ -118,12 +118,17 @@ class _Parts(Transformer):
     def of(cls, *parts: Transformer) -> Self:
         """Made of parts; those of its own kind among them are replaced by their parts."""
         flat = tuple(each for part in parts for each in (part.parts if isinstance(part, cls) else (part,)))
-        return cls(flat)  # type: ignore[call-arg]  # chains and unions are made of their parts
+        return cls(**{cls._name_of_parts(): flat})
+
+    @classmethod
+    def _name_of_parts(cls) -> str:
+        return fields(cls)[0].name  # type: ignore[arg-type]  # a dataclass
 
     @property
-    @abc.abstractmethod
     def parts(self) -> Sequence[Transformer]:
         """The transformers."""
+        parts: Sequence[Transformer] = getattr(self, self._name_of_parts())
+        return parts
 
     @property
     def dtype(self) -> str:  # type: ignore[override]  # that of the parts
@@ -136,6 +141,7 @@ class _Parts(Transformer):
         return any(part.needs_times for part in self.parts)
 
 
+@dataclass(eq=False, repr=False)
 class Chain(_Parts):
     """Transformers one after the other: the results of each are the points of the next. ``a | b`` makes it.
 
@@ -159,14 +165,7 @@ class Chain(_Parts):
     [[0.0, 0.0], [1.0, 0.0], [2.0, 1.0]]
     """
 
-    def __init__(self, steps: Sequence[Transformer]) -> None:
-        self.steps = steps
-        self._check("steps")
-
-    @property
-    def parts(self) -> Sequence[Transformer]:
-        """The transformers."""
-        return self.steps
+    steps: Sequence[Transformer]
 
     @property
     def every(self) -> int:
@@ -190,6 +189,7 @@ class Chain(_Parts):
         return " | ".join(f"({part!r})" if isinstance(part, Chain) else repr(part) for part in self.steps)
 
 
+@dataclass(eq=False, repr=False)
 class Union(_Parts):
     """Transformers side by side: all get the same points, and their results are joined. ``a + b`` makes it.
 
@@ -210,22 +210,19 @@ class Union(_Parts):
     [[1.0, 1.0]]
     """
 
-    def __init__(self, members: Sequence[Transformer]) -> None:
-        self.members = members
-        self._check("members")
-        first = members[0]
-        for other in members:
+    members: Sequence[Transformer]
+
+    def __post_init__(self) -> None:
+        """Check the parts."""
+        super().__post_init__()
+        first = self.members[0]
+        for other in self.members:
             if other.every != first.every:
                 msg = (
                     f"the parts of a union must give results at the same points, but {first!r} gives one in "
                     f"{first.every}, and {other!r} one in {other.every}"
                 )
                 raise ValueError(msg)
-
-    @property
-    def parts(self) -> Sequence[Transformer]:
-        """The transformers."""
-        return self.members
 
     @property
     def every(self) -> int:
