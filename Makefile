@@ -44,7 +44,7 @@ help:
 	@echo 'make release-check  build the release from the last commit into build/release, and check it (minutes)'
 	@echo 'make docs       the documentation as a site, build/site/index.html'
 	@echo 'make clean      remove what make made'
-	@echo 'PYTHON=python3.12 make ... chooses the Python; any from 3.10 on'
+	@echo 'PYTHON=python3.12 make ... chooses the Python; any from 3.11 on'
 
 demo: .venv/installed
 	@mkdir -p build
@@ -185,8 +185,8 @@ check-tools:
 	@missing() { echo "$$1 is missing; on Debian and Ubuntu: apt-get install $$2" >&2; failed=1; }; \
 	failed=0; \
 	if ! command -v $(PYTHON) >/dev/null 2>&1; then missing '$(PYTHON)' python3; \
-	elif ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then \
-	  missing 'Python 3.10 or newer ($(PYTHON) is older; PYTHON=... names another)' python3; \
+	elif ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+	  missing 'Python 3.11 or newer ($(PYTHON) is older; PYTHON=... names another)' python3; \
 	else \
 	  $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing 'the module venv of $(PYTHON)' python3-venv; \
 	  $(PYTHON) -c 'import pathlib, sys, sysconfig; p = pathlib.Path(sysconfig.get_path("include"), "Python.h"); sys.exit(not p.exists())' \

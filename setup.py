@@ -1,6 +1,7 @@
 """The compiled part of the build; everything else is in pyproject.toml."""
 
 import copy
+import sysconfig
 from pathlib import Path
 
 from setuptools import setup
@@ -52,8 +53,11 @@ class EditableByPath(editable_wheel):
         super().finalize_options()
 
 
+# A free-threaded Python has no stable interface of 3.11: setuptools refuses the option, and cffi does without.
+STABLE = {} if sysconfig.get_config_var("Py_GIL_DISABLED") else {"bdist_wheel": {"py_limited_api": "cp311"}}
+
 setup(
     cffi_modules=["build_kernels.py:float32", "build_kernels.py:float64"],
     cmdclass={"build_ext": SeparateObjects, "build_py": NoModulesBesideData, "editable_wheel": EditableByPath},
-    options={"bdist_wheel": {"py_limited_api": "cp310"}},
+    options=STABLE,
 )

@@ -22,7 +22,7 @@ import csv
 import gzip
 import json
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
@@ -82,7 +82,7 @@ def read(path: Path) -> tuple[list[str], Vector, Vector]:
 
 def seconds(stamp: str) -> float:
     """Of a timestamp without a zone, as if in UTC."""
-    return datetime.fromisoformat(stamp).replace(tzinfo=timezone.utc).timestamp()
+    return datetime.fromisoformat(stamp).replace(tzinfo=UTC).timestamp()
 
 
 def strengths(t: Vector, x: Vector, setting: Setting) -> Vector:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-START = datetime(2014, 4, 1, tzinfo=timezone.utc)
+START = datetime(2014, 4, 1, tzinfo=UTC)
 STEP = timedelta(minutes=5)
 DAY, WEEK = 288, 2016
 SHARE = 0.1  # of a file is in windows

@@ -1,7 +1,7 @@
 """The only file that imports numba, which is loaded at the first compiled call.
 
 ``compiled(kernel)`` is the kernel run by numba. Inside, a verb called on a NamedTuple is resolved by its class:
-``overload_method`` is registered once for each verb of ``protocol.py``, for all families, present and future.
+``overload_method`` is registered once for each verb of ``protocol.py``, for all families to come (decision 22).
 Small functions that kernels share carry ``@jitable`` and stay plain Python functions.
 """
 
@@ -124,7 +124,7 @@ class compiled(Generic[P, R]):  # noqa: N801  (reads as the decorator it is)
     """A kernel, compiled at its first call for each combination of families.
 
     Compiled code is cached on disk for families of this package only: numba's cache does not notice a change in
-    another file, and a family from outside changes while it is being written.
+    another file, and a family from outside changes while it is being written (decision 11).
     """
 
     def __init__(self, kernel: Callable[P, R]) -> None:

@@ -20,7 +20,7 @@ from mapdpm.state import ClusterState, weight_of
 RELATIVE_TOLERANCE = 1e-10
 """A point moves if the best slot gains more than this times (1 + |its log weight|), and slots so close to the best are
 equals. Kernels differ by rounding far below it (docs/maths.md, section 5). So labels agree, unless the gap between two
-scores equals the tolerance up to rounding."""
+scores equals the tolerance up to rounding (decision 8)."""
 
 
 def is_gain(gain: float, size: float) -> bool:

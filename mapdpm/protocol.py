@@ -51,7 +51,7 @@ class LikelihoodVerbs(Protocol):
     def remove(self, row: Vector, data: Any, i: int, w: float) -> bool:
         """Take point ``i`` out of the statistics; False if rounding has destroyed them and the row must be rebuilt.
 
-        Never asked to empty a row: the caller uses ``init`` for that.
+        Never asked to empty a row: the caller uses ``init`` for that. Constants are stale afterwards (decision 3).
         """
 
     def merge(self, row: Vector, other: Vector) -> None:
@@ -97,7 +97,8 @@ class LikelihoodVerbs(Protocol):
 class NonconjugateVerbs(Protocol):
     """The verbs of a family whose parameters are not integrated out; beside ``n_parameters`` and ``log_likelihood``.
 
-    Parameters are a vector. ``points`` are numbers of points, without an order.
+    Parameters are a vector. ``points`` are numbers of points, without an order. A split needs the density of new
+    parameters. A draw from a vague prior would fit no point, and a random walk from old parameters open no cluster.
     """
 
     def log_prior(self, parameters: Vector) -> float:

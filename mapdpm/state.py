@@ -1,8 +1,8 @@
 """ClusterState: a partition and one row of statistics a cluster, in preallocated arrays.
 
 Between moves, this always holds: ``counts[k]`` points carry label k; ``rows[k]`` describes exactly those, prepared;
-a slot with count 0 is free, and its row is the row of an empty cluster. While a point is out of the state (between
-``unassign`` and ``assign``) its label is -1.
+a slot with count 0 is free, and its row is the row of an empty cluster (decision 20). While a point is out of the state
+(between ``unassign`` and ``assign``) its label is -1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Threads that end soon when one of them fails, or when the user presses Ctrl-C."""
+"""Threads that end soon when one of them fails, or when the user presses Ctrl-C, by queues alone (decision 87)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from mapdpm.validation import check_count
 
@@ -47,7 +47,7 @@ class Threads:
         self._jobs: SimpleQueue[Callable[[], object] | None] = SimpleQueue()  # for the threads; None ends one
         self._news: SimpleQueue[Callable[[], object]] = SimpleQueue()  # for the caller
 
-    def __enter__(self) -> Threads:  # noqa: PYI034  (Self is in Python since 3.11)
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:

@@ -1,4 +1,4 @@
-"""The sdist, the wheel from it, and the proof that whoever builds them again gets the same bytes.
+"""The sdist, the wheel from it, and the proof that whoever builds them again gets the same bytes (decision 150).
 
 Three things would change the bytes. The names of folders, in what compilers and linkers write: compilers get flags of
 their own. The time: that of the commit stands for it. The rights of new files: they are those of umask 022.
@@ -71,7 +71,7 @@ def unpack(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as file:
         if hasattr(tarfile, "data_filter"):
             file.extractall(folder, filter="data")
-        else:  # Python 3.10 of before 2023
+        else:  # Python 3.11.3 and older
             file.extractall(folder)  # noqa: S202  (made here)
 
 

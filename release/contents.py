@@ -76,7 +76,7 @@ def look_into_sdist(sdist: Path, source: Path) -> None:
 
 def look_into_wheel(wheel: Path, source: Path) -> list[str]:
     """Check the name, the contents and the compiled modules of a wheel; return its requirements."""
-    named = re.fullmatch(r"mapdpm-([\w.]+)-cp310-abi3-manylinux[\w.]+\.whl", wheel.name)
+    named = re.fullmatch(r"mapdpm-([\w.]+)-cp311-abi3-manylinux[\w.]+\.whl", wheel.name)
     assert named, wheel.name
     version = named[1]
     inside = members(wheel)

@@ -56,7 +56,7 @@ def described(version: str, sdist: Path, wheels: list[Path], requirements: list[
     ]
     sums = {path.name: sha256(path.read_bytes()) for path in (sdist, *wheels)}
     published = [{"type": "distribution", "url": name, "hashes": sums[name]} for name in sums]
-    when = dt.datetime.fromtimestamp(int(seconds()), dt.timezone.utc)
+    when = dt.datetime.fromtimestamp(int(seconds()), dt.UTC)
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",

@@ -1,6 +1,6 @@
 """Whether a wheel works where there is no tree, no compiler and nothing else: on the oldest and on the newest Python.
 
-Everything is installed from two folders, that of the release and one of requirements, without an index. On Python 3.10
+Everything is installed from two folders, that of the release and one of requirements, without an index. On Python 3.11
 these are the oldest numpy and cffi that the wheel says it runs with.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from release.commands import RELEASE, ROOT, pip, run, say, without_python
 
-MINORS = range(10, 15)
+MINORS = range(11, 15)
 OLDEST_SCIKIT_LEARN = ("scikit-learn==1.6.0", "pandas", "polars")
 SMOKE = """
 import json, pathlib, sys
@@ -71,7 +71,7 @@ def pythons() -> tuple[Python, Python]:
 
 def use(python: Python, version: str, requirements: list[str], guests: tuple[str, ...] = ()) -> dict[str, Any]:
     """Install the release in a fresh environment, without a compiler, and use it there; in the end with ``guests``."""
-    if python.version[:2] == (3, 10):
+    if python.version[:2] == (3, 11):
         requirements = [requirement.replace(">=", "==") for requirement in requirements]
     with tempfile.TemporaryDirectory() as folder:
         run(python.path, "-m", "venv", "env", cwd=folder)

@@ -2,7 +2,7 @@
 
 It needs clang and lld (Debian: clang lld). The C library becomes WebAssembly. The modules of JavaScript become one
 script, because a browser loads no modules from files on a disk: each becomes a function that returns its exports, and
-comes after those that it imports.
+comes after those that it imports (decision 148).
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Exhibits: the tables and figures of a paper, with its claims, our figures, and a verdict on each.
+"""Exhibits: the tables and figures of a paper, with its claims, our figures, and a verdict on each (decision 151).
 
 A script a paper has a function an exhibit, which measures and returns an Exhibit; ``run`` is its command line. An
 exhibit's name is table-1, figure-3, or figure-3a for a part of it. Records are lines of JSON, one an exhibit, in

@@ -1,4 +1,4 @@
-"""Functions of a backend that are made of others: a backend has them as they are here, or faster."""
+"""Functions of a backend that are made of others: a backend has them as they are here, or faster (decision 147)."""
 
 from __future__ import annotations
 

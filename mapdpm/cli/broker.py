@@ -112,7 +112,7 @@ def client_id(arguments: argparse.Namespace) -> str:
     """The name of the session, which no one can guess: who knows it can take the session over.
 
     With ``--state`` it lies in a file beside that, written before the first connection. So a command that is killed at
-    any moment finds its session again.
+    any moment finds its session again (decision 89).
     """
     if arguments.client_id is not None:
         return str(arguments.client_id)

@@ -212,7 +212,7 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
     try:
         if not arguments.standardize:
             return prior._replace(**changes)
-        # The model is the same in any units: the prior is put into standard units, changed, and put back.
+        # The model is the same in any units: the prior is put into standard units, changed, put back (decision 40).
         _, centre, variance = described(table, missing=missing)
         scale = np.sqrt(variance)
         return prior.shifted(centre).scaled(1.0 / scale)._replace(**changes).scaled(scale).shifted(-centre)

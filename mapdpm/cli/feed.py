@@ -11,13 +11,10 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol, Self
 
 from mapdpm.cli import checkpoint, tables
 from mapdpm.cli.tables import MODEL, STDIN, name_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _CHUNK = 1 << 16
 _POLL = 0.1  # seconds between looks at a file that others write

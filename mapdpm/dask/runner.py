@@ -1,4 +1,4 @@
-"""Passes over chunks that workers of Dask hold, make or read: one task for each chunk and pass, and sums of eight."""
+"""Passes over chunks that workers of Dask hold, make or read: a task each, and sums of eight (decision 125)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of scikit-learn's estimators, for its pipelines and searches, kept without importing it."""
+"""The contract of scikit-learn's estimators, for its pipelines and searches, without importing it (decision 36)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import abc
 import copy
 import html
 import inspect
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from mapdpm.data import point_set
 from mapdpm.data.frames import CONTAINERS, Names, check_names, column_names, framed
 from mapdpm.protocol import Labels, Matrix
 from mapdpm.validation import check_points
-
-if TYPE_CHECKING:
-    from typing_extensions import Self  # in typing from Python 3.11 on
 
 UNCHANGED = "$UNCHANGED$"
 """The default of scikit-learn's ``set_fit_request``."""

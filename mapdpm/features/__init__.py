@@ -1,10 +1,8 @@
 """Features of sensors, one after the other, in fixed memory: what a learner of streams gets instead of raw points."""
 
 from mapdpm.features.blocks import RMS, BandEnergy, CrestFactor
-from mapdpm.features.composition import Chain, Union
 from mapdpm.features.points import Centre, Difference, Lag, Seasonal
-from mapdpm.features.text import parse
-from mapdpm.features.transformer import Transformer
+from mapdpm.features.transformer import Chain, Transformer, Union, parse
 
 __all__ = [
     "RMS",

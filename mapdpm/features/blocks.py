@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY
 from fractions import Fraction
 from typing import Any
 
 from mapdpm.features import c_pipeline
 from mapdpm.features.c_pipeline import MOST_STEPS, Step
-from mapdpm.features.points import checked_window
-from mapdpm.features.transformer import Transformer
+from mapdpm.features.points import Feature, feature
 from mapdpm.validation import check_number
 
 
-class _Block(Transformer):
+class _Block(Feature):
     """A transformer with a result at the last sample of each block."""
 
     window: int
@@ -26,29 +26,18 @@ class _Block(Transformer):
 
 
 class _Amplitude(_Block):
-    _kind: int
-    _what: str
+    centred: bool
 
-    def __init__(self, window: int, *, centred: bool = True, dtype: str = "float64") -> None:
-        self.window = window
-        self.centred = centred
-        self.dtype = dtype
-        checked_window("window", window)
-        if centred not in {True, False}:
-            msg = f"centred must be True or False, got {centred!r}"
+    def settings(self) -> dict[str, Any]:
+        """The members of the step besides its kind; ValueError for a wrong parameter."""
+        length = super().settings()
+        if self.centred not in {True, False}:
+            msg = f"centred must be True or False, got {self.centred!r}"
             raise ValueError(msg)
-        self._begin()
-
-    def compile_into(self, source: int, steps: list[Step]) -> int:
-        """Append the steps of this transformer; return the number of its result."""
-        steps.append(Step(self._kind, source, n=int(self.window), centred=int(self.centred)))
-        return len(steps)
-
-    def names_for(self, names: list[str]) -> list[str]:
-        """Names of the columns of results."""
-        return [f"{name} {self._what}" for name in names]
+        return length | {"centred": int(self.centred)}
 
 
+@feature
 class RMS(_Amplitude):
     """The root mean square of each block of ``window`` samples, about the mean of the block: docs/maths.md (134).
 
@@ -77,9 +66,15 @@ class RMS(_Amplitude):
     [[1.0], [0.0]]
     """
 
-    _kind, _what = c_pipeline.RMS, "rms"
+    window: int
+    _: KW_ONLY
+    centred: bool = True
+    dtype: str = "float64"
+
+    kind, label = c_pipeline.RMS, "rms"
 
 
+@feature
 class CrestFactor(_Amplitude):
     """The largest distance from the mean of each block over its root mean square: docs/maths.md (135).
 
@@ -107,9 +102,15 @@ class CrestFactor(_Amplitude):
     [[1.0]]
     """
 
-    _kind, _what = c_pipeline.CREST, "crest factor"
+    window: int
+    _: KW_ONLY
+    centred: bool = True
+    dtype: str = "float64"
+
+    kind, label = c_pipeline.CREST, "crest factor"
 
 
+@feature
 class BandEnergy(_Block):
     """The mean square of each block in bands of frequencies: docs/maths.md (136).
 
@@ -142,16 +143,13 @@ class BandEnergy(_Block):
     [[8.0, 0.0]]
     """
 
-    def __init__(
-        self, window: int, bands: Sequence[tuple[float, float]], rate: float, *, dtype: str = "float64"
-    ) -> None:
-        self.window = window
-        self.bands = bands
-        self.rate = rate
-        self.dtype = dtype
-        checked_window("window", window, least=2)
-        self.bins()
-        self._begin()
+    window: int
+    bands: Sequence[tuple[float, float]]
+    rate: float
+    _: KW_ONLY
+    dtype: str = "float64"
+
+    kind, least = c_pipeline.BAND, 2
 
     def bins(self) -> list[tuple[int, int]]:
         """The DFT bins first <= k < end of each band."""
@@ -180,9 +178,9 @@ class BandEnergy(_Block):
 
     def compile_into(self, source: int, steps: list[Step]) -> int:
         """Append the steps of this transformer; return the number of its result."""
-        last = 0
+        length, last = self.settings(), 0
         for first, end in self.bins():
-            steps.append(Step(c_pipeline.BAND, source, n=int(self.window), first=first, end=end))
+            steps.append(Step(self.kind, source, **length, first=first, end=end))
             if last:
                 steps.append(Step(c_pipeline.JOIN, last, second=len(steps)))
             last = len(steps)

@@ -18,7 +18,7 @@ _ALIGNMENT = 8
 
 
 class Step(NamedTuple):
-    """A step of a pipeline: the structure mapdpm_step. ``source`` 0 is the point, i the result of the i-th step."""
+    """A step of a pipeline: the structure mapdpm_step. ``source`` 0 is the point, i that of step i (decision 141)."""
 
     kind: int
     source: int

@@ -2,38 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from mapdpm.features import c_pipeline
 from mapdpm.features.c_pipeline import Step
-from mapdpm.features.transformer import Transformer
+from mapdpm.features.transformer import KINDS, Transformer
 from mapdpm.validation import check_choice, check_count, check_number
 
 BINS = {"hour": 24, "day": 7, "week": 168}
-LONGEST_LAG, LONGEST_WINDOW = 65535, 2**20
 _MINUTES, _MOST_HOURS = 60, 24
 _LEAST_HALF_LIFE, _LARGEST_HALF_LIFE = 1e-6, 1e9
 
 
-def checked_window(name: str, value: Any, least: int = 1, most: int = LONGEST_WINDOW) -> int:
-    """A number of points; ValueError where it is none, or too large."""
-    n = check_count(name, value, least)
-    if n > most:
-        msg = f"{name} must be at most {most}, got {value}"
-        raise ValueError(msg)
-    return n
+class Feature(Transformer):
+    """A transformer that is no composition: one step of the C library. Its fields are its parameters."""
+
+    kind: ClassVar[int]
+    """The kind of the step."""
+    label: ClassVar[str]
+    """What follows the name of a column in that of its result."""
+    least: ClassVar[int] = 1
+    most: ClassVar[int] = 2**20
+    """The limits of the first parameter, a number of points."""
+
+    def __post_init__(self) -> None:
+        """Check the parameters, by making the steps."""
+        self.compile_into(0, [])
+        self._begin()
+
+    def settings(self) -> dict[str, Any]:
+        """The members of the step besides its kind: mostly ``n``, the first parameter. ValueError for a wrong one."""
+        name = fields(self)[0].name  # type: ignore[arg-type]  # a dataclass, by ``feature``
+        n = check_count(name, getattr(self, name), self.least)
+        if n > self.most:
+            msg = f"{name} must be at most {self.most}, got {n}"
+            raise ValueError(msg)
+        return {"n": n}
+
+    def compile_into(self, source: int, steps: list[Step]) -> int:
+        """Append the steps of this transformer; return the number of its result."""
+        steps.append(Step(self.kind, source, **self.settings()))
+        return len(steps)
+
+    def names_for(self, names: list[str]) -> list[str]:
+        """Names of the columns of results."""
+        return [f"{name} {self.label.format_map(vars(self))}" for name in names]
 
 
-class _OnePoint(Transformer):
-    """A transformer with a result at each point."""
-
-    @property
-    def every(self) -> int:
-        """Number of points from one result to the next."""
-        return 1
+_Kind = TypeVar("_Kind", bound=type[Feature])
 
 
-class Lag(_OnePoint):
+@dataclass_transform(eq_default=False)
+def feature(kind: _Kind) -> _Kind:
+    """A class of features: its fields become the parameters of its constructor, and a text may call it."""
+    KINDS[kind.__name__] = dataclass(eq=False, repr=False)(kind)
+    return kind
+
+
+@feature
+class Lag(Feature):
     """The point and the ``n`` points before it: x_t, x_(t-1), ..., x_(t-n), docs/maths.md (130).
 
     The D columns of x_t come first, then those of x_(t-1), and so on: D (n + 1) columns. Before n points are known, the
@@ -58,23 +86,19 @@ class Lag(_OnePoint):
     [[1.0, 1.0, 1.0], [2.0, 1.0, 1.0], [4.0, 2.0, 1.0]]
     """
 
-    def __init__(self, n: int, *, dtype: str = "float64") -> None:
-        self.n = n
-        self.dtype = dtype
-        checked_window("n", n, most=LONGEST_LAG)
-        self._begin()
+    n: int
+    _: KW_ONLY
+    dtype: str = "float64"
 
-    def compile_into(self, source: int, steps: list[Step]) -> int:
-        """Append the steps of this transformer; return the number of its result."""
-        steps.append(Step(c_pipeline.LAG, source, n=int(self.n)))
-        return len(steps)
+    kind, most = c_pipeline.LAG, 65535
 
     def names_for(self, names: list[str]) -> list[str]:
         """Names of the columns of results."""
         return names + [f"{name} lag {k}" for k in range(1, self.n + 1) for name in names]
 
 
-class Difference(_OnePoint):
+@feature
+class Difference(Feature):
     """The point less that ``n`` points before it: x_t - x_(t-n), docs/maths.md (131).
 
     Before n points are known, the first point stands for those before it: so the first result is 0. NaN if one of the
@@ -99,23 +123,15 @@ class Difference(_OnePoint):
     [[0.0], [1.0], [2.0]]
     """
 
-    def __init__(self, n: int = 1, *, dtype: str = "float64") -> None:
-        self.n = n
-        self.dtype = dtype
-        checked_window("n", n)
-        self._begin()
+    n: int = 1
+    _: KW_ONLY
+    dtype: str = "float64"
 
-    def compile_into(self, source: int, steps: list[Step]) -> int:
-        """Append the steps of this transformer; return the number of its result."""
-        steps.append(Step(c_pipeline.DIFFERENCE, source, n=int(self.n)))
-        return len(steps)
-
-    def names_for(self, names: list[str]) -> list[str]:
-        """Names of the columns of results."""
-        return [f"{name} difference {self.n}" for name in names]
+    kind, label = c_pipeline.DIFFERENCE, "difference {n}"
 
 
-class Centre(_OnePoint):
+@feature
+class Centre(Feature):
     """The point less the mean of the ``window`` points before it, docs/maths.md (132).
 
     The point itself is not in the mean, so an outlier does not pull the mean towards itself. The first result is 0;
@@ -142,23 +158,15 @@ class Centre(_OnePoint):
     [[0.0], [2.0], [2.0], [6.0]]
     """
 
-    def __init__(self, window: int, *, dtype: str = "float64") -> None:
-        self.window = window
-        self.dtype = dtype
-        checked_window("window", window)
-        self._begin()
+    window: int
+    _: KW_ONLY
+    dtype: str = "float64"
 
-    def compile_into(self, source: int, steps: list[Step]) -> int:
-        """Append the steps of this transformer; return the number of its result."""
-        steps.append(Step(c_pipeline.CENTRE, source, n=int(self.window)))
-        return len(steps)
-
-    def names_for(self, names: list[str]) -> list[str]:
-        """Names of the columns of results."""
-        return [f"{name} centred" for name in names]
+    kind, label = c_pipeline.CENTRE, "centred"
 
 
-class Seasonal(_OnePoint):
+@feature
+class Seasonal(Feature):
     """The point less the mean of its hour or day, of the points before it: docs/maths.md (133).
 
     A bin's mean is plain, or its visits count half after ``half_life`` visits. A bin without a visit has the mean of
@@ -188,17 +196,13 @@ class Seasonal(_OnePoint):
     [[0.0], [4.0], [1.0]]
     """
 
-    def __init__(
-        self, by: str, half_life: float | None = None, utc_offset: float = 0.0, *, dtype: str = "float64"
-    ) -> None:
-        self.by = by
-        self.half_life = half_life
-        self.utc_offset = utc_offset
-        self.dtype = dtype
-        check_choice("by", by, BINS)
-        self._half_life()
-        self._minutes()
-        self._begin()
+    by: str
+    half_life: float | None = None
+    utc_offset: float = 0.0
+    _: KW_ONLY
+    dtype: str = "float64"
+
+    kind, label = c_pipeline.SEASONAL, "seasonal {by}"
 
     @property
     def needs_times(self) -> bool:
@@ -223,12 +227,7 @@ class Seasonal(_OnePoint):
             raise ValueError(msg)
         return minutes
 
-    def compile_into(self, source: int, steps: list[Step]) -> int:
-        """Append the steps of this transformer; return the number of its result."""
-        step = Step(c_pipeline.SEASONAL, source, n=BINS[self.by], offset=self._minutes(), half_life=self._half_life())
-        steps.append(step)
-        return len(steps)
-
-    def names_for(self, names: list[str]) -> list[str]:
-        """Names of the columns of results."""
-        return [f"{name} seasonal {self.by}" for name in names]
+    def settings(self) -> dict[str, Any]:
+        """The members of the step besides its kind; ValueError for a wrong parameter."""
+        check_choice("by", self.by, BINS)
+        return {"n": BINS[self.by], "half_life": self._half_life(), "offset": self._minutes()}

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from mapdpm.features.c_pipeline import Pipeline
-from mapdpm.features.text import parse
-from mapdpm.features.transformer import TEXT_KEY, Transformer
+from mapdpm.features.running import Running
 from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.files.extras import checked_names
 
+T = TypeVar("T", bound=Running)
+TEXT_KEY = "features"
+"""The key of the text of a pipeline in the extras of files."""
 
-def restored(data: bytes, like: Transformer | None = None) -> Transformer:
-    """The transformer in a file, in its state; ``like`` has the parameters where the file has none."""
+
+def restored(data: bytes, parse: Callable[[str], T], like: T | None) -> T:
+    """The transformer in a file, in its state, made from its text; ``like`` has the parameters where it has none."""
     dtype, extras = container.check_stream(data, container.FEATURES)
     text = extras.get(TEXT_KEY)
     if text is None and like is None:
@@ -40,7 +44,7 @@ def revived(cls: Any, parameters: dict[str, Any], state: bytes | None, more: dic
     """The transformer of a pickle: its class, its parameters, its file, and more attributes."""
     made = cls(**parameters)
     if state is not None:
-        kept = vars(restored(state, made))
+        kept = vars(made.from_bytes(state, made))
         made.adopt(kept["_pipeline"], kept.get("feature_names_in_"))
     made.__dict__.update(more)
     return made

@@ -2,7 +2,7 @@
 
 Little-endian. A header of 40 bytes, then reals of 4 or 8 bytes (alpha, discount, anchor, parameters of the family),
 counts, the statistics of each cluster; then extras, which C skips; last a CRC-32 of all before. The twin of this file
-is ``c_kernels/files/snapshot.c``. Every field is checked on load, whatever the CRC says.
+is ``c_kernels/files/snapshot.c`` (decision 10). Every field is checked on load, whatever the CRC says.
 """
 
 from __future__ import annotations

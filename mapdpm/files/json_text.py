@@ -7,7 +7,7 @@ from typing import Any
 
 SPARE, RATIO = 1 << 25, 6
 """Memory that a file may take: so many bytes, and so many times its size. With the file itself and with checks that is
-less than 64 MB and eight times the file."""
+less than 64 MB and eight times the file (decision 90)."""
 
 _OF_A_CONTAINER, _OF_AN_ENTRY = 100, 64  # bytes: an empty list with its place; a short text, or a number
 

@@ -33,7 +33,7 @@ def parameters(
     matrices: tuple[str, ...] = (),
     check: Callable[[Any], None] | None = None,
 ) -> Any:
-    """Turn a NamedTuple class into a family: arguments are checked and frozen, ``==`` and ``hash`` compare values.
+    """Turn a NamedTuple class into a family: checked, frozen, compared by values (decision 2).
 
     Fields named in ``vectors`` become read-only float64 arrays of one common length (a scalar is a vector of one
     entry, stretched to the data later); those in ``matrices`` symmetric positive definite ones of as many rows (a

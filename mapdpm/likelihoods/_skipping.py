@@ -16,7 +16,7 @@ _SKIP = MISSING[1]
 
 
 class Skipping(NamedTuple):
-    """``family``, under which NaN is a missing value, and is integrated out.
+    """``family``, under which NaN is a missing value, and is integrated out (decision 136).
 
     A feature of a cluster is a cluster of one feature, whose points are those with a value there. Its row, the *row of
     the feature*, is that of ``family.feature(d)``. So densities, marginals and gains are sums over features, in which a

@@ -24,7 +24,7 @@ from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.state import Mixture
 
 if TYPE_CHECKING:
-    from typing_extensions import Self  # in typing from Python 3.11 on
+    from typing import Self
 
 _PRIORS = ("alpha_prior", "gamma_prior")
 

@@ -29,8 +29,9 @@ from mapdpm.state import ClusterState, Mixture
 from mapdpm.validation import check_count
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from numpy.typing import NDArray
-    from typing_extensions import Self  # in typing from Python 3.11 on
 
 
 @dataclass(eq=False, repr=False)

@@ -27,7 +27,7 @@ from mapdpm.state import Mixture
 from mapdpm.validation import check_count
 
 if TYPE_CHECKING:
-    from typing_extensions import Self  # in typing from Python 3.11 on
+    from typing import Self
 
 
 @dataclass(eq=False, repr=False)

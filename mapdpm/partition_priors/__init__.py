@@ -40,7 +40,7 @@ def partition_prior(alpha: float, discount: float = 0.0) -> DirichletProcess | P
     if not alpha > -discount:
         msg = f"alpha must be > -discount, got alpha {alpha} with discount {discount}"
         raise ValueError(msg)
-    return PitmanYor(alpha, discount) if discount else DirichletProcess(alpha)
+    return PitmanYor(alpha, discount) if discount else DirichletProcess(alpha)  # decision 15
 
 
 def finite_prior(alpha: float, n_components: int) -> FiniteDirichlet:

@@ -168,8 +168,8 @@ def integral(level: Level, bases: Vector, rests: Vector, mode: Mode) -> tuple[fl
     """The log of the mean probability of all counts over the shares of the nodes, and the tables (maths (55), (80)).
 
     Without the constraint that shares sum to 1 it is a product over dishes of integrals F(t); so it is an inverse
-    Laplace transform in one variable t for each node, by the saddlepoint method. F is found by the trapezoidal rule in
-    log b. ``rests`` are the bases of all clusters that a node does not have, together.
+    Laplace transform in one variable t for each node, by the saddlepoint method (decision 91). F is found by the
+    trapezoidal rule in log b. ``rests`` are the bases of all clusters that a node does not have, together.
     """
     nodes, concentration = level.nodes, level.concentration
     widths = 1.0 / np.sqrt(bases + mode.squares)

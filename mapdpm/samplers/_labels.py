@@ -1,6 +1,7 @@
 """Kernels over explicit labels of a stick-breaking prior: Gibbs sampling, and moves of labels (Porteous2006 section 3).
 
-Slots of a state hold clusters as elsewhere; each cluster has a label besides. Kernels take them in order of labels.
+Slots of a state hold clusters as elsewhere; each cluster has a label besides. Kernels take them in order of labels,
+which are sparse (decision 120).
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def open_slot(restaurants: Restaurants, j: int, k: int, rng: RngVerbs) -> None:
             seen, rest = 1.0, restaurants.root_concentration
         else:
             seen, rest = weights[parents[u], k] + seen_once[u], weights[parents[u], -1]
-        part, others = parts(rng.log_odds(seen, rest))
+        part, others = parts(rng.log_odds(seen, rest))  # one part of the rest after the other: decision 107
         weights[u, k] = max(weights[u, -1] * exp(part), LEAST)
         weights[u, -1] = max(weights[u, -1] * exp(others), LEAST)
 

@@ -237,7 +237,7 @@ class Chain:
         return found
 
     def saved(self) -> dict[str, Array]:
-        """All that the next step depends on, of a chain that was just refreshed."""
+        """All that the next step depends on, of a chain that was just refreshed (decision 72)."""
         about = {"labels": self.state.labels, **self.concentrations(), **self.aux}
         return {name: np.array(value) for name, value in about.items()}
 

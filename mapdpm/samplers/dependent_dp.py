@@ -106,7 +106,7 @@ class DependentChain(LabelledChain):
         return value - int(counts.sum()) * float(np.log(self.drift.units).sum())
 
     def log_joint(self) -> float:
-        """log p(x, Z), in nats: covariances integrated out exactly, means by Laplace's method."""
+        """log p(x, Z), in nats: covariances integrated out, means by Laplace's method (decision 122)."""
         of_slots = zip(*self.sums(), strict=True)
         return self.log_labels(self.prior) + math.fsum(self.log_marginal(*each) for each in of_slots)
 

@@ -143,6 +143,9 @@ class Hybrid(Sampler):
         return _summed(infos)
 
 
+Sampler.together = Hybrid
+
+
 def _summed(infos: list[Info]) -> Info:
     _, moved, proposed, accepted = np.array(infos).sum(axis=0)
     return Info(infos[-1].n_clusters, int(moved), int(proposed), int(accepted))

@@ -62,7 +62,7 @@ def move_by_beam(
     """Draw an order, then propose a partition from q' (5); return whether it was accepted, and the partition.
 
     p / q' depends on the number of clusters alone. If the beam has lost the present partition, the reverse proposal is
-    impossible, so the proposal is rejected (papers: erratum 9). O(N beam D).
+    impossible, so the proposal is rejected (papers: erratum 9; decision 76). O(N beam D).
     """
     order, ends = draw_order(likelihood, data, state, options.orders, rng)
     table = segment_table(likelihood, prior, data, order, options)
@@ -223,7 +223,7 @@ class PermutationAugmented(Sampler):
         return Info(chain.n_clusters, proposed=1, accepted=int(accepted))
 
     def check_sampling(self) -> None:
-        """ValueError for a hill climb."""
+        """ValueError for a hill climb (decision 75)."""
         if self.permutations == PROJECTIONS:
             msg = (
                 "permutations='projections' is a hill climb, no sampler: give burn_in='projections', and 'uniform' or "

@@ -132,7 +132,7 @@ def sample(  # noqa: PLR0913  (the public signature; all but the points and the 
         _check_keep(keep, sampler, data)
         seeds = seeded(random_state).generator.integers(2**63, size=chains).tolist()
     # Never in the caller's thread: an exception of a signal handler, as Ctrl-C, while numba reads a Generator crashes.
-    threads = Threads(n_jobs, apart=True)
+    threads = Threads(n_jobs, apart=True)  # decision 73
     plan = Plan(sampler, burn_in, thin, draws, tuple(keep), callback, threads)
 
     def one(number: int) -> tuple[Draws, Best, End]:

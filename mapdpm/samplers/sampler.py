@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -79,6 +80,8 @@ class Sampler:
     """The kind of chain that a step edits. The parts of a hybrid share it."""
     takes: tuple[str, ...] = ()
     """Which of "groups", "sequences" and "times" the sampler knows."""
+    together: ClassVar[Callable[[Iterable[Sampler]], Sampler]]
+    """What ``+`` makes. hybrid.py, which is made of samplers, enters it."""
 
     def __init__(
         self,
@@ -178,6 +181,4 @@ class Sampler:
 
     def __add__(self, other: Sampler) -> Sampler:
         """The hybrid whose step is one of each."""
-        from mapdpm.samplers.hybrid import Hybrid  # noqa: PLC0415  (which is made of samplers)
-
-        return Hybrid((self, other))
+        return Sampler.together((self, other))

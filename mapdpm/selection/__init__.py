@@ -158,6 +158,7 @@ def _cross_validated(
 
     threads = Threads(n_jobs)
 
+    # Only the alphas of one fold start from each other: the clusters of another fold know the points held out here.
     def run(fold: int) -> None:
         train, test = (point_set(job.points).rows(numbers) for numbers in folds[fold])
         for number, model in (job.with_prior(train) if warm_start else job).fits(train, warm_start):

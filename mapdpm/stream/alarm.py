@@ -45,7 +45,7 @@ class Alarm:
     r"""Alerts on surprises: one for each episode in which surprises are at or below a level.
 
     On normal data, P(surprise <= level) = level. So ``false_alarms`` knows how many alerts there are on normal data
-    (docs/maths.md (140) to (143)). O(1) a point, in fixed memory. The same C code runs on a microcontroller.
+    (docs/maths.md (140) to (143)). O(1) a point, in fixed memory. Chips run the same C code (decision 142).
 
     Parameters
     ----------

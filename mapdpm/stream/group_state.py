@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mapdpm.files import container
 from mapdpm.protocol import Matrix, Vector
@@ -15,9 +15,6 @@ from mapdpm.stream.group_numbers import GroupNumbers
 from mapdpm.stream.learner_state import LearnerState, restored
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.settings import known_n_features
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class GroupState(LearnerState):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from mapdpm.stream.group_state import GroupState
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.settings import LEAST_NUMBER, StreamSettings, microseconds_of_many
-
-if TYPE_CHECKING:
-    from typing_extensions import Self  # in typing from Python 3.11 on
 
 __all__ = ["OnlineHDP"]
 

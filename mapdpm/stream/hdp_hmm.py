@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from mapdpm.files import container
 from mapdpm.protocol import Matrix, Vector
 from mapdpm.stream import c_states
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.pointwise import PointwiseLearner
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = ["OnlineHDPHMM"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -31,9 +31,6 @@ from mapdpm.stream.settings import (
     stream_settings,
 )
 from mapdpm.validation import check_choice, check_count, check_points
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _TIMES = 2  # the clock of a learner whose points have times, in mapdpm_learner.h
 

@@ -18,7 +18,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Lock:
-    """Two locks, of which ``exclusive`` holds both, and the fast path only the one in C.
+    """Two locks, of which ``exclusive`` holds both, and the fast path only the one in C (decision 55).
 
     Ctrl-C, or a signal handler that raises, can interrupt a call between two instructions of Python. It cannot
     interrupt between the moment when a ``with`` statement takes ``turn`` and its block, so ``turn`` is always released.

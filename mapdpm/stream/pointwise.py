@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.learner_state import LearnerState
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.settings import microseconds_of_many
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class PointwiseLearner(LearnerState):

@@ -1,4 +1,4 @@
-"""Summaries: the clusters that a learner saw itself, as a message between a device and its gateway."""
+"""Summaries: the clusters that a learner saw itself, a whole message to its gateway or from it (decision 101)."""
 
 from __future__ import annotations
 

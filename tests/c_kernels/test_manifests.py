@@ -7,6 +7,7 @@ installed. test_build_systems.py builds with the manifests.
 import json
 import re
 import tarfile
+import tomllib
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -35,7 +36,6 @@ def pack():
 
 
 def project():
-    tomllib = pytest.importorskip("tomllib")  # Python 3.11
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 

@@ -79,7 +79,7 @@ def test_with_scalers_unions_and_stats():
 
 
 def test_times_by_name_and_by_keyword():
-    start = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
+    start = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
     named, given = Features("Seasonal('hour')", time="when"), Features(features.Seasonal("hour"))
     for hours, value in ((0, 1.0), (12, 5.0), (24, 2.0)):
         x, when = {"v": value}, start + dt.timedelta(hours=hours)

@@ -18,7 +18,7 @@ from sklearn.utils import estimator_checks
 
 from mapdpm import HDPHMM, MAPDPM, DPMeans, HDPMixture
 
-EXPECTED_TO_FAIL = {
+EXPECTED_TO_FAIL = {  # decision 38
     "check_sample_weight_equivalence_on_dense_data": (
         "an integer weight is repetition in the objective of a partition, not in a search: copies of a point may part, "
         "and the check shuffles the points, which renames clusters; tests/estimators/test_base.py holds the law itself"

@@ -1,4 +1,4 @@
-"""Imports go one way: down the list of docs/design.md, decision 1."""
+"""Imports go one way: down the list of docs/design.md, decision 1, and in no circle inside an entry either."""
 
 import ast
 import re
@@ -12,6 +12,11 @@ PACKAGE = ROOT / "mapdpm"
 LIST = re.search(r"\*\*1\. Imports.*?```text\n(.*?)```", (ROOT / "docs" / "design.md").read_text(), re.DOTALL)[1]
 LINES = [re.split(r" {4,}", line)[0].split() for line in LIST.splitlines()]
 MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+
+
+def name_of(path):
+    """The name of a module as other modules import it."""
+    return path.with_suffix("").as_posix().removesuffix("/__init__")
 
 
 def entry_of(module):
@@ -36,9 +41,9 @@ def loaded(tree):
         yield from loaded(node)
 
 
-def imported(source):
-    """The modules of the package that ``source`` imports when it is loaded, as paths without suffix."""
-    for node in loaded(ast.parse(source)):
+def imported(nodes):
+    """The modules of the package that these statements import, as paths without suffix."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             dotted = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -59,21 +64,49 @@ def upward(module, source):
     """Imports of ``module`` that do not go down the list."""
     line, entry = entry_of(module)
     wrong = []
-    for other in imported(source):
+    for other in imported(loaded(ast.parse(source))):
         other_line, other_entry = entry_of(other)
         if other_entry != entry and other_line <= line:
             wrong.append(f"{module} (line {line}) imports {other} (line {other_line})")
     return wrong
 
 
+def circles(sources):
+    """Sets of modules of which each one imports each other one, directly or by way of more.
+
+    All imports count, also those in functions and those for types alone: a reader of one file needs all the others.
+    """
+    direct = {module: set(imported(ast.walk(ast.parse(source)))) - {module} for module, source in sources.items()}
+    reached = {}
+    for module in direct:
+        reached[module], ahead = set(), [module]
+        while ahead:
+            new = direct.get(ahead.pop(), set()) - reached[module]
+            reached[module] |= new
+            ahead += new
+    both = {each: frozenset(other for other in reached[each] if each in reached[other]) for each in direct}
+    return set(both.values()) - {frozenset()}
+
+
 @pytest.mark.parametrize("path", MODULES, ids=str)
 def test_imports_go_down_the_list(path):
-    module = path.with_suffix("").as_posix().removesuffix("/__init__")
+    module = name_of(path)
     source = (PACKAGE / path).read_text()
     if module == "__init__" or entry_of(module) is None:  # the root loads public names when they are asked for;
-        assert list(imported(source)) == []  # files/ is several entries, and its __init__ is none
+        assert list(imported(loaded(ast.parse(source)))) == []  # files/ is several entries, and its __init__ is none
         return
     assert not upward(module, source)
+
+
+def test_no_files_import_each_other():
+    sources = {name_of(path): (PACKAGE / path).read_text() for path in MODULES}
+    assert circles(sources) <= {frozenset({"stream/from_batch", "stream/online"})}
+
+
+def test_a_circle_is_seen():
+    down = {"state": "from mapdpm.rng import Rng", "rng": "", "jit": "def f():\n    from mapdpm import state"}
+    assert not circles(down)
+    assert circles(down | {"rng": "def f():\n    from mapdpm import jit"}) == {frozenset(down)}
 
 
 def test_every_entry_exists():

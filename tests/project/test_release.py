@@ -172,7 +172,7 @@ def test_old_names_of_glibc_have_the_results_of_the_new_ones(tmp_path):
 def wheel(folder, *, without=(), more=(), module=b"code"):
     """A wheel that holds what the sources of this tree ask for, but for what a test changes."""
     names = contents.expected_in_wheel(ROOT, "1.2.3") - set(without) | set(more)
-    path = folder / "mapdpm-1.2.3-cp310-abi3-manylinux_2_17_x86_64.whl"
+    path = folder / "mapdpm-1.2.3-cp311-abi3-manylinux_2_17_x86_64.whl"
     metadata = 'Name: mapdpm\nRequires-Dist: numpy>=1\nRequires-Dist: numba; extra == "numba"\n'
     with zipfile.ZipFile(path, "w") as file:
         for name in names:
@@ -224,7 +224,7 @@ def test_an_sdist_holds_all_but_what_serves_a_checkout(tmp_path):
 
 
 def test_machines_must_agree():
-    first = {"python": "3.10", "labels": [0, 1], "stream": "00ff"}
+    first = {"python": "3.11", "labels": [0, 1], "stream": "00ff"}
     use.agree(first, first | {"python": "3.13"})
     for key, value in (("labels", [0, 0]), ("stream", "00fe")):
         with pytest.raises(AssertionError, match=f"{key}: Python 3.13"):

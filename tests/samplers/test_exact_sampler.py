@@ -107,7 +107,7 @@ def test_posterior_is_invariant_under_compiled_kernels(kernel):
 
 
 def when_to_run(kernel, model):
-    """In plain Python: those of few paths always, as what is compiled is enumerated too."""
+    """In plain Python: those of few paths always, as what is compiled is enumerated too (decision 78)."""
     if kernel in FEW_PATHS:
         return () if model == "DP" and kernel != "launched split-merge" else pytest.mark.complete
     return pytest.mark.slow if model == "finite" else pytest.mark.complete
