@@ -108,7 +108,10 @@ def run_without_problem(name: str, *arguments: Any) -> None:
 
 
 def _invoke(lib: Any, ffi: Any, name: str, given: _Given, arguments: tuple[Any, ...]) -> None:
-    error = getattr(lib, f"mapdpm_{name}")(*map(given, arguments))
+    views = []
+    for each in arguments:
+        views.append(each if isinstance(each, int) else given(each))  # noqa: PERF401  (a comprehension is a call)
+    error = getattr(lib, f"mapdpm_{name}")(*views)
     if error:
         msg = f"the C library refused a call: {ffi.string(lib.mapdpm_error_name(error)).decode()}"
         raise RuntimeError(msg)

@@ -50,7 +50,8 @@ class CStates:
 def _states(rows: Rows) -> Struct:
     """The states of points."""
     fields = rows._asdict()
-    return Struct("mapdpm_states", {**fields, "new_share": 1.0 / (1.0 + fields.pop("root_concentration"))})
+    fields["new_share"] = 1.0 / (1.0 + fields.pop("root_concentration"))
+    return Struct("mapdpm_states", fields)
 
 
 def _chain(start: Vector | None, steps: Matrix, begins: Labels) -> Struct:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from mapdpm.backends import agglomeration, evidence, halves, parts, state_draws
+from mapdpm.backends import agglomeration, evidence, halves, parts, states
 from mapdpm.backends.states import Rows
 from mapdpm.protocol import Labels, Matrix, Model, Vector
 from mapdpm.state import ClusterState
@@ -39,7 +39,7 @@ class Composed(Protocol):
 
     def draw_states(self: Any, model: Model, state: ClusterState, rows: Rows, begins: Labels, uniforms: Matrix) -> None:
         """Draw the states of all points as paths, one by each row of ``uniforms``."""
-        state_draws.draw_states(self, model, state, rows, begins, uniforms)
+        states.draw_states(self, model, state, rows, begins, uniforms)
 
     def merge(self: Any, model: Model, state: ClusterState, pairs: agglomeration.Agglomeration, most: int) -> int:
         """Merge pairs of clusters while that gains, at most about ``most`` of them; returns how many."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +25,26 @@ from mapdpm.samplers.trace import Trace
 from mapdpm.validation import check_count, check_points
 
 
-class DependentDP(FittedEstimator):
+@dataclass(eq=False, repr=False)
+class _Settings:
+    alpha: float | None = None
+    _: KW_ONLY
+    discount: float = 0.0
+    a: Any = None
+    b: Any = None
+    sticks: Any = None
+    likelihood: Any = None
+    label_moves: Any = INTERVALS
+    draws: int = 200
+    chains: int = 1
+    max_sweeps: int = 100
+    init: Any = "random"
+    random_state: Any = None
+    n_jobs: int | None = None
+    callback: Any = None
+
+
+class DependentDP(_Settings, FittedEstimator):
     r"""Clusters over time slices whose means drift and whose shares change: a dependent Dirichlet process.
 
     The model of ``samplers.DependentDP`` (Porteous2006 section 5). ``fit`` samples from random labels, takes the draw
@@ -100,39 +120,6 @@ class DependentDP(FittedEstimator):
 
     _log_densities = staticmethod(compiled_if_possible(log_densities))
     _log_densities_alone = staticmethod(compiled_if_possible(log_densities_alone))
-
-    def __init__(  # noqa: PLR0913  (the public signature; all but alpha by name)
-        self,
-        alpha: float | None = None,
-        *,
-        discount: float = 0.0,
-        a: Any = None,
-        b: Any = None,
-        sticks: Any = None,
-        likelihood: Any = None,
-        label_moves: Any = INTERVALS,
-        draws: int = 200,
-        chains: int = 1,
-        max_sweeps: int = 100,
-        init: Any = "random",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        callback: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.discount = discount
-        self.a = a
-        self.b = b
-        self.sticks = sticks
-        self.likelihood = likelihood
-        self.label_moves = label_moves
-        self.draws = draws
-        self.chains = chains
-        self.max_sweeps = max_sweeps
-        self.init = init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
 
     def fit(self, X: Any, times: Any) -> DependentDP:
         """Find the clusters of ``X``, shape (n_points, n_features), at ``times``, one number or date a point."""

@@ -84,20 +84,8 @@ class HDPMixture(_Parameters, SavedMixture, GroupedEstimator):
     n_restarts : int
         Number of runs; the best one wins. The first starts from ``init``, the others after a few Gibbs sweeps from the
         best result so far.
-    max_sweeps : int
-        Most sweeps in a row, with no other move between; 0: none.
-    time_limit : float or None
-        Seconds after which the search ends with the best result so far.
-    backend : {"auto", "c", "numba", "python"}
-        Implementation, as for ``MAPDPM``.
-    n_jobs : int or None
-        Number of threads, over restarts and over scored points; None is 1. Results do not depend on it.
-    random_state : int, numpy Generator, RandomState or None
-        Source of all randomness. With None or an int every fit draws the same numbers.
-    verbose : int
-        1 prints a line for each sweep, and for each move that gained.
-    callback : callable or None
-        Called with a ``FitProgress`` after each sweep, and each move that gained; returning True ends that run.
+    max_sweeps, time_limit, backend, n_jobs, random_state, verbose, callback
+        As for ``MAPDPM``.
 
     Attributes
     ----------

@@ -8,6 +8,7 @@ its counts alone, its cells: the points of a group, or the expected tables that 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,9 @@ _NEAR_SADDLE = 1e-7
 _NODES = np.arange(-9.0, 5.1, 0.5)
 """The points of the trapezoidal rule, in standard deviations of log b from its mode. The density falls at least as
 exp(log b) to the left, and faster than any exponential to the right; the rest beyond the points is below 2e-4 of it."""
+
+_bincount: Callable[[Labels, Vector], Vector] = np.bincount
+"""Sums of values by a number of each."""
 
 _LARGE_BASE = 300.0
 """From here on the mean of the tables is that at the mode, to some 1 / a; a rule in log b loses digits of it."""
@@ -53,7 +57,7 @@ class Cells(NamedTuple):
 
     def sums(self, values: Vector) -> Vector:
         """The sum over all cells of each dish."""
-        return np.bincount(self.dishes, self.repeats * values)
+        return _bincount(self.dishes, self.repeats * values)
 
 
 class Tables(NamedTuple):
@@ -77,7 +81,7 @@ class Level(NamedTuple):
     concentration: float
     """That of the nodes: gamma at the root, and the alpha of the level above it below."""
     nodes: Labels
-    """(dishes,): the node of each dish; sums over the dishes of each node are ``np.bincount`` by it."""
+    """(dishes,): the node of each dish; sums over the dishes of each node are ``_bincount`` by it."""
     cells: Cells
 
 
@@ -102,10 +106,10 @@ def first_guess(level: Level, bases: Vector) -> Mode:
     """A start for ``mode_of``: shares as if each cell had one table, and steps that always climb."""
     tables = level.cells.sums(np.ones(len(level.cells.counts)))
     for _ in range(_FIRST_STEPS):
-        totals = level.concentration + np.bincount(level.nodes, tables)
+        totals = level.concentration + _bincount(level.nodes, tables)
         log_shares = np.log((bases + tables) / totals[level.nodes])
         tables, squares = _tables(level, log_shares)
-    totals = level.concentration + np.bincount(level.nodes, tables)
+    totals = level.concentration + _bincount(level.nodes, tables)
     return Mode(np.log((bases + tables) / totals[level.nodes]), totals, tables, squares)
 
 
@@ -120,7 +124,7 @@ def _tables(level: Level, log_shares: Vector) -> tuple[Vector, Vector]:
         means, squares = rising_moments(weights, cells.counts)
         means, squares = means * (shared / weights), squares * (shared / weights) ** 2
     dishes, repeats = cells.dishes, cells.repeats
-    return np.bincount(dishes, repeats * means), np.bincount(dishes, repeats * squares)
+    return _bincount(dishes, repeats * means), _bincount(dishes, repeats * squares)
 
 
 def mode_of(level: Level, bases: Vector, start: Mode) -> Mode:
@@ -133,7 +137,7 @@ def mode_of(level: Level, bases: Vector, start: Mode) -> Mode:
     nodes, log_shares, totals = level.nodes, start.log_shares, start.totals
     for _ in range(_MOST_STEPS):
         mode = Mode(log_shares, totals, *_tables(level, log_shares))
-        sums = level.concentration + np.bincount(level.nodes, mode.tables)
+        sums = level.concentration + _bincount(level.nodes, mode.tables)
         moves, moves_total, safe = _newton(level, mode, bases)
         climbs = np.log((bases + mode.tables) / sums[nodes]) - log_shares
         moves = np.where(safe[nodes], moves, climbs)
@@ -148,20 +152,20 @@ def mode_of(level: Level, bases: Vector, start: Mode) -> Mode:
 
 def _newton(level: Level, mode: Mode, bases: Vector) -> tuple[Vector, Vector, NDArray[np.bool_]]:
     """Newton steps of log shares and of log S, and whether those of a node are safe. All sums have positive terms."""
-    nodes, bincount = level.nodes, np.bincount
+    nodes = level.nodes
     wanted = mode.totals[nodes] * np.exp(mode.log_shares)
     derivatives = mode.tables - mode.squares
     slopes = wanted - derivatives
     steep = slopes > 0.0
     slopes = np.where(steep, slopes, 1.0)
     off = wanted - bases - mode.tables
-    off_total = mode.totals - level.concentration - bincount(nodes, mode.tables)
+    off_total = mode.totals - level.concentration - _bincount(nodes, mode.tables)
     rates = derivatives / slopes
-    moves_total = -(off_total + bincount(nodes, rates * off)) / (mode.totals + bincount(nodes, rates * wanted))
+    moves_total = -(off_total + _bincount(nodes, rates * off)) / (mode.totals + _bincount(nodes, rates * wanted))
     moves = -(off + wanted * moves_total[nodes]) / slopes
     longest: Vector = np.abs(moves_total)
     np.maximum.at(longest, nodes, np.abs(moves))
-    return moves, moves_total, (longest <= _LONGEST_STEP) & (bincount(nodes, (~steep).astype(np.float64)) == 0.0)
+    return moves, moves_total, (longest <= _LONGEST_STEP) & (_bincount(nodes, (~steep).astype(np.float64)) == 0.0)
 
 
 def integral(level: Level, bases: Vector, rests: Vector, mode: Mode) -> tuple[float, Tables]:
@@ -181,16 +185,16 @@ def integral(level: Level, bases: Vector, rests: Vector, mode: Mode) -> tuple[fl
     for _ in range(_MOST_STEPS):
         found = _Cumulants.of(heights, *density.at(logs + shifts[nodes][:, None]))
         means = np.where(near, given[0], found.means)
-        tables = np.bincount(level.nodes, means)
-        curvatures = rests + np.bincount(level.nodes, found.second)
+        tables = _bincount(level.nodes, means)
+        curvatures = rests + _bincount(level.nodes, found.second)
         expected = mode.totals - concentration
         steps = (tables - concentration * np.expm1(shifts) - expected * np.exp(shifts)) / curvatures
         if np.abs(steps).max() < _NEAR_SADDLE:
             break
         shifts += np.log1p(np.clip(steps, -0.5, 1.0))
-    log_sums = np.bincount(level.nodes, found.log_sums + np.log(widths * (_NODES[1] - _NODES[0])))
+    log_sums = _bincount(level.nodes, found.log_sums + np.log(widths * (_NODES[1] - _NODES[0])))
     more = tables - concentration * np.log1p(tables / concentration)  # t - A - A log(t / A), A the concentration
-    third, fourth = np.bincount(level.nodes, found.third), np.bincount(level.nodes, found.fourth)
+    third, fourth = _bincount(level.nodes, found.third), _bincount(level.nodes, found.fourth)
     values = (
         log_gamma_excess(concentration)
         + more

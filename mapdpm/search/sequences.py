@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mapdpm.backends.state_draws import hidden_markov_model
-from mapdpm.backends.states import Rows, count_transitions
+from mapdpm.backends.states import Rows, count_transitions, hidden_markov_model
 from mapdpm.data.sequences import Sequences
 from mapdpm.partition_priors.transitions import Solution, Transitions
 from mapdpm.protocol import Labels, Vector

@@ -23,33 +23,9 @@ _LEAST_TIME = 1e-6  # seconds; a limit is > 0
 
 @dataclass(eq=False, repr=False)
 class SearchParameters:
-    """The parameters that all searches share, by name; an estimator adds its own before them.
+    """The parameters that all searches share, and their defaults: the one table of them.
 
-    Attributes
-    ----------
-    init : str or array of shape (n_points,)
-        The start of the first run: its name, or integer labels, such as a draw of a sampler.
-    moves : tuple of str
-        Moves of many points at once, in the order in which they are tried.
-    n_restarts : int
-        Number of runs; the best one wins. The first starts from ``init``, the others from random changes of the best
-        result so far, or in random order.
-    max_sweeps : int
-        Most sweeps in a row, with no other move between: then the run ends although points still move. 0: none, so that
-        without moves the result is the start.
-    time_limit : float or None
-        Seconds after which the search ends with the best result so far; the current sweep is finished first. Results
-        then depend on the speed of the machine.
-    backend : {"auto", "c", "numba", "python"}
-        Implementation. "auto" is C where C has the family, else numba, else python.
-    n_jobs : int or None
-        Number of threads, over runs, passes and scored points; None is 1. Results do not depend on it.
-    random_state : int, numpy Generator, RandomState or None
-        Source of all randomness. With None or an int every fit draws the same numbers.
-    verbose : int
-        1 prints a line for each sweep, and for each move that gained.
-    callback : callable or None
-        Called with a ``FitProgress`` after each sweep, and each move that gained; returning True ends that run.
+    ``MAPDPM`` says what each means. An estimator adds its own, and may have other starts and moves.
     """
 
     _: KW_ONLY

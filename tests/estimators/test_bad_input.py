@@ -70,7 +70,7 @@ def prior():
             "X has 1 features, but DPMeans is expecting 2 features as input",
         ),
         (lambda X: MAPDPM(n_restarts=0).fit(X), "n_restarts must be an integer >= 1, got 0"),
-        (lambda X: MAPDPM(max_sweeps=True).fit(X), "max_sweeps must be an integer >= 1, got True"),
+        (lambda X: MAPDPM(max_sweeps=True).fit(X), "max_sweeps must be an integer >= 0, got True"),
         (lambda X: MAPDPM(n_jobs=0).fit(X), "n_jobs must be an integer >= 1, got 0"),
         (lambda X: MAPDPM(backend="gpu").fit(X), "backend must be one of"),
         (lambda X: MAPDPM().fit(X[0]), r"must be a 2-D array \(points x features\), got 1-D. Reshape your data: X"),

@@ -122,7 +122,7 @@ def test_points_join_one_after_the_other(backend):
     """A start, and points of a state that is deleted: the same labels by C as by Python, and a table that is theirs."""
     X, _ = machine(3, 400, 5)
     problem, reference = (problem_of(X, backend=name) for name in (backend, "python"))
-    state, expected = problem.started(), reference.started()
+    state, expected = problem.sequential(), reference.sequential()
     np.testing.assert_array_equal(state.labels, expected.labels)
     assert state.n_clusters > 1
     for each in (state, expected):
@@ -290,6 +290,28 @@ def test_overlapping_states_are_found_in_time(monkeypatch):
     assert model.log_joint_ > truth
     monkeypatch.setattr(moves, "halves_in_time", lambda part, rng: iter(()))
     assert HDPHMM().fit(X).log_joint_ < truth
+
+
+@pytest.mark.parametrize("kappa", [0.0, 3.0])
+def test_c_draws_states_as_python_does(kappa):
+    """The same paths by the same uniforms; afterwards table and shares are those of the last path."""
+    for seed in range(4):
+        X, _ = machine(seed, 60)
+        found = []
+        for backend in ("c", "python"):
+            problem = problem_of(X, np.repeat([0, 1], 30), backend, kappa=kappa)
+            state = problem.from_labels(np.random.default_rng(seed).integers(0, 5, 60))
+            rows, uniforms = problem.rows(state), np.random.default_rng(seed).random((6, 60))
+            problem.flat.backend.draw_states(problem.flat.model, state.clusters, rows, problem.begins, uniforms)
+            np.testing.assert_array_equal(state.table, problem.table_of(state.labels, state.clusters.capacity))
+            np.testing.assert_array_equal(rows.sizes, state.table.sum(axis=1))
+            drawn = state.weights.copy()
+            state.stale = True
+            problem.refresh(state)
+            np.testing.assert_allclose(drawn, state.weights, rtol=1e-9)
+            found.append(state.labels)
+        np.testing.assert_array_equal(*found)
+        assert len(np.unique(found[0])) > 1
 
 
 def test_concentrations_change_the_problem_alone():

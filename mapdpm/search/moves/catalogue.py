@@ -10,12 +10,12 @@ from mapdpm.search.moves.merge_split import Merge, Split
 from mapdpm.search.moves.neighbours import Regroup
 from mapdpm.search.moves.permutation import Permutation
 
+_KINDS: dict[tuple[str, ...], tuple[Any, ...]] = {
+    names.MOVES: (Merge, Split, Permutation, Regroup),
+    names.HDP_MOVES: (shared.Merge, groups.Cell, groups.Split, shared.Delete),
+    names.HMM_MOVES: (shared.Merge, sequences.Path, sequences.Split, shared.Delete),
+}
 MOVES: dict[tuple[str, ...], dict[str, Any]] = {
-    known: {kind.name: kind for kind in kinds}
-    for known, kinds in {
-        names.MOVES: (Merge, Split, Permutation, Regroup),
-        names.HDP_MOVES: (shared.Merge, groups.Cell, groups.Split, shared.Delete),
-        names.HMM_MOVES: (shared.Merge, sequences.Path, sequences.Split, shared.Delete),
-    }.items()
+    known: {kind.name: kind for kind in kinds} for known, kinds in _KINDS.items()
 }
 """The classes of the moves of each kind of problem: points each on its own, points of groups, sequences."""

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mapdpm import HDPHMM, NormalGamma
+from mapdpm import HDPHMM
 from mapdpm.partition_priors.hyperpriors import GammaPrior, InverseGammaPrior
 from tests.models.hdp_hmm.fits import SIZES, quickly
 from tests.search.test_states import PRIOR
@@ -161,11 +161,11 @@ def test_frames_in_and_out(container_of, data):
         ({"moves": "merge"}, "moves must be a tuple"),
         ({"max_states": 0}, "max_states must be an integer >= 1"),
         ({"n_restarts": 0}, "n_restarts"),
-        ({"max_sweeps": 0}, "max_sweeps"),
+        ({"max_sweeps": -1}, "max_sweeps"),
         ({"alpha_prior": InverseGammaPrior()}, "alpha_prior must be a GammaPrior"),
         ({"gamma_prior": GammaPrior(1.0, 0.0)}, "gamma_prior must be a GammaPrior of rate > 0"),
         ({"backend": "gpu"}, "backend"),
-        ({"likelihood": NormalGamma}, "likelihood"),
+        ({"likelihood": "normal"}, "likelihood"),
         ({"init": [0, 1]}, r"init must have one label a point, shape \(120,\), got shape \(2,\)"),
         ({"init": np.zeros(120)}, "init must hold integer labels"),
         ({"init": "sequential"}, "init must be"),
