@@ -8,8 +8,7 @@ its counts alone, its cells: the points of a group, or the expected tables that 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ _NODES = np.arange(-9.0, 5.1, 0.5)
 """The points of the trapezoidal rule, in standard deviations of log b from its mode. The density falls at least as
 exp(log b) to the left, and faster than any exponential to the right; the rest beyond the points is below 2e-4 of it."""
 
-_bincount: Callable[[Labels, Vector], Vector] = np.bincount
+_bincount: Any = np.bincount  # its types say that sums are whole numbers
 """Sums of values by a number of each."""
 
 _LARGE_BASE = 300.0
