@@ -10,7 +10,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 KERNELS := $(wildcard c_kernels/*.c c_kernels/*.h) build_kernels.py setup.py pyproject.toml
 
-export NUMBA_CACHE_DIR := $(shell $(PYTHON) tests/numba_cache.py 2>/dev/null)
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 export MPLBACKEND := Agg
 
 # A part that passed leaves a stamp, and runs again when a file that it reads has changed. c_kernels has its own stamps.
@@ -106,7 +106,7 @@ release-check: .venv/tested
 	$(BIN)/python -m release.check
 
 $(STAMPS)/python: $(STAMPS)/code $(CODE) .venv/tested
-	@mkdir -p $(NUMBA_CACHE_DIR) && find .cache/numba -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
+	@mkdir -p $(NUMBA_CACHE_DIR) && find $(NUMBA_CACHE_DIR) -type f -atime +7 -delete
 	$(PYTEST) -m 'not slow and not complete' --doctest-modules mapdpm tests
 	@touch $@
 

@@ -5,11 +5,10 @@ import importlib.util
 import os
 from pathlib import Path
 
-from numba_cache import folder
 from repository import ROOT
 
 # Before numba, hypothesis or matplotlib is imported; processes that tests start inherit it.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(folder()))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".cache" / "hypothesis"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
