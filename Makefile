@@ -3,7 +3,8 @@
 PYTHON ?= python3
 CC ?= cc
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-BENCHES ?= $(sort $(filter-out $(addprefix bench/,machine.py streams.py report.py tables.py uci_sets.py),$(wildcard bench/*.py)))
+NO_BENCHES := $(addprefix bench/,machine.py streams.py report.py tables.py uci_sets.py planted_faults.py test_budget.py)
+BENCHES ?= $(sort $(filter-out $(NO_BENCHES),$(wildcard bench/*.py)))
 PAPERS := $(sort $(wildcard bench/papers/*[0-9].py))
 
 BIN := .venv/bin
