@@ -3,14 +3,15 @@
 PYTHON ?= python3
 CC ?= cc
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-BENCHES ?= $(sort $(filter-out $(addprefix bench/,machine.py streams.py report.py tables.py uci_sets.py),$(wildcard bench/*.py)))
+NO_BENCHES := $(addprefix bench/,machine.py streams.py report.py tables.py uci_sets.py planted_faults.py test_budget.py)
+BENCHES ?= $(sort $(filter-out $(NO_BENCHES),$(wildcard bench/*.py)))
 PAPERS := $(sort $(wildcard bench/papers/*[0-9].py))
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 KERNELS := $(filter-out $(addprefix c_kernels/,checks/% firmware/% fuzz/% tests/%),$(wildcard c_kernels/*.[ch] c_kernels/*/*.[ch])) build_kernels.py setup.py pyproject.toml
 
-export NUMBA_CACHE_DIR := $(shell $(PYTHON) tests/numba_cache.py 2>/dev/null)
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
 export MPLBACKEND := Agg
 
 # A part that passed leaves a stamp, and runs again when a file that it reads has changed. c_kernels has its own stamps.
@@ -106,7 +107,7 @@ release-check: .venv/tested
 	$(BIN)/python -m release.check
 
 $(STAMPS)/python: $(STAMPS)/code $(CODE) .venv/tested
-	@mkdir -p $(NUMBA_CACHE_DIR) && find .cache/numba -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} +
+	@mkdir -p $(NUMBA_CACHE_DIR) && find $(NUMBA_CACHE_DIR) -type f -atime +7 -delete
 	$(PYTEST) -m 'not slow and not complete' --doctest-modules mapdpm tests
 	@touch $@
 

@@ -8,11 +8,14 @@ Small functions that kernels share carry ``@jitable`` and stay plain Python func
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib.util
 import inspect
+import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from mapdpm.protocol import PROTOCOLS
@@ -25,6 +28,7 @@ _INLINE: dict[str, Any] = {"forceinline": True, "error_model": "numpy"}
 _CALLED: dict[str, Any] = {"error_model": "numpy"}
 _shared: list[tuple[Callable[..., Any], dict[str, Any]]] = []
 _optional: list[Any] = []
+_marked: set[Callable[..., Any]] = set()
 _lock = threading.Lock()
 
 
@@ -35,13 +39,17 @@ def available() -> bool:
 
 def jitable(function: Callable[P, R]) -> Callable[P, R]:
     """Mark a function as callable from kernels. The function itself does not change."""
-    _shared.append((function, _INLINE))
-    return function
+    return _mark(function, _INLINE)
 
 
 def jitable_once(function: Callable[P, R]) -> Callable[P, R]:
     """As ``jitable``, for a long function that many places call: it is compiled once, and not copied into each."""
-    _shared.append((function, _CALLED))
+    return _mark(function, _CALLED)
+
+
+def _mark(function: Callable[P, R], options: dict[str, Any]) -> Callable[P, R]:
+    _shared.append((function, options))
+    _marked.add(function)
     return function
 
 
@@ -55,6 +63,7 @@ def optional(default: Callable[P, R]) -> Callable[P, R]:
         return method(*args, **kwargs)
 
     _optional.append(function)
+    _marked.add(function)
     return function
 
 
@@ -90,10 +99,10 @@ def _made_in_kernels(family: Any, values: Any) -> Any:  # noqa: ARG001  (numba p
 
 
 @functools.cache
-def _bare(method: Any) -> Any:
+def _bare(method: Any, suffix: str = "") -> Any:
     """A twin of ``method`` without annotations: numba demands equal annotations, and authors write different ones."""
     twin = types.FunctionType(method.__code__, method.__globals__, method.__name__, method.__defaults__)
-    twin.__module__, twin.__qualname__ = method.__module__, method.__qualname__
+    twin.__module__, twin.__qualname__ = method.__module__, method.__qualname__ + suffix
     return twin
 
 
@@ -115,31 +124,87 @@ def _picked_from(default: Any) -> Any:
     return pick
 
 
-def _is_ours(args: tuple[Any, ...]) -> bool:
-    """Whether all tuples among ``args``, and within them, are of classes of this package."""
-    return all(type(a).__module__.startswith("mapdpm.") and _is_ours(a) for a in args if isinstance(a, tuple))
+# ---- what is kept on disk --------------------------------------------------------------------------------------------
+
+
+def sources(kernel: Callable[..., Any], classes: Iterable[type] = ()) -> set[str]:
+    """The modules whose code may be compiled into ``kernel``, called with tuples of these classes."""
+    found: set[str] = set()
+    left = {__name__, kernel.__module__, *(name for each in classes for name in _modules_of(each))}
+    while left:
+        found |= left
+        left = {name for module in left for name in _read_by(module)} - found
+    return found
+
+
+@functools.cache
+def _read_by(module: str) -> frozenset[str]:
+    """The modules of what kernels in ``module`` may call: what is imported whole, marked functions, verbs of tuples."""
+    values = list(vars(sys.modules[module]).values())
+    parts = {each.__name__ for each in values if inspect.ismodule(each) and each.__name__.startswith("mapdpm.")}
+    marked = {each.__module__ for each in values if inspect.isfunction(each) and each in _marked}
+    tuples = [each for each in values if inspect.isclass(each) and issubclass(each, tuple)]
+    return frozenset(parts.union(marked, *map(_modules_of, tuples)))
+
+
+def _modules_of(kind: type) -> Iterator[str]:
+    """The modules of a class, of those that it inherits from, and of verbs that were made elsewhere."""
+    for each in kind.__mro__:
+        for name in (each.__module__, *(verb.__module__ for verb in vars(each).values() if inspect.isfunction(verb))):
+            if name.startswith("mapdpm."):
+                yield name
+
+
+@functools.cache
+def _text_and_constants(module: str) -> bytes:
+    """The file of a module, and the numbers that it has from other files, which kernels take as constants."""
+    names = vars(sys.modules[module])
+    constants = {name: value for name, value in names.items() if _is_constant(value)}
+    return Path(str(names["__file__"])).read_bytes() + repr(sorted(constants.items())).encode()
+
+
+def _is_constant(value: Any) -> bool:
+    return isinstance(value, (int, float)) or (isinstance(value, tuple) and all(map(_is_constant, value)))
+
+
+def _kept(kernel: Callable[P, R], classes: frozenset[type]) -> Callable[P, R]:
+    """A twin of ``kernel`` whose name says what it is compiled of: numba names the files of its cache so."""
+    digest = hashlib.sha256()
+    for module in sorted(sources(kernel, classes)):
+        digest.update(f"{module}\n".encode() + _text_and_constants(module))
+    return _bare(kernel, f"-{digest.hexdigest()[:16]}")
+
+
+def _classes(args: tuple[Any, ...]) -> set[type]:
+    """The classes of all tuples among ``args``, and within them."""
+    tuples = [a for a in args if isinstance(a, tuple)]
+    return set(map(type, tuples)).union(*map(_classes, tuples))
 
 
 class compiled(Generic[P, R]):  # noqa: N801  (reads as the decorator it is)
     """A kernel, compiled at its first call for each combination of families.
 
-    Compiled code is cached on disk for families of this package only: numba's cache does not notice a change in
-    another file, and a family from outside changes while it is being written (decision 11).
+    numba's cache on disk does not notice a change in another file than the kernel's own. So its entries are named after
+    the text of all files that a kernel is made of. Nothing is kept of kernels and families from outside (decision 11).
     """
 
     def __init__(self, kernel: Callable[P, R]) -> None:
         self.kernel = kernel
+        self._dispatchers: dict[frozenset[type], Callable[P, R]] = {}
 
-    @functools.cached_property
-    def _dispatchers(self) -> dict[bool, Callable[P, R]]:
-        njit = _seam().njit
-        return {kept: njit(cache=kept, nogil=True, error_model="numpy")(self.kernel) for kept in (True, False)}
+    def _dispatcher(self, classes: frozenset[type]) -> Callable[P, R]:
+        ours = all(each.__module__.startswith("mapdpm.") for each in (self.kernel, *classes))
+        kernel = _kept(self.kernel, classes) if ours else self.kernel
+        with _lock:
+            compile_as = _seam().njit(cache=ours, nogil=True, error_model="numpy")
+            return self._dispatchers.setdefault(classes, compile_as(kernel))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        classes = frozenset(_classes(args))
+        dispatcher = self._dispatchers.get(classes) or self._dispatcher(classes)
         with _lock:  # restarts run in threads, and each may be the first
-            dispatchers = self._dispatchers
             _register_shared(_seam())
-        return dispatchers[_is_ours(args)](*args, **kwargs)
+        return dispatcher(*args, **kwargs)
 
 
 def compiled_if_possible(kernel: Callable[P, R]) -> Callable[P, R]:

@@ -5,14 +5,14 @@ import importlib.util
 import os
 from pathlib import Path
 
-from numba_cache import folder
 from repository import ROOT
 
 # Before numba, hypothesis or matplotlib is imported; processes that tests start inherit it.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(folder()))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".cache" / "hypothesis"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import pytest
 from hypothesis import HealthCheck, settings
 from pytest import DoctestItem  # noqa: PT013  (a class)
 
@@ -38,8 +38,28 @@ def one_writer_at_a_time():
     IndexDataCacheFile.save = saved
 
 
+def short_messages():
+    """Let numba raise its short message where slices differ in length: that with numbers compiles for seconds."""
+    from numba.extending import overload
+    from numba.np import arrayobj
+
+    def differ(source, target):
+        raise NotImplementedError
+
+    @overload(differ)
+    def _(source, target):
+        def raised(source, target):
+            msg = "cannot assign slice from input of different size"
+            raise ValueError(msg)
+
+        return raised
+
+    arrayobj.raise_with_shape_context = differ
+
+
 if importlib.util.find_spec("numba") and importlib.util.find_spec("fcntl"):
     one_writer_at_a_time()
+    short_messages()
 
 # quick: the same examples in every run, so that a commit that passed passes again. slow: new ones each time, and more;
 # what fails is printed as a blob to reproduce it, and kept. Compiling makes first examples slow: no deadlines.
@@ -48,26 +68,30 @@ settings.register_profile("quick", max_examples=50, derandomize=True, database=N
 settings.register_profile("slow", max_examples=1000, **_SHARED)
 settings.load_profile("quick")
 
-# Examples of docstrings that compile kernels for ten seconds to a minute, in the order in which they are run. The last
-# one is run after all others.
-COMPILED_FOR_LONG = (
-    "mapdpm/samplers/chinese_restaurant_franchise.py",
-    "mapdpm/samplers/finite_symmetric_dirichlet.py",
-    "mapdpm/samplers/group_shares.py",
-    "mapdpm/samplers/hdp_hmm_beam.py",
-    "mapdpm/samplers/launched_split_merge.py",
-    "mapdpm/samplers/random_split_merge.py",
-    "mapdpm/samplers/stick_breaking_gibbs.py",
-    "mapdpm/samplers/sub_cluster_splits.py",
-    "mapdpm/models/dependent_dp.py",
-    "mapdpm/samplers/dependent_dp.py",
-)
+# An example of a docstring that takes seconds in plain Python.
+LONG_EXAMPLES = ("mapdpm/models/dependent_dp.py",)
 
 
 def pytest_collection_modifyitems(items):
-    """Leave examples that compile for long to `make test-all`; the last of them comes last, and finds kernels there."""
-    paths = {item: item.path.relative_to(ROOT).as_posix() for item in items if isinstance(item, DoctestItem)}
-    for item, path in paths.items():
-        if path in COMPILED_FOR_LONG:
-            item.add_marker("complete")
-    items.sort(key=lambda item: paths.get(item) == COMPILED_FOR_LONG[-1])
+    """Run examples of docstrings with kernels in plain Python, which takes less than compiling them."""
+    for item in items:
+        if isinstance(item, DoctestItem):
+            item.runtest = functools.partial(_in_plain_python, item.runtest)
+            if item.path.relative_to(ROOT).as_posix() in LONG_EXAMPLES:
+                item.add_marker("complete")
+
+
+def _in_plain_python(run):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mapdpm.jit.compiled.__call__", _plain)
+        run()
+
+
+def _plain(self, *args):
+    return self.kernel(*args)
+
+
+@pytest.fixture
+def plain_kernels(monkeypatch):
+    """Kernels in plain Python: for tests of few steps, and of what lies around kernels."""
+    monkeypatch.setattr("mapdpm.jit.compiled.__call__", _plain)

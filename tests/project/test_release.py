@@ -85,7 +85,9 @@ def test_every_form_has_a_schema_above():
 
 
 @needs_forge
-@pytest.mark.parametrize(("name", "runs"), [("ci.yml", ".ci/run"), ("release.yml", "make release-check")])
+@pytest.mark.parametrize(
+    ("name", "runs"), [("ci.yml", ".ci/run ${{ matrix.targets }}"), ("release.yml", "make release-check")]
+)
 def test_workflows_run_what_is_run_here(name, runs):
     yaml = pytest.importorskip("yaml")
     text = page(f".github/workflows/{name}")
@@ -96,6 +98,15 @@ def test_workflows_run_what_is_run_here(name, runs):
     assert flow["permissions"] == {"contents": "read"}
     actions = [step["uses"] for step in steps if "uses" in step]
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@v\d+(\.\d+)*", action) for action in actions), actions
+
+
+@needs_forge
+def test_the_jobs_of_ci_are_all_that_make_test_all_runs():
+    yaml = pytest.importorskip("yaml")
+    (job,) = yaml.safe_load(page(".github/workflows/ci.yml"))["jobs"].values()
+    targets = " ".join(part["targets"] for part in job["strategy"]["matrix"]["include"]).split()
+    rest = re.search(r"^test-rest:.*\n((?:\t.*\n)+)", page("Makefile"), re.MULTILINE)[1]
+    assert sorted(targets) == sorted(["test", *" ".join(re.findall(r"\$\(PARALLEL\) (.*)", rest)).split()])
 
 
 # ---- builds ----------------------------------------------------------------------------------------------------------
