@@ -25,7 +25,7 @@ from mapdpm.samplers.integrated import LEAST_SHAPE, IntegratedAlpha
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.special import digamma_difference
 from mapdpm.state import ClusterState
-from mapdpm.validation import check_choice, check_number
+from mapdpm.validation import check_choice, check_number, check_positive
 
 METHODS = ("beam", "beta", "table")
 PERMUTATIONS = {"uniform": UNIFORM, "markov": MARKOV}
@@ -161,15 +161,9 @@ class PermutationAugmented(Sampler):
     ) -> None:
         super().__init__(alpha, **model)
         known = (*PERMUTATIONS, PROJECTIONS)
-        for name, value, allowed in (
-            ("method", method, METHODS),
-            ("permutations", permutations, known),
-            ("burn_in", burn_in, (None, *known)),
-        ):
-            check_choice(name, value, allowed)
-        if beta is not None and not check_number("beta", beta) > 0.0:
-            msg = f"beta must be > 0, or None, got {beta}"
-            raise ValueError(msg)
+        check_choice("method", method, METHODS)
+        check_choice("permutations", permutations, known)
+        check_choice("burn_in", burn_in, (None, *known))
         if not 0.0 <= check_number("epsilon", epsilon) < 1.0:
             msg = f"epsilon must be in [0, 1), got {epsilon}"
             raise ValueError(msg)
@@ -185,7 +179,7 @@ class PermutationAugmented(Sampler):
             )
             raise ValueError(msg)
         self.method, self.permutations, self.burn_in = method, permutations, burn_in
-        self.beta = None if beta is None else float(beta)
+        self.beta = None if beta is None else check_positive("beta", beta)
         self.epsilon = float(epsilon) if method == "beam" else 0.0
         self.integrated = IntegratedAlpha(self.target.alpha_prior) if integrate_alpha else None
 
