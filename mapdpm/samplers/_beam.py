@@ -26,10 +26,8 @@ def beam_step(
     tree, n = machines.restaurants, state.labels.shape[0]
     K = count_used(state)
     weights = np.empty((tree.weights.shape[0], K + 1))
-    for u in range(weights.shape[0]):
-        for k in range(K):
-            weights[u, k] = tree.weights[u, k]
-        weights[u, K] = max(tree.weights[u, -1], LEAST)
+    weights[:, :K] = tree.weights[:, :K]
+    weights[:, K] = np.maximum(tree.weights[:, -1], LEAST)
     parameters = np.empty((K, likelihood.n_parameters()))
     for k in range(K):
         likelihood.draw(state.rows[k], parameters[k], rng)
@@ -59,14 +57,6 @@ def beam_step(
                 logs[i - a, k] = likelihood.log_likelihood(parameters[k], data, i)
         _draw_path(logs, shares[tree.groups[a]], slices[a:b], labels[a:b], rng)
     return labels, weights
-
-
-@jitable
-def _largest(values: Vector) -> float:
-    found = -inf
-    for k in range(values.shape[0]):
-        found = max(found, values[k])
-    return found
 
 
 @jitable
@@ -167,7 +157,7 @@ def _draw_path(logs: Matrix, shares: Matrix, slices: Vector, labels: Labels, rng
 @jitable
 def _step_forwards(before: Vector, shares: Matrix, least: float, values: Vector, after: Vector) -> None:
     """Add to ``after`` the log of the sum over the states from where each state may be reached."""
-    K, top = before.shape[0], _largest(before)
+    K, top = before.shape[0], before.max()
     for v in range(K):
         values[v] = exp(before[v] - top)
     for k in range(K):

@@ -9,7 +9,7 @@ import numpy as np
 
 from mapdpm.counting_sort import by_slot
 from mapdpm.jit import jitable
-from mapdpm.protocol import Labels, Likelihood, Matrix, Model, NonconjugateVerbs, RngVerbs, Vector
+from mapdpm.protocol import Labels, Matrix, Model, NonconjugateVerbs, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used, free_slot
 from mapdpm.samplers._seating import Seating, free_place, leave_seat, most_seats
 from mapdpm.samplers._with_parameters import is_counted, log_joint_of
@@ -157,13 +157,6 @@ def dish_sweep_given(
         seating.tables[dish] += 1
         moved += points.shape[0] * int(dish != old)
     return int(seating.sizes.shape[0]), moved
-
-
-def draw_parameters(likelihood: Likelihood, state: ClusterState, parameters: Matrix, rng: RngVerbs) -> None:
-    """Draw the parameters of each dish from their posterior (Teh2004 (35)), for a conjugate family."""
-    for k in range(state.counts.shape[0]):
-        if state.counts[k] > 0:
-            likelihood.draw(state.rows[k], parameters[k], rng)
 
 
 def family_of(chain: Chain) -> Any:

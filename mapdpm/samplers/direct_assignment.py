@@ -134,7 +134,7 @@ class DirectAssignment(SeatedSampler):
                 break
             chain.reserve()
             restaurants = restaurants.grown(chain.state.capacity)
-        chain.take_shares(restaurants)
+        chain.take_weights(restaurants.weights, restaurants.concentrations)
         if not self.to_tables and SEATS not in chain.aux:
             self._draw_tables(restaurants, chain.tables, rng)
             return Info(chain.n_clusters, moved)
