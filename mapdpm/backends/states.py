@@ -15,7 +15,7 @@ from mapdpm.backends.grouped import log_or_never
 from mapdpm.jit import jitable
 from mapdpm.objective import best_slot, likelihood_scores
 from mapdpm.protocol import Labels, Model, Vector
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 
 
 class Rows(NamedTuple):
@@ -127,9 +127,7 @@ def visit_states(
     """
     n, capacity = order.shape[0], state.counts.shape[0]
     scores, before, new_share = np.empty(capacity), np.empty(state.rows.shape[1]), 1.0 / (1.0 + rows.root_concentration)
-    used, moved = 0, 0
-    for k in range(capacity):
-        used += int(state.counts[k] > 0)
+    used, moved = count_used(state), 0
     for position in range(first, n):
         if used == capacity and may_grow:
             return position, moved

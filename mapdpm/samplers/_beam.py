@@ -9,10 +9,9 @@ import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._restaurants import LEAST, Restaurants, parts
 from mapdpm.samplers._states import Machines
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 
 
 def beam_step(

@@ -29,15 +29,6 @@ def free_slot(state: ClusterState) -> int:
 
 
 @jitable
-def count_used(state: ClusterState) -> int:
-    """The number of clusters."""
-    used = 0
-    for k in range(state.counts.shape[0]):
-        used += int(state.counts[k] > 0)
-    return used
-
-
-@jitable
 def shuffle(order: Labels, n: int, rng: RngVerbs) -> None:
     """Shuffle the first ``n`` entries of ``order`` uniformly (Fisher and Yates)."""
     for last in range(n - 1, 0, -1):

@@ -10,11 +10,11 @@ import numpy as np
 from mapdpm.counting_sort import by_slot
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, Matrix, Model, NonconjugateVerbs, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used, free_slot
+from mapdpm.samplers._blocks import free_slot
 from mapdpm.samplers._seating import Seating, free_place, leave_seat, most_seats
 from mapdpm.samplers._with_parameters import is_counted, log_joint_of
 from mapdpm.samplers.chain import Chain
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 
 
 class FromPrior(NamedTuple):

@@ -10,9 +10,8 @@ from mapdpm.jit import jitable
 from mapdpm.logs import log_sum
 from mapdpm.objective import candidate_scores
 from mapdpm.protocol import Model, RngVerbs
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._whole_clusters import NONE
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 
 
 def lone_points(model: Model, state: ClusterState, n_proposals: int, rng: RngVerbs) -> tuple[int, int]:

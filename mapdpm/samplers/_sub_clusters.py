@@ -13,13 +13,12 @@ import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._pairs import log_split_ratio, merge, split_off
 from mapdpm.samplers._restricted_sweep import CLOSED, Candidates, Flags
 from mapdpm.samplers._whole_clusters import Chosen, gathered
 from mapdpm.samplers.random_split_merge import drawn_sides, log_dirichlet_multinomial
 from mapdpm.special import log_rising
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 
 _RANDOM_SPLITS = 100
 """All clusters are split at random in one step of so many."""

@@ -13,9 +13,8 @@ import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, Matrix, Model, RngVerbs
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._pairs import draw_pair, log_split_ratio, merge, split_off
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 
 
 class Chosen(NamedTuple):

@@ -12,7 +12,7 @@ from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.objective import likelihood_scores
 from mapdpm.protocol import Labels, Model, RngVerbs, Vector
 from mapdpm.rng import seeded
-from mapdpm.samplers._blocks import count_used, draw_parameters
+from mapdpm.samplers._blocks import draw_parameters
 from mapdpm.samplers._franchise_given import dish_sweep_given, family_of, seat_sweep_given
 from mapdpm.samplers._seating import Seating, free_place, leave_seat, most_seats, seating_of
 from mapdpm.samplers._seats import SEATS, SeatedSampler
@@ -24,7 +24,7 @@ from mapdpm.samplers.nonconjugate_gibbs import NonconjugateGibbs
 from mapdpm.samplers.sampler import Info
 from mapdpm.samplers.shares import SHARES
 from mapdpm.search.problem import Observed
-from mapdpm.state import ClusterState, assign
+from mapdpm.state import ClusterState, assign, count_used
 from mapdpm.validation import in_order_of_appearance
 
 Sweep = Callable[[Seating, int], tuple[int, int]]

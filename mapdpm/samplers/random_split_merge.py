@@ -9,11 +9,10 @@ import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import Matrix, Model, RngVerbs
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, gathered
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 from mapdpm.validation import check_count, check_number
 
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from mapdpm.jit import compiled_if_possible
 from mapdpm.protocol import Matrix, Model, RngVerbs
-from mapdpm.samplers._blocks import count_used, draw_parameters, free_slot
+from mapdpm.samplers._blocks import draw_parameters, free_slot
 from mapdpm.samplers._pairs import set_row
 from mapdpm.samplers._with_parameters import weights_given
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 
 
 def redraw_labels(model: Model, state: ClusterState, parameters: Matrix, start: int, rng: RngVerbs) -> tuple[int, int]:
