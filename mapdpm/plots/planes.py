@@ -71,12 +71,15 @@ def _principal(points: Matrix) -> Plane:
     plane = centred @ (directions * np.where(largest < 0, -1.0, 1.0)[:, None]).T
     missing = 2 - plane.shape[1]  # for a single point
     shares = scales[:2] ** 2 / max(float((scales**2).sum()), np.finfo(float).tiny)
-    first, second = np.pad(shares, (0, missing)).tolist()
-    titles = (
+    return Plane(np.pad(plane, ((0, 0), (0, missing))), principal_titles(*np.pad(shares, (0, missing)).tolist()))
+
+
+def principal_titles(first: float, second: float) -> tuple[str, str]:
+    """The titles of axes along the two principal directions, with the share of the variance that each has."""
+    return (
         f"first principal direction ({first:.0%} of the standardised variance)",
         f"second principal direction ({second:.0%})",
     )
-    return Plane(np.pad(plane, ((0, 0), (0, missing))), titles)
 
 
 class Columns:
