@@ -1,22 +1,23 @@
-"""The C backend: the twin of ``generic`` for normal data and squared distances, through cffi."""
+"""The C backend: the twin of ``generic``, ``grouped`` and ``passes`` for normal data and squared distances."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mapdpm.backends import passes
 from mapdpm.backends.c_calls import call_of, has_twin, is_built, shape_of, without_points
 from mapdpm.backends.c_composed import CComposed
-from mapdpm.backends.c_passes import CPasses
 from mapdpm.backends.c_states import CStates
 from mapdpm.backends.grouped import GroupCounts
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
 
 
-class CBackend(CStates, CPasses, CComposed):
-    """The compiled kernels. They release the GIL; float32 data is read as it is; everything else is float64."""
+class CBackend(CStates, CComposed):
+    """The compiled kernels, by cffi. They release the GIL; float32 data is read as it is; all else is float64."""
 
     name = "c"
 
@@ -131,6 +132,23 @@ class CBackend(CStates, CPasses, CComposed):
         space, gained = call.room("move_cells", *shape_of(likelihood), len(groups)), call.ffi.new("double *")
         call.run("move_cells", *call.given[:-1], space, slot, len(groups), groups, cells, to, gained)
         return float(gained[0])
+
+    tangents = staticmethod(passes.tangents)  # a few rows, so that C needs no digamma
+
+    def tangent_slots(
+        self, model: Model, constants: Vector, parameters: Matrix, slots: Labels, margins: Vector
+    ) -> None:
+        call = call_of(model._replace(weights=None), None)
+        space = call.room("tangent", model.data.shape[1])
+        call.run("tangent_slots", *call.given, len(constants), constants, parameters, space, slots, margins)
+
+    def restless(self, model: Model, state: ClusterState, found: NDArray[Any]) -> None:
+        call = call_of(model, state)
+        call.run("restless", *call.given, found)
+
+    def join_rows(self, likelihood: Likelihood, parts: Any, state: ClusterState) -> None:
+        call = call_of(without_points(likelihood, None), state)
+        call.run("join_rows", *call.given, len(parts), parts)
 
 
 C = CBackend()

@@ -97,9 +97,8 @@ def _with_new_weights(weights: Matrix, tree: Restaurants, rng: RngVerbs) -> Matr
     """Weights with one more state, broken off the rest of each node; the parts of a node go by those of its parent."""
     n_inner, K = weights.shape[0], weights.shape[1] - 1
     found = np.empty((n_inner, K + 2))
+    found[:, :K] = weights[:, :K]
     for u in range(n_inner):
-        for k in range(K):
-            found[u, k] = weights[u, k]
         if u == 0:
             part, others = parts(rng.log_odds(1.0, tree.root_concentration))
         else:
@@ -120,8 +119,7 @@ def _with_new_state(
     for j in range(n_machines):
         own = weights[tree.parents[weights.shape[0] + j]]
         for v in range(K):
-            for k in range(K - 1):
-                grown[j, v, k] = shares[j, v, k]
+            grown[j, v, : K - 1] = shares[j, v]
             part, others = parts(rng.log_odds(own[K - 1], own[K]))
             grown[j, v, K - 1], left[j, v] = rests[j, v] * exp(part), rests[j, v] * exp(others)
         for k in range(K):
@@ -138,14 +136,13 @@ def _draw_path(logs: Matrix, shares: Matrix, slices: Vector, labels: Labels, rng
     ``logs`` (n, K) becomes those of the filter.
     """
     n, K = logs.shape
-    values, scores = np.empty(K), np.empty(K)
+    values = np.empty(K)
     for k in range(K):
         if shares[0, k] < slices[0]:
             logs[0, k] = -inf
     for t in range(1, n):
         _step_forwards(logs[t - 1], shares, slices[t], values, logs[t])
-    for k in range(K):
-        scores[k] = logs[n - 1, k]
+    scores = logs[n - 1].copy()
     for t in range(n - 1, -1, -1):
         labels[t] = rng.categorical(scores)
         if t > 0:

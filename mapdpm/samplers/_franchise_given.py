@@ -38,19 +38,16 @@ class FromPrior(NamedTuple):
 
 
 @jitable
-def log_weight_of_new(family: NonconjugateVerbs, data: Any, points: Labels, parameters: Vector) -> float:
-    """Log of F(points | theta) h(theta) / q(theta | points), for parameters that were drawn from q."""
-    return log_joint_of(family, data, points, parameters) - family.log_proposal(parameters, data, points)
-
-
-@jitable
 def open_dish(
     family: NonconjugateVerbs, data: Any, points: Labels, parameters: Matrix, kept: bool, k: int, rng: RngVerbs
 ) -> float:
-    """The log weight of a new dish in slot ``k``, whose parameters are drawn unless they are ``kept``."""
+    """The log weight of a new dish in slot ``k``, whose parameters are drawn from q unless they are ``kept``.
+
+    Log of F(points | theta) h(theta) / q(theta | points).
+    """
     if not kept:
         family.propose(parameters[k], data, points, rng)
-    return log_weight_of_new(family, data, points, parameters[k])
+    return log_joint_of(family, data, points, parameters[k]) - family.log_proposal(parameters[k], data, points)
 
 
 @jitable

@@ -125,9 +125,7 @@ def merge_at_random(
 ) -> int:
     """Propose to merge two clusters, which become the sub-clusters; return 1 if it was accepted."""
     likelihood, prior = model.likelihood, model.prior
-    sides = np.empty((2, state.rows.shape[1]))
-    sides[0, :] = state.rows[kept]
-    sides[1, :] = state.rows[gone]
+    sides = state.rows[np.array([kept, gone])]
     if not rng.accept(-log_random_ratio(likelihood, prior, sides, count_used(state) - 2, a)):
         return 0
     for i in range(state.labels.shape[0]):
