@@ -100,8 +100,7 @@ def _saddlepoint(c: Vector, a: Matrix, b: Matrix) -> Vector:
         t = 0.5 * (low + high)
         rises = _cumulants(t, c, a, b)[1] < 0.0
         low, high = np.where(rises, t, low), np.where(rises, high, t)
-    found: Vector = 0.5 * (low + high)
-    return found
+    return 0.5 * (low + high)
 
 
 def _cumulants(t: Vector, c: Vector, a: Matrix, b: Matrix) -> Any:

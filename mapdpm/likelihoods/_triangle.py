@@ -210,8 +210,7 @@ def squared_rows(rows: Matrix, at: int, D: int) -> Matrix:
     """The diagonal of L L' of each row, shape (K, D)."""
     lengths = np.arange(1, D + 1)
     firsts = np.cumsum(lengths) - lengths
-    squares: Matrix = np.add.reduceat(rows[:, at : at + length(D)] ** 2, firsts, axis=1)
-    return squares
+    return np.add.reduceat(rows[:, at : at + length(D)] ** 2, firsts, axis=1)
 
 
 def unpacked(packed: Matrix) -> Matrix:

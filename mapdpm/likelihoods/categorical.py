@@ -74,8 +74,7 @@ class Categorical(NamedTuple):
 
     def for_data(self, X: Any) -> Categorical:
         """Self with one entry a word; ValueError for data with another number of words."""
-        likelihood: Categorical = fitted_to(self, X)
-        return likelihood
+        return fitted_to(self, X)
 
     def size(self) -> int:
         return 2 + self.beta.shape[0]

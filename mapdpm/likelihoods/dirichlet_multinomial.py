@@ -84,8 +84,7 @@ class DirichletMultinomial(NamedTuple):
 
     def for_data(self, X: Any) -> DirichletMultinomial:
         """Self with one entry a word; ValueError for data with another number of words."""
-        likelihood: DirichletMultinomial = fitted_to(self, X)
-        return likelihood
+        return fitted_to(self, X)
 
     def size(self) -> int:
         return 3 + self.beta.shape[0]

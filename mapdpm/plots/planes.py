@@ -34,8 +34,7 @@ def plane_of(points: Matrix, columns: Columns, chosen: Any) -> Plane:
 
 def read_points(model: Any, X: Any) -> Matrix:
     """The points of ``X``, checked; values may be missing where the model skips them."""
-    points: Matrix = check_points(X, missing=getattr(model, "missing", None) == "skip").astype(np.float64)
-    return points
+    return check_points(X, missing=getattr(model, "missing", None) == "skip").astype(np.float64)
 
 
 def whole(points: Matrix, labels: Labels) -> Matrix:
@@ -54,8 +53,7 @@ def whole(points: Matrix, labels: Labels) -> Matrix:
 def _means(points: Matrix) -> Matrix:
     """The mean of the values that are there in each column, 0 of none."""
     there = ~np.isnan(points)
-    means: Matrix = np.where(there, points, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
-    return means
+    return np.where(there, points, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
 
 
 def _principal(points: Matrix) -> Plane:

@@ -29,8 +29,7 @@ class Projection(NamedTuple):
 
     def __call__(self, points: Matrix) -> Matrix:
         """The places of ``points``, shape (n_points, 2)."""
-        plane: Matrix = (points - self.centre) @ self.directions
-        return plane
+        return (points - self.centre) @ self.directions
 
 
 def draw_stream(model: OnlineMAPDPM, X: Any, features: Any, labels: Any, ax: Axes | None) -> Axes:
