@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.estimators.dp_means import DPMeans
 from mapdpm.plots import canvas
-from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
+from mapdpm.plots.canvas import Axes, MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
 from mapdpm.plots.planes import Columns, plane_of, read_points, whole
 from mapdpm.plots.scores import selection
@@ -22,9 +22,6 @@ from mapdpm.plots.words import topics
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.validation import check_one_a_point
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = [
     "MissingMatplotlibError",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.plots import canvas
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from mapdpm.plots.canvas import Axes
 
 _SCORES = dict.fromkeys(("map", "empirical-bayes"), "log p(x, z, alpha)") | {"nll": "log joint"}
 _CHOSEN = "tab:orange"

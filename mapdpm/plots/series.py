@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,8 @@ from mapdpm.data.frames import column_names
 from mapdpm.data.sequences import read_sequences
 from mapdpm.models.hdp_hmm import HDPHMM
 from mapdpm.plots import canvas
+from mapdpm.plots.canvas import Axes
 from mapdpm.validation import check_count, check_points
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _FILLED = 0.45
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mapdpm.compat.scikit_learn import not_fitted
 from mapdpm.plots import canvas
+from mapdpm.plots.canvas import Axes
 from mapdpm.plots.planes import Columns, principal_titles, read_points, whole
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.records import Clusters
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _FLAT = 1e-12  # relative to the largest value: a column of less spread has no scale
 _SHADE = 0.15
