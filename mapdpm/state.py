@@ -63,6 +63,15 @@ def weight_of(weights: Weights, i: int) -> float:
 
 
 @jitable
+def count_used(state: ClusterState) -> int:
+    """The number of clusters: of slots in use."""
+    used = 0
+    for k in range(state.counts.shape[0]):
+        used += int(state.counts[k] > 0)
+    return used
+
+
+@jitable
 def assign(likelihood: LikelihoodVerbs, data: Any, weights: Weights, state: ClusterState, i: int, k: int) -> None:
     """Put point ``i``, which is out of the state, into slot ``k``."""
     row = state.rows[k]

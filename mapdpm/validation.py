@@ -74,9 +74,7 @@ def check_weights(sample_weight: Any, n_points: int, discount: float) -> Weights
     if sample_weight is None:
         return None
     weights = _numeric("sample_weight", sample_weight).astype(np.float64, copy=False)
-    if weights.shape != (n_points,):
-        msg = f"sample_weight must have one entry a point, shape ({n_points},), got shape {weights.shape}"
-        raise ValueError(msg)
+    check_one_a_point("sample_weight", weights, n_points)
     _check_finite("sample_weight", weights)
     if not np.any(weights):
         msg = "sample_weight is zero for every point, so that none takes part; give some a positive weight"
@@ -133,6 +131,22 @@ def check_number(name: str, value: Any) -> float:
         msg = f"{name} must be a finite number, got {number}"
         raise ValueError(msg)
     return number
+
+
+def check_positive(name: str, value: Any) -> float:
+    """A finite number > 0, as a float."""
+    number = check_number(name, value)
+    if not number > 0.0:
+        msg = f"{name} must be > 0, got {number}"
+        raise ValueError(msg)
+    return number
+
+
+def check_one_a_point(name: str, values: Any, n_points: int) -> None:
+    """ValueError where an array is no vector with an entry for each point."""
+    if np.shape(values) != (n_points,):
+        msg = f"{name} must have one entry a point, shape ({n_points},), got shape {np.shape(values)}"
+        raise ValueError(msg)
 
 
 def check_draws(x: Any) -> Matrix:

@@ -19,6 +19,7 @@ from mapdpm.backends.states import Rows
 from mapdpm.likelihoods._skipping import called
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVerbs, Vector
 from mapdpm.state import ClusterState
+from mapdpm.validation import check_choice
 
 __all__ = ["BACKENDS", "Backend", "check_name", "functions", "names", "resolve"]
 
@@ -151,9 +152,7 @@ def names() -> tuple[str, ...]:
 
 def check_name(name: Any) -> None:
     """Raise ValueError unless it is the name of a backend."""
-    if name not in names():
-        msg = f"backend must be one of {', '.join(map(repr, names()))}, got {name!r}"
-        raise ValueError(msg)
+    check_choice("backend", name, names())
 
 
 def resolve(name: str, likelihood: Likelihood) -> Backend:

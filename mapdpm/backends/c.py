@@ -1,14 +1,15 @@
-"""The C backend: the twin of ``generic`` for normal data and squared distances, through cffi."""
+"""The C backend: the twin of ``generic``, ``grouped`` and ``passes`` for normal data and squared distances."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mapdpm.backends import passes
 from mapdpm.backends.agglomeration import Agglomeration
 from mapdpm.backends.c_calls import SPACE, Room, Struct, flat_of, has_twin, is_built, run, without_points
-from mapdpm.backends.c_passes import CPasses
 from mapdpm.backends.c_states import CStates
 from mapdpm.backends.composed import Composed
 from mapdpm.backends.evidence import Widths
@@ -19,8 +20,8 @@ from mapdpm.protocol import Labels, Likelihood, Matrix, Model, PartitionPriorVer
 from mapdpm.state import ClusterState
 
 
-class CBackend(CStates, CPasses, Composed):
-    """The compiled kernels. They release the GIL; float32 data is read as it is; everything else is float64."""
+class CBackend(CStates, Composed):
+    """The compiled kernels, by cffi. They release the GIL; float32 data is read as it is; all else is float64."""
 
     name = "c"
 
@@ -120,6 +121,21 @@ class CBackend(CStates, CPasses, Composed):
         of_cells = slot, len(groups), groups, cells, to
         run("move_cells", without_points(likelihood, None), state, counts, space, *of_cells, gained)
         return float(gained[0])
+
+    tangents = staticmethod(passes.tangents)  # a few rows, so that C needs no digamma
+
+    def tangent_slots(
+        self, model: Model, constants: Vector, parameters: Matrix, slots: Labels, margins: Vector
+    ) -> None:
+        of_clusters = len(constants), constants, parameters
+        space = Room("tangent", (model.data.shape[1],), of_family=False)
+        run("tangent_slots", model._replace(weights=None), *of_clusters, space, slots, margins)
+
+    def restless(self, model: Model, state: ClusterState, found: NDArray[Any]) -> None:
+        run("restless", model, state, SPACE, found)
+
+    def join_rows(self, likelihood: Likelihood, parts: Any, state: ClusterState) -> None:
+        run("join_rows", without_points(likelihood, None), state, SPACE, len(parts), parts)
 
     # ---- the twins of ``composed``: one call of C for what would be hundreds ---------------------------------------
 

@@ -13,7 +13,7 @@ from mapdpm.jit import jitable
 from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, candidate_scores
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.rng import Uniforms
-from mapdpm.state import ClusterState, assign, unassign, weight_of
+from mapdpm.state import ClusterState, assign, count_used, unassign, weight_of
 
 
 def sequential_start(model: Model, state: ClusterState, order: Labels, may_grow: bool) -> int:
@@ -43,9 +43,7 @@ def sweep(model: Model, state: ClusterState, start: int, may_grow: bool) -> tupl
     n, capacity = state.labels.shape[0], state.counts.shape[0]
     scores = np.empty(capacity)
     before = np.empty(state.rows.shape[1])
-    used, moved = 0, 0
-    for k in range(capacity):
-        used += int(state.counts[k] > 0)
+    used, moved = count_used(state), 0
     for i in range(start, n):
         if used == capacity and may_grow:
             return i, moved
@@ -79,9 +77,7 @@ def gibbs_sweep(model: Model, state: ClusterState, start: int, may_grow: bool, r
     likelihood, prior, data, weights = model
     n, capacity = state.labels.shape[0], state.counts.shape[0]
     scores = np.empty(capacity)
-    used, moved = 0, 0
-    for k in range(capacity):
-        used += int(state.counts[k] > 0)
+    used, moved = count_used(state), 0
     for i in range(start, n):
         if used == capacity and may_grow:
             return i, moved

@@ -18,7 +18,7 @@ from mapdpm.objective import RELATIVE_TOLERANCE, best_slot, likelihood_scores
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, RngVerbs, Vector
 from mapdpm.rng import Uniforms
 from mapdpm.special import log_rising
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 
 
 class GroupCounts(NamedTuple):
@@ -178,9 +178,7 @@ def grouped_sweep(
     n, capacity = state.labels.shape[0], state.counts.shape[0]
     scores, log_weights = np.empty(capacity), np.empty(capacity)
     before, held = np.empty(state.rows.shape[1]), np.empty((2, counts.weights.shape[0]))
-    used, moved, group, weights = 0, 0, -1, counts.weights[0]
-    for k in range(capacity):
-        used += int(state.counts[k] > 0)
+    used, moved, group, weights = count_used(state), 0, -1, counts.weights[0]
     for i in range(start, n):
         if used == capacity and may_grow:
             return i, moved

@@ -17,7 +17,7 @@ from mapdpm.objective import best_slot, likelihood_scores
 from mapdpm.partition_priors.cluster_penalty import NO_PRIOR
 from mapdpm.partition_priors.transitions import Transitions
 from mapdpm.protocol import Labels, Matrix, Model, Vector
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 
 
 class Rows(NamedTuple):
@@ -129,9 +129,7 @@ def visit_states(
     """
     n, capacity = order.shape[0], state.counts.shape[0]
     scores, before, new_share = np.empty(capacity), np.empty(state.rows.shape[1]), 1.0 / (1.0 + rows.root_concentration)
-    used, moved = 0, 0
-    for k in range(capacity):
-        used += int(state.counts[k] > 0)
+    used, moved = count_used(state), 0
     for position in range(first, n):
         if used == capacity and may_grow:
             return position, moved

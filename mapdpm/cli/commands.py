@@ -252,38 +252,31 @@ def _picture(model: Any, table: Table, labels: Any, path: Path) -> bytes:
 def _summary(model: Any, table: Table, seconds: float, kind: str, grouped: list[int] | None) -> str:
     rows, columns = table.values.shape
     prior = {name: np.asarray(value).tolist() for name, value in model.likelihood_._asdict().items()}
-    if kind == "jsonl":
-        facts = {
-            "rows": rows,
-            "columns": columns if table.columns is None else list(table.columns),
-            **({} if table.groups is None else {"groups": len(model.group_names_)}),
-            "clusters": model.n_clusters_,
-            "sizes": model.cluster_sizes_.tolist(),
-            **({} if grouped is None else {"merged": grouped}),
-            "prior": prior,
-            "log_joint": model.log_joint_,
-            "sweeps": model.n_sweeps_,
-            "converged": model.converged_,
-            "backend": model.backend_,
-            "seconds": round(seconds, 3),
-        }
-        return json.dumps(facts)
-    names = "" if table.columns is None else f" ({_shortened(table.columns)})"
-    shown = {
+    facts = {
         "rows": rows,
-        "columns": f"{columns}{names}",
+        "columns": columns if table.columns is None else list(table.columns),
         **({} if table.groups is None else {"groups": len(model.group_names_)}),
         "clusters": model.n_clusters_,
-        "sizes": " ".join(map(str, model.cluster_sizes_.tolist())),
-        **({} if grouped is None else {"merged": " ".join(map(str, grouped))}),
-        "prior": _prior_line(prior),
-        "log joint": f"{model.log_joint_:.6f} nats",
+        "sizes": model.cluster_sizes_.tolist(),
+        **({} if grouped is None else {"merged": grouped}),
+        "prior": prior,
+        "log_joint": model.log_joint_,
         "sweeps": model.n_sweeps_,
-        "converged": "yes" if model.converged_ else "no",
+        "converged": model.converged_,
         "backend": model.backend_,
+        "seconds": round(seconds, 3),
+    }
+    if kind == "jsonl":
+        return json.dumps(facts)
+    shown = facts | {
+        "columns": str(columns) if table.columns is None else f"{columns} ({_shortened(table.columns)})",
+        "prior": _prior_line(prior),
+        "log_joint": f"{model.log_joint_:.6f} nats",
+        "converged": "yes" if model.converged_ else "no",
         "seconds": f"{seconds:.3f}",
     }
-    return "\n".join(f"{name:<10} {value}" for name, value in shown.items())
+    texts = {name: " ".join(map(str, each)) if isinstance(each, list) else each for name, each in shown.items()}
+    return "\n".join(f"{name.replace('_', ' '):<10} {text}" for name, text in texts.items())
 
 
 def _prior_line(prior: dict[str, Any]) -> str:

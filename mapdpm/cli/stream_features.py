@@ -61,8 +61,7 @@ class Pipeline:
         """The names of the columns of results, given those of points."""
         if self.transformer is None or columns is None:
             return columns
-        named: list[str] = self.transformer.get_feature_names_out().tolist()
-        return named
+        return self.transformer.get_feature_names_out().tolist()
 
     def result(self, x: list[float], t: float | None) -> list[float] | None:
         """The result at a point, or None; RefusedInputError where the point is out of range."""

@@ -7,7 +7,7 @@ import ipaddress
 import math
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
@@ -18,46 +18,28 @@ _MOST_VALUES = 100_000  # of a grid: each is a fit
 PASSWORD = "MAPDPM_MQTT_PASSWORD"  # noqa: S105  (the name of a variable)
 
 
-def positive(text: str) -> float:
-    """A number above 0."""
-    return _checked(float, text, lambda value: 0.0 < value < math.inf, "a number > 0")
+def _number(kind: Callable[[str], Any], wanted: str, fine: Callable[[Any], bool]) -> Callable[[str], Any]:
+    """The reader of a number of this kind; ArgumentTypeError where it is not ``fine``."""
+
+    def read(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not fine(value):
+            msg = f"must be {wanted}, got {text}"
+            raise argparse.ArgumentTypeError(msg)
+        return value
+
+    return read
 
 
-def not_negative(text: str) -> float:
-    """A number that is not below 0."""
-    return _checked(float, text, lambda value: 0.0 <= value < math.inf, "a number >= 0")
-
-
-def probability(text: str) -> float:
-    """A number between 0 and 1."""
-    return _checked(float, text, lambda value: 0.0 < value < 1.0, "a number > 0 and < 1")
-
-
-def discount(text: str) -> float:
-    """A number in [0, 1)."""
-    return _checked(float, text, lambda value: 0.0 <= value < 1.0, "a number in [0, 1)")
-
-
-def count(text: str) -> int:
-    """An integer >= 1."""
-    return int(_checked(int, text, lambda value: 1 <= value < 2**63, "an integer >= 1"))
-
-
-def seed(text: str) -> int:
-    """An integer >= 0."""
-    return int(_checked(int, text, lambda value: value >= 0, "an integer >= 0"))
-
-
-def _checked(kind: Callable[[str], float], text: str, fine: Callable[[float], bool], wanted: str) -> float:
-    """``kind`` of the text; ArgumentTypeError where it is not ``fine``."""
-    try:
-        value = kind(text)
-    except ValueError:
-        value = math.nan
-    if not fine(value):
-        msg = f"must be {wanted}, got {text}"
-        raise argparse.ArgumentTypeError(msg)
-    return value
+positive = _number(float, "a number > 0", lambda value: 0.0 < value < math.inf)
+not_negative = _number(float, "a number >= 0", lambda value: 0.0 <= value < math.inf)
+probability = _number(float, "a number > 0 and < 1", lambda value: 0.0 < value < 1.0)
+discount = _number(float, "a number in [0, 1)", lambda value: 0.0 <= value < 1.0)
+count = _number(int, "an integer >= 1", lambda value: 1 <= value < 2**63)
+seed = _number(int, "an integer >= 0", lambda value: value >= 0)
 
 
 def grid(text: str) -> list[float]:
@@ -70,8 +52,7 @@ def grid(text: str) -> list[float]:
     if n > _MOST_VALUES:
         msg = f"must have at most {_MOST_VALUES} values, got {text}"
         raise argparse.ArgumentTypeError(msg)
-    values: list[float] = np.geomspace(positive(first), positive(last), n).tolist()
-    return values
+    return np.geomspace(positive(first), positive(last), n).tolist()
 
 
 def varied(text: str) -> tuple[str, list[float]]:

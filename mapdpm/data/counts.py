@@ -101,10 +101,7 @@ class Counts(NamedTuple):
 
     def totals(self) -> Vector:
         """The sum of each row."""
-        totals: Vector = np.bincount(self.row_numbers(), weights=self.values, minlength=self.n_points).astype(
-            np.float64
-        )
-        return totals
+        return np.bincount(self.row_numbers(), weights=self.values, minlength=self.n_points).astype(np.float64)
 
 
 def check_counts(X: Any) -> Counts:

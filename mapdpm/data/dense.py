@@ -84,5 +84,4 @@ def point_set(data: Any) -> PointSet:
     """``data``, in the form that verbs read, as a ``PointSet``: an array is wrapped, any other form is one itself."""
     if isinstance(data, np.ndarray):
         return Dense(data)
-    points: PointSet = data
-    return points
+    return data

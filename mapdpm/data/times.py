@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.protocol import Labels, Vector
+from mapdpm.validation import check_one_a_point
 
 
 class Times(NamedTuple):
@@ -34,9 +35,7 @@ def read_times(times: Any, n_points: int) -> Times:
     except (TypeError, ValueError):
         msg = f"times must be numbers or dates, got an array of {given.dtype}"
         raise ValueError(msg) from None
-    if values.shape != (n_points,):
-        msg = f"times must have one entry a point, shape ({n_points},), got shape {values.shape}"
-        raise ValueError(msg)
+    check_one_a_point("times", values, n_points)
     if not np.all(np.isfinite(values)):
         msg = f"times must be finite, got {values[~np.isfinite(values)][0]} at point {np.argmin(np.isfinite(values))}"
         raise ValueError(msg)

@@ -33,8 +33,7 @@ def association_variance(traces: Sequence[Any]) -> Matrix:
     if len(sizes) > 1:
         msg = f"all runs must be on the same points, got traces of {' and '.join(map(str, sizes))} points"
         raise ValueError(msg)
-    variance: Matrix = np.var([trace.similarity() for trace in traces], axis=0)
-    return variance
+    return np.var([trace.similarity() for trace in traces], axis=0)
 
 
 def correspondence(X: Any, times: Any, labels: Any) -> float:

@@ -115,5 +115,4 @@ def _autocovariance(x: Matrix) -> Matrix:
     x = x - x[..., :1]  # so large offsets do not round the mean, and a constant chain is exactly 0
     x = x - x.mean(axis=-1, keepdims=True)
     padded = 2 ** math.ceil(math.log2(2 * n))
-    covariance: Matrix = np.fft.irfft(np.abs(np.fft.rfft(x, padded)) ** 2, padded)[..., :n] / n
-    return covariance
+    return np.fft.irfft(np.abs(np.fft.rfft(x, padded)) ** 2, padded)[..., :n] / n

@@ -152,21 +152,14 @@ def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
         f"typedef char {name}_needs_MAPDPM_REAL_{real}[sizeof(mapdpm_real) == {4 if real == 'float' else 8} ? 1 : -1];"
     ]
     slots = model.max_clusters if isinstance(model, OnlineMAPDPM) else model.max_states
-    if isinstance(model, OnlineHDPHMM):
-        words["flags"] += " -DMAPDPM_STATES"
-        conditions.append(
-            f'#ifndef MAPDPM_STATES\n#error "{name}.h has states in time: compile with -DMAPDPM_STATES"\n#endif'
-        )
-    if learner.setting().surprise:
-        words["flags"] += " -DMAPDPM_SURPRISE"
-        conditions.append(
-            f'#ifndef MAPDPM_SURPRISE\n#error "{name}.h assesses points: compile with -DMAPDPM_SURPRISE"\n#endif'
-        )
-    if model.missing == "skip":
-        words["flags"] += " -DMAPDPM_MISSING"
-        conditions.append(
-            f'#ifndef MAPDPM_MISSING\n#error "{name}.h has missing values: compile with -DMAPDPM_MISSING"\n#endif'
-        )
+    for needed, flag, what in (
+        (isinstance(model, OnlineHDPHMM), "MAPDPM_STATES", "has states in time"),
+        (learner.setting().surprise, "MAPDPM_SURPRISE", "assesses points"),
+        (model.missing == "skip", "MAPDPM_MISSING", "has missing values"),
+    ):
+        if needed:
+            words["flags"] += f" -D{flag}"
+            conditions.append(f'#ifndef {flag}\n#error "{name}.h {what}: compile with -D{flag}"\n#endif')
     rows = [", ".join(f"0x{byte:02x}" for byte in file[i : i + _A_LINE]) for i in range(0, len(file), _A_LINE)]
     header = _HEADER.format(
         version=mapdpm.__version__,

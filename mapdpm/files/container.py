@@ -61,7 +61,6 @@ _HEADER = struct.Struct("<4sHBBHHIIIIIQ")
 _CRC = struct.Struct("<I")
 _PIECE = 1 << 20  # bytes read at once: memory is taken for bytes that are there, not for those that are announced
 _REALS: dict[int, np.dtype[Any]] = {4: np.dtype("<f4"), 8: np.dtype("<f8")}
-_ARRAY_TYPES = {name: np.dtype(name) for name in ("<i8", "<i4", "<i2", "|i1", "<f8")}
 
 
 def pack(mixture: Mixture, extras: dict[str, Any], dtype: str = "float64", kind: int = BATCH) -> bytes:

@@ -134,6 +134,4 @@ def normal_points(parameters: Vector, n: int, rng: np.random.Generator) -> Matri
 def full_normal_points(parameters: Vector, n: int, rng: np.random.Generator) -> Matrix:
     """``n`` points of a normal, (n, D): W^-1 z added to the mean, where W'W is the precision matrix."""
     D = int(np.sqrt(2 * len(parameters) + 0.25) - 1.5)  # 1 + D + D (D + 1) / 2 numbers
-    W = np.zeros((D, D))
-    W[np.tril_indices(D)] = parameters[1 + D :]
-    return parameters[1 : 1 + D] + np.linalg.solve(W, rng.standard_normal((D, n))).T
+    return parameters[1 : 1 + D] + np.linalg.solve(tri.unpacked(parameters[1 + D :]), rng.standard_normal((D, n))).T

@@ -55,10 +55,7 @@ class Drift(NamedTuple):
     def moments(self, parameters: Matrix) -> tuple[Matrix, Matrix]:
         """Means (..., D) and covariances (..., D, D) in data units, of parameters (..., P)."""
         D = len(self.m0)
-        W = np.zeros((*parameters.shape[:-1], D, D))
-        rows, columns = np.tril_indices(D)
-        W[..., rows, columns] = parameters[..., 1 + D :]
-        root = np.linalg.inv(W)
+        root = np.linalg.inv(tri.unpacked(parameters[..., 1 + D :]))
         means = self.m0 + self.units * parameters[..., 1 : 1 + D]
         return means, root @ np.swapaxes(root, -1, -2) * np.outer(self.units, self.units)
 

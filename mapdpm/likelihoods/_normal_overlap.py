@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods._skipping import called, plain, skips
 from mapdpm.likelihoods.normal_gamma import NormalGamma
 from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
@@ -58,10 +59,8 @@ def _diagonal_forms(parameters: Matrix, i: int) -> tuple[Vector, Matrix, Matrix]
 
 
 def _full_forms(parameters: Matrix, i: int) -> tuple[Vector, Matrix, Matrix]:
-    K, D = len(parameters), int(np.sqrt(2 * parameters.shape[1] + 0.25) - 1.5)
-    roots = np.zeros((K, D, D))
-    rows, columns = np.tril_indices(D)
-    roots[:, rows, columns] = parameters[:, 1 + D :]  # W, where W'W is the precision matrix
+    D = int(np.sqrt(2 * parameters.shape[1] + 0.25) - 1.5)
+    roots = tri.unpacked(parameters[:, 1 + D :])  # W, where W'W is the precision matrix
     apart = np.einsum("kde,ke->kd", roots, parameters[i, 1 : 1 + D] - parameters[:, 1 : 1 + D])
     turned, scales, _ = np.linalg.svd(roots @ np.linalg.inv(roots[i]))
     along = np.einsum("kde,kd->ke", turned, apart)
@@ -101,8 +100,7 @@ def _saddlepoint(c: Vector, a: Matrix, b: Matrix) -> Vector:
         t = 0.5 * (low + high)
         rises = _cumulants(t, c, a, b)[1] < 0.0
         low, high = np.where(rises, t, low), np.where(rises, high, t)
-    found: Vector = 0.5 * (low + high)
-    return found
+    return 0.5 * (low + high)
 
 
 def _cumulants(t: Vector, c: Vector, a: Matrix, b: Matrix) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from mapdpm.data import point_set
 from mapdpm.likelihoods import _moments as mo
 from mapdpm.names import MISSING
 from mapdpm.protocol import LARGEST, SMALLEST, Matrix, Vector, Weights
@@ -81,9 +82,9 @@ def stretched(values: Vector, length: int = 1) -> Vector:
     return frozen(np.full(length, values[0]) if values.ndim == 1 else values[0, 0] * np.eye(length))
 
 
-def fitted_to(likelihood: Any, X: Matrix) -> Any:
-    """``likelihood`` with vectors of ``X.shape[1]`` entries; ValueError if it has another width."""
-    n_features = X.shape[1]
+def fitted_to(likelihood: Any, X: Any) -> Any:
+    """``likelihood`` with vectors of an entry for each feature of ``X``; ValueError if it has another width."""
+    n_features = point_set(X).n_features
     if all(len(getattr(likelihood, name)) == n_features for name in likelihood.axes):
         return likelihood
     values = []

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mapdpm.likelihoods import _triangle as tri
 from mapdpm.likelihoods.normal_inverse_wishart import NormalInverseWishart
 from mapdpm.protocol import Matrix
 
@@ -20,8 +21,7 @@ def restated(statistics: Matrix, made_by: Any, likelihood: Any) -> Matrix:
         return statistics
     D = len(likelihood.m0)
     rows, columns = np.tril_indices(D)
-    factors = np.zeros((len(statistics), D, D))
-    factors[:, rows, columns] = statistics[:, 1 + D :]
+    factors = tri.unpacked(statistics[:, 1 + D :])
     squares = factors @ factors.swapaxes(1, 2) - made_by.psi0 + likelihood.psi0
     changed = statistics.copy()
     changed[:, 1 + D :] = np.linalg.cholesky(squares)[:, rows, columns]

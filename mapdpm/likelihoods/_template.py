@@ -57,8 +57,7 @@ class GammaExponential(NamedTuple):
         if X.min() < 0.0:
             msg = f"waiting times must be >= 0, got {X.min()}"
             raise ValueError(msg)
-        likelihood: GammaExponential = fitted_to(self, X)
-        return likelihood
+        return fitted_to(self, X)
 
     def feature(self, d: int) -> GammaExponential:
         """Features are independent, so values may be missing."""

@@ -210,5 +210,13 @@ def squared_rows(rows: Matrix, at: int, D: int) -> Matrix:
     """The diagonal of L L' of each row, shape (K, D)."""
     lengths = np.arange(1, D + 1)
     firsts = np.cumsum(lengths) - lengths
-    squares: Matrix = np.add.reduceat(rows[:, at : at + length(D)] ** 2, firsts, axis=1)
-    return squares
+    return np.add.reduceat(rows[:, at : at + length(D)] ** 2, firsts, axis=1)
+
+
+def unpacked(packed: Matrix) -> Matrix:
+    """Packed triangles (..., D (D + 1) / 2) as matrices (..., D, D)."""
+    D = int(np.sqrt(2 * packed.shape[-1] + 0.25))
+    whole = np.zeros((*packed.shape[:-1], D, D))
+    rows, columns = np.tril_indices(D)
+    whole[..., rows, columns] = packed
+    return whole

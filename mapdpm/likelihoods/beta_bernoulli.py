@@ -65,8 +65,7 @@ class BetaBernoulli(NamedTuple):
     def for_data(self, X: Matrix) -> BetaBernoulli:
         """Self with one entry a feature in every vector; ValueError for an entry other than 0 and 1."""
         _check_binary(X)
-        likelihood: BetaBernoulli = fitted_to(self, X)
-        return likelihood
+        return fitted_to(self, X)
 
     def feature(self, d: int) -> BetaBernoulli:
         return made_of(self, (self.a0[d : d + 1], self.b0[d : d + 1]))

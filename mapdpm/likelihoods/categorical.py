@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.data import point_set
 from mapdpm.data.tokens import Tokens, check_tokens
 from mapdpm.likelihoods._dirichlet import (
     divergence_of_shares,
@@ -18,7 +17,7 @@ from mapdpm.likelihoods._dirichlet import (
     sum_of,
 )
 from mapdpm.likelihoods._moments import LEAST_SHARE
-from mapdpm.likelihoods._parameters import parameters, stretched
+from mapdpm.likelihoods._parameters import fitted_to, parameters
 from mapdpm.likelihoods._sums import is_exact
 from mapdpm.protocol import LARGEST, Labels, RngVerbs, Values, Vector
 from mapdpm.special import log_rising
@@ -75,11 +74,7 @@ class Categorical(NamedTuple):
 
     def for_data(self, X: Any) -> Categorical:
         """Self with one entry a word; ValueError for data with another number of words."""
-        n_words = point_set(X).n_features
-        if len(self.beta) not in (1, n_words):
-            msg = f"Categorical has a beta of {len(self.beta)} words but the data has {n_words}; give a number for all"
-            raise ValueError(msg)
-        return Categorical(stretched(self.beta, n_words))
+        return fitted_to(self, X)
 
     def size(self) -> int:
         return 2 + self.beta.shape[0]

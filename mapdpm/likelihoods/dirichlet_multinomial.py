@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mapdpm.data import point_set
 from mapdpm.data.counts import Counts, check_counts
 from mapdpm.jit import jitable
 from mapdpm.likelihoods._dirichlet import (
@@ -19,7 +18,7 @@ from mapdpm.likelihoods._dirichlet import (
     sum_of,
 )
 from mapdpm.likelihoods._moments import HUGE, LEAST_SHARE, TINY
-from mapdpm.likelihoods._parameters import parameters, stretched
+from mapdpm.likelihoods._parameters import fitted_to, parameters
 from mapdpm.likelihoods._sums import is_exact
 from mapdpm.protocol import LARGEST, RngVerbs, Values, Vector
 from mapdpm.special import log_rising
@@ -85,14 +84,7 @@ class DirichletMultinomial(NamedTuple):
 
     def for_data(self, X: Any) -> DirichletMultinomial:
         """Self with one entry a word; ValueError for data with another number of words."""
-        n_words = point_set(X).n_features
-        if len(self.beta) not in (1, n_words):
-            msg = (
-                f"DirichletMultinomial has a beta of {len(self.beta)} entries but the data has {n_words} "
-                f"feature{'s' * (n_words != 1)}; give one entry a feature, or a scalar for all"
-            )
-            raise ValueError(msg)
-        return DirichletMultinomial(stretched(self.beta, n_words))
+        return fitted_to(self, X)
 
     def size(self) -> int:
         return 3 + self.beta.shape[0]

@@ -114,8 +114,7 @@ class DriftingNormal(NamedTuple):
 
     def standardised(self, X: Matrix) -> Matrix:
         """Points less ``m0``, in units of sqrt(``variance``)."""
-        points: Matrix = (X - self.m0) / np.sqrt(self.variance)
-        return points
+        return (X - self.m0) / np.sqrt(self.variance)
 
     def over(self, times: Vector) -> Drift:
         """The prior over slices at distinct ``times``, for standardised points; ValueError for no covariance."""

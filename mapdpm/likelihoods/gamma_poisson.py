@@ -65,8 +65,7 @@ class GammaPoisson(NamedTuple):
     def for_data(self, X: Matrix) -> GammaPoisson:
         """Self with one entry a feature in every vector; ValueError for an entry that is no count."""
         check_entries(X, (X < 0.0) | (X > MOST) | (np.floor(X) != X), "counts, whole numbers from 0 to 1e9")
-        likelihood: GammaPoisson = fitted_to(self, X)
-        return likelihood
+        return fitted_to(self, X)
 
     def feature(self, d: int) -> GammaPoisson:
         return made_of(self, (self.a0[d : d + 1], self.b0[d : d + 1]))

@@ -17,7 +17,7 @@ from mapdpm.protocol import Labels, Matrix, Model
 from mapdpm.search.chunks import Frame, sums_of
 from mapdpm.search.observed import observed
 from mapdpm.state import ClusterState, Mixture, mixture_of
-from mapdpm.validation import in_order_of_appearance
+from mapdpm.validation import check_choice, in_order_of_appearance
 
 
 def merge_tree(
@@ -62,7 +62,7 @@ def merge_tree(
     >>> merge_tree(X, [0, 0, 1, 1, 2, 2]).labels(2).tolist()
     [0, 0, 0, 0, 1, 1]
     """
-    check_criterion(criterion)
+    check_choice("criterion", criterion, CRITERIA)
     points = read_by(likelihood, X)
     clusters = _checked_labels(labels, point_set(points).n_points)
     seen = observed(likelihood, points)
@@ -97,7 +97,7 @@ def tree_of_mixture(
     mixture: Mixture, criterion: str, prior: Any, log_shares: Matrix | None, clusters: Labels | None
 ) -> MergeTree:
     """The tree of the clusters of a model; ``clusters`` of its points, and ``log_shares`` at some points."""
-    check_criterion(criterion)
+    check_choice("criterion", criterion, CRITERIA)
     if criterion == "log-joint":
         if log_shares is not None:
             msg = "X is for criterion='overlap'; the log joint reads statistics only"
@@ -115,10 +115,3 @@ def log_shares_of(backend: Backend, model: Model, state: ClusterState) -> Matrix
     backend.score(model, state, scores)
     known = scores[:, :-1]
     return known - np.logaddexp.reduce(known, axis=1, keepdims=True)
-
-
-def check_criterion(criterion: Any) -> None:
-    """ValueError where it is none of ``CRITERIA``."""
-    if criterion not in CRITERIA:
-        msg = f"criterion must be one of {', '.join(map(repr, CRITERIA))}, got {criterion!r}"
-        raise ValueError(msg)

@@ -86,8 +86,7 @@ class MergeTree(NamedTuple):
 
     def _risen(self) -> Vector:
         """The highest merger so far, after each."""
-        risen: Vector = np.maximum.accumulate(self.linkage[:, 2])
-        return risen
+        return np.maximum.accumulate(self.linkage[:, 2])
 
 
 def group_of(groups: Labels, clusters: Labels) -> Labels:

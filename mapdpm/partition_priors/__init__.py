@@ -12,7 +12,7 @@ from mapdpm.partition_priors.finite_dirichlet import FiniteDirichlet
 from mapdpm.partition_priors.pitman_yor import PitmanYor
 from mapdpm.partition_priors.stick_breaking import StickBreaking
 from mapdpm.protocol import LARGEST, SMALLEST
-from mapdpm.validation import check_number
+from mapdpm.validation import check_number, check_positive
 
 __all__ = [
     "ClusterPenalty",
@@ -31,9 +31,8 @@ def partition_prior(alpha: float, discount: float = 0.0) -> DirichletProcess | P
     if not 0.0 <= discount < 1.0:
         msg = f"discount must be in [0, 1), got {discount}"
         raise ValueError(msg)
-    if discount == 0.0 and not alpha > 0.0:
-        msg = f"alpha must be > 0, got {alpha}"
-        raise ValueError(msg)
+    if discount == 0.0:
+        check_positive("alpha", alpha)
     if (discount == 0.0 and alpha < SMALLEST) or alpha > LARGEST:
         msg = f"alpha must be between {SMALLEST:.0e} and {LARGEST:.0e}, got {alpha}"
         raise ValueError(msg)

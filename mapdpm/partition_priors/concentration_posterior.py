@@ -66,8 +66,7 @@ class ConcentrationPosterior(NamedTuple):
         t = np.linspace(low, high, 4001)
         density = np.exp(self._log_density_of_log(t) - top)
         whole = float(((density[1:] + density[:-1]) * np.diff(t)).sum()) / 2.0
-        shown: Vector = np.exp(self._log_density_of_log(np.log(_positive(alphas))) - top) / whole
-        return shown
+        return np.exp(self._log_density_of_log(np.log(_positive(alphas))) - top) / whole
 
     def mode(self, of: str = "alpha", start: float = 1.0) -> float:
         """The mode of the density of alpha; with ``of="log alpha"``, the mode of the density of log alpha.

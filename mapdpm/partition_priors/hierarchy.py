@@ -17,7 +17,7 @@ from mapdpm.jit import jitable
 from mapdpm.partition_priors.franchise import Cells, Level, Mode, first_guess, integral, mode_of
 from mapdpm.protocol import SMALLEST, Labels, Matrix, Vector
 from mapdpm.special import log_rising
-from mapdpm.validation import check_number
+from mapdpm.validation import check_positive
 
 LARGEST_CONCENTRATION = 1e30
 """alpha and gamma are between its inverse and this: products of alpha and shares are then above SMALLEST."""
@@ -108,10 +108,7 @@ def hierarchy(alpha: Any, gamma: Any) -> Hierarchy:
 
 def _checked(name: str, given: Any) -> float:
     """A concentration; ValueError where it is out of its range."""
-    value = check_number(name, given)
-    if not value > 0.0:
-        msg = f"{name} must be > 0, got {value}"
-        raise ValueError(msg)
+    value = check_positive(name, given)
     if not 1.0 / LARGEST_CONCENTRATION <= value <= LARGEST_CONCENTRATION:
         msg = f"{name} must be between {1.0 / LARGEST_CONCENTRATION:.0e} and {LARGEST_CONCENTRATION:.0e}, got {value}"
         raise ValueError(msg)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mapdpm.estimators.dp_means import DPMeans
 from mapdpm.plots import canvas
-from mapdpm.plots.canvas import MissingMatplotlibError, check_matplotlib, image
+from mapdpm.plots.canvas import Axes, MissingMatplotlibError, check_matplotlib, image
 from mapdpm.plots.densities import density
 from mapdpm.plots.planes import Columns, plane_of, read_points, whole
 from mapdpm.plots.scores import selection
@@ -22,9 +21,7 @@ from mapdpm.plots.trees import tree
 from mapdpm.plots.words import topics
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.online import OnlineMAPDPM
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from mapdpm.validation import check_one_a_point
 
 __all__ = [
     "MissingMatplotlibError",
@@ -102,7 +99,9 @@ def clusters(
     points = read_points(model, X)
     labels = _check_labels(model.predict(X) if labels is None else labels, len(points))
     points = whole(points, labels)
-    classes = None if classes is None else _one_a_point("classes", classes, len(points))
+    if classes is not None:
+        classes = np.asarray(classes)
+        check_one_a_point("classes", classes, len(points))
     plane = plane_of(points, Columns(X, model, points.shape[1]), features)
     names, counts = (each.tolist() for each in np.unique(labels, return_counts=True))
     n_clusters = max(getattr(model, "n_clusters_", 0), names[-1] + 1)
@@ -203,19 +202,12 @@ def history(model: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def _check_labels(values: Any, n_points: int) -> Labels:
-    labels = _one_a_point("labels", values, n_points)
+    labels = np.asarray(values)
+    check_one_a_point("labels", labels, n_points)
     if labels.dtype.kind not in "biu":
         msg = f"labels must be integers, -1 for no cluster, got dtype {labels.dtype}"
         raise ValueError(msg)
     return labels.astype(np.int64)
-
-
-def _one_a_point(name: str, values: Any, n_points: int) -> NDArray[Any]:
-    array = np.asarray(values)
-    if array.shape != (n_points,):
-        msg = f"{name} must have one entry a point, shape ({n_points},), got shape {array.shape}"
-        raise ValueError(msg)
-    return array
 
 
 def _scale_to_the_end(ax: Axes, values: Vector) -> None:

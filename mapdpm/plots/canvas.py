@@ -18,7 +18,9 @@ from mapdpm.models.hdp import HDPMixture
 from mapdpm.protocol import Labels, Matrix
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes  # noqa: PLC0414  (for the other pictures)
+else:
+    Axes = Any  # loading matplotlib takes long, and it is an extra
 
 KINDS = ("png", "pdf", "svg")
 GREY = "0.6"  # no cluster, or a new one

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.plots import canvas, meshes
+from mapdpm.plots.canvas import Axes
 from mapdpm.plots.planes import Columns, read_points, whole
 from mapdpm.protocol import Matrix, Vector
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MOST_BINS = 80
 _MOST_STROKES = 50  # points that are drawn one by one, for they are too few for a histogram

@@ -34,8 +34,7 @@ def plane_of(points: Matrix, columns: Columns, chosen: Any) -> Plane:
 
 def read_points(model: Any, X: Any) -> Matrix:
     """The points of ``X``, checked; values may be missing where the model skips them."""
-    points: Matrix = check_points(X, missing=getattr(model, "missing", None) == "skip").astype(np.float64)
-    return points
+    return check_points(X, missing=getattr(model, "missing", None) == "skip").astype(np.float64)
 
 
 def whole(points: Matrix, labels: Labels) -> Matrix:
@@ -54,8 +53,7 @@ def whole(points: Matrix, labels: Labels) -> Matrix:
 def _means(points: Matrix) -> Matrix:
     """The mean of the values that are there in each column, 0 of none."""
     there = ~np.isnan(points)
-    means: Matrix = np.where(there, points, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
-    return means
+    return np.where(there, points, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
 
 
 def _principal(points: Matrix) -> Plane:
@@ -71,12 +69,15 @@ def _principal(points: Matrix) -> Plane:
     plane = centred @ (directions * np.where(largest < 0, -1.0, 1.0)[:, None]).T
     missing = 2 - plane.shape[1]  # for a single point
     shares = scales[:2] ** 2 / max(float((scales**2).sum()), np.finfo(float).tiny)
-    first, second = np.pad(shares, (0, missing)).tolist()
-    titles = (
+    return Plane(np.pad(plane, ((0, 0), (0, missing))), principal_titles(*np.pad(shares, (0, missing)).tolist()))
+
+
+def principal_titles(first: float, second: float) -> tuple[str, str]:
+    """The titles of axes along the two principal directions, with the share of the variance that each has."""
+    return (
         f"first principal direction ({first:.0%} of the standardised variance)",
         f"second principal direction ({second:.0%})",
     )
-    return Plane(np.pad(plane, ((0, 0), (0, missing))), titles)
 
 
 class Columns:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.plots import canvas
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from mapdpm.plots.canvas import Axes
 
 _SCORES = dict.fromkeys(("map", "empirical-bayes"), "log p(x, z, alpha)") | {"nll": "log joint"}
 _CHOSEN = "tab:orange"
@@ -44,15 +42,8 @@ def selection(found: Any, *, ax: Axes | None = None) -> Axes:
     style: dict[str, Any] = {"color": canvas.INK, "marker": "o", "markersize": 4.0, "capsize": 2.5}
     ax.errorbar(places[order], means[order], yerr=errors[order], linewidth=1.2, **style)
     chosen = found.chosen
-    ax.plot(
-        [places[chosen]],
-        [means[chosen]],
-        "o",
-        color=_CHOSEN,
-        markersize=8.0,
-        zorder=3,
-        label="chosen; numbers are clusters",
-    )
+    mark = {"color": _CHOSEN, "markersize": 8.0, "zorder": 3, "label": "chosen; numbers are clusters"}
+    ax.plot([places[chosen]], [means[chosen]], "o", **mark)
     for place, mean, K in zip(places, means, found.n_clusters.mean(axis=1), strict=True):
         where = {"xytext": (5, 4), "textcoords": "offset points", "ha": "left", "fontsize": "small"}
         ax.annotate(f"{K:.3g}", (place, mean), **where)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,8 @@ from mapdpm.data.frames import column_names
 from mapdpm.data.sequences import read_sequences
 from mapdpm.models.hdp_hmm import HDPHMM
 from mapdpm.plots import canvas
+from mapdpm.plots.canvas import Axes
 from mapdpm.validation import check_count, check_points
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _FILLED = 0.45
 
@@ -69,13 +67,8 @@ def segments(
     names = column_names(X)
     for feature in range(shown):
         values = points[:, feature]
-        height = float(np.ptp(values)) or 1.0
-        ax.plot(
-            time + 0.5,
-            shown - 1 - feature + 0.1 + 0.8 * (values - values.min()) / height,
-            color=canvas.INK,
-            linewidth=0.6,
-        )
+        heights = shown - 1 - feature + 0.1 + 0.8 * (values - values.min()) / (float(np.ptp(values)) or 1.0)
+        ax.plot(time + 0.5, heights, color=canvas.INK, linewidth=0.6)
     ax.set_yticks(np.arange(shown) + 0.5, [str(f) for f in (range(shown) if names is None else names[:shown])][::-1])
     for begin in read_sequences(sequences, len(points)).begins[1:-1]:
         ax.axvline(begin, color=canvas.INK, linewidth=0.8, linestyle="--")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.models.hdp import HDPMixture
 from mapdpm.plots import canvas
+from mapdpm.plots.canvas import Axes
 from mapdpm.validation import check_count
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def groups(model: Any, *, most: int = 30, ax: Axes | None = None) -> Axes:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mapdpm.compat.scikit_learn import not_fitted
 from mapdpm.plots import canvas
-from mapdpm.plots.planes import Columns, read_points, whole
+from mapdpm.plots.canvas import Axes
+from mapdpm.plots.planes import Columns, principal_titles, read_points, whole
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.records import Clusters
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _FLAT = 1e-12  # relative to the largest value: a column of less spread has no scale
 _SHADE = 0.15
@@ -29,8 +27,7 @@ class Projection(NamedTuple):
 
     def __call__(self, points: Matrix) -> Matrix:
         """The places of ``points``, shape (n_points, 2)."""
-        plane: Matrix = (points - self.centre) @ self.directions
-        return plane
+        return (points - self.centre) @ self.directions
 
 
 def draw_stream(model: OnlineMAPDPM, X: Any, features: Any, labels: Any, ax: Axes | None) -> Axes:
@@ -82,24 +79,18 @@ def _projection(found: Clusters, columns: Columns, features: Any) -> Projection:
     if features is not None or D == 2:  # noqa: PLR2004
         pair = [0, 1] if features is None else columns.pair(features)
         return Projection(np.zeros(D), np.eye(D)[:, pair], (columns.titles[pair[0]], columns.titles[pair[1]]))
-    shares = found.weights / found.weights.sum()
-    centre = shares @ found.means
+    parts = found.weights / found.weights.sum()
+    centre = parts @ found.means
     centred = found.means - centre
-    covariance = (shares[:, None] * centred).T @ centred + np.diag(shares @ found.variances)
+    covariance = (parts[:, None] * centred).T @ centred + np.diag(parts @ found.variances)
     spread = np.sqrt(np.diag(covariance))
     spread = np.where(spread > _FLAT * np.abs(found.means).max(axis=0), spread, 1.0)
     values, vectors = np.linalg.eigh(covariance / np.outer(spread, spread))
     directions = vectors[:, [-1, -2]]
     largest = directions[np.abs(directions).argmax(axis=0), [0, 1]]
     directions = directions * np.where(largest < 0, -1.0, 1.0) / spread[:, None]
-    first, second = (
-        max(float(value), 0.0) / max(float(values.sum()), np.finfo(float).tiny) for value in values[[-1, -2]]
-    )
-    titles = (
-        f"first principal direction ({first:.0%} of the standardised variance)",
-        f"second principal direction ({second:.0%})",
-    )
-    return Projection(centre, directions, titles)
+    shares = np.maximum(values[[-1, -2]], 0.0) / max(float(values.sum()), np.finfo(float).tiny)
+    return Projection(centre, directions, principal_titles(*shares.tolist()))
 
 
 def _draw_line(ax: Axes, found: Clusters, points: Matrix | None, ranks: Labels | None, title: str) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.data.frames import column_names
 from mapdpm.plots import canvas
+from mapdpm.plots.canvas import Axes
 from mapdpm.protocol import Vector
 from mapdpm.stream.alarm import Alarm
 from mapdpm.validation import check_count, check_points
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _RED = "#c00000"
 _SHADE = 0.2

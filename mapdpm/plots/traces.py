@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.plots import canvas
+from mapdpm.plots.canvas import Axes
 from mapdpm.protocol import Labels, Matrix
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _UNITS = {"log_joint": "log joint (nats)", "n_clusters": "clusters", "largest_share": "share of the largest cluster"}
 _MOST_SHADED = 0.5  # of a line: chains lie over each other

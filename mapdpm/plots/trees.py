@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.merging.tree import MergeTree
 from mapdpm.plots import canvas
+from mapdpm.plots.canvas import Axes
 from mapdpm.protocol import Labels, Vector
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MOST_NAMES = 60  # leaves with a name each
 _MOST_TICKS = 6  # more would be written over each other near 0

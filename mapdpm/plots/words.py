@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mapdpm.documents import Topics
 from mapdpm.plots import canvas
+from mapdpm.plots.canvas import Axes
 from mapdpm.validation import check_count
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def topics(model: Any, vocabulary: Sequence[str], *, n_words: int = 8, most: int = 20, ax: Axes | None = None) -> Axes:

@@ -104,8 +104,7 @@ class _Candidate:
         f, a, b = self._f, self._sizes[k], self._sizes[others]
         shared, with_others = self._shared[:, [k]], self._shared[:, others]
         both = f[shared + with_others] - f[shared] - f[with_others]
-        change: Vector = f[a + b] - f[a] - f[b] - 2.0 * (self._column_weights @ both)
-        return change
+        return f[a + b] - f[a] - f[b] - 2.0 * (self._column_weights @ both)
 
     def _move(self, i: int, k: int) -> None:
         of, own = self._of[i], self.labels[i]

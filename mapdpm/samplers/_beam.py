@@ -9,10 +9,9 @@ import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._restaurants import LEAST, Restaurants, parts
 from mapdpm.samplers._states import Machines
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 
 
 def beam_step(
@@ -26,10 +25,8 @@ def beam_step(
     tree, n = machines.restaurants, state.labels.shape[0]
     K = count_used(state)
     weights = np.empty((tree.weights.shape[0], K + 1))
-    for u in range(weights.shape[0]):
-        for k in range(K):
-            weights[u, k] = tree.weights[u, k]
-        weights[u, K] = max(tree.weights[u, -1], LEAST)
+    weights[:, :K] = tree.weights[:, :K]
+    weights[:, K] = np.maximum(tree.weights[:, -1], LEAST)
     parameters = np.empty((K, likelihood.n_parameters()))
     for k in range(K):
         likelihood.draw(state.rows[k], parameters[k], rng)
@@ -59,14 +56,6 @@ def beam_step(
                 logs[i - a, k] = likelihood.log_likelihood(parameters[k], data, i)
         _draw_path(logs, shares[tree.groups[a]], slices[a:b], labels[a:b], rng)
     return labels, weights
-
-
-@jitable
-def _largest(values: Vector) -> float:
-    found = -inf
-    for k in range(values.shape[0]):
-        found = max(found, values[k])
-    return found
 
 
 @jitable
@@ -108,9 +97,8 @@ def _with_new_weights(weights: Matrix, tree: Restaurants, rng: RngVerbs) -> Matr
     """Weights with one more state, broken off the rest of each node; the parts of a node go by those of its parent."""
     n_inner, K = weights.shape[0], weights.shape[1] - 1
     found = np.empty((n_inner, K + 2))
+    found[:, :K] = weights[:, :K]
     for u in range(n_inner):
-        for k in range(K):
-            found[u, k] = weights[u, k]
         if u == 0:
             part, others = parts(rng.log_odds(1.0, tree.root_concentration))
         else:
@@ -131,8 +119,7 @@ def _with_new_state(
     for j in range(n_machines):
         own = weights[tree.parents[weights.shape[0] + j]]
         for v in range(K):
-            for k in range(K - 1):
-                grown[j, v, k] = shares[j, v, k]
+            grown[j, v, : K - 1] = shares[j, v]
             part, others = parts(rng.log_odds(own[K - 1], own[K]))
             grown[j, v, K - 1], left[j, v] = rests[j, v] * exp(part), rests[j, v] * exp(others)
         for k in range(K):
@@ -149,14 +136,13 @@ def _draw_path(logs: Matrix, shares: Matrix, slices: Vector, labels: Labels, rng
     ``logs`` (n, K) becomes those of the filter.
     """
     n, K = logs.shape
-    values, scores = np.empty(K), np.empty(K)
+    values = np.empty(K)
     for k in range(K):
         if shares[0, k] < slices[0]:
             logs[0, k] = -inf
     for t in range(1, n):
         _step_forwards(logs[t - 1], shares, slices[t], values, logs[t])
-    for k in range(K):
-        scores[k] = logs[n - 1, k]
+    scores = logs[n - 1].copy()
     for t in range(n - 1, -1, -1):
         labels[t] = rng.categorical(scores)
         if t > 0:
@@ -167,7 +153,7 @@ def _draw_path(logs: Matrix, shares: Matrix, slices: Vector, labels: Labels, rng
 @jitable
 def _step_forwards(before: Vector, shares: Matrix, least: float, values: Vector, after: Vector) -> None:
     """Add to ``after`` the log of the sum over the states from where each state may be reached."""
-    K, top = before.shape[0], _largest(before)
+    K, top = before.shape[0], before.max()
     for v in range(K):
         values[v] = exp(before[v] - top)
     for k in range(K):

@@ -1,9 +1,9 @@
-"""Helpers of samplers that move many points at once: the prior weight of a whole cluster, slots, shuffling."""
+"""Helpers of samplers: the prior weight of a whole cluster, slots, shuffling, draws of parameters."""
 
 from __future__ import annotations
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import Labels, PartitionPriorVerbs, RngVerbs
+from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs
 from mapdpm.state import ClusterState
 
 
@@ -29,17 +29,15 @@ def free_slot(state: ClusterState) -> int:
 
 
 @jitable
-def count_used(state: ClusterState) -> int:
-    """The number of clusters."""
-    used = 0
-    for k in range(state.counts.shape[0]):
-        used += int(state.counts[k] > 0)
-    return used
-
-
-@jitable
 def shuffle(order: Labels, n: int, rng: RngVerbs) -> None:
     """Shuffle the first ``n`` entries of ``order`` uniformly (Fisher and Yates)."""
     for last in range(n - 1, 0, -1):
         other = rng.integer(last + 1)
         order[last], order[other] = order[other], order[last]
+
+
+def draw_parameters(likelihood: LikelihoodVerbs, state: ClusterState, parameters: Matrix, rng: RngVerbs) -> None:
+    """Draw the parameters of each cluster given its points, for a conjugate family."""
+    for k in range(state.counts.shape[0]):
+        if state.counts[k] > 0:
+            likelihood.draw(state.rows[k], parameters[k], rng)

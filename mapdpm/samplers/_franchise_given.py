@@ -9,12 +9,12 @@ import numpy as np
 
 from mapdpm.counting_sort import by_slot
 from mapdpm.jit import jitable
-from mapdpm.protocol import Labels, Likelihood, Matrix, Model, NonconjugateVerbs, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used, free_slot
+from mapdpm.protocol import Labels, Matrix, Model, NonconjugateVerbs, RngVerbs, Vector
+from mapdpm.samplers._blocks import free_slot
 from mapdpm.samplers._seating import Seating, free_place, leave_seat, most_seats
 from mapdpm.samplers._with_parameters import is_counted, log_joint_of
 from mapdpm.samplers.chain import Chain
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 
 
 class FromPrior(NamedTuple):
@@ -38,19 +38,16 @@ class FromPrior(NamedTuple):
 
 
 @jitable
-def log_weight_of_new(family: NonconjugateVerbs, data: Any, points: Labels, parameters: Vector) -> float:
-    """Log of F(points | theta) h(theta) / q(theta | points), for parameters that were drawn from q."""
-    return log_joint_of(family, data, points, parameters) - family.log_proposal(parameters, data, points)
-
-
-@jitable
 def open_dish(
     family: NonconjugateVerbs, data: Any, points: Labels, parameters: Matrix, kept: bool, k: int, rng: RngVerbs
 ) -> float:
-    """The log weight of a new dish in slot ``k``, whose parameters are drawn unless they are ``kept``."""
+    """The log weight of a new dish in slot ``k``, whose parameters are drawn from q unless they are ``kept``.
+
+    Log of F(points | theta) h(theta) / q(theta | points).
+    """
     if not kept:
         family.propose(parameters[k], data, points, rng)
-    return log_weight_of_new(family, data, points, parameters[k])
+    return log_joint_of(family, data, points, parameters[k]) - family.log_proposal(parameters[k], data, points)
 
 
 @jitable
@@ -157,13 +154,6 @@ def dish_sweep_given(
         seating.tables[dish] += 1
         moved += points.shape[0] * int(dish != old)
     return int(seating.sizes.shape[0]), moved
-
-
-def draw_parameters(likelihood: Likelihood, state: ClusterState, parameters: Matrix, rng: RngVerbs) -> None:
-    """Draw the parameters of each dish from their posterior (Teh2004 (35)), for a conjugate family."""
-    for k in range(state.counts.shape[0]):
-        if state.counts[k] > 0:
-            likelihood.draw(state.rows[k], parameters[k], rng)
 
 
 def family_of(chain: Chain) -> Any:

@@ -10,9 +10,9 @@ import numpy as np
 from mapdpm.jit import jitable
 from mapdpm.logs import log_half_sum, log_share
 from mapdpm.protocol import Labels, Matrix, Model, NonconjugateVerbs, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used, log_block
+from mapdpm.samplers._blocks import log_block
 from mapdpm.samplers._whole_clusters import Chosen
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 
 _HALF = 0.5
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from math import log
-from typing import Any
+from math import inf, log
 
 import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.logs import log_sum
-from mapdpm.protocol import LikelihoodVerbs, Model, PartitionPriorVerbs, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used, free_slot
+from mapdpm.objective import candidate_scores
+from mapdpm.protocol import Model, RngVerbs
 from mapdpm.samplers._whole_clusters import NONE
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 
 
 def lone_points(model: Model, state: ClusterState, n_proposals: int, rng: RngVerbs) -> tuple[int, int]:
@@ -59,11 +58,9 @@ def leave_or_join(model: Model, state: ClusterState, i: int, rng: RngVerbs) -> i
     alone = state.counts[k] == 1
     unassign(likelihood, data, None, state, i)
     scores = np.empty(state.counts.shape[0])
-    gibbs_weights(likelihood, prior, data, state, i, scores)
-    log_total = log_sum(scores)
-    blank = free_slot(state)
-    log_new = prior.log_new(count_used(state), 1.0) + likelihood.log_predictive(state.rows[blank], data, i)
-    ratio = log_total - log_new + log((count_lone(state) + 1.0) / state.labels.shape[0])
+    blank = candidate_scores(likelihood, prior, data, None, state, i, scores)
+    log_new, scores[blank] = scores[blank], -inf
+    ratio = log_sum(scores) - log_new + log((count_lone(state) + 1.0) / state.labels.shape[0])
     new = rng.categorical(scores) if alone else blank
     accepted = rng.accept(ratio if alone else -ratio)
     assign(likelihood, data, None, state, i, new if accepted else k)
@@ -90,15 +87,3 @@ def lone_point(state: ClusterState, number: int) -> int:
     while state.labels[i] != k:
         i += 1
     return i
-
-
-@jitable
-def gibbs_weights(
-    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, i: int, scores: Vector
-) -> None:
-    """Fill ``scores`` with the log Gibbs weights of clusters for point ``i``, -inf for free slots."""
-    for k in range(scores.shape[0]):
-        scores[k] = -np.inf
-        if state.counts[k] > 0:
-            scores[k] = prior.log_existing(float(state.counts[k]), 1.0)
-            scores[k] += likelihood.log_predictive(state.rows[k], data, i)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mapdpm.jit import jitable
-from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs
-from mapdpm.samplers._blocks import count_used, free_slot, log_block
-from mapdpm.state import ClusterState
+from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs
+from mapdpm.samplers._blocks import free_slot, log_block
+from mapdpm.state import ClusterState, count_used
 
 
 class Launch(NamedTuple):
@@ -40,14 +40,7 @@ def draw_launch(likelihood: LikelihoodVerbs, data: Any, state: ClusterState, rng
 
 
 @jitable
-def accept_split_or_merge(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    state: ClusterState,
-    launch: Launch,
-    log_q: float,
-    rng: RngVerbs,
-) -> int:
+def accept_split_or_merge(model: Model, state: ClusterState, launch: Launch, log_q: float, rng: RngVerbs) -> int:
     """Split or merge the pair, or leave it, by Metropolis-Hastings; return 1 if the partition has changed.
 
     ``launch`` is the split. From the merged state it is proposed with probability exp(``log_q``); from the split state
@@ -55,13 +48,13 @@ def accept_split_or_merge(
     """
     together = state.labels[launch.i] == state.labels[launch.j]
     n_others = count_used(state) - (1 if together else 2)
-    ratio = log_split_ratio(likelihood, prior, launch.sides, n_others) - log_q
+    ratio = log_split_ratio(model.likelihood, model.prior, launch.sides, n_others) - log_q
     if not rng.accept(ratio if together else -ratio):
         return 0
     if together:
         split(state, launch)
     else:
-        merge(likelihood, state, state.labels[launch.i], state.labels[launch.j])
+        merge(model.likelihood, state, state.labels[launch.i], state.labels[launch.j])
     return 1
 
 

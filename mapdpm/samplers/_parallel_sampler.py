@@ -66,8 +66,7 @@ class ParallelSampler(Sampler):
         def redrawn(first: int, last: int, rng: RngVerbs) -> Redrawn:
             points, log_densities = Points(first, labels[first:last], free[first:last]), np.empty(n_slots)
             tile = np.zeros((n_features, min(TILE, last - first))) if in_tiles else None
-            model = chain.likelihood, chain.data
-            moved = self._choose_labels(*model, points, candidates, log_densities, tile, rng)
+            moved = self._choose_labels(chain.model, points, candidates, log_densities, tile, rng)
             return Redrawn(moved, log_densities, self._sums_of(chain, labels[first:last], first, n_slots))
 
         moved, log_densities, sums = zip(*self.over_chunks(redrawn, chain.n_points, rng), strict=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mapdpm.counting_sort import by_slot
 from mapdpm.jit import jitable
 from mapdpm.optional_verbs import add_many
-from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
+from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.state import ClusterState
 
 Flags: TypeAlias = NDArray[np.int8]
@@ -103,13 +103,7 @@ def open_slots(
 
 
 def choose_labels(
-    likelihood: LikelihoodVerbs,
-    data: Any,
-    points: Points,
-    candidates: Candidates,
-    log_densities: Vector,
-    tile: Matrix | None,
-    rng: RngVerbs,
+    model: Model, points: Points, candidates: Candidates, log_densities: Vector, tile: Matrix | None, rng: RngVerbs
 ) -> int:
     """Draw the labels of the free points, in place; return how many changed. O(K D) a point.
 
@@ -129,7 +123,7 @@ def choose_labels(
         slots = candidates.slots[begin:end]
         for first in range(begins[group], begins[group + 1], width):
             some = members[first : min(first + width, begins[group + 1])]
-            score(likelihood, data, points.first, some, parameters, tile, scores)
+            score(model, points.first, some, parameters, tile, scores)
             moved += draw(points.labels, some, slots, log_weights, scores, log_densities, rng)
     return moved
 
@@ -147,16 +141,9 @@ def add_up(likelihood: LikelihoodVerbs, data: Any, first: int, labels: Labels, c
 
 
 @jitable
-def score(
-    likelihood: LikelihoodVerbs,
-    data: Any,
-    first: int,
-    members: Labels,
-    parameters: Matrix,
-    tile: Matrix | None,
-    scores: Matrix,
-) -> None:
+def score(model: Model, first: int, members: Labels, parameters: Matrix, tile: Matrix | None, scores: Matrix) -> None:
     """Fill row c of ``scores`` with the log densities of the points ``first + members`` given ``parameters[c]``."""
+    likelihood, _, data, _ = model
     if tile is None:
         for c in range(parameters.shape[0]):
             for m in range(members.shape[0]):

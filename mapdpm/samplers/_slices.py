@@ -202,11 +202,10 @@ def log_exchange(
 @jitable
 def exchange_parameters(slices: Slices, a: int, b: int, first: int, last: int) -> None:
     """Exchange the parameters of two slots in slices ``first`` to ``last``."""
-    for t in range(first, last + 1):
-        for d in range(slices.parameters.shape[2]):
-            value = slices.parameters[a, t, d]
-            slices.parameters[a, t, d] = slices.parameters[b, t, d]
-            slices.parameters[b, t, d] = value
+    one, other = slices.parameters[a, first : last + 1], slices.parameters[b, first : last + 1]
+    held = one.copy()
+    one[:] = other
+    other[:] = held
 
 
 @jitable

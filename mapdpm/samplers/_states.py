@@ -11,10 +11,9 @@ from mapdpm.backends.states import Rows, around, count_step, weight_of_new, weig
 from mapdpm.jit import jitable
 from mapdpm.objective import likelihood_scores
 from mapdpm.protocol import Labels, Model, RngVerbs
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._restaurants import Restaurants, close_slot, draw_inner_tables, open_slot, parts
 from mapdpm.special import log_rising
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 
 
 class Machines(NamedTuple):

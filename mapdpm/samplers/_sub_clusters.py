@@ -13,13 +13,12 @@ import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, Model, PartitionPriorVerbs, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._pairs import log_split_ratio, merge, split_off
 from mapdpm.samplers._restricted_sweep import CLOSED, Candidates, Flags
 from mapdpm.samplers._whole_clusters import Chosen, gathered
 from mapdpm.samplers.random_split_merge import drawn_sides, log_dirichlet_multinomial
 from mapdpm.special import log_rising
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 
 _RANDOM_SPLITS = 100
 """All clusters are split at random in one step of so many."""
@@ -126,9 +125,7 @@ def merge_at_random(
 ) -> int:
     """Propose to merge two clusters, which become the sub-clusters; return 1 if it was accepted."""
     likelihood, prior = model.likelihood, model.prior
-    sides = np.empty((2, state.rows.shape[1]))
-    sides[0, :] = state.rows[kept]
-    sides[1, :] = state.rows[gone]
+    sides = state.rows[np.array([kept, gone])]
     if not rng.accept(-log_random_ratio(likelihood, prior, sides, count_used(state) - 2, a)):
         return 0
     for i in range(state.labels.shape[0]):

@@ -13,9 +13,8 @@ import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, Matrix, Model, RngVerbs
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._pairs import draw_pair, log_split_ratio, merge, split_off
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 
 
 class Chosen(NamedTuple):
@@ -103,9 +102,7 @@ def divide_anew(model: Model, state: ClusterState, chosen: Chosen, sides: Matrix
     if not (sides[0, 0] > 0.0 and sides[1, 0] > 0.0):
         return 0
     likelihood, prior, n_others = model.likelihood, model.prior, count_used(state) - 2
-    present = np.empty_like(sides)
-    present[0, :] = state.rows[chosen.first]
-    present[1, :] = state.rows[chosen.second]
+    present = state.rows[np.array([chosen.first, chosen.second])]
     ratio = log_split_ratio(likelihood, prior, sides, n_others) - log_split_ratio(likelihood, prior, present, n_others)
     if not rng.accept(ratio - log_q):
         return 0

@@ -11,14 +11,14 @@ from mapdpm.counting_sort import by_slot
 from mapdpm.data import point_set, read_by
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import Labels, Likelihood, Matrix, Model, NonconjugateVerbs, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used, free_slot
+from mapdpm.samplers._blocks import free_slot
 from mapdpm.samplers._map_reduce import streams
 from mapdpm.samplers.chain import CLUSTER, Chain
 from mapdpm.samplers.given import ChainData
 from mapdpm.samplers.sampler import Sampler
 from mapdpm.samplers.starts import start
 from mapdpm.search.observed import Observed
-from mapdpm.state import ClusterState, assign
+from mapdpm.state import ClusterState, assign, count_used
 from mapdpm.threads import Threads
 
 PARAMETERS = "parameters"

@@ -12,9 +12,8 @@ import numpy as np
 
 from mapdpm.jit import jitable
 from mapdpm.protocol import Model, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._restaurants import Restaurants, close_slot, open_slot
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 
 
 class WordCounts(NamedTuple):

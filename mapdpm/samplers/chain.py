@@ -78,7 +78,7 @@ class Chain:
         self.seconds: Vector = np.zeros(0)
         self.aux: dict[str, Array] = {}
         self.layout: dict[str, Auxiliary] = {}
-        self._set_state(labels)
+        self.state = self._state_of(labels)
 
     @property
     def model(self) -> Model:
@@ -104,9 +104,7 @@ class Chain:
 
     def become(self, labels: Labels) -> None:
         """Take over another partition, 0 to K - 1 in any order; rows are made anew, slots of ``aux`` blank. O(N D)."""
-        before = self.state.capacity
-        self._set_state(labels)
-        self.slots_moved(np.full(before, -1))
+        self.take(self._state_of(labels))
 
     def take(self, state: ClusterState) -> None:
         """Take over another state of the same points; slots of ``aux`` are blank."""
@@ -116,9 +114,7 @@ class Chain:
 
     def clear(self) -> None:
         """Take all points out of the partition. They must be put back before anything else."""
-        before = self.state.capacity
-        self.state = states.empty(self.likelihood, self.n_points, min(_FIRST_CAPACITY, self.n_points + 1))
-        self.slots_moved(np.full(before, -1))
+        self.take(states.empty(self.likelihood, self.n_points, min(_FIRST_CAPACITY, self.n_points + 1)))
 
     def reserve(self, n_free: int = 1) -> ClusterState:
         """The state, with at least so many free slots. N + 1 slots are always enough."""
@@ -143,7 +139,7 @@ class Chain:
         labels = states.compacted(self.likelihood, old).labels
         to = np.full(old.capacity, -1)
         to[old.labels] = labels
-        self._set_state(labels)
+        self.state = self._state_of(labels)
         self.slots_moved(to)
 
     def slots_moved(self, to: Labels) -> None:
@@ -274,10 +270,10 @@ class Chain:
         """The names of the axes of what ``kept`` returns as ``name``. Override it with ``kept``."""
         return self.layout[name].dims if name in self.layout else tuple(f"{name}_dim_{axis}" for axis in range(ndim))
 
-    def _set_state(self, labels: Labels) -> None:
-        state = states.empty(self.likelihood, 0, self.capacity_for(labels))
-        self.state = state._replace(labels=labels.astype(np.int64))
-        self._statistics(self.likelihood, self.data, None, self.state)
+    def _state_of(self, labels: Labels) -> ClusterState:
+        state = states.empty(self.likelihood, 0, self.capacity_for(labels))._replace(labels=labels.astype(np.int64))
+        self._statistics(self.likelihood, self.data, None, state)
+        return state
 
 
 def is_partition(labels: Array) -> bool:

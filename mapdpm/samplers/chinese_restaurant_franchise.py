@@ -10,10 +10,10 @@ import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.objective import likelihood_scores
-from mapdpm.protocol import Labels, Likelihood, Model, RngVerbs, Vector
+from mapdpm.protocol import Labels, Model, RngVerbs, Vector
 from mapdpm.rng import seeded
-from mapdpm.samplers._blocks import count_used
-from mapdpm.samplers._franchise_given import dish_sweep_given, draw_parameters, family_of, seat_sweep_given
+from mapdpm.samplers._blocks import draw_parameters
+from mapdpm.samplers._franchise_given import dish_sweep_given, family_of, seat_sweep_given
 from mapdpm.samplers._seating import Seating, free_place, leave_seat, most_seats, seating_of
 from mapdpm.samplers._seats import SEATS, SeatedSampler
 from mapdpm.samplers._with_parameters import PARAMETERS, ParameterProposals, is_counted, observed_without_conjugacy
@@ -21,10 +21,10 @@ from mapdpm.samplers.chain import CLUSTER, Chain
 from mapdpm.samplers.given import ChainData
 from mapdpm.samplers.grouped import GroupedChain
 from mapdpm.samplers.nonconjugate_gibbs import NonconjugateGibbs
-from mapdpm.samplers.sampler import Info, check_draws
+from mapdpm.samplers.sampler import Info
 from mapdpm.samplers.shares import SHARES
 from mapdpm.search.observed import Observed
-from mapdpm.state import ClusterState, assign
+from mapdpm.state import ClusterState, assign, count_used
 from mapdpm.validation import in_order_of_appearance
 
 Sweep = Callable[[Seating, int], tuple[int, int]]
@@ -158,10 +158,10 @@ class ChineseRestaurantFranchise(ParameterProposals, SeatedSampler):
             return observed_without_conjugacy(self.target.likelihood, X)
         return super().observe(X)
 
-    def check_family(self, likelihood: Likelihood) -> None:
-        """ValueError for a family without draws of parameters, if they are drawn."""
-        if not self.summed:
-            check_draws(likelihood)
+    @property
+    def draws_parameters(self) -> bool:  # type: ignore[override]
+        """Whether parameters of dishes are drawn."""
+        return not self.summed
 
     def first_labels(self, data: ChainData, init: str | Labels, rng: RngVerbs) -> Labels:
         """As of other samplers of groups; without conjugacy, "sequential" is that of ``NonconjugateGibbs``."""

@@ -9,7 +9,7 @@ from typing import Any
 from mapdpm.partition_priors import DirichletProcess, PitmanYor
 from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, check_prior
 from mapdpm.protocol import LARGEST, RngVerbs, Vector
-from mapdpm.validation import check_number
+from mapdpm.validation import check_positive
 
 UPDATES = ("auxiliary", "slice")
 
@@ -30,9 +30,7 @@ def check_discount(prior: Any, discount_prior: Any) -> None:
         msg = f"discount_prior must be a BetaPrior, got {discount_prior!r}"
         raise ValueError(msg)
     for field, value in zip(discount_prior._fields, discount_prior, strict=True):
-        if not check_number(f"{field} of discount_prior", value) > 0.0:
-            msg = f"{field} of discount_prior must be > 0, got {value}"
-            raise ValueError(msg)
+        check_positive(f"{field} of discount_prior", value)
     if not isinstance(prior, PitmanYor):
         msg = "discount_prior draws the discount of a Pitman-Yor process: give a discount in (0, 1) to start from"
         raise ValueError(msg)

@@ -10,14 +10,13 @@ from mapdpm.backends.grouped import group_scores, group_weights, slot_weight
 from mapdpm.jit import compiled_if_possible
 from mapdpm.likelihoods.categorical import Categorical
 from mapdpm.protocol import Labels, Model, RngVerbs
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._restaurants import Restaurants, close_slot, draw_tables, open_slot, seat
 from mapdpm.samplers._seats import SEATS, SeatedSampler
 from mapdpm.samplers._words import word_sweep
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.grouped import GroupedChain
 from mapdpm.samplers.sampler import Info
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 
 
 def direct_sweep(
@@ -134,7 +133,7 @@ class DirectAssignment(SeatedSampler):
                 break
             chain.reserve()
             restaurants = restaurants.grown(chain.state.capacity)
-        chain.take_shares(restaurants)
+        chain.take_weights(restaurants.weights, restaurants.concentrations)
         if not self.to_tables and SEATS not in chain.aux:
             self._draw_tables(restaurants, chain.tables, rng)
             return Info(chain.n_clusters, moved)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible
-from mapdpm.protocol import Labels, Likelihood, LikelihoodVerbs, Matrix, RngVerbs
+from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs
 from mapdpm.samplers._parallel_sampler import ParallelSampler
 from mapdpm.samplers._restricted_sweep import Candidates
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.sampler import Info, check_draws
+from mapdpm.samplers.sampler import Info
 from mapdpm.state import ClusterState, compacted
 
 
@@ -52,6 +52,8 @@ class FiniteSymmetricDirichlet(ParallelSampler):
     (1, 3, 3)
     """
 
+    draws_parameters = True
+
     _draw = staticmethod(compiled_if_possible(draw_components))
 
     def __init__(self, alpha: float = 1.0, *, n_components: int = 100, n_jobs: int | None = None, **model: Any) -> None:
@@ -68,7 +70,3 @@ class FiniteSymmetricDirichlet(ParallelSampler):
         redrawn = self.redraw(chain, used.labels, np.ones(chain.n_points, dtype=np.int8), components, rng)
         chain.take(compacted(likelihood, ClusterState(used.labels, *redrawn.sums)))
         return Info(chain.n_clusters, redrawn.moved)
-
-    def check_family(self, likelihood: Likelihood) -> None:
-        """ValueError for a family without draws of parameters."""
-        check_draws(likelihood)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,26 +11,23 @@ from mapdpm.counting_sort import by_slot
 from mapdpm.data.group_tree import GroupTree, read_tree
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, Hierarchy, hierarchy, log_density_of_shares
-from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
-from mapdpm.protocol import Labels, Likelihood, RngVerbs, Vector
+from mapdpm.partition_priors.hyperpriors import check_levels
+from mapdpm.protocol import Labels, RngVerbs, Vector
 from mapdpm.samplers._restaurants import Restaurants
 from mapdpm.samplers._with_parameters import PARAMETERS, is_counted, log_joint_given
 from mapdpm.samplers.chain import CLUSTER, Chain
-from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, in_floats
+from mapdpm.samplers.concentration import draw_alpha_by_auxiliary
 from mapdpm.samplers.given import ChainData, Given
-from mapdpm.samplers.shares import NODE, SHARES, TABLES, SharingChain, SharingSampler, draw_alpha_of_groups
+from mapdpm.samplers.shares import (
+    NODE,
+    SHARES,
+    TABLES,
+    SharingChain,
+    SharingSampler,
+    SharingTarget,
+    draw_alpha_of_groups,
+)
 from mapdpm.samplers.starts import labels_without_order
-
-
-class GroupedTarget(NamedTuple):
-    """The model whose posterior a sampler of grouped points draws from."""
-
-    likelihood: Likelihood | None
-    """None is the empirical Normal-Gamma of the points."""
-    prior: Hierarchy
-    alpha_prior: tuple[GammaPrior, ...] | None
-    """One of all levels, or one a level."""
-    gamma_prior: GammaPrior | None
 
 
 class GroupedChain(SharingChain):
@@ -72,10 +69,6 @@ class GroupedChain(SharingChain):
         weights = self.weights(concentrations) if SHARES in self.aux else none
         gamma = float(self.prior.gamma)
         return Restaurants(tree.parents, self.order, tree.of_points, self.guests(), weights, concentrations, gamma)
-
-    def take_shares(self, restaurants: Restaurants) -> None:
-        """Carry the shares of ``restaurants``."""
-        self.take_weights(restaurants.weights, restaurants.concentrations)
 
     def customers(self) -> Vector:
         """(nodes but the root,): the points of each group, and the tables of the children of each inner node."""
@@ -141,10 +134,7 @@ class GroupedSampler(SharingSampler):
         alpha_prior: Any = None,
         gamma_prior: Any = None,
     ) -> None:
-        alpha_priors = level_priors(alpha_prior)
-        check_gamma_prior("gamma_prior", gamma_prior)
-        floats = None if alpha_priors is None else tuple(in_floats(each) for each in alpha_priors)
-        self.target = GroupedTarget(likelihood, hierarchy(alpha, gamma), floats, in_floats(gamma_prior))
+        self.target = SharingTarget.of(likelihood, hierarchy(alpha, gamma), alpha_prior, gamma_prior)
 
     def check_given(self, given: Given, n_points: int) -> Given:
         """``given`` with the tree of its groups; ValueError without groups, and for what is no label a point."""
@@ -180,7 +170,7 @@ class GroupedSampler(SharingSampler):
         """Draw the shares of inner nodes given the tables, and carry them; returns the argument of kernels."""
         restaurants = chain.restaurants()
         self._draw_shares(restaurants, chain.tables, chain.state.counts, rng)
-        chain.take_shares(restaurants)
+        chain.take_weights(restaurants.weights, restaurants.concentrations)
         return restaurants
 
     def draw_concentrations(self, chain: Any, rng: RngVerbs) -> None:

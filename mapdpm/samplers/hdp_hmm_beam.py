@@ -7,11 +7,11 @@ from typing import cast
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible
-from mapdpm.protocol import Likelihood, RngVerbs
+from mapdpm.protocol import RngVerbs
 from mapdpm.samplers._beam import beam_step
 from mapdpm.samplers._states import draw_state_tables
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.sampler import Info, check_draws
+from mapdpm.samplers.sampler import Info
 from mapdpm.samplers.sequences import SequenceChain, SequenceSampler
 from mapdpm.validation import in_order_of_appearance
 
@@ -54,6 +54,8 @@ class HDPHMMBeam(SequenceSampler):
     [0, 0, 0, 1, 1, 1, 0, 0]
     """
 
+    draws_parameters = True
+
     _step = staticmethod(compiled_if_possible(beam_step))
     _draw_tables = staticmethod(compiled_if_possible(draw_state_tables))
 
@@ -72,7 +74,3 @@ class HDPHMMBeam(SequenceSampler):
         chain.take_weights(weights, machines.restaurants.concentrations)
         self._draw_tables(chain.machines(), chain.tables, rng)
         return Info(chain.n_clusters, int(np.count_nonzero(labels != before)))
-
-    def check_family(self, likelihood: Likelihood) -> None:
-        """ValueError for a family without draws of parameters."""
-        check_draws(likelihood)

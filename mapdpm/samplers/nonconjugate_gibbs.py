@@ -10,12 +10,12 @@ import numpy as np
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.logs import log_sum
 from mapdpm.protocol import Matrix, Model, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used, free_slot
+from mapdpm.samplers._blocks import free_slot
 from mapdpm.samplers._lone_points import count_lone
 from mapdpm.samplers._with_parameters import ParameterChain, ParameterSampler, log_alone, propose_alone, weights_given
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 
 
 def sweep_given_parameters(

@@ -9,13 +9,13 @@ import numpy as np
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.logs import log_share
 from mapdpm.protocol import Labels, Matrix, Model, RngVerbs
-from mapdpm.samplers._blocks import count_used, free_slot, log_block
+from mapdpm.samplers._blocks import free_slot, log_block
 from mapdpm.samplers._pairs import draw_pair
 from mapdpm.samplers._whole_clusters import gathered
 from mapdpm.samplers._with_parameters import ParameterChain, ParameterSampler, log_joint_of
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info
-from mapdpm.state import ClusterState, assign, unassign
+from mapdpm.state import ClusterState, assign, count_used, unassign
 from mapdpm.validation import check_count
 
 _FREE = -1

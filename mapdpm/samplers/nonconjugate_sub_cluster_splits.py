@@ -12,7 +12,7 @@ from mapdpm.jit import compiled_if_possible
 from mapdpm.protocol import Labels, Model, RngVerbs, Vector
 from mapdpm.rng import seeded
 from mapdpm.samplers import _launch_given as kernels
-from mapdpm.samplers._blocks import count_used, free_slot
+from mapdpm.samplers._blocks import free_slot
 from mapdpm.samplers._launch_cuts import cuts
 from mapdpm.samplers._lone_points import draw_point
 from mapdpm.samplers._parallel_sampler import ParallelSampler
@@ -24,7 +24,7 @@ from mapdpm.samplers.launched_split_merge import SAMPLE, TRIED, choose_points
 from mapdpm.samplers.nonconjugate_gibbs import leave_or_join
 from mapdpm.samplers.nonconjugate_split_merge import relabel
 from mapdpm.samplers.sampler import Info
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 from mapdpm.threads import Threads
 from mapdpm.validation import check_count
 

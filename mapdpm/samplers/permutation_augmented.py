@@ -10,7 +10,7 @@ import numpy as np
 from mapdpm.data import point_set
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors import DirichletProcess
-from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs, Vector
+from mapdpm.protocol import Labels, Model, PartitionPriorVerbs, RngVerbs, Vector
 from mapdpm.samplers._orders import IGNORED, MARKOV, UNIFORM, draw_order
 from mapdpm.samplers._segment_tables import (
     TableOptions,
@@ -25,7 +25,7 @@ from mapdpm.samplers.integrated import LEAST_SHAPE, IntegratedAlpha
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.special import digamma_difference
 from mapdpm.state import ClusterState
-from mapdpm.validation import check_choice, check_number
+from mapdpm.validation import check_choice, check_number, check_positive
 
 METHODS = ("beam", "beta", "table")
 PERMUTATIONS = {"uniform": UNIFORM, "markov": MARKOV}
@@ -35,37 +35,25 @@ _EULER = 0.57721566490153286061
 
 
 def move_by_table(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    state: ClusterState,
-    options: TableOptions,
-    log_of_k: Vector,
-    rng: RngVerbs,
+    model: Model, state: ClusterState, options: TableOptions, log_of_k: Vector, rng: RngVerbs
 ) -> tuple[bool, Labels]:
     """Draw an order, then a partition from p(C | order, x): a Gibbs step for both. O(N^3 + N^2 D)."""
-    order, _ = draw_order(likelihood, data, state, options.orders, rng)
-    table = segment_table(likelihood, prior, data, order, options)
+    order, _ = draw_order(model.likelihood, model.data, state, options.orders, rng)
+    table = segment_table(model.likelihood, model.prior, model.data, order, options)
     cuts = np.empty(order.shape[0], dtype=np.int64)
     return True, labels_of_cuts(order, cuts, draw_from_all(table, log_of_k, cuts, rng))
 
 
 def move_by_beam(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    state: ClusterState,
-    options: TableOptions,
-    log_of_k: Vector,
-    rng: RngVerbs,
+    model: Model, state: ClusterState, options: TableOptions, log_of_k: Vector, rng: RngVerbs
 ) -> tuple[bool, Labels]:
     """Draw an order, then propose a partition from q' (5); return whether it was accepted, and the partition.
 
     p / q' depends on the number of clusters alone. If the beam has lost the present partition, the reverse proposal is
     impossible, so the proposal is rejected (papers: erratum 9; decision 76). O(N beam D).
     """
-    order, ends = draw_order(likelihood, data, state, options.orders, rng)
-    table = segment_table(likelihood, prior, data, order, options)
+    order, ends = draw_order(model.likelihood, model.data, state, options.orders, rng)
+    table = segment_table(model.likelihood, model.prior, model.data, order, options)
     cuts = np.empty(order.shape[0], dtype=np.int64)
     old, new = ends.shape[0], draw_cuts(table, cuts, rng)
     labels = labels_of_cuts(order, cuts, new)
@@ -73,20 +61,13 @@ def move_by_beam(
     return contains_clustering(table, ends) and rng.accept(ratio), labels
 
 
-def climb(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    order: Labels,
-    options: TableOptions,
-    rng: RngVerbs,
-) -> Labels:
+def climb(model: Model, order: Labels, options: TableOptions, rng: RngVerbs) -> Labels:
     """Draw a partition along ``order`` in proportion to lambda^K prod j(c) p(x_c), maths (51).
 
     This is no kernel of the posterior. For a Dirichlet process the weight is p(C, x); for other priors it is close to
     that near the present number of clusters.
     """
-    table = segment_table(likelihood, prior, data, order, options)
+    table = segment_table(model.likelihood, model.prior, model.data, order, options)
     cuts = np.empty(order.shape[0], dtype=np.int64)
     return labels_of_cuts(order, cuts, draw_cuts(table, cuts, rng))
 
@@ -161,15 +142,9 @@ class PermutationAugmented(Sampler):
     ) -> None:
         super().__init__(alpha, **model)
         known = (*PERMUTATIONS, PROJECTIONS)
-        for name, value, allowed in (
-            ("method", method, METHODS),
-            ("permutations", permutations, known),
-            ("burn_in", burn_in, (None, *known)),
-        ):
-            check_choice(name, value, allowed)
-        if beta is not None and not check_number("beta", beta) > 0.0:
-            msg = f"beta must be > 0, or None, got {beta}"
-            raise ValueError(msg)
+        check_choice("method", method, METHODS)
+        check_choice("permutations", permutations, known)
+        check_choice("burn_in", burn_in, (None, *known))
         if not 0.0 <= check_number("epsilon", epsilon) < 1.0:
             msg = f"epsilon must be in [0, 1), got {epsilon}"
             raise ValueError(msg)
@@ -185,7 +160,7 @@ class PermutationAugmented(Sampler):
             )
             raise ValueError(msg)
         self.method, self.permutations, self.burn_in = method, permutations, burn_in
-        self.beta = None if beta is None else float(beta)
+        self.beta = None if beta is None else check_positive("beta", beta)
         self.epsilon = float(epsilon) if method == "beam" else 0.0
         self.integrated = IntegratedAlpha(self.target.alpha_prior) if integrate_alpha else None
 
@@ -200,22 +175,22 @@ class PermutationAugmented(Sampler):
     def move(self, chain: Chain, rng: RngVerbs) -> Info:
         """Draw an order, then a partition along it."""
         permutations = self.burn_in if self.burn_in and chain.adapted is None else self.permutations
-        model, N = (chain.likelihood, chain.prior, chain.data), chain.n_points
+        model, N = chain.model, chain.n_points
         self._check_room(N)
         if permutations == PROJECTIONS:
             options = TableOptions(
                 IGNORED, chain.prior.log_new(chain.n_clusters - 1, 1.0), self.epsilon, self._n_recent
             )
-            accepted, labels = True, self._climb(*model, order_along_random_direction(chain, rng), options, rng)
+            accepted, labels = True, self._climb(model, order_along_random_direction(chain, rng), options, rng)
         else:
             log_of_k = self.integrated.log_of_k(N) if self.integrated else self._log_of_numbers(chain.prior, N)
             if self.method == "table":
                 options = TableOptions(PERMUTATIONS[permutations], 0.0, 0.0, 0)
-                accepted, labels = self._by_table(*model, chain.state, options, log_of_k, rng)
+                accepted, labels = self._by_table(model, chain.state, options, log_of_k, rng)
             else:
                 per_cluster = self._per_cluster(chain, log_of_k)
                 options = TableOptions(PERMUTATIONS[permutations], per_cluster, self.epsilon, self._n_recent)
-                accepted, labels = self._by_beam(*model, chain.state, options, log_of_k, rng)
+                accepted, labels = self._by_beam(model, chain.state, options, log_of_k, rng)
         # A climb may propose more clusters than a finite mixture has components.
         accepted = accepted and chain.prior.log_new(int(labels.max()), 1.0) > -np.inf
         if accepted:

@@ -9,11 +9,10 @@ import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
 from mapdpm.protocol import Matrix, Model, RngVerbs
-from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._whole_clusters import NONE, Chosen, choose, decide, gathered
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
-from mapdpm.state import ClusterState
+from mapdpm.state import ClusterState, count_used
 from mapdpm.validation import check_count, check_number
 
 
@@ -60,9 +59,7 @@ def split_or_merge(model: Model, state: ClusterState, a: float, splits: float, r
         chosen, sides = drawn_sides(model, state, first, a, rng)
     else:
         none = np.zeros(0, dtype=np.int64)
-        chosen, sides = Chosen(first, second, none, none), np.empty((2, state.rows.shape[1]))
-        sides[0, :] = state.rows[first]
-        sides[1, :] = state.rows[second]
+        chosen, sides = Chosen(first, second, none, none), state.rows[np.array([first, second])]
     log_q = log_dirichlet_multinomial(sides[0, 0], sides[1, 0], a) + log(splits) - log(1.0 - splits)
     return decide(model, state, chosen, sides, log_q, rng)
 

@@ -164,9 +164,8 @@ def _check_resume(trace: Trace, sampler: Sampler, data: ChainData) -> None:
         raise ValueError(msg)
     n_points = point_set(data.data).n_points
     for number, end in enumerate(trace.ends):
-        same = len(end.labels) == n_points
-        if same:
-            same = _is_at(_restored(end, sampler, data), float(trace.log_joint[number, -1]))
+        was, tolerance = trace.log_joint[number, -1], _SAME * (1.0 + abs(trace.log_joint[number, -1]))
+        same = len(end.labels) == n_points and abs(was - _restored(end, sampler, data).log_joint()) <= tolerance
         if not same:
             msg = "the trace to resume is of other points or of another model; X and sampler must be what they were"
             raise ValueError(msg)
@@ -180,7 +179,3 @@ def _restored(end: End, sampler: Sampler, data: ChainData) -> Chain:
         msg = f"the trace to resume is damaged: {error}; draw it anew"
         raise ValueError(msg) from None
     return chain
-
-
-def _is_at(chain: Chain, log_joint: float) -> bool:
-    return abs(log_joint - chain.log_joint()) <= _SAME * (1.0 + abs(log_joint))

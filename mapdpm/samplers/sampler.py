@@ -16,7 +16,7 @@ from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.starts import start
 from mapdpm.search.observed import Observed, observed
-from mapdpm.validation import check_count
+from mapdpm.validation import check_count, check_one_a_point
 
 
 class Info(NamedTuple):
@@ -37,13 +37,6 @@ class Target(NamedTuple):
     alpha_prior: Any
     alpha_update: str | None
     discount_prior: Any
-
-
-def check_draws(likelihood: Likelihood) -> None:
-    """ValueError for a family without draws of parameters."""
-    if not hasattr(likelihood, "log_likelihood"):
-        msg = f"{type(likelihood).__name__} has no draw of parameters; CollapsedGibbs takes every likelihood"
-        raise ValueError(msg)
 
 
 class Sampler:
@@ -82,6 +75,8 @@ class Sampler:
     """Which of "groups", "sequences" and "times" the sampler knows."""
     together: ClassVar[Callable[[Iterable[Sampler]], Sampler]]
     """What ``+`` makes. hybrid.py, which is made of samplers, enters it."""
+    draws_parameters: bool = False
+    """Whether it needs draws of parameters: the verbs ``draw`` and ``log_likelihood``."""
 
     def __init__(
         self,
@@ -151,10 +146,7 @@ class Sampler:
             if name not in self.takes:
                 msg = f"{type(self).__name__} knows no {name}; leave {name}= out, or take a sampler that models them"
                 raise ValueError(msg)
-            shape = np.shape(values)
-            if shape != (n_points,):
-                msg = f"{name} must have one entry a point, shape ({n_points},), got shape {shape}"
-                raise ValueError(msg)
+            check_one_a_point(name, values, n_points)
         return given
 
     def describe(self) -> str:
@@ -169,6 +161,9 @@ class Sampler:
 
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError for a likelihood without a verb that this sampler needs."""
+        if self.draws_parameters and not hasattr(likelihood, "log_likelihood"):
+            msg = f"{type(likelihood).__name__} has no draw of parameters; CollapsedGibbs takes every likelihood"
+            raise ValueError(msg)
 
     def log_hyperprior(self, prior: PartitionPrior) -> float:
         """Log density of log alpha and of the logit of the discount; 0 for those that have no prior."""

@@ -10,16 +10,16 @@ import numpy as np
 from mapdpm.data.sequences import Sequences, read_sequences
 from mapdpm.jit import compiled_if_possible
 from mapdpm.partition_priors.hierarchy import LARGEST_CONCENTRATION, hierarchy, log_density_of_shares
-from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, check_levels, level_priors
+from mapdpm.partition_priors.hyperpriors import check_levels
 from mapdpm.partition_priors.transitions import Transitions
 from mapdpm.partition_priors.transitions import transitions as checked_transitions
-from mapdpm.protocol import Labels, Likelihood, RngVerbs, Vector
+from mapdpm.protocol import Labels, RngVerbs, Vector
 from mapdpm.samplers._restaurants import Restaurants
 from mapdpm.samplers._states import Machines, log_gain_of_kappa, log_gammas_of_rows
 from mapdpm.samplers.chain import CLUSTER, Chain
-from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, draw_from_gamma, in_floats
+from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, draw_from_gamma
 from mapdpm.samplers.given import ChainData, Given
-from mapdpm.samplers.shares import NODE, TABLES, SharingChain, SharingSampler, draw_alpha_of_groups
+from mapdpm.samplers.shares import NODE, TABLES, SharingChain, SharingSampler, SharingTarget, draw_alpha_of_groups
 from mapdpm.samplers.starts import labels_without_order
 from mapdpm.validation import check_choice
 
@@ -34,17 +34,6 @@ class Concentrations(NamedTuple):
     """That of the rows of transitions, the last; before it that of machines of their own."""
     gamma: float
     kappa: float
-
-
-class SequenceTarget(NamedTuple):
-    """The model whose posterior a sampler of states draws from."""
-
-    likelihood: Likelihood | None
-    """None is the empirical Normal-Gamma of the points."""
-    prior: Concentrations
-    alpha_prior: tuple[GammaPrior, ...] | None
-    """One of all levels, or one a level."""
-    gamma_prior: GammaPrior | None
 
 
 class SequenceChain(SharingChain):
@@ -180,12 +169,9 @@ class SequenceSampler(SharingSampler):
         n_levels = 1 if transitions == SHARED else 2
         first = checked_transitions(alpha if n_levels == 1 else 1.0, gamma, kappa)
         alphas = (first.alpha,) if n_levels == 1 else hierarchy(alpha, gamma).of_levels(2).alphas
-        alpha_priors = level_priors(alpha_prior)
-        check_levels(alpha_priors, n_levels)
-        check_gamma_prior("gamma_prior", gamma_prior)
-        floats = None if alpha_priors is None else tuple(in_floats(each) for each in alpha_priors)
         prior = Concentrations(alphas, first.gamma, first.kappa)
-        self.target = SequenceTarget(likelihood, prior, floats, in_floats(gamma_prior))
+        self.target = SharingTarget.of(likelihood, prior, alpha_prior, gamma_prior)
+        check_levels(self.target.alpha_prior, n_levels)
 
     def check_given(self, given: Given, n_points: int) -> Given:
         """``given`` with its sequences; ValueError for rows of a sequence that are no neighbours."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible
-from mapdpm.protocol import LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
+from mapdpm.protocol import Model, RngVerbs
 from mapdpm.samplers._blocks import shuffle
 from mapdpm.samplers._pairs import accept_split_or_merge, draw_launch, side_scores
 from mapdpm.samplers.chain import Chain
@@ -16,9 +16,7 @@ from mapdpm.state import ClusterState
 from mapdpm.validation import check_count
 
 
-def sequential_split_merge(
-    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, rng: RngVerbs
-) -> int:
+def sequential_split_merge(model: Model, state: ClusterState, rng: RngVerbs) -> int:
     """Propose to split a cluster, or to merge two; return 1 if it was accepted. A slot must be free.
 
     Two points are drawn, and seed two clusters. The other points of their clusters come in random order. If the two
@@ -27,6 +25,7 @@ def sequential_split_merge(
     """
     if state.labels.shape[0] == 1:
         return 0
+    likelihood, prior, data, _ = model
     launch = draw_launch(likelihood, data, state, rng)
     shuffle(launch.members, launch.members.shape[0], rng)
     together = state.labels[launch.i] == state.labels[launch.j]
@@ -40,7 +39,7 @@ def sequential_split_merge(
         launch.choices[m] = chosen
         likelihood.add(launch.sides[chosen], data, member, 1.0)
         likelihood.prepare(launch.sides[chosen])
-    return accept_split_or_merge(likelihood, prior, state, launch, log_q, rng)
+    return accept_split_or_merge(model, state, launch, log_q, rng)
 
 
 class SequentialSplitMerge(Sampler):
@@ -66,6 +65,5 @@ class SequentialSplitMerge(Sampler):
         """``n_proposals`` proposals."""
         accepted = 0
         for _ in range(self.n_proposals):
-            state = chain.reserve()
-            accepted += int(self._kernel(chain.likelihood, chain.prior, chain.data, state, rng))
+            accepted += int(self._kernel(chain.model, chain.reserve(), rng))
         return Info(chain.n_clusters, proposed=self.n_proposals, accepted=accepted)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible
-from mapdpm.partition_priors.hyperpriors import GammaPrior
-from mapdpm.protocol import LARGEST, Labels, Matrix, Model, RngVerbs, Vector
+from mapdpm.partition_priors.hyperpriors import GammaPrior, check_gamma_prior, level_priors
+from mapdpm.protocol import LARGEST, Labels, Likelihood, Matrix, Model, RngVerbs, Vector
 from mapdpm.samplers._restaurants import draw_shares, parts
 from mapdpm.samplers.chain import CLUSTER, Array, Chain
-from mapdpm.samplers.concentration import LEAST, draw_from_gamma
+from mapdpm.samplers.concentration import LEAST, draw_from_gamma, in_floats
 from mapdpm.samplers.sampler import Info, Sampler
 from mapdpm.validation import check_number
 
@@ -90,10 +90,29 @@ class SharingChain(Chain):
         return ("level",) if name == "alpha" else super().dims_of(name, ndim)
 
 
+class SharingTarget(NamedTuple):
+    """The model whose posterior a sampler of groups or of sequences draws from."""
+
+    likelihood: Likelihood | None
+    """None is the empirical Normal-Gamma of the points."""
+    prior: Any
+    alpha_prior: tuple[GammaPrior, ...] | None
+    """One of all levels, or one a level."""
+    gamma_prior: GammaPrior | None
+
+    @classmethod
+    def of(cls, likelihood: Any, prior: Any, alpha_prior: Any, gamma_prior: Any) -> SharingTarget:
+        """The target with checked priors of concentrations."""
+        alpha_priors = level_priors(alpha_prior)
+        check_gamma_prior("gamma_prior", gamma_prior)
+        floats = None if alpha_priors is None else tuple(in_floats(each) for each in alpha_priors)
+        return cls(likelihood, prior, floats, in_floats(gamma_prior))
+
+
 class SharingSampler(Sampler):
     """A sampler of chains with common shares; ``target`` has an alpha prior for each level, or one for all."""
 
-    target: Any
+    target: Any  # a SharingTarget
 
     _draw_shares = staticmethod(compiled_if_possible(draw_shares))
 

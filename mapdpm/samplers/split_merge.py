@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm.jit import compiled_if_possible, jitable
-from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
+from mapdpm.protocol import Labels, LikelihoodVerbs, Model, PartitionPriorVerbs, RngVerbs
 from mapdpm.samplers._pairs import Launch, accept_split_or_merge, draw_launch, side_scores
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.sampler import Info, Sampler
@@ -55,9 +55,7 @@ def _rebuild(likelihood: LikelihoodVerbs, data: Any, launch: Launch, without: in
             likelihood.add(row, data, launch.members[m], 1.0)
 
 
-def split_merge(
-    likelihood: LikelihoodVerbs, prior: PartitionPriorVerbs, data: Any, state: ClusterState, n_scans: int, rng: RngVerbs
-) -> int:
+def split_merge(model: Model, state: ClusterState, n_scans: int, rng: RngVerbs) -> int:
     """Propose to split a cluster, or to merge two; return 1 if it was accepted. A slot must be free.
 
     Two points are drawn. The other points of their clusters go to either side at random, then by ``n_scans`` restricted
@@ -66,6 +64,7 @@ def split_merge(
     """
     if state.labels.shape[0] == 1:
         return 0
+    likelihood, prior, data, _ = model
     launch = draw_launch(likelihood, data, state, rng)
     target = np.full(launch.members.shape[0], _FREE)
     for m in range(launch.members.shape[0]):
@@ -79,7 +78,7 @@ def split_merge(
         for m in range(launch.members.shape[0]):
             target[m] = int(state.labels[launch.members[m]] == state.labels[launch.j])
     log_q = restricted_scan(likelihood, prior, data, launch, target, rng)
-    return accept_split_or_merge(likelihood, prior, state, launch, log_q, rng)
+    return accept_split_or_merge(model, state, launch, log_q, rng)
 
 
 class SplitMerge(Sampler):
@@ -109,6 +108,5 @@ class SplitMerge(Sampler):
         """``n_proposals`` proposals."""
         accepted = 0
         for _ in range(self.n_proposals):
-            state = chain.reserve()
-            accepted += int(self._kernel(chain.likelihood, chain.prior, chain.data, state, self.n_scans, rng))
+            accepted += int(self._kernel(chain.model, chain.reserve(), self.n_scans, rng))
         return Info(chain.n_clusters, proposed=self.n_proposals, accepted=accepted)

@@ -11,11 +11,11 @@ from mapdpm.jit import compiled_if_possible
 from mapdpm.names import CHAIN_STARTS
 from mapdpm.objective import candidate_scores
 from mapdpm.partition_priors import DirichletProcess
-from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
-from mapdpm.samplers._blocks import count_used, shuffle
+from mapdpm.protocol import Labels, Model, RngVerbs
+from mapdpm.samplers._blocks import shuffle
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.given import ChainData
-from mapdpm.state import ClusterState, assign
+from mapdpm.state import ClusterState, assign, count_used
 from mapdpm.validation import check_start, in_order_of_appearance
 
 
@@ -57,19 +57,12 @@ def labels_without_order(data: ChainData, gamma: float, init: str | Labels, rng:
     return flat.state.labels
 
 
-def sequential_draw(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    state: ClusterState,
-    order: Labels,
-    first: int,
-    rng: RngVerbs,
-) -> int:
+def sequential_draw(model: Model, state: ClusterState, order: Labels, first: int, rng: RngVerbs) -> int:
     """Draw the slots of points ``order[first:]``, each given those before it.
 
     Returns the position of the first point that had no free slot; if all had one, the number of points.
     """
+    likelihood, prior, data, _ = model
     capacity = state.counts.shape[0]
     scores = np.empty(capacity)
     used = count_used(state)
@@ -93,5 +86,4 @@ def _draw_in_sequence(chain: Chain, rng: RngVerbs) -> None:
     chain.clear()
     at = 0
     while at < chain.n_points:
-        state = chain.reserve()
-        at = _sequential_draw(chain.likelihood, chain.prior, chain.data, state, order, at, rng)
+        at = _sequential_draw(chain.model, chain.reserve(), order, at, rng)

@@ -12,7 +12,7 @@ from mapdpm.samplers._printed_steps import PrintedSteps
 from mapdpm.samplers.chain import Chain
 from mapdpm.samplers.launched_split_merge import LaunchedSplitMerge
 from mapdpm.samplers.random_split_merge import random_split_merges, run_proposals, share_of_sides
-from mapdpm.samplers.sampler import Info, check_draws
+from mapdpm.samplers.sampler import Info
 from mapdpm.validation import check_choice
 
 VARIANTS = ("exact", "printed")
@@ -80,6 +80,8 @@ class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
     2
     """
 
+    draws_parameters = True
+
     _at_random = staticmethod(compiled_if_possible(random_split_merges))
     _lone_points = staticmethod(compiled_if_possible(lone_points))
 
@@ -130,7 +132,7 @@ class SubClusterSplits(PrintedSteps, LaunchedSplitMerge):
 
     def check_family(self, likelihood: Likelihood) -> None:
         """ValueError for a family without draws of parameters, or without the divergence of two."""
-        check_draws(likelihood)
+        super().check_family(likelihood)
         if self.super_clusters and not hasattr(likelihood, "divergence"):
             msg = f"super-clusters need the verb divergence, which {type(likelihood).__name__} does not have"
             raise ValueError(msg)

@@ -80,6 +80,8 @@ def read(data: bytes, path: str, max_bytes: int | None = None) -> dict[str, Any]
             msg = f"{path} is a trace of format {found}, and this version reads up to {FORMAT}: upgrade"
             raise UnreadableTraceError(msg)
         fields = _of_format_1(about, arrays) if found == 1 else _of_format_2(about, arrays)
+        fields |= {"best": arrays["best"], "sampler": about["sampler"], "thin": check_count("thin", about["thin"])}
+        fields["best_log_joint"] = check_number("best_log_joint", about["best_log_joint"])
         _check(fields)
     except _DAMAGE as error:
         if isinstance(error, UnreadableTraceError):
@@ -124,11 +126,7 @@ def _of_format_2(about: dict[str, Any], arrays: dict[str, Array]) -> dict[str, A
         "values": _folder(arrays, "values"),
         "extra": _folder(arrays, "extra"),
         "dims": {name: tuple(dims) for name, dims in about["dims"].items()},
-        "best": arrays["best"],
-        "best_log_joint": check_number("best_log_joint", about["best_log_joint"]),
         "best_variables": best,
-        "thin": check_count("thin", about["thin"]),
-        "sampler": about["sampler"],
         "ends": tuple(ends),
     }
 
@@ -147,11 +145,7 @@ def _of_format_1(about: dict[str, Any], arrays: dict[str, Array]) -> dict[str, A
         "values": {name: arrays[name] for name in _VALUES_1} | counted,
         "extra": {},
         "dims": {},
-        "best": arrays["best"],
-        "best_log_joint": check_number("best_log_joint", about["best_log_joint"]),
         "best_variables": {name: check_number(name, about[f"best_{name}"]) for name in ("alpha", "discount")},
-        "thin": check_count("thin", about["thin"]),
-        "sampler": about["sampler"],
         "ends": tuple(ends),
     }
 

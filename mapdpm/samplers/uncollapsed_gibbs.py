@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from mapdpm.jit import compiled_if_possible, jitable
-from mapdpm.protocol import Likelihood, LikelihoodVerbs, Matrix, PartitionPriorVerbs, RngVerbs, Vector
-from mapdpm.samplers._blocks import count_used, free_slot
+from mapdpm.jit import compiled_if_possible
+from mapdpm.protocol import Matrix, Model, RngVerbs
+from mapdpm.samplers._blocks import draw_parameters, free_slot
 from mapdpm.samplers._pairs import set_row
+from mapdpm.samplers._with_parameters import weights_given
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.sampler import Info, Sampler, check_draws
-from mapdpm.state import ClusterState
+from mapdpm.samplers.sampler import Info, Sampler
+from mapdpm.state import ClusterState, count_used
 
 
-def draw_parameters(likelihood: LikelihoodVerbs, state: ClusterState, parameters: Matrix, rng: RngVerbs) -> None:
-    """Draw the parameters of each cluster given its points."""
-    for k in range(state.counts.shape[0]):
-        if state.counts[k] > 0:
-            likelihood.draw(state.rows[k], parameters[k], rng)
-
-
-def redraw_labels(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    state: ClusterState,
-    parameters: Matrix,
-    start: int,
-    rng: RngVerbs,
-) -> tuple[int, int]:
+def redraw_labels(model: Model, state: ClusterState, parameters: Matrix, start: int, rng: RngVerbs) -> tuple[int, int]:
     """Redraw the labels of points ``start``, ``start + 1``, ..., given ``parameters``; rows are not updated.
 
     Returns the first point not visited, because no slot was free, and how many points changed slot. O(N K D).
     """
+    likelihood, prior, data, _ = model
     n, capacity = state.labels.shape[0], state.counts.shape[0]
     scores, row = np.empty(capacity), np.empty(state.rows.shape[1])
     blank = np.empty(state.rows.shape[1])
@@ -47,7 +32,7 @@ def redraw_labels(
         state.counts[k] -= 1
         used -= int(state.counts[k] == 0)
         free = free_slot(state)
-        score_given(likelihood, prior, data, state, parameters, i, scores)
+        weights_given(model, state, parameters, i, scores)
         scores[free] = prior.log_new(used, 1.0) + likelihood.log_predictive(blank, data, i)
         drawn = rng.categorical(scores)
         if drawn == free:
@@ -60,24 +45,6 @@ def redraw_labels(
     return n, moved
 
 
-@jitable
-def score_given(
-    likelihood: LikelihoodVerbs,
-    prior: PartitionPriorVerbs,
-    data: Any,
-    state: ClusterState,
-    parameters: Matrix,
-    i: int,
-    scores: Vector,
-) -> None:
-    """Log N_k + log F(x_i | parameters of k) for clusters; -inf for free slots."""
-    for k in range(state.counts.shape[0]):
-        scores[k] = -np.inf
-        if state.counts[k] > 0:
-            scores[k] = prior.log_existing(float(state.counts[k]), 1.0)
-            scores[k] += likelihood.log_likelihood(parameters[k], data, i)
-
-
 class UncollapsedGibbs(Sampler):
     """Gibbs sampling of the partition and of cluster parameters, in turn (West 1994; Raykov2014 section 2.2).
 
@@ -87,6 +54,8 @@ class UncollapsedGibbs(Sampler):
 
     Needs a likelihood with the verbs ``draw`` and ``log_likelihood``. All likelihoods of this library have them.
     """
+
+    draws_parameters = True
 
     _draw = staticmethod(compiled_if_possible(draw_parameters))
     _redraw = staticmethod(compiled_if_possible(redraw_labels))
@@ -100,11 +69,7 @@ class UncollapsedGibbs(Sampler):
             state = chain.reserve()
             room = np.empty((state.capacity - len(parameters), parameters.shape[1]))
             parameters = np.concatenate([parameters, room]) if len(room) else parameters
-            start, more = self._redraw(chain.likelihood, chain.prior, chain.data, state, parameters, start, rng)
+            start, more = self._redraw(chain.model, state, parameters, start, rng)
             moved += int(more)
         chain.refresh()
         return Info(chain.n_clusters, moved=moved)
-
-    def check_family(self, likelihood: Likelihood) -> None:
-        """ValueError for a family without draws of parameters."""
-        check_draws(likelihood)

@@ -20,7 +20,7 @@ from mapdpm.selection.result import Selection, simplest
 from mapdpm.selection.settings import changed_likelihood, default_alphas, settings_of, split_setting
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.threads import Threads
-from mapdpm.validation import check_callable, check_count
+from mapdpm.validation import check_callable, check_choice, check_count
 
 __all__ = ["Selection", "Step", "select_alpha"]
 
@@ -125,9 +125,7 @@ def select_alpha(  # noqa: PLR0913  (the public signature; everything but the gr
     >>> found.alpha, found.model.n_clusters_
     (0.1, 2)
     """
-    if method not in METHODS:
-        msg = f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}"
-        raise ValueError(msg)
+    check_choice("method", method, METHODS)
     check_callable("callback", callback)
     if prior is not None:
         check_prior("prior", prior)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mapdpm.protocol import Labels
 from mapdpm.rng import seeded
-from mapdpm.validation import check_count
+from mapdpm.validation import check_count, check_one_a_point
 
 _LEAST = 2
 
@@ -63,9 +63,7 @@ def folds_of(
 
 def _by_group(groups: Any, n_points: int, count: int) -> list[Labels]:
     array = np.asarray(groups)
-    if array.shape != (n_points,):
-        msg = f"groups must have one entry a point, shape ({n_points},), got shape {array.shape}"
-        raise ValueError(msg)
+    check_one_a_point("groups", array, n_points)
     _, inverse, sizes = np.unique(array, return_inverse=True, return_counts=True)
     if len(sizes) < count:
         msg = f"folds must be at most the number of groups, got {count} folds of {len(sizes)} groups"

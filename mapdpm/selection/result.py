@@ -60,8 +60,7 @@ class Selection(NamedTuple):
     @property
     def mean_scores(self) -> Vector:
         """Mean over folds, shape (S,); all folds have equal weight, as in scikit-learn."""
-        means: Vector = self.scores.mean(axis=1)
-        return means
+        return self.scores.mean(axis=1)
 
     @property
     def standard_errors(self) -> Vector:

@@ -11,7 +11,7 @@ from mapdpm.likelihoods import FAMILIES, NormalGamma
 from mapdpm.likelihoods._skipping import empirical_prior
 from mapdpm.partition_priors import partition_prior
 from mapdpm.search.widths import family_to_fit
-from mapdpm.validation import check_number
+from mapdpm.validation import check_number, check_positive
 
 ALPHAS = tuple(np.geomspace(0.1, 30.0, 10).tolist())
 """The default grid."""
@@ -34,7 +34,10 @@ def settings_of(alphas: Any, names: frozenset[str], least: int) -> list[Setting]
     if isinstance(alphas, (str, bytes, Mapping)) or not isinstance(alphas, Iterable):
         msg = f"alphas must be a sequence of numbers > 0, or of dicts of parameters, got {alphas!r}"
         raise ValueError(msg)
-    grid = [dict(each) if isinstance(each, Mapping) else {"alpha": _alpha(each)} for each in alphas]
+    grid = [
+        dict(each) if isinstance(each, Mapping) else {"alpha": check_positive("each of alphas", each)}
+        for each in alphas
+    ]
     if len(grid) < least:
         msg = f"alphas must hold at least {least} to choose from, got {len(grid)}"
         raise ValueError(msg)
@@ -69,14 +72,6 @@ def changed_likelihood(likelihood: Any, changes: Setting, X: Any, missing: str =
             raise ValueError(msg)
         values[field] = value if name == field else getattr(base, field) * check_number(name, value)
     return base._replace(**values)
-
-
-def _alpha(value: Any) -> float:
-    number = check_number("each of alphas", value)
-    if not number > 0.0:
-        msg = f"each of alphas must be > 0, got {number}"
-        raise ValueError(msg)
-    return number
 
 
 def _known(names: frozenset[str]) -> str:

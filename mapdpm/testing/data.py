@@ -106,5 +106,4 @@ def _weights_for(n: int, generator: np.random.Generator) -> Vector | None:
     if which == "none":
         return None
     exponents = generator.uniform(-0.3, 0.5, n) if which == "mild" else generator.uniform(-0.5, 9.0, n)
-    weights: Vector = 10.0**exponents
-    return weights
+    return 10.0**exponents

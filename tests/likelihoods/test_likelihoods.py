@@ -203,7 +203,7 @@ def test_is_an_immutable_comparable_value(family):
         (lambda: DirichletMultinomial(0.0), "beta must be > 0, got 0.0"),
         (
             lambda: DirichletMultinomial([1.0, 1.0]).for_data(np.zeros((1, 3))),
-            "beta of 2 entries but the data has 3 feat",
+            "parameters of 2 entries but the data has 3 feat",
         ),
         (lambda: DirichletMultinomial.empirical([[1.0, 0.5]]), "X must hold counts, whole .* 0.5 at row 0, column 1"),
         (lambda: DirichletMultinomial.read(sparse.csr_array([[1.0, -2.0]])), "there is -2 at row 0, column 1"),

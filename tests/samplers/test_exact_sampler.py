@@ -280,8 +280,8 @@ def with_prior(sampler, prior):
 def without_the_proposal_ratio(monkeypatch):
     sound = sequential_split_merge.accept_split_or_merge
 
-    def accept_split_or_merge(likelihood, prior, state, launch, log_q, rng):
-        return sound(likelihood, prior, state, launch, 0.0, rng)
+    def accept_split_or_merge(model, state, launch, log_q, rng):
+        return sound(model, state, launch, 0.0, rng)
 
     monkeypatch.setattr(sequential_split_merge, "accept_split_or_merge", accept_split_or_merge)
     return SequentialSplitMerge(ALPHA)

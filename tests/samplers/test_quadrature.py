@@ -40,8 +40,9 @@ def test_uncollapsed_gibbs_keeps_the_posterior(name):
     assert rows < 1e-12
 
 
-def alpha_dropped(likelihood, prior, data, state, parameters, start, rng):
-    return uncollapsed_gibbs.redraw_labels(likelihood, prior._replace(alpha=1.0), data, state, parameters, start, rng)
+def alpha_dropped(model, state, parameters, start, rng):
+    model = model._replace(prior=model.prior._replace(alpha=1.0))
+    return uncollapsed_gibbs.redraw_labels(model, state, parameters, start, rng)
 
 
 def prior_drawn(likelihood, state, parameters, rng):

@@ -167,8 +167,8 @@ def test_ranks_notice_a_proposal_ratio_left_out(monkeypatch):
     """The ranks are then far from uniform."""
     sound = sequential_split_merge.accept_split_or_merge
 
-    def wrong(likelihood, prior, state, launch, log_q, rng):
-        return sound(likelihood, prior, state, launch, 0.0, rng)
+    def wrong(model, state, launch, log_q, rng):
+        return sound(model, state, launch, 0.0, rng)
 
     monkeypatch.setattr(sequential_split_merge, "accept_split_or_merge", wrong)
     sampler = kernels.uncompiled(SequentialSplitMerge(likelihood=PRIOR))

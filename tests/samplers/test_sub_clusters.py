@@ -10,6 +10,7 @@ from mapdpm import NormalGamma, NormalKnownVariance
 from mapdpm import state as states
 from mapdpm.metrics import adjusted_mutual_info
 from mapdpm.partition_priors import DirichletProcess
+from mapdpm.protocol import Model
 from mapdpm.rng import seeded
 from mapdpm.samplers import CollapsedGibbs, GammaPrior, Hybrid, SubClusterSplits, _map_reduce, sample
 from mapdpm.samplers import _sub_clusters as sub_clusters
@@ -229,7 +230,7 @@ def matrix_given_parameters(X, group=by_parameters):
         labels = np.array(state)
         groups = group(family, candidates, labels, rng)
         points = Points(0, labels, np.ones(n, dtype=np.int8))
-        choose_labels(family, X, points, groups, np.zeros(4), None, rng)
+        choose_labels(Model(family, None, X), points, groups, np.zeros(4), None, rng)
         return tuple(labels.tolist())
 
     P = exact.transition_matrix(step, space, key=lambda reached: reached)
