@@ -10,6 +10,7 @@ from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
 from mapdpm.cli.models import PRIOR_FAMILIES
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import STDIN
+from mapdpm.names import AUTO
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
 
 _MQTT = (
@@ -94,7 +95,7 @@ def learner(settings: dict[str, Any]) -> OnlineMAPDPM | OnlineHDPHMM:
 def _likelihood(settings: dict[str, Any]) -> Any:
     family, prior = PRIOR_FAMILIES[settings["likelihood"]], settings["prior"]
     if prior is None and family is NormalGamma:
-        return None
+        return AUTO
     needed = ", ".join(family._fields)
     if prior is None or set(prior) != set(family._fields):
         hint = "; or leave --prior out: then the warm-up sets it" if family is NormalGamma else ""

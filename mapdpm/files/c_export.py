@@ -157,7 +157,7 @@ def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
         conditions.append(
             f'#ifndef MAPDPM_STATES\n#error "{name}.h has states in time: compile with -DMAPDPM_STATES"\n#endif'
         )
-    if learner.setting().surprise:
+    if learner.settings()["surprise"]:
         words["flags"] += " -DMAPDPM_SURPRISE"
         conditions.append(
             f'#ifndef MAPDPM_SURPRISE\n#error "{name}.h assesses points: compile with -DMAPDPM_SURPRISE"\n#endif'

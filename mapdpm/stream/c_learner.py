@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm import names
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.protocol import Labels, Matrix, Vector
-from mapdpm.stream.c_options import modules, options_of
+from mapdpm.stream.c_options import DTYPES, Settings, concentration, modules, options_of, settings_in
 from mapdpm.stream.errors import ErrorContext, exception_for
+from mapdpm.stream.points import check_point
 from mapdpm.stream.records import Clusters, Event
-from mapdpm.stream.settings import DTYPES, StreamSettings, check_point
 
 _KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out", 6: "prior revisited"}
 _NO_CLUSTER = 6  # the kind of an event that is of no cluster
@@ -41,19 +40,21 @@ class Learner:
         self.score = self.ffi.new("mapdpm_real *")
 
     @classmethod
-    def new(cls, setting: StreamSettings) -> Learner:
-        """A learner that has seen nothing; ValueError where the C library refuses the setting."""
-        lib, ffi = modules(setting.dtype)
-        options, kept = options_of(ffi, setting)
+    def new(cls, settings: Settings) -> Learner:
+        """A learner that has seen nothing; ValueError where the C library refuses the settings."""
+        dtype = settings["dtype"]
+        lib, ffi = modules(dtype)
+        options, kept = options_of(ffi, settings)
         n_bytes = lib.mapdpm_stream_bytes(options)
-        learner = cls(setting.dtype, n_bytes)
+        learner = cls(dtype, n_bytes)
         error = lib.mapdpm_init(learner.stream, n_bytes, options) if n_bytes else lib.MAPDPM_E_ARGUMENT
         del kept
         if error:
             msg = (
-                f"a parameter is beyond what {setting.dtype} streams can hold: features {setting.n_features}, clusters "
-                f"{setting.max_clusters}, alpha {setting.alpha!r}, half-life {setting.half_life!r}, likelihood "
-                f"{setting.likelihood!r}; rescale the data" + (", or use float64" if setting.dtype == "float32" else "")
+                f"a parameter is beyond what {dtype} streams can hold: features {options.n_features}, clusters "
+                f"{options.max_clusters}, alpha {concentration(settings)[0]!r}, half-life "
+                f"{settings['half_life'] or 0.0!r}, likelihood {settings['likelihood']!r}; rescale the data"
+                + (", or use float64" if dtype == "float32" else "")
             )
             raise ValueError(msg)
         learner.bind()
@@ -145,35 +146,12 @@ class Learner:
             self.fail(error)
         return bytes(file)
 
-    def setting(self) -> StreamSettings:
-        """The settings of the learner, as the C structure holds them."""
-        o = self.ffi.new("mapdpm_options *")
-        self.lib.mapdpm_get_options(self.stream, o)
-        return StreamSettings(
-            likelihood=None if o.warmup else self.likelihood(),
-            n_features=int(o.n_features),
-            max_clusters=int(o.max_clusters),
-            warmup=int(o.warmup),
-            window=int(o.window),
-            when_full=names.WHEN_FULL[o.when_full],
-            missing=bool(o.missing),
-            alpha=self._number(o.alpha),
-            log_alpha=float(o.log_alpha),
-            half_life=self._number(o.half_life),
-            dtype=self.dtype.name,
-            max_groups=int(o.max_groups),
-            when_groups_full=names.WHEN_GROUPS_FULL[o.when_groups_full],
-            gamma=self._number(o.gamma),
-            with_base=bool(o.with_base),
-            lag=int(o.lag),
-            kappa=self._number(o.kappa),
-            surprise=bool(o.surprise),
-            rare=self._number(o.rare),
-        )
-
-    def _number(self, real: float) -> float:
-        """The shortest number that has this real: 0.7, not 0.699999988, whose rounding may pass a limit."""
-        return float(str(self.dtype.type(real)))
+    def settings(self) -> Settings:
+        """The settings of the learner, as the C structure holds them, and of learners of other classes."""
+        options = self.ffi.new("mapdpm_options *")
+        self.lib.mapdpm_get_options(self.stream, options)
+        likelihood = None if options.warmup else self.likelihood()
+        return settings_in(options, self.dtype.name) | {"likelihood": likelihood}
 
     def learn_many(
         self,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from mapdpm.files import container
 from mapdpm.protocol import Matrix, Vector
 from mapdpm.stream import c_states
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.pointwise import PointwiseLearner
+from mapdpm.stream.settings import StateSettings
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["OnlineHDPHMM"]
 
 
-class OnlineHDPHMM(PointwiseLearner):
+class OnlineHDPHMM(PointwiseLearner, StateSettings):
     r"""States of a stream in one pass and fixed memory: an HDP-HMM that finds its states, splits, merges and forgets.
 
     A machine goes through states and comes back to them. Each point is filtered: its states have the probabilities
@@ -28,18 +29,7 @@ class OnlineHDPHMM(PointwiseLearner):
 
     Parameters
     ----------
-    max_states : int
-        Number of slots for states.
-    alpha : float > 0
-        Concentration of the transitions from a state: a small one makes each state lead to few others.
-    gamma : float > 0
-        Concentration of the shares that all rows of transitions have in common: the number of states grows with it.
-    kappa : float >= 0
-        The additional weight of a state after itself.
-    lag : int
-        Number of later points, at least, before a point is learned; at most three times as many. 1 to 1024.
-    likelihood, warmup, n_features, half_life, when_full, missing, dtype
-        As in ``OnlineMAPDPM``. The warm-up clusters its points without their order; transitions are counted then.
+    {settings}
 
     Attributes
     ----------
@@ -78,38 +68,6 @@ class OnlineHDPHMM(PointwiseLearner):
     >>> model.n_clusters, model.belief.shape
     (2, (2,))
     """
-
-    _own: ClassVar = ("max_states", "gamma", "kappa", "lag")
-
-    def __init__(  # noqa: PLR0913  (the public signature; everything but max_states by name)
-        self,
-        max_states: int = 16,
-        *,
-        alpha: float = 1.0,
-        gamma: float = 1.0,
-        kappa: float = 0.0,
-        lag: int = 8,
-        likelihood: Any = None,
-        warmup: int = 200,
-        n_features: int | None = None,
-        half_life: float | None = None,
-        when_full: str = "least-loss",
-        missing: str = "error",
-        dtype: str = "float64",
-    ) -> None:
-        self.max_states = max_states
-        self.alpha = alpha
-        self.gamma = gamma
-        self.kappa = kappa
-        self.lag = lag
-        self.likelihood = likelihood
-        self.warmup = warmup
-        self.n_features = n_features
-        self.half_life = half_life
-        self.when_full = when_full
-        self.missing = missing
-        self.dtype = dtype
-        self._begin()
 
     @exclusive
     def gap(self) -> Self:

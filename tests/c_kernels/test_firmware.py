@@ -59,7 +59,7 @@ def model_for(kind, dtype, surprise=False):
         return OnlineHDPHMM(8, gamma=2.0, kappa=1.0, lag=4, likelihood=PRIOR, n_features=D, dtype=dtype)
     return OnlineMAPDPM(
         4 if kind == FULL else 8,
-        likelihood=None if kind == WARM_UP else PRIOR,
+        likelihood="auto" if kind == WARM_UP else PRIOR,
         warmup=60,
         n_features=D,
         half_life=300.0 if kind == DRIFT else None,
