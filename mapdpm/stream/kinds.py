@@ -61,7 +61,7 @@ def count(least: int, most: int = _LARGEST_COUNT) -> Kind:
             raise ValueError(msg)
         return number
 
-    return Kind("int" if least < 2 else f"int >= {least}", check, int)  # noqa: PLR2004
+    return Kind(f"int >= {least}" if most == _LARGEST_COUNT else f"int, {least} to {most}", check, int)
 
 
 def _positive(name: str, value: Any) -> float:

@@ -27,7 +27,7 @@ class Setting(NamedTuple):
     c: str
     """The field of ``mapdpm_options``; also the name of the setting on the command line. Empty: there is none."""
     option: tuple[str, str] | None
-    """The value and the help of the command line; None where ``mapdpm stream`` has no such option."""
+    """The value and the help of the command line, without the default; None where ``mapdpm stream`` has none."""
 
 
 def row(
@@ -59,7 +59,7 @@ class _Slots:
     max_clusters: int = field(
         default=16,
         kw_only=False,
-        metadata=row(kinds.SIZE, "Number of slots for clusters.", option=("K", "number of slots for clusters (16)")),
+        metadata=row(kinds.SIZE, "Number of slots for clusters.", option=("K", "number of slots for clusters")),
     )
 
 
@@ -71,7 +71,7 @@ class _Alpha:
         "Concentration: the expected number of clusters grows as alpha log N. With groups: that within each; the "
         "smaller, the more the shares of groups differ. With states: that of the transitions from each; a small one "
         "makes each state lead to few others.",
-        option=("A", "concentration, > 0 (1.0)"),
+        option=("A", "concentration, > 0"),
     )
 
 
@@ -82,7 +82,7 @@ class _Shares(_Alpha):
         kinds.POSITIVE,
         "Concentration of the shares that all groups, or all rows of transitions, have in common: the number of "
         "clusters, or states, grows with it.",
-        option=("G", "concentration of the common shares of states, > 0 (1.0)"),
+        option=("G", "concentration of the common shares of states, > 0"),
     )
 
 
@@ -118,14 +118,14 @@ class SharedSettings:
         kinds.POSITIVE.or_none(),
         "Number of points, or of seconds where points come with a time, after which a point counts half. None: "
         "points count in full for ever.",
-        option=("H", "points, or seconds with --time, after which what was learned counts half (never)"),
+        option=("H", "points, or seconds with --time, after which what was learned counts half"),
     )
     warmup: int = setting(
         200,
         kinds.count(2),
         'Number of points that set the prior, where ``likelihood`` is "auto". Until then each point has a '
         "provisional id of its own (``resolve`` gives its cluster later), and scores are nan.",
-        option=("N", "points that set the prior, >= 2 (200)"),
+        option=("N", "points that set the prior, >= 2"),
     )
     when_full: str = setting(
         WHEN_FULL[0],
@@ -134,21 +134,21 @@ class SharedSettings:
         'merging costs the log joint least; "evict" removes the cluster that is cheapest to forget; "least-loss" '
         'does the cheaper of these two; with "refuse" the point joins the best existing cluster; "error" raises '
         "``StreamFullError`` and changes nothing.",
-        option=("", "policy when no slot is free (least-loss)"),
+        option=("", "policy when no slot is free"),
     )
     missing: str = setting(
         MISSING[0],
         kinds.choice(MISSING),
         "Meaning of NaN: an error, or a missing value. A missing feature is left out of the density, which is exact "
         'under these models. "skip" costs one more number for each feature and cluster, and some time.',
-        option=("", "a blank cell or nan is an error, or skipped (error)"),
+        option=("", "a blank cell or nan is an error, or skipped"),
     )
     dtype: str = setting(
         DTYPES[0],
         kinds.choice(DTYPES),
         "The real type of the learner, as on a chip. In float32 sums are compensated.",
         c="",
-        option=("", "real type of the learner (float64)"),
+        option=("", "real type of the learner"),
     )
 
     def __post_init__(self) -> None:
@@ -214,20 +214,20 @@ class StateSettings(SharedSettings, _Shares):
             kinds.SIZE,
             "Number of slots for states.",
             c="max_clusters",
-            option=("K", "number of slots for states (16)"),
+            option=("K", "number of slots for states"),
         ),
     )
     kappa: float = setting(
         0.0,
         kinds.NOT_NEGATIVE,
         "The additional weight of a state after itself.",
-        option=("X", "additional weight of a state after itself, >= 0 (0)"),
+        option=("X", "additional weight of a state after itself, >= 0"),
     )
     lag: int = setting(
         8,
         kinds.count(1, 1024),
-        "Number of later points, at least, before a point is learned; at most three times as many. 1 to 1024.",
-        option=("N", "later points, at least, before a point is learned (8)"),
+        "Number of later points, at least, before a point is learned; at most three times as many.",
+        option=("N", "later points, at least, before a point is learned"),
     )
 
 
@@ -265,6 +265,11 @@ ROWS: dict[str, Setting] = {
     for name, found in settings_of(kind).items()
 }
 """All rows, by name."""
+
+
+def on_command_line(learner: Any) -> dict[str, tuple[str, Setting]]:
+    """The settings that ``mapdpm stream`` has, by their names there, each with its own name."""
+    return {found.c or name: (name, found) for name, found in settings_of(learner).items() if found.option}
 
 
 def values_of(learner: Any) -> dict[str, Any]:

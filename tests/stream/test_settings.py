@@ -10,7 +10,8 @@ import pytest
 
 from mapdpm import MAPDPM, NormalKnownVariance, OnlineAlphaSelector, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM, load
 from mapdpm.stream import kinds
-from mapdpm.stream.settings import ROWS, ClusterSettings, documented, setting, settings_of, values_of
+from mapdpm.stream.settings import ROWS, ClusterSettings, documented, on_command_line, setting, settings_of, values_of
+from repository import ROOT
 
 LEARNERS = (OnlineMAPDPM, OnlineHDP, OnlineHDPHMM, OnlineAlphaSelector)
 PRIOR = NormalKnownVariance(0.0, 100.0, 1.0)
@@ -144,7 +145,7 @@ def test_a_new_row_is_all_that_a_new_setting_needs():
         {settings}
         """
 
-    assert "gap : int\n        Gap between points." in Learner.__doc__
+    assert "gap : int >= 1\n        Gap between points." in Learner.__doc__
     assert Learner(gap=9).get_params(False)["gap"] == 9
     assert inspect.signature(Learner).parameters["gap"].default == 4
     with pytest.raises(ValueError, match="gap must be"):
@@ -173,3 +174,34 @@ def test_none_is_still_a_word_for_auto(learner):
     assert back.likelihood == "auto"
     with pytest.raises(ValueError, match=re.escape("got 'fitted'")):
         learner(likelihood="fitted")
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def reference():
+    """The table of docs/reference.md, from the table of settings."""
+    yield "| setting | default | values | of | in C | option |"
+    yield "|---|---|---|---|---|---|"
+    for name, row in sorted(ROWS.items()):
+        owners = [learner for learner in LEARNERS if name in settings_of(learner)]
+        option = next(
+            (option for each in owners for option, (own, _) in on_command_line(each).items() if own == name), ""
+        )
+        cells = (
+            f"`{name}`",
+            f'`"{row.default}"`' if isinstance(row.default, str) else f"`{row.default}`",
+            row.kind.text,
+            "all" if len(owners) == len(LEARNERS) else ", ".join(f"`{owner.__name__}`" for owner in owners),
+            f"`{row.c}`" if row.c else "",
+            f"`--{option.replace('_', '-')}`" if option else "",
+        )
+        yield f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |")
+
+
+def test_the_reference_has_the_table():
+    """Where it fails, the page wants the lines of ``reference()``."""
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8").splitlines()
+    wanted = list(reference())
+    begin = page.index(wanted[0])
+    assert page[begin : begin + len(wanted) + 1] == [*wanted, ""]
