@@ -40,8 +40,6 @@ class Bank:
         self.nbytes = int(n_bytes)
         streams = (lib.mapdpm_bank_stream(self._bank, number) for number in range(len(alphas)))
         self.learners = [Learner(dtype, int(stream.bytes), stream) for stream in streams]
-        for learner in self.learners:
-            learner.bind()
         self._lib, self._id, self._score = lib, ffi.new("uint32_t *"), ffi.new("mapdpm_real *")
         self._scores = ffi.cast("mapdpm_real *", self._bank + 1)  # two rows: sums, and their rounding errors
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class GroupState(LearnerState, GroupSettings):
     """The layer between the public methods of a learner of groups and the C library."""
 
+    _kind = container.STREAM_OF_GROUPS
     _numbers: GroupNumbers
 
     def _begin(self) -> None:

@@ -260,16 +260,6 @@ class OnlineHDP(GroupState):
         readers = {container.STREAM_OF_GROUPS: cls, container.STREAM: OnlineMAPDPM}
         return pooling.merged(make, [pooling.part_of(each, readers) for each in states], likelihood, max_clusters)
 
-    # ---- files -------------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> OnlineHDP:
-        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged.
-
-        The groups of a chip are called by their numbers.
-        """
-        return cls._from_file(data, container.STREAM_OF_GROUPS)
-
 
 def _read(groups: Any, X: Any) -> Groups:
     return read_groups(groups, len(X) if hasattr(X, "__len__") else np.asarray(X).shape[0])

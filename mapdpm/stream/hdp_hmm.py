@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mapdpm.files import container
 from mapdpm.protocol import Matrix, Vector
-from mapdpm.stream import c_states
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.pointwise import PointwiseLearner
 from mapdpm.stream.settings import StateSettings
@@ -69,6 +70,8 @@ class OnlineHDPHMM(PointwiseLearner, StateSettings):
     (2, (2,))
     """
 
+    _kind = container.STREAM_OF_STATES
+
     @exclusive
     def gap(self) -> Self:
         """The recording is interrupted, or ends: learn all points that wait; the next one begins a sequence.
@@ -76,34 +79,44 @@ class OnlineHDPHMM(PointwiseLearner, StateSettings):
         During the warm-up it does nothing. Returns self.
         """
         if self._learner is not None:
-            c_states.gap(self._learner)
+            self._learner.lib.mapdpm_gap(self._learner.stream)
         return self
 
     @property
     @exclusive
     def belief(self) -> Vector:
         """The probability of each state for the last point, given all points so far, shape (K,)."""
-        return c_states.belief(self.ready_learner())
+        learner = self.ready_learner()
+        found = np.empty(self.max_states, learner.dtype)
+        learner.lib.mapdpm_get_belief(learner.stream, learner.reals(found))
+        return found[learner.slots()].astype(np.float64)
 
     @property
     @exclusive
     def transitions(self) -> Matrix:
         """The probability of each state after each state, shape (K, K + 1); the last column is a new state."""
-        return c_states.transitions(self.ready_learner())[0]
+        return self._steps()[:-1]
 
     @property
     @exclusive
     def start(self) -> Vector:
         """The probability of each state at the start of a sequence, shape (K + 1,)."""
-        return c_states.transitions(self.ready_learner())[1]
+        return self._steps()[-1]
 
     @property
     @exclusive
     def run_length(self) -> int:
         """Number of points in a row, up to the last, that had the same most probable state when they came."""
-        return 0 if self._learner is None else c_states.run_length(self._learner)
+        if self._learner is None:
+            return 0
+        length = self._learner.ffi.new("uint32_t *")
+        self._learner.lib.mapdpm_get_run(self._learner.stream, length)
+        return int(length[0])
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> OnlineHDPHMM:
-        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged."""
-        return cls._from_file(data, container.STREAM_OF_STATES)
+    def _steps(self) -> Matrix:
+        """A row after each state, and last that of the first state; a column for each, and last for a new one."""
+        learner, K = self.ready_learner(), self.max_states
+        steps = np.empty((K + 1, K + 1), learner.dtype)
+        learner.lib.mapdpm_get_transitions(learner.stream, learner.reals(steps))
+        kept = [*learner.slots(), K]
+        return steps[np.ix_(kept, kept)].astype(np.float64)

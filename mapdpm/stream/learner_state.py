@@ -36,6 +36,8 @@ _TIMES = 2  # the clock of a learner whose points have times, in mapdpm_learner.
 class LearnerState(Parameters, SharedSettings):
     """The layer between the public methods of a stream learner and the C library."""
 
+    _kind = container.STREAM
+    """The kind of its files."""
     feature_names_in_: Names
 
     def __post_init__(self) -> None:
@@ -154,9 +156,12 @@ class LearnerState(Parameters, SharedSettings):
         disk.write_file(path, self.to_bytes())
 
     @classmethod
-    def _from_file(cls, data: bytes, kind: int) -> Self:
-        """The learner in a file of a kind; ModelFileError where it is another file, or damaged."""
-        dtype, extras = container.check_stream(data, kind)
+    def from_bytes(cls, data: bytes) -> Self:
+        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged.
+
+        Groups of a chip are called by their numbers.
+        """
+        dtype, extras = container.check_stream(data, cls._kind)
         learner, problem = Learner.read(dtype, data)
         if learner is None:
             msg = f"the model file is damaged: {problem}"
@@ -269,6 +274,13 @@ class LearnerState(Parameters, SharedSettings):
             msg = f"this {type(self).__name__} has seen nothing yet; call learn_one, learn_many or partial_fit first"
             raise scikit_learn.not_fitted(msg)
         return self._learner
+
+    def _with_clusters(self) -> Learner:
+        """The learner of the C library; NotFittedError where it has no clusters."""
+        learner = self.ready_learner()
+        if learner.stream.warming or not learner.stream.n_clusters:
+            raise self._not_ready()
+        return learner
 
     @exclusive
     def _call_on_point(self, ask: Callable[..., Any], x: Any, t: Any = None) -> Any:

@@ -216,9 +216,7 @@ class OnlineMAPDPM(PointwiseLearner, ClusterSettings):
         of points: they are gone. Exact where no feature was missing. RuntimeError during the warm-up, ValueError where
         ``log_alpha`` is below the smallest alpha.
         """
-        learner = self.ready_learner()
-        if learner.stream.warming or not learner.stream.n_clusters:
-            raise self._not_ready()
+        learner = self._with_clusters()
         clusters = learner.clusters()
         alpha, _ = concentration({"alpha": self.alpha} | settings_for(self, learner.n_features))
         if not alpha > 0.0 and criterion == "log-joint":
@@ -232,11 +230,6 @@ class OnlineMAPDPM(PointwiseLearner, ClusterSettings):
         return tree_of_mixture(mixture, criterion, prior, None, None)
 
     # ---- files, gateways ---------------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> OnlineMAPDPM:
-        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged."""
-        return cls._from_file(data, container.STREAM)
 
     @classmethod
     def merged(

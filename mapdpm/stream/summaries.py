@@ -94,7 +94,6 @@ def read(data: bytes) -> tuple[Learner, Settings]:
     if lib.mapdpm_init(learner.stream, learner.nbytes, options):
         why = "its settings are invalid"
         raise _damaged(why)
-    learner.bind()
     try:
         _take(learner, "mapdpm_pool_summary", data)
         settings = learner.settings()  # the limits of priors are Python's
