@@ -191,7 +191,7 @@ def table_e(seeds: list[int], n_points: int) -> None:
             for seed in seeds:
                 s = made("stationary", seed, n_points)
                 pool = OnlineMAPDPM(SLOTS).partial_fit(s.X)
-                prior = None if own else pool.likelihood_
+                prior = "auto" if own else pool.likelihood_
                 devices = [OnlineMAPDPM(SLOTS, likelihood=prior).partial_fit(X) for X in dealt(s, seed, how)]
                 gateway = OnlineMAPDPM.merged([device.to_bytes() for device in devices])
                 merged.append(metrics.adjusted_mutual_info(s.labels, gateway.predict(s.X)))

@@ -6,7 +6,6 @@ import math
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -293,7 +292,8 @@ def _check_finite(name: str, array: NDArray[Any], given: Any = None, cure: str =
 
 def caller_level() -> int:
     """The ``stacklevel`` with which a warning points to the first caller that is outside this package."""
-    package, level, frame = str(Path(__file__).parent), 1, sys._getframe(1)  # noqa: SLF001  (warnings does likewise)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+    package, level, frame = __name__.partition(".")[0], 1, sys._getframe(1)  # noqa: SLF001  (warnings does likewise)
+    # By module, not by file: the constructor of a dataclass is in no file.
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
     return level

@@ -4,7 +4,8 @@ import inspect
 
 from mapdpm import HDPHMM, MAPDPM, HDPMixture, OnlineHDP, OnlineMAPDPM, backends, names
 from mapdpm.search.moves.catalogue import MOVES
-from mapdpm.stream.settings import DTYPES, WHEN_FULL, WHEN_GROUPS_FULL
+from mapdpm.stream.c_options import DTYPES
+from mapdpm.stream.settings import ROWS
 
 
 def test_moves_and_backends_are_those_that_exist():
@@ -17,8 +18,10 @@ def test_moves_and_backends_are_those_that_exist():
 
 
 def test_streams_number_the_words_as_c_does():
-    assert list(WHEN_FULL.values()) == list(range(len(names.WHEN_FULL)))
-    assert list(WHEN_GROUPS_FULL.values()) == list(range(len(names.WHEN_GROUPS_FULL)))
+    for name in ("when_full", "when_groups_full", "missing"):
+        words = getattr(names, name.upper())
+        assert [ROWS[name].kind.to_c(word) for word in words] == list(range(len(words)))
+        assert [ROWS[name].kind.from_c(number, float) for number in range(len(words))] == list(words)
     assert OnlineHDP().when_groups_full == names.WHEN_GROUPS_FULL[0]
     assert {name: dtype.name for name, dtype in DTYPES.items()} == {name: name for name in names.DTYPES}
     model = OnlineMAPDPM()

@@ -7,13 +7,12 @@ import json
 import math
 from typing import Any
 
-from mapdpm.cli import stderr
 from mapdpm.cli.checkpoint import ALARM, Saved
 from mapdpm.cli.feed import Signals, Source
 from mapdpm.cli.mqtt import Subscription
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.records import STDOUT
-from mapdpm.cli.sinks import Printed, Publication, Sink, Written
+from mapdpm.cli.sinks import Printed, Publication, Reported, Sink, Written
 from mapdpm.files.errors import ModelFileError
 from mapdpm.stream.alarm import Alarm
 
@@ -52,35 +51,6 @@ class Alarms:
     def saved(self) -> dict[str, Any]:
         """What a checkpoint keeps: the alarm, and the position in its alerts, which are on disk then."""
         return {"state": self._alarm.to_dict(), "output": self.sink.sync()}
-
-
-class Reported:
-    """Alerts as lines on stderr."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-
-    def write(self, line: str) -> None:
-        """Printed with the next flush."""
-        self._lines.append(line)
-
-    def flush(self) -> None:
-        """Print; nobody may be there to read."""
-        text, self._lines = "".join(self._lines), []
-        if text:
-            stderr.write(text)
-
-    def sync(self) -> dict[str, Any]:
-        """Print; stderr has no position."""
-        self.flush()
-        return {"path": "stderr"}
-
-    def finish(self) -> None:
-        """Print the last alerts."""
-        self.flush()
-
-    def close(self) -> None:
-        """Nothing to do: stderr stays open."""
 
 
 def check(arguments: argparse.Namespace, settings: dict[str, Any], saved: Saved | None) -> None:

@@ -21,10 +21,11 @@ from mapdpm.likelihoods import NormalKnownVariance
 from mapdpm.stream.hdp_hmm import OnlineHDPHMM
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.selector import BANK_KEY
+from mapdpm.stream.settings import on_command_line
 
-LEARNER = ("max_clusters", "alpha", "half_life", "warmup", "when_full", "missing", "dtype")
-STATES = ("gamma", "kappa", "lag")
-"""Parameters of a learner of states, besides."""
+STATES = tuple(name for name in on_command_line(OnlineHDPHMM) if name not in on_command_line(OnlineMAPDPM))
+"""Settings of a learner of states, by the names of the command line, which others do not have."""
+LEARNER = (*on_command_line(OnlineMAPDPM), *STATES)
 ALARM = ("alarm", "alarm_hold", "alarm_debounce")
 """Settings of the alarm, which a run may change."""
 OTHERS = {
@@ -99,11 +100,10 @@ def read(path: Path) -> Saved | None:
 
 
 def parameters_of(model: OnlineMAPDPM | OnlineHDPHMM) -> dict[str, Any]:
-    """The parameters of a learner, by the names of the command line."""
-    if isinstance(model, OnlineMAPDPM):
-        return {name: getattr(model, name) for name in LEARNER}
-    named = {"max_clusters": model.max_states, "states": True}
-    return named | {name: getattr(model, name) for name in (*LEARNER[1:], *STATES)}
+    """The settings of a learner, by the names of the command line."""
+    own = on_command_line(model)
+    found = {name: getattr(model, own[name][0]) for name in LEARNER if name in own}
+    return found | ({"states": True} if isinstance(model, OnlineHDPHMM) else {})
 
 
 def write(path: Path, saved: Saved) -> None:

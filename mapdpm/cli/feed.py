@@ -113,7 +113,7 @@ class Source(Protocol):
 
     name: str
     identity: str
-    headed: bool
+    headed: bool = True
     """Whether the first item may be a header."""
 
     def resume(self, position: dict[str, Any], state: Path) -> str:
@@ -135,7 +135,8 @@ class Source(Protocol):
         """The position, in words."""
 
     def wants_commit(self) -> bool:
-        """Whether the source waits for a commit before it sends more."""
+        """Whether the source waits for a commit before it sends more: a file never does."""
+        return False
 
     def position(self) -> dict[str, Any]:
         """The position after the last item that was taken."""
@@ -147,10 +148,8 @@ class Source(Protocol):
         """Stop reading."""
 
 
-class Lines:
+class Lines(Source):
     """The complete lines of a file or a pipe; with ``follow`` it waits for more at the end of a file."""
-
-    headed = True
 
     def __init__(self, path: Path, signals: Signals, *, follow: bool) -> None:
         self.name = name_of(path)
@@ -224,10 +223,6 @@ class Lines:
     def progress(self) -> str:
         """The number of the last line that was taken."""
         return f"{self.name} up to line {self._line}"
-
-    def wants_commit(self) -> bool:
-        """False: a file never waits for a commit."""
-        return False
 
     def position(self) -> dict[str, Any]:
         """The number of the line; in a file also the byte."""

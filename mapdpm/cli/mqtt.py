@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mapdpm.cli.broker import Broker, Status, client_id, paho
-from mapdpm.cli.feed import RefusedInputError, Signals, cells_of
+from mapdpm.cli.feed import RefusedInputError, Signals, Source, cells_of
 from mapdpm.cli.stderr import report
 
 _KEEPALIVE = 60
@@ -46,7 +46,7 @@ class Message(NamedTuple):
     size: int
 
 
-class Subscription:
+class Subscription(Source):
     """A source: the messages of a topic."""
 
     headed = False

@@ -11,10 +11,13 @@ import mapdpm
 from mapdpm.cli import values
 from mapdpm.cli.broker_options import alarm_options, broker_options
 from mapdpm.cli.stderr import report
-from mapdpm.names import BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS, WHEN_FULL
+from mapdpm.names import AUTO, BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS
+from mapdpm.stream import kinds
+from mapdpm.stream.settings import ClusterSettings, Setting, StateSettings, on_command_line
 
 LIKELIHOODS = ("normal-gamma", "normal-known-variance")
 FORMATS = ("csv", "jsonl")
+_NUMBERS = {kinds.POSITIVE.check: values.positive, kinds.NOT_NEGATIVE.check: values.not_negative}
 _ABOUT = "Clustering when nobody knows the number of clusters. `mapdpm COMMAND --help` has the options of a command."
 
 
@@ -211,7 +214,7 @@ def _score_options(score: argparse.ArgumentParser) -> None:
 
 
 def _stream_options(stream: argparse.ArgumentParser) -> None:
-    # No defaults here: a missing option comes from the state, or else from the defaults in stream.py.
+    # No defaults here: a missing option comes from the state, or else from the table of settings.
     text = "CSV file of numbers, one point a line; - is stdin (the default)"
     stream.add_argument("data", type=Path, nargs="?", help=text)
     text = "wait for more at the end of the file, until a signal comes"
@@ -232,29 +235,20 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     results.add_argument("--format", choices=FORMATS, help=text)
     results.add_argument("--quiet", action="store_true", help="print nothing but errors")
     model = stream.add_argument_group("model")
-    model.add_argument("--max-clusters", type=values.count, metavar="K", help="number of slots for clusters (16)")
-    model.add_argument("--alpha", type=values.positive, metavar="A", help="concentration, > 0 (1.0)")
+    of_clusters, of_states = on_command_line(ClusterSettings), on_command_line(StateSettings)
+    _setting_options(model, of_clusters, "")
+    text = "family with all of --prior; auto: the warm-up sets a prior of normal-gamma (auto)"
+    model.add_argument("--likelihood", choices=(AUTO, *LIKELIHOODS), help=text)
+    text = "instead of a warm-up: all parameters of the prior, as m0=0 or m0=0,2 (one a column)"
+    model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
     text = (
         "clusters are states in time, with transitions between them; each result has the points in a row, 1 at a change"
     )
     model.add_argument("--states", action="store_const", const=True, help=text)
-    text = "with --states: concentration of the common shares of states, > 0 (1.0)"
-    model.add_argument("--gamma", type=values.positive, metavar="G", help=text)
-    text = "with --states: additional weight of a state after itself, >= 0 (0)"
-    model.add_argument("--kappa", type=values.not_negative, metavar="X", help=text)
-    text = "with --states: later points, at least, before a point is learned (8)"
-    model.add_argument("--lag", type=values.count, metavar="N", help=text)
+    only_of_states = {name: found for name, found in of_states.items() if name not in of_clusters}
+    _setting_options(model, only_of_states, "with --states: ")
     text = "with --states and --time: a longer pause, in seconds, ends the sequence (never)"
     model.add_argument("--pause", type=values.positive, metavar="T", help=text)
-    text = "points, or seconds with --time, after which what was learned counts half (never)"
-    model.add_argument("--half-life", type=values.positive, metavar="H", help=text)
-    model.add_argument("--warmup", type=values.count, metavar="N", help="points that set the prior, >= 2 (200)")
-    model.add_argument("--when-full", choices=WHEN_FULL, help="policy when no slot is free (least-loss)")
-    model.add_argument("--missing", choices=MISSING, help="a blank cell or nan is an error, or skipped (error)")
-    model.add_argument("--dtype", choices=DTYPES, help="real type of the learner (float64)")
-    model.add_argument("--likelihood", choices=LIKELIHOODS, help="family (normal-gamma)")
-    text = "instead of a warm-up: all parameters of the prior, as m0=0 or m0=0,2 (one a column)"
-    model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
     state = stream.add_argument_group("state")
     text = "state file: resume from it if it exists, and write checkpoints and the end to it"
     state.add_argument("--state", type=Path, metavar="FILE", help=text)
@@ -264,6 +258,16 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     state.add_argument("--checkpoint-seconds", type=values.positive, metavar="T", help=text)
     alarm_options(stream.add_argument_group("alarms"))
     broker_options(stream.add_argument_group("MQTT"))
+
+
+def _setting_options(group: Any, settings: dict[str, tuple[str, Setting]], where: str) -> None:
+    """The options of some settings of a stream; ``where`` begins their help."""
+    for name, (_, row) in settings.items():
+        metavar, text = row.option or ("", "")
+        text = f"{where}{text} ({'never' if row.default is None else row.default})"
+        kind = values.count if row.kind.type is int else _NUMBERS.get(row.kind.check)
+        how = {"choices": row.kind.words} if row.kind.words else {"type": kind, "metavar": metavar}
+        group.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
 
 
 def _export_options(export: argparse.ArgumentParser) -> None:

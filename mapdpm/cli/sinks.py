@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from mapdpm.cli import checkpoint, stdout
+from mapdpm.cli import checkpoint, stderr, stdout
 from mapdpm.cli.feed import Signals
 from mapdpm.cli.mqtt import Subscription
 from mapdpm.cli.options import UsageError
@@ -14,60 +14,69 @@ from mapdpm.cli.tables import STDIN
 from mapdpm.files.errors import UnwritableError
 
 
-class Sink(Protocol):
+class Sink:
     """A sink of results, one a line."""
+
+    path = STDIN
+    """The name of the output in a state. A pipe has no position, and no promise that the reader has read."""
+
+    def __init__(self, first: str = "") -> None:
+        self._lines = [first]
 
     def write(self, line: str) -> None:
         """Take one result, which ``flush`` makes visible."""
+        self._lines.append(line)
 
     def flush(self) -> None:
         """Make all results visible to readers."""
 
     def sync(self) -> dict[str, Any]:
         """Bring all results to disk, and return the position after them."""
+        self.flush()
+        return {"path": self.path}
 
     def finish(self) -> None:
         """Deliver the last results."""
+        self.flush()
 
     def close(self) -> None:
-        """Close the output."""
+        """Close the output, where it is not standard output or the subscription's."""
+
+    def _taken(self) -> str:
+        text, self._lines = "".join(self._lines), []
+        return text
 
 
-class Printed:
+class Printed(Sink):
     """Results on standard output."""
 
     def __init__(self, header: str, signals: Signals) -> None:
-        self._lines, self._signals = [header], signals
-
-    def write(self, line: str) -> None:
-        """Printed with the next flush."""
-        self._lines.append(line)
+        super().__init__(header)
+        self._signals = signals
 
     def flush(self) -> None:
         """Print; errors as in ``stdout.write``."""
-        text = "".join(self._lines)
-        self._lines = []
-        stdout.write(text, self._signals)
-
-    def sync(self) -> dict[str, Any]:
-        """Print; a pipe has no position, and no promise that the reader has read."""
-        self.flush()
-        return {"path": STDIN}
-
-    def finish(self) -> None:
-        """Print the last results."""
-        self.flush()
-
-    def close(self) -> None:
-        """Nothing to do: standard output stays open."""
+        stdout.write(self._taken(), self._signals)
 
 
-class Written:
+class Reported(Sink):
+    """Alerts as lines on stderr."""
+
+    path = "stderr"
+
+    def flush(self) -> None:
+        """Print; nobody may be there to read."""
+        text = self._taken()
+        if text:
+            stderr.write(text)
+
+
+class Written(Sink):
     """Results in a file, which is first cut to its committed length; a new file begins with ``header``."""
 
     def __init__(self, path: Path, header: str, position: dict[str, Any] | None, state: Path | None) -> None:
-        self._path, self._lines, self._file = path, [header], -1
-        self._bytes = 0
+        super().__init__(header)
+        self._path, self._file, self._bytes = path, -1, 0
         if position is not None and state is not None and position["path"] == self._identity():
             self._lines = []
             if not path.exists():
@@ -76,10 +85,6 @@ class Written:
                 raise ValueError(msg)
             with path.open("rb") as file:
                 self._bytes = checkpoint.check(file.fileno(), position, str(path), state)
-
-    def write(self, line: str) -> None:
-        """Written with the next flush."""
-        self._lines.append(line)
 
     def flush(self) -> None:
         """Write to the file; UnwritableError where that fails."""
@@ -110,10 +115,6 @@ class Written:
             raise self._unwritable(error.strerror) from None
         return {"path": self._identity()} | checkpoint.mark(self._file, self._bytes)
 
-    def finish(self) -> None:
-        """Write the last results."""
-        self.flush()
-
     def close(self) -> None:
         """Close the file."""
         if self._file >= 0:
@@ -138,7 +139,7 @@ class Written:
         return UnwritableError(f"cannot write {self._path}: {why}")
 
 
-class Publication:
+class Publication(Sink):
     """A sink: results as messages to a topic. Those that the broker may lack are part of the state."""
 
     def __init__(
@@ -161,9 +162,6 @@ class Publication:
         """Send a result, now or when there is a connection."""
         self._subscription.publish(self._topic, line.rstrip("\n"), self._qos)
 
-    def flush(self) -> None:
-        """Nothing to do: results are sent at once."""
-
     def sync(self) -> dict[str, Any]:
         """The results that may have to be sent again."""
         return {"path": self._topic, "unsent": self._subscription.unsent_to(self._topic)}
@@ -171,6 +169,3 @@ class Publication:
     def finish(self) -> None:
         """Wait for the broker to take the last ones."""
         self._subscription.drain()
-
-    def close(self) -> None:
-        """Nothing to do: the subscription disconnects."""

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     stream_arguments.check(arguments)
     saved = None if arguments.state is None else checkpoint.read(arguments.state)
     settings = checkpoint.merged_settings(stream_arguments.given(arguments), saved, arguments.state)
-    stream_arguments.check_states(settings)
+    stream_arguments.check_settings(arguments, settings)
     alarms.check(arguments, settings, saved)
     model = stream_arguments.learner(settings) if saved is None else saved.model
     features = Pipeline.of(settings, saved, arguments.state)

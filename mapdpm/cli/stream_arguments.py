@@ -10,7 +10,9 @@ from mapdpm.cli.checkpoint import LEARNER, OTHERS, STATES, parameters_of
 from mapdpm.cli.models import PRIOR_FAMILIES
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import STDIN
+from mapdpm.names import AUTO
 from mapdpm.stream import OnlineHDPHMM, OnlineMAPDPM
+from mapdpm.stream.settings import on_command_line
 
 _MQTT = (
     *("topic", "publish", "qos", "client_id", "tls", "user", "password_file"),
@@ -55,7 +57,9 @@ def check(arguments: argparse.Namespace) -> None:
 
 def given(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that the command line gives."""
-    given = {name: getattr(arguments, name) for name in (*LEARNER, *STATES, *OTHERS)}
+    given = {name: getattr(arguments, name) for name in (*LEARNER, *OTHERS)}
+    if given["likelihood"] == AUTO:  # of a family, which state files name
+        given["likelihood"] = OTHERS["likelihood"]
     given["columns"] = None if arguments.columns is None else ",".join(arguments.columns)
     given["prior"] = dict(arguments.prior) or None
     if len(given["prior"] or {}) < len(arguments.prior):
@@ -64,8 +68,11 @@ def given(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def check_states(settings: dict[str, Any]) -> None:
-    """UsageError for options of states without --states, or of pauses without times."""
+def check_settings(arguments: argparse.Namespace, settings: dict[str, Any]) -> None:
+    """UsageError for options of states without --states, of pauses without times, of a prior that is to be fitted."""
+    if arguments.likelihood == AUTO and settings["prior"] is not None:
+        msg = "argument --likelihood: auto is for a prior that the warm-up sets, without --prior; name the family"
+        raise UsageError(msg)
     for name in (*STATES, "pause"):
         if settings.get(name) is not None and not settings["states"]:
             msg = f"argument --{name}: needs --states"
@@ -77,12 +84,8 @@ def check_states(settings: dict[str, Any]) -> None:
 
 def learner(settings: dict[str, Any]) -> OnlineMAPDPM | OnlineHDPHMM:
     """A new learner; ``settings`` has all its parameters afterwards."""
-    given = {name: settings[name] for name in (*LEARNER, *STATES) if name in settings}
-    make: Any = OnlineMAPDPM
-    if settings["states"]:
-        make = OnlineHDPHMM
-        if "max_clusters" in given:
-            given["max_states"] = given.pop("max_clusters")
+    make: Any = OnlineHDPHMM if settings["states"] else OnlineMAPDPM
+    given = {own: settings[name] for name, (own, _) in on_command_line(make).items() if name in settings}
     try:
         model: OnlineMAPDPM | OnlineHDPHMM = make(likelihood=_likelihood(settings), **given)
     except ValueError as error:
@@ -94,7 +97,7 @@ def learner(settings: dict[str, Any]) -> OnlineMAPDPM | OnlineHDPHMM:
 def _likelihood(settings: dict[str, Any]) -> Any:
     family, prior = PRIOR_FAMILIES[settings["likelihood"]], settings["prior"]
     if prior is None and family is NormalGamma:
-        return None
+        return AUTO
     needed = ", ".join(family._fields)
     if prior is None or set(prior) != set(family._fields):
         hint = "; or leave --prior out: then the warm-up sets it" if family is NormalGamma else ""

@@ -6,10 +6,14 @@ import math
 import sys
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from mapdpm.features import parse
+from mapdpm.names import MISSING
+from mapdpm.stream import kinds
 from mapdpm.stream.online import OnlineMAPDPM
+from mapdpm.stream.settings import ClusterSettings, setting, values_of
 
 try:
     from river.base import Clusterer, Transformer
@@ -28,48 +32,26 @@ Columns: TypeAlias = tuple[Hashable, ...]
 _LARGEST_LOG_DENSITY = math.log(sys.float_info.max)  # nats, of a feature: its variance is a float > 0
 
 
-class _Adapter:
-    """The common base of both: the parameters in river's form, and the conversion of a dict to a row."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Adapter(ClusterSettings):
+    """The common base of both: the settings in river's form, and the conversion of a dict to a row."""
 
-    def __init__(  # noqa: PLR0913  (the parameters of OnlineMAPDPM)
-        self,
-        max_clusters: int = 16,
-        *,
-        alpha: float = 1.0,
-        likelihood: Any = None,
-        warmup: int = 200,
-        n_features: int | None = None,
-        half_life: float | None = None,
-        when_full: str = "least-loss",
-        missing: str = "skip",
-        dtype: str = "float64",
-        window: int = 0,
-        log_alpha: float | None = None,
-    ) -> None:
-        self.max_clusters = max_clusters
-        self.alpha = alpha
-        self.likelihood = likelihood
-        self.warmup = warmup
-        self.n_features = n_features
-        self.half_life = half_life
-        self.when_full = when_full
-        self.missing = missing
-        self.dtype = dtype
-        self.window = window
-        self.log_alpha = log_alpha
-        self.model = OnlineMAPDPM(
-            max_clusters,
-            alpha=alpha,
-            likelihood=likelihood,
-            warmup=warmup,
-            n_features=n_features,
-            half_life=half_life,
-            when_full=when_full,
-            missing=missing,
-            dtype=dtype,
-            window=window,
-            log_alpha=log_alpha,
-        )
+    n_features: int | None = setting(
+        None,
+        kinds.SIZE.or_none(),
+        "Largest number of features. None: as many as the likelihood has, else as the first point has.",
+    )
+    missing: str = setting(
+        "skip",
+        kinds.choice(MISSING),
+        '"skip": a missing feature (or None or NaN) is left out of the density. A new name takes a free place; when '
+        'no place is free, new names are ignored, for memory is fixed. "error": every point must have the features '
+        "of the first one, each with a number.",
+    )
+
+    def __post_init__(self) -> None:
+        """Make the learner, which checks the settings."""
+        self.model = OnlineMAPDPM(**values_of(self))
         self.features: Columns = ()
 
     def learn_one(self, x: Mapping[Any, Any], *, t: float | None = None) -> None:
@@ -132,14 +114,7 @@ class OnlineMAPDPMClusterer(_Adapter, Clusterer):  # type: ignore[misc]  # river
 
     Parameters
     ----------
-    max_clusters, alpha, likelihood, warmup, half_life, when_full, dtype, window, log_alpha
-        As in ``mapdpm.OnlineMAPDPM``.
-    n_features
-        Largest number of features. None: as many as the likelihood has, else as the first point has.
-    missing
-        "skip": a missing feature (or None or NaN) is left out of the density. A new name takes a free place; when no
-        place is free, new names are ignored, for memory is fixed. "error": every point must have the features of the
-        first one, each with a number.
+    {settings}
 
     Attributes
     ----------

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mapdpm.protocol import Labels
-from mapdpm.stream.c_options import modules
-from mapdpm.stream.settings import DTYPES
+from mapdpm.stream.c_options import DTYPES, modules
 
 LAG, DIFFERENCE, CENTRE, SEASONAL, RMS, CREST, BAND, JOIN = range(1, 9)
 """The kinds of steps: enum mapdpm_step_kind."""

@@ -14,8 +14,9 @@ from mapdpm.estimators.base import Parameters
 from mapdpm.features.c_pipeline import Pipeline, Step
 from mapdpm.features.times import microseconds_of, of_index
 from mapdpm.protocol import Labels
+from mapdpm.stream.c_options import DTYPES
 from mapdpm.stream.lock import Lock, exclusive
-from mapdpm.stream.settings import DTYPES, check_point
+from mapdpm.stream.points import check_point
 from mapdpm.validation import check_choice, check_points
 
 

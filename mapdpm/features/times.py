@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mapdpm.stream.settings import microseconds, microseconds_of_many
+from mapdpm.stream.points import microseconds, microseconds_of_many
 
 _NEEDED = "t is needed: the time of each point in seconds since 1970 (UTC), or its date"
 

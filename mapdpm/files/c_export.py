@@ -154,7 +154,7 @@ def c_files(model: Exportable, name: str = "model") -> dict[str, bytes]:
     slots = model.max_clusters if isinstance(model, OnlineMAPDPM) else model.max_states
     for needed, flag, what in (
         (isinstance(model, OnlineHDPHMM), "MAPDPM_STATES", "has states in time"),
-        (learner.setting().surprise, "MAPDPM_SURPRISE", "assesses points"),
+        (learner.settings()["surprise"], "MAPDPM_SURPRISE", "assesses points"),
         (model.missing == "skip", "MAPDPM_MISSING", "has missing values"),
     ):
         if needed:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mapdpm.data import point_set, read_by
 from mapdpm.likelihoods import NormalGamma
-from mapdpm.names import METHODS, MISSING
+from mapdpm.names import AUTO, METHODS, MISSING
 from mapdpm.partition_priors.hyperpriors import InverseGammaPrior, check_prior
 from mapdpm.rng import seeded
 from mapdpm.search.widths import family_to_fit
@@ -190,7 +190,7 @@ def _with_warmup(job: Job) -> Job:
     if family not in {None, NormalGamma}:
         msg = f"a stream fits the prior of normal data only; give one of {family.__name__}, as {family.__name__}(...)"
         raise ValueError(msg)
-    return job if family is None else job._replace(common=job.common | {"likelihood": None})
+    return job if family is None else job._replace(common=job.common | {"likelihood": AUTO})
 
 
 def _prequential(job: Job, blocks: int) -> Selection:

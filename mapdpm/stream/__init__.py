@@ -1,12 +1,21 @@
-"""Streams: the learner in fixed memory, a bank of learners over alpha, and the C library beneath them."""
+"""Streams: the learner in fixed memory, a bank of learners over alpha, and the C library beneath them.
 
-from mapdpm.stream.alarm import Alarm, Alert, Episode
-from mapdpm.stream.errors import StreamFullError
-from mapdpm.stream.hdp import OnlineHDP
-from mapdpm.stream.hdp_hmm import OnlineHDPHMM
-from mapdpm.stream.online import OnlineMAPDPM
-from mapdpm.stream.records import Assessment, Clusters, Event
-from mapdpm.stream.selector import OnlineAlphaSelector
+Names are loaded when first used: the command line reads the table of settings, and loads no learner for that.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mapdpm.stream.alarm import Alarm, Alert, Episode
+    from mapdpm.stream.errors import StreamFullError
+    from mapdpm.stream.hdp import OnlineHDP
+    from mapdpm.stream.hdp_hmm import OnlineHDPHMM
+    from mapdpm.stream.online import OnlineMAPDPM
+    from mapdpm.stream.records import Assessment, Clusters, Event
+    from mapdpm.stream.selector import OnlineAlphaSelector
 
 __all__ = [
     "Alarm",
@@ -21,6 +30,16 @@ __all__ = [
     "OnlineMAPDPM",
     "StreamFullError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for home in ("errors", "records", "alarm", "online", "hdp", "hdp_hmm", "selector"):
+            module = importlib.import_module(f"mapdpm.stream.{home}")
+            if hasattr(module, name):
+                return getattr(module, name)
+    msg = f"module 'mapdpm.stream' has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mapdpm.special import log_cycle
 from mapdpm.stream.c_options import modules
-from mapdpm.stream.settings import MICROSECONDS, microseconds
+from mapdpm.stream.points import MICROSECONDS, microseconds
 from mapdpm.validation import check_count, check_number
 
 _DAY = 86_400.0

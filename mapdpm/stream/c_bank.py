@@ -9,8 +9,7 @@ import numpy as np
 from mapdpm.likelihoods._parameters import flat_parameters
 from mapdpm.protocol import Vector
 from mapdpm.stream.c_learner import Learner
-from mapdpm.stream.c_options import modules, options_of
-from mapdpm.stream.settings import DTYPES, StreamSettings
+from mapdpm.stream.c_options import DTYPES, Settings, modules, options_of
 
 _ALIGNMENT = 8
 
@@ -18,29 +17,29 @@ _ALIGNMENT = 8
 class Bank:
     """Learners that differ in alpha only; the one that has predicted best answers."""
 
-    def __init__(self, setting: StreamSettings, alphas: Vector, half_life: float, margin: float) -> None:
-        lib, ffi = modules(setting.dtype)
-        options, kept = options_of(ffi, setting)
+    def __init__(self, settings: Settings) -> None:
+        dtype, alphas = settings["dtype"], settings["alphas"]
+        lib, ffi = modules(dtype)
+        options, kept = options_of(ffi, settings | {"alpha": float(alphas[0])})
         with np.errstate(over="ignore"):  # the C library refuses infinity
-            given = alphas.astype(DTYPES[setting.dtype])
+            given = alphas.astype(DTYPES[dtype])
         n_bytes = lib.mapdpm_bank_bytes(options, len(alphas))
         memory = np.zeros(-(-n_bytes // _ALIGNMENT) + 1, dtype=np.int64)
         self._bank = ffi.from_buffer("mapdpm_bank *", memory)  # and keeps it alive
         numbers = ffi.from_buffer("mapdpm_real[]", given)
-        error = lib.mapdpm_bank_init(self._bank, n_bytes, options, numbers, len(alphas), half_life, margin)
+        rates = settings["score_half_life"] or 0.0, settings["margin"]
+        error = lib.mapdpm_bank_init(self._bank, n_bytes, options, numbers, len(alphas), *rates)
         del kept
         if error or not n_bytes:
             msg = (
-                f"a parameter is beyond what {setting.dtype} banks can hold: features {setting.n_features}, clusters "
-                f"{setting.max_clusters}, alphas {alphas.min():g} to {alphas.max():g}, likelihood "
-                f"{setting.likelihood!r}"
+                f"a parameter is beyond what {dtype} banks can hold: features {options.n_features}, clusters "
+                f"{options.max_clusters}, alphas {alphas.min():g} to {alphas.max():g}, likelihood "
+                f"{settings['likelihood']!r}"
             )
             raise ValueError(msg)
         self.nbytes = int(n_bytes)
         streams = (lib.mapdpm_bank_stream(self._bank, number) for number in range(len(alphas)))
-        self.learners = [Learner(setting.dtype, int(stream.bytes), stream) for stream in streams]
-        for learner in self.learners:
-            learner.bind()
+        self.learners = [Learner(dtype, int(stream.bytes), stream) for stream in streams]
         self._lib, self._id, self._score = lib, ffi.new("uint32_t *"), ffi.new("mapdpm_real *")
         self._scores = ffi.cast("mapdpm_real *", self._bank + 1)  # two rows: sums, and their rounding errors
 
@@ -75,11 +74,11 @@ class Bank:
         for number, score in enumerate(scores.tolist()):
             self._scores[number] = score
         for learner, file in zip(self.learners, files, strict=True):
-            options = _comparable(learner.setting())
+            options = _comparable(learner.settings())
             problem = learner.read_into(file)
             if problem:
                 return problem
-            if _comparable(learner.setting()) != options:
+            if _comparable(learner.settings()) != options:
                 return "one of its learners has other options than the bank"
         return ""
 
@@ -88,8 +87,8 @@ class Bank:
         return np.array([self._scores[i] for i in range(2 * n)], dtype=self.learners[0].dtype).reshape(2, n)
 
 
-def _comparable(setting: StreamSettings) -> tuple[Any, ...]:
+def _comparable(settings: Settings) -> Settings:
     """The settings in a form that ``==`` compares: a likelihood holds arrays."""
-    likelihood = setting.likelihood
+    likelihood = settings["likelihood"]
     parameters = b"" if likelihood is None else flat_parameters(likelihood).tobytes()
-    return (*setting._replace(likelihood=type(likelihood)), parameters)
+    return settings | {"likelihood": (type(likelihood), parameters)}

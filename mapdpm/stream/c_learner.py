@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mapdpm import names
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.protocol import Labels, Matrix, Vector
-from mapdpm.stream.c_options import modules, options_of
+from mapdpm.stream.c_options import DTYPES, Settings, concentration, modules, options_of, settings_in
 from mapdpm.stream.errors import ErrorContext, exception_for
+from mapdpm.stream.points import check_point
 from mapdpm.stream.records import Clusters, Event
-from mapdpm.stream.settings import DTYPES, StreamSettings, check_point
 
 _KINDS = {1: "created", 2: "split", 3: "merged", 4: "evicted", 5: "aged out", 6: "prior revisited"}
 _NO_CLUSTER = 6  # the kind of an event that is of no cluster
@@ -41,22 +39,23 @@ class Learner:
         self.score = self.ffi.new("mapdpm_real *")
 
     @classmethod
-    def new(cls, setting: StreamSettings) -> Learner:
-        """A learner that has seen nothing; ValueError where the C library refuses the setting."""
-        lib, ffi = modules(setting.dtype)
-        options, kept = options_of(ffi, setting)
+    def new(cls, settings: Settings) -> Learner:
+        """A learner that has seen nothing; ValueError where the C library refuses the settings."""
+        dtype = settings["dtype"]
+        lib, ffi = modules(dtype)
+        options, kept = options_of(ffi, settings)
         n_bytes = lib.mapdpm_stream_bytes(options)
-        learner = cls(setting.dtype, n_bytes)
+        learner = cls(dtype, n_bytes)
         error = lib.mapdpm_init(learner.stream, n_bytes, options) if n_bytes else lib.MAPDPM_E_ARGUMENT
         del kept
         if error:
             msg = (
-                f"a parameter is beyond what {setting.dtype} streams can hold: features {setting.n_features}, clusters "
-                f"{setting.max_clusters}, alpha {setting.alpha!r}, half-life {setting.half_life!r}, likelihood "
-                f"{setting.likelihood!r}; rescale the data" + (", or use float64" if setting.dtype == "float32" else "")
+                f"a parameter is beyond what {dtype} streams can hold: features {options.n_features}, clusters "
+                f"{options.max_clusters}, alpha {concentration(settings)[0]!r}, half-life "
+                f"{settings['half_life'] or 0.0!r}, likelihood {settings['likelihood']!r}; rescale the data"
+                + (", or use float64" if dtype == "float32" else "")
             )
             raise ValueError(msg)
-        learner.bind()
         return learner
 
     @classmethod
@@ -84,19 +83,20 @@ class Learner:
         if error:
             warnings.warn(f"a point of the file's queue could not be learned: {self.name_of(error)}", stacklevel=2)
         self.nbytes = int(self.stream.bytes)
-        self.bind()
         return ""
+
+    def reals(self, array: NDArray[Any]) -> Any:
+        """The numbers of an array of the learner's real type, for C to read or write."""
+        return self.ffi.from_buffer("mapdpm_real[]", array, require_writable=True)
 
     def name_of(self, error: int) -> str:
         """The C library's name of an error number."""
         return str(self.ffi.string(self.lib.mapdpm_error_name(error)).decode())
 
-    def bind(self) -> None:
-        """Bind arguments once, so that one point costs one call and nothing else."""
-        lib, null = self.lib, self.ffi.NULL
-        self.n_features = int(self.stream.n_features)
-        self._learn, self._predict = partial(lib.mapdpm_learn, self.stream), partial(lib.mapdpm_predict, self.stream)
-        self._null = null
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.stream.n_features)
 
     def point(self, x: Any) -> Any:
         """``x`` as a list or tuple of n_features numbers, for cffi; ValueError where x is no such point."""
@@ -112,14 +112,14 @@ class Learner:
     def learn_scored(self, x: Any, microseconds: int | None = None) -> tuple[int, float]:
         """Learn a point, with its time if given; return its id, and its log density before."""
         if microseconds is None:
-            self.check(self._learn(x, self.id, self.score), x)
+            self.check(self.lib.mapdpm_learn(self.stream, x, self.id, self.score), x)
         else:
             self.check(self.lib.mapdpm_learn_at(self.stream, x, microseconds, self.id, self.score), x)
         return self.id[0], self.score[0]
 
     def predict(self, x: Any) -> int | None:
         """The id of the best cluster, or None where there are no clusters."""
-        error = self._predict(x, self.id, self._null)
+        error = self.lib.mapdpm_predict(self.stream, x, self.id, self.ffi.NULL)
         if error == self.lib.MAPDPM_E_WARMING:
             return None
         self.check(error, x)
@@ -127,7 +127,7 @@ class Learner:
 
     def predict_score(self, x: Any) -> float:
         """The log density of a point."""
-        self.check(self._predict(x, self._null, self.score), x)
+        self.check(self.lib.mapdpm_predict(self.stream, x, self.ffi.NULL, self.score), x)
         return self.score[0]
 
     def check(self, error: int, x: Any) -> None:
@@ -145,35 +145,12 @@ class Learner:
             self.fail(error)
         return bytes(file)
 
-    def setting(self) -> StreamSettings:
-        """The settings of the learner, as the C structure holds them."""
-        o = self.ffi.new("mapdpm_options *")
-        self.lib.mapdpm_get_options(self.stream, o)
-        return StreamSettings(
-            likelihood=None if o.warmup else self.likelihood(),
-            n_features=int(o.n_features),
-            max_clusters=int(o.max_clusters),
-            warmup=int(o.warmup),
-            window=int(o.window),
-            when_full=names.WHEN_FULL[o.when_full],
-            missing=bool(o.missing),
-            alpha=self._number(o.alpha),
-            log_alpha=float(o.log_alpha),
-            half_life=self._number(o.half_life),
-            dtype=self.dtype.name,
-            max_groups=int(o.max_groups),
-            when_groups_full=names.WHEN_GROUPS_FULL[o.when_groups_full],
-            gamma=self._number(o.gamma),
-            with_base=bool(o.with_base),
-            lag=int(o.lag),
-            kappa=self._number(o.kappa),
-            surprise=bool(o.surprise),
-            rare=self._number(o.rare),
-        )
-
-    def _number(self, real: float) -> float:
-        """The shortest number that has this real: 0.7, not 0.699999988, whose rounding may pass a limit."""
-        return float(str(self.dtype.type(real)))
+    def settings(self) -> Settings:
+        """The settings of the learner, as the C structure holds them, and of learners of other classes."""
+        options = self.ffi.new("mapdpm_options *")
+        self.lib.mapdpm_get_options(self.stream, options)
+        likelihood = None if options.warmup else self.likelihood()
+        return settings_in(options, self.dtype.name) | {"likelihood": likelihood}
 
     def learn_many(
         self,
@@ -212,7 +189,7 @@ class Learner:
         densities = np.empty(n if scores else 0, dtype=self.dtype)
         done = self.ffi.new("size_t *")
         into_ids = self.ffi.from_buffer("uint32_t[]", numbers, require_writable=True) if ids else self.ffi.NULL
-        into = self.ffi.from_buffer("mapdpm_real[]", densities, require_writable=True) if scores else self.ffi.NULL
+        into = self.reals(densities) if scores else self.ffi.NULL
         error = call(self.stream, self.ffi.from_buffer("mapdpm_real[]", points), *more, n, into_ids, into, done)
         if error:
             self.fail(error, points[done[0]], int(done[0]), learned=learns)
@@ -226,7 +203,7 @@ class Learner:
         anchor = self.anchor()
         for slot in self.slots():
             mean, variance = np.empty(D, self.dtype), np.empty(D, self.dtype)
-            views = [ffi.from_buffer("mapdpm_real[]", each, require_writable=True) for each in (mean, variance)]
+            views = [self.reals(each) for each in (mean, variance)]
             lib.mapdpm_get_cluster_relative(self.stream, slot, cluster, *views)
             weight = float(cluster.weight) + float(cluster.weight_low)
             found.append((int(cluster.id), weight, anchor + mean, variance.astype(np.float64)))
@@ -268,14 +245,13 @@ class Learner:
         number, n_groups = self.ffi.new("uint32_t *"), len(self.group_numbers())
         weights = np.empty((n_groups, self.stream.max_clusters + 1), self.dtype)
         for row in range(n_groups):
-            into = self.ffi.from_buffer("mapdpm_real[]", weights[row], require_writable=True)
-            self.lib.mapdpm_get_group(self.stream, row, number, into)
+            self.lib.mapdpm_get_group(self.stream, row, number, self.reals(weights[row]))
         return weights[:, [*self.slots(), int(self.stream.max_clusters)]].astype(np.float64)
 
     def shares(self) -> Vector:
         """The shares that all groups have in common: of clusters in the order of their ids, last of a new one."""
         shares = np.empty(self.stream.max_clusters + 1, self.dtype)
-        self.lib.mapdpm_get_shares(self.stream, self.ffi.from_buffer("mapdpm_real[]", shares, require_writable=True))
+        self.lib.mapdpm_get_shares(self.stream, self.reals(shares))
         return shares[[*self.slots(), int(self.stream.max_clusters)]].astype(np.float64)
 
     # ---- gateways, the prior, events ---------------------------------------------------------------------------------
@@ -287,7 +263,7 @@ class Learner:
         cluster.weight_low = weight - float(cluster.weight)
         with np.errstate(over="ignore"):
             given = [None if each is None else np.array(each, dtype=self.dtype) for each in (counts, mean, variance)]
-        views = [self.ffi.NULL if each is None else self.ffi.from_buffer("mapdpm_real[]", each) for each in given]
+        views = [self.ffi.NULL if each is None else self.reals(each) for each in given]
         error = self.lib.mapdpm_insert_counted(self.stream, cluster, *views)
         if error:
             self.fail(error)
@@ -318,8 +294,7 @@ class Learner:
         D = self.n_features
         anchor = np.empty(D, self.dtype)
         parameters = np.empty(self.lib.mapdpm_n_parameters(self.stream.family, D), self.dtype)
-        views = [self.ffi.from_buffer("mapdpm_real[]", a, require_writable=True) for a in (anchor, parameters)]
-        error = self.lib.mapdpm_get_prior(self.stream, *views)
+        error = self.lib.mapdpm_get_prior(self.stream, self.reals(anchor), self.reals(parameters))
         return None if error else parameters.astype(np.float64)
 
     def events(self) -> list[Event]:

@@ -1,15 +1,26 @@
-"""The settings of a stream as the structure of the C library, and the library of each real type."""
+"""The settings of a stream as the structure of the C library, and back; the library of each real type."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from mapdpm import names
 from mapdpm.backends.c_calls import NOT_BUILT, is_built, library
 from mapdpm.likelihoods import FAMILY_NUMBERS
 from mapdpm.likelihoods._parameters import flat_parameters
-from mapdpm.stream.settings import DTYPES, WHEN_FULL, WHEN_GROUPS_FULL, StreamSettings
+from mapdpm.stream.kinds import LARGEST_NUMBER, LEAST_NUMBER
+from mapdpm.stream.settings import ROWS, checked_settings
+
+DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in names.DTYPES}
+
+Settings: TypeAlias = dict[str, Any]
+"""Checked settings by name; ``likelihood`` is None where the warm-up sets it."""
+
+# Where log alpha is lower, the C library takes log alpha instead of alpha.
+_LEAST_LOG_ALPHA = {"float64": math.log(1e-29), "float32": math.log(1e-8)}
 
 
 def modules(dtype: str) -> tuple[Any, Any]:
@@ -19,24 +30,47 @@ def modules(dtype: str) -> tuple[Any, Any]:
     return library(DTYPES[dtype])
 
 
-def options_of(ffi: Any, setting: StreamSettings) -> tuple[Any, Any]:
+def settings_for(model: Any, n_features: int) -> Settings:
+    """The settings of a learner of ``n_features`` features; ValueError where its prior has another number."""
+    found = checked_settings(model) | {"n_features": n_features}
+    likelihood = found["likelihood"]
+    if likelihood is not None:
+        origin = likelihood.m0 if len(likelihood.m0) in {1, n_features} else 0.0
+        found["likelihood"] = likelihood.for_data(np.broadcast_to(origin, (1, n_features)))
+    return found
+
+
+def concentration(settings: Settings) -> tuple[float, float]:
+    """(alpha, 0), or (0, log alpha) where alpha is too small for the real type."""
+    log_alpha = settings.get("log_alpha")
+    if log_alpha is None:
+        return settings["alpha"], 0.0
+    if log_alpha > _LEAST_LOG_ALPHA[settings["dtype"]]:
+        return math.exp(min(log_alpha, math.log(LARGEST_NUMBER))), 0.0
+    return 0.0, log_alpha
+
+
+def options_of(ffi: Any, settings: Settings) -> tuple[Any, Any]:
     """The C structure of options, and the array that it points to, which must live as long."""
-    options = ffi.new("mapdpm_options *")
-    options.family = 1 if setting.likelihood is None else FAMILY_NUMBERS[type(setting.likelihood)]
-    options.n_features, options.max_clusters = setting.n_features, setting.max_clusters
-    options.warmup = setting.warmup if setting.likelihood is None else 0
-    options.window = setting.window
-    options.when_full = WHEN_FULL[setting.when_full]
-    options.missing = setting.missing
-    options.alpha, options.log_alpha, options.half_life = setting.alpha, setting.log_alpha, setting.half_life
-    options.max_groups, options.gamma = setting.max_groups, setting.gamma
-    options.with_base = setting.with_base
-    options.lag, options.kappa = setting.lag, setting.kappa
-    options.surprise, options.rare = setting.surprise, setting.rare
-    options.when_groups_full = WHEN_GROUPS_FULL[setting.when_groups_full]
-    parameters = None
-    if setting.likelihood is not None:
-        with np.errstate(over="ignore", under="ignore"):
-            parameters = flat_parameters(setting.likelihood).astype(DTYPES[setting.dtype])
-        options.parameters = ffi.from_buffer("mapdpm_real[]", parameters)
+    options, likelihood = ffi.new("mapdpm_options *"), settings["likelihood"]
+    for name, value in settings.items():
+        if ROWS[name].c:
+            setattr(options, ROWS[name].c, ROWS[name].kind.to_c(value))
+    options.alpha, options.log_alpha = concentration(settings)
+    if likelihood is None:
+        options.family = 1
+        return options, None
+    options.family, options.warmup = FAMILY_NUMBERS[type(likelihood)], 0
+    with np.errstate(over="ignore", under="ignore"):
+        parameters = flat_parameters(likelihood).astype(DTYPES[settings["dtype"]])
+    options.parameters = ffi.from_buffer("mapdpm_real[]", parameters)
     return options, parameters
+
+
+def settings_in(options: Any, dtype: str) -> Settings:
+    """The settings of all learners that a C structure holds, but for the likelihood."""
+    real = DTYPES[dtype].type
+    found = {name: row.kind.from_c(getattr(options, row.c), real) for name, row in ROWS.items() if row.c}
+    unused = [] if options.warmup else ["warmup"]
+    unused.append("log_alpha" if found["alpha"] >= LEAST_NUMBER else "alpha")
+    return found | {name: ROWS[name].default for name in unused} | {"dtype": dtype}

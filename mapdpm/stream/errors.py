@@ -23,55 +23,38 @@ class ErrorContext(NamedTuple):
     learned: bool
 
 
+_MESSAGES: dict[str, tuple[type[Exception], str]] = {
+    "number": (ValueError, "{where} contains {what} at feature {feature}; remove or impute it{skip}"),
+    "range": (ValueError, "{where} lies too far from the prior mean for sums of squares in {dtype}: {x}; rescale"),
+    "full": (
+        StreamFullError,
+        (
+            "all {max_clusters} clusters are taken and {where} wants another; raise max_clusters, or set when_full to "
+            "another policy"
+        ),
+    ),
+    "ids": (OverflowError, "all 2**32 - 1 ids have been given; begin a new stream from OnlineMAPDPM.merged([this])"),
+    "time": (ValueError, "t went backwards at {where}, or some points had a time and some had none"),
+    "group": (
+        StreamFullError,
+        (
+            "all {max_groups} groups are taken and that of {where} is new; raise max_groups, or set "
+            "when_groups_full='replace'"
+        ),
+    ),
+}
+
+
 def exception_for(error: str, context: ErrorContext) -> Exception:
     """The exception for the C library's name of an error."""
+    kind, message = _MESSAGES.get(error, (RuntimeError, "the C library refused a call: {error}"))
     where = "x" if context.row is None else f"X, row {context.row} (counted from 0)"
+    more: dict[str, Any] = {"where": where, "error": error}
+    if error == "number":
+        if context.skips_missing and np.all(np.isnan(context.x)):
+            message = "{where} has no value at all; leave such points out"
+        more["feature"] = feature = int(np.flatnonzero(~np.isfinite(context.x))[0])
+        more["what"] = "NaN" if np.isnan(context.x[feature]) else "infinity"
+        more["skip"] = "" if context.skips_missing else ", or set missing='skip' for NaN"
     after = f"; the {context.row} rows before it were learned" if context.learned and context.row else ""
-    kind, message = {
-        "number": (ValueError, _not_a_number),
-        "range": (ValueError, _too_far),
-        "full": (StreamFullError, _full),
-        "ids": (OverflowError, _no_ids),
-        "time": (ValueError, _time),
-        "group": (StreamFullError, _no_groups),
-    }.get(error, (RuntimeError, _refused))
-    return kind(message(context).format(where=where, error=error) + after)
-
-
-def _not_a_number(context: ErrorContext) -> str:
-    if context.skips_missing and np.all(np.isnan(context.x)):
-        return "{where} has no value at all; leave such points out"
-    feature = int(np.flatnonzero(~np.isfinite(context.x))[0])
-    skip = "" if context.skips_missing else ", or set missing='skip' for NaN"
-    what = "NaN" if np.isnan(context.x[feature]) else "infinity"
-    return f"{{where}} contains {what} at feature {feature}; remove or impute it{skip}"
-
-
-def _too_far(context: ErrorContext) -> str:
-    return f"{{where}} lies too far from the prior mean for sums of squares in {context.dtype}: {context.x}; rescale"
-
-
-def _full(context: ErrorContext) -> str:
-    return (
-        f"all {context.max_clusters} clusters are taken and {{where}} wants another; raise max_clusters, or set "
-        "when_full to another policy"
-    )
-
-
-def _no_groups(context: ErrorContext) -> str:
-    return (
-        f"all {context.max_groups} groups are taken and that of {{where}} is new; raise max_groups, or set "
-        "when_groups_full='replace'"
-    )
-
-
-def _refused(_: ErrorContext) -> str:
-    return "the C library refused a call: {error}"
-
-
-def _no_ids(_: ErrorContext) -> str:
-    return "all 2**32 - 1 ids have been given; begin a new stream from OnlineMAPDPM.merged([this])"
-
-
-def _time(_: ErrorContext) -> str:
-    return "t went backwards at {where}, or some points had a time and some had none"
+    return kind(message.format(**context._asdict(), **more) + after)

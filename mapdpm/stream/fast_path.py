@@ -36,7 +36,7 @@ class FastPath:
         ffi, has_groups = learner.ffi, learner.stream.max_groups > 0
         one = learner.lib.mapdpm_one_of if has_groups else learner.lib.mapdpm_one
         self.width = learner.n_features
-        if not (has_groups and learner.setting().when_groups_full == "replace"):
+        if not (has_groups and learner.settings()["when_groups_full"] == "replace"):
             self.learn = partial(one, learner.stream, lock.busy, 1)
         self.predict = partial(one, learner.stream, lock.busy, 0)
         self.no_score = ffi.NULL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,17 +12,14 @@ from mapdpm.files import container
 from mapdpm.files.statistics import Moments
 from mapdpm.likelihoods import STREAM_FAMILIES
 from mapdpm.likelihoods._skipping import plain, skips
-
-if TYPE_CHECKING:
-    from mapdpm.stream.online import OnlineMAPDPM
+from mapdpm.stream.learner_state import LearnerState
 
 _FEWEST_SLOTS = 16
+S = TypeVar("S", bound=LearnerState)
 
 
-def stream_of(
-    make: Callable[..., OnlineMAPDPM], model: Any, max_clusters: int | None, parameters: dict[str, Any]
-) -> OnlineMAPDPM:
-    """The learner that ``make`` makes of ``parameters`` and what the fitted ``model`` says, with the model's clusters.
+def stream_of(make: Callable[..., S], model: Any, max_clusters: int | None, settings: dict[str, Any]) -> S:
+    """The learner that ``make`` makes of ``settings`` and what the fitted ``model`` says, with the model's clusters.
 
     ``max_clusters`` None is twice as many slots as clusters, and at least 16. Errors as in ``OnlineMAPDPM.from_model``.
     """
@@ -34,9 +31,9 @@ def stream_of(
     slots = max(_FEWEST_SLOTS, 2 * n_clusters) if max_clusters is None else max_clusters
     missing = "skip" if skips(saved.likelihood) else "error"
     stream = make(
-        slots, alpha=model.alpha, likelihood=plain(model.likelihood_), n_features=D, missing=missing, **parameters
+        slots, alpha=model.alpha, likelihood=plain(model.likelihood_), n_features=D, missing=missing, **settings
     )
-    if stream.max_clusters < n_clusters:
+    if slots < n_clusters:
         msg = (
             f"max_clusters must be at least {n_clusters}, the clusters of the model, got {max_clusters}; "
             "OnlineMAPDPM.merged([stream], max_clusters=...) merges clusters of a stream"

@@ -5,25 +5,28 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from mapdpm.files import container
 from mapdpm.protocol import Matrix, Vector
 from mapdpm.stream import summaries
 from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.c_options import settings_for
 from mapdpm.stream.group_numbers import GroupNumbers
 from mapdpm.stream.learner_state import LearnerState, restored
 from mapdpm.stream.lock import exclusive
-from mapdpm.stream.settings import known_n_features
+from mapdpm.stream.settings import GroupSettings
 
 
-class GroupState(LearnerState):
+class GroupState(LearnerState, GroupSettings):
     """The layer between the public methods of a learner of groups and the C library."""
 
-    _own: ClassVar = ("max_clusters", "window", "max_groups", "when_groups_full", "gamma", "with_base")
-    max_groups: int
-    with_base: bool
+    _kind = container.STREAM_OF_GROUPS
     _numbers: GroupNumbers
+
+    def _begin(self) -> None:
+        self._numbers = GroupNumbers()
+        super()._begin()
 
     @property
     @exclusive
@@ -59,15 +62,15 @@ class GroupState(LearnerState):
             msg = "this learner cannot have a base; make it with with_base=True"
             raise ValueError(msg)
         message = summaries.checked_bytes("summary", summary)
-        part, setting = summaries.read(message)
+        part, settings = summaries.read(message)
         learner = self._learner
-        D = known_n_features(self) if learner is None else learner.n_features
+        D = self._known_n_features() if learner is None else learner.n_features
         if D not in {None, part.n_features}:
             msg = f"the summary has {part.n_features} features, but the learner has {D}"
             raise ValueError(msg)
         if learner is None or (learner.stream.warming and not learner.stream.n_seen):
-            taken = self._setting(part.n_features)
-            learner = Learner.new(taken._replace(likelihood=taken.likelihood or setting.likelihood))
+            own = settings_for(self, part.n_features)
+            learner = Learner.new(own | {"likelihood": own["likelihood"] or settings["likelihood"]})
         elif learner.stream.warming:
             msg = f"the warm-up has begun: {self.n_seen} of {self.warmup} points were learned; call it before or after"
             raise ValueError(msg)

@@ -15,11 +15,13 @@ from mapdpm.files import container
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream import pooling
 from mapdpm.stream.c_learner import NO_GROUP, Learner
-from mapdpm.stream.group_numbers import GroupNumbers, of_group
+from mapdpm.stream.c_options import Settings
+from mapdpm.stream.group_numbers import of_group
 from mapdpm.stream.group_state import GroupState
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.online import OnlineMAPDPM
-from mapdpm.stream.settings import LEAST_NUMBER, StreamSettings, microseconds_of_many
+from mapdpm.stream.points import microseconds_of_many
+from mapdpm.stream.settings import ROWS
 
 __all__ = ["OnlineHDP"]
 
@@ -36,21 +38,7 @@ class OnlineHDP(GroupState):
 
     Parameters
     ----------
-    max_clusters : int
-        Number of slots for clusters.
-    max_groups : int
-        Number of places for groups.
-    alpha : float > 0
-        Concentration within groups: the smaller, the more the shares of groups differ.
-    gamma : float > 0
-        Concentration of the common shares: the number of clusters grows with it.
-    when_groups_full : {"error", "replace"}
-        Policy for a new group when all places are taken. "error" raises ``StreamFullError`` and changes nothing; with
-        "replace" it takes the place of the group that was seen least recently, whose clusters and tables stay.
-    with_base : bool
-        Whether ``set_base`` can be called: the learner keeps apart what it saw itself, in more memory.
-    likelihood, warmup, n_features, half_life, when_full, missing, dtype, window
-        As in ``OnlineMAPDPM``. The warm-up clusters all points together; then groups count.
+    {settings}
 
     Attributes
     ----------
@@ -87,41 +75,6 @@ class OnlineHDP(GroupState):
     >>> model.score_one([20.0], "kitchen") > model.score_one([20.0], "attic") > model.score_one([20.0], "cellar")
     True
     """
-
-    def __init__(  # noqa: PLR0913  (the public signature; all but the two sizes by name)
-        self,
-        max_clusters: int = 16,
-        max_groups: int = 8,
-        *,
-        alpha: float = 1.0,
-        gamma: float = 1.0,
-        likelihood: Any = None,
-        warmup: int = 200,
-        n_features: int | None = None,
-        half_life: float | None = None,
-        when_full: str = "least-loss",
-        when_groups_full: str = "error",
-        missing: str = "error",
-        dtype: str = "float64",
-        window: int = 0,
-        with_base: bool = False,
-    ) -> None:
-        self.max_clusters = max_clusters
-        self.max_groups = max_groups
-        self.alpha = alpha
-        self.gamma = gamma
-        self.likelihood = likelihood
-        self.warmup = warmup
-        self.n_features = n_features
-        self.half_life = half_life
-        self.when_full = when_full
-        self.when_groups_full = when_groups_full
-        self.missing = missing
-        self.dtype = dtype
-        self.window = window
-        self.with_base = with_base
-        self._numbers = GroupNumbers()
-        self._begin()
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
@@ -293,25 +246,16 @@ class OnlineHDP(GroupState):
         given = {"alpha": alpha, "gamma": gamma, "max_groups": max_groups, "dtype": dtype}
         known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
-        def make(setting: StreamSettings) -> OnlineHDP:
-            if alpha is None and setting.alpha < LEAST_NUMBER:
-                msg = f"the state that has seen most has log_alpha={setting.log_alpha:g}, not alpha; give alpha="
+        def make(settings: Settings) -> OnlineHDP:
+            if alpha is None and settings["log_alpha"] is not None:
+                msg = f"the state that has seen most has log_alpha={settings['log_alpha']:g}, not alpha; give alpha="
                 raise ValueError(msg)
-            of_groups = setting if setting.max_groups else setting._replace(max_groups=8, gamma=1.0)
-            return cls._of_setting(of_groups._replace(**known), setting.n_features)
+            absent = () if settings["max_groups"] else ("max_groups", "gamma")
+            of_groups = settings | {name: ROWS[name].default for name in absent}
+            return cls._of_settings(of_groups | known, settings["n_features"])
 
         readers = {container.STREAM_OF_GROUPS: cls, container.STREAM: OnlineMAPDPM}
         return pooling.merged(make, [pooling.part_of(each, readers) for each in states], likelihood, max_clusters)
-
-    # ---- files -------------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> OnlineHDP:
-        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged.
-
-        The groups of a chip are called by their numbers.
-        """
-        return cls._from_file(data, container.STREAM_OF_GROUPS)
 
 
 def _read(groups: Any, X: Any) -> Groups:

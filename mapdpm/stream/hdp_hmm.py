@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Self
+
+import numpy as np
 
 from mapdpm.files import container
 from mapdpm.protocol import Matrix, Vector
-from mapdpm.stream import c_states
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.pointwise import PointwiseLearner
+from mapdpm.stream.settings import StateSettings
 
 __all__ = ["OnlineHDPHMM"]
 
 
-class OnlineHDPHMM(PointwiseLearner):
+class OnlineHDPHMM(PointwiseLearner, StateSettings):
     r"""States of a stream in one pass and fixed memory: an HDP-HMM that finds its states, splits, merges and forgets.
 
     A machine goes through states and comes back to them. Each point is filtered: its states have the probabilities
@@ -25,18 +27,7 @@ class OnlineHDPHMM(PointwiseLearner):
 
     Parameters
     ----------
-    max_states : int
-        Number of slots for states.
-    alpha : float > 0
-        Concentration of the transitions from a state: a small one makes each state lead to few others.
-    gamma : float > 0
-        Concentration of the shares that all rows of transitions have in common: the number of states grows with it.
-    kappa : float >= 0
-        The additional weight of a state after itself.
-    lag : int
-        Number of later points, at least, before a point is learned; at most three times as many. 1 to 1024.
-    likelihood, warmup, n_features, half_life, when_full, missing, dtype
-        As in ``OnlineMAPDPM``. The warm-up clusters its points without their order; transitions are counted then.
+    {settings}
 
     Attributes
     ----------
@@ -76,37 +67,7 @@ class OnlineHDPHMM(PointwiseLearner):
     (2, (2,))
     """
 
-    _own: ClassVar = ("max_states", "gamma", "kappa", "lag")
-
-    def __init__(  # noqa: PLR0913  (the public signature; everything but max_states by name)
-        self,
-        max_states: int = 16,
-        *,
-        alpha: float = 1.0,
-        gamma: float = 1.0,
-        kappa: float = 0.0,
-        lag: int = 8,
-        likelihood: Any = None,
-        warmup: int = 200,
-        n_features: int | None = None,
-        half_life: float | None = None,
-        when_full: str = "least-loss",
-        missing: str = "error",
-        dtype: str = "float64",
-    ) -> None:
-        self.max_states = max_states
-        self.alpha = alpha
-        self.gamma = gamma
-        self.kappa = kappa
-        self.lag = lag
-        self.likelihood = likelihood
-        self.warmup = warmup
-        self.n_features = n_features
-        self.half_life = half_life
-        self.when_full = when_full
-        self.missing = missing
-        self.dtype = dtype
-        self._begin()
+    _kind = container.STREAM_OF_STATES
 
     @exclusive
     def gap(self) -> Self:
@@ -115,34 +76,44 @@ class OnlineHDPHMM(PointwiseLearner):
         During the warm-up it does nothing. Returns self.
         """
         if self._learner is not None:
-            c_states.gap(self._learner)
+            self._learner.lib.mapdpm_gap(self._learner.stream)
         return self
 
     @property
     @exclusive
     def belief(self) -> Vector:
         """The probability of each state for the last point, given all points so far, shape (K,)."""
-        return c_states.belief(self.ready_learner())
+        learner = self.ready_learner()
+        found = np.empty(self.max_states, learner.dtype)
+        learner.lib.mapdpm_get_belief(learner.stream, learner.reals(found))
+        return found[learner.slots()].astype(np.float64)
 
     @property
     @exclusive
     def transitions(self) -> Matrix:
         """The probability of each state after each state, shape (K, K + 1); the last column is a new state."""
-        return c_states.transitions(self.ready_learner())[0]
+        return self._steps()[:-1]
 
     @property
     @exclusive
     def start(self) -> Vector:
         """The probability of each state at the start of a sequence, shape (K + 1,)."""
-        return c_states.transitions(self.ready_learner())[1]
+        return self._steps()[-1]
 
     @property
     @exclusive
     def run_length(self) -> int:
         """Number of points in a row, up to the last, that had the same most probable state when they came."""
-        return 0 if self._learner is None else c_states.run_length(self._learner)
+        if self._learner is None:
+            return 0
+        length = self._learner.ffi.new("uint32_t *")
+        self._learner.lib.mapdpm_get_run(self._learner.stream, length)
+        return int(length[0])
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> OnlineHDPHMM:
-        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged."""
-        return cls._from_file(data, container.STREAM_OF_STATES)
+    def _steps(self) -> Matrix:
+        """A row after each state, and last that of the first state; a column for each, and last for a new one."""
+        learner, K = self.ready_learner(), self.max_states
+        steps = np.empty((K + 1, K + 1), learner.dtype)
+        learner.lib.mapdpm_get_transitions(learner.stream, learner.reals(steps))
+        kept = [*learner.slots(), K]
+        return steps[np.ix_(kept, kept)].astype(np.float64)

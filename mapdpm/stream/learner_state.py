@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,38 +15,34 @@ from mapdpm.estimators.base import Parameters
 from mapdpm.files import container, disk
 from mapdpm.files.errors import ModelFileError
 from mapdpm.files.extras import checked_names
+from mapdpm.names import AUTO
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.stream import summaries
 from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.c_options import DTYPES, Settings, settings_for
 from mapdpm.stream.fast_path import FastPath
 from mapdpm.stream.lock import Lock, exclusive
+from mapdpm.stream.points import MICROSECONDS, check_point, microseconds
 from mapdpm.stream.records import Clusters, Event
-from mapdpm.stream.settings import (
-    DTYPES,
-    MICROSECONDS,
-    StreamSettings,
-    check_point,
-    checked_parameters,
-    known_n_features,
-    microseconds,
-    stream_settings,
-)
-from mapdpm.validation import check_choice, check_count, check_points
+from mapdpm.stream.settings import SharedSettings, checked_settings, settings_of
+from mapdpm.validation import caller_level, check_choice, check_count, check_points
 
 _TIMES = 2  # the clock of a learner whose points have times, in mapdpm_learner.h
 
 
-class LearnerState(Parameters):
+class LearnerState(Parameters, SharedSettings):
     """The layer between the public methods of a stream learner and the C library."""
 
-    _own: ClassVar[tuple[str, ...]]
-    """The names of the parameters that not all classes have, without alpha."""
+    _kind = container.STREAM
+    """The kind of its files."""
     feature_names_in_: Names
-    n_features: int | None
-    likelihood: Any
-    warmup: int
-    missing: str
-    dtype: str
+
+    def __post_init__(self) -> None:
+        """Check all settings, and allocate all memory if they give the number of features."""
+        if self.likelihood is None:
+            msg = f"likelihood=None of a stream means likelihood={AUTO!r} for one more version; write that"
+            warnings.warn(msg, FutureWarning, stacklevel=caller_level())
+        self._begin()
 
     @exclusive
     def resolve(self, id: int) -> int:  # noqa: A002  (the public name)
@@ -129,7 +126,7 @@ class LearnerState(Parameters):
     @exclusive
     def likelihood_(self) -> Any:
         """The likelihood with its prior; None until the warm-up is over."""
-        return self.likelihood if self._learner is None else self._learner.likelihood()
+        return self._settings["likelihood"] if self._learner is None else self._learner.likelihood()
 
     # ---- files -------------------------------------------------------------------------------------------------------
 
@@ -156,17 +153,20 @@ class LearnerState(Parameters):
         disk.write_file(path, self.to_bytes())
 
     @classmethod
-    def _from_file(cls, data: bytes, kind: int) -> Self:
-        """The learner in a file of a kind; ModelFileError where it is another file, or damaged."""
-        dtype, extras = container.check_stream(data, kind)
+    def from_bytes(cls, data: bytes) -> Self:
+        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged.
+
+        Groups of a chip are called by their numbers.
+        """
+        dtype, extras = container.check_stream(data, cls._kind)
         learner, problem = Learner.read(dtype, data)
         if learner is None:
             msg = f"the model file is damaged: {problem}"
             raise ModelFileError(msg)
         try:
-            setting = learner.setting()
-            model: Self = cls._of_setting(setting)
-            model.n_features = setting.n_features
+            settings = learner.settings()
+            model: Self = cls._of_settings(settings)
+            model.n_features = settings["n_features"]
             model._adopt(learner)
             model._take_extras(extras)
         except ModelFileError:
@@ -177,25 +177,11 @@ class LearnerState(Parameters):
         return model
 
     @classmethod
-    def _of_setting(cls, setting: StreamSettings, n_features: int | None = None) -> Self:
+    def _of_settings(cls, settings: Settings, n_features: int | None = None) -> Self:
         """A learner that has seen nothing, with the settings of another."""
-        make: Any = cls  # of the classes that have these parameters
-        made: Self = make(
-            likelihood=setting.likelihood,
-            warmup=setting.warmup or 200,
-            n_features=n_features,
-            half_life=setting.half_life or None,
-            when_full=setting.when_full,
-            missing="skip" if setting.missing else "error",
-            dtype=setting.dtype,
-            **cls._parameters_of(setting),
-        )
-        return made
-
-    @classmethod
-    def _parameters_of(cls, setting: StreamSettings) -> dict[str, Any]:
-        """alpha and the parameters that not all classes have, of a learner with a setting."""
-        return {name: getattr(setting, name) for name in ("alpha", *cls._own)}
+        given = {name: settings[name] for name in settings_of(cls) if name in settings}
+        prior = AUTO if given["likelihood"] is None else given["likelihood"]
+        return cls(**given | {"n_features": n_features, "likelihood": prior})
 
     def _take_extras(self, extras: dict[str, Any]) -> None:
         """Take what a file holds besides the state of the C library; ValueError where it does not fit."""
@@ -233,19 +219,23 @@ class LearnerState(Parameters):
         self.__dict__.update(other.__dict__)
 
     def _begin(self) -> None:
-        """Check all parameters, and allocate all memory if they give the number of features."""
-        checked_parameters(self, self._own)
+        self._settings = checked_settings(self)
         self._lock = Lock()
         self._adopt(None)
-        D = known_n_features(self)
+        D = self._known_n_features()
         if D is not None:
-            self._adopt(self._new_learner(self._setting(D)))
+            self._adopt(self._new_learner(settings_for(self, D)))
 
-    def _setting(self, n_features: int) -> StreamSettings:
-        return stream_settings(self, self._own, n_features)
+    def _known_n_features(self) -> int | None:
+        """Number of features, where the settings give it; else None."""
+        n_features, likelihood = self._settings["n_features"], self._settings["likelihood"]
+        if n_features is not None or likelihood is None:
+            return None if n_features is None else int(n_features)
+        width = max(len(value) for value in likelihood if isinstance(value, np.ndarray))
+        return width if width > 1 else None
 
-    def _new_learner(self, setting: StreamSettings) -> Learner:
-        return Learner.new(setting)
+    def _new_learner(self, settings: Settings) -> Learner:
+        return Learner.new(settings)
 
     def _adopt(self, learner: Learner | None) -> None:
         self._learner = learner
@@ -271,7 +261,7 @@ class LearnerState(Parameters):
 
     def _start(self, x: Any) -> Learner:
         """A new learner for the number of features of the first point."""
-        learner = self._new_learner(self._setting(check_point(x)))
+        learner = self._new_learner(settings_for(self, check_point(x)))
         self._adopt(learner)
         return learner
 
@@ -281,6 +271,13 @@ class LearnerState(Parameters):
             msg = f"this {type(self).__name__} has seen nothing yet; call learn_one, learn_many or partial_fit first"
             raise scikit_learn.not_fitted(msg)
         return self._learner
+
+    def _with_clusters(self) -> Learner:
+        """The learner of the C library; NotFittedError where it has no clusters."""
+        learner = self.ready_learner()
+        if learner.stream.warming or not learner.stream.n_clusters:
+            raise self._not_ready()
+        return learner
 
     @exclusive
     def _call_on_point(self, ask: Callable[..., Any], x: Any, t: Any = None) -> Any:

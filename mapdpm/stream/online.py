@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from mapdpm.estimators.map_dpm import MAPDPM
 from mapdpm.files import container
+from mapdpm.likelihoods import NormalKnownVariance
 from mapdpm.merging.make import tree_of_mixture
 from mapdpm.merging.tree import MergeTree
+from mapdpm.names import DTYPES
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Vector
 from mapdpm.state import mixture_of
 from mapdpm.stream import assessing, from_batch, pooling
+from mapdpm.stream.c_options import Settings, concentration, settings_for
 from mapdpm.stream.lock import exclusive
+from mapdpm.stream.points import microseconds_of_many
 from mapdpm.stream.pointwise import PointwiseLearner
 from mapdpm.stream.records import Assessment
-from mapdpm.stream.settings import LEAST_NUMBER, StreamSettings, dp_means_parameters, microseconds_of_many
+from mapdpm.stream.settings import ClusterSettings
+from mapdpm.validation import check_choice, check_count, check_number
+
+# The DP-means limit: the variance within clusters, in units of lambda, and the variance of the prior of the means, in
+# units of that one. They differ as much as the real type allows.
+_DP_MEANS_LIMIT = {"float64": (1e-9, 1e18), "float32": (1e-5, 1e9)}
 
 
-class OnlineMAPDPM(PointwiseLearner):
+class OnlineMAPDPM(PointwiseLearner, ClusterSettings):
     r"""Clusters of a stream in one pass and fixed memory: MAP-DPM that splits, merges and forgets.
 
     A point x joins the cluster of largest log n_k + log p(x | cluster k), or opens one if log alpha + log p(x) is
@@ -32,42 +42,7 @@ class OnlineMAPDPM(PointwiseLearner):
 
     Parameters
     ----------
-    max_clusters : int
-        Number of slots for clusters.
-    alpha : float > 0
-        Concentration: the expected number of clusters grows as alpha log N.
-    likelihood : NormalGamma, NormalKnownVariance or None
-        The family with its prior. None: a Normal-Gamma prior that the first ``warmup`` points set. They are kept, then
-        clustered; the spread within the clusters sets b0 and a0 (empirical Bayes), with m0 = mean, c0 = 10 / warmup.
-    warmup : int >= 2
-        Number of points that set the prior, where ``likelihood`` is None. Until then each point has a provisional id
-        of its own (``resolve`` gives its cluster later), and scores are nan.
-    n_features : int or None
-        Number of features. Memory is allocated at once if it is given here or by the likelihood, else with the first
-        point.
-    half_life : float > 0 or None
-        Number of points, or of seconds where points come with a time, after which a point counts half. None: points
-        count in full for ever.
-    when_full : {"least-loss", "merge", "evict", "refuse", "error"}
-        Policy when a point wants another cluster and no slot is free. "merge" merges the two clusters whose merging
-        costs the log joint least; "evict" removes the cluster that is cheapest to forget; "least-loss" does the
-        cheaper of these two; with "refuse" the point joins the best existing cluster; "error" raises
-        ``StreamFullError`` and changes nothing.
-    missing : {"error", "skip"}
-        Meaning of NaN: an error, or a missing value. A missing feature is left out of the density, which is exact
-        under these models. "skip" costs one more number for each feature and cluster, and some time.
-    dtype : {"float64", "float32"}
-        The real type of the learner, as on a chip. In float32 sums are compensated.
-    window : int
-        Number of recent points to keep. Each step visits one of them again and moves it to its best cluster.
-    surprise : bool
-        Whether the learner counts how unusual its points were, for the ``surprise`` of ``assess_one``. It costs 350
-        bytes, 12 a slot, and time for each point.
-    rare : float >= 0, < 1
-        The lightest clusters are rare while together they have at most this share of all points. Rare clusters do not
-        make a point less surprising: what is rare does not become normal by repetition.
-    log_alpha : float or None
-        Logarithm of alpha, instead of ``alpha``, where alpha is too small for a float: see ``dp_means``.
+    {settings}
 
     Attributes
     ----------
@@ -105,40 +80,6 @@ class OnlineMAPDPM(PointwiseLearner):
     (2, 2000, True)
     """
 
-    _own: ClassVar = ("max_clusters", "window", "log_alpha", "surprise", "rare")
-
-    def __init__(  # noqa: PLR0913  (the public signature; everything but max_clusters by name)
-        self,
-        max_clusters: int = 16,
-        *,
-        alpha: float = 1.0,
-        likelihood: Any = None,
-        warmup: int = 200,
-        n_features: int | None = None,
-        half_life: float | None = None,
-        when_full: str = "least-loss",
-        missing: str = "error",
-        dtype: str = "float64",
-        window: int = 0,
-        surprise: bool = True,
-        rare: float = 0.02,
-        log_alpha: float | None = None,
-    ) -> None:
-        self.max_clusters = max_clusters
-        self.alpha = alpha
-        self.likelihood = likelihood
-        self.warmup = warmup
-        self.n_features = n_features
-        self.half_life = half_life
-        self.when_full = when_full
-        self.missing = missing
-        self.dtype = dtype
-        self.window = window
-        self.surprise = surprise
-        self.rare = rare
-        self.log_alpha = log_alpha
-        self._begin()
-
     @classmethod
     def dp_means(  # noqa: PLR0913  (of the class's parameters, those that have a meaning here)
         cls,
@@ -172,7 +113,7 @@ class OnlineMAPDPM(PointwiseLearner):
             when_full=when_full,
             missing=missing,
             surprise=False,
-            **dp_means_parameters(lam, centre, n_features, dtype),
+            **_dp_means_settings(lam, centre, n_features, dtype),
         )
 
     @classmethod
@@ -181,17 +122,15 @@ class OnlineMAPDPM(PointwiseLearner):
         model: MAPDPM,
         *,
         max_clusters: int | None = None,
-        half_life: float | None = None,
-        when_full: str = "least-loss",
-        window: int = 0,
-        dtype: str = "float64",
+        **settings: Any,
     ) -> OnlineMAPDPM:
         """A learner that goes on where a fit has ended: its clusters, prior, alpha and names; ``model`` is unchanged.
 
         Clusters go by their statistics: weight n_k, mean and M2 of each feature. Ids are the labels 0..K-1, and
         ``n_seen`` is the number of points fitted (the weights of a cluster, rounded). ``predict`` and
         ``score_samples`` are then those of ``model`` up to rounding. Halves are empty: a cluster of the fit splits only
-        by points that come later. ``max_clusters`` None is max(16, 2 K). O(K D).
+        by points that come later. ``max_clusters`` None is max(16, 2 K). ``settings`` are those of the class, but for
+        alpha, likelihood, n_features and missing, which the model has. O(K D).
 
         NotFittedError where ``model`` is not fitted. ValueError where it is no MAPDPM, has a discount or a family that
         streams do not know, or has more clusters than ``max_clusters``; ``merged`` merges clusters.
@@ -206,8 +145,7 @@ class OnlineMAPDPM(PointwiseLearner):
         >>> stream.weights.tolist(), stream.n_seen, stream.learn_one([0.0, 0.0]), fitted.predict([[0.0, 0.0]]).tolist()
         ([200.0, 200.0], 400, 0, [0])
         """
-        given = {"half_life": half_life, "when_full": when_full, "window": window, "dtype": dtype}
-        return from_batch.stream_of(cls, model, max_clusters, given)
+        return from_batch.stream_of(cls, model, max_clusters, settings)
 
     # ---- many points, each on its own --------------------------------------------------------------------------------
 
@@ -278,11 +216,9 @@ class OnlineMAPDPM(PointwiseLearner):
         of points: they are gone. Exact where no feature was missing. RuntimeError during the warm-up, ValueError where
         ``log_alpha`` is below the smallest alpha.
         """
-        learner = self.ready_learner()
-        if learner.stream.warming or not learner.stream.n_clusters:
-            raise self._not_ready()
+        learner = self._with_clusters()
         clusters = learner.clusters()
-        alpha = self._setting(learner.n_features).alpha
+        alpha, _ = concentration({"alpha": self.alpha} | settings_for(self, learner.n_features))
         if not alpha > 0.0 and criterion == "log-joint":
             msg = f"log_alpha={self.log_alpha:g} has no alpha that is a number > 0; use criterion='overlap'"
             raise ValueError(msg)
@@ -294,16 +230,6 @@ class OnlineMAPDPM(PointwiseLearner):
         return tree_of_mixture(mixture, criterion, prior, None, None)
 
     # ---- files, gateways ---------------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> OnlineMAPDPM:
-        """The learner that ``to_bytes`` or a chip wrote; ValueError where the bytes are another file, or damaged."""
-        return cls._from_file(data, container.STREAM)
-
-    @classmethod
-    def _parameters_of(cls, setting: StreamSettings) -> dict[str, Any]:
-        has_alpha = setting.alpha >= LEAST_NUMBER
-        return super()._parameters_of(setting) | ({"log_alpha": None} if has_alpha else {"alpha": 1.0})
 
     @classmethod
     def merged(
@@ -325,8 +251,30 @@ class OnlineMAPDPM(PointwiseLearner):
         [3.0, 1.0]
         """
 
-        def make(setting: StreamSettings) -> OnlineMAPDPM:
-            return cls._of_setting(setting._replace(dtype=dtype or setting.dtype), setting.n_features)
+        def make(settings: Settings) -> OnlineMAPDPM:
+            return cls._of_settings(settings | {"dtype": dtype or settings["dtype"]}, settings["n_features"])
 
         parts = [pooling.part_of(state, {container.STREAM: cls}) for state in states]
         return pooling.merged(make, parts, likelihood, max_clusters)
+
+
+def _dp_means_settings(lam: float, centre: Any, n_features: int | None, dtype: str) -> dict[str, Any]:
+    """The settings at the DP-means limit: docs/maths.md, section 10."""
+    number = check_number("lam", lam)
+    if not number > 0.0:
+        msg = f"lam must be > 0, in squared data units, got {lam!r}"
+        raise ValueError(msg)
+    check_choice("dtype", dtype, DTYPES)
+    middle = np.atleast_1d(np.asarray(centre, dtype=np.float64))
+    if n_features is None and np.ndim(centre) == 0:
+        msg = "dp_means needs n_features (or a centre with one entry a feature): alpha depends on it"
+        raise ValueError(msg)
+    D = len(middle) if n_features is None else check_count("n_features", n_features)
+    share, wider = _DP_MEANS_LIMIT[dtype]
+    variance = number * share
+    return {
+        "likelihood": NormalKnownVariance(middle, variance * wider, variance),
+        "n_features": D,
+        "dtype": dtype,
+        "log_alpha": 0.5 * D * math.log1p(wider) - 0.5 / share,
+    }

@@ -8,7 +8,7 @@ from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.c_learner import Learner
 from mapdpm.stream.learner_state import LearnerState
 from mapdpm.stream.lock import exclusive
-from mapdpm.stream.settings import microseconds_of_many
+from mapdpm.stream.points import microseconds_of_many
 
 
 class PointwiseLearner(LearnerState):

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from mapdpm.files import container
 from mapdpm.stream import summaries
 from mapdpm.stream.c_learner import Learner
-from mapdpm.stream.settings import StreamSettings
+from mapdpm.stream.c_options import Settings, settings_for
+from mapdpm.stream.settings import ROWS
 from mapdpm.threads import interruptible
 from mapdpm.validation import check_count
 
@@ -17,12 +18,12 @@ class Part(NamedTuple):
     """A copy of a learner to be pooled. ``data`` are the bytes that it came in."""
 
     learner: Learner
-    setting: StreamSettings
+    settings: Settings
     n_seen: int
     data: bytes
 
 
-def merged(make: Callable[[StreamSettings], Any], parts: list[Part], likelihood: Any, max_clusters: int | None) -> Any:
+def merged(make: Callable[[Settings], Any], parts: list[Part], likelihood: Any, max_clusters: int | None) -> Any:
     """The learner that ``make`` makes from the settings of the part that has seen most, with all their clusters.
 
     Each part counts for what it saw itself. In a learner of groups, each cluster counts for its tables.
@@ -30,22 +31,24 @@ def merged(make: Callable[[StreamSettings], Any], parts: list[Part], likelihood:
     if not parts:
         msg = "merged needs at least one state, got none"
         raise ValueError(msg)
-    widths = sorted({part.setting.n_features for part in parts})
+    widths = sorted({part.settings["n_features"] for part in parts})
     if len(widths) > 1:
         msg = f"states must have the same features, got states of {', '.join(map(str, widths))} features"
         raise ValueError(msg)
-    setting = _reference_setting(parts)
-    prior = setting.likelihood if likelihood is None else likelihood
+    settings = _reference(parts)
+    prior = settings["likelihood"] if likelihood is None else likelihood
     if prior is None:
         msg = "no state has ended its warm-up, so there is no prior; name one by likelihood="
         raise ValueError(msg)
-    capacity = setting.max_clusters if max_clusters is None else check_count("max_clusters", max_clusters)
-    missing = any(part.setting.missing for part in parts)
-    result = make(setting._replace(likelihood=prior, max_clusters=capacity, missing=missing))
-    settings = result._setting(widths[0])  # noqa: SLF001  (a learner of this package)
+    capacity = settings["max_clusters"] if max_clusters is None else check_count("max_clusters", max_clusters)
+    missing = "skip" if any(part.settings["missing"] == "skip" for part in parts) else "error"
+    result = make(settings | {"likelihood": prior, "max_clusters": capacity, "missing": missing})
+    settings = settings_for(result, widths[0])
     pool_capacity = max(capacity, sum(int(part.learner.stream.n_clusters) for part in parts))
-    no_groups = min(settings.max_groups, 1)  # tables are counted in a learner of groups, and nobody has a group here
-    room = Learner.new(settings._replace(max_clusters=pool_capacity, max_groups=no_groups))
+    settings["max_clusters"] = pool_capacity
+    if "max_groups" in settings:
+        settings["max_groups"] = 1  # tables are counted in a learner of groups, and nobody has a group here
+    room = Learner.new(settings)
     for part in parts:
         summaries.pool(part.learner, room)
     interruptible(room.reduce, capacity)  # O(K^2): minutes for many thousands of clusters
@@ -64,17 +67,17 @@ def part_of(state: Any, readers: Mapping[int, Any]) -> Part:
     is_learner = isinstance(state, tuple(readers.values()))
     data = state.to_bytes() if is_learner else summaries.checked_bytes("a state", state)
     if container.kind_of(data) == container.SUMMARY:
-        learner, setting = summaries.read(data)
+        learner, settings = summaries.read(data)
         n_seen = container.points_seen(data)
     else:
         cls = readers.get(container.kind_of(data), next(iter(readers.values())))
         learner = cls.from_bytes(data).ready_learner()
-        setting = learner.setting()
+        settings = learner.settings()
         n_seen = int(learner.stream.n_seen)
-    known = setting._replace(likelihood=learner.likelihood(), warmup=0, window=0, with_base=False)
-    return Part(learner, known, n_seen, data)
+    unused = {name: ROWS[name].default for name in ("warmup", "window", "with_base")}
+    return Part(learner, settings | unused | {"likelihood": learner.likelihood()}, n_seen, data)
 
 
-def _reference_setting(parts: list[Part]) -> StreamSettings:
-    """The setting with a prior that has seen most points. Ties go by bytes, so the order of states has no effect."""
-    return max(parts, key=lambda part: (part.setting.likelihood is not None, part.n_seen, part.data)).setting
+def _reference(parts: list[Part]) -> Settings:
+    """The settings with a prior that has seen most points. Ties go by bytes, so the order of states has no effect."""
+    return max(parts, key=lambda part: (part.settings["likelihood"] is not None, part.n_seen, part.data)).settings

@@ -12,12 +12,12 @@ from mapdpm.files.errors import ModelFileError
 from mapdpm.protocol import Labels, Vector
 from mapdpm.stream.c_bank import Bank
 from mapdpm.stream.c_learner import Learner
+from mapdpm.stream.c_options import Settings
 from mapdpm.stream.fast_path import FastPath
 from mapdpm.stream.lock import exclusive
 from mapdpm.stream.online import OnlineMAPDPM
 from mapdpm.stream.records import Event
-from mapdpm.stream.settings import StreamSettings, checked_parameters
-from mapdpm.validation import check_number
+from mapdpm.stream.settings import BankSettings, checked_settings, settings_of, values_of
 
 __all__ = ["OnlineAlphaSelector"]
 
@@ -25,16 +25,11 @@ DEFAULT_ALPHAS = tuple(np.geomspace(1e-3, 1e2, 6).tolist())
 """The default grid of alphas: steps of ten, for smaller steps change little."""
 
 _MOST_SWITCHES = 64
-_MOST_ALPHAS = 1 << 16
 BANK_KEY = "alpha_bank"
 """Key of the bank among the extras of a file."""
 
 
-_NOT_OF_A_BANK = {"alpha", "log_alpha", "surprise", "rare"}
-"""Parameters of a learner that a bank does not have, or has many of."""
-
-
-class OnlineAlphaSelector(OnlineMAPDPM):
+class OnlineAlphaSelector(BankSettings, OnlineMAPDPM):
     r"""A bank of stream learners over a grid of alpha, in fixed memory, that behaves as the best of them.
 
     Every learner scores each point before it learns the point. S_j is the sum of the log predictive densities
@@ -43,16 +38,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
 
     Parameters
     ----------
-    alphas : sequence of float > 0 or None
-        The grid; None is 1e-3, 1e-2, ... 100.
-    max_clusters, likelihood, warmup, n_features, half_life, when_full, missing, dtype, window
-        As in ``OnlineMAPDPM``, for each learner; ``half_life`` is in points here. ``when_full="error"`` is refused,
-        for one learner may be full while another is not.
-    score_half_life : float or None
-        Number of points after which a score counts half. None: all count in full for ever, so the bank follows a
-        stream that changes only slowly.
-    margin : float
-        Lead in nats with which another learner takes over. Ids change then, so it should be rare.
+    {settings}
 
     Attributes
     ----------
@@ -79,39 +65,9 @@ class OnlineAlphaSelector(OnlineMAPDPM):
     (2, True)
     """
 
-    log_alpha, surprise, rare = None, False, 0.0
+    surprise, rare = False, 0.0  # no learner of a bank assesses points
     merged = OnlineMAPDPM.merged  # of many devices: one learner, not a bank
     dp_means = OnlineMAPDPM.dp_means
-
-    def __init__(  # noqa: PLR0913  (the public signature; everything but the grid and max_clusters by name)
-        self,
-        alphas: Any = None,
-        max_clusters: int = 16,
-        *,
-        likelihood: Any = None,
-        warmup: int = 200,
-        n_features: int | None = None,
-        half_life: float | None = None,
-        score_half_life: float | None = 2000.0,
-        margin: float = 5.0,
-        when_full: str = "least-loss",
-        missing: str = "error",
-        dtype: str = "float64",
-        window: int = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.max_clusters = max_clusters
-        self.likelihood = likelihood
-        self.warmup = warmup
-        self.n_features = n_features
-        self.half_life = half_life
-        self.score_half_life = score_half_life
-        self.margin = margin
-        self.when_full = when_full
-        self.missing = missing
-        self.dtype = dtype
-        self.window = window
-        self._begin()
 
     # ---- what it answers besides ---------------------------------------------------------------------------------
 
@@ -201,7 +157,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
         if BANK_KEY not in extras:
             msg = "the model file holds a single learner, no bank of alphas; OnlineMAPDPM.from_bytes reads it"
             raise ModelFileError(msg)
-        parameters = {name: value for name, value in alone.get_params(deep=False).items() if name not in _NOT_OF_A_BANK}
+        common = {name: value for name, value in values_of(alone).items() if name in settings_of(cls)}
         try:
             plain = extras[BANK_KEY]
             alphas, scores = (
@@ -212,7 +168,7 @@ class OnlineAlphaSelector(OnlineMAPDPM):
             if not (0 <= best < len(alphas) and 0 <= n_switches < 1 << 32 and len(scores) == 2 * len(alphas)):
                 raise ValueError  # noqa: TRY301  (said below)
             more = {"score_half_life": plain["score_half_life"], "margin": plain["margin"]}
-            model = cls(alphas, **parameters, **more)
+            model = cls(alphas, **common, **more)
             switches = [Event(str(kind), int(one), int(two), int(when)) for kind, one, two, when in plain["switches"]]
             problem = model._bank.restore(best, n_switches, scores, files)  # type: ignore[union-attr]
         except ModelFileError:
@@ -236,21 +192,15 @@ class OnlineAlphaSelector(OnlineMAPDPM):
     def _begin(self) -> None:
         self._bank: Bank | None = None
         self._switches: deque[Event] = deque(maxlen=_MOST_SWITCHES)
-        self._grid = _checked_grid(self.alphas)
-        checked_parameters(self, self._own)
+        settings = checked_settings(self)
+        self._grid = np.array(DEFAULT_ALPHAS) if settings["alphas"] is None else settings["alphas"]
         if self.when_full == "error":
             msg = 'when_full="error" is for a single learner: of a bank, one may be full where another is not'
             raise ValueError(msg)
-        if not check_number("margin", self.margin) >= 0.0:
-            msg = f"margin must be >= 0 nats, got {self.margin!r}"
-            raise ValueError(msg)
-        if self.score_half_life is not None and not check_number("score_half_life", self.score_half_life) >= 1.0:
-            msg = f"score_half_life must be >= 1 point, or None, got {self.score_half_life!r}"
-            raise ValueError(msg)
         super()._begin()
 
-    def _new_learner(self, setting: StreamSettings) -> Learner:
-        self._bank = Bank(setting, self._grid, float(self.score_half_life or 0.0), float(self.margin))
+    def _new_learner(self, settings: Settings) -> Learner:
+        self._bank = Bank(settings | {"alphas": self._grid})
         return self._bank.learners[0]
 
     @property
@@ -270,15 +220,3 @@ def _refuse_time(t: Any) -> None:
     if t is not None:
         msg = "a bank of alphas counts points and takes no times; leave t out, and give half_life in points"
         raise ValueError(msg)
-
-
-def _checked_grid(alphas: Any) -> Vector:
-    try:
-        grid = np.array(DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64, ndmin=1)
-    except (TypeError, ValueError):
-        msg = f"alphas must be numbers > 0, got {alphas!r}"
-        raise ValueError(msg) from None
-    if grid.ndim != 1 or not 1 <= len(grid) <= _MOST_ALPHAS or not np.all((grid > 0.0) & np.isfinite(grid)):
-        msg = f"alphas must be one or more numbers > 0, got {alphas!r}"
-        raise ValueError(msg)
-    return grid

@@ -7,8 +7,7 @@ from typing import Any
 from mapdpm.files import container
 from mapdpm.files.errors import ModelFileError
 from mapdpm.stream.c_learner import Learner
-from mapdpm.stream.c_options import modules
-from mapdpm.stream.settings import DTYPES, StreamSettings
+from mapdpm.stream.c_options import DTYPES, Settings, modules
 
 MOST_PLACES = 1024
 """A summary may ask for so many places for clusters and groups, or for as many as it has clusters: it may be forged."""
@@ -74,7 +73,7 @@ def _take(learner: Learner, call: str, data: bytes) -> None:
         raise ValueError(msg)
 
 
-def read(data: bytes) -> tuple[Learner, StreamSettings]:
+def read(data: bytes) -> tuple[Learner, Settings]:
     """A learner of the clusters of a summary, and the settings of the one that wrote it.
 
     ModelFileError where the bytes are no summary, or damaged.
@@ -95,11 +94,10 @@ def read(data: bytes) -> tuple[Learner, StreamSettings]:
     if lib.mapdpm_init(learner.stream, learner.nbytes, options):
         why = "its settings are invalid"
         raise _damaged(why)
-    learner.bind()
     try:
         _take(learner, "mapdpm_pool_summary", data)
-        setting = learner.setting()  # the limits of priors are Python's
-        return learner, setting._replace(max_clusters=max_clusters, max_groups=max_groups)
+        settings = learner.settings()  # the limits of priors are Python's
+        return learner, settings | {"max_clusters": max_clusters, "max_groups": max_groups}
     except ValueError as problem:
         raise _damaged(str(problem)) from None
 

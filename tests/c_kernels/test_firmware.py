@@ -14,7 +14,7 @@ from compiling import FIRMWARE, SOURCE
 from mapdpm import NormalGamma, OnlineHDP, OnlineHDPHMM, OnlineMAPDPM
 from mapdpm.features import c_pipeline
 from mapdpm.features.c_pipeline import Pipeline, Step
-from mapdpm.stream import c_states, summaries
+from mapdpm.stream import summaries
 from mapdpm.stream.assessing import assess
 from mapdpm.stream.c_learner import NO_GROUP, Learner
 from tests.marks import complete_but
@@ -59,7 +59,7 @@ def model_for(kind, dtype, surprise=False):
         return OnlineHDPHMM(8, gamma=2.0, kappa=1.0, lag=4, likelihood=PRIOR, n_features=D, dtype=dtype)
     return OnlineMAPDPM(
         4 if kind == FULL else 8,
-        likelihood=None if kind == WARM_UP else PRIOR,
+        likelihood="auto" if kind == WARM_UP else PRIOR,
         warmup=60,
         n_features=D,
         half_life=300.0 if kind == DRIFT else None,
@@ -82,7 +82,7 @@ def crc_of_stream(kind, dtype, surprise=False):
     for i, (x, group) in enumerate(points(kind), 1):
         learner.set_group(group)
         if kind == STATES and i % GAP_EVERY == 0:
-            c_states.gap(learner)
+            learner.lib.mapdpm_gap(learner.stream)
         if i % SCORE_EVERY == 0:
             crc = crc_of_real(crc, learner.predict_score(x), dtype)
         if surprise and i % SCORE_EVERY == 0:

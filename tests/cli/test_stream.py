@@ -2,7 +2,6 @@
 
 import csv
 import errno
-import inspect
 import json
 import math
 import os
@@ -21,9 +20,8 @@ import pytest
 import mapdpm
 from command_line import expected, learned, made, started, streamed, text_of
 from mapdpm import OnlineMAPDPM, cli
-from mapdpm.cli import checkpoint, options, tables
+from mapdpm.cli import options, tables
 from mapdpm.files import container
-from mapdpm.stream import settings
 
 PRIOR = ["--prior", "m0=0", "--prior", "c0=0.1", "--prior", "a0=1", "--prior", "b0=1"]
 SKIP = ["--on-error", "skip"]
@@ -103,12 +101,6 @@ def test_a_prior_instead_of_a_warm_up(folder, argv, likelihood):
     streamed("data.csv", *argv, "--output", "out.jsonl")
     rows, _ = expected(made(1000), likelihood=likelihood)
     assert [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()] == rows
-
-
-def test_choices_are_those_of_the_library():
-    assert tuple(settings.WHEN_FULL) == options.WHEN_FULL
-    assert tuple(settings.DTYPES) == options.DTYPES
-    assert set(checkpoint.LEARNER) < set(inspect.signature(OnlineMAPDPM).parameters)
 
 
 @pytest.mark.parametrize(

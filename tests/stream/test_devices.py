@@ -175,7 +175,7 @@ def test_a_summary_has_the_parameters_and_the_rank_of_its_learner():
 
 
 def test_a_learner_in_its_warm_up_has_nothing_to_say():
-    warming = OnlineMAPDPM(likelihood=None, n_features=3).partial_fit(points(0, 20))
+    warming = OnlineMAPDPM(n_features=3).partial_fit(points(0, 20))
     device = flat_devices(1)[0]
     assert OnlineHDP.merged([warming, device]).weights.sum() == device.n_seen
     with pytest.raises(ValueError, match="no state has ended its warm-up"):

@@ -200,7 +200,7 @@ def test_cells_sum_to_clusters(half_life):
         np.testing.assert_allclose(cells_of(model, 1.3).sum(axis=1), totals, rtol=1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"half_life": 80.0}, {"window": 20}, {"warmup": 50, "likelihood": None}])
+@pytest.mark.parametrize("options", [{}, {"half_life": 80.0}, {"window": 20}, {"warmup": 50, "likelihood": "auto"}])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_many_are_one_by_one_and_a_file_goes_on(options, dtype, tmp_path):
     X, groups = grouped_stream(6, 500)

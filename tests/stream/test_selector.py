@@ -20,7 +20,7 @@ def blobs(n, K=6, seed=0):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("likelihood", [PRIOR, None])
+@pytest.mark.parametrize("likelihood", [PRIOR, "auto"])
 def test_each_learner_has_the_bits_of_one_by_itself(dtype, likelihood):
     X = blobs(900)
     selector = OnlineAlphaSelector(GRID, 8, likelihood=likelihood, half_life=300, dtype=dtype)

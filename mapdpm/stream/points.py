@@ -1,0 +1,62 @@
+"""Points and times at the border of a stream: one point is a sequence of numbers, a time is in seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mapdpm.validation import check_number
+
+MICROSECONDS = 1e6
+"""In a second."""
+
+_OUT_OF_RANGE = 2.0**62
+
+
+def check_point(x: Any) -> int:
+    """Number of features of a point; ValueError where it is no sequence."""
+    if isinstance(x, (str, bytes, dict)) or not hasattr(x, "__len__") or np.ndim(x) != 1 or len(x) == 0:
+        hint = "; mapdpm.compat.river takes dicts" if isinstance(x, dict) else ""
+        msg = f"x must be a sequence of numbers, one a feature, got {x!r}{hint}"
+        raise ValueError(msg)
+    return len(x)
+
+
+def microseconds(t: Any) -> int:
+    """A time in seconds as the integer microseconds of the C library."""
+    _refuse_dates(t)
+    return int(_rounded_microseconds(np.array(check_number("t", t))))
+
+
+def microseconds_of_many(t: Any, n: int) -> NDArray[np.int64] | None:
+    """Times of n points in microseconds, shape (n,); None where ``t`` is None."""
+    if t is None:
+        return None
+    _refuse_dates(t)
+    try:
+        times = np.asarray(t, dtype=np.float64)
+    except (TypeError, ValueError):
+        msg = f"t must be numbers, in seconds, got {t!r}"
+        raise ValueError(msg) from None
+    if times.shape != (n,):
+        msg = f"t must have one entry a point, shape ({n},), got shape {times.shape}"
+        raise ValueError(msg)
+    if not np.isfinite(times).all():
+        msg = f"t contains NaN or infinity at entry {int(np.argmin(np.isfinite(times)))}"
+        raise ValueError(msg)
+    return _rounded_microseconds(times)
+
+
+def _refuse_dates(t: Any) -> None:
+    """ValueError for dates: numpy would convert them to numbers in their own unit, such as milliseconds."""
+    kind = np.asarray(t).dtype if hasattr(t, "__array__") or isinstance(t, (list, tuple)) else None
+    if kind is not None and kind.kind in "mM":
+        msg = f"t must be numbers, in seconds, got {kind}; for dates, pass (t - t[0]) / np.timedelta64(1, 's')"
+        raise ValueError(msg)
+
+
+def _rounded_microseconds(seconds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Seconds as microseconds; a time beyond any clock becomes one that the C library refuses."""
+    return np.rint(np.clip(seconds * MICROSECONDS, -_OUT_OF_RANGE, _OUT_OF_RANGE)).astype(np.int64)
