@@ -60,7 +60,7 @@ COMPILED_FOR_LONG = (
     "mapdpm/samplers/stick_breaking_gibbs.py",
     "mapdpm/samplers/sub_cluster_splits.py",
     "mapdpm/models/dependent_dp.py",
-    "mapdpm/samplers/dependent_dp.py",
+    "mapdpm/samplers/dependent_dp_gibbs.py",
 )
 
 

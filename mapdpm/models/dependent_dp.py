@@ -16,8 +16,7 @@ from mapdpm.partition_priors.stick_breaking import mean_shares_given
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.rng import seeded
 from mapdpm.samplers._slices import INTERVALS
-from mapdpm.samplers.dependent_dp import DependentChain
-from mapdpm.samplers.dependent_dp import DependentDP as Sampler
+from mapdpm.samplers.dependent_dp_gibbs import DependentChain, DependentDPGibbs
 from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.sample import sample
 from mapdpm.samplers.trace import Trace
@@ -27,15 +26,15 @@ from mapdpm.validation import check_count, check_points
 class DependentDP(Estimator):
     r"""Clusters over time slices whose means drift and whose shares change: a dependent Dirichlet process.
 
-    The model of ``samplers.DependentDP`` (Porteous2006 section 5). ``fit`` samples from random labels, takes the draw
-    of the highest log p(x, Z), and climbs to its mode: sweeps of single points and exchanges of labels, and merges of
-    clusters at all times or at one, each kept if log p(x, Z) rises. A cluster has one label at all times, so it can be
-    followed, and its points may be missing for a while.
+    The model of Porteous2006 section 5. ``fit`` samples by ``samplers.DependentDPGibbs`` from random labels, takes the
+    draw of the highest log p(x, Z), and climbs to its mode: sweeps of single points and exchanges of labels, and merges
+    of clusters at all times or at one, each kept if log p(x, Z) rises. A cluster has one label at all times, so it can
+    be followed, and its points may be missing for a while.
 
     Parameters
     ----------
     alpha, discount, a, b, sticks, label_moves
-        As for ``samplers.DependentDP``.
+        As for ``samplers.DependentDPGibbs``.
     likelihood : DriftingNormal or None
         The prior of means and covariances. None is ``DriftingNormal.empirical(X, times)``.
     draws, chains : int >= 1
@@ -139,7 +138,7 @@ class DependentDP(Estimator):
         names, points = column_names(X), check_points(X).astype(np.float64, copy=False)
         max_sweeps = check_count("max_sweeps", self.max_sweeps)
         sticks = {name: getattr(self, name) for name in ("alpha", "discount", "a", "b", "sticks")}
-        sampler = Sampler(**sticks, likelihood=self.likelihood, label_moves=self.label_moves)
+        sampler = DependentDPGibbs(**sticks, likelihood=self.likelihood, label_moves=self.label_moves)
         options = {"draws": self.draws, "chains": self.chains, "init": self.init, "n_jobs": self.n_jobs}
         rng = seeded(self.random_state)
         seed = int(rng.generator.integers(2**31))

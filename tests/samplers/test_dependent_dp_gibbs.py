@@ -8,7 +8,7 @@ import pytest
 from mapdpm.likelihoods import _drift
 from mapdpm.partition_priors.stick_breaking import mean_shares_given
 from mapdpm.rng import seeded
-from mapdpm.samplers import DependentDP, Given, _slices
+from mapdpm.samplers import DependentDPGibbs, Given, _slices
 from mapdpm.samplers.given import ChainData
 from mapdpm.testing import exact, kernels, rank_tests
 from mapdpm.testing.enumeration import labellings
@@ -33,7 +33,7 @@ class Piece:
     def __init__(self, times, n_nodes, sticks=None):
         sticks = STICKS if sticks is None else sticks
         self.times, n = np.array(times), len(times)
-        self.sampler = kernels.uncompiled(DependentDP(likelihood=KNOWN, **sticks))
+        self.sampler = kernels.uncompiled(DependentDPGibbs(likelihood=KNOWN, **sticks))
         self.states = labellings(n, len(sticks["a"]))
         given = self.sampler.check_given(Given(times=self.times), n)
         self.chain = self.sampler.chain(
@@ -202,7 +202,7 @@ def log_joint_given_parameters(chain, X, times):
 def ratios_of_exchanges():
     """Pairs: the ratio by which an exchange is accepted, and by how much it changes the log joint with parameters."""
     X, times = drifting_points()
-    sampler = kernels.uncompiled(DependentDP(a=2.0, b=2.0, likelihood=FULL))
+    sampler = kernels.uncompiled(DependentDPGibbs(a=2.0, b=2.0, likelihood=FULL))
     given = sampler.check_given(Given(times=times), len(X))
     chain = sampler.chain(ChainData(sampler.observe(X).likelihood, X, given), "random", seeded(2))
     found = []
@@ -238,7 +238,7 @@ def joint_draw(rng):
     """A chain at labels, parameters and points that are all drawn from the model: five points in two slices."""
     generator, n = rng.generator, 5
     times = np.array([0.0, 0.0, 1.0, 1.0, 1.0])
-    sampler = DependentDP(1.0, likelihood=FULL)
+    sampler = DependentDPGibbs(1.0, likelihood=FULL)
     given = sampler.check_given(Given(times=times), n)
     chain = sampler.chain(
         ChainData(sampler.observe(np.zeros((n, 2))).likelihood, np.zeros((n, 2)), given), "single", rng
@@ -271,7 +271,7 @@ def statistics(chain):
 @pytest.mark.slow
 def test_steps_keep_the_joint_of_model_and_points():
     """The whole sampler, with covariances that are drawn (Gandy and Scott 2020)."""
-    sampler = DependentDP(1.0, likelihood=FULL)
+    sampler = DependentDPGibbs(1.0, likelihood=FULL)
     p = rank_tests.two_sample(joint_draw, sampler.step, statistics, random_state=5)
     print(f"p = {p:.3f}")
     assert p > 1e-5
@@ -280,7 +280,7 @@ def test_steps_keep_the_joint_of_model_and_points():
 @pytest.mark.slow
 def test_the_joint_test_notices_faults(monkeypatch):
     """Covariances of new clusters from the prior, as if the point that opened them were not known."""
-    sampler = kernels.uncompiled(DependentDP(1.0, likelihood=FULL))
+    sampler = kernels.uncompiled(DependentDPGibbs(1.0, likelihood=FULL))
 
     def without_the_point(drift, t, x, parameters, rng):
         _drift.draw_prior(drift, parameters, rng)

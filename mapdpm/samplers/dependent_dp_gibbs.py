@@ -137,7 +137,7 @@ class DependentChain(LabelledChain):
         return own[name] if name in own else super().dims_of(name, ndim)
 
 
-class DependentDP(StickBreakingGibbs):
+class DependentDPGibbs(StickBreakingGibbs):
     r"""Gibbs sampling of mixtures in time slices whose clusters drift: a dependent Dirichlet process (Porteous2006 5).
 
     Points at one time are a slice. Each slice has stick-breaking shares of its own, with the same a and b; label i has
@@ -183,7 +183,7 @@ class DependentDP(StickBreakingGibbs):
     >>> rng = np.random.default_rng(0)
     >>> times = np.repeat(np.arange(4), 20)
     >>> X = rng.normal(0.0, 0.1, (80, 1)) + rng.integers(0, 2, (80, 1)) + 0.1 * times[:, None]
-    >>> trace = sample(X, DependentDP(1.0), times=times, draws=20, burn_in=20, random_state=0)
+    >>> trace = sample(X, DependentDPGibbs(1.0), times=times, draws=20, burn_in=20, random_state=0)
     >>> trace.extra["labels"].shape
     (1, 20, 80)
     """
