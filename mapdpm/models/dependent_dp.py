@@ -11,13 +11,13 @@ from mapdpm.data.times import read_times
 from mapdpm.estimators.base import Estimator
 from mapdpm.jit import compiled_if_possible
 from mapdpm.likelihoods._drift import Drift, log_densities, log_densities_alone
-from mapdpm.models.slices_mode import climbed
+from mapdpm.models.dependent_dp_mode import climbed
 from mapdpm.partition_priors.stick_breaking import mean_shares_given
 from mapdpm.protocol import Labels, Matrix, Vector
 from mapdpm.rng import seeded
-from mapdpm.samplers._slices import INTERVALS
+from mapdpm.samplers._time_slices import INTERVALS
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.dependent_dp_gibbs import DependentChain, DependentDPGibbs
-from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.sample import sample
 from mapdpm.samplers.trace import Trace
 from mapdpm.validation import check_count, check_points

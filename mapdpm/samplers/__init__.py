@@ -4,12 +4,12 @@ from mapdpm.deprecated import old_names
 from mapdpm.partition_priors import StickBreaking
 from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, InverseGammaPrior
 from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.chinese_restaurant_franchise import ChineseRestaurantFranchise
 from mapdpm.samplers.collapsed_gibbs import CollapsedGibbs
 from mapdpm.samplers.dependent_dp_gibbs import DependentDPGibbs
 from mapdpm.samplers.direct_assignment import DirectAssignment
 from mapdpm.samplers.finite_symmetric_dirichlet import FiniteSymmetricDirichlet
-from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.group_shares import group_shares
 from mapdpm.samplers.hdp_hmm_beam import HDPHMMBeam
 from mapdpm.samplers.hdp_hmm_direct_assignment import HDPHMMDirectAssignment

@@ -11,7 +11,7 @@ from mapdpm.jit import jitable
 from mapdpm.protocol import Labels, LikelihoodVerbs, Matrix, RngVerbs, Vector
 from mapdpm.samplers._blocks import count_used
 from mapdpm.samplers._restaurants import LEAST, Restaurants, parts
-from mapdpm.samplers._states import Machines
+from mapdpm.samplers._transitions import Machines
 from mapdpm.state import ClusterState
 
 

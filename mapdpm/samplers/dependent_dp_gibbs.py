@@ -15,7 +15,7 @@ from mapdpm.likelihoods._drift_marginal import log_marginal_of_path
 from mapdpm.likelihoods.drifting_normal import DriftingNormal
 from mapdpm.partition_priors.stick_breaking import StickBreaking
 from mapdpm.protocol import Labels, Likelihood, Matrix, RngVerbs, Vector
-from mapdpm.samplers._slices import (
+from mapdpm.samplers._time_slices import (
     INTERVALS,
     MOST_OPENED,
     Slices,
@@ -25,7 +25,7 @@ from mapdpm.samplers._slices import (
 )
 from mapdpm.samplers._with_parameters import PARAMETERS, Counted
 from mapdpm.samplers.chain import CLUSTER, Chain
-from mapdpm.samplers.given import ChainData, Given
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.sampler import Info
 from mapdpm.samplers.stick_breaking_gibbs import (
     LabelledChain,

@@ -11,8 +11,8 @@ from mapdpm.data import point_set
 from mapdpm.deprecated import text_of_now
 from mapdpm.rng import seeded
 from mapdpm.samplers.chain import Chain
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.ends import End
-from mapdpm.samplers.given import ChainData, Given
 from mapdpm.samplers.hybrid import Hybrid
 from mapdpm.samplers.runs import Best, Draws, Plan, Progress, run_chain
 from mapdpm.samplers.sampler import Sampler

@@ -14,7 +14,7 @@ from mapdpm.partition_priors import DirichletProcess
 from mapdpm.protocol import Labels, LikelihoodVerbs, PartitionPriorVerbs, RngVerbs
 from mapdpm.samplers._blocks import count_used, shuffle
 from mapdpm.samplers.chain import Chain
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.state import ClusterState, assign
 from mapdpm.validation import check_start, in_order_of_appearance
 

@@ -6,11 +6,11 @@ import pytest
 from mapdpm import DependentDP, DriftingNormal
 from mapdpm.diagnostics import association_variance, correspondence
 from mapdpm.metrics import adjusted_mutual_info
-from mapdpm.models import slices_mode
-from mapdpm.models.slices_mode import climbed
+from mapdpm.models import dependent_dp_mode
+from mapdpm.models.dependent_dp_mode import climbed
 from mapdpm.rng import seeded
 from mapdpm.samplers import DependentDPGibbs, Given, StickBreaking, sample
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from tests.oracle import drift as oracle
 
 STARTS = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 5.0]])
@@ -65,7 +65,7 @@ def test_gains_of_merges_are_those_of_the_joint():
     before, labels = chain.log_joint(), chain.labels_of_slots[chain.state.labels]
     n = labels.max() + 2
     ends = np.ones(n), np.append(np.ones(n - 1), 0.0)
-    found = slices_mode.moves(chain)
+    found = dependent_dp_mode.moves(chain)
     assert len(found) > 10
     for move in found[:: len(found) // 10]:
         here = move.here[np.searchsorted(np.unique(times), times)]

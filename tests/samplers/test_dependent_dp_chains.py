@@ -8,7 +8,7 @@ import pytest
 from mapdpm.likelihoods.drifting_normal import DriftingNormal
 from mapdpm.rng import seeded
 from mapdpm.samplers import DependentDPGibbs, Given, Trace, sample
-from mapdpm.samplers.given import ChainData
+from mapdpm.samplers.chain_data import ChainData
 from mapdpm.testing import kernels
 from mapdpm.validation import in_order_of_appearance
 from tests.drifting import FULL, drifting_points, plain

@@ -16,9 +16,9 @@ from mapdpm.protocol import Labels, Likelihood, RngVerbs, Vector
 from mapdpm.samplers._restaurants import Restaurants
 from mapdpm.samplers._with_parameters import PARAMETERS, is_counted, log_joint_given
 from mapdpm.samplers.chain import CLUSTER, Chain
+from mapdpm.samplers.chain_data import ChainData, Given
 from mapdpm.samplers.concentration import draw_alpha_by_auxiliary, in_floats
-from mapdpm.samplers.given import ChainData, Given
-from mapdpm.samplers.shares import NODE, SHARES, TABLES, SharingChain, SharingSampler, draw_alpha_of_groups
+from mapdpm.samplers.sharing_sampler import NODE, SHARES, TABLES, SharingChain, SharingSampler, draw_alpha_of_groups
 from mapdpm.samplers.starts import labels_without_order
 
 
