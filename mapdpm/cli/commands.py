@@ -51,14 +51,14 @@ def fit(arguments: argparse.Namespace) -> None:
     seconds = time.perf_counter() - started
     if arguments.out is not None:
         model.save(arguments.out)
-    labels = _grouped(arguments, model)
+    labels = _labels(arguments, model)
     if arguments.picture is not None:
         write_file(arguments.picture, _picture(model, table, labels, arguments.picture))
     if arguments.labels is not None:
         records.write_text(arguments.labels, records.lines(["label"], labels[:, None].tolist(), arguments.format))
     if not arguments.quiet:
-        grouped = None if arguments.n_groups is None else np.bincount(labels).tolist()
-        summary = _summary(model, table, seconds, arguments.format, grouped)
+        merged = None if arguments.merge_to is None else np.bincount(labels).tolist()
+        summary = _summary(model, table, seconds, arguments.format, merged)
         if arguments.labels is not None and str(arguments.labels) == records.STDOUT:
             stderr.write(f"{summary}\n")
         else:
@@ -221,14 +221,14 @@ def _likelihood(arguments: argparse.Namespace, table: Table) -> Any:
         raise UsageError(msg) from None
 
 
-def _grouped(arguments: argparse.Namespace, model: Any) -> Any:
-    """The labels of the rows: clusters, or the groups into which ``--n-groups`` merges them."""
-    if arguments.n_groups is None:
+def _labels(arguments: argparse.Namespace, model: Any) -> Any:
+    """The labels of the rows: clusters, or the merged clusters that ``--merge-to`` leaves."""
+    if arguments.merge_to is None:
         return model.labels_
     try:
-        return model.merge_tree(arguments.merge_by).labels(arguments.n_groups)
+        return model.merge_tree(arguments.merge_by).labels(arguments.merge_to)
     except ValueError as error:
-        msg = f"argument --n-groups: {error}"
+        msg = f"argument --merge-to: {error}"
         raise UsageError(msg) from None
 
 
@@ -249,7 +249,7 @@ def _picture(model: Any, table: Table, labels: Any, path: Path) -> bytes:
     return plots.image(ax, path.suffix[1:])
 
 
-def _summary(model: Any, table: Table, seconds: float, kind: str, grouped: list[int] | None) -> str:
+def _summary(model: Any, table: Table, seconds: float, kind: str, merged: list[int] | None) -> str:
     rows, columns = table.values.shape
     prior = {name: np.asarray(value).tolist() for name, value in model.likelihood_._asdict().items()}
     if kind == "jsonl":
@@ -259,7 +259,7 @@ def _summary(model: Any, table: Table, seconds: float, kind: str, grouped: list[
             **({} if table.groups is None else {"groups": len(model.group_names_)}),
             "clusters": model.n_clusters_,
             "sizes": model.cluster_sizes_.tolist(),
-            **({} if grouped is None else {"merged": grouped}),
+            **({} if merged is None else {"merged": merged}),
             "prior": prior,
             "log_joint": model.log_joint_,
             "sweeps": model.n_sweeps_,
@@ -275,7 +275,7 @@ def _summary(model: Any, table: Table, seconds: float, kind: str, grouped: list[
         **({} if table.groups is None else {"groups": len(model.group_names_)}),
         "clusters": model.n_clusters_,
         "sizes": " ".join(map(str, model.cluster_sizes_.tolist())),
-        **({} if grouped is None else {"merged": " ".join(map(str, grouped))}),
+        **({} if merged is None else {"merged": " ".join(map(str, merged))}),
         "prior": _prior_line(prior),
         "log joint": f"{model.log_joint_:.6f} nats",
         "sweeps": model.n_sweeps_,

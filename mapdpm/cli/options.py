@@ -11,6 +11,7 @@ import mapdpm
 from mapdpm.cli import values
 from mapdpm.cli.broker_options import alarm_options, broker_options
 from mapdpm.cli.stderr import report
+from mapdpm.deprecated import said
 from mapdpm.names import BACKENDS, CRITERIA, DTYPES, HDP_MOVES, METHODS, MISSING, MOVES, STARTS, WHEN_FULL
 
 LIKELIHOODS = ("normal-gamma", "normal-known-variance")
@@ -37,6 +38,13 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2)
 
 
+class _OldName(argparse.Action):
+    def __call__(self, _: Any, namespace: Any, value: Any, __: Any = None) -> None:
+        """Set the option of now; ``old_names`` gets the warning, which ``main`` prints."""
+        setattr(namespace, self.dest, value)
+        namespace.old_names = (*namespace.old_names, self.const)
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line; the parsed ``run`` is the name of a function in ``commands``."""
     # Abbreviated options would change their meaning when options are added.
@@ -54,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        added.set_defaults(run=run, quiet=False, verbose=False)
+        added.set_defaults(run=run, quiet=False, verbose=False, old_names=())
         return added
 
     _fit_options(command("fit", "fit", "cluster the rows of a CSV file", _FIT_EXAMPLES))
@@ -109,8 +117,9 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     results.add_argument("--labels", type=Path, metavar="FILE", help="write the cluster of each row; - is stdout")
     results.add_argument("--picture", type=Path, metavar="FILE", help="draw the clusters: .png, .pdf or .svg")
     _format_option(results, "labels and the summary")
-    text = "merge clusters into so many groups, by a tree: labels, picture and summary show groups"
-    results.add_argument("--n-groups", type=values.count, metavar="N", help=text)
+    text = "merge clusters by a tree until N are left: labels, picture and summary show merged clusters"
+    results.add_argument("--merge-to", type=values.count, metavar="N", help=text)
+    _old_name(results, "--n-groups", "--merge-to", values.count)
     text = "what merges first: what costs the log joint least, or what is hardest to tell apart (%(default)s)"
     results.add_argument("--merge-by", choices=CRITERIA, default=CRITERIA[0], help=text)
     model = fit.add_argument_group("model")
@@ -147,6 +156,12 @@ def _fit_options(fit: argparse.ArgumentParser) -> None:
     search.add_argument("--jobs", type=values.count, metavar="N", help="threads over restarts (1)")
     search.add_argument("--backend", choices=("auto", *BACKENDS), default="auto", help="implementation (%(default)s)")
     _verbosity_options(fit, "each step on stderr")
+
+
+def _old_name(group: Any, old: str, now: str, kind: Any) -> None:
+    """The old name of an option, which the help leaves out: it works, and warns."""
+    dest = now.removeprefix("--").replace("-", "_")
+    group.add_argument(old, dest=dest, type=kind, action=_OldName, const=said(old, now), help=argparse.SUPPRESS)
 
 
 def _prior_options(model: Any) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mapdpm.backends import Backend
 from mapdpm.data import point_set, read_by
 from mapdpm.data.frames import column_names
+from mapdpm.deprecated import argument
 from mapdpm.estimators.base import WeightedEstimator
 from mapdpm.estimators.chunks import in_chunks
 from mapdpm.estimators.packed import PackedMixture
@@ -221,16 +222,17 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         self._take(fitted, None)
         return fitted.warm
 
-    def predict(self, X: Any, novelty: bool = False, groups: Any = None) -> Labels:
+    def predict(self, X: Any, novelty: bool = False, merged: Any = None, *, groups: Any = None) -> Labels:
         """The best existing cluster for each point; with ``novelty``, -1 where a new cluster would be better.
 
         argmax_k log N_k + log p(x | cluster k) (Raykov2014 (18), its sign corrected). O(N K D); changes nothing. With
-        ``groups``, the group of that cluster: one integer for each cluster, as ``merge_tree().groups()`` has; or how
-        many, by the log joint.
+        ``merged``, the merged cluster of that cluster: one integer for each cluster, as ``merge_tree().groups()`` has;
+        or how many there are, by the log joint.
         """
-        if groups is not None:
-            count = isinstance(groups, numbers.Integral)
-            chosen = self.merge_tree().groups(groups) if count else checked_groups(groups, self.n_clusters_)
+        merged = argument("merged", merged, "groups", groups)
+        if merged is not None:
+            count = isinstance(merged, numbers.Integral)
+            chosen = self.merge_tree().groups(merged) if count else checked_groups(merged, self.n_clusters_)
             return group_of(chosen, self.predict(X, novelty))
 
         def best(backend: Backend, model: Model, state: ClusterState) -> Labels:
