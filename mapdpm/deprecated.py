@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 RENAMED = {
+    "mapdpm.features": {"Chain": "Pipeline"},
     "mapdpm.samplers": {"DependentDP": "DependentDPGibbs"},
 }
 """Of each package: what its names were, and what they are now."""

@@ -23,7 +23,7 @@ from mapdpm.cli.records import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
-from mapdpm.cli.stream_features import Pipeline
+from mapdpm.cli.stream_features import StreamFeatures
 from mapdpm.cli.tables import STDIN, counted, is_text
 from mapdpm.files.errors import ModelFileError, UnwritableError
 from mapdpm.stream import Event, OnlineHDPHMM, OnlineMAPDPM, StreamFullError
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     stream_arguments.check_states(settings)
     alarms.check(arguments, settings, saved)
     model = stream_arguments.learner(settings) if saved is None else saved.model
-    features = Pipeline.of(settings, saved, arguments.state)
+    features = StreamFeatures.of(settings, saved, arguments.state)
     with Signals() as signals, contextlib.ExitStack() as stack:
         source = _source(arguments, signals)
         stack.callback(source.close)
@@ -64,7 +64,7 @@ class Stream:
         self,
         arguments: argparse.Namespace,
         settings: dict[str, Any],
-        learns: tuple[Pipeline, OnlineMAPDPM | OnlineHDPHMM],
+        learns: tuple[StreamFeatures, OnlineMAPDPM | OnlineHDPHMM],
         source: Source,
         sink: Sink,
         alarm: alarms.Alarms | None = None,

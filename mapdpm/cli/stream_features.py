@@ -15,7 +15,7 @@ from mapdpm.features import Transformer
 from mapdpm.files.errors import ModelFileError
 
 
-class Pipeline:
+class StreamFeatures:
     """The features of one run, or none: then a point is its own result."""
 
     def __init__(self, transformer: Transformer | None) -> None:
@@ -23,7 +23,7 @@ class Pipeline:
         self._before: Any = None
 
     @classmethod
-    def of(cls, settings: dict[str, Any], saved: Saved | None, path: Path | None) -> Pipeline:
+    def of(cls, settings: dict[str, Any], saved: Saved | None, path: Path | None) -> StreamFeatures:
         """The features that the settings name, in the state that was saved; UsageError for a wrong text."""
         text = settings["features"]
         if text is None:

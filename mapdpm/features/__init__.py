@@ -1,7 +1,8 @@
 """Features of sensors, one after the other, in fixed memory: what a learner of streams gets instead of raw points."""
 
+from mapdpm.deprecated import old_names
 from mapdpm.features.blocks import RMS, BandEnergy, CrestFactor
-from mapdpm.features.composition import Chain, Union
+from mapdpm.features.composition import Pipeline, Union
 from mapdpm.features.points import Centre, Difference, Lag, Seasonal
 from mapdpm.features.text import parse
 from mapdpm.features.transformer import Transformer
@@ -10,15 +11,18 @@ __all__ = [
     "RMS",
     "BandEnergy",
     "Centre",
-    "Chain",
     "CrestFactor",
     "Difference",
     "Lag",
+    "Pipeline",
     "Seasonal",
     "Transformer",
     "Union",
     "parse",
 ]
+
+
+__getattr__ = old_names(__name__)
 
 
 def __dir__() -> list[str]:

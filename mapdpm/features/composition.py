@@ -1,4 +1,4 @@
-"""Chains, whose parts follow each other, and unions, whose parts stand side by side."""
+"""Pipelines, whose parts follow each other, and unions, whose parts stand side by side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mapdpm.features.transformer import Transformer
 
 
 class _Parts(Transformer):
-    """What a chain and a union have in common: parts that are transformers, of one real type."""
+    """What a pipeline and a union have in common: parts that are transformers, of one real type."""
 
     def _check(self, name: str) -> None:
         parts = self.parts
@@ -40,11 +40,11 @@ class _Parts(Transformer):
         return any(part.needs_times for part in self.parts)
 
 
-class Chain(_Parts):
+class Pipeline(_Parts):
     """Transformers one after the other: the results of each are the points of the next. ``a | b`` makes it.
 
     Where a part gives no result, the next ones do nothing. Times of points reach all parts. The parts themselves keep
-    their own state: the chain has its own memory, that of one pipeline.
+    their own state: the pipeline has its own memory.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ class Chain(_Parts):
         self._check("steps")
 
     @classmethod
-    def of(cls, *parts: Transformer) -> Chain:
-        """A chain of parts; those of chains among them stand in it themselves."""
-        return cls(tuple(step for part in parts for step in (part.steps if isinstance(part, Chain) else (part,))))
+    def of(cls, *parts: Transformer) -> Pipeline:
+        """A pipeline of parts; those of pipelines among them stand in it themselves."""
+        return cls(tuple(step for part in parts for step in (part.steps if isinstance(part, Pipeline) else (part,))))
 
     @property
     def parts(self) -> Sequence[Transformer]:
@@ -95,8 +95,8 @@ class Chain(_Parts):
         return names
 
     def __repr__(self) -> str:
-        """The text that makes such a chain."""
-        return " | ".join(f"({part!r})" if isinstance(part, Chain) else repr(part) for part in self.steps)
+        """The text that makes such a pipeline."""
+        return " | ".join(f"({part!r})" if isinstance(part, Pipeline) else repr(part) for part in self.steps)
 
 
 class Union(_Parts):
@@ -161,5 +161,5 @@ class Union(_Parts):
 
     def __repr__(self) -> str:
         """The text that makes such a union."""
-        compound = (Chain, Union)
+        compound = (Pipeline, Union)
         return " + ".join(f"({part!r})" if isinstance(part, compound) else repr(part) for part in self.members)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mapdpm.features.c_pipeline import Pipeline
+from mapdpm.features.c_pipeline import CPipeline
 from mapdpm.features.text import parse
 from mapdpm.features.transformer import TEXT_KEY, Transformer
 from mapdpm.files import container
@@ -19,7 +19,7 @@ def restored(data: bytes, like: Transformer | None = None) -> Transformer:
     if text is None and like is None:
         msg = "the file of these features was written by a chip; say which they are: from_bytes(data, like=...)"
         raise ModelFileError(msg)
-    pipeline, problem = Pipeline.read(dtype, data)
+    pipeline, problem = CPipeline.read(dtype, data)
     if pipeline is None:
         msg = f"the model file is damaged: {problem}"
         raise ModelFileError(msg)

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from mapdpm.features.blocks import RMS, BandEnergy, CrestFactor
-from mapdpm.features.composition import Chain, Union
+from mapdpm.features.composition import Pipeline, Union
 from mapdpm.features.points import Centre, Difference, Lag, Seasonal
 from mapdpm.features.transformer import Transformer
 
@@ -46,7 +46,7 @@ def parse(text: str, dtype: str | None = None) -> Transformer:
 def _made(node: ast.expr, dtype: str | None) -> Transformer:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitOr, ast.Add)):
         left, right = _made(node.left, dtype), _made(node.right, dtype)
-        return Chain.of(left, right) if isinstance(node.op, ast.BitOr) else Union.of(left, right)
+        return Pipeline.of(left, right) if isinstance(node.op, ast.BitOr) else Union.of(left, right)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return _called(node, node.func.id, dtype)
     hint = "; write its arguments, as in Lag(2)" if isinstance(node, ast.Name) and node.id in KINDS else ""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mapdpm.compat import scikit_learn
 from mapdpm.data.frames import CONTAINERS, Names, check_names, column_names, framed
 from mapdpm.estimators.base import Parameters
-from mapdpm.features.c_pipeline import Pipeline, Step
+from mapdpm.features.c_pipeline import CPipeline, Step
 from mapdpm.features.times import microseconds_of, of_index
 from mapdpm.files import container, disk
 from mapdpm.protocol import Labels
@@ -23,7 +23,7 @@ from mapdpm.validation import check_choice, check_points
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from mapdpm.features.composition import Chain, Union
+    from mapdpm.features.composition import Pipeline, Union
 
 TEXT_KEY = "features"
 """The key of the text of a pipeline in the extras of files."""
@@ -41,7 +41,7 @@ class Transformer(Parameters, abc.ABC):
 
     dtype: str
     feature_names_in_: Names
-    _pipeline: Pipeline | None
+    _pipeline: CPipeline | None
 
     # ---- what each transformer says of itself ------------------------------------------------------------------------
 
@@ -63,11 +63,11 @@ class Transformer(Parameters, abc.ABC):
     def names_for(self, names: list[str]) -> list[str]:
         """Names of the columns of results, for those of the points."""
 
-    def __or__(self, other: Any) -> Chain:
+    def __or__(self, other: Any) -> Pipeline:
         """Send the results of this transformer to another one."""
-        from mapdpm.features.composition import Chain  # noqa: PLC0415  (a chain is a transformer)
+        from mapdpm.features.composition import Pipeline  # noqa: PLC0415  (a pipeline is a transformer)
 
-        return Chain.of(self, other) if isinstance(other, Transformer) else NotImplemented
+        return Pipeline.of(self, other) if isinstance(other, Transformer) else NotImplemented
 
     def __add__(self, other: Any) -> Union:
         """Put the results of this transformer and of another one side by side."""
@@ -278,11 +278,11 @@ class Transformer(Parameters, abc.ABC):
         self._pipeline = None
 
     @exclusive
-    def copied_pipeline(self) -> Pipeline | None:
+    def copied_pipeline(self) -> CPipeline | None:
         """A copy of the state, for ``adopt``."""
         return None if self._pipeline is None else self._pipeline.copy()
 
-    def adopt(self, pipeline: Pipeline | None, names: Names | None) -> None:
+    def adopt(self, pipeline: CPipeline | None, names: Names | None) -> None:
         """Go on from the state of a pipeline of these steps, or None: no points and no columns yet."""
         self._pipeline = pipeline
         self.__dict__.pop("feature_names_in_", None)
@@ -299,9 +299,9 @@ class Transformer(Parameters, abc.ABC):
         self.compile_into(0, steps)
         return steps
 
-    def _new(self, n_features: int) -> Pipeline:
+    def _new(self, n_features: int) -> CPipeline:
         """A pipeline that has seen nothing."""
-        return Pipeline.new(self.dtype, self.c_steps(), n_features)
+        return CPipeline.new(self.dtype, self.c_steps(), n_features)
 
     def _names_in(self, n_features: int, names: Any = None) -> list[str]:
         if names is None:
