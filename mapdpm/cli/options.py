@@ -226,7 +226,7 @@ def _score_options(score: argparse.ArgumentParser) -> None:
 
 
 def _stream_options(stream: argparse.ArgumentParser) -> None:
-    # No defaults here: a missing option comes from the state, or else from the defaults in stream.py.
+    # No defaults here: a missing option comes from the checkpoint, or else from the defaults in stream.py.
     text = "CSV file of numbers, one point a line; - is stdin (the default)"
     stream.add_argument("data", type=Path, nargs="?", help=text)
     text = "wait for more at the end of the file, until a signal comes"
@@ -270,13 +270,13 @@ def _stream_options(stream: argparse.ArgumentParser) -> None:
     model.add_argument("--likelihood", choices=LIKELIHOODS, help="family (normal-gamma)")
     text = "instead of a warm-up: all parameters of the prior, as m0=0 or m0=0,2 (one a column)"
     model.add_argument("--prior", type=values.assignment, action="append", default=[], metavar="NAME=VALUE", help=text)
-    state = stream.add_argument_group("state")
-    text = "state file: resume from it if it exists, and write checkpoints and the end to it"
-    state.add_argument("--state", type=Path, metavar="FILE", help=text)
+    kept = stream.add_argument_group("checkpoints")
+    text = "file of checkpoints: resume from it if it exists, and write to it, at the end too"
+    kept.add_argument("--state", type=Path, metavar="FILE", help=text)
     text = "most points between checkpoints (10000)"
-    state.add_argument("--checkpoint-points", type=values.count, metavar="N", help=text)
+    kept.add_argument("--checkpoint-points", type=values.count, metavar="N", help=text)
     text = "most seconds between checkpoints, where points come (10)"
-    state.add_argument("--checkpoint-seconds", type=values.positive, metavar="T", help=text)
+    kept.add_argument("--checkpoint-seconds", type=values.positive, metavar="T", help=text)
     alarm_options(stream.add_argument_group("alarms"))
     broker_options(stream.add_argument_group("MQTT"))
 

@@ -65,17 +65,17 @@ class Printed:
 class Written:
     """Results in a file, which is first cut to its committed length; a new file begins with ``header``."""
 
-    def __init__(self, path: Path, header: str, position: dict[str, Any] | None, state: Path | None) -> None:
+    def __init__(self, path: Path, header: str, position: dict[str, Any] | None, saved: Path | None) -> None:
         self._path, self._lines, self._file = path, [header], -1
         self._bytes = 0
-        if position is not None and state is not None and position["path"] == self._identity():
+        if position is not None and saved is not None and position["path"] == self._identity():
             self._lines = []
             if not path.exists():
-                gone = f"{path} is gone, but {state} goes on after byte {position.get('offset')} of it"
-                msg = f"{gone}; begin another state"
+                gone = f"{path} is gone, but {saved} goes on after byte {position.get('offset')} of it"
+                msg = f"{gone}; {checkpoint.ANOTHER}"
                 raise ValueError(msg)
             with path.open("rb") as file:
-                self._bytes = checkpoint.check(file.fileno(), position, str(path), state)
+                self._bytes = checkpoint.check(file.fileno(), position, str(path), saved)
 
     def write(self, line: str) -> None:
         """Written with the next flush."""
@@ -139,7 +139,7 @@ class Written:
 
 
 class Publication:
-    """A sink: results as messages to a topic. Those that the broker may lack are part of the state."""
+    """A sink: results as messages to a topic. Those that the broker may lack are part of the checkpoint."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ class StreamFeatures:
 
     @classmethod
     def of(cls, settings: dict[str, Any], saved: Saved | None, path: Path | None) -> StreamFeatures:
-        """The features that the settings name, in the state that was saved; UsageError for a wrong text."""
+        """The features that the settings name, as they were saved; UsageError for a wrong text."""
         text = settings["features"]
         if text is None:
             return cls(None)
@@ -76,6 +76,6 @@ class StreamFeatures:
             raise RefusedInputError(msg) from None
 
     def undo(self) -> None:
-        """Return to the state before the last point, which the learner refused."""
+        """Return to where it was before the last point, which the learner refused."""
         if self.transformer is not None:
             self.transformer.adopt(self._before, getattr(self.transformer, "feature_names_in_", None))
