@@ -312,7 +312,10 @@ def begun(folder, capsys):
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        ("--alpha 3", "argument --alpha: state.mdpm was begun with 2.0, got 3.0; leave --alpha out, or name another file for --state"),
+        (
+            "--alpha 3",
+            "argument --alpha: state.mdpm was begun with 2.0, got 3.0; leave --alpha out, or name another file for --state",
+        ),
         ("--max-clusters 3", "argument --max-clusters: state.mdpm was begun with 16, got 3"),
         ("--half-life 3", "argument --half-life: state.mdpm was begun without it, got 3.0"),
         ("--dtype float32", "argument --dtype: state.mdpm was begun with float64, got float32"),
