@@ -41,11 +41,11 @@ def old_names(package: str) -> Callable[[str], Any]:
     return attribute
 
 
-def argument(name: str, value: Any, old_name: str, old_value: Any) -> Any:
-    """The value of an argument whose default is None, also where it came by its old name. Call it in the function."""
+def argument(name: str, value: Any, old_name: str, old_value: Any, default: Any = None) -> Any:
+    """The value of an argument, also where it came by its old name, whose default is None. Call it in the function."""
     if old_value is None:
         return value
-    if value is not None:
+    if value is not default:
         msg = f"give {name} and not its old name {old_name}, got both"
         raise ValueError(msg)
     warn(said(f"{old_name}=", f"{name}="), stacklevel=3)
