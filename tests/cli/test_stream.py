@@ -314,7 +314,7 @@ def begun(folder, capsys):
     [
         (
             "--alpha 3",
-            "argument --alpha: state.mdpm was begun with 2.0, got 3.0; leave --alpha out, or name another file for --state",
+            "argument --alpha: state.mdpm was begun with 2.0, got 3.0; leave --alpha out, or name another file",
         ),
         ("--max-clusters 3", "argument --max-clusters: state.mdpm was begun with 16, got 3"),
         ("--half-life 3", "argument --half-life: state.mdpm was begun without it, got 3.0"),
