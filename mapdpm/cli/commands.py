@@ -164,7 +164,7 @@ def export(arguments: argparse.Namespace) -> None:
         stdout.write(f"{arguments.c}: {', '.join(files)}; {facts}\n")
 
 
-def show(arguments: argparse.Namespace) -> None:
+def demonstrate(arguments: argparse.Namespace) -> None:
     """``mapdpm demo``."""
     target = arguments.picture or PICTURE
     if not arguments.no_picture:

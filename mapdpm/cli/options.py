@@ -75,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
     _stream_options(command("stream", "stream", text, _STREAM_EXAMPLES))
     text = "write a model as C: a header, the library, and an example that goes on learning"
     _export_options(command("export", "export", text, _EXPORT_EXAMPLES))
-    _demo_options(command("demo", "show", "cluster a smart watch's recording into activities", _DEMO_EXAMPLES))
+    _demo_options(command("demo", "demonstrate", "cluster a smart watch's recording into activities", _DEMO_EXAMPLES))
     return whole
 
 

@@ -13,7 +13,7 @@ from mapdpm.cli import records
 from mapdpm.cli.options import UsageError
 from mapdpm.cli.tables import Table
 from mapdpm.selection import Selection
-from mapdpm.selection.settings import Setting, changed_likelihood, default_alphas, split_setting
+from mapdpm.selection.grid import Setting, changed_likelihood, default_alphas, split_setting
 
 
 def settings(arguments: argparse.Namespace, prior: Any, table: Table) -> Any:

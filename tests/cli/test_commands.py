@@ -22,7 +22,7 @@ import mapdpm
 from mapdpm import backends, cli, selection
 from mapdpm.cli import columns, models, options, progress, tables
 from mapdpm.search.moves.catalogue import MOVES
-from mapdpm.selection.settings import ALPHA_STARTS
+from mapdpm.selection.grid import ALPHA_STARTS
 from repository import ROOT
 
 OLD_AND_NEW = ("--n-groups", "--merge-to")
