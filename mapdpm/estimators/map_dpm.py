@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -20,7 +19,7 @@ from mapdpm.estimators.packed import PackedMixture
 from mapdpm.files import container, disk
 from mapdpm.files.batch_models import extras_of, restored_estimator
 from mapdpm.merging.make import log_shares_of, tree_of_mixture
-from mapdpm.merging.tree import MergeTree, checked_groups, group_of
+from mapdpm.merging.tree import MergeTree, group_of, groups_of
 from mapdpm.names import STARTS
 from mapdpm.partition_priors import partition_prior
 from mapdpm.protocol import Labels, Matrix, Model, Vector
@@ -231,9 +230,7 @@ class MAPDPM(PackedMixture, WeightedEstimator):
         """
         merged = argument("merged", merged, "groups", groups)
         if merged is not None:
-            count = isinstance(merged, numbers.Integral)
-            chosen = self.merge_tree().groups(merged) if count else checked_groups(merged, self.n_clusters_)
-            return group_of(chosen, self.predict(X, novelty))
+            return group_of(groups_of(self, merged), self.predict(X, novelty))
 
         def best(backend: Backend, model: Model, state: ClusterState) -> Labels:
             slots = np.empty(point_set(model.data).n_points, dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -109,9 +110,11 @@ def tree_of(pairs: Sequence[tuple[int, int]], losses: Sequence[float], clusters:
     return MergeTree(linkage, np.array(losses, dtype=np.float64), clusters)
 
 
-def checked_groups(groups: Any, n_clusters: int) -> Labels:
-    """One merged cluster for each cluster; ValueError otherwise."""
-    array = np.asarray(groups)
+def groups_of(model: Any, merged: Any) -> Labels:
+    """The merged cluster of each cluster of ``model``: as given, else ValueError; of its tree where it is a number."""
+    if isinstance(merged, numbers.Integral):
+        return model.merge_tree().groups(merged)
+    array, n_clusters = np.asarray(merged), model.n_clusters_
     if array.shape != (n_clusters,) or array.dtype.kind not in "iu" or np.any(array < 0):
         msg = (
             f"merged must have an integer >= 0 for each of the {n_clusters} clusters, as merge_tree().groups() has, "
