@@ -1,5 +1,7 @@
 """Features of sensors, one after the other, in fixed memory: what a learner of streams gets instead of raw points."""
 
+from typing import TYPE_CHECKING
+
 from mapdpm.deprecated import old_names
 from mapdpm.features.blocks import RMS, BandEnergy, CrestFactor
 from mapdpm.features.composition import Pipeline, Union
@@ -22,7 +24,8 @@ __all__ = [
 ]
 
 
-__getattr__ = old_names(__name__)
+if not TYPE_CHECKING:  # mypy would take any name for one that is there
+    __getattr__ = old_names(__name__)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,7 @@
 """Reference samplers: exact MCMC, one algorithm a file. Faster methods are judged by them."""
 
+from typing import TYPE_CHECKING
+
 from mapdpm.deprecated import old_names
 from mapdpm.partition_priors import StickBreaking
 from mapdpm.partition_priors.hyperpriors import BetaPrior, GammaPrior, InverseGammaPrior
@@ -69,7 +71,8 @@ __all__ = [
 ]
 
 
-__getattr__ = old_names(__name__)
+if not TYPE_CHECKING:  # mypy would take any name for one that is there
+    __getattr__ = old_names(__name__)
 
 
 def __dir__() -> list[str]:
