@@ -12,7 +12,7 @@ from mapdpm.cli.checkpoint import ALARM, ANOTHER, Saved
 from mapdpm.cli.feed import Signals, Source
 from mapdpm.cli.mqtt import Subscription
 from mapdpm.cli.options import UsageError
-from mapdpm.cli.records import STDOUT
+from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.files.errors import ModelFileError
 from mapdpm.stream.alarm import Alarm

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mapdpm import NormalGamma, load, plots, select_alpha
-from mapdpm.cli import demo, records, stderr, stdout, tables, tuning
+from mapdpm.cli import demo, results, stderr, stdout, tables, tuning
 from mapdpm.cli import stream as streaming
 from mapdpm.cli.columns import beside_groups, chosen, warned
 from mapdpm.cli.models import PRIOR_FAMILIES, check_convertible, model_and_table, model_of
@@ -55,11 +55,11 @@ def fit(arguments: argparse.Namespace) -> None:
     if arguments.picture is not None:
         write_file(arguments.picture, _picture(model, table, labels, arguments.picture))
     if arguments.labels is not None:
-        records.write_text(arguments.labels, records.lines(["label"], labels[:, None].tolist(), arguments.format))
+        results.write_text(arguments.labels, results.lines(["label"], labels[:, None].tolist(), arguments.format))
     if not arguments.quiet:
         merged = None if arguments.merge_to is None else np.bincount(labels).tolist()
         summary = _summary(model, table, seconds, arguments.format, merged)
-        if arguments.labels is not None and str(arguments.labels) == records.STDOUT:
+        if arguments.labels is not None and str(arguments.labels) == results.STDOUT:
             stderr.write(f"{summary}\n")
         else:
             stdout.write(f"{summary}\n")
@@ -98,7 +98,7 @@ def tune(arguments: argparse.Namespace) -> None:
         found.model.save(arguments.out)
     if arguments.picture is not None:
         write_file(arguments.picture, plots.image(found.plot(), arguments.picture.suffix[1:]))
-    records.write_text(None, tuning.table_of_settings(found, arguments.format))
+    results.write_text(None, tuning.table_of_settings(found, arguments.format))
     if not arguments.quiet:
         setting = found.params | {"alpha": found.alpha}
         shown = ", ".join(f"{name} {value:.6g}" for name, value in setting.items())
@@ -115,7 +115,7 @@ def predict(arguments: argparse.Namespace) -> None:
     else:
         novelty = {"novelty": True} if arguments.novelty else {}  # streams have no such argument
         names, rows = ["label"], model.predict(table, **novelty, **table.metadata())[:, None].tolist()
-    records.write_text(arguments.out, records.lines(names, rows, arguments.format))
+    results.write_text(arguments.out, results.lines(names, rows, arguments.format))
 
 
 def score(arguments: argparse.Namespace) -> None:
@@ -127,12 +127,12 @@ def score(arguments: argparse.Namespace) -> None:
         raise ValueError(msg)
     if not arguments.mean:
         rows = model.score_samples(table, **table.metadata())[:, None].tolist()
-        text = records.lines(["log_density"], rows, arguments.format)
+        text = results.lines(["log_density"], rows, arguments.format)
     elif arguments.format == "jsonl":
-        text = records.lines(["mean_log_density"], [[model.score(table, **table.metadata())]], arguments.format)
+        text = results.lines(["mean_log_density"], [[model.score(table, **table.metadata())]], arguments.format)
     else:
         text = f"{model.score(table, **table.metadata())!r}\n"
-    records.write_text(arguments.out, text)
+    results.write_text(arguments.out, text)
 
 
 def stream(arguments: argparse.Namespace) -> None:
@@ -305,7 +305,7 @@ def _shortened(names: Sequence[str]) -> str:
 
 def _file(path: Path | None) -> Path | None:
     """``path``, or None where it is standard output."""
-    return None if path is None or str(path) == records.STDOUT else path
+    return None if path is None or str(path) == results.STDOUT else path
 
 
 def _check_targets(sources: list[Path | None], *targets: Path | None) -> None:
@@ -314,7 +314,7 @@ def _check_targets(sources: list[Path | None], *targets: Path | None) -> None:
     for path in targets:
         if path is None:
             continue
-        if str(path) == records.STDOUT:
+        if str(path) == results.STDOUT:
             msg = "models and pictures are no text, and cannot be written to standard output; name a file"
             raise UsageError(msg)
         if path.absolute().is_relative_to("/dev"):

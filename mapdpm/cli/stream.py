@@ -19,7 +19,7 @@ from mapdpm.cli.columns import chosen, listed, place_of, warned
 from mapdpm.cli.feed import Lines, RefusedInputError, Signals, Source
 from mapdpm.cli.fields import Fields
 from mapdpm.cli.options import UsageError
-from mapdpm.cli.records import STDOUT
+from mapdpm.cli.results import STDOUT
 from mapdpm.cli.sinks import Printed, Publication, Sink, Written
 from mapdpm.cli.stderr import report
 from mapdpm.cli.stdout import BlockedError
